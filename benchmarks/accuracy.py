@@ -15,9 +15,9 @@ from cases import MEAN, SEED, Case
 
 Array = np.ndarray[Any, Any]
 
-GAP = 0.01  # (λ_k − λ_k+1)/λ_k from which on the axes are a question with an answer
-COUNTED = 1e-3  # a worst variance error up to which an answer may be the best
-SCORES = 1_000  # rows whose scores are compared
+MIN_GAP = 0.01  # (λ_k − λ_k+1)/λ_k from which on the axes are a question with an answer
+MAX_VARIANCE_ERROR = 1e-3  # a worst variance error up to which an answer may be the best
+N_SCORES = 1_000  # rows whose scores are compared
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Truth:
         return float(1 - self.variances[k] / self.variances[k - 1])
 
 
-def kept(variances: Array, total: float, k: float) -> int:
+def component_count(variances: Array, total: float, k: float) -> int:
     """How many components a share of the variance asks for; a number is itself."""
     if k >= 1:
         return int(k)
@@ -57,49 +57,53 @@ def _mean(X: Any) -> Array:
 def _gram(X: Array, mean: Array, by_rows: bool) -> Array:
     """The float64 products of the centred columns, or of the centred rows."""
     side = X.shape[0] if by_rows else X.shape[1]
-    whole = np.zeros((side, side))
+    gram = np.zeros((side, side))
     step = max(1, 2**22 // side)
     for start in range(0, X.shape[1] if by_rows else X.shape[0], step):
-        part = slice(start, start + step)
+        chunk = slice(start, start + step)
         if by_rows:
-            block = X[:, part] - mean[part]
-            whole += block @ block.T
+            block = X[:, chunk] - mean[chunk]
+            gram += block @ block.T
         else:
-            block = X[part] - mean
-            whole += block.T @ block
-    return whole
+            block = X[chunk] - mean
+            gram += block.T @ block
+    return gram
 
 
-def _top(gram: Array, count: int) -> tuple[Array, Array]:
+def _largest_eigenpairs(gram: Array, count: int) -> tuple[Array, Array]:
     size = len(gram)
     count = min(count, size)
     values, vectors = la.eigh(gram, subset_by_index=(size - count, size - 1))
     return values[::-1], vectors[:, ::-1]
 
 
-def _sparse(X: sp.csr_array, mean: Array, count: int) -> tuple[Array, Array]:
+def _sparse_eigenpairs(X: sp.csr_array, mean: Array, count: int) -> tuple[Array, Array]:
     """Scatter's first values and axes, by Lanczos on the shorter side."""
     A = X.astype(np.float64)
     At = sp.csr_array(A.T)
     n, p = A.shape
 
-    def forth(v: Array) -> Array:
+    def multiply(v: Array) -> Array:
         return A @ v - mean @ v
 
-    def back(u: Array) -> Array:
+    def multiply_transposed(u: Array) -> Array:
         return At @ u - mean * u.sum()
 
     wide = n < p
-    product = (lambda u: forth(back(u))) if wide else (lambda v: back(forth(v)))
-    side = min(n, p)
-    square = sla.LinearOperator((side, side), matvec=lambda v: product(v.ravel()), dtype=float)
-    start = np.random.default_rng(0).standard_normal(side)
-    room = min(side - 1, max(5 * count, 100))
-    values, vectors = sla.eigsh(square, k=count, ncv=room, tol=1e-13, v0=start)
+    product = (
+        (lambda u: multiply(multiply_transposed(u)))
+        if wide
+        else (lambda v: multiply_transposed(multiply(v)))
+    )
+    size = min(n, p)
+    operator = sla.LinearOperator((size, size), matvec=lambda v: product(v.ravel()), dtype=float)
+    start = np.random.default_rng(0).standard_normal(size)
+    n_vectors = min(size - 1, max(5 * count, 100))
+    values, vectors = sla.eigsh(operator, k=count, ncv=n_vectors, tol=1e-13, v0=start)
     order = values.argsort()[::-1]
     values, vectors = values[order], vectors[:, order]
     if wide:
-        vectors = np.column_stack([back(u) for u in vectors.T])
+        vectors = np.column_stack([multiply_transposed(u) for u in vectors.T])
     return values, (vectors / np.linalg.norm(vectors, axis=0)).T
 
 
@@ -107,9 +111,9 @@ def solve(case: Case, X: Any, mean: Array | None = None) -> Truth:
     """The truth of these rows by a direct method: products in float64, and their eigenvalues."""
     n, p = X.shape
     mean = _mean(X) if mean is None else mean
-    ask = case.components + 1
+    count = case.components + 1
     if sp.issparse(X):
-        values, axes = _sparse(X, mean, ask)
+        values, axes = _sparse_eigenpairs(X, mean, count)
         total = float("inf")
     else:
         by_rows = n < p
@@ -118,18 +122,18 @@ def solve(case: Case, X: Any, mean: Array | None = None) -> Truth:
             deviations = np.sqrt(gram.diagonal() / (n - 1))
             gram /= deviations[:, None] * deviations
         total = float(gram.trace())
-        values, vectors = _top(gram, ask)
+        values, vectors = _largest_eigenpairs(gram, count)
         if by_rows:
-            flat = vectors.sum(axis=0)
+            sums = vectors.sum(axis=0)
             vectors = np.concatenate(
                 [X[:, s : s + 4_000].T.astype(float) @ vectors for s in range(0, p, 4_000)]
             )
-            vectors -= mean[:, None] * flat
+            vectors -= mean[:, None] * sums
         axes = (vectors / np.linalg.norm(vectors, axis=0)).T
-    k = min(kept(values, total, case.k), len(values))
+    k = min(component_count(values, total, case.k), len(values))
     scores = np.empty((0, k))
     if case.task in ("transform", "row", "fit_transform"):
-        scores = (X[:SCORES] - mean) @ axes[:k].T
+        scores = (X[:N_SCORES] - mean) @ axes[:k].T
     return Truth(values[: k + 1] / (n - 1), axes[:k], scores)
 
 
@@ -144,12 +148,12 @@ def truth(case: Case, X: Any, folder: Path) -> Truth:
     key = hashlib.sha256(repr(sorted(parts.items())).encode()).hexdigest()[:16]
     path = folder / f"{case.n}x{case.p}-{key}.npz"
     if path.exists():
-        with np.load(path) as held:
-            return Truth(held["variances"], held["axes"], held["scores"])
-    found = solve(case, X)
+        with np.load(path) as file:
+            return Truth(file["variances"], file["axes"], file["scores"])
+    solution = solve(case, X)
     folder.mkdir(parents=True, exist_ok=True)
-    np.savez(path, **vars(found))
-    return found
+    np.savez(path, **vars(solution))
+    return solution
 
 
 def variance_error(found: Array, true: Truth) -> float:
@@ -167,7 +171,7 @@ def angle(axes: Array, true: Truth) -> float | None:
     From the sine, which keeps the digits of a small angle: what of the found axes lies outside
     of the true ones. Undefined where the variances have no gap after the last one kept.
     """
-    if true.gap < GAP or len(axes) != len(true.axes):
+    if true.gap < MIN_GAP or len(axes) != len(true.axes):
         return None
     found = np.linalg.qr(np.asarray(axes, dtype=np.float64).T)[0]
     outside = found - true.axes.T @ (true.axes @ found)
@@ -184,5 +188,5 @@ def score_error(scores: Array, true: Truth) -> float | None:
     scores = np.asarray(scores, dtype=np.float64)
     rows = min(len(scores), len(true.scores))
     k = true.scores.shape[1]
-    apart = np.abs(np.abs(scores[:rows, :k]) - np.abs(true.scores[:rows]))
-    return float((apart / np.sqrt(true.variances[:k])).max())
+    differences = np.abs(np.abs(scores[:rows, :k]) - np.abs(true.scores[:rows]))
+    return float((differences / np.sqrt(true.variances[:k])).max())

@@ -8,8 +8,8 @@ import torch
 from cases import Case
 from libraries import Answer, Call, Method
 
-LARGEST = 5_000  # side of a Gram whose eigenvectors are all computed
-LONG = 1_000_000  # rows whose QR, thirteen times, takes that long
+MAX_GRAM_SIDE = 5_000  # side of a Gram whose eigenvectors are all computed
+MANY_ROWS = 1_000_000  # rows whose QR, thirteen times, takes that long
 
 
 def methods(case: Case, X: Any) -> dict[str, Method]:
@@ -19,16 +19,16 @@ def methods(case: Case, X: Any) -> dict[str, Method]:
     if case.task == "stream":
         return {}
     found: dict[str, Method] = {}
-    if min(n, p) <= LARGEST:
+    if min(n, p) <= MAX_GRAM_SIDE:
         found["torch Gram"] = _gram(case, X, centred=False)
         found["torch Gram centred"] = _gram(case, X, centred=True)
     else:
         found["torch Gram"] = "the eigenvectors of its Gram would take more than 20 s"
     if case.task in ("fit", "fit_transform"):
         found["torch lowrank 2"] = _lowrank(case, X, 2)
-        long = max(n, p) >= LONG
-        why = "takes 5 to 20 s, many times the best"
-        found["torch lowrank 6"] = why if long else _lowrank(case, X, 6)
+        is_long = max(n, p) >= MANY_ROWS
+        reason = "takes 5 to 20 s, many times the best"
+        found["torch lowrank 6"] = reason if is_long else _lowrank(case, X, 6)
     return found
 
 
@@ -57,9 +57,9 @@ def _gram(case: Case, X: Any, *, centred: bool) -> Call:
             return rows @ rows.T if wide else rows.T @ rows
         if not wide:
             return X.T @ X - n * torch.outer(mean, mean)
-        raw = X @ X.T
-        by_row = raw.mean(dim=0)
-        return raw - by_row - by_row[:, None] + by_row.mean()
+        gram = X @ X.T
+        row_means = gram.mean(dim=0)
+        return gram - row_means - row_means[:, None] + row_means.mean()
 
     def fit() -> Answer:
         mean = X.mean(dim=0)
@@ -68,7 +68,7 @@ def _gram(case: Case, X: Any, *, centred: bool) -> Call:
             deviations = gram.diagonal().sqrt()
             gram = gram / torch.outer(deviations, deviations)
         values, vectors = torch.linalg.eigh(gram)
-        k = _kept(case, values)
+        k = _component_count(case, values)
         values, vectors = values[-k:].flip(0), vectors[:, -k:].flip(1)
         if wide:
             vectors = X.T @ vectors - torch.outer(mean, vectors.sum(dim=0))
@@ -81,7 +81,7 @@ def _gram(case: Case, X: Any, *, centred: bool) -> Call:
     return fit
 
 
-def _kept(case: Case, values: Any) -> int:
+def _component_count(case: Case, values: Any) -> int:
     if case.k >= 1:
         return case.components
     rates = values.flip(0).cumsum(0) / values.sum()
@@ -89,8 +89,8 @@ def _kept(case: Case, values: Any) -> int:
 
 
 def _product(case: Case, X: Any) -> Call:
-    held = _gram(Case(case.n, case.p, case.k, case.floats), X, centred=True)()
-    V = held.axes.T.contiguous()
+    fitted = _gram(Case(case.n, case.p, case.k, case.floats), X, centred=True)()
+    V = fitted.axes.T.contiguous()
     offset = -(X.mean(dim=0) @ V)
     rows = X[:1] if case.task == "row" else X
-    return lambda: held._replace(scores=torch.addmm(offset, rows, V))
+    return lambda: fitted._replace(scores=torch.addmm(offset, rows, V))

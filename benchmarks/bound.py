@@ -33,7 +33,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def machine() -> Machine:
+def measure_machine() -> Machine:
     """Bandwidth: an array of 512 MB is read by a dot product with itself, a thread a core.
     Peak: products of 2,000 × 2,000. Both the best of several."""
     return Machine(
@@ -43,30 +43,30 @@ def machine() -> Machine:
 
 def cpu() -> str:
     """The processor's name."""
-    facts = Path("/proc/cpuinfo")
-    if facts.exists():
-        for line in facts.read_text().splitlines():
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()
 
 
-def _best(work, rounds: int) -> float:
+def _best(call, rounds: int) -> float:
     times = []
     for _ in range(rounds):
-        began = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - began)
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
     return min(times)
 
 
 def _bandwidth() -> float:
-    whole = np.ones(2**26)
+    numbers = np.ones(2**26)
     # Pieces by thread in turn, small enough that neither waits long for the other's last.
-    pieces = np.array_split(whole, 32 * cores())
+    pieces = np.array_split(numbers, 32 * cores())
     with ThreadPoolExecutor(cores()) as pool, threadpool_limits(1):
         seconds = _best(lambda: list(pool.map(lambda x: float(x @ x), pieces)), 7)
-    return whole.nbytes / seconds
+    return numbers.nbytes / seconds
 
 
 def _peak(kind: str) -> float:
@@ -76,7 +76,7 @@ def _peak(kind: str) -> float:
     return 2 * size**3 / _best(lambda: np.dot(a, b, out=out), 7)
 
 
-def work(case: Case, stored: int) -> tuple[float, float, str]:
+def required_work(case: Case, stored: int) -> tuple[float, float, str]:
     """Bytes that must be read, flops that must be done, and the method they are of.
 
     `stored` is the number of entries: n·p, or the non-zeros. Only what no exact method known
@@ -97,11 +97,11 @@ def work(case: Case, stored: int) -> tuple[float, float, str]:
     return read, flops, "half the Gram"
 
 
-def bound(case: Case, stored: int, on: Machine) -> dict[str, float | str]:
+def bound(case: Case, stored: int, machine: Machine) -> dict[str, float | str]:
     """Seconds that the reading and the arithmetic take at least; the larger is the bound."""
-    moved, flops, method = work(case, stored)
-    by_bytes = moved / on.read_bytes_s
-    by_flops = flops / on.flops_s[case.dtype.name]
+    n_bytes, flops, method = required_work(case, stored)
+    by_bytes = n_bytes / machine.read_bytes_s
+    by_flops = flops / machine.flops_s[case.dtype.name]
     return {
         "seconds": max(by_bytes, by_flops),
         "bytes_s": by_bytes,
@@ -117,8 +117,8 @@ def memory_limit(case: Case) -> float:
     to 5,000), four blocks of k + 10 vectors as long as the columns are many, and the scores
     where they are asked for.
     """
-    short = min(case.n, case.p)
-    many = 2 * short**2 if short <= 5_000 else 0
+    shorter_side = min(case.n, case.p)
+    gram_entries = 2 * shorter_side**2 if shorter_side <= 5_000 else 0
     k = case.components
     scores = case.n * k * case.dtype.itemsize if case.task in ("transform", "fit_transform") else 0
-    return 64 * 2**20 + 8 * (many + 4 * case.p * (min(k, short) + 10)) + scores
+    return 64 * 2**20 + 8 * (gram_entries + 4 * case.p * (min(k, shorter_side) + 10)) + scores

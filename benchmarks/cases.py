@@ -61,35 +61,37 @@ class Case:
         return replace(self, n=n, p=p, k=k, density=0.2 if self.density else 0.0)
 
 
-def _kinds(n: int, p: int, k: float, spectra: tuple[str, ...] = (), **more: Any) -> list[Case]:
-    every = product(spectra or ("lowrank", "flat"), ("f32", "f64"))
-    return [Case(n, p, k, floats, spectrum, **more) for spectrum, floats in every]
+def _variants(
+    n: int, p: int, k: float, spectra: tuple[str, ...] = (), **options: Any
+) -> list[Case]:
+    variants = product(spectra or ("lowrank", "flat"), ("f32", "f64"))
+    return [Case(n, p, k, floats, spectrum, **options) for spectrum, floats in variants]
 
 
 def all_cases() -> list[Case]:
     """The table, from small to large, then the other tasks."""
-    one = ("lowrank",)  # the spectrum does not matter to the time of these
+    lowrank_only = ("lowrank",)  # the spectrum does not matter to the time of these
     return [
-        *_kinds(6, 6, 2),
-        *_kinds(100, 10, 2),
-        *_kinds(1_000, 50, 10),
-        *_kinds(2_000_000, 8, 8),
-        *_kinds(2_000_000, 20, 10),
-        *_kinds(500_000, 100, 10),
-        *_kinds(200_000, 256, 10),
-        *_kinds(100_000, 500, 10),
-        *_kinds(20_000, 2_000, 10),
-        *_kinds(4_000, 4_000, 20),
-        *_kinds(1_000, 20_000, 10),
-        *_kinds(200, 200_000, 10),
-        *_kinds(100_000, 20_000, 20, density=0.005),
-        *_kinds(20_000, 1_000_000, 20, density=0.0001),
-        *_kinds(20_000, 2_000, 0.9, task="fraction"),
-        *_kinds(500_000, 100, 10, task="unit"),
-        *_kinds(1_000_000, 100, 10, one, task="stream"),
-        *_kinds(1_000_000, 100, 10, one, task="transform"),
-        *_kinds(100, 10, 2, one, task="row"),
-        *_kinds(500_000, 100, 10, one, task="fit_transform"),
+        *_variants(6, 6, 2),
+        *_variants(100, 10, 2),
+        *_variants(1_000, 50, 10),
+        *_variants(2_000_000, 8, 8),
+        *_variants(2_000_000, 20, 10),
+        *_variants(500_000, 100, 10),
+        *_variants(200_000, 256, 10),
+        *_variants(100_000, 500, 10),
+        *_variants(20_000, 2_000, 10),
+        *_variants(4_000, 4_000, 20),
+        *_variants(1_000, 20_000, 10),
+        *_variants(200, 200_000, 10),
+        *_variants(100_000, 20_000, 20, density=0.005),
+        *_variants(20_000, 1_000_000, 20, density=0.0001),
+        *_variants(20_000, 2_000, 0.9, task="fraction"),
+        *_variants(500_000, 100, 10, task="unit"),
+        *_variants(1_000_000, 100, 10, lowrank_only, task="stream"),
+        *_variants(1_000_000, 100, 10, lowrank_only, task="transform"),
+        *_variants(100, 10, 2, lowrank_only, task="row"),
+        *_variants(500_000, 100, 10, lowrank_only, task="fit_transform"),
     ]
 
 
@@ -102,13 +104,18 @@ def growth_cases() -> dict[str, list[Case]]:
     }
 
 
-def chosen(wanted: list[str]) -> list[Case]:
+def select_cases(patterns: list[str]) -> list[Case]:
     """The cases with such a name: all of it, a glob, or a part of the name."""
-    every = all_cases()
-    names = {case.name for case in every}
-    globs = [part if part in names or set(part) & set("*?[") else f"*{part}*" for part in wanted]
+    cases = all_cases()
+    names = {case.name for case in cases}
+    globs = [
+        pattern if pattern in names or set(pattern) & set("*?[") else f"*{pattern}*"
+        for pattern in patterns
+    ]
     return [
-        case for case in every if not globs or any(fnmatch.fnmatchcase(case.name, g) for g in globs)
+        case
+        for case in cases
+        if not globs or any(fnmatch.fnmatchcase(case.name, glob) for glob in globs)
     ]
 
 
@@ -120,18 +127,18 @@ def fill(case: Case, out: np.ndarray[Any, Any]) -> None:
     of 3, which make a careless product of rows lose digits.
     """
     rng = np.random.default_rng([SEED, case.n, case.p, case.spectrum == "flat"])
-    turn = None
+    signal_axes = None
     if case.spectrum == "lowrank":
         axes = np.linalg.qr(rng.standard_normal((case.p, case.rank)))[0].T
         deviations = np.linspace(5, 2, case.rank) * (1 + np.sqrt(case.p / case.n))
         if case.k < 1:
             deviations *= 4  # nine tenths of the variance are then among a hundred
-        turn = (axes * deviations[:, None]).astype(case.dtype)
+        signal_axes = (axes * deviations[:, None]).astype(case.dtype)
     step = max(1, 2**22 // case.p)
     for start in range(0, case.n, step):
         block = rng.standard_normal((min(step, case.n - start), case.p), dtype=case.dtype)
-        if turn is not None:
-            block += rng.standard_normal((len(block), case.rank), dtype=case.dtype) @ turn
+        if signal_axes is not None:
+            block += rng.standard_normal((len(block), case.rank), dtype=case.dtype) @ signal_axes
         block += case.dtype.type(MEAN)
         out[start : start + len(block)] = block
 
@@ -144,33 +151,34 @@ def sparse_rows(case: Case) -> sp.csr_array:
     count. Flat: as many entries anywhere, uniform between 0 and 1.
     """
     rng = np.random.default_rng([SEED, case.n, case.p, case.spectrum == "flat"])
-    each = max(1, round(case.density * case.p))
+    per_row = max(1, round(case.density * case.p))
     shape = (case.n, case.p)
-    rows = np.repeat(np.arange(case.n), each)
+    rows = np.repeat(np.arange(case.n), per_row)
     if case.spectrum == "flat":
         columns = rng.integers(case.p, size=rows.size)
         values = rng.random(rows.size, dtype=np.float32)
     else:
         # The k-th word has a share of about 1/(k + 10): the inverse of its integral.
-        place = 10 * ((case.p + 10) / 10) ** rng.random(rows.size, dtype=np.float32) - 10
-        place = np.minimum(place.astype(np.int64), case.p - 1)
+        positions = 10 * ((case.p + 10) / 10) ** rng.random(rows.size, dtype=np.float32) - 10
+        positions = np.minimum(positions.astype(np.int64), case.p - 1)
         shares = 0.93 ** np.arange(TOPICS)
         topics = rng.choice(TOPICS, size=case.n, p=shares / shares.sum())
         # A topic's order of the columns is place · stride + start, which needs no memory.
         strides = [s for s in rng.integers(case.p // 3, case.p, 999) if np.gcd(s, case.p) == 1]
-        stride = np.asarray(strides[:TOPICS])[topics].repeat(each)
-        start = rng.integers(case.p, size=TOPICS)[topics].repeat(each)
-        own = rng.random(rows.size) < 0.5
-        columns = np.where(own, (place * stride + start) % case.p, place)
+        stride = np.asarray(strides[:TOPICS])[topics].repeat(per_row)
+        start = rng.integers(case.p, size=TOPICS)[topics].repeat(per_row)
+        by_topic = rng.random(rows.size) < 0.5
+        columns = np.where(by_topic, (positions * stride + start) % case.p, positions)
         values = np.ones(rows.size, dtype=np.float32)
-    made = sp.coo_array((values, (rows, columns)), shape=shape).tocsr()
-    made.sum_duplicates()
+    matrix = sp.coo_array((values, (rows, columns)), shape=shape).tocsr()
+    matrix.sum_duplicates()
     if case.spectrum == "lowrank":
-        np.sqrt(made.data, out=made.data)
-    made.data = made.data.astype(case.dtype)  # the values of float32 in both: one truth for both
-    made.indices = made.indices.astype(np.int32)
-    made.indptr = made.indptr.astype(np.int32)
-    return made
+        np.sqrt(matrix.data, out=matrix.data)
+    # The values of float32 in both precisions: one truth for both.
+    matrix.data = matrix.data.astype(case.dtype)
+    matrix.indices = matrix.indices.astype(np.int32)
+    matrix.indptr = matrix.indptr.astype(np.int32)
+    return matrix
 
 
 def rows_of(case: Case) -> Any:

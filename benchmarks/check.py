@@ -28,11 +28,11 @@ import yardsticks
 from bound import cores, cpu
 from cases import Case
 from threadpoolctl import threadpool_info, threadpool_limits
-from worker import TURN
+from worker import MIN_SECONDS
 from yardsticks import CASES, KERNEL_CASES
 
 from princomp.kernels import native
-from princomp.linalg import at_most
+from princomp.linalg import limit_threads
 
 # A case whose ratio grew by more than this counts as lost.
 LOSS = 0.15
@@ -40,7 +40,7 @@ LOSS = 0.15
 NOISE = 0.1
 # Times that a lost case is measured, and every case for `expected.json`.
 ATTEMPTS = 3
-FEWEST, MOST = 6, 16  # rounds
+MIN_ROUNDS, MAX_ROUNDS = 6, 16
 EXPECTED = Path(__file__).with_name("expected.json")
 ACCEPT = "To accept what a quiet machine measures: make bench-check WRITE=1"
 
@@ -50,27 +50,27 @@ def interleaved(calls: dict[str, Callable[[], Any]], budget: float) -> dict[str,
 
     `budget` is the seconds of all rounds. Short calls are repeated until a turn is full.
     """
-    once = {name: min(_seconds(call, 1) for _ in range(2)) for name, call in calls.items()}
-    repeats = {name: max(1, int(TURN / seconds)) for name, seconds in once.items()}
-    rounds = budget / sum(once[name] * repeats[name] for name in calls)
+    call_seconds = {name: min(_seconds(call, 1) for _ in range(2)) for name, call in calls.items()}
+    repeats = {name: max(1, int(MIN_SECONDS / seconds)) for name, seconds in call_seconds.items()}
+    rounds = budget / sum(call_seconds[name] * repeats[name] for name in calls)
     names = list(calls)
-    found: dict[str, list[float]] = {name: [] for name in names}
-    for number in range(max(FEWEST, min(MOST, int(rounds)))):
-        turned = number % len(names)
-        for name in names[turned:] + names[:turned]:
-            found[name].append(_seconds(calls[name], repeats[name]))
-    return found
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for number in range(max(MIN_ROUNDS, min(MAX_ROUNDS, int(rounds)))):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            times[name].append(_seconds(calls[name], repeats[name]))
+    return times
 
 
 def _seconds(call: Callable[[], Any], repeats: int) -> float:
     """Of one call, the mean of some."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     for _ in range(repeats):
         call()
-    return (time.perf_counter() - began) / repeats
+    return (time.perf_counter() - start) / repeats
 
 
-class Found(NamedTuple):
+class Measurement(NamedTuple):
     """princomp's least time over the bare one's, and how far two halves of the rounds differ."""
 
     ratio: float
@@ -84,50 +84,58 @@ class Found(NamedTuple):
         return expected is not None and self.ratio > (1 + LOSS) * expected
 
 
-def ratio_of(case: Case, budget: float) -> Found:
-    with at_most(1), threadpool_limits(1):
-        ours, bare = yardsticks.both(case)
-        found = interleaved({"princomp": ours, "bare": bare}, budget)
-    first, second = (_ratio(found, slice(start, None, 2)) for start in (0, 1))
-    ratio = _ratio(found, slice(None))
-    return Found(ratio, abs(first - second) / ratio)
+def measure_ratio(case: Case, budget: float) -> Measurement:
+    with limit_threads(1), threadpool_limits(1):
+        ours, bare = yardsticks.calls_of(case)
+        times = interleaved({"princomp": ours, "bare": bare}, budget)
+    first, second = (_ratio(times, slice(start, None, 2)) for start in (0, 1))
+    ratio = _ratio(times, slice(None))
+    return Measurement(ratio, abs(first - second) / ratio)
 
 
-def _ratio(found: dict[str, list[float]], rounds: slice) -> float:
+def _ratio(times: dict[str, list[float]], rounds: slice) -> float:
     """Of the least times of some rounds: what disturbs a call only makes it longer."""
-    return min(found["princomp"][rounds]) / min(found["bare"][rounds])
+    return min(times["princomp"][rounds]) / min(times["bare"][rounds])
 
 
 def measure(
     cases: list[Case], expected: dict[str, float], budget: float, *, write: bool
-) -> dict[str, Found]:
+) -> dict[str, Measurement]:
     """Each case; to be written the middle of three measurements, else the best of up to three.
 
     Noisy measurements count only where there is no other: a disturbed bare computation would
     hide a loss.
     """
-    tries: dict[str, list[Found]] = {case.name: [] for case in cases}
-    found: dict[str, Found] = {}
-    again = cases
+    measurements: dict[str, list[Measurement]] = {case.name: [] for case in cases}
+    found: dict[str, Measurement] = {}
+    remaining = cases
     for attempt in range(ATTEMPTS):
-        if attempt and again:
+        if attempt and remaining:
             print("Measured again:")
-        for case in again:
-            known, every = expected.get(case.name), tries[case.name]
-            every.append(ratio_of(case, budget))
-            print(line(case.name, every[-1], known), flush=True)
-            counted = sorted([one for one in every if not one.is_noisy] or every)
-            found[case.name] = counted[len(counted) // 2 if write else 0]
+        for case in remaining:
+            expected_ratio, case_measurements = expected.get(case.name), measurements[case.name]
+            case_measurements.append(measure_ratio(case, budget))
+            print(format_line(case.name, case_measurements[-1], expected_ratio), flush=True)
+            usable = sorted(
+                [measurement for measurement in case_measurements if not measurement.is_noisy]
+                or case_measurements
+            )
+            found[case.name] = usable[len(usable) // 2 if write else 0]
         if not write:
-            again = [
-                c for c in again if (f := found[c.name]).is_noisy or f.is_lost(expected.get(c.name))
+            remaining = [
+                case
+                for case in remaining
+                if (measurement := found[case.name]).is_noisy
+                or measurement.is_lost(expected.get(case.name))
             ]
     return found
 
 
-def line(name: str, found: Found, expected: float | None) -> str:
-    change = f"{expected:8.3g} {found.ratio / expected - 1:+7.0%}" if expected else f"{'–':>8}"
-    return f"{name:38} {found.ratio:8.3g} ±{found.spread:4.0%} {change}"
+def format_line(name: str, measurement: Measurement, expected: float | None) -> str:
+    change = (
+        f"{expected:8.3g} {measurement.ratio / expected - 1:+7.0%}" if expected else f"{'–':>8}"
+    )
+    return f"{name:38} {measurement.ratio:8.3g} ±{measurement.spread:4.0%} {change}"
 
 
 def blas_libraries() -> dict[str, str]:
@@ -143,7 +151,7 @@ def blas_libraries() -> dict[str, str]:
 def kind_of_processor() -> str:
     """The name of its section in `expected.json`."""
     blas = "/".join(sorted(set(blas_libraries().values()))) or "unknown"
-    return f"{native.name_in_use()} kernels, BLAS for {blas}"
+    return f"{native.instruction_set_in_use()} kernels, BLAS for {blas}"
 
 
 def versions() -> dict[str, str]:
@@ -156,7 +164,7 @@ def describe(kind: str, section: dict[str, Any]) -> None:
     """Print what is measured on, and what it is compared with."""
     sets = ", ".join(native.instruction_sets()) or "none"
     print(f"Processor: {cpu()}, {cores()} of its cores, one thread used")
-    print(f"princomp's kernels: {native.name_in_use()} (this machine runs: {sets})")
+    print(f"princomp's kernels: {native.instruction_set_in_use()} (this machine runs: {sets})")
     for package, core in blas_libraries().items():
         print(f"BLAS of {package}: core type {core}")
     if hasattr(os, "getloadavg") and os.getloadavg()[0] > 0.5:
@@ -164,55 +172,68 @@ def describe(kind: str, section: dict[str, Any]) -> None:
     if section:
         print(f"Expected: {kind}, as accepted on {section['date']} on {section['processor']}")
         for name, version in versions().items():
-            if (then := section["versions"].get(name)) != version:
-                print(f"{name} was {then} then and is {version} here, which may change ratios")
+            if (before := section["versions"].get(name)) != version:
+                print(f"{name} was {before} then and is {version} here, which may change ratios")
     print(f"\n{'princomp ÷ bare computation':38} {'ratio':>8}       {'expected':>8}")
 
 
-def accept(path: Path, kind: str, found: dict[str, Found]) -> int:
+def accept(path: Path, kind: str, measurements: dict[str, Measurement]) -> int:
     """Keep ratios as those expected of this kind of processor, but none that is noisy."""
-    steady = {n: float(f"{one.ratio:.3g}") for n, one in found.items() if not one.is_noisy}
+    ratios = {
+        name: float(f"{measurement.ratio:.3g}")
+        for name, measurement in measurements.items()
+        if not measurement.is_noisy
+    }
     document = json.loads(path.read_text()) if path.exists() else {}
     kinds = document.setdefault("processors", {})
     kinds[kind] = {
         "processor": cpu(),
         "date": time.strftime("%Y-%m-%d"),
         "versions": versions(),
-        "ratios": kinds.get(kind, {}).get("ratios", {}) | steady,
+        "ratios": kinds.get(kind, {}).get("ratios", {}) | ratios,
     }
     path.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
-    print(f"\nAccepted {len(steady)} of {len(found)} cases for {kind}, in {path}")
-    if noisy := [name for name in found if name not in steady]:
+    print(f"\nAccepted {len(ratios)} of {len(measurements)} cases for {kind}, in {path}")
+    if noisy := [name for name in measurements if name not in ratios]:
         print(f"Too noisy to accept: {', '.join(noisy)}. Stop other programs and try again")
     return 1 if noisy else 0
 
 
-def verdict(expected: dict[str, float], kind: str, found: dict[str, Found]) -> int:
+def verdict(expected: dict[str, float], kind: str, measurements: dict[str, Measurement]) -> int:
     """Report cases that are slower, too noisy or without an expected ratio; 0 if there are none."""
-    noisy = [name for name, one in found.items() if one.is_noisy]
-    lost = [n for n, one in found.items() if one.is_lost(expected.get(n)) and n not in noisy]
-    unknown = [name for name in found if name not in expected]
+    noisy = [name for name, measurement in measurements.items() if measurement.is_noisy]
+    lost = [
+        name
+        for name, measurement in measurements.items()
+        if measurement.is_lost(expected.get(name)) and name not in noisy
+    ]
+    unknown = [name for name in measurements if name not in expected]
     print()
     for name in lost:
-        ratio, known = found[name].ratio, expected[name]
+        ratio, accepted = measurements[name].ratio, expected[name]
         print(
-            f"LOST {name}: {ratio:.3g} times the bare computation's time, expected {known:.3g} "
-            f"({ratio / known - 1:+.0%}, at its best of {ATTEMPTS} measurements). To accept the "
+            f"LOST {name}: {ratio:.3g} times the bare computation's time, expected {accepted:.3g} "
+            f"({ratio / accepted - 1:+.0%}, at its best of {ATTEMPTS} measurements). To accept the "
             f"new ratio: make bench-check WRITE=1 CASE={name}"
         )
     if noisy:
         print(f"Too noisy to tell: {', '.join(noisy)}. Stop other programs and try again")
     if unknown:
-        which = "all cases" if len(unknown) == len(found) else ", ".join(unknown)
+        which = "all cases" if len(unknown) == len(measurements) else ", ".join(unknown)
         print(f"No expected ratios on {kind} for {which}. {ACCEPT}")
-    quicker = [name for name, one in found.items() if one.ratio < expected.get(name, 0) / 1.15]
+    quicker = [
+        name
+        for name, measurement in measurements.items()
+        if measurement.ratio < expected.get(name, 0) / 1.15
+    ]
     if quicker and not noisy:
         print(f"Quicker by 15%: {', '.join(quicker)}. {ACCEPT}")
-    print(f"{kind}: {len(found) - len({*lost, *noisy, *unknown})} of {len(found)} cases kept up")
+    kept_up = len(measurements) - len({*lost, *noisy, *unknown})
+    print(f"{kind}: {kept_up} of {len(measurements)} cases kept up")
     return 1 if lost or noisy or unknown else 0
 
 
-def arguments() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("case", nargs="?", default="", help="part of a name")
     parser.add_argument("--write", action="store_true", help="accept the ratios of this machine")
@@ -223,22 +244,23 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    asked = arguments()
-    every = KERNEL_CASES if asked.kernels else CASES
-    cases = [c for c in every if c.name == asked.case] or [c for c in every if asked.case in c.name]
+    options = parse_arguments()
+    all_cases = KERNEL_CASES if options.kernels else CASES
+    cases = [case for case in all_cases if case.name == options.case] or [
+        case for case in all_cases if options.case in case.name
+    ]
     if not cases:
-        raise SystemExit(
-            f"no case has {asked.case!r} in its name: {', '.join(c.name for c in every)}"
-        )
+        names = ", ".join(case.name for case in all_cases)
+        raise SystemExit(f"no case has {options.case!r} in its name: {names}")
     kind = kind_of_processor()
-    document = json.loads(asked.expected.read_text()) if asked.expected.exists() else {}
+    document = json.loads(options.expected.read_text()) if options.expected.exists() else {}
     section = document.get("processors", {}).get(kind, {})
     expected = section.get("ratios", {})
     describe(kind, section)
-    found = measure(cases, expected, asked.seconds, write=asked.write)
-    judge = partial(accept, asked.expected) if asked.write else partial(verdict, expected)
-    status = judge(kind, found)
-    if native.name_in_use() == "avx512" and any(case in KERNEL_CASES for case in cases):
+    measurements = measure(cases, expected, options.seconds, write=options.write)
+    finish = partial(accept, options.expected) if options.write else partial(verdict, expected)
+    status = finish(kind, measurements)
+    if native.instruction_set_in_use() == "avx512" and any(case in KERNEL_CASES for case in cases):
         print("\nThe cases of kernels again, with PRINCOMP_KERNEL=avx2", flush=True)
         command = [sys.executable, __file__, *sys.argv[1:], "--kernels"]
         child = subprocess.run(command, env={**os.environ, "PRINCOMP_KERNEL": "avx2"}, check=False)

@@ -63,24 +63,24 @@ def table(rng, noise, deviation):
     return scores @ axes.T + noise(rng, deviation)
 
 
-def kept(case, tables, seed):
+def component_counts(case, tables, seed):
     """Numbers of components (tables,) by rule."""
     noise, deviation, parameters = CASES[case]
-    found = {name: [] for name in RULES}
+    counts = {name: [] for name in RULES}
     for number in range(tables):
         # Tables of the same number differ by their noise only.
         rng = np.random.default_rng([seed, number])
         choices = choose(table(rng, noise, deviation), random_state=number, **parameters)
         for name, k in choices.k.items():
-            found[name].append(k)
-    return {name: np.array(numbers) for name, numbers in found.items()}
+            counts[name].append(k)
+    return {name: np.array(values) for name, values in counts.items()}
 
 
-def cell(numbers):
-    right = np.mean(numbers == len(VARIANCES))
-    low, high = np.quantile(numbers, [0.05, 0.95], method="nearest")
-    told = f"{low}" if low == high else f"{low} to {high}"
-    return f"{right:.0%} ({told})"
+def cell(counts):
+    share_correct = np.mean(counts == len(VARIANCES))
+    low, high = np.quantile(counts, [0.05, 0.95], method="nearest")
+    interval = f"{low}" if low == high else f"{low} to {high}"
+    return f"{share_correct:.0%} ({interval})"
 
 
 def main():
@@ -88,16 +88,16 @@ def main():
     parser.add_argument("--tables", type=int, default=200)
     parser.add_argument("--seed", type=int, default=20)
     parser.add_argument("--only", choices=list(CASES))
-    asked = parser.parse_args()
-    cases = [asked.only] if asked.only else list(CASES)
-    began = time.perf_counter()
-    found = {case: kept(case, asked.tables, asked.seed) for case in cases}
+    options = parser.parse_args()
+    cases = [options.only] if options.only else list(CASES)
+    start = time.perf_counter()
+    counts = {case: component_counts(case, options.tables, options.seed) for case in cases}
     print("| rule |", " | ".join(cases), "|")
     print("| --- |", " | ".join("---" for _ in cases), "|")
     for name in RULES:
-        print(f"| {name} |", " | ".join(cell(found[case][name]) for case in cases), "|")
-    seconds = time.perf_counter() - began
-    print(f"\n{asked.tables} tables a case, seed {asked.seed}, {seconds:.0f} s")
+        print(f"| {name} |", " | ".join(cell(counts[case][name]) for case in cases), "|")
+    seconds = time.perf_counter() - start
+    print(f"\n{options.tables} tables a case, seed {options.seed}, {seconds:.0f} s")
 
 
 if __name__ == "__main__":

@@ -29,16 +29,16 @@ SOLVERS = ("full", "tsqr", "randomized", "auto")
 
 def write(folder, n):
     folder.mkdir(parents=True, exist_ok=True)
-    turn = np.linalg.qr(np.random.default_rng(1).standard_normal((P, P)))[0]
+    rotation = np.linalg.qr(np.random.default_rng(1).standard_normal((P, P)))[0]
     for i, start in enumerate(range(0, n, STEP)):
         rng = np.random.default_rng((2, i))
         m = min(STEP, n - start)
-        rows = (rng.standard_normal((m, P)) * np.linspace(3, 0.5, P)) @ turn + 3
+        rows = (rng.standard_normal((m, P)) * np.linspace(3, 0.5, P)) @ rotation + 3
         table = pa.table({f"c{j}": rows[:, j] for j in range(P)})
         pq.write_table(table, folder / f"{i:04}.parquet", use_dictionary=False)
 
 
-def ways(folder, n):
+def methods(folder, n):
     frame = dd.read_parquet(folder)
     lengths = [min(STEP, n - start) for start in range(0, n, STEP)]
     x = frame.to_dask_array(lengths=lengths)
@@ -53,30 +53,30 @@ def ways(folder, n):
 
 
 def measure(folder, n):
-    found = dict(ways(folder, n))
-    times, variances = {name: [] for name in found}, {}
+    calls = dict(methods(folder, n))
+    times, variances = {name: [] for name in calls}, {}
     for _ in range(3):
-        for name, way in found.items():
-            began = time.perf_counter()
-            model = way()
-            times[name].append(time.perf_counter() - began)
+        for name, call in calls.items():
+            start = time.perf_counter()
+            model = call()
+            times[name].append(time.perf_counter() - start)
             variances[name] = model.explained_variance_[:K]
     ours = variances["princomp"]
     return {
         name: {
-            "seconds": min(each),
-            "ratio": min(each) / min(times["princomp"]),
+            "seconds": min(seconds),
+            "ratio": min(seconds) / min(times["princomp"]),
             "away": float(np.abs(variances[name] / ours - 1).max()),
         }
-        for name, each in times.items()
+        for name, seconds in times.items()
     }
 
 
 def show(title, results):
     print(f"{title}: princomp {results['princomp']['seconds']:.2f} s")
-    for name, one in results.items():
+    for name, result in results.items():
         if name != "princomp":
-            print(f"  {name:16} {one['ratio']:6.2f} ×   variances alike to {one['away']:.0e}")
+            print(f"  {name:16} {result['ratio']:6.2f} ×   variances alike to {result['away']:.0e}")
 
 
 def main():
@@ -84,22 +84,24 @@ def main():
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--folder", type=Path, default=Path("build"))
     parser.add_argument("--json", type=Path)
-    asked = parser.parse_args()
-    folder = asked.folder / f"dask-{asked.rows}x{P}"
+    options = parser.parse_args()
+    folder = options.folder / f"dask-{options.rows}x{P}"
     if not folder.exists():
-        write(folder, asked.rows)
+        write(folder, options.rows)
     results = {}
     with dask.config.set(scheduler="threads"):
-        results["threads"] = measure(folder, asked.rows)
+        results["threads"] = measure(folder, options.rows)
     show("threads", results["threads"])
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster),
     ):
-        results["processes"] = measure(folder, asked.rows)
+        results["processes"] = measure(folder, options.rows)
     show("two processes", results["processes"])
-    if asked.json:
-        asked.json.write_text(json.dumps({"rows": asked.rows, "columns": P, **results}, indent=1))
+    if options.json:
+        options.json.write_text(
+            json.dumps({"rows": options.rows, "columns": P, **results}, indent=1)
+        )
 
 
 if __name__ == "__main__":

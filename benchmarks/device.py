@@ -33,12 +33,12 @@ SHAPES = [
     (50_000, 8_000, 20),
     (20_000, 20_000, 10),
 ]
-SMALL = [(3_000, 20, 4), (200, 300, 3)]
+SMALL_SHAPES = [(3_000, 20, 4), (200, 300, 3)]
 # A decomposition of all rows, or of p × p, that would take longer than all the rest.
-MOST_SVD, MOST_EIGH = 2e13, 10_000
+MAX_SVD_WORK, MAX_EIGH_COLUMNS = 2e13, 10_000
 
 
-class Made(NamedTuple):
+class Result(NamedTuple):
     """What a method found, for a look whether it is the same."""
 
     variances: Any
@@ -58,41 +58,41 @@ def rows_of(n: int, p: int, k: int, dtype: torch.dtype, device: torch.device) ->
     return rows
 
 
-def methods(X: torch.Tensor, k: int) -> dict[str, Callable[[], Made]]:
+def methods(X: torch.Tensor, k: int) -> dict[str, Callable[[], Result]]:
     n, p = X.shape
 
-    def ours() -> Made:
-        return Made(PCA(k).fit(X).explained_variance_.copy())
+    def princomp() -> Result:
+        return Result(PCA(k).fit(X).explained_variance_.copy())
 
-    def gram() -> Made:
+    def gram() -> Result:
         centred = X - X.mean(dim=0)
         values = torch.linalg.eigh(centred.T @ centred / (n - 1)).eigenvalues
-        return Made(values[-k:].flip(0))
+        return Result(values[-k:].flip(0))
 
-    def lowrank() -> Made:
+    def lowrank() -> Result:
         torch.manual_seed(0)
-        return Made(torch.pca_lowrank(X, q=k, niter=2)[1] ** 2 / (n - 1))
+        return Result(torch.pca_lowrank(X, q=k, niter=2)[1] ** 2 / (n - 1))
 
-    def full() -> Made:
+    def full() -> Result:
         values = torch.linalg.svd(X - X.mean(dim=0), full_matrices=False).S
-        return Made(values[:k] ** 2 / (n - 1))
+        return Result(values[:k] ** 2 / (n - 1))
 
-    def sklearn() -> Made:
+    def sklearn() -> Result:
         from sklearn import config_context
         from sklearn.decomposition import PCA as Theirs  # noqa: N811
 
         with config_context(array_api_dispatch=True):
-            return Made(Theirs(k, svd_solver="covariance_eigh").fit(X).explained_variance_)
+            return Result(Theirs(k, svd_solver="covariance_eigh").fit(X).explained_variance_)
 
-    found = {"princomp": ours, "torch.pca_lowrank": lowrank}
-    if p <= MOST_EIGH:
-        found |= {"torch eigh of the Gram": gram, "scikit-learn, array API": sklearn}
-    if n * p * min(n, p) <= MOST_SVD:
-        found["torch.linalg.svd"] = full
-    return found
+    calls = {"princomp": princomp, "torch.pca_lowrank": lowrank}
+    if p <= MAX_EIGH_COLUMNS:
+        calls |= {"torch eigh of the Gram": gram, "scikit-learn, array API": sklearn}
+    if n * p * min(n, p) <= MAX_SVD_WORK:
+        calls["torch.linalg.svd"] = full
+    return calls
 
 
-def synchronised(device: torch.device) -> float:
+def synchronised_time(device: torch.device) -> float:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
@@ -104,20 +104,20 @@ def medians(calls: dict[str, Callable[[], Any]], device: torch.device, rounds: i
     answers: dict[str, Any] = {}
     for number in range(rounds + 1):
         for name, call in list(calls.items()):
-            start = synchronised(device)
+            start = synchronised_time(device)
             try:
                 answers[name] = call()
             except (RuntimeError, ValueError, ImportError) as error:
                 print(f"  {name} fails: {str(error).splitlines()[0][:90]}")
                 del calls[name]
                 continue
-            taken = synchronised(device) - start
+            elapsed = synchronised_time(device) - start
             if number:
-                seconds.setdefault(name, []).append(taken)
+                seconds.setdefault(name, []).append(elapsed)
     return {name: statistics.median(times) for name, times in seconds.items()}, answers
 
 
-def limits(device: torch.device, dtype: torch.dtype, size: int) -> tuple[float, float]:
+def measure_limits(device: torch.device, dtype: torch.dtype, size: int) -> tuple[float, float]:
     """Bytes read a second by a sum, and operations a second of a product."""
     numbers = torch.ones(size * size // 8, dtype=dtype, device=device)
     square = torch.ones(size // 4, size // 4, dtype=dtype, device=device)
@@ -127,21 +127,23 @@ def limits(device: torch.device, dtype: torch.dtype, size: int) -> tuple[float, 
     return read, 2 * (size // 4) ** 3 / seconds["product"]
 
 
-def told(X: torch.Tensor, k: int, rounds: int, read: float, peak: float) -> None:
+def report(X: torch.Tensor, k: int, rounds: int, read: float, peak: float) -> None:
     n, p = X.shape
     name = str(X.dtype).removeprefix("torch.")
     print(f"{n:,} × {p:,} {name}, k = {k}")
     seconds, answers = medians(dict(methods(X, k)), X.device, rounds)
     ours = seconds["princomp"]
     expected = torch.as_tensor(answers["princomp"].variances, dtype=torch.float64)
-    for method, taken in seconds.items():
+    for method, median in seconds.items():
         found = torch.as_tensor(answers[method].variances).to("cpu", torch.float64)
-        away = float((found - expected).abs().max() / expected[0])
-        ratio = f"{taken / ours:8.2f} ×"
-        print(f"  {method:26} {taken * 1e3:10.2f} ms {ratio}  away from ours {away:.0e}")
-    once = X.numel() * X.element_size() / read / ours
-    product = n * p * p / peak / ours  # one half of xᵀx is enough
-    print(f"  of our time: reading the rows once {once:.0%}, half of xᵀx {product:.0%}")
+        difference = float((found - expected).abs().max() / expected[0])
+        ratio = f"{median / ours:8.2f} ×"
+        print(f"  {method:26} {median * 1e3:10.2f} ms {ratio}  away from ours {difference:.0e}")
+    reading_share = X.numel() * X.element_size() / read / ours
+    product_share = n * p * p / peak / ours  # one half of xᵀx is enough
+    print(
+        f"  of our time: reading the rows once {reading_share:.0%}, half of xᵀx {product_share:.0%}"
+    )
 
 
 def main() -> None:
@@ -149,19 +151,21 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--smoke", action="store_true", help="small shapes, two rounds")
     parser.add_argument("--rounds", type=int, default=5)
-    asked = parser.parse_args()
-    device = torch.device(asked.device)
+    options = parser.parse_args()
+    device = torch.device(options.device)
     torch.set_float32_matmul_precision("highest")
-    where = torch.cuda.get_device_name(device) if device.type == "cuda" else "the processor"
-    print(f"torch {torch.__version__} on {where}")
-    shapes, rounds = (SMALL, 2) if asked.smoke or device.type == "cpu" else (SHAPES, asked.rounds)
+    device_name = torch.cuda.get_device_name(device) if device.type == "cuda" else "the processor"
+    print(f"torch {torch.__version__} on {device_name}")
+    shapes, rounds = (
+        (SMALL_SHAPES, 2) if options.smoke or device.type == "cpu" else (SHAPES, options.rounds)
+    )
     for dtype in (torch.float32, torch.float64):
-        read, peak = limits(device, dtype, 2**15 if device.type == "cuda" else 2**11)
+        read, peak = measure_limits(device, dtype, 2**15 if device.type == "cuda" else 2**11)
         name = str(dtype).removeprefix("torch.")
         print(f"{name}: a sum reads {read / 1e9:,.0f} GB/s, products {peak / 1e12:,.2f} TFLOP/s")
         for n, p, k in shapes:
             X = rows_of(n, p, k, dtype, device)
-            told(X, k, rounds, read, peak)
+            report(X, k, rounds, read, peak)
             del X
 
 

@@ -15,15 +15,15 @@ from rich.table import Table
 METHODS = ("princomp", "sklearn auto")
 
 
-def run(on: Machine, folder: Path, budget: float) -> dict[str, list[dict[str, Any]]]:
+def run(machine: Machine, folder: Path, budget: float) -> dict[str, list[dict[str, Any]]]:
     """Each series, measured beside what scikit-learn does by itself."""
     libraries = ["princomp", "sklearn"]
     return {
-        which: [
-            measure.run(case, on, folder, budget=budget, libraries=libraries, only=METHODS)
+        size_name: [
+            measure.run(case, machine, folder, budget=budget, libraries=libraries, only=METHODS)
             for case in cases
         ]
-        for which, cases in growth_cases().items()
+        for size_name, cases in growth_cases().items()
     }
 
 
@@ -32,23 +32,23 @@ def exponent(sizes: list[float], times: list[float]) -> float:
 
     What a call costs whatever its size hides the growth of small ones.
     """
-    later = len(sizes) // 2
-    return float(np.polyfit(np.log(sizes[later:]), np.log(times[later:]), 1)[0])
+    start = len(sizes) // 2
+    return float(np.polyfit(np.log(sizes[start:]), np.log(times[start:]), 1)[0])
 
 
 def table(series: dict[str, list[dict[str, Any]]]) -> Table:
-    made = Table(box=None, pad_edge=False, header_style="bold")
+    grid = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("", *METHODS, "ratio"):
-        made.add_column(name, justify="right")
-    for which, results in series.items():
-        sizes = [float(result[which]) for result in results]
+        grid.add_column(name, justify="right")
+    for size_name, results in series.items():
+        sizes = [float(result[size_name]) for result in results]
         times: dict[str, list[float]] = {name: [] for name in METHODS}
         for result in results:
             for method in result["methods"]:
                 times[method["name"]].append(method.get("median", float("nan")))
             ours, theirs = (times[name][-1] for name in METHODS)
             shape = f"{result['n']:,} × {result['p']:,}, k = {result['k']}"
-            made.add_row(shape, seconds(ours), seconds(theirs), f"{theirs / ours:.2f}")
-        powers = [f"{which}^{exponent(sizes, times[name]):.2f}" for name in METHODS]
-        made.add_row("[bold]grows as[/]", *powers, "", end_section=True)
-    return made
+            grid.add_row(shape, seconds(ours), seconds(theirs), f"{theirs / ours:.2f}")
+        powers = [f"{size_name}^{exponent(sizes, times[name]):.2f}" for name in METHODS]
+        grid.add_row("[bold]grows as[/]", *powers, "", end_section=True)
+    return grid

@@ -53,27 +53,27 @@ def model_of(name):
     from sklearn.pipeline import make_pipeline
 
     if name.startswith("Nystroem"):
-        map = Nystroem(gamma=GAMMA, n_components=1_000, random_state=0)
-        return make_pipeline(map, PCA(K))
+        nystroem = Nystroem(gamma=GAMMA, n_components=1_000, random_state=0)
+        return make_pipeline(nystroem, PCA(K))
     return KernelPCA(K, kernel="rbf", gamma=GAMMA, eigen_solver=name, random_state=0)
 
 
-def used():
+def peak_memory_mb():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
 
 
-def alone(name, n):
+def run_one(name, n):
     """One fit; prints seconds, MB and the variances."""
     model, rows = model_of(name), rows_of(n)
     model_of(name).fit(rows_of(1_500))  # libraries loaded, threads started
-    before, began = used(), time.perf_counter()
+    before, start = peak_memory_mb(), time.perf_counter()
     model.fit(rows)
-    seconds = time.perf_counter() - began
-    last = model[-1] if hasattr(model, "steps") else model
-    variances = getattr(last, "explained_variance_", None)
+    seconds = time.perf_counter() - start
+    pca = model[-1] if hasattr(model, "steps") else model
+    variances = getattr(pca, "explained_variance_", None)
     if variances is None:
-        variances = last.eigenvalues_ / (n - 1)
-    print(seconds, used() - before, *variances)
+        variances = pca.eigenvalues_ / (n - 1)
+    print(seconds, peak_memory_mb() - before, *variances)
 
 
 def main():
@@ -81,33 +81,33 @@ def main():
     parser.add_argument("cases", nargs="*", choices=[*CASES, []], default=[])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--alone", nargs=2, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.alone:
-        alone(asked.alone[0], int(asked.alone[1]))
+    options = parser.parse_args()
+    if options.alone:
+        run_one(options.alone[0], int(options.alone[1]))
         return
-    for case in asked.cases or CASES:
+    for case in options.cases or CASES:
         n, names = CASES[case]
-        found = {name: [] for name in names}
-        for _ in range(asked.rounds):
+        results = {name: [] for name in names}
+        for _ in range(options.rounds):
             for name in names:
                 command = [sys.executable, __file__, "--alone", name, str(n)]
-                done = subprocess.run(command, capture_output=True, text=True, check=False)
-                if done.returncode:
-                    print(f"{name}: failed: {done.stderr.strip().splitlines()[-1:]}")
+                completed = subprocess.run(command, capture_output=True, text=True, check=False)
+                if completed.returncode:
+                    print(f"{name}: failed: {completed.stderr.strip().splitlines()[-1:]}")
                     continue
-                found[name].append([float(word) for word in done.stdout.split()])
-        ours = np.array(found[names[0]])
+                results[name].append([float(word) for word in completed.stdout.split()])
+        ours = np.array(results[names[0]])
         print(f"\n{case}: {n:,} × 50, k = {K}")
-        for name, runs in found.items():
+        for name, runs in results.items():
             if not runs:
                 continue
             seconds = statistics.median(run[0] for run in runs)
             memory = statistics.median(run[1] for run in runs)
-            away = np.abs(np.array(runs[0][2:]) / ours[0, 2:] - 1).max()
+            difference = np.abs(np.array(runs[0][2:]) / ours[0, 2:] - 1).max()
             ratio = statistics.median(run[0] / own[0] for run, own in zip(runs, ours, strict=False))
             print(
                 f"  {name:18} {seconds:8.2f} s  {ratio:5.2f} × ours  {memory:8.0f} MB  "
-                f"{memory / np.median(ours[:, 1]):5.2f} × ours  variances within {away:.0e}"
+                f"{memory / np.median(ours[:, 1]):5.2f} × ours  variances within {difference:.0e}"
             )
 
 

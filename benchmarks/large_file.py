@@ -23,27 +23,27 @@ BLOCKS = {"2 MB": 2**19, "16 MB": 2**22, "64 MB": 2**24, "400 MB": 10**8}
 
 def write(path, n):
     rng = np.random.default_rng(0)
-    turn = (rng.standard_normal((P, P)) * np.linspace(1, 0.05, P)).astype(np.float32)
+    mixing = (rng.standard_normal((P, P)) * np.linspace(1, 0.05, P)).astype(np.float32)
     rows = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, P))
     for start in range(0, n, 250_000):
         stop = min(start + 250_000, n)
-        rows[start:stop] = rng.standard_normal((stop - start, P), dtype=np.float32) @ turn + 3
+        rows[start:stop] = rng.standard_normal((stop - start, P), dtype=np.float32) @ mixing + 3
     rows.flush()
 
 
 def read(path, count):
-    began = time.perf_counter()
+    start = time.perf_counter()
     with open(path, "rb") as file:
         file.seek(128)
         while np.fromfile(file, dtype=np.float32, count=count).size:
             pass
-    return time.perf_counter() - began
+    return time.perf_counter() - start
 
 
 def measure(path):
     from princomp import PCA
 
-    def resident():
+    def peak_resident_gb():
         # Not getrusage, which a process that wrote the file hands down to this one.
         lines = Path("/proc/self/status").read_text().splitlines()
         return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 1e6
@@ -51,10 +51,10 @@ def measure(path):
     read(path, BLOCKS["2 MB"])
     fits, peak = [], 0.0
     for _ in range(3):
-        began = time.perf_counter()
+        start = time.perf_counter()
         model = PCA(10, memory_limit="1GB").fit(path)
-        fits.append(time.perf_counter() - began)
-        peak = max(peak, resident())  # before the blocks of np.fromfile can raise it
+        fits.append(time.perf_counter() - start)
+        peak = max(peak, peak_resident_gb())  # before the blocks of np.fromfile can raise it
         if len(fits) == 1:
             reads = {name: [] for name in BLOCKS}
     for _ in range(3):
@@ -80,17 +80,17 @@ def main():
     folder.mkdir(exist_ok=True)
     if not path.exists():
         write(path, n)
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, __file__, "--measure", os.fspath(path)],
         check=True,
         capture_output=True,
         text=True,
     )
-    found = json.loads(done.stdout)
-    print(f"{n:,} × {P} float32, {found['plan'][0]}: {found['fit_s']:.2f} s")
-    print(f"peak resident size {found['peak_gb']:.2f} GB")
-    for name, seconds in found["read_s"].items():
-        ratio = found["fit_s"] / seconds
+    results = json.loads(completed.stdout)
+    print(f"{n:,} × {P} float32, {results['plan'][0]}: {results['fit_s']:.2f} s")
+    print(f"peak resident size {results['peak_gb']:.2f} GB")
+    for name, seconds in results["read_s"].items():
+        ratio = results["fit_s"] / seconds
         print(f"np.fromfile in blocks of {name:>6}: {seconds:.2f} s, ratio {ratio:.2f}")
 
 

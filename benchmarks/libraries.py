@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from cases import BATCH, Case
 
-GRAM = 4_000  # columns up to which p × p and its eigenvectors take less than 20 s
-FULL = 1e10  # long · short² up to which an SVD of the rows takes about 5 s
+MAX_GRAM_COLUMNS = 4_000  # columns up to which p × p and its eigenvectors take less than 20 s
+MAX_SVD_WORK = 1e10  # long · short² up to which an SVD of the rows takes about 5 s
 STREAM_ROWS = 200_000  # of a stream whose library is slow: the time is counted a row
 
 Call = Callable[[], "Answer"]
@@ -33,22 +33,22 @@ class Answer(NamedTuple):
 def _estimator(case: Case, X: Any, make: Callable[[], Any]) -> Call:
     """The tasks of whatever follows scikit-learn's conventions."""
 
-    def of(model: Any, scores: Any = None) -> Answer:
+    def answer(model: Any, scores: Any = None) -> Answer:
         return Answer(model.explained_variance_, model.components_, scores)
 
     def fit() -> Answer:
-        return of(make().fit(X))
+        return answer(make().fit(X))
 
     def fit_transform() -> Answer:
         model = make()
-        return of(model, model.fit_transform(X))
+        return answer(model, model.fit_transform(X))
 
     if case.task == "fit_transform":
         return fit_transform
     if case.task in ("transform", "row"):
         model = make().fit(X)
         rows = X[:1] if case.task == "row" else X
-        return lambda: of(model, model.transform(rows))
+        return lambda: answer(model, model.transform(rows))
     return fit
 
 
@@ -103,16 +103,16 @@ def sklearn(case: Case, X: Any) -> dict[str, Method]:
         return {"sklearn": _stream(X[:STREAM_ROWS], lambda: IncrementalPCA(k))}
     methods: dict[str, Method] = {}
     for solver in ("auto", "full", "covariance_eigh", "arpack", "randomized"):
-        why = _not_run(case, solver)
-        if why == "":
+        reason = _reason_to_skip(case, solver)
+        if reason == "":
             continue
         pca = partial(PCA, k, svd_solver=solver, random_state=0)
         make = (lambda pca=pca: _Scaled(pca())) if case.task == "unit" else pca
-        methods[f"sklearn {solver}"] = why or _estimator(case, X, make)
+        methods[f"sklearn {solver}"] = reason or _estimator(case, X, make)
     return methods
 
 
-def _automatic(case: Case) -> str:
+def _auto_solver(case: Case) -> str:
     """What svd_solver="auto" of scikit-learn 1.9 means here."""
     short, long = min(case.n, case.p), max(case.n, case.p)
     if case.density:
@@ -124,23 +124,23 @@ def _automatic(case: Case) -> str:
     return "randomized" if 1 <= case.k < 0.8 * short else "full"
 
 
-def _not_run(case: Case, solver: str) -> str | None:
+def _reason_to_skip(case: Case, solver: str) -> str | None:
     """Why a solver of scikit-learn is not run; "" where it says nothing new; None: it is run."""
     short, long = min(case.n, case.p), max(case.n, case.p)
     if case.task in ("transform", "row"):
         return None if solver == "auto" else ""  # one product, whatever solver came before
     if case.density:
-        lawful = solver in ("auto", "arpack", "covariance_eigh")
+        supported = solver in ("auto", "arpack", "covariance_eigh")
     else:
-        lawful = solver in ("auto", "full", "covariance_eigh") or case.k >= 1
-        lawful = lawful and not (solver == "arpack" and case.k >= short)
-    if not lawful:
-        return "not lawful here"
-    if solver == _automatic(case):
+        supported = solver in ("auto", "full", "covariance_eigh") or case.k >= 1
+        supported = supported and not (solver == "arpack" and case.k >= short)
+    if not supported:
+        return "not supported here"
+    if solver == _auto_solver(case):
         return ""  # auto is the same
-    if solver == "covariance_eigh" and case.p > GRAM:
+    if solver == "covariance_eigh" and case.p > MAX_GRAM_COLUMNS:
         return "p × p would take more than 20 s, or the memory"
-    if solver == "full" and long * short**2 > FULL:
+    if solver == "full" and long * short**2 > MAX_SVD_WORK:
         return "takes 5 to 20 s, many times the best"
     return None
 
@@ -156,9 +156,9 @@ def onedal(case: Case, X: Any) -> dict[str, Method]:
     from sklearnex.decomposition import PCA
 
     solvers = {}
-    if case.p <= GRAM:
+    if case.p <= MAX_GRAM_COLUMNS:
         solvers["oneDAL"] = "covariance_eigh"
-    if _automatic(case) == "randomized" and case.task not in ("transform", "row"):
+    if _auto_solver(case) == "randomized" and case.task not in ("transform", "row"):
         solvers["oneDAL auto"] = "auto"  # what a person gets: scikit-learn's
     methods: dict[str, Method] = {}
     for name, solver in solvers.items():
@@ -194,7 +194,7 @@ def faiss(case: Case, X: Any) -> dict[str, Method]:
         return {"faiss": "takes more than 20 s"}
     k = case.components
 
-    def trained() -> Any:
+    def train() -> Any:
         matrix = faiss.PCAMatrix(p, k)
         matrix.max_points_per_d = n // p + 1  # all rows: it takes a sample of many
         matrix.train(X)
@@ -206,10 +206,10 @@ def faiss(case: Case, X: Any) -> dict[str, Method]:
         return Answer(variances, axes, scores)
 
     if case.task == "fit":
-        return {"faiss": lambda: answer(trained())}
-    matrix, rows = trained(), X[:1] if case.task == "row" else X
-    held = answer(matrix)
-    return {"faiss": lambda: held._replace(scores=matrix.apply(rows))}
+        return {"faiss": lambda: answer(train())}
+    matrix, rows = train(), X[:1] if case.task == "row" else X
+    fitted = answer(matrix)
+    return {"faiss": lambda: fitted._replace(scores=matrix.apply(rows))}
 
 
 def torch(case: Case, X: Any) -> dict[str, Method]:

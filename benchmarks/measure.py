@@ -17,16 +17,16 @@ import accuracy
 from bound import Machine, bound, memory_limit
 from cases import Case
 from libraries import ESTIMATORS, LIBRARIES, STREAM_ROWS
-from worker import TURN, load, serve, store
+from worker import MIN_SECONDS, load, serve, store
 
-PATIENCE = 60.0  # seconds for one call, before its worker is given up
+TIMEOUT = 60.0  # seconds for one call, before its worker is given up
 ROUNDS = 15
-FEWEST = 3  # rounds of a method that could be the best
-LENGTHY = 5.0  # seconds from which one round has to do
-HOPELESS = 2.5  # times the best of its kind: a slower one is timed once
-SLOW = 0.3  # seconds from which that saves time worth saving
-COLD = 2.0  # seconds from which the warm-up tells as much as a round
-PASSED_OVER = 8.0  # times the best: not run again on other rows of the same shape
+MIN_ROUNDS = 3  # rounds of a method that could be the best
+ONE_ROUND_SECONDS = 5.0  # seconds from which one round has to do
+HOPELESS_RATIO = 2.5  # times the best of its kind: a slower one is timed once
+SLOW_SECONDS = 0.3  # seconds from which that saves time worth saving
+WARM_UP_SECONDS = 2.0  # seconds from which the warm-up tells as much as a round
+SKIP_RATIO = 8.0  # times the best: not run again on other rows of the same shape
 
 
 class Worker:
@@ -35,25 +35,25 @@ class Worker:
     def __init__(self, library: str) -> None:
         context = multiprocessing.get_context("spawn")
         self.library = library
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=serve, args=(library, theirs), daemon=True)
+        self.connection, child_end = context.Pipe()
+        self.process = context.Process(target=serve, args=(library, child_end), daemon=True)
         self.process.start()
 
     def send(self, *message: Any) -> None:
         self._signal("SIGCONT")
         self.connection.send(message)
 
-    def receive(self, patience: float = PATIENCE) -> Any:
-        if not self.connection.poll(patience):
+    def receive(self, timeout: float = TIMEOUT) -> Any:
+        if not self.connection.poll(timeout):
             self.process.kill()
-            raise RuntimeError(f"took more than {patience:.0f} s")
+            raise RuntimeError(f"took more than {timeout:.0f} s")
         try:
-            done, result = self.connection.recv()
+            succeeded, result = self.connection.recv()
         except EOFError:
             raise RuntimeError(f"its process died: {self.process.exitcode}") from None
         # Threads that spin while they wait for work would slow the next one's.
         self._signal("SIGSTOP")
-        if not done:
+        if not succeeded:
             raise RuntimeError(result)
         return result
 
@@ -88,7 +88,7 @@ class Method:
     @property
     def exact(self) -> bool:
         """Its answer is an answer."""
-        return self.variance_error <= accuracy.COUNTED
+        return self.variance_error <= accuracy.MAX_VARIANCE_ERROR
 
     @property
     def last_s(self) -> float:
@@ -115,40 +115,40 @@ def quartiles(values: list[float]) -> tuple[float, float, float]:
 
 def run(
     case: Case,
-    on: Machine,
+    machine: Machine,
     folder: Path,
     *,
     budget: float,
     libraries: list[str],
     only: tuple[str, ...] = (),
-    passed_over: dict[str, str] | None = None,
+    skip: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Measure one case; everything found, as plain values.
 
-    `only`: methods of these names. `passed_over`: names not to run, and why.
+    `only`: methods of these names. `skip`: names not to run, and why.
     """
-    clock = [time.perf_counter()]
-    rows_at = folder / "rows"
-    shutil.rmtree(rows_at, ignore_errors=True)
-    rows_at.mkdir(parents=True)
+    times = [time.perf_counter()]
+    rows_folder = folder / "rows"
+    shutil.rmtree(rows_folder, ignore_errors=True)
+    rows_folder.mkdir(parents=True)
     workers = {name: Worker(name) for name in LIBRARIES if name in libraries}
     try:
-        stored = store(case, rows_at)
-        truths = _truths(case, rows_at, folder / "truth")
-        clock.append(time.perf_counter())
-        methods = _offers(case, workers, rows_at)
+        stored = store(case, rows_folder)
+        truths = _solve_truths(case, rows_folder, folder / "truth")
+        times.append(time.perf_counter())
+        methods = _load_methods(case, workers, rows_folder)
         methods = [m for m in methods if not only or m.name in only]
         for method in methods:
-            method.skipped = method.skipped or (passed_over or {}).get(method.name)
-        clock.append(time.perf_counter())
-        _first(workers, methods, truths)
-        clock.append(time.perf_counter())
-        _rounds(workers, methods, budget)
-        clock.append(time.perf_counter())
+            method.skipped = method.skipped or (skip or {}).get(method.name)
+        times.append(time.perf_counter())
+        _warm_up(workers, methods, truths)
+        times.append(time.perf_counter())
+        _run_rounds(workers, methods, budget)
+        times.append(time.perf_counter())
     finally:
         for worker in workers.values():
             worker.close()
-        shutil.rmtree(rows_at, ignore_errors=True)
+        shutil.rmtree(rows_folder, ignore_errors=True)
     phases = ("rows and truth", "loading", "warm-up", "rounds")
     return {
         "case": case.name,
@@ -158,17 +158,17 @@ def run(
         "stored": stored,
         "components": len(truths[1.0].axes),
         "gap": truths[1.0].gap,
-        "bound": bound(case, stored, on),
+        "bound": bound(case, stored, machine),
         "memory_limit": memory_limit(case),
         "methods": [method.document() for method in methods],
-        "wall_s": dict(zip(phases, (b - a for a, b in pairwise(clock)), strict=True)),
+        "wall_s": dict(zip(phases, (b - a for a, b in pairwise(times)), strict=True)),
         **_ratios(methods),
     }
 
 
-def _truths(case: Case, rows_at: Path, folder: Path) -> dict[float, accuracy.Truth]:
+def _solve_truths(case: Case, rows_folder: Path, folder: Path) -> dict[float, accuracy.Truth]:
     """By the share of the rows that a method is run on."""
-    rows = load(case, rows_at)
+    rows = load(case, rows_folder)
     truths = {1.0: accuracy.truth(case, rows, folder)}
     if case.task == "stream":
         share = min(1.0, STREAM_ROWS / case.n)
@@ -176,25 +176,25 @@ def _truths(case: Case, rows_at: Path, folder: Path) -> dict[float, accuracy.Tru
     return truths
 
 
-def _offers(case: Case, workers: dict[str, Worker], rows_at: Path) -> list[Method]:
+def _load_methods(case: Case, workers: dict[str, Worker], rows_folder: Path) -> list[Method]:
     """All load at the same time; what each will do, or why not."""
     methods = []
     for worker in workers.values():
-        worker.send("load", case, rows_at)
+        worker.send("load", case, rows_folder)
     for library, worker in workers.items():
         try:
-            offers = worker.receive(2 * PATIENCE)
-        except RuntimeError as fault:
-            methods.append(Method(library, library, skipped=str(fault)))
+            reasons = worker.receive(2 * TIMEOUT)
+        except RuntimeError as error:
+            methods.append(Method(library, library, skipped=str(error)))
             continue
-        for name, why in offers.items():
+        for name, reason in reasons.items():
             slow = case.task == "stream" and library == "sklearn"
             share = min(1.0, STREAM_ROWS / case.n) if slow else 1.0
-            methods.append(Method(name, library, skipped=why, share=share))
+            methods.append(Method(name, library, skipped=reason, share=share))
     return methods
 
 
-def _first(
+def _warm_up(
     workers: dict[str, Worker], methods: list[Method], truths: dict[float, accuracy.Truth]
 ) -> None:
     """The warm-up, of which memory and accuracy are taken."""
@@ -203,77 +203,80 @@ def _first(
             continue
         try:
             answer, seconds, peak = workers[method.library].ask("first", method.name)
-        except (RuntimeError, OSError) as fault:
-            method.skipped = str(fault)
+        except (RuntimeError, OSError) as error:
+            method.skipped = str(error)
             continue
-        true = truths[method.share]
+        truth = truths[method.share]
         method.first_s, method.peak = seconds / method.share, peak
-        method.variance_error = accuracy.variance_error(answer.variances, true)
-        method.angle = accuracy.angle(answer.axes, true)
-        method.score_error = accuracy.score_error(answer.scores, true)
+        method.variance_error = accuracy.variance_error(answer.variances, truth)
+        method.angle = accuracy.angle(answer.axes, truth)
+        method.score_error = accuracy.score_error(answer.scores, truth)
 
 
-def _behind(method: Method, methods: list[Method]) -> float:
+def _times_the_best(method: Method, methods: list[Method]) -> float:
     """How many times the time of the best of its kind."""
     kind = ESTIMATORS if method.library in ESTIMATORS else tuple(LIBRARIES)[1:]
     best = min((m.last_s for m in methods if m.library in kind and m.exact), default=method.last_s)
     return method.last_s / best
 
 
-def _rounds(workers: dict[str, Worker], methods: list[Method], budget: float) -> None:
+def _run_rounds(workers: dict[str, Worker], methods: list[Method], budget: float) -> None:
     """A B C, B C A, …: each method as often as its part of the budget allows.
 
     The order turns, so that none is always after the same one. The slow that cannot be the best
     have one round; those that take seconds have only the warm-up.
     """
-    here = [method for method in methods if not method.skipped]
-    cold = COLD
+    active = [method for method in methods if not method.skipped]
+    slow_seconds = WARM_UP_SECONDS
     for number in range(ROUNDS):
         if number < 2:
-            for method in [m for m in here if m.library != "princomp"]:
+            for method in [m for m in active if m.library != "princomp"]:
                 hopeless = not method.exact or (
-                    _behind(method, here) > HOPELESS and method.last_s > cold
+                    _times_the_best(method, active) > HOPELESS_RATIO
+                    and method.last_s > slow_seconds
                 )
-                if hopeless and method.last_s > SLOW:
+                if hopeless and method.last_s > SLOW_SECONDS:
                     method.seconds = method.seconds or [method.first_s]
-                    here.remove(method)
-            cold = SLOW
-        turned = number % max(1, len(here))
-        for method in here[turned:] + here[:turned]:
-            one = method.last_s * method.share
-            fewest = FEWEST if one < LENGTHY else 1
-            if number >= max(fewest, budget / len(here) / max(one, 2 * TURN)):
+                    active.remove(method)
+            slow_seconds = SLOW_SECONDS
+        first = number % max(1, len(active))
+        for method in active[first:] + active[:first]:
+            seconds_of_call = method.last_s * method.share
+            min_rounds = MIN_ROUNDS if seconds_of_call < ONE_ROUND_SECONDS else 1
+            if number >= max(
+                min_rounds, budget / len(active) / max(seconds_of_call, 2 * MIN_SECONDS)
+            ):
                 continue
             try:
                 seconds = workers[method.library].ask("turn", method.name)
-            except (RuntimeError, OSError) as fault:
-                method.skipped = str(fault)
+            except (RuntimeError, OSError) as error:
+                method.skipped = str(error)
                 continue
             method.seconds.append(seconds / method.share)
-        here = [method for method in here if not method.skipped]
+        active = [method for method in active if not method.skipped]
 
 
-def slow_ones(result: dict[str, Any]) -> dict[str, str]:
+def slow_methods(result: dict[str, Any]) -> dict[str, str]:
     """The methods that other rows of this shape need not wait for, and why."""
-    done = [Method.of(m) for m in result["methods"] if m["seconds"]]
+    methods = [Method.of(m) for m in result["methods"] if m["seconds"]]
     return {
-        m.name: f"{_behind(m, done):.0f} times the best on {result['case']}"
-        for m in done
-        if m.library != "princomp" and m.first_s * m.share > SLOW
-        if _behind(m, done) > PASSED_OVER
+        m.name: f"{_times_the_best(m, methods):.0f} times the best on {result['case']}"
+        for m in methods
+        if m.library != "princomp" and m.first_s * m.share > SLOW_SECONDS
+        if _times_the_best(m, methods) > SKIP_RATIO
     }
 
 
 def _ratios(methods: list[Method]) -> dict[str, Any]:
     """Best ÷ princomp, by rounds, of the estimators and of anything."""
     ours = next((m for m in methods if m.library == "princomp" and m.seconds), None)
-    found: dict[str, Any] = {"ours": median(ours.seconds) if ours else None}
-    for which, libraries in (("estimator", ESTIMATORS), ("anything", tuple(LIBRARIES)[1:])):
-        able = [m for m in methods if m.library in libraries and m.exact and m.seconds]
-        best = min(able, key=lambda m: median(m.seconds), default=None)
-        found[which] = None
+    ratios: dict[str, Any] = {"ours": median(ours.seconds) if ours else None}
+    for group, libraries in (("estimator", ESTIMATORS), ("anything", tuple(LIBRARIES)[1:])):
+        candidates = [m for m in methods if m.library in libraries and m.exact and m.seconds]
+        best = min(candidates, key=lambda m: median(m.seconds), default=None)
+        ratios[group] = None
         if ours and best:
-            ratios = [a / b for a, b in zip(best.seconds, ours.seconds, strict=False)]
-            q1, middle, q3 = quartiles(ratios)
-            found[which] = {"name": best.name, "ratio": middle, "q1": q1, "q3": q3}
-    return found
+            round_ratios = [a / b for a, b in zip(best.seconds, ours.seconds, strict=False)]
+            q1, middle, q3 = quartiles(round_ratios)
+            ratios[group] = {"name": best.name, "ratio": middle, "q1": q1, "q3": q3}
+    return ratios

@@ -18,20 +18,20 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
 
     height = 1.2 + 0.3 * len(results)
     figure, axes = plt.subplots(figsize=(9, height), layout="constrained")
-    for number, (which, (label, colour)) in enumerate(BARS.items()):
-        places = [i + 0.38 * number for i, r in enumerate(results) if r[which]]
-        found = [r[which] for r in results if r[which]]
-        ratios = [part["ratio"] for part in found]
-        reach = [
-            [part["ratio"] - part["q1"] for part in found],
-            [part["q3"] - part["ratio"] for part in found],
+    for number, (group, (label, colour)) in enumerate(BARS.items()):
+        positions = [i + 0.38 * number for i, r in enumerate(results) if r[group]]
+        group_results = [r[group] for r in results if r[group]]
+        ratios = [entry["ratio"] for entry in group_results]
+        errors = [
+            [entry["ratio"] - entry["q1"] for entry in group_results],
+            [entry["q3"] - entry["ratio"] for entry in group_results],
         ]
         bars = axes.barh(
-            places,
+            positions,
             [ratio - 1 for ratio in ratios],
             left=1,
             height=0.36,
-            xerr=reach,
+            xerr=errors,
             error_kw={"linewidth": 0.7},
             color=colour,
             label=f"{label} ÷ princomp",
@@ -62,10 +62,10 @@ def draw_shares(results: list[dict[str, Any]], path: Path) -> None:
 
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained", sharey=True)
     for axes, (floats, title) in zip(panels, (("f32", "float32"), ("f64", "float64")), strict=True):
-        here = [result for result in results if result["floats"] == floats]
-        widths = [result["p"] for result in here]
+        results_of_dtype = [result for result in results if result["floats"] == floats]
+        widths = [result["p"] for result in results_of_dtype]
         for name, colour in zip(results[0]["methods"], COLOURS, strict=False):
-            shares = [result["methods"][name]["share"] for result in here]
+            shares = [result["methods"][name]["share"] for result in results_of_dtype]
             axes.plot(widths, shares, "o-", markersize=3, color=colour, label=name)
         axes.axhline(1, color="black", linewidth=0.8)
         axes.set_xscale("log")

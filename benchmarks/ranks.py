@@ -30,41 +30,41 @@ def rows_of(rank, n, p):
     return rng.standard_normal((n, p)) * 0.9 ** np.arange(p)
 
 
-def best(fit, barrier=lambda: None):
+def best_seconds(fit, barrier=lambda: None):
     fit()
     times = []
     for _ in range(REPEATS):
         barrier()
-        began = time.perf_counter()
+        start = time.perf_counter()
         fit()
-        times.append(time.perf_counter() - began)
+        times.append(time.perf_counter() - start)
     return min(times)
 
 
-def on_rank(n, p, solver):
+def run_on_rank(n, p, solver):
     """One rank's part; rank 0 prints the time of the slowest."""
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
     X = rows_of(comm.rank, n, p)
     model = PCA(5, svd_solver=solver, tol=TOL)
-    seconds = best(lambda: model.fit(X, comm=comm), comm.barrier)
+    seconds = best_seconds(lambda: model.fit(X, comm=comm), comm.barrier)
     slowest = comm.reduce(seconds, MPI.MAX)
     if comm.rank == 0:
         print(slowest)
 
 
-def alone(n, p, solver):
+def run_local(n, p, solver):
     X = rows_of(0, n, p)
-    print(best(lambda: PCA(5, svd_solver=solver, tol=TOL).fit(X)))
+    print(best_seconds(lambda: PCA(5, svd_solver=solver, tol=TOL).fit(X)))
 
 
-def measured(ranks, n, p, solver):
+def measure(ranks, n, p, solver):
     """Seconds of a process of its own, or of some ranks; 0 ranks are the local fit."""
-    call = [sys.executable, __file__, "--one", str(ranks), str(n), str(p), solver]
+    command = [sys.executable, __file__, "--one", str(ranks), str(n), str(p), solver]
     launch = ["mpiexec", "-n", str(ranks)] if ranks else []
-    done = subprocess.run([*launch, *call], check=True, capture_output=True, text=True)
-    return float(done.stdout.split()[-1])
+    completed = subprocess.run([*launch, *command], check=True, capture_output=True, text=True)
+    return float(completed.stdout.split()[-1])
 
 
 def main():
@@ -76,7 +76,7 @@ def main():
     options = parser.parse_args()
     if options.one:
         ranks, n, p = map(int, options.one[:3])
-        (on_rank if ranks else alone)(n, p, options.one[3])
+        (run_on_rank if ranks else run_local)(n, p, options.one[3])
         return
     n, p = options.rows, options.columns
     counts = [1 << i for i in range(options.most.bit_length())]
@@ -88,10 +88,10 @@ def main():
         times = {name: [] for name in cases}
         for _ in range(ROUNDS):
             for name, (ranks, rows) in cases.items():
-                times[name].append(measured(ranks, rows, p, solver))
+                times[name].append(measure(ranks, rows, p, solver))
         local = min(times["local"])
-        for name, taken in times.items():
-            print(f"{route:9} {name:16} {min(taken) / local:6.2f}", flush=True)
+        for name, seconds in times.items():
+            print(f"{route:9} {name:16} {min(seconds) / local:6.2f}", flush=True)
 
 
 if __name__ == "__main__":

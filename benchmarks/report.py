@@ -24,23 +24,23 @@ def error(value: float | None) -> str:
     return "–" if value is None else f"{value:.0e}".replace("e-0", "e-").replace("inf", "∞")
 
 
-def _ours(result: dict[str, Any]) -> dict[str, Any]:
+def _princomp_method(result: dict[str, Any]) -> dict[str, Any]:
     for method in result["methods"]:
         if method["library"] == "princomp":
             return method
     return {}
 
 
-def _ratio(part: dict[str, Any] | None) -> tuple[str, str]:
-    if part is None:
+def _ratio(entry: dict[str, Any] | None) -> tuple[str, str]:
+    if entry is None:
         return "–", ""
-    return f"{part['ratio']:.2f} [dim]{part['q1']:.2f}–{part['q3']:.2f}[/]", part["name"]
+    return f"{entry['ratio']:.2f} [dim]{entry['q1']:.2f}–{entry['q3']:.2f}[/]", entry["name"]
 
 
 def table(results: list[dict[str, Any]]) -> Table:
     """Best ÷ princomp with its quartiles, accuracy, time over bound, growth of memory."""
-    made = Table(box=None, pad_edge=False, header_style="bold")
-    for name, side in (
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for name, justify in (
         ("case", "left"),
         ("princomp", "right"),
         ("÷ bound", "right"),
@@ -50,37 +50,39 @@ def table(results: list[dict[str, Any]]) -> Table:
         ("angle", "right"),
         ("MB", "right"),
     ):
-        made.add_column(name, justify=side, no_wrap=side == "right" or name == "case")
+        grid.add_column(name, justify=justify, no_wrap=justify == "right" or name == "case")
     for result in results:
-        made.add_row(*_cells(result))
-    return made
+        grid.add_row(*_cells(result))
+    return grid
 
 
 def _cells(result: dict[str, Any]) -> list[Any]:
-    ours = _ours(result)
-    time = result["ours"]
-    cells: list[Any] = [result["case"], seconds(time)]
-    cells.append(f"{time / result['bound']['seconds']:.3g}" if time else "–")
-    for which in ("estimator", "anything"):
-        ratio, name = _ratio(result[which])
+    method = _princomp_method(result)
+    seconds_of_princomp = result["ours"]
+    cells: list[Any] = [result["case"], seconds(seconds_of_princomp)]
+    cells.append(
+        f"{seconds_of_princomp / result['bound']['seconds']:.3g}" if seconds_of_princomp else "–"
+    )
+    for group in ("estimator", "anything"):
+        ratio, name = _ratio(result[group])
         cells.append(Text.from_markup(f"{ratio} {name}"))
-    cells.append(error(ours.get("variance_error")))
-    cells.append(error(ours.get("angle")))
-    peak = ours.get("peak")
-    over = peak is not None and peak > result["memory_limit"]
-    cells.append("–" if peak is None else f"{peak / MB:.0f}" + ("!" if over else ""))
+    cells.append(error(method.get("variance_error")))
+    cells.append(error(method.get("angle")))
+    peak = method.get("peak")
+    over_limit = peak is not None and peak > result["memory_limit"]
+    cells.append("–" if peak is None else f"{peak / MB:.0f}" + ("!" if over_limit else ""))
     return cells
 
 
 def methods(result: dict[str, Any]) -> Table:
     """All ways of one case."""
-    made = Table(box=None, pad_edge=False, header_style="bold")
+    grid = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("", "median", "quartiles", "rounds", "variance", "angle", "scores", "MB", ""):
-        made.add_column(name, justify="left" if name == "" else "right", no_wrap=name != "")
-    done = [m for m in result["methods"] if m.get("median")]
-    for m in sorted(done, key=lambda m: m["median"]):
+        grid.add_column(name, justify="left" if name == "" else "right", no_wrap=name != "")
+    measured = [m for m in result["methods"] if m.get("median")]
+    for m in sorted(measured, key=lambda m: m["median"]):
         peak = "–" if m["peak"] is None else f"{m['peak'] / MB:.0f}"
-        made.add_row(
+        grid.add_row(
             m["name"],
             seconds(m["median"]),
             f"{seconds(m['q1'])} – {seconds(m['q3'])}",
@@ -91,16 +93,17 @@ def methods(result: dict[str, Any]) -> Table:
             peak,
             "" if m["counted"] else "too inexact to be the best",
         )
-    return made
+    return grid
 
 
 def show(console: Console, result: dict[str, Any]) -> None:
     """One case in full."""
-    of = result["bound"]
+    bound = result["bound"]
     console.print(
         f"\n[bold]{result['case']}[/]  k = {result['components']}, bound "
-        f"{seconds(of['seconds'])} ({of['of']}; reading {seconds(of['bytes_s'])}, "
-        f"arithmetic {seconds(of['flops_s'])}), memory limit {result['memory_limit'] / MB:.0f} MB"
+        f"{seconds(bound['seconds'])} ({bound['of']}; reading {seconds(bound['bytes_s'])}, "
+        f"arithmetic {seconds(bound['flops_s'])}), memory limit "
+        f"{result['memory_limit'] / MB:.0f} MB"
     )
     console.print(methods(result))
     for m in result["methods"]:

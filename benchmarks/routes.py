@@ -1,4 +1,4 @@
-"""The measurements behind the constants of ``princomp.core.plan``.
+"""The measurements behind the constants of ``princomp.core.routes``.
 
 Each block times two routes on the same rows, interleaved, and prints their ratio.
 """
@@ -21,9 +21,9 @@ from princomp.solvers.scatter_search import search_scatter
 ROUNDS = 3
 
 
-def seconds(work: Any) -> float:
+def seconds(call: Any) -> float:
     start = time.perf_counter()
-    work()
+    call()
     return time.perf_counter() - start
 
 
@@ -49,9 +49,9 @@ def main() -> None:
                 compare(
                     f"  p = {p}, k = {k}, {kind}",
                     lambda m=moments, k=k: dense.solve_moments(m, k),
-                    lambda m=moments, k=k: search_scatter(m, k, angle=EPS**0.5),
+                    lambda m=moments, k=k: search_scatter(m, k, tol=EPS**0.5),
                 )
-    print("SMALL: SVD of wide rows ÷ row Gram")
+    print("SMALL_TABLE_SIZE: SVD of wide rows ÷ row Gram")
     for n, p in ((50, 500), (200, 1000), (200, 5000), (500, 2000)):
         X = decaying(n, p)
         compare(

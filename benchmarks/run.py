@@ -19,14 +19,14 @@ from typing import Any
 import growth
 import measure
 import report
-from bound import Machine, machine
-from cases import Case, chosen
+from bound import Machine, measure_machine
+from cases import Case, select_cases
 from libraries import DISTRIBUTIONS, LIBRARIES
 from picture import draw, draw_shares
 from rich.console import Console
 
 
-def arguments() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="princomp side by side with its peers")
     parser.add_argument("cases", nargs="*", help="part of a name, or a glob; growth; share")
     parser.add_argument("--list", action="store_true", help="names of the cases, and stop")
@@ -47,9 +47,9 @@ def versions() -> dict[str, str]:
     return found
 
 
-def write(path: Path, on: Machine, results: list[dict[str, Any]]) -> None:
+def write(path: Path, machine: Machine, results: list[dict[str, Any]]) -> None:
     document = {
-        "machine": vars(on),
+        "machine": vars(machine),
         "versions": versions(),
         "date": time.strftime("%Y-%m-%d %H:%M"),
         "results": results,
@@ -58,57 +58,61 @@ def write(path: Path, on: Machine, results: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    asked = arguments()
+    options = parse_arguments()
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=120)
-    cases: list[Case] = chosen(asked.cases)
-    if asked.list:
+    cases: list[Case] = select_cases(options.cases)
+    if options.list:
         for case in cases:
             console.print(case.name)
         return
-    on = machine()
+    machine = measure_machine()
     console.print(
-        f"{on.cpu}, {on.cores} cores; reads {on.read_bytes_s / 1e9:.1f} GB/s; "
-        + ", ".join(f"{kind} {rate / 1e9:.0f} Gflop/s" for kind, rate in on.flops_s.items())
+        f"{machine.cpu}, {machine.cores} cores; reads {machine.read_bytes_s / 1e9:.1f} GB/s; "
+        + ", ".join(f"{kind} {rate / 1e9:.0f} Gflop/s" for kind, rate in machine.flops_s.items())
     )
-    asked.out.mkdir(parents=True, exist_ok=True)
-    budget = asked.seconds / (4 if asked.quick else 1)
-    if asked.cases == ["growth"]:
-        series = growth.run(on, asked.out, budget)
+    options.out.mkdir(parents=True, exist_ok=True)
+    budget = options.seconds / (4 if options.quick else 1)
+    if options.cases == ["growth"]:
+        series = growth.run(machine, options.out, budget)
         console.print(growth.table(series))
-        write(asked.out / "growth.json", on, [r for part in series.values() for r in part])
+        write(
+            options.out / "growth.json",
+            machine,
+            [r for results_of_series in series.values() for r in results_of_series],
+        )
         return
-    if asked.cases == ["share"]:
+    if options.cases == ["share"]:
         import share  # it imports princomp, which the processes of other libraries shall not
 
-        shares = share.run(on, budget)
+        shares = share.run(machine, budget)
         console.print(share.table(shares))
-        write(asked.out / "share.json", on, shares)
-        draw_shares(shares, asked.out / "share.png")
+        write(options.out / "share.json", machine, shares)
+        draw_shares(shares, options.out / "share.png")
         return
     # A part of the table does not replace the whole one.
-    to = asked.out / ("part.json" if asked.cases else "results.json")
+    path = options.out / ("part.json" if options.cases else "results.json")
     results = []
     slow: dict[object, dict[str, str]] = {}
     for case in cases:
-        known = slow.setdefault((case.n, case.p, case.task), {})
+        slow_here = slow.setdefault((case.n, case.p, case.task), {})
         result = measure.run(
             case,
-            on,
-            asked.out,
+            machine,
+            options.out,
             budget=budget,
-            libraries=asked.peers.split(","),
-            passed_over=known,
+            libraries=options.peers.split(","),
+            skip=slow_here,
         )
-        known.update(measure.slow_ones(result))
+        slow_here.update(measure.slow_methods(result))
         results.append(result)
         report.show(console, result)
-        write(to, on, results)
+        write(path, machine, results)
     console.print()
     console.print(report.table(results))
-    draw(results, to.with_suffix(".png"))
-    console.print(f"\n{to} and {to.with_suffix('.png').name}")
+    draw(results, path.with_suffix(".png"))
+    console.print(f"\n{path} and {path.with_suffix('.png').name}")
 
 
 if __name__ == "__main__":

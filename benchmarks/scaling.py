@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from princomp.solvers.krylov import block_width, room_for
-from princomp.solvers.nystrom import width_for
+from princomp.solvers.krylov import block_width, max_krylov_vectors
+from princomp.solvers.nystrom import sketch_width
 from princomp.summaries.blocks import block_rows, panel_rows
 from princomp.summaries.sketch import wide_block_rows
 
@@ -30,17 +30,17 @@ from princomp.summaries.sketch import wide_block_rows
 DASK_FAN, SPARK_FAN, SPARK_SMALL, TILE_COLUMNS = 8, 16, 2**20, 1_500
 # Sums (p, p) that a task holds at once: its own, a block's, both joined (3 are measured), and
 # one that is sent.
-STATES = 4
+STATES_IN_TASK = 4
 # Arrays (p, b) that a task of the Krylov route holds: vectors, image, and what a block came to
 # before it is added. Measured: 6 with sparse rows, 3 to 4 with dense ones.
-VECTORS = 6
+ARRAYS_IN_TASK = 6
 # Bytes of eight rows from which on all threads add a block's products to the sum.
-LONG = 2**22
+SHARED_ADD_BYTES = 2**22
 BESIDE = "beside"
 # Bytes of sums from which on they are not in a cache from block to block.
-CACHE = 2**22
+CACHE_BYTES = 2**22
 # eigh: reduction, eigenvectors, and the way back; measured rates are in the same units.
-EIGH = 9
+EIGH_FACTOR = 9
 # Components that are wanted in what is measured.
 K = 10
 
@@ -95,8 +95,8 @@ def covariance(rows, m):
     flops = float(n) * p * (p + 1) if rows.stored is None else rows.stored**2 / n
     blocks = max(-(-n // block_rows(p)), m)
     state = 8.0 * p * p
-    solve = EIGH * float(p) ** 3
-    task, driver = STATES * state, STATES * state
+    solve = EIGH_FACTOR * float(p) ** 3
+    task, driver = STATES_IN_TASK * state, STATES_IN_TASK * state
     adds, up = blocks * state, m * state
     return Work(1, rows.bytes, flops, adds, state, up, 0, 1, solve, task, driver, BESIDE)
 
@@ -107,18 +107,18 @@ def tsqr(rows, m):
     panels = max(n / r, m)
     # Householder's QR of r × p, and of two triangles below one another.
     flops = 2.0 * n * p**2 - panels * 2 / 3 * p**3
-    joining = panels * 10 / 3 * p**3
+    join_flops = panels * 10 / 3 * p**3
     state = 8.0 * min(2 * p, n / m) * p
     task, driver = 8.0 * (3 * r * p) + 2 * state, 2 * state + 24.0 * p * p
-    solve = 2.0 * EIGH * p**3
+    solve = 2.0 * EIGH_FACTOR * p**3
     up = m * state
-    return Work(1, rows.bytes, flops, joining, state, up, 0, 1, solve, task, driver, BESIDE)
+    return Work(1, rows.bytes, flops, join_flops, state, up, 0, 1, solve, task, driver, BESIDE)
 
 
 def krylov(rows, m, passes, k=K):
     """Products with b vectors and back, pass by pass; the first is a sketch of as many."""
     b, p = block_width(k, rows.p), rows.p
-    state, room = 8.0 * p * b, room_for(k, p) + b
+    state, room = 8.0 * p * b, max_krylov_vectors(k, p) + b
     # Each new block is freed of all those before, twice; two products of p × b × room.
     solve = passes * 8.0 * p * b * room / 2
     driver = 8.0 * p * (room + 2 * k + 3 * b)
@@ -132,15 +132,15 @@ def krylov(rows, m, passes, k=K):
         (passes - 1) * state,
         passes,
         solve,
-        VECTORS * state + _wide_block(rows),
+        ARRAYS_IN_TASK * state + _wide_block(rows),
         driver,
-        "shared" if rows.stored is None and 8 * p * rows.size > LONG else "after",
+        "shared" if rows.stored is None and 8 * p * rows.size > SHARED_ADD_BYTES else "after",
     )
 
 
 def sketch(rows, m, k=K):
     """One pass of Krylov, with more vectors, and an answer to match."""
-    width, p = width_for(k, rows.p), rows.p
+    width, p = sketch_width(k, rows.p), rows.p
     state = 8.0 * p * width
     return Work(
         1,
@@ -152,7 +152,7 @@ def sketch(rows, m, k=K):
         0,
         1,
         6.0 * p * width**2,
-        VECTORS * state + _wide_block(rows),
+        ARRAYS_IN_TASK * state + _wide_block(rows),
         4 * state,
     )
 
@@ -164,7 +164,7 @@ def tiles(rows, m, passes, k=K):
     pairs, width = g * (g - 1) // 2, 2 * p / g
     state = 8.0 * width**2
     products = passes * 16.0 * p * b
-    room = room_for(k, p) + b
+    room = max_krylov_vectors(k, p) + b
     return Work(
         1 + (g - 1),
         g * rows.bytes,
@@ -175,7 +175,7 @@ def tiles(rows, m, passes, k=K):
         passes * 8.0 * p * b,
         2 + passes,
         passes * 8.0 * p * b * room / 2,
-        STATES * state,
+        STATES_IN_TASK * state,
         8.0 * p * (room + 2 * k + 3 * b),
     )
 
@@ -185,7 +185,7 @@ def _wide_block(rows):
     return 2.0 * rows.bytes / max(rows.wide_blocks, 1)
 
 
-def joins(engine, m, state):
+def received_states(engine, m, state):
     """States that one process receives, level by level, on the longest way up the tree."""
     if engine == "Spark":
         if m < 2:
@@ -240,28 +240,35 @@ class Seconds(NamedTuple):
         return max(zip(self, self._fields, strict=True))[1]
 
 
-def seconds(work, rates, on, m):
+def seconds(work, rates, cluster, m):
     """Of a fit of rows in ``m`` partitions, each of them a task of one core or more."""
-    cores = on.workers * on.cores
+    cores = cluster.workers * cluster.cores
     # A rank has its machine for itself, and products with vectors take all processors of it.
-    threads = on.cores if on.engine not in ("Dask", "Spark") or work.passes > 1 else 1
-    tasks, busy = min(m, cores), min(m * threads, cores)
-    levels = sum(joins(on.engine, m, work.state))
-    one = (
-        work.state * (1 / on.net + 1 / rates.merge) if on.workers > 1 else work.state / rates.merge
+    threads = cluster.cores if cluster.engine not in ("Dask", "Spark") or work.passes > 1 else 1
+    tasks, busy_threads = min(m, cores), min(m * threads, cores)
+    levels = sum(received_states(cluster.engine, m, work.state))
+    seconds_per_state = (
+        work.state * (1 / cluster.net + 1 / rates.merge)
+        if cluster.workers > 1
+        else work.state / rates.merge
     )
     # The longest way up, or the links of all workers, whichever is slower.
-    up = max(work.passes * levels * one, work.up / (on.workers * on.net))
+    up = max(work.passes * levels * seconds_per_state, work.up / (cluster.workers * cluster.net))
     rows, adds = work.flops / rates.route, work.adds / rates.add
-    shared, alone = work.adding != "after", busy if work.adding == "shared" else tasks
-    waits = work.rounds * (1 + len(joins(on.engine, m, work.state)))
+    adds_overlap, adding_threads = (
+        work.adding != "after",
+        busy_threads if work.adding == "shared" else tasks,
+    )
+    n_waits = work.rounds * (1 + len(received_states(cluster.engine, m, work.state)))
     return Seconds(
-        work.read / (min(m, on.workers) * on.read),
-        max((rows + adds) / busy, adds / alone) if shared else rows / busy + adds / alone,
-        work.passes * m * on.task,
+        work.read / (min(m, cluster.workers) * cluster.read),
+        max((rows + adds) / busy_threads, adds / adding_threads)
+        if adds_overlap
+        else rows / busy_threads + adds / adding_threads,
+        work.passes * m * cluster.task,
         up if m > 1 else 0.0,
-        work.down * math.ceil(math.log2(on.workers)) / on.net,
-        waits * on.round,
+        work.down * math.ceil(math.log2(cluster.workers)) / cluster.net,
+        n_waits * cluster.round,
         work.solve / rates.solve,
     )
 
@@ -269,30 +276,32 @@ def seconds(work, rates, on, m):
 def rates_of(summary, rows, measured):
     """The rates that a route goes at, of those measured."""
     if summary == "moments":
-        known = measured["moments32" if rows.size == 4 else "moments"]
-        sides = np.log([float(p) for p in known])
-        route = float(np.exp(np.interp(np.log(rows.p), sides, np.log(list(known.values())))))
+        rates_by_width = measured["moments32" if rows.size == 4 else "moments"]
+        log_widths = np.log([float(p) for p in rates_by_width])
+        route = float(
+            np.exp(np.interp(np.log(rows.p), log_widths, np.log(list(rates_by_width.values()))))
+        )
         return Rates(route, measured["merge"], measured["merge"], measured["eigh"])
     if summary == "triangle":
         # Two triangles, 16p² bytes, are joined in 10/3 p³ flops.
         join = measured["join"]
         return Rates(measured["qr"], join, join * 4.8 / rows.p, measured["eigh"])
-    wide = "_wide" if 8 * rows.p * block_width(K, rows.p) > CACHE else ""
+    suffix = "_wide" if 8 * rows.p * block_width(K, rows.p) > CACHE_BYTES else ""
     if rows.stored is not None:
-        route, add = measured["sparse" + wide], measured["add" + wide]
+        route, add = measured["sparse" + suffix], measured["add" + suffix]
     else:
         route = measured["dense32" if rows.size == 4 else "dense"]
-        add = measured["add_long" if wide else "add"]
+        add = measured["add_long" if suffix else "add"]
     return Rates(route, add, measured["merge"], measured["swept"])
 
 
 # ---- this machine ---------------------------------------------------------------------------
 
 
-def predicted(fit, measured):
+def predict(fit, measured):
     """Seconds of a measured fit, by the formulas."""
-    rows, engine, many = Rows(fit.n, fit.p, 8, fit.stored), fit.engine, fit.many
-    m = fit.chunks if engine == "Dask" else many
+    rows, engine, n_processes = Rows(fit.n, fit.p, 8, fit.stored), fit.engine, fit.many
+    m = fit.chunks if engine == "Dask" else n_processes
     if fit.summary == "moments":
         work = covariance(rows, m)
     elif fit.summary == "triangle":
@@ -300,22 +309,22 @@ def predicted(fit, measured):
     else:
         work = krylov(rows, m, fit.passes)
     net = measured["net"] if engine == "Dask" else measured["merge"]
-    task, wait = (measured["task"], measured["round"]) if engine == "Dask" else (0.0, 0.0)
+    task, round_seconds = (measured["task"], measured["round"]) if engine == "Dask" else (0.0, 0.0)
     # Cores of one machine share its memory: two of them do less than twice as much.
     rates = rates_of(fit.summary, rows, measured)
-    both = measured["both"] if many > 1 else 1.0
-    rates = rates._replace(route=rates.route * both, add=rates.add * both)
-    on = Cluster(engine, many, 1, math.inf, net, task, wait)
+    efficiency = measured["both"] if n_processes > 1 else 1.0
+    rates = rates._replace(route=rates.route * efficiency, add=rates.add * efficiency)
+    cluster = Cluster(engine, n_processes, 1, math.inf, net, task, round_seconds)
     if engine in ("Dask", "ranks"):
-        return seconds(work, rates, on, m).total
+        return seconds(work, rates, cluster, m).total
     # Threads of a process add to one sum: nothing is sent, and no worker waits. Its clock counts
     # what is read as well as what is summed.
-    on = on._replace(workers=1, cores=many, read=measured["read"])
-    time = seconds(work, rates, on, m)
-    return time.sum + time.solve / many + (time.read if engine == "file" else 0.0)
+    cluster = cluster._replace(workers=1, cores=n_processes, read=measured["read"])
+    time = seconds(work, rates, cluster, m)
+    return time.sum + time.solve / n_processes + (time.read if engine == "file" else 0.0)
 
 
-def _load():
+def _load_text():
     """Processes that want a processor: more than there are make times long."""
     return f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
 
@@ -335,12 +344,12 @@ def main():
     print("\nmeasured ÷ predicted")
     results = []
     for fit in scaling_measured.fits(options.rounds, tiny=options.tiny):
-        expected = predicted(fit, measured)
+        expected = predict(fit, measured)
         results.append({**fit._asdict(), "predicted": expected})
         print(
             f"  {fit.n:>9,} × {fit.p:<6,} {fit.summary:9} {fit.engine:5} {fit.many} "
             f"{fit.passes:3} passes {fit.seconds:7.3f} ÷ {expected:7.3f} s = "
-            f"{fit.seconds / expected:.2f}  on the wall {fit.wall:.3f}{_load()}",
+            f"{fit.seconds / expected:.2f}  on the wall {fit.wall:.3f}{_load_text()}",
             flush=True,
         )
     scaling_large.show(measured)

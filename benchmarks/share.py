@@ -25,14 +25,14 @@ from princomp.summaries import Moments
 
 # Columns, evenly spaced by their logarithms.
 WIDTHS = (8, 12, 20, 32, 50, 80, 128, 200, 320, 500, 700, 1_000, 1_400, 2_000, 2_800, 4_000)
-NUMBERS = 2**26  # of each table: more than caches hold
+N_NUMBERS = 2**26  # of each table: more than caches hold
 # A share of the variance: the bound is that of products of all columns, for any shape.
 COMPONENTS = 0.9
 
 
 def methods(X: np.ndarray[Any, Any]) -> dict[str, Callable[[], Any]]:
     """Each library's way to a mean and a scatter, or a covariance, of all rows."""
-    found: dict[str, Callable[[], Any]] = {
+    calls: dict[str, Callable[[], Any]] = {
         "princomp": lambda: fold(Moments, X).summary,
         "scikit-learn covariance_eigh": lambda: _sklearn(X),
         "bare syrk and mean": lambda: mean_and_scatter(X),
@@ -40,25 +40,25 @@ def methods(X: np.ndarray[Any, Any]) -> dict[str, Callable[[], Any]]:
     try:
         from sklearnex.covariance import IncrementalEmpiricalCovariance
     except ImportError:
-        return found
+        return calls
     # A fit would cut the rows into small batches; one batch is what oneDAL's PCA does.
-    found["oneDAL"] = lambda: IncrementalEmpiricalCovariance(copy=False).partial_fit(X).covariance_
-    return found
+    calls["oneDAL"] = lambda: IncrementalEmpiricalCovariance(copy=False).partial_fit(X).covariance_
+    return calls
 
 
 def _sklearn(X: np.ndarray[Any, Any]) -> Any:
     """A fit in which no eigenvectors are computed: they are no part of a fold."""
     from sklearn.decomposition import PCA
 
-    def nothing(C: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+    def identity_eigh(C: np.ndarray[Any, Any]) -> tuple[Any, Any]:
         return np.ones(len(C), C.dtype), C
 
-    with mock.patch.object(np.linalg, "eigh", nothing):
+    with mock.patch.object(np.linalg, "eigh", identity_eigh):
         return PCA(1, svd_solver="covariance_eigh").fit(X)
 
 
 def run(
-    on: Machine, budget: float, widths: tuple[int, ...] = WIDTHS, numbers: int = NUMBERS
+    machine: Machine, budget: float, widths: tuple[int, ...] = WIDTHS, numbers: int = N_NUMBERS
 ) -> list[dict[str, Any]]:
     """The share of each method by width and precision; `budget` is the seconds of one table."""
     results = []
@@ -66,15 +66,15 @@ def run(
         for p in widths:
             case = Case(numbers // p, p, COMPONENTS, floats, "flat")
             X = rows_of(case)
-            least = bound(case, X.size, on)
+            lower_bound = bound(case, X.size, machine)
             times = interleaved(methods(X), budget)
             measured = {}
             for name, seconds in times.items():
                 q1, middle, q3 = quartiles(seconds)
-                share = least["seconds"] / middle
+                share = lower_bound["seconds"] / middle
                 measured[name] = {"share": share, "median": middle, "q1": q1, "q3": q3}
             results.append(
-                {"n": case.n, "p": p, "floats": floats, "bound": least, "methods": measured}
+                {"n": case.n, "p": p, "floats": floats, "bound": lower_bound, "methods": measured}
             )
             print(f"{case.n} x {p} {floats}: {measured['princomp']['share']:.0%}", flush=True)
     return results
@@ -82,12 +82,14 @@ def run(
 
 def table(results: list[dict[str, Any]]) -> Table:
     """A row a table of rows, a column a method."""
-    made = Table(box=None, pad_edge=False, header_style="bold")
+    grid = Table(box=None, pad_edge=False, header_style="bold")
     names = list(results[0]["methods"])
     for name in ("rows × columns", "bound", *names):
-        made.add_column(name, justify="right")
+        grid.add_column(name, justify="right")
     for result in results:
-        of = "reading" if result["bound"]["bytes_s"] >= result["bound"]["flops_s"] else "arithmetic"
+        limit = (
+            "reading" if result["bound"]["bytes_s"] >= result["bound"]["flops_s"] else "arithmetic"
+        )
         shares = [f"{result['methods'][name]['share']:.0%}" for name in names]
-        made.add_row(f"{result['n']:,} × {result['p']:,} {result['floats']}", of, *shares)
-    return made
+        grid.add_row(f"{result['n']:,} × {result['p']:,} {result['floats']}", limit, *shares)
+    return grid

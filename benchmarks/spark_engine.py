@@ -29,12 +29,12 @@ MLLIB = "MLlib's PCA"
 
 def write(path, n, p, arrays):
     rng = np.random.default_rng(p)
-    spread, turn = np.linspace(1, 0.05, p), rng.standard_normal((20, p)) * 3 / np.sqrt(p)
+    deviations, mixing = np.linspace(1, 0.05, p), rng.standard_normal((20, p)) * 3 / np.sqrt(p)
     writer, step = None, max(1, 4_000_000 // p)
     for start in range(0, n, step):
         m = min(step, n - start)
-        strong = rng.standard_normal((m, 20)) * np.linspace(3, 1, 20)
-        rows = rng.standard_normal((m, p)) * spread + strong @ turn + 3
+        scores = rng.standard_normal((m, 20)) * np.linspace(3, 1, 20)
+        rows = rng.standard_normal((m, p)) * deviations + scores @ mixing + 3
         if arrays:
             ends = np.arange(0, m * p + 1, p, dtype=np.int32)
             table = pa.table({"features": pa.ListArray.from_arrays(ends, rows.ravel())})
@@ -45,7 +45,7 @@ def write(path, n, p, arrays):
     writer.close()
 
 
-def ways(frame, p, row_matrix):
+def methods(frame, p, row_matrix):
     """Name and function of each way to the same components (p, k)."""
     from pyspark.ml.feature import (
         PCA as MLlib,  # noqa: N811
@@ -58,8 +58,8 @@ def ways(frame, p, row_matrix):
     def vectors():
         if frame.columns == ["features"]:
             return frame.select(array_to_vector("features").alias("features"))
-        made = VectorAssembler(inputCols=frame.columns, outputCol="features").transform(frame)
-        return made.select("features")
+        assembled = VectorAssembler(inputCols=frame.columns, outputCol="features").transform(frame)
+        return assembled.select("features")
 
     def by_mllib():
         return MLlib(k=K, inputCol="features").fit(vectors()).pc.toArray()
@@ -68,30 +68,30 @@ def ways(frame, p, row_matrix):
         rows = RowMatrix(vectors().rdd.map(lambda row: Vectors.fromML(row[0])))
         return rows.computePrincipalComponents(K).toArray()
 
-    found = {"princomp": lambda: PCA(K).fit(frame).components_.T}
+    calls = {"princomp": lambda: PCA(K).fit(frame).components_.T}
     if p <= MLLIB_COLUMNS:
-        found[MLLIB] = by_mllib
+        calls[MLLIB] = by_mllib
         if row_matrix:
-            found["RowMatrix"] = by_row_matrix
-    return found
+            calls["RowMatrix"] = by_row_matrix
+    return calls
 
 
 def measure(spark, path, p, row_matrix):
     frame = spark.read.parquet(os.fspath(path))
-    found = ways(frame, p, row_matrix)
-    times, axes = {name: [] for name in found}, {}
+    calls = methods(frame, p, row_matrix)
+    times, axes = {name: [] for name in calls}, {}
     for _ in range(3):
-        for name, way in found.items():
-            began = time.perf_counter()
-            axes[name] = way()
-            times[name].append(time.perf_counter() - began)
+        for name, call in calls.items():
+            start = time.perf_counter()
+            axes[name] = call()
+            times[name].append(time.perf_counter() - start)
     best = {name: min(each) for name, each in times.items()}
-    told = [f"{name} {seconds:.2f} s" for name, seconds in best.items()]
+    parts = [f"{name} {seconds:.2f} s" for name, seconds in best.items()]
     if MLLIB in best:
-        told.append(f"ratio {best[MLLIB] / best['princomp']:.2f}")
-        away = np.abs(np.abs(axes["princomp"]) - np.abs(axes[MLLIB])).max()
-        told.append(f"axes alike to {away:.0e}")
-    print(f"{path.stem} ({ROWS[p]:,} rows): {', '.join(told)}", flush=True)
+        parts.append(f"ratio {best[MLLIB] / best['princomp']:.2f}")
+        difference = np.abs(np.abs(axes["princomp"]) - np.abs(axes[MLLIB])).max()
+        parts.append(f"axes alike to {difference:.0e}")
+    print(f"{path.stem} ({ROWS[p]:,} rows): {', '.join(parts)}", flush=True)
 
 
 def main():
@@ -99,20 +99,20 @@ def main():
     parser.add_argument("columns", nargs="*", type=int, default=list(ROWS))
     parser.add_argument("--folder", type=Path, default=Path("build"))
     parser.add_argument("--row-matrix", action="store_true")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     spark = spark.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    asked.folder.mkdir(exist_ok=True)
-    for p in asked.columns:
+    options.folder.mkdir(exist_ok=True)
+    for p in options.columns:
         for kind in ("columns", "arrays"):
-            path = asked.folder / f"spark-{kind}-{p}.parquet"
+            path = options.folder / f"spark-{kind}-{p}.parquet"
             if not path.exists():
                 write(path, ROWS[p], p, kind == "arrays")
-            measure(spark, path, p, asked.row_matrix)
+            measure(spark, path, p, options.row_matrix)
     with contextlib.suppress(Exception):
         spark.stop()
 

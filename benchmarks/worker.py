@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from accuracy import SCORES
+from accuracy import N_SCORES
 from cases import Case, rows_of
 from libraries import LIBRARIES, Answer
 
-TURN = 0.03  # seconds of a timing: short fits are repeated until it is full
+MIN_SECONDS = 0.03  # seconds of a timing: short fits are repeated until it is full
 
 
 def store(case: Case, folder: Path) -> int:
@@ -43,7 +43,7 @@ def load(case: Case, folder: Path) -> Any:
     return sp.csr_array(parts, shape=(case.n, case.p))
 
 
-def _grown(work: Any) -> tuple[Any, float, float | None]:
+def _run_measured(call: Any) -> tuple[Any, float, float | None]:
     """Result, seconds, and by how many bytes the process grew at its largest.
 
     Free memory is given back before, so that memory kept from other work hides nothing; then
@@ -57,9 +57,9 @@ def _grown(work: Any) -> tuple[Any, float, float | None]:
             libc.malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5")
         before = _resident("VmRSS")
-    began = time.perf_counter()
-    result = work()
-    seconds = time.perf_counter() - began
+    start = time.perf_counter()
+    result = call()
+    seconds = time.perf_counter() - start
     return result, seconds, None if before is None else _resident("VmHWM") - before
 
 
@@ -70,10 +70,10 @@ def _resident(which: str) -> float:
     raise LookupError(which)
 
 
-def _plain(answer: Answer) -> Answer:
+def _to_arrays(answer: Answer) -> Answer:
     """As arrays, to be sent: of the scores as many as are compared."""
     variances, axes, scores = answer
-    scores = None if scores is None else np.asarray(scores[:SCORES])
+    scores = None if scores is None else np.asarray(scores[:N_SCORES])
     return Answer(np.asarray(variances), np.asarray(axes), scores)
 
 
@@ -92,38 +92,38 @@ class Bench:
         return {k: v if isinstance(v, str) else None for k, v in self.methods.items()}
 
     def first(self, name: str) -> tuple[Answer, float, float | None]:
-        answer, self.last[name], grown = _grown(self.methods[name])
-        return _plain(answer), self.last[name], grown
+        answer, self.last[name], grown = _run_measured(self.methods[name])
+        return _to_arrays(answer), self.last[name], grown
 
     def turn(self, name: str) -> float:
         """Seconds of one call: a mean of as many as fill a turn; short ones warm up first."""
-        work = self.methods[name]
-        if self.last[name] < TURN:
-            began = time.perf_counter()
-            work()
-            self.last[name] = time.perf_counter() - began
-        count = max(1, int(TURN / self.last[name]))
-        began = time.perf_counter()
+        call = self.methods[name]
+        if self.last[name] < MIN_SECONDS:
+            start = time.perf_counter()
+            call()
+            self.last[name] = time.perf_counter() - start
+        count = max(1, int(MIN_SECONDS / self.last[name]))
+        start = time.perf_counter()
         for _ in range(count):
-            work()
-        self.last[name] = (time.perf_counter() - began) / count
+            call()
+        self.last[name] = (time.perf_counter() - start) / count
         return self.last[name]
 
 
 def serve(library: str, connection: Any) -> None:
-    """Answer (what, arguments) with (True, result) or (False, the fault in words)."""
+    """Answer (command, arguments) with (True, result) or (False, the error in words)."""
     warnings.simplefilter("ignore")
     bench: Any = None
     while True:
-        what, *arguments = connection.recv()
-        if what == "stop":
+        command, *arguments = connection.recv()
+        if command == "stop":
             return
         try:
-            if what == "load":
+            if command == "load":
                 bench = Bench(library, *arguments)
-                what, arguments = "offers", []
-            connection.send((True, getattr(bench, what)(*arguments)))
-        except Exception as fault:  # a peer's fault is a result
-            where = traceback.extract_tb(fault.__traceback__)[-1]
-            told = f"{type(fault).__name__}: {fault} ({where.name})"
-            connection.send((False, told[:300]))
+                command, arguments = "offers", []
+            connection.send((True, getattr(bench, command)(*arguments)))
+        except Exception as error:  # a peer's error is a result
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            message = f"{type(error).__name__}: {error} ({frame.name})"
+            connection.send((False, message[:300]))

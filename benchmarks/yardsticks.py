@@ -67,7 +67,7 @@ def _about_mean(n: float, sums: Array, products: Any) -> tuple[Array, Array]:
     return mean, products
 
 
-def _top(products: Array, k: int) -> tuple[Array, Array]:
+def _largest_eigenpairs(products: Array, k: int) -> tuple[Array, Array]:
     """The k largest eigenvalues of a symmetric matrix, and their vectors, descending."""
     p = len(products)
     values, vectors = la.eigh(
@@ -77,7 +77,7 @@ def _top(products: Array, k: int) -> tuple[Array, Array]:
 
 
 def by_scatter(X: Any, k: int) -> Array:
-    return _top(mean_and_scatter(X)[1], k)[0] / (X.shape[0] - 1)
+    return _largest_eigenpairs(mean_and_scatter(X)[1], k)[0] / (X.shape[0] - 1)
 
 
 def by_rows(X: Array, k: int) -> Array:
@@ -86,7 +86,7 @@ def by_rows(X: Array, k: int) -> Array:
     products = X @ X.T
     means = products.mean(axis=0)
     products += means.mean() - means - means[:, None]
-    values, vectors = _top(products, k)
+    values, vectors = _largest_eigenpairs(products, k)
     axes = vectors.T @ X - np.outer(vectors.sum(axis=0), mean)
     axes /= np.sqrt(values)[:, None]
     return values / (len(X) - 1)
@@ -97,10 +97,10 @@ def by_passes(X: Any, k: int) -> Array:
     n, p = X.shape
     mean = np.ones(n, X.dtype) @ X / X.dtype.type(n)
     start = np.random.default_rng(0).standard_normal((p, k + 10))
-    Q, turned = start.astype(X.dtype), X.T.tocsr() if sp.issparse(X) else X.T
+    Q, transposed = start.astype(X.dtype), X.T.tocsr() if sp.issparse(X) else X.T
     for _ in range(PASSES):
         images = X @ Q - mean @ Q
-        Q = la.qr(turned @ images, mode="economic", check_finite=False)[0]
+        Q = la.qr(transposed @ images, mode="economic", check_finite=False)[0]
     return la.svdvals(X @ Q - mean @ Q)[:k] ** 2 / (n - 1)
 
 
@@ -117,13 +117,13 @@ def _stream(X: Array, k: int) -> Array:
         batch = X[start : start + BATCH]
         sums += ones[: len(batch)] @ batch
         products += batch.T @ batch
-    return _top(_about_mean(len(X), sums, products)[1], k)[0] / (len(X) - 1)
+    return _largest_eigenpairs(_about_mean(len(X), sums, products)[1], k)[0] / (len(X) - 1)
 
 
 def _weighted(X: Array, weights: Array, buffer: Array, k: int) -> Array:
     total = weights.sum()
     np.multiply(X, weights[:, None], out=buffer)
-    return _top(_about_mean(total, weights @ X, buffer.T @ X)[1], k)[0] / (total - 1)
+    return _largest_eigenpairs(_about_mean(total, weights @ X, buffer.T @ X)[1], k)[0] / (total - 1)
 
 
 def _kernel(X: Array, k: int) -> Array:
@@ -135,16 +135,16 @@ def _kernel(X: Array, k: int) -> Array:
     np.exp(kernel, out=kernel)
     means = kernel.mean(axis=0)
     kernel += means.mean() - means - means[:, None]
-    return _top(kernel, k)[0]
+    return _largest_eigenpairs(kernel, k)[0]
 
 
 def _csv(path: Path, k: int) -> Array:
     X = np.loadtxt(path, delimiter=",", skiprows=1)
     mean, scatter = mean_and_scatter(X)
-    return _project(X, _top(scatter, k)[1], mean)
+    return _project(X, _largest_eigenpairs(scatter, k)[1], mean)
 
 
-def both(case: Case) -> tuple[Call, Call]:
+def calls_of(case: Case) -> tuple[Call, Call]:
     """princomp's call and the bare one: they return variances, scores, or an Answer of them."""
     X, k = rows_of(case), case.components
     if case.task == "weighted":

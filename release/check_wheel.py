@@ -19,29 +19,29 @@ def check(path: Path) -> list[str]:
     faults = []
     with ZipFile(path) as wheel:
         names = wheel.namelist()
-        wanted = (
+        required = (
             "kernels/kernels.native",
             "/licenses/LICENSE",
             "princomp/py.typed",
             ".css",
             ".csv",
         )
-        for ending in wanted:
+        for ending in required:
             if not any(name.endswith(ending) for name in names):
                 faults.append(f"there is no {ending}")
-        unwanted = re.compile(r"\.(cpp|hpp|inplace)$|__pycache__|^tests/")
-        faults += [f"{name} does not belong there" for name in names if unwanted.search(name)]
+        forbidden = re.compile(r"\.(cpp|hpp|inplace)$|__pycache__|^tests/")
+        faults += [f"{name} does not belong there" for name in names if forbidden.search(name)]
         boms = [name for name in names if re.search(r"\.dist-info/sboms/.*\.cdx\.json$", name)]
         if not boms:
             faults.append("there is no bill of materials")
         for name in boms:
             text = wheel.read(name).decode()
-            fault = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
-            faults += [f"{name}: {fault}"] if fault else []
+            error = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
+            faults += [f"{name}: {error}"] if error else []
             faults += [f"{name}: of another version"] if path.name.split("-")[1] not in text else []
     if "linux" in path.name:
-        found = re.findall(r"manylinux_(\d+)_(\d+)_", path.name)
-        if not found or min((int(a), int(b)) for a, b in found) > GLIBC:
+        tags = re.findall(r"manylinux_(\d+)_(\d+)_", path.name)
+        if not tags or min((int(a), int(b)) for a, b in tags) > GLIBC:
             faults.append("needs a newer glibc than manylinux_2_28")
     return faults
 

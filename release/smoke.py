@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 
 import princomp
-from princomp.kernels import name_in_use
+from princomp.kernels import instruction_set_in_use
 
 
 def main() -> None:
     """Fail where anything is wrong."""
     compilers = [name for name in ("cc", "c++", "gcc", "g++", "clang") if shutil.which(name)]
     print(f"princomp {princomp.__version__}, Python {sys.version.split()[0]}, {sys.platform}")
-    print(f"kernels: {name_in_use()}; compilers: {', '.join(compilers) or 'none'}")
-    assert name_in_use() != "numpy", "the compiled kernels were not loaded"
+    print(f"kernels: {instruction_set_in_use()}; compilers: {', '.join(compilers) or 'none'}")
+    assert instruction_set_in_use() != "numpy", "the compiled kernels were not loaded"
     rows = np.random.default_rng(0).standard_normal((2000, 50)) * np.linspace(1, 3, 50) + 1e3
     model = princomp.PCA(5).fit(rows)
     variances = np.linalg.svd(rows - rows.mean(axis=0), compute_uv=False) ** 2 / (len(rows) - 1)

@@ -1,4 +1,4 @@
-"""A real browser for tests: Debian's Chromium, offline, with a profile of its own."""
+"""A real browser for tests: Chromium from Debian, offline, with a fresh profile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLAGS = [
 
 
 @contextmanager
-def running() -> Iterator[Any]:
+def launch_browser() -> Iterator[Any]:
     """A browser; the test is skipped where there is none."""
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
@@ -32,28 +32,30 @@ def running() -> Iterator[Any]:
 
 
 @contextmanager
-def opened(browser: Any, path: Any, **options: Any) -> Iterator[Any]:
-    """A page in a context of its own; what it complains of or asks for fails the test."""
-    faults: list[str] = []
+def open_page(browser: Any, path: Any, **options: Any) -> Iterator[Any]:
+    """A page in a new context; console errors, dialogs and requests fail the test."""
+    problems: list[str] = []
     context = browser.new_context(offline=True, **options)
     page = context.new_page()
     page.set_default_timeout(10_000)
-    page.on("console", lambda message: message.type == "error" and faults.append(message.text))
-    page.on("pageerror", lambda error: faults.append(f"error: {error}"))
-    page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.accept()))
+    page.on("console", lambda message: message.type == "error" and problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+    page.on(
+        "dialog", lambda dialog: (problems.append(f"dialog: {dialog.message}"), dialog.accept())
+    )
 
-    def route(asked: Any) -> None:
-        url = asked.request.url
+    def intercept(route: Any) -> None:
+        url = route.request.url
         if url.startswith("file:"):
-            asked.continue_()
+            route.continue_()
         else:
-            faults.append(f"request: {url[:80]}")
-            asked.abort()
+            problems.append(f"request: {url[:80]}")
+            route.abort()
 
-    page.route("**/*", route)
+    page.route("**/*", intercept)
     page.goto(path.as_uri())
     try:
         yield page
     finally:
         context.close()
-    assert faults == []
+    assert problems == []

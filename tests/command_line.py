@@ -1,4 +1,4 @@
-"""The command line as tests call it: in this process for speed, or as a real one."""
+"""Run the command line in tests: in this process for speed, or in a new one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "100"}
 
 
 class Outcome(NamedTuple):
-    """What a command left behind."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -29,13 +29,13 @@ class Outcome(NamedTuple):
 
     @property
     def document(self) -> dict[str, Any]:
-        """The one JSON document on stdout."""
+        """The JSON document on stdout, which is all of its output."""
         assert self.out.count("\n") == 1
         return json.loads(self.out)
 
     @property
     def error(self) -> dict[str, Any]:
-        """The error in that document, alone in it."""
+        """The error in that document, which holds nothing else."""
         (name,) = self.document
         assert name == "error"
         assert {"kind", "message", "place", "hint"} <= self.document["error"].keys()
@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
         return self.document["error"]
 
 
-def call(capfd: Any, *arguments: Any) -> Outcome:
+def run_command(capfd: Any, *arguments: Any) -> Outcome:
     """Run a command in this process."""
     capfd.readouterr()
     handler = signal.getsignal(signal.SIGTERM)
@@ -55,36 +55,36 @@ def call(capfd: Any, *arguments: Any) -> Outcome:
 
 
 def spawn(*arguments: Any, **options: Any) -> subprocess.Popen[str]:
-    """Start a command as a process of its own."""
-    words = [sys.executable, "-m", "princomp", *map(str, arguments)]
+    """Start a command in a new process."""
+    command = [sys.executable, "-m", "princomp", *map(str, arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(words, env=ENVIRONMENT, **{**pipes, **options})
+    return subprocess.Popen(command, env=ENVIRONMENT, **{**pipes, **options})
 
 
-def shell_path(folder: Path) -> dict[str, str]:
-    """An environment in which ``princomp`` is this source tree, installed or not."""
+def shell_environment(folder: Path) -> dict[str, str]:
+    """An environment whose ``princomp`` command runs this source tree, installed or not."""
     folder.mkdir(exist_ok=True)
     script = folder / "princomp"
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m princomp "$@"\n')
     script.chmod(0o755)
-    found = shutil.which("python", path=str(Path(sys.executable).parent))
-    own = str(Path(found).parent) if found else ""
-    return {**ENVIRONMENT, "PATH": f"{folder}:{own}:{os.environ['PATH']}"}
+    python = shutil.which("python", path=str(Path(sys.executable).parent))
+    python_folder = str(Path(python).parent) if python else ""
+    return {**ENVIRONMENT, "PATH": f"{folder}:{python_folder}:{os.environ['PATH']}"}
 
 
 def write_csv(path: Path, header: str, *rows: str) -> Path:
-    """A small table, line by line."""
+    """Write a small table, line by line."""
     path.write_text("\n".join([header, *rows]) + "\n")
     return path
 
 
 def numbers(path: Path, *, skip: int = 1) -> np.ndarray[Any, Any]:
-    """The numbers of a CSV file after its ``skip`` first columns."""
+    """The numbers of a CSV file without its first ``skip`` columns."""
     lines = path.read_text().splitlines()[1:]
     cells = [line.split(",")[skip:] for line in lines]
     return np.array([[float(cell or "nan") for cell in row] for row in cells])
 
 
-def left_in(folder: Path) -> list[str]:
-    """Names of all files under a folder, hidden ones and temporaries too."""
+def files_in(folder: Path) -> list[str]:
+    """Names of all files in a folder and below, including hidden and temporary ones."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())

@@ -1,4 +1,4 @@
-"""What tests of all rooms are given. Being here, it also puts this folder on the path."""
+"""Fixtures and hooks of all tests. This file also makes pytest add its folder to sys.path."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from command_line import ARRESTS, call
+from command_line import ARRESTS, run_command
 
-# Of tests that run in several processes, those that take longest come first: the short ones fill
-# up what is left of the time. Programs and engines take longer than calls.
-LONG = ("spark", "/engines/", "/peers/", "test_docs", "/reports/", "test_kill", "/cli/")
+# In several processes the slowest tests run first, and short ones fill the remaining time. Tests
+# that start programs or engines are the slowest.
+SLOWEST = ("spark", "/engines/", "/peers/", "test_docs", "/reports/", "test_kill", "/cli/")
 
 
 ENGINES = Path(__file__).parent / "engines"
-# Marks of the tests that `make test` leaves out, and what runs them.
-LEFT_OUT = {
+# Marks of the tests that `make test` deselects, and the command that runs them.
+DESELECTED = {
     "engines": "of Dask, MPI, Spark and torch: make test-engines",
     "browser": "of reports in a browser: make test-browser",
 }
@@ -28,24 +28,24 @@ LEFT_OUT = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark what needs engines; sort by the first of LONG in a name, else as they came."""
+    """Mark tests of engines; put tests whose id contains a part of SLOWEST first."""
     for item in items:
         if item.path.is_relative_to(ENGINES):
             item.add_marker("engines")
 
     def rank(item):
-        return next((i for i, part in enumerate(LONG) if part in item.nodeid), len(LONG))
+        return next((i for i, part in enumerate(SLOWEST) if part in item.nodeid), len(SLOWEST))
 
     items.sort(key=rank)
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Say what was not tested, and how to get it."""
+    """Report which tests were skipped or deselected, and how to run them."""
     reports = terminalreporter.stats.get("skipped", [])
     reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
     lines = [f"{count} skipped: {reason}" for reason, count in reasons.most_common()]
-    left_out = [mark for mark in LEFT_OUT if f"not {mark}" in config.option.markexpr]
-    lines += [f"left out: tests {LEFT_OUT[mark]}" for mark in left_out]
+    left_out = [mark for mark in DESELECTED if f"not {mark}" in config.option.markexpr]
+    lines += [f"left out: tests {DESELECTED[mark]}" for mark in left_out]
     if lines:
         terminalreporter.section("not tested here")
         terminalreporter.write_line("\n".join(lines))
@@ -53,7 +53,7 @@ def pytest_terminal_summary(terminalreporter, config):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Modules whole to one process, and all that needs Spark: a session takes half a minute."""
+    """Run each module in one process, and all Spark tests in one: a session takes 30 s to start."""
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
     class ByModule(LoadScopeScheduling):
@@ -64,8 +64,8 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_traced_on():
-    """A test of memory that fails leaves no slow process to those after it."""
+def _stop_tracemalloc():
+    """Stop tracing after a failed memory test: it would slow down all tests after it."""
     yield
     tracemalloc.stop()
 
@@ -82,14 +82,14 @@ def arrests():
 
 @pytest.fixture
 def princomp(capfd, monkeypatch, tmp_path):
-    """The command line in this process, typed in an empty folder."""
+    """Run commands in this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    return partial(call, capfd)
+    return partial(run_command, capfd)
 
 
 @pytest.fixture
 def model_file(princomp, tmp_path):
-    """A file of the command line: the arrests at unit scale, two components."""
+    """A model file from the command line: USArrests at unit scale, two components."""
     done = princomp("fit", ARRESTS, "--id", "State", "--scale", "unit", "-k", 2, "--no-scores")
     assert done.code == 0
     return tmp_path / "usarrests_pca" / "model.pca"
@@ -97,12 +97,12 @@ def model_file(princomp, tmp_path):
 
 @pytest.fixture
 def grouped_file(tmp_path):
-    """The arrests with a column of text, of which one cell is empty, and one of numbers."""
+    """USArrests with a text column, in which one cell is empty, and a numeric column."""
     path = tmp_path / "grouped.csv"
     with ARRESTS.open() as file, path.open("w") as out:
         header, *lines = csv.reader(file)
-        write = csv.writer(out, lineterminator="\n")
-        write.writerow([*header, "region", "turn"])
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*header, "region", "turn"])
         for i, line in enumerate(lines):
-            write.writerow([*line, "" if i == 7 else "NSWE"[i % 4], i % 3])
+            writer.writerow([*line, "" if i == 7 else "NSWE"[i % 4], i % 3])
     return path

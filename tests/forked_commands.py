@@ -1,7 +1,7 @@
-"""``princomp`` for the shell blocks of documents: forks of one process that has all loaded.
+"""A quick ``princomp`` for shell blocks of documents: each call is a fork of one server process.
 
-A document calls the program some twenty times, and loading takes most of each second. What a
-process of its own does is tested elsewhere. Run as a script this is that process.
+A document runs the program some twenty times, and imports take most of each second. Separate
+processes are tested elsewhere. Run as a script, this module is the server.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from importlib import import_module
 
 CLIENT = """#!{python} -IS
 import json, os, socket, sys
-with socket.socket(socket.AF_UNIX) as there:
-    there.connect({address!r})
-    sent = json.dumps([sys.argv[1:], os.getcwd()]).encode()
-    socket.send_fds(there, [len(sent).to_bytes(4, "big") + sent], [0, 1, 2])
-    sys.exit(int(there.recv(4) or b"70"))
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({address!r})
+    request = json.dumps([sys.argv[1:], os.getcwd()]).encode()
+    socket.send_fds(server, [len(request).to_bytes(4, "big") + request], [0, 1, 2])
+    sys.exit(int(server.recv(4) or b"70"))
 """
 
 
-def program(folder, environment):
-    """Start the process, and write a ``princomp`` into the folder that has it answer."""
+def start_server(folder, environment):
+    """Start the server, and write a ``princomp`` script that calls it into the folder."""
     address = str(folder / "commands")
     script = folder / "princomp"
     script.write_text(CLIENT.format(python=sys.executable, address=address))
@@ -43,37 +43,37 @@ def program(folder, environment):
 
 
 def serve(address):
-    """Answer each call by a fork, until standard input ends."""
-    for room in (
+    """Answer each call in a fork, until the process is killed."""
+    for name in (
         "plots",
         "reports.documents",
         "reports.page",
         "estimators.comparison",
         "io.readers.columnar",
     ):
-        import_module(f"princomp.{room}")
+        import_module(f"princomp.{name}")
     from princomp.cli import run
 
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they ended
-    with socket.socket(socket.AF_UNIX) as here:
-        here.bind(address)
-        here.listen()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no one waits for the children
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen()
         print("ready", flush=True)
         while True:
-            there, _ = here.accept()
+            client, _ = listener.accept()
             if os.fork() == 0:
-                answer(there, run)
-            there.close()
+                answer(client, run)
+            client.close()
 
 
-def answer(there, run):
-    """One command, with the streams and in the folder of who called."""
+def answer(client, run):
+    """Run one command with the streams and in the folder of the caller."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    message, streams, _, _ = socket.recv_fds(there, 2**16, 3)
+    message, streams, _, _ = socket.recv_fds(client, 2**16, 3)
     arguments, folder = json.loads(message[4:])
     assert len(message) == 4 + int.from_bytes(message[:4], "big")
-    for stream, place in zip(streams, (0, 1, 2), strict=True):
-        os.dup2(stream, place)
+    for stream, descriptor in zip(streams, (0, 1, 2), strict=True):
+        os.dup2(stream, descriptor)
     os.chdir(folder)
     code = 70
     try:
@@ -81,7 +81,7 @@ def answer(there, run):
         sys.stdout.flush()
         sys.stderr.flush()
     finally:
-        there.send(str(code).encode())
+        client.send(str(code).encode())
         os._exit(code)
 
 

@@ -1,4 +1,4 @@
-"""What several test files measure with: tables of known spectrum, truth, angles."""
+"""Helpers of many tests: matrices with a known spectrum, a reference PCA, angles."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ ENGINE_MODULES = ("princomp.engines.dask.", "princomp.engines.spark.")
 
 
 def orthonormal(n, p, rng, *, against_ones=False):
-    """An n × p matrix with orthonormal columns, each of sum zero where asked."""
-    made = rng.standard_normal((n, p))
+    """An n × p matrix with orthonormal columns, on request each with sum zero."""
+    matrix = rng.standard_normal((n, p))
     if against_ones:
-        made -= made.mean(axis=0)
-    q = np.linalg.qr(made)[0]
+        matrix -= matrix.mean(axis=0)
+    q = np.linalg.qr(matrix)[0]
     return q - q.mean(axis=0) if against_ones else q
 
 
@@ -33,7 +33,7 @@ def with_singular_values(n, sigma, rng, *, p=None):
 
 
 def centred(X, weights=None):
-    """Rows minus their mean in extended precision, times the roots of their weights."""
+    """Rows minus their mean in extended precision, times the square roots of their weights."""
     wide = np.asarray(X, dtype=np.longdouble)
     wide = wide - wide[0]
     if weights is None:
@@ -45,7 +45,7 @@ def centred(X, weights=None):
 
 
 def truth(X, *, weights=None, divisor=None, center=True):
-    """Variances and axes by the float64 SVD of the centred (scaled, weighted) rows."""
+    """Reference PCA: variances and axes from the float64 SVD of the centred, scaled rows."""
     rows = np.asarray(X, dtype=np.float64)
     n = len(rows) if weights is None else float(np.sum(weights))
     if center:
@@ -61,8 +61,8 @@ def truth(X, *, weights=None, divisor=None, center=True):
 def variances_along(X, axes):
     """Variances of the rows along ``axes``, in extended precision.
 
-    Near an eigenvector they are its eigenvalue to the square of the distance, so they tell to
-    the last bit what `truth` has to some tens of them (LAPACK's SVD errs by about 30 eps).
+    Near an eigenvector their error is the square of its distance, so they are accurate to the last
+    bit, where `truth` has an error of about 30 eps, that of LAPACK's SVD.
     """
     rows = centred(X).astype(np.longdouble)
     images = rows @ np.asarray(axes, dtype=rows.dtype).T
@@ -78,7 +78,7 @@ def sine(axes, others):
 
 
 def aligned(axes, others):
-    """``others`` with the signs that bring each row nearest to that of ``axes``."""
+    """``others`` with each row's sign chosen to match that of ``axes``."""
     signs = np.where(np.einsum("ij,ij->i", axes, others) < 0, -1.0, 1.0)
     return others * signs[:, None]
 
@@ -94,8 +94,8 @@ def assert_sign_rule(axes):
         assert row[np.abs(row).argmax()] > 0
 
 
-def assert_alike(one, other, tol=1e-12):
-    """Assert that two models of the same rows are the same."""
+def assert_models_close(one, other, tol=1e-12):
+    """Assert that two models of the same rows agree within a tolerance."""
     assert one.n_components_ == other.n_components_
     size = max(one.total_variance_, 1e-300)
     for name in ("explained_variance_", "explained_variance_ratio_", "mean_", "var_"):
@@ -112,6 +112,6 @@ def assert_alike(one, other, tol=1e-12):
         np.testing.assert_allclose(other.scale_, one.scale_, rtol=tol)
 
 
-def read_whole(path, **how):
-    """The Table of a file of any size, read into memory."""
-    return read_if_small(open_source(path, **how), sys.maxsize).table
+def read_whole(path, **options):
+    """Read a file of any size into memory, as a Table."""
+    return read_if_small(open_source(path, **options), sys.maxsize).table

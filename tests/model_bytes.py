@@ -1,4 +1,4 @@
-"""Models of every kind, and model files changed by someone who knows the format."""
+"""Models of every kind, and model files altered so that their format stays valid."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RNG = np.random.default_rng(11)
 TALL = _RNG.standard_normal((120, 6)) * np.linspace(3, 0.5, 6) + np.arange(6)
 WIDE = _RNG.standard_normal((12, 40)) + 5
 SPARSE = sp.random_array((60, 30), density=0.2, random_state=np.random.default_rng(5), format="csr")
-HOLES = np.where(_RNG.random(TALL.shape) < 0.05, np.nan, TALL)
+WITH_NAN = np.where(_RNG.random(TALL.shape) < 0.05, np.nan, TALL)
 NAMES = ["a", "b c", "d,e", 'f"g', "ü", "sha256"]
 _COVARIANCE = np.cov(TALL.T)
 
@@ -29,7 +29,7 @@ def _pca(X, k=None, *, weights=None, **parameters):
     return lambda: (PCA(k, **parameters).fit(X, sample_weight=weights), X)
 
 
-# A model and rows to try it on, by the name of what is special about it.
+# Functions that give a model and rows to apply it to, by what is special about the model.
 MODELS = {
     "moments": _pca(TALL, 3),
     "all components": _pca(TALL),
@@ -56,7 +56,7 @@ MODELS = {
     "zeros": _pca(np.zeros((9, 3))),
     "two rows": _pca(TALL[:2]),
     "one column": _pca(TALL[:, :1]),
-    "dropped": _pca(HOLES, 2, missing="drop"),
+    "dropped": _pca(WITH_NAN, 2, missing="drop"),
     "sparse": _pca(SPARSE, 4),
     "sparse rows": _pca(SPARSE, 4, svd_solver="arpack", scale="unit"),
     "pandas": _pca(pd.DataFrame(TALL, columns=NAMES), 2),
@@ -94,20 +94,20 @@ _ATTRIBUTES = [
 ]
 
 
-def _or_error(ask):
+def _or_error(call):
     try:
-        return ask()
+        return call()
     except (NotAvailableError, AttributeError) as error:
         return type(error).__name__
 
 
 def assert_same_model(model, other, X):
-    """Equal to the bit in everything that can be asked of them."""
+    """Assert that two models give bitwise equal results."""
     for name in _ATTRIBUTES:
-        ours = _or_error(lambda name=name: getattr(model, name))
-        theirs = _or_error(lambda name=name: getattr(other, name))
-        assert_array_equal(theirs, ours, err_msg=name)
-        assert getattr(ours, "dtype", None) == getattr(theirs, "dtype", None), name
+        value = _or_error(lambda name=name: getattr(model, name))
+        other_value = _or_error(lambda name=name: getattr(other, name))
+        assert_array_equal(other_value, value, err_msg=name)
+        assert getattr(value, "dtype", None) == getattr(other_value, "dtype", None), name
     assert other.plan_ == model.plan_
     assert str(other.certificate_) == str(model.certificate_)
     assert other.certificate_.to_dict() == model.certificate_.to_dict()
@@ -121,17 +121,17 @@ def assert_same_model(model, other, X):
             assert_array_equal(other.score_samples(X), model.score_samples(X))
 
 
-# ---- files changed on purpose -----------------------------------------------------------
+# ---- altered files -----------------------------------------------------------
 
 
-def signed(content):
-    """A file's bytes with the checksum that they should have."""
-    at = content.index(b'"sha256":"') + len(b'"sha256":"')
-    zeroed = content[:at] + b"0" * 64 + content[at + 64 :]
-    return content[:at] + hashlib.sha256(zeroed).hexdigest().encode() + content[at + 64 :]
+def with_checksum(content):
+    """The bytes of a model file with a corrected checksum."""
+    start = content.index(b'"sha256":"') + len(b'"sha256":"')
+    zeroed = content[:start] + b"0" * 64 + content[start + 64 :]
+    return content[:start] + hashlib.sha256(zeroed).hexdigest().encode() + content[start + 64 :]
 
 
-def opened(content):
+def parse_model_file(content):
     """Arrays, metadata and document of a model file."""
     length = int.from_bytes(content[:8], "little")
     metadata = json.loads(content[8 : 8 + length])["__metadata__"]
@@ -139,9 +139,9 @@ def opened(content):
 
 
 def tampered(content, change):
-    """A file whose contents ``change(arrays, document, metadata)`` altered, its checksum right."""
-    arrays, metadata, document = opened(content)
+    """A file altered by ``change(arrays, document, metadata)``, with a valid checksum."""
+    arrays, metadata, document = parse_model_file(content)
     change(arrays, document, metadata)
     metadata["document"] = json.dumps(document) if isinstance(document, dict) else document
-    plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    return signed(safetensors.numpy.save(plain, metadata))
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    return with_checksum(safetensors.numpy.save(contiguous, metadata))

@@ -1,7 +1,7 @@
-"""Files as people have them, and what becomes of each: the same numbers, or a question.
+"""Unusual files as people have them, and the outcome of each: the same numbers, or a question.
 
-All of them hold the eight rows of ``ROWS``. The tests in ``tests/io/test_odd_files.py`` read each
-one in Python and on the command line; the table in ``docs/files.md`` is made of this list.
+All of them hold the eight rows of ``ROWS``. ``tests/io/test_odd_files.py`` reads each one in Python
+and on the command line, and checks that ``docs/files.md`` has the table of this list.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ DIFFERENT_DATES = [f"2024-03-{day:02}" for day in range(4, 12)]
 
 @dataclass(frozen=True)
 class OddFile:
-    """A file, and its outcome.
+    """A file and its expected outcome.
 
     Parameters
     ----------
     name : str
-        Its ending counts.
+        File name with its extension, which selects the reader.
     what : str
-        What is odd about it, for the page.
+        What is unusual about it, as in docs/files.md.
     content : str, bytes or callable
         The text, the bytes, or a function that writes the file.
     outcome : str
-        What becomes of it, for the page.
+        What princomp does with it, as in docs/files.md.
     note : str
-        Part of a note, where it is read; "" where there is nothing to say.
+        Part of the note on a file that is read; "" for no note.
     question : str
-        Part of the message, where it is refused.
+        Part of the message on a file that is refused.
     answer : dict
         Options of ``read_table`` that answer the question.
     ids : list, optional
@@ -53,7 +53,7 @@ class OddFile:
     """
 
     name: str
-    what: str
+    description: str
     content: str | bytes | Callable[[Path], object]
     outcome: str
     note: str = ""
@@ -75,14 +75,14 @@ class OddFile:
         return path
 
 
-def lines(
+def delimited(
     *extra: list[object],
     header: tuple[str, ...] | None = ("height", "weight"),
     sep: str = ",",
     cell: Callable[[float], str] = repr,
     end: str = "",
 ) -> str:
-    """Delimited text: extra columns first, then the numbers."""
+    """The rows as delimited text, with extra columns before the numbers."""
     text = [] if header is None else [sep.join(header) + end]
     for i, row in enumerate(ROWS):
         cells = [*(str(column[i]) for column in extra), *map(cell, row)]
@@ -90,13 +90,13 @@ def lines(
     return "\n".join(text) + "\n"
 
 
-def comma(value: float) -> str:
+def decimal_comma(value: float) -> str:
     """A number with a decimal comma."""
     return repr(value).replace(".", ",")
 
 
-def thousand(value: float) -> str:
-    """A number times 1000 with separators of thousands, as English writes it."""
+def with_thousands(value: float) -> str:
+    """A number times 1000 with commas between thousands."""
     return f'"{value * 1000:,.2f}"'
 
 
@@ -118,7 +118,7 @@ def workbook(*sheets: tuple[str, list[list[object]]]) -> Callable[[Path], object
 
 
 def parquet(index: list[object], name: str | None = None) -> Callable[[Path], object]:
-    """A function that writes a frame of pandas with an index."""
+    """A function that writes a pandas frame with an index."""
 
     def write(path: Path) -> None:
         import pandas as pd
@@ -130,7 +130,7 @@ def parquet(index: list[object], name: str | None = None) -> Callable[[Path], ob
     return write
 
 
-def typed(path: Path) -> None:
+def typed_parquet(path: Path) -> None:
     """A Parquet file with columns of many kinds."""
     import datetime
 
@@ -157,18 +157,18 @@ NAMED: list[object] = list(NAMES)
 TABLE: list[list[object]] = [["name", "height", "weight"]] + [
     [name, *row] for name, row in zip(NAMES, ROWS, strict=True)
 ]
-CODED = ("zip", "height", "weight")
+CODE_HEADER = ("zip", "height", "weight")
 THOUSANDS = [[height * 1000, weight * 1000] for height, weight in ROWS]
 AS_TEXT = list(map(str, range(8)))
 SUMS = [sum(column) for column in zip(*ROWS, strict=True)]
-PLAIN = lines()
+PLAIN = delimited()
 
 ODD_FILES = [
     OddFile("plain.csv", "Commas and decimal points", PLAIN, "read"),
     OddFile(
         "pandas.csv",
         "An index without a name, as pandas and R write it",
-        lines(NUMBERED, header=("", "height", "weight")),
+        delimited(NUMBERED, header=("", "height", "weight")),
         "the first column names the rows",
         note="named by the first column, which has no name",
         ids=AS_TEXT,
@@ -176,7 +176,7 @@ ODD_FILES = [
     OddFile(
         "unnamed.csv",
         "A first column `Unnamed: 0`",
-        lines(NUMBERED, header=("Unnamed: 0", "height", "weight")),
+        delimited(NUMBERED, header=("Unnamed: 0", "height", "weight")),
         "the first column names the rows",
         note="named by column 'Unnamed: 0'",
         ids=AS_TEXT,
@@ -184,7 +184,7 @@ ODD_FILES = [
     OddFile(
         "id.csv",
         "A first column `id`",
-        lines([17, 4, 99, 3, 25, 8, 51, 60], header=("id", "height", "weight")),
+        delimited([17, 4, 99, 3, 25, 8, 51, 60], header=("id", "height", "weight")),
         "the first column names the rows",
         note="named by column 'id'",
         ids=["17", "4", "99", "3", "25", "8", "51", "60"],
@@ -192,7 +192,7 @@ ODD_FILES = [
     OddFile(
         "counted.csv",
         "A first column with 1, 2, …, n",
-        lines(FROM_ONE, header=("nr", "height", "weight")),
+        delimited(FROM_ONE, header=("nr", "height", "weight")),
         "the first column names the rows",
         note="counts them from 1",
         ids=list(map(str, range(1, 9))),
@@ -200,7 +200,7 @@ ODD_FILES = [
     OddFile(
         "kept_index.csv",
         "The same, read with `id_column=False` (`--no-id`)",
-        lines(FROM_ONE, header=("nr", "height", "weight")),
+        delimited(FROM_ONE, header=("nr", "height", "weight")),
         "the column is analysed",
         answer={"id_column": False},
         columns=("nr", "height", "weight"),
@@ -209,7 +209,7 @@ ODD_FILES = [
     OddFile(
         "names.csv",
         "One column of text that differs in all rows",
-        lines(NAMED, header=("name", "height", "weight")),
+        delimited(NAMED, header=("name", "height", "weight")),
         "it names the rows",
         note="named by column 'name'",
         ids=NAMED,
@@ -217,7 +217,7 @@ ODD_FILES = [
     OddFile(
         "index_and_names.csv",
         "Row numbers and a column of names",
-        lines(NUMBERED, NAMED, header=("", "name", "height", "weight")),
+        delimited(NUMBERED, NAMED, header=("", "name", "height", "weight")),
         "the names name the rows, the numbers are left out",
         note="left out the first column, which counts the rows",
         ids=NAMED,
@@ -225,7 +225,7 @@ ODD_FILES = [
     OddFile(
         "names_and_dates.csv",
         "Columns of names and of dates that both differ in all rows",
-        lines(NAMED, DIFFERENT_DATES, header=("name", "day", "height", "weight")),
+        delimited(NAMED, DIFFERENT_DATES, header=("name", "day", "height", "weight")),
         "the names name the rows, the dates are left out",
         note="left out 1 date column: day",
         ids=NAMED,
@@ -233,28 +233,28 @@ ODD_FILES = [
     OddFile(
         "groups.csv",
         "A column of categories",
-        lines(GROUPS, header=("group", "height", "weight")),
+        delimited(GROUPS, header=("group", "height", "weight")),
         "the column is left out",
         note="left out 1 text column: group",
     ),
     OddFile(
         "dates.csv",
         "A column of dates",
-        lines(DATES, header=("day", "height", "weight")),
+        delimited(DATES, header=("day", "height", "weight")),
         "the column is left out",
         note="left out 1 date column: day",
     ),
     OddFile(
         "booleans.csv",
         "A column of true and false",
-        lines(["true", "false"] * 4, header=("seen", "height", "weight")),
+        delimited(["true", "false"] * 4, header=("seen", "height", "weight")),
         "the column is left out",
         note="left out 1 true/false column: seen",
     ),
     OddFile(
         "r.txt",
         "R's `write.table`: blanks, and one name fewer than columns",
-        lines([f'"{name}"' for name in NAMES], header=('"height"', '"weight"'), sep=" "),
+        delimited([f'"{name}"' for name in NAMES], header=('"height"', '"weight"'), sep=" "),
         "the first column names the rows",
         note="one name fewer than there are columns",
         ids=NAMED,
@@ -262,7 +262,7 @@ ODD_FILES = [
     OddFile(
         "no_header.csv",
         "No line of names",
-        lines(header=None),
+        delimited(header=None),
         "asks whether the first line holds names",
         question="does it name the columns",
         answer={"header": False},
@@ -279,7 +279,7 @@ ODD_FILES = [
     OddFile(
         "years.csv",
         "Years as names of columns",
-        lines(header=("2019", "2020")),
+        delimited(header=("2019", "2020")),
         "asks whether the first line holds names",
         question="does it name the columns",
         answer={"header": True},
@@ -288,7 +288,7 @@ ODD_FILES = [
     OddFile(
         "whole_numbers.csv",
         "Names of columns that are numbers, after one of text",
-        lines(NAMED, header=("name", "2019", "2020")),
+        delimited(NAMED, header=("name", "2019", "2020")),
         "asks whether the first line holds names",
         question="does it name the columns",
         answer={"header": True},
@@ -298,18 +298,22 @@ ODD_FILES = [
     OddFile(
         "semicolons.csv",
         "Semicolons and decimal commas",
-        lines(sep=";", cell=comma),
+        delimited(sep=";", cell=decimal_comma),
         "read",
         note="decimal commas",
     ),
-    OddFile("tabs.csv", "Tabs in a .csv file", lines(sep="\t"), "read", note="separated by tabs"),
-    OddFile("tabs.txt", "Tabs in a .txt file", lines(sep="\t"), "read"),
-    OddFile("bars.txt", "Vertical bars", lines(sep="|"), "read", note="separated by bars"),
-    OddFile("blanks.txt", "Columns lined up by blanks", lines(sep="   "), "read", note="by blanks"),
+    OddFile(
+        "tabs.csv", "Tabs in a .csv file", delimited(sep="\t"), "read", note="separated by tabs"
+    ),
+    OddFile("tabs.txt", "Tabs in a .txt file", delimited(sep="\t"), "read"),
+    OddFile("bars.txt", "Vertical bars", delimited(sep="|"), "read", note="separated by bars"),
+    OddFile(
+        "blanks.txt", "Columns lined up by blanks", delimited(sep="   "), "read", note="by blanks"
+    ),
     OddFile(
         "blanks.csv",
         "The same in a .csv file",
-        lines(sep="   "),
+        delimited(sep="   "),
         "asks for the separator",
         question="may be separated by blanks (2 columns)",
         answer={"sep": " "},
@@ -317,21 +321,21 @@ ODD_FILES = [
     OddFile(
         "excel_sep.csv",
         "Excel's line `sep=;`",
-        "sep=;\n" + lines(sep=";"),
+        "sep=;\n" + delimited(sep=";"),
         "read",
         note="semicolons",
     ),
     OddFile(
         "quoted_commas.csv",
         "Decimal commas in quotes",
-        lines(cell=lambda value: f'"{comma(value)}"'),
+        delimited(cell=lambda value: f'"{decimal_comma(value)}"'),
         "read",
         note="decimal commas",
     ),
     OddFile(
         "thousands.csv",
         "Thousands: `1,234.50`",
-        lines(cell=thousand),
+        delimited(cell=with_thousands),
         "read",
         note="thousands are separated by ','",
         rows=THOUSANDS,
@@ -339,7 +343,7 @@ ODD_FILES = [
     OddFile(
         "german.csv",
         "Thousands and decimal comma: `1.234,50`",
-        lines(
+        delimited(
             sep=";",
             cell=lambda v: f"{v * 1000:,.2f}".translate(str.maketrans(",.", ".,")),
         ),
@@ -350,7 +354,7 @@ ODD_FILES = [
     OddFile(
         "swiss.csv",
         "Thousands: `1'234.50`",
-        lines(cell=lambda v: f"{v * 1000:,.2f}".replace(",", "'")),
+        delimited(cell=lambda v: f"{v * 1000:,.2f}".replace(",", "'")),
         "read",
         note='thousands are separated by "\'"',
         rows=THOUSANDS,
@@ -358,7 +362,7 @@ ODD_FILES = [
     OddFile(
         "french.csv",
         "Thousands by narrow blanks, decimal commas",
-        lines(
+        delimited(
             sep=";",
             cell=lambda v: f"{v * 1000:,.2f}".replace(",", "\u202f").replace(".", ","),
         ),
@@ -369,14 +373,14 @@ ODD_FILES = [
     OddFile(
         "minus.csv",
         "The minus sign of Unicode, `\u2212`",
-        lines(cell=lambda v: f"\u2212{v}"),
+        delimited(cell=lambda v: f"\u2212{v}"),
         "read",
         rows=[[-height, -weight] for height, weight in ROWS],
     ),
     OddFile(
         "ambiguous.csv",
         "`1,500`: one and a half, or fifteen hundred?",
-        lines(sep=";", cell=lambda v: f"{v * 1000:,.0f}" if v >= 1 else f"{v * 1000:.0f}"),
+        delimited(sep=";", cell=lambda v: f"{v * 1000:,.0f}" if v >= 1 else f"{v * 1000:.0f}"),
         "asks for the decimal mark",
         question="may be 1.500 or 1500",
         answer={"thousands": ","},
@@ -385,7 +389,7 @@ ODD_FILES = [
     OddFile(
         "mixed_marks.csv",
         "Decimal commas and decimal points in one file",
-        lines(sep=";", cell=lambda v: comma(v) if v > 5 else repr(v)),
+        delimited(sep=";", cell=lambda v: decimal_comma(v) if v > 5 else repr(v)),
         "asks for the decimal mark",
         question="with a decimal comma",
         answer={"decimal": ".", "columns": ["height"]},
@@ -395,14 +399,14 @@ ODD_FILES = [
     OddFile(
         "percent.csv",
         "Percent signs",
-        lines(cell=lambda value: f"{value}%"),
+        delimited(cell=lambda value: f"{value}%"),
         "read in percent",
         note="are in %",
     ),
     OddFile(
         "currency.csv",
         "A currency",
-        lines(cell=lambda value: f"€{value}"),
+        delimited(cell=lambda value: f"€{value}"),
         "read in this currency",
         note="are in €",
     ),
@@ -426,7 +430,7 @@ ODD_FILES = [
     OddFile(
         "two_headers.csv",
         "A second line with units",
-        "height,weight\ncm,kg\n" + lines(header=None),
+        "height,weight\ncm,kg\n" + delimited(header=None),
         "asks whether the line belongs to the names",
         question="second line of names",
         answer={"header": 2},
@@ -451,7 +455,7 @@ ODD_FILES = [
     OddFile(
         "totals.csv",
         "A row of totals",
-        lines(NAMED, header=("name", "height", "weight")) + f"Total,{SUMS[0]},{SUMS[1]}\n",
+        delimited(NAMED, header=("name", "height", "weight")) + f"Total,{SUMS[0]},{SUMS[1]}\n",
         "asks whether the row is data",
         question="looks like totals",
         answer={"skip_end": 1},
@@ -476,14 +480,14 @@ ODD_FILES = [
     OddFile(
         "utf16.csv",
         "UTF-16, as Excel's Unicode text",
-        lines(sep="\t").encode("utf-16"),
+        delimited(sep="\t").encode("utf-16"),
         "read",
         note="UTF-16",
     ),
     OddFile(
         "latin1.csv",
         "Latin-1",
-        lines(GROUPS, header=("größe", "height", "weight")).encode("latin-1"),
+        delimited(GROUPS, header=("größe", "height", "weight")).encode("latin-1"),
         "read",
         note="Latin-1",
     ),
@@ -491,7 +495,7 @@ ODD_FILES = [
     OddFile(
         "quotes.csv",
         "Separators and line ends in quotes",
-        lines([f'"{name}, \n"' for name in NAMES], header=("n", "height", "weight")),
+        delimited([f'"{name}, \n"' for name in NAMES], header=("n", "height", "weight")),
         "read",
         note="named by column 'n'",
         ids=[f"{name}, \n" for name in NAMES],
@@ -506,7 +510,7 @@ ODD_FILES = [
     OddFile(
         "trailing.csv",
         "A separator at the end of each row",
-        lines(end=","),
+        delimited(end=","),
         "read",
         note="left out 1 empty column",
     ),
@@ -520,7 +524,7 @@ ODD_FILES = [
     OddFile(
         "empty_column.csv",
         "A column without any cell",
-        lines([""] * 8, header=("remark", "height", "weight")),
+        delimited([""] * 8, header=("remark", "height", "weight")),
         "the column is left out",
         note="left out 1 empty column: remark",
     ),
@@ -543,14 +547,14 @@ ODD_FILES = [
     OddFile(
         "duplicated.csv",
         "Two columns of one name",
-        lines(header=("height", "height")),
+        delimited(header=("height", "height")),
         "refused with the name",
         question="twice or more: height",
     ),
     OddFile(
         "long_numbers.csv",
         "Identifiers longer than 15 digits",
-        lines([90071992547409931 + i for i in range(8)], header=("key", "height", "weight")),
+        delimited([90071992547409931 + i for i in range(8)], header=("key", "height", "weight")),
         "asks what to do with the column",
         question="beyond 2**53",
         answer={"exclude": ["key"]},
@@ -558,7 +562,9 @@ ODD_FILES = [
     OddFile(
         "codes.csv",
         "Codes with leading zeros, such as postcodes",
-        lines([f"0{i}234" if i % 3 == 0 else f"{i}1234" for i in range(1, 9)], header=CODED),
+        delimited(
+            [f"0{i}234" if i % 3 == 0 else f"{i}1234" for i in range(1, 9)], header=CODE_HEADER
+        ),
         "asks what to do with the column",
         question="'03234' begins with 0, as codes do (2 such cells",
         answer={"exclude": ["zip"]},
@@ -612,18 +618,18 @@ ODD_FILES = [
     OddFile(
         "kinds.parquet",
         "Parquet with categories, dates, booleans, lists, decimals",
-        typed,
+        typed_parquet,
         "decimals are read, the others are left out by their kind",
         note="left out 1 list column: tags",
     ),
 ]
 
 
-def outcomes() -> str:
-    """The table of the page, in Markdown."""
-    found = ["| file | what is odd | outcome |", "| --- | --- | --- |"]
+def markdown_table() -> str:
+    """The table in docs/files.md."""
+    table = ["| file | what is odd | outcome |", "| --- | --- | --- |"]
     for file in ODD_FILES:
         answer = ", ".join(f"{key}={value!r}" for key, value in file.answer.items())
-        then = f"; then `{answer}`" if file.question and answer else ""
-        found.append(f"| `{file.name}` | {file.what} | {file.outcome}{then} |")
-    return "\n".join(found)
+        answered = f"; then `{answer}`" if file.question and answer else ""
+        table.append(f"| `{file.name}` | {file.description} | {file.outcome}{answered} |")
+    return "\n".join(table)

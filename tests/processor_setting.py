@@ -1,4 +1,4 @@
-"""Exit 0 where OPENBLAS_CORETYPE and PRINCOMP_KERNEL take effect here, else say why not.
+"""Exit with 0 if OPENBLAS_CORETYPE and PRINCOMP_KERNEL take effect here, else print why not.
 
 Run by ``make test-processors`` under each of its settings.
 """
@@ -16,15 +16,19 @@ from princomp.kernels import native
 
 
 def main() -> int:
-    wanted = os.environ.get("OPENBLAS_CORETYPE")
-    found = {one.get("architecture") for one in threadpool_info() if one["user_api"] == "blas"}
-    if wanted and found != {wanted}:
-        named = ", ".join(sorted(map(str, found)))
-        print(f"OPENBLAS_CORETYPE={wanted} has no effect here, BLAS is for {named}")
+    core_type = os.environ.get("OPENBLAS_CORETYPE")
+    architectures = {
+        library.get("architecture")
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    }
+    if core_type and architectures != {core_type}:
+        names = ", ".join(sorted(map(str, architectures)))
+        print(f"OPENBLAS_CORETYPE={core_type} has no effect here, BLAS is for {names}")
         return 1
-    np.ones((64, 64)) @ np.ones((64, 64))  # ends the process where the processor cannot run it
+    np.ones((64, 64)) @ np.ones((64, 64))  # crashes if the processor lacks the instructions
     try:
-        native.name_in_use()
+        native.instruction_set_in_use()
     except ParameterError as error:
         print(error)
         return 1

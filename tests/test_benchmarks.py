@@ -58,9 +58,13 @@ def test_no_two_cases_have_one_name_and_a_name_finds_its_case_alone():
 
     names = [case.name for case in every()]
     assert len(set(names)) == len(names)
-    assert all([case.name for case in cases.chosen([name])] == [name] for name in names)
-    assert len(cases.chosen(["500000x100-*"])) == 4
-    assert {case.task for case in cases.chosen(["500000x100"])} == {"fit", "unit", "fit_transform"}
+    assert all([case.name for case in cases.select_cases([name])] == [name] for name in names)
+    assert len(cases.select_cases(["500000x100-*"])) == 4
+    assert {case.task for case in cases.select_cases(["500000x100"])} == {
+        "fit",
+        "unit",
+        "fit_transform",
+    }
 
 
 def centred_svd(case, X):
@@ -82,8 +86,8 @@ def test_the_truth_is_that_of_an_svd_of_the_rows():
         # A Gram's eigenvalues carry n·eps of the largest, which is under 1,000 times the last.
         bound = 1_000 * len(X.data) * np.finfo(float).eps
         assert truth.variances[:k] == pytest.approx(s[:k] ** 2 / (small.n - 1), rel=bound), case
-        if truth.gap >= accuracy.GAP:
-            assert accuracy.angle(Vt[:k], truth) < bound / accuracy.GAP, case.name
+        if truth.gap >= accuracy.MIN_GAP:
+            assert accuracy.angle(Vt[:k], truth) < bound / accuracy.MIN_GAP, case.name
 
 
 def test_a_share_of_the_variance_keeps_the_fewest_components_that_exceed_it():
@@ -118,7 +122,7 @@ def test_a_planted_error_of_a_variance_is_found(truth):
 def test_a_planted_angle_is_found_whatever_the_signs_and_however_small(truth):
     import accuracy
 
-    assert truth.gap >= accuracy.GAP
+    assert truth.gap >= accuracy.MIN_GAP
     outside = np.linalg.svd(truth.axes)[2][-1]
     for planted in (1e-12, 1e-6, 0.3):
         axes = -truth.axes
@@ -155,13 +159,15 @@ def guarded(monkeypatch, tmp_path):
 
     monkeypatch.setattr(check, "cores", lambda: 2)
     monkeypatch.setattr(check, "kind_of_processor", lambda: "this kind")
-    monkeypatch.setattr(check.native, "name_in_use", lambda: "avx2")
+    monkeypatch.setattr(check.native, "instruction_set_in_use", lambda: "avx2")
     monkeypatch.setattr(check, "CASES", [Case(100, 10, 2, "f64"), Case(1_000, 50, 10)])
     path = tmp_path / "expected.json"
 
     def run(*options, measured):
         ratios = iter(measured)
-        monkeypatch.setattr(check, "ratio_of", lambda case, budget: check.Found(*next(ratios)))
+        monkeypatch.setattr(
+            check, "measure_ratio", lambda case, budget: check.Measurement(*next(ratios))
+        )
         monkeypatch.setattr(sys, "argv", ["check.py", "--expected", str(path), *options])
         status = check.main()
         assert not list(ratios), "fewer measurements than expected"
@@ -238,7 +244,7 @@ def test_where_there_is_avx512_the_cases_of_kernels_are_measured_with_avx2_too(
         return SimpleNamespace(returncode=7)
 
     monkeypatch.setattr(check.subprocess, "run", run)
-    monkeypatch.setattr(check.native, "name_in_use", lambda: "avx512")
+    monkeypatch.setattr(check.native, "instruction_set_in_use", lambda: "avx512")
     assert guarded("100x10", measured=[(0.5, STEADY)]) == 0
     assert not calls, "no kernel takes the time of this case"
     monkeypatch.setattr(check, "KERNEL_CASES", [Case(100, 10, 2, "f64")])
@@ -256,7 +262,7 @@ def test_what_the_guard_compares_with_finds_what_princomp_finds(monkeypatch, tmp
     assert len({case.name for case in yardsticks.CASES}) == 20
     for case in yardsticks.CASES:
         small, _ = rows(case)
-        ours, bare = (call() for call in yardsticks.both(small))
+        ours, bare = (call() for call in yardsticks.calls_of(small))
         if isinstance(ours, tuple):
             ours = ours.variances if ours.scores is None else ours.scores
         # Scores near zero have the errors of the largest.

@@ -1,7 +1,7 @@
-"""README, manuals and docstrings are run: what they show works.
+"""Run the examples in README, manuals and docstrings.
 
-An ``output`` block holds what the block before it prints; ``...`` stands for anything. With
-PRINCOMP_WRITE_OUTPUT=1 the tests write what is printed into these blocks instead.
+An ``output`` block holds the output of the block before it; ``...`` stands for anything. With
+PRINCOMP_WRITE_OUTPUT=1 the tests update these blocks instead.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import NamedTuple
 import pytest
 
 import princomp
-from command_line import ROOT, shell_path
-from forked_commands import program
+from command_line import ROOT, shell_environment
+from forked_commands import start_server
 from helpers import ENGINE_MODULES
 from princomp.core.problem import SOLVERS
 
@@ -33,17 +33,17 @@ MODULES = sorted(
     for module in pkgutil.walk_packages(princomp.__path__, prefix="princomp.")
     if not module.name.endswith(("__main__", "princomp.choosing"))
 )
-SKIPPED = "<!-- not run -->"
+NOT_RUN = "<!-- not run -->"
 SHELLS = ("shell", "bash", "sh")
-# Lines of a shell block that prepare a machine rather than show the program.
-PREPARING = ("pip ", "git ", "make ", "cd ", "#", "python ")
+# Beginnings of lines in shell blocks that set up a machine, and are not run.
+SETUP_COMMANDS = ("pip ", "git ", "make ", "cd ", "#", "python ")
 ENGINE = re.compile(r"^\s*(?:import|from) (?:dask|mpi4py|pyspark|torch)\b", re.MULTILINE)
 DEVICE = re.compile(r"\b(?:on_device|dask|mpi4py|pyspark|torch)\b")
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 class Block(NamedTuple):
-    """A fenced block and the line, from 1, that its text starts on."""
+    """A fenced block, and the line number (from 1) of the first line of its text."""
 
     language: str
     text: str
@@ -54,7 +54,7 @@ def _blocks(path):
     text = path.read_text()
     for match in FENCE.finditer(text):
         before = text[: match.start()].rstrip()
-        if not before.endswith(SKIPPED):
+        if not before.endswith(NOT_RUN):
             yield Block(match[1], match[2], text.count("\n", 0, match.start(2)) + 1)
 
 
@@ -62,10 +62,10 @@ def _needs_an_engine(block):
     return block.language == "python" and ENGINE.search(block.text) is not None
 
 
-def _runs():
-    """Each document, and again with the blocks that need an engine where it has some.
+def _documents():
+    """Each document, and a second time, with engines, if some of its blocks need one.
 
-    A document that begins with an engine is about it and runs only where engines are.
+    A document whose first block needs an engine runs only with engines.
     """
     for path in FILES:
         needs = [_needs_an_engine(block) for block in _blocks(path) if block.language == "python"]
@@ -75,12 +75,12 @@ def _runs():
             yield pytest.param(path, True, id=f"{path.name}-engines", marks=pytest.mark.engines)
 
 
-def _calls_the_program(path):
+def _runs_princomp(path):
     return any(b.language in SHELLS and "princomp " in b.text for b in _blocks(path))
 
 
 def _run_python(path, block, namespace):
-    # Empty lines in front, so that a traceback has the lines of the document.
+    # Leading empty lines make line numbers in tracebacks those of the document.
     code = compile("\n" * (block.line - 1) + block.text, str(path), "exec")
     printed = io.StringIO()
     try:
@@ -94,7 +94,7 @@ def _run_python(path, block, namespace):
 
 def _run_shell(path, block, environment):
     lines = [line.removeprefix("$ ") for line in block.text.splitlines()]
-    lines = [line for line in lines if not line.startswith(PREPARING)]
+    lines = [line for line in lines if not line.startswith(SETUP_COMMANDS)]
     if not any(line.startswith("princomp ") for line in lines):
         return ""
     script = "\n".join(["set -eo pipefail", *lines])
@@ -114,7 +114,7 @@ def _check_output(path, block, printed):
         return
     if os.environ.get("PRINCOMP_WRITE_OUTPUT"):
         text = path.read_text()
-        # Found by its text: blocks before it may have changed their length.
+        # Found by its text: blocks before it may have changed in length.
         path.write_text(text.replace(f"```output\n{block.text}```", f"```output\n{printed}```", 1))
     else:
         pytest.fail(
@@ -123,17 +123,17 @@ def _check_output(path, block, printed):
         )
 
 
-@pytest.mark.parametrize(("path", "engines"), list(_runs()))
+@pytest.mark.parametrize(("path", "engines"), list(_documents()))
 def test_the_blocks_of_a_document_run(path, engines, tmp_path, monkeypatch, capsys):
     if not path.exists():
         pytest.fail(f"{path} is not there", pytrace=False)
     if path.name == "spark.md" and shutil.which("java") is None:
         pytest.skip("Spark needs Java 17 or newer; docs/howto/spark.md says how to get it")
-    # Spark's workers are to be this Python, which has princomp.
+    # Spark's workers must run this Python, in which princomp is installed.
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    environment = shell_path(tmp_path / "bin")
-    commands = program(tmp_path / "bin", environment) if _calls_the_program(path) else None
+    environment = shell_environment(tmp_path / "bin")
+    commands = start_server(tmp_path / "bin", environment) if _runs_princomp(path) else None
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     printed = None
@@ -151,7 +151,7 @@ def test_the_blocks_of_a_document_run(path, engines, tmp_path, monkeypatch, caps
         commands.communicate()
 
 
-def test_the_first_screen_shows_both_ways_in():
+def test_the_readme_begins_with_python_and_shell_examples():
     blocks = list(_blocks(ROOT / "README.md"))
     assert {"python", "shell"} <= {block.language for block in blocks if block.line < 60}
     text = (ROOT / "README.md").read_text()
@@ -160,41 +160,41 @@ def test_the_first_screen_shows_both_ways_in():
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_links_between_documents_lead_somewhere(path):
+def test_linked_documents_exist(path):
     targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text())
     assert [target for target in targets if not (path.parent / target).exists()] == []
 
 
-# Names that a door exports for other rooms only.
-FOR_ROOMS = {
-    "princomp": {"PrincompError", "__version__"},  # the error is with the others
+# Names exported for other rooms only, and so not in the API pages.
+INTERNAL_EXPORTS = {
+    "princomp": {"PrincompError", "__version__"},  # PrincompError is listed with the other errors
     "princomp.diagnostics": set(),
     "princomp.errors": {"invalid_value"},
 }
 
 
-@pytest.mark.parametrize("name", FOR_ROOMS)
+@pytest.mark.parametrize("name", INTERNAL_EXPORTS)
 def test_the_api_pages_have_every_public_name(name):
     text = "\n".join(page.read_text() for page in (ROOT / "docs" / "api").glob("*.md"))
     sections = re.findall(r"^\.\. currentmodule:: (\S+)$(.*?)^```", text, re.MULTILINE | re.DOTALL)
     shown = {word for room, names in sections if room == name for word in names.split()}
-    assert set(import_module(name).__all__) - FOR_ROOMS[name] - shown == set()
+    assert set(import_module(name).__all__) - INTERNAL_EXPORTS[name] - shown == set()
 
 
-def test_the_files_that_contributing_names_are_there():
+def test_files_named_in_contributing_exist():
     named = re.findall(r"`((?:\w+/)+[\w.]*)`", (ROOT / "CONTRIBUTING.md").read_text())
-    at = [ROOT, ROOT / "src" / "princomp"]
+    folders = [ROOT, ROOT / "src" / "princomp"]
     missing = [
         name
         for name in named
-        if "NAME" not in name and not any((place / name).exists() for place in at)
+        if "NAME" not in name and not any((place / name).exists() for place in folders)
     ]
     assert missing == []
-    # Where the rules are defined: they are what every place that takes one looks in.
-    assert "rules/names.py" in named
+    # The place where rules are defined and looked up.
+    assert "rules/registry.py" in named
 
 
-# Packages whose docstring lists their modules, one or a few to a line.
+# Packages whose docstring lists their modules.
 LISTED = ("cli", "core", "core.missing", "core.routes", "diagnostics.resampling")
 LISTED += ("diagnostics.rotation", "estimators", "estimators.robust", "io", "io.readers")
 LISTED += (
@@ -208,7 +208,7 @@ LISTED += (
 
 
 @pytest.mark.parametrize("name", LISTED)
-def test_a_docstring_that_lists_modules_lists_all(name):
+def test_package_docstrings_list_all_modules(name):
     package = import_module(f"princomp.{name}")
     modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
     assert modules
@@ -220,7 +220,7 @@ def test_a_docstring_that_lists_modules_lists_all(name):
 def test_the_docstring_of_a_plan_names_every_summary_and_solver():
     pairs = [pair for pair in SOLVERS.values() if pair is not None]
     words = set(re.findall(r"``(\w+)``", princomp.Plan.__doc__))
-    # On engines that sum a scatter in tiles, which nobody asks for by name.
+    # "tiles" is a summary of engines only, which cannot be requested by name.
     assert {*(word for pair in pairs for word in pair), "tiles"} <= words
 
 
@@ -236,7 +236,7 @@ def _examples():
 
 
 @pytest.mark.parametrize("test", list(_examples()))
-def test_docstrings_show_what_happens(test):
+def test_docstring_examples_run(test):
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     message: list[str] = []
     found = doctest.DocTestRunner(optionflags=flags).run(test, out=message.append)
@@ -245,5 +245,5 @@ def test_docstrings_show_what_happens(test):
 
 
 @pytest.mark.parametrize("name", ["PCA", "pca", "plan", "svd"])
-def test_the_names_that_people_call_have_an_example(name):
+def test_main_functions_have_an_example(name):
     assert ">>>" in getattr(princomp, name).__doc__

@@ -1,4 +1,4 @@
-"""The public face: names, where they live, what importing them costs, what is required."""
+"""The public interface: names, modules, cost of imports, and dependencies."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ OPTIONAL = [
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(princomp.__path__, prefix="princomp.")
-    if module.name != "princomp.choosing"  # an old name, which warns
+    if module.name != "princomp.choosing"  # deprecated, warns on import
 )
 
 
-def test_the_public_names_are_these():
+def test_public_names():
     assert princomp.__all__ == NAMES
     assert dir(princomp) == sorted(NAMES)
 
@@ -93,7 +93,7 @@ def test_the_old_name_of_the_rules_still_works():
     assert Parallel is princomp.rules.Parallel
 
 
-def test_other_names_are_not_there():
+def test_unknown_names_raise_errors():
     with pytest.raises(AttributeError, match="kpca"):
         princomp.kpca  # noqa: B018 - the access is what is tested
     with pytest.raises(ImportError):
@@ -108,22 +108,22 @@ def test_other_names_are_not_there():
         if not name.endswith("__main__")
     ],
 )
-def test_every_module_exports_what_it_has_and_says_what_it_is(name):
+def test_every_module_has_a_docstring_and_valid_exports(name):
     module = import_module(name)
     assert module.__doc__
     for exported in getattr(module, "__all__", []):
         assert hasattr(module, exported), exported
 
 
-def _loaded_by(code):
-    """Names of the top-level modules that a fresh Python has loaded after ``code``."""
-    words = [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"]
-    done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+def _modules_loaded_by(code):
+    """Names of the top-level modules that a new Python process has loaded after ``code``."""
+    command = [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True)
     return {name.partition(".")[0] for name in done.stdout.split()}
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    loaded = _loaded_by("import princomp; princomp.__all__, princomp.__version__")
+    loaded = _modules_loaded_by("import princomp; princomp.__all__, princomp.__version__")
     assert loaded.isdisjoint([*OPTIONAL, "numpy", "scipy", "sklearn", "narwhals", "safetensors"])
 
 
@@ -135,12 +135,14 @@ def test_importing_the_package_loads_nothing_heavy():
     ],
 )
 def test_optional_libraries_are_loaded_by_scikit_learn_only(code):
-    # scikit-learn 1.9 loads pandas itself, where there is one.
-    own = _loaded_by(code) - _loaded_by("import sklearn.base, sklearn.utils.validation")
-    assert own.isdisjoint(OPTIONAL)
+    # scikit-learn 1.9 loads pandas itself if it is installed.
+    loaded = _modules_loaded_by(code) - _modules_loaded_by(
+        "import sklearn.base, sklearn.utils.validation"
+    )
+    assert loaded.isdisjoint(OPTIONAL)
 
 
-def test_the_base_needs_seven_libraries_and_no_more():
+def test_required_dependencies():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = [re.match(r"[\w-]+", line)[0] for line in project["dependencies"]]
     assert sorted(names) == [
@@ -159,14 +161,14 @@ def test_the_base_needs_seven_libraries_and_no_more():
         assert version(name)
 
 
-def test_the_package_says_that_it_is_typed():
+def test_the_package_has_a_py_typed_marker():
     assert (ROOT / "src" / "princomp" / "py.typed").exists()
 
 
-def test_the_command_without_its_libraries_says_what_installs_them():
+def test_a_missing_library_of_the_command_line_is_reported():
     code = "import sys\nsys.modules['click'] = None\nfrom princomp.__main__ import main\nmain()"
-    words = [sys.executable, "-c", code]
-    done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (75, "")
     assert "needs click" in done.stderr
     assert "pip install 'princomp[cli]'" in done.stderr

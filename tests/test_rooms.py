@@ -1,4 +1,4 @@
-"""Rooms use each other through their doors only: no other room's submodules, no private names."""
+"""Rooms use only what others export: no submodules of other rooms, and no private names."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def _room(path):
     return path.relative_to(SOURCE).parts[0]
 
 
-def _door(room):
-    """The names that other rooms may import."""
+def _exports(room):
+    """The names that a room exports to others."""
     stub = SOURCE / room / "__init__.pyi"
     file = stub if stub.exists() else SOURCE / room / "__init__.py"
     imports = [
@@ -44,50 +44,58 @@ def _imports(tree):
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_room_uses_others_through_their_door_only(room):
-    doors, wrong = {name: _door(name) for name in ROOMS}, []
+def test_a_room_imports_only_exported_names_of_others(room):
+    exports, wrong = {name: _exports(name) for name in ROOMS}, []
     for path in (path for path in FILES if _room(path) == room):
         for line, (other, *inside), name in _imports(ast.parse(path.read_text())):
             if other not in ROOMS:
                 continue
             if other == room:
                 if not inside and not (SOURCE / room / f"{name}.py").exists():
-                    wrong.append(f"{path}:{line}: {name} through the room's own door")
-            elif inside or name not in doors[other]:
+                    wrong.append(f"{path}:{line}: {name} imported from the room's own exports")
+            elif inside or name not in exports[other]:
                 wrong.append(f"{path}:{line}: {'.'.join([other, *inside])} {name}")
     assert not wrong, "\n".join(wrong)
 
 
-# Private by name only: NamedTuple's methods, and names that other libraries document or need.
-FOREIGN = {"_replace", "_asdict", "_fields", "_make", "_get_param_names", "_meta", "_legend_box"}
+# Names with an underscore that are public: methods of NamedTuple, and names of other libraries.
+EXTERNAL_NAMES = {
+    "_replace",
+    "_asdict",
+    "_fields",
+    "_make",
+    "_get_param_names",
+    "_meta",
+    "_legend_box",
+}
 
 
-def _private(name):
+def _is_private(name):
     return name.startswith("_") and not name.startswith("__")
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_uses_no_private_name_of_another(room):
     trees = {path: ast.parse(path.read_text()) for path in FILES if _room(path) == room}
-    own = {name for tree in trees.values() for name in _defined(tree)}
+    own = {name for tree in trees.values() for name in _defined_names(tree)}
     wrong = [
         f"{path}:{node.lineno}: {node.attr}"
         for path, tree in trees.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
-        and _private(node.attr)
-        and node.attr not in own | FOREIGN
+        and _is_private(node.attr)
+        and node.attr not in own | EXTERNAL_NAMES
         and not _is_of_own_class(node.value)
     ]
     assert not wrong, "\n".join(wrong)
 
 
 def _is_of_own_class(value):
-    """Whether this is self or another instance of its class, whose base may be of another room."""
+    """Whether this is self or another instance of its class (a base may be in another room)."""
     return isinstance(value, ast.Name) and value.id in ("self", "other", "model")
 
 
-def _defined(tree):
+def _defined_names(tree):
     """Names that a file defines: functions, classes, variables, and attributes of self."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -98,16 +106,16 @@ def _defined(tree):
             if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
                 yield node.attr
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value  # slots, and names given to getattr
+            yield node.value  # slots, and names passed to getattr
 
 
-def test_every_name_of_every_door_exists():
+def test_exported_names_exist():
     code = f"from importlib import import_module\nfor room in {ROOMS}:\n"
     code += "    import_module(f'princomp.{room}')"
     environment = {**ENVIRONMENT, "EAGER_IMPORT": "1"}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
 
 
-def test_there_are_at_most_twenty_entries():
+def test_the_package_has_at_most_twenty_entries():
     entries = [path for path in SOURCE.iterdir() if path.name != "__pycache__"]
     assert len(entries) <= 20, sorted(path.name for path in entries)

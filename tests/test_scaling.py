@@ -89,13 +89,13 @@ def test_qr_costs_more_than_products_and_less_than_twice_the_panels_of_two_squar
 @pytest.mark.parametrize(("engine", "fan"), [("Dask", 8), ("MPI", 2)])
 def test_a_tree_has_as_many_levels_as_its_logarithm(model, engine, fan):
     for m in (2, 63, 64, 65, 5_000):
-        assert len(model.joins(engine, m, 8e6)) == math.ceil(round(math.log(m, fan), 9))
-    assert model.joins(engine, 1, 8e6) == ()
+        assert len(model.received_states(engine, m, 8e6)) == math.ceil(round(math.log(m, fan), 9))
+    assert model.received_states(engine, 1, 8e6) == ()
 
 
 def test_the_last_task_of_spark_joins_a_sixteenth_of_the_partitions(model):
-    assert model.joins("Spark", 32_000, 8e6) == (15, 1_999)
-    assert model.joins("Spark", 100, 8 * 100**2) == (99,)  # small states go there at once
+    assert model.received_states("Spark", 32_000, 8e6) == (15, 1_999)
+    assert model.received_states("Spark", 100, 8 * 100**2) == (99,)  # small states go there at once
 
 
 def test_the_engines_own_numbers_are_those_of_the_formulas(model):
@@ -103,10 +103,10 @@ def test_the_engines_own_numbers_are_those_of_the_formulas(model):
     dask = (HERE.parent / "src/princomp/engines/dask/rows.py").read_text()
     tiles = (HERE.parent / "src/princomp/engines/spark/tiles.py").read_text()
     assert f"\nSPLIT_EVERY = {model.DASK_FAN}\n" in dask
-    assert f"\n_FAN = {model.SPARK_FAN}\n" in spark
-    assert "\n_SMALL = 2**20\n" in spark
+    assert f"\n_MERGE_WIDTH = {model.SPARK_FAN}\n" in spark
+    assert "\n_SMALL_STATE_BYTES = 2**20\n" in spark
     assert model.SPARK_SMALL == 2**20
-    assert f"\n_SIDE = {model.TILE_COLUMNS:_}\n" in tiles
+    assert f"\n_GROUP_COLUMNS = {model.TILE_COLUMNS:_}\n" in tiles
 
 
 def test_a_krylov_fit_reads_the_rows_as_often_as_it_multiplies_them(model, monkeypatch):
@@ -131,7 +131,7 @@ def test_the_plans_of_the_large_tables_are_princomps(model):
     import scaling_large
 
     routes = {
-        (case.name, engine): scaling_large.planned(case, engine)[0][:2]
+        (case.name, engine): scaling_large.plan_case(case, engine)[0][:2]
         for case in scaling_large.CASES
         for engine in case.partitions
     }

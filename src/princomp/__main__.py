@@ -11,7 +11,7 @@ from typing import Any
 __all__ = ["main"]
 
 
-class _Unused:
+class _SlowImportFinder:
     """Avoids slow imports of modules that a command does not use.
 
     No command uses pandas, which pyarrow would import. scikit-learn imports scipy.stats, which is
@@ -30,7 +30,7 @@ class _Unused:
 
 def main() -> None:
     """Run the command line, or say how to install what it needs."""
-    sys.meta_path.insert(0, _Unused())
+    sys.meta_path.insert(0, _SlowImportFinder())
     # A command ends soon. Garbage collection would take a tenth of the time of a report.
     gc.set_threshold(100_000, 20, 100)
     try:

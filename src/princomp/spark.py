@@ -106,13 +106,13 @@ def compute_svd(
     s = s[s > r_cond * s[0]] if len(s) else s
     if not compute_u:
         return SVD(None, s, model.components_[: len(s)].T)
-    light, names = fitted_model(model).light(), tuple(f"u{i}" for i in range(len(s)))
+    scorer, names = fitted_model(model).for_scoring(), tuple(f"u{i}" for i in range(len(s)))
 
-    def left(block: NDArray[Any]) -> FloatArray:
-        scores: FloatArray = light.block_scores(block)[:, : len(s)]
+    def left_vectors(block: NDArray[Any]) -> FloatArray:
+        scores: FloatArray = scorer.block_scores(block)[:, : len(s)]
         return (scores / s).astype(scores.dtype)
 
-    return SVD(rows.map_rows(left, names, rows.dtype), s, model.components_[: len(s)].T)
+    return SVD(rows.map_rows(left_vectors, names, rows.dtype), s, model.components_[: len(s)].T)
 
 
 def mllib_solver(p: int, k: int) -> str:

@@ -1,9 +1,9 @@
-"""The bootstrap: intervals against a plain one with the same counts of rows."""
+"""The bootstrap: its intervals against a simple implementation with the same draws."""
 
 from __future__ import annotations
 
 import numpy as np
-from claims import Finding, compared
+from claims import Finding, compare
 from oracle import EPS, LONG, divisor_of
 
 from princomp import bootstrap
@@ -21,30 +21,32 @@ def bootstrapped(calls):
     seed, level = int(calls.rng.integers(1000)), 0.9
     options = {"n": _RESAMPLES, "seed": seed, "level": level}
     found = bootstrap(model, rows, sample_weight=weights, **options)
-    calls.another()
-    return model, lambda: bootstrap_judged(model, rows, weights, found, seed)
+    calls.fit_another_model()
+    return model, lambda: check_bootstrap(model, rows, weights, found, seed)
 
 
-def bootstrap_judged(model, rows, weights, found, seed):
+def check_bootstrap(model, rows, weights, found, seed):
     """All Findings on a bootstrap."""
     fitted = fitted_model(model).result
     if not fitted.k or not fitted.variances[0] > 0:
         return [Finding("bootstrap", 0.0)]
     if weights is not None:
         rows, weights = rows[weights > 0], weights[weights > 0]
-    variances, totals, gaps, axes, error = _plain(model, rows, weights, fitted.k, seed)
+    variances, totals, gaps, axes, error = _plain_bootstrap(model, rows, weights, fitted.k, seed)
     limits = (1 - found.level) / 2, (1 + found.level) / 2
-    right = np.quantile(variances, limits, axis=0)
+    expected = np.quantile(variances, limits, axis=0)
     claim = error.max()
-    out = [compared("interval of a variance", found.variance_interval - right, claim, _nothing)]
-    right = variances.astype(LONG).std(axis=0, ddof=1)
-    out.append(compared("error of a variance", found.variance_error - right, claim, _nothing))
+    out = [compare("interval of a variance", found.variance_interval - expected, claim, _no_detail)]
+    expected = variances.astype(LONG).std(axis=0, ddof=1)
+    out.append(compare("error of a variance", found.variance_error - expected, claim, _no_detail))
     ok = totals > 0
     if ok.all():
         relative = (2 * error / totals).max()
-        right = np.quantile(variances / totals[:, None], limits, axis=0)
-        out.append(compared("interval of a rate", found.rate_interval - right, relative, _nothing))
-    # Of an axis with a gap, the error is that of the covariance over the gap.
+        expected = np.quantile(variances / totals[:, None], limits, axis=0)
+        out.append(
+            compare("interval of a rate", found.rate_interval - expected, relative, _no_detail)
+        )
+    # The error of an axis is that of the covariance divided by its gap.
     turn = np.where(gaps > 0, error[:, None] / np.where(gaps > 0, gaps, 1), np.inf).max(axis=0)
     sound = turn < 1e-6
     if found.align == "signs" and sound.any():
@@ -52,17 +54,17 @@ def bootstrap_judged(model, rows, weights, found, seed):
         inner = (axes * own).sum(axis=2)
         sound &= np.abs(inner).min(axis=0) > 1e-3
         loadings = axes * np.where(inner < 0, -1, 1)[..., None] * np.sqrt(variances)[..., None]
-        right = np.quantile(loadings, limits, axis=0).swapaxes(1, 2)
+        expected = np.quantile(loadings, limits, axis=0).swapaxes(1, 2)
         size = np.sqrt(variances.max(axis=0))
-        # The root of a variance that is nearly zero is off by the root of the error.
+        # The error of the root of a variance near zero is the root of the error.
         roots = np.sqrt(np.maximum(variances, error[:, None])).min(axis=0)
         claim = np.where(sound, size * turn * 4 + claim / roots, np.inf)
-        away = np.where(sound, found.loading_interval - right, 0)
-        out.append(compared("interval of a loading", away, claim, _nothing))
+        deviation = np.where(sound, found.loading_interval - expected, 0)
+        out.append(compare("interval of a loading", deviation, claim, _no_detail))
     return out
 
 
-def _plain(model, rows, weights, k, seed):
+def _plain_bootstrap(model, rows, weights, k, seed):
     """Variances (b, k), totals, gaps, axes and errors (b,) of resamples, one by one.
 
     Scatters are sums of products about the mean of all rows, so their errors are n + p units of
@@ -70,7 +72,7 @@ def _plain(model, rows, weights, k, seed):
     """
     wide = rows.astype(np.float64).astype(LONG)
     total = len(rows) if weights is None else float(weights.sum())
-    # The same shares to the bit, and the same draws.
+    # Bitwise the same shares give the same draws.
     shares = np.full(len(rows), 1.0 / len(rows)) if weights is None else weights / total
     size = round(total)
     draws = np.random.default_rng(seed).multinomial(size, shares, size=_RESAMPLES)
@@ -106,5 +108,5 @@ def _plain(model, rows, weights, k, seed):
     return tuple(np.array(one) for one in zip(*out, strict=True))
 
 
-def _nothing(_):
+def _no_detail(_):
     return ""

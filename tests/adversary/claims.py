@@ -1,6 +1,6 @@
-"""What a model promises of its numbers, and how far it is from that.
+"""The accuracy that a model claims, and how its errors compare with that.
 
-``promise_of`` is the one place that reads certificates: what they say of a new kind goes there.
+Only ``promise_of`` reads certificates: extend it when they make a new kind of claim.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ from oracle import EPS, LONG, truths
 from princomp.core import fitted_model
 from princomp.errors import PrincompError
 
-# An error beyond so many times what is claimed is a counterexample.
+# An error of more than this many times the claim is a counterexample.
 FACTOR = 10.0
-# The distance of subnormal float64: no variance can be better. Errors are compared with
-# FACTOR claims.
+# The spacing of subnormal float64 numbers: no variance can be more accurate. Errors are compared
+# with FACTOR times the claim.
 SUBNORMAL = np.finfo(np.float64).smallest_subnormal
 _QUANTUM = LONG(SUBNORMAL) / LONG(FACTOR)
-# Axes of components that are not called inseparable have four digits.
+# Axes of components that are not reported as inseparable have four correct digits.
 _DIGITS = 1e-4
-# Units by which sums of equal numbers are off, as in docs/explain/numerics.md.
-_ONE_WAY = 64
-# Rows whose scores are looked at, and multiplications in extended precision that are quick.
+# Units of error of sums of equal numbers, as in docs/explain/numerics.md.
+_EQUAL_UNITS = 64
+# Number of rows whose scores are compared, and of multiplications in extended precision that are
+# quick.
 _ROWS, _QUICK = 20, 1e7
 
 
 class Promise(NamedTuple):
-    """Relative to the first variance of the answer, as certificates are.
+    """Claimed errors, relative to the first variance, as in certificates.
 
-    It is that of the truth but for its claimed error: where no digit is claimed, as after the
-    removal of much larger rows, what is known of the first variance is a bound.
+    The first variance is that of the model. It differs from the true one by its claimed error: if
+    no digit is claimed, as after the removal of much larger rows, it is only a bound.
 
     ``roundoff`` is the route's, ``squared`` whether it formed a covariance; ``residuals`` (k,)
     are those of the certificate. ``complete``: no larger variance was missed.
@@ -46,7 +47,7 @@ class Promise(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """One comparison; ``ratio`` is the error over what is claimed."""
+    """One comparison; ``ratio`` is the error divided by the claim."""
 
     check: str
     ratio: float
@@ -63,7 +64,7 @@ def promise_of(model):
     return Promise(spectrum.roundoff, spectrum.squared, residuals, complete)
 
 
-def compared(check, error, claim, detail):
+def compare(check, error, claim, detail):
     """The Finding of the largest error over its claim."""
     error, claim = np.atleast_1d(np.abs(error)), np.atleast_1d(claim)
     claim = np.broadcast_to(claim, error.shape)
@@ -76,44 +77,44 @@ def compared(check, error, claim, detail):
     return Finding(check, float(ratio.ravel()[i]), detail(i) if ratio.max() > 1 else "")
 
 
-def question_of(fit):
-    """What `oracle.truth` is asked about the rows of a Fit."""
+def truth_arguments(fit):
+    """Arguments of `oracle.truth` for a Fit."""
     scale, center = getattr(fit.model, "scale", None), getattr(fit.model, "center", True)
     return fit.rows, fit.weights, scale, center
 
 
-def findings_of(fit, right=None):
-    """All Findings on a Fit, held against what is true of its rows. May raise what it raises.
+def findings_of(fit, truth=None):
+    """All Findings on a Fit, compared with the Truth of its rows. May raise errors of the model.
 
-    ``right`` is their Truth, where it is known already.
+    ``truth`` is their Truth, if it is known already.
     """
-    if fit.wrongly:
-        return [Finding("refused", np.inf, fit.wrongly)]
+    if fit.wrong_refusal:
+        return [Finding("refused", np.inf, fit.wrong_refusal)]
     with np.errstate(all="ignore"):
-        if fit.judge is not None:
-            return fit.judge()
-        _ = fit.model.explained_variance_  # where it was not solved yet
-        right = truths([question_of(fit)])[0] if right is None else right
-        if not (right.divisor > 0).all():
+        if fit.check is not None:
+            return fit.check()
+        _ = fit.model.explained_variance_  # solves it, if it was not solved yet
+        truth = truths([truth_arguments(fit)])[0] if truth is None else truth
+        if not (truth.divisor > 0).all():
             return [Finding("a constant column was scaled", np.inf)]
-        return judged(fit, right)
+        return check_pca(fit, truth)
 
 
 def worst_of(findings):
-    """The Finding nearest to a wrong answer, or beyond."""
+    """The Finding with the largest ratio."""
     return max(findings, key=lambda one: one.ratio)
 
 
-def judged(fit, truth):
-    """All Findings on the model of a Fit, held against a Truth."""
+def check_pca(fit, truth):
+    """All Findings on the model of a Fit, compared with a Truth."""
     model = fit.model
     promise = promise_of(model)
-    found = [variances_judged(model, promise, truth), total_judged(model, promise, truth)]
+    found = [check_variances(model, promise, truth), check_total(model, promise, truth)]
     found.append(_number_of_rows(model, fit))
     if not hasattr(model, "components_") or not len(model.components_):
         return found
     found += [
-        fraction_judged(model, promise, truth),
+        check_fraction(model, promise, truth),
         _axes(model, promise, truth),
         _orthogonality(model),
         _angles(model, promise, truth),
@@ -125,12 +126,12 @@ def judged(fit, truth):
 
 
 def _first(truth, answer):
-    """The first variance, to which claims are relative: of the truth or of the answer."""
+    """The first variance, to which claims are relative: the larger of truth and answer."""
     return max(truth.variances[0], LONG(answer[0]) if len(answer) else LONG(0))
 
 
 def _claims(promise, truth, values, answer):
-    """How far each variance may be from the truth that it is compared with."""
+    """The claimed error of each variance."""
     first, roundoff = _first(truth, answer), promise.roundoff
     slack = truth.slack * 2 * np.sqrt(values * first) + truth.slack**2 * first
     each = np.full(len(values), roundoff * first, LONG)
@@ -139,38 +140,38 @@ def _claims(promise, truth, values, answer):
     return each + promise.residuals[: len(values)] * first + slack + _QUANTUM
 
 
-def variances_judged(model, promise, truth):
+def check_variances(model, promise, truth):
     answer = np.asarray(model.explained_variance_)
     true = np.zeros(max(len(answer), len(truth.variances)), LONG)
     true[: len(truth.variances)] = truth.variances
     values = np.maximum(true[: len(answer)], answer)
     claims = _claims(promise, truth, values, answer)
     if not hasattr(model, "components_"):
-        # KernelPCA calls an eigenvalue zero below 40 units of rounding.
+        # KernelPCA sets eigenvalues below 40 units of rounding to zero.
         zero = 40 / FACTOR * promise.roundoff * truth.variances[0]
         claims = np.where(answer == 0, np.maximum(claims, zero), claims)
     error = answer - true[: len(answer)]
     if not promise.complete:
-        # Each is near some variance, and none above the one of its rank; but one before it may be
-        # off, by as much as is claimed of that one, and so take its rank.
+        # Each answer is near some true variance, and none exceeds the one of its rank, except where
+        # an earlier one, within its own claim, has taken that rank.
         nearest = np.abs(answer[:, None] - true).min(axis=1)
         error = np.maximum(nearest, error * (claims / np.maximum.accumulate(claims)))
 
     def detail(i):
-        right, claim = float(true[i]), float(claims[i])
-        return f"λ{i + 1} {answer[i]:.6g}, right: {right:.6g}, claimed ±{claim:.1e}"
+        expected, claim = float(true[i]), float(claims[i])
+        return f"λ{i + 1} {answer[i]:.6g}, right: {expected:.6g}, claimed ±{claim:.1e}"
 
-    return compared("variance", error, claims, detail)
+    return compare("variance", error, claims, detail)
 
 
-def total_judged(model, promise, truth):
+def check_total(model, promise, truth):
     answer, true = model.total_variance_ if hasattr(model, "total_variance_") else None, truth.total
     if answer is None:
         return Finding("total variance", 0.0)
     size = max(LONG(true), LONG(answer))
     claim = (promise.roundoff + truth.slack) * size + _QUANTUM * len(truth.divisor)
     claim += truth.total_error
-    return compared(
+    return compare(
         "total variance", answer - true, claim, lambda _: f"{answer:.6g}, right: {true:.6g}"
     )
 
@@ -182,19 +183,19 @@ def _number_of_rows(model, fit):
     return Finding("number of rows", np.inf, f"{used} of {given}")
 
 
-def fraction_judged(model, promise, truth):
-    wanted, k = model.n_components, model.n_components_
-    if not isinstance(wanted, float) or not truth.total > 0 or not promise.complete:
+def check_fraction(model, promise, truth):
+    requested, k = model.n_components, model.n_components_
+    if not isinstance(requested, float) or not truth.total > 0 or not promise.complete:
         return Finding("number of components", 0.0)
     rates = np.cumsum(np.maximum(truth.variances, 0)) / truth.total
     claim = k * promise.roundoff + promise.residuals.sum() + EPS + truth.total_error / truth.total
-    lacks = wanted - rates[min(k, len(rates)) - 1]
-    spare = rates[k - 2] - wanted if k > 1 else -1.0
-    return compared(
+    lacks = requested - rates[min(k, len(rates)) - 1]
+    spare = rates[k - 2] - requested if k > 1 else -1.0
+    return compare(
         "number of components",
         max(float(lacks), float(spare), 0.0),
         claim,
-        lambda _: f"{k} for a share of {wanted}",
+        lambda _: f"{k} for a share of {requested}",
     )
 
 
@@ -205,11 +206,11 @@ def _axes(model, promise, truth):
         return Finding("axis", 0.0)
     axes = model.components_.astype(LONG)
     answer = np.asarray(model.explained_variance_)
-    away = (truth.image(axes) - answer[:, None] * axes) / _first(truth, answer)
-    error = np.sqrt((away.astype(LONG) ** 2).sum(axis=1)).astype(float)
+    deviation = (truth.image(axes) - answer[:, None] * axes) / _first(truth, answer)
+    error = np.sqrt((deviation.astype(LONG) ** 2).sum(axis=1)).astype(float)
     stored = float(np.finfo(model.components_.dtype).eps)
     claim = 2 * promise.roundoff + promise.residuals + stored + 2 * truth.slack
-    return compared("axis", error, claim, lambda i: f"axis {i + 1}: residual {error[i]:.1e}")
+    return compare("axis", error, claim, lambda i: f"axis {i + 1}: residual {error[i]:.1e}")
 
 
 def _orthogonality(model):
@@ -218,27 +219,27 @@ def _orthogonality(model):
     error = np.abs(axes @ axes.T - np.eye(k)).max(initial=0)
     stored = float(np.finfo(model.components_.dtype).eps)
     claim = model.certificate_.orthogonality + stored * max(4, np.sqrt(p))
-    return compared("orthogonality", float(error), claim, lambda _: f"{float(error):.1e}")
+    return compare("orthogonality", float(error), claim, lambda _: f"{float(error):.1e}")
 
 
 def _angles(model, promise, truth):
-    """Axes that the certificate calls neither inseparable nor noise have four digits."""
+    """Axes that the certificate reports neither as inseparable nor as noise have four digits."""
     answer, certificate = model.components_, model.certificate_
     first = truth.variances[0]
     if truth.axes is None or not promise.complete or len(truth.axes) < len(answer):
         return Finding("angle", 0.0)
     if not first >= SUBNORMAL:
         return Finding("angle", 0.0)
-    # Of the last one a truncated solver does not know the neighbour.
+    # A truncated solver does not know the next variance after the last one.
     sound = ~np.asarray(certificate.below_resolution)
     sound[-1] &= len(answer) == min(truth.rows.shape)
     for pair in certificate.inseparable:
         sound[[i for i in pair if i < len(sound)]] = False
     inner = (answer.astype(LONG) * truth.axes[: len(answer)]).sum(axis=1)
-    away = answer - np.sign(inner)[:, None] * truth.axes[: len(answer)]
-    error = np.sqrt((away**2).sum(axis=1)).astype(float) * sound
+    deviation = answer - np.sign(inner)[:, None] * truth.axes[: len(answer)]
+    error = np.sqrt((deviation**2).sum(axis=1)).astype(float) * sound
     claim = _DIGITS + float(np.finfo(answer.dtype).eps) * 4
-    return compared("angle", error, claim, lambda i: f"axis {i + 1}: {error[i]:.1e}")
+    return compare("angle", error, claim, lambda i: f"axis {i + 1}: {error[i]:.1e}")
 
 
 def _mean(model, promise, fit, truth):
@@ -246,13 +247,13 @@ def _mean(model, promise, fit, truth):
         return Finding("mean", 0.0)
     spread = np.sqrt(truth.column_variances)
     claim = promise.roundoff * spread + EPS * np.abs(truth.near) + _QUANTUM
-    claim = claim + _lost_of_mean(model.summary_, fit.rows, promise)
+    claim = claim + _removal_error_of_mean(model.summary_, fit.rows, promise)
     error = (model.mean_ - truth.near) - truth.offset
-    return compared("mean", error, claim, lambda j: f"column {j}: {float(error[j]):.1e} off")
+    return compare("mean", error, claim, lambda j: f"column {j}: {float(error[j]):.1e} off")
 
 
-def _lost_of_mean(summary, rows, promise):
-    """What the removal of other rows may have added to the error of each mean (p,), or 0.
+def _removal_error_of_mean(summary, rows, promise):
+    """Error that the removal of other rows may have added to each mean (p,), or 0.
 
     The error promised of means of the rows before and of those removed, relative to their
     deviations as that of any rows is, each divided by the rows left. By the Cauchy-Schwarz
@@ -263,8 +264,8 @@ def _lost_of_mean(summary, rows, promise):
     if getattr(summary, "lost", None) is None:
         return 0.0
     equal = [np.unique(column, return_counts=True)[1].max() / len(rows) for column in rows.T]
-    units = promise.roundoff / EPS + _ONE_WAY * np.array(equal)
-    # Roots first: products of such small numbers underflow.
+    units = promise.roundoff / EPS + _EQUAL_UNITS * np.array(equal)
+    # Take roots first, since products of such small numbers underflow.
     return units * np.sqrt(2 * EPS / summary.rows) * np.sqrt(summary.lost)
 
 
@@ -282,7 +283,7 @@ def _scores(model, promise, fit, truth):
     if model.center:
         wide = (wide - truth.near) - truth.offset
     wide = wide / truth.divisor
-    right = wide @ model.components_.astype(LONG).T
+    expected = wide @ model.components_.astype(LONG).T
     length = np.sqrt((wide**2).sum(axis=1))[:, None] + np.sqrt(LONG(truth.total))
     quantum = np.finfo(answer.dtype).smallest_subnormal
     # Each product of a sum may be rounded to a multiple of the smallest number, and so may each
@@ -290,8 +291,8 @@ def _scores(model, promise, fit, truth):
     quantum *= 1 + 1 / LONG(np.min(truth.divisor))
     claim = max(wide.shape[1], 16) * unit * length + quantum * max(wide.shape[1] / 2, 1)
     if model.center:
-        # What removed rows have lost of the mean moves all scores alike; see `_mean`.
-        lost = np.ones(wide.shape[1]) * _lost_of_mean(model.summary_, fit.rows, promise)
+        # An error of the mean from removed rows shifts all scores equally; see `_mean`.
+        lost = np.ones(wide.shape[1]) * _removal_error_of_mean(model.summary_, fit.rows, promise)
         claim = claim + np.sqrt(((lost / truth.divisor) ** 2).sum())
-    error = answer - right
-    return compared("scores", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")
+    error = answer - expected
+    return compare("scores", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")

@@ -1,4 +1,4 @@
-"""Tables of princomp.diagnostics, and control limits, from what a model says of itself.
+"""Tables of princomp.diagnostics, and control limits, recomputed from the model.
 
 Each number of a table follows from axes, variances, means and divisors of the model. It is computed
 again in extended precision; its bound is that of sums of p products of float64.
@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import mpmath
 import numpy as np
-from claims import SUBNORMAL, Finding, compared, promise_of
+from claims import SUBNORMAL, Finding, compare, promise_of
 from oracle import EPS, LONG, truth
 
 from princomp import diagnostics
 from princomp.core import fitted_model
 
 _ROWS = 60
-_SAME = "listing"
+_FRAME = "listing"
 
 
 def diagnosed(calls):
-    """A fit, its rows given to all tables."""
-    X, weights = calls.given(form=calls.recipe["source"])
+    """A fit, and checks of all tables of its rows."""
+    X, weights = calls.rows_in_form(form=calls.recipe["source"])
     model = calls.model().fit(X, **weights)
-    calls.another()
+    calls.fit_another_model()
     level = round(float(calls.rng.uniform(0.5, 0.9999)), 4)
-    return model, lambda: diagnosed_judged(model, calls.rows, calls.weights, level)
+    return model, lambda: check_diagnostics(model, calls.rows, calls.weights, level)
 
 
-def diagnosed_judged(model, rows, weights, level):
+def check_diagnostics(model, rows, weights, level):
     """All Findings on tables of a few of the rows, and on the limits."""
     _ = model.explained_variance_
     fitted = fitted_model(model).result
@@ -35,25 +35,25 @@ def diagnosed_judged(model, rows, weights, level):
         return [Finding("tables", 0.0)]
     step = max(1, len(rows) // _ROWS)
     known = _Known(fitted, rows[::step], None if weights is None else weights[::step])
-    found = _limits_judged(fitted, diagnostics.limits(model, level), level)
+    found = _check_limits(fitted, diagnostics.limits(model, level), level)
     if not np.isfinite(known.analysed).all():
         return [*found, Finding("tables", 0.0)]
-    found += _variables_judged(model, known, rows, weights)
-    found += _rows_judged(model, known)
-    found += _distances_judged(model, known)
-    found += _outliers_judged(model, known, level)
+    found += _check_variables(model, known, rows, weights)
+    found += _check_rows(model, known)
+    found += _check_distances(model, known)
+    found += _check_outliers(model, known, level)
     return found
 
 
 class _Known:
-    """Rows of a table as the model analyses them, their scores, and the errors of these."""
+    """Rows as the model analyses them, their scores, and error bounds."""
 
     def __init__(self, fitted, rows, weights):
         self.fitted, self.rows, self.weights = fitted, rows, weights
         scale = LONG(1) if fitted.scale is None else fitted.scale.astype(LONG)
         mean = fitted.mean.astype(LONG)
         self.scale, self.mean = scale, mean
-        # One part after the other: their sum has more digits than longdouble.
+        # The parts of the mean are subtracted in turn: their sum has more digits than longdouble.
         self.analysed = ((rows.astype(LONG) - mean) - fitted.mean_low) / scale
         self.axes = fitted.spectrum.axes[: fitted.k].astype(np.float64).astype(LONG).T
         self.variances = fitted.variances.astype(LONG)
@@ -74,40 +74,40 @@ class _Known:
         return self.analysed - (self.analysed @ axes) @ axes.T
 
 
-def _nothing(_):
+def _no_detail(_):
     return ""
 
 
-def _and_nan(check, answer, right, claim):
+def _compare_with_nan(check, answer, expected, claim):
     """The Finding of numbers some of which must be NaN, at the same places."""
     answer = np.asarray(answer, dtype=np.float64)
-    if answer.shape != right.shape or (np.isnan(answer) != np.isnan(right)).any():
+    if answer.shape != expected.shape or (np.isnan(answer) != np.isnan(expected)).any():
         return Finding(check, np.inf, "NaN at other places")
-    known = ~np.isnan(right)
-    error, claim = np.where(known, answer - right, 0), np.where(known, claim, 1)
-    return compared(check, error, claim + LONG(np.finfo(float).smallest_subnormal), _nothing)
+    known = ~np.isnan(expected)
+    error, claim = np.where(known, answer - expected, 0), np.where(known, claim, 1)
+    return compare(check, error, claim + LONG(np.finfo(float).smallest_subnormal), _no_detail)
 
 
-def _variables_judged(model, known, rows, weights):
+def _check_variables(model, known, rows, weights):
     fitted, axes = known.fitted, known.axes
-    table = diagnostics.variables(model, frame=_SAME)
+    table = diagnostics.variables(model, frame=_FRAME)
     k, p = fitted.k, fitted.p
     answer = {name: np.asarray(table[name]).reshape(p, k) for name in table.columns[2:]}
     loadings = axes * np.sqrt(known.variances)
     tiny = LONG(np.finfo(float).smallest_subnormal)
     claim = 8 * EPS * np.abs(loadings) + tiny
     found = [
-        compared("loading", answer["loading"] - loadings, claim, _nothing),
-        compared("axis of a variable", answer["axis"] - axes, EPS * np.abs(axes), _nothing),
+        compare("loading", answer["loading"] - loadings, claim, _no_detail),
+        compare("axis of a variable", answer["axis"] - axes, EPS * np.abs(axes), _no_detail),
     ]
     shares = 100 * axes**2 / (axes**2).sum(axis=0)
     # A square that underflows is off by a subnormal number, and the contribution by 100 times it.
     claim = known.unit * shares + 100 * tiny
-    found.append(compared("contribution", answer["contribution"] - shares, claim, _nothing))
+    found.append(compare("contribution", answer["contribution"] - shares, claim, _no_detail))
     if not model.center or not fitted.variances[0] > 0:
         return found
-    right = truth(rows, weights, scale=None)
-    spread = right.column_variances / known.scale**2
+    expected = truth(rows, weights, scale=None)
+    spread = expected.column_variances / known.scale**2
     # Variances of columns have the relative error of the route; sums of equal squares round all
     # one way, by up to 64 units.
     own = promise_of(model).roundoff + 64 * EPS
@@ -118,24 +118,28 @@ def _variables_judged(model, known, rows, weights):
     correlation[:, ~sound] = np.nan
     # A column whose spread is below the rounding of its values may be called constant.
     clear = spread * known.scale**2 > (64 * EPS * np.abs(known.mean)) ** 2
-    if clear.all() and right.column_variances.min(initial=1) > 1e-290:
-        right_cos2, right_correlation = np.minimum(cos2, 1), np.clip(correlation, -1, 1)
-        found.append(_and_nan("cos² of a variable", answer["cos2"], right_cos2, own * cos2))
+    if clear.all() and expected.column_variances.min(initial=1) > 1e-290:
+        expected_cos2, expected_correlation = np.minimum(cos2, 1), np.clip(correlation, -1, 1)
+        found.append(
+            _compare_with_nan("cos² of a variable", answer["cos2"], expected_cos2, own * cos2)
+        )
         claim = own * np.abs(correlation)
-        found.append(_and_nan("correlation", answer["correlation"], right_correlation, claim))
+        found.append(
+            _compare_with_nan("correlation", answer["correlation"], expected_correlation, claim)
+        )
     return found
 
 
-def _rows_judged(model, known):
+def _check_rows(model, known):
     fitted, error = known.fitted, known.error[:, None]
-    table = diagnostics.rows(model, known.rows, known.weights, frame=_SAME)
+    table = diagnostics.rows(model, known.rows, known.weights, frame=_FRAME)
 
     def answer(name):
         return np.stack([table[f"{name}_PC{a + 1}"] for a in range(fitted.k)], axis=1)
 
     found = [
-        compared("score in a table", answer("score") - known.scores, error, _nothing),
-        compared("distance", table["distance"] - known.lengths, known.error, _nothing),
+        compare("score in a table", answer("score") - known.scores, error, _no_detail),
+        compare("distance", table["distance"] - known.lengths, known.error, _no_detail),
     ]
     size = known.lengths[:, None]
     ok = size[:, 0] > 1e-150
@@ -143,60 +147,64 @@ def _rows_judged(model, known):
     relative = error[ok] / size[ok]
     claim = 2 * ratio * relative * 2 + relative**2
     cos2 = np.minimum(ratio**2, 1)
-    found.append(compared("cos² of a row", answer("cos2")[ok] - cos2, claim, _nothing))
+    found.append(compare("cos² of a row", answer("cos2")[ok] - cos2, claim, _no_detail))
     n = float(fitted.summary.rows)
     weight = 1 if known.weights is None else known.weights.astype(LONG)[:, None]
     sound = known.variances > fitted.spectrum.resolution
     factor = np.where(sound, 100 * weight / ((LONG(n) - 1) * known.variances), np.nan)
-    right = known.scores**2 * factor
-    claim = factor * (2 * np.abs(known.scores) * error + error**2) + 8 * EPS * right
+    expected = known.scores**2 * factor
+    claim = factor * (2 * np.abs(known.scores) * error + error**2) + 8 * EPS * expected
     if 1e-140 < np.abs(known.scores).max(initial=0) < 1e140:
-        found.append(_and_nan("contribution of a row", answer("contribution"), right, claim))
+        found.append(
+            _compare_with_nan("contribution of a row", answer("contribution"), expected, claim)
+        )
     return found
 
 
-def _distances_judged(model, known):
-    fitted, k = known.fitted, known.fitted.sound_components
-    table = diagnostics.distances(model, known.rows, frame=_SAME)
+def _check_distances(model, known):
+    fitted, k = known.fitted, known.fitted.n_resolved
+    table = diagnostics.distances(model, known.rows, frame=_FRAME)
     scores, variances, error = known.scores[:, :k], known.variances[:k], known.error[:, None]
     if not 1e-140 < known.lengths.max(initial=0) < 1e140:
         return []
     t2 = (scores**2 / variances).sum(axis=1)
     claim = ((2 * np.abs(scores) * error + error**2) / variances).sum(axis=1)
-    found = [compared("T²", table["t2"] - t2, claim + EPS * (k + 8) * t2, _nothing)]
-    left = known.residuals(k) if k < fitted.p else np.zeros_like(known.analysed)
-    q, size = (left**2).sum(axis=1), np.sqrt((left**2).sum(axis=1))
+    found = [compare("T²", table["t2"] - t2, claim + EPS * (k + 8) * t2, _no_detail)]
+    residuals = known.residuals(k) if k < fitted.p else np.zeros_like(known.analysed)
+    q, size = (residuals**2).sum(axis=1), np.sqrt((residuals**2).sum(axis=1))
     claim = 2 * size * known.off + known.off**2
-    found.append(compared("Q", table["q"] - q, claim, _nothing))
-    table = diagnostics.contributions(model, known.rows, form="wide", frame=_SAME)
+    found.append(compare("Q", table["q"] - q, claim, _no_detail))
+    table = diagnostics.contributions(model, known.rows, form="wide", frame=_FRAME)
     names = [name.removeprefix("t2_") for name in table.columns if name.startswith("t2_")]
     inner = (scores / variances) @ known.axes[:, :k].T
-    right = known.analysed * inner
+    expected = known.analysed * inner
     size = np.abs(known.axes[:, :k])
     each = (error / variances) @ size.T + EPS * (k + 8) * (np.abs(scores) / variances) @ size.T
     answer = np.stack([table[f"t2_{name}"] for name in names], axis=1)
-    claim = np.abs(known.analysed) * each + 4 * EPS * np.abs(right)
-    found.append(compared("contribution to T²", answer - right, claim, _nothing))
+    claim = np.abs(known.analysed) * each + 4 * EPS * np.abs(expected)
+    found.append(compare("contribution to T²", answer - expected, claim, _no_detail))
     answer = np.stack([table[f"q_{name}"] for name in names], axis=1)
     off = known.off[:, None]
-    claim = 2 * np.abs(left) * off + off**2
-    found.append(compared("contribution to Q", answer - left * np.abs(left), claim, _nothing))
+    claim = 2 * np.abs(residuals) * off + off**2
+    found.append(
+        compare("contribution to Q", answer - residuals * np.abs(residuals), claim, _no_detail)
+    )
     return found
 
 
-def _outliers_judged(model, known, level):
+def _check_outliers(model, known, level):
     limits = diagnostics.limits(model, level)
     if limits.t2_new is None or limits.q is None:
         return []
-    table = diagnostics.distances(model, known.rows, frame=_SAME)
+    table = diagnostics.distances(model, known.rows, frame=_FRAME)
     t2, q = np.asarray(table["t2"]), np.asarray(table["q"])
-    found = diagnostics.outliers(model, known.rows, level, frame=_SAME)
-    right = (t2 > limits.t2_new) | (q > limits.q)
-    # The same products in other blocks may round otherwise.
+    found = diagnostics.outliers(model, known.rows, level, frame=_FRAME)
+    expected = (t2 > limits.t2_new) | (q > limits.q)
+    # The same products may round differently in other blocks.
     tie = (np.abs(t2 / limits.t2_new - 1) < 1e-9) | (np.abs(q / limits.q - 1) < 1e-9)
     answer = np.zeros(len(t2), bool)
     answer[np.asarray(found["position"], dtype=int)] = True
-    wrong = ((answer != right) & ~tie).any()
+    wrong = ((answer != expected) & ~tie).any()
     ratio = np.fmax(np.asarray(found["t2"]) / limits.t2_new, np.asarray(found["q"]) / limits.q)
     wrong = wrong or (np.diff(ratio.astype(float)) > 0).any()
     return [Finding("outliers", np.inf if wrong else 0.0)]
@@ -204,11 +212,11 @@ def _outliers_judged(model, known, level):
 
 # ---- limits ------------------------------------------------------------------------------
 
-# Quantiles of SciPy are good to so many units of rounding, of what they depend on.
+# Quantiles of SciPy are accurate to this many units of rounding, times their condition.
 _QUANTILE = 256
 
 
-def _limits_judged(fitted, limits, level):
+def _check_limits(fitted, limits, level):
     """Limits against their formulas, with distribution functions in 40 digits."""
     found = []
     with mpmath.workdps(40):
@@ -217,19 +225,19 @@ def _limits_judged(fitted, limits, level):
             factor = k * (n**2 - 1) / (n * (n - k))
             x = limits.t2_new / factor
             z = k * x / (k * x + n - k)
-            found.append(_quantile("limit of T² of new rows", z, k / 2, (n - k) / 2, level))
+            found.append(_check_quantile("limit of T² of new rows", z, k / 2, (n - k) / 2, level))
             z = limits.t2_training * n / (n - 1) ** 2
             found.append(
-                _quantile("limit of T² of training rows", z, k / 2, (n - k - 1) / 2, level)
+                _check_quantile("limit of T² of training rows", z, k / 2, (n - k - 1) / 2, level)
             )
         tail = _tail(fitted, limits.components)
         if limits.q is not None and tail is not None:
-            found.append(_q_judged(limits, tail, level))
+            found.append(_check_q(limits, tail, level))
     return found
 
 
-def _quantile(check, z, a, b, level):
-    """Of a beta distribution: how far the level at z is from the one asked for.
+def _check_quantile(check, z, a, b, level):
+    """Compare the level at z, a quantile of a beta distribution, with the requested level.
 
     The error of z is at most ε of z and of 1 − z, times the density; and that of the level.
     """
@@ -242,11 +250,11 @@ def _quantile(check, z, a, b, level):
     error = float(abs(reached - level))
     # Terms of the logarithm of the beta function have sizes of a and b.
     claim = _QUANTILE * EPS * float(condition * (1 + (a + b) / 16))
-    return compared(check, error, claim, lambda _: f"level {float(reached):.17g}, not {level:.17g}")
+    return compare(check, error, claim, lambda _: f"level {float(reached):.17g}, not {level:.17g}")
 
 
 def _tail(fitted, k):
-    """Variances beyond the first k, where the model has all of them."""
+    """Variances beyond the first k, or None if the model does not have all of them."""
     rank = fitted.analysed.rank_limit
     known = fitted.spectrum.variances
     if len(known) < min(rank, fitted.p):
@@ -255,7 +263,7 @@ def _tail(fitted, k):
     return tail[tail > fitted.spectrum.resolution]
 
 
-def _q_judged(limits, tail, level):
+def _check_q(limits, tail, level):
     one, two, three = (mpmath.fsum(mpmath.mpf(float(v)) ** i for v in tail) for i in (1, 2, 3))
     h = 1 - 2 * one * three / (3 * two**2)
     c = mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(level) - 1)
@@ -264,21 +272,21 @@ def _q_judged(limits, tail, level):
     if abs(h) < 1e-6 or abs(inner) < 1e-6:
         return Finding("limit of Q", 0.0)
     if inner > 0:
-        method, right = "jackson-mudholkar", one * inner ** (1 / h)
+        method, expected = "jackson-mudholkar", one * inner ** (1 / h)
         condition = (1 + abs(mpmath.log(inner) / h)) / abs(h) * (1 + 1 / inner)
     else:
         z, a = limits.q / (one * share) / 2, 1 / (2 * share)
         error = mpmath.gammainc(a, 0, z, regularized=True) - mpmath.mpf(level)
         density = mpmath.exp(a * mpmath.log(z) - z - mpmath.loggamma(a)) / z
-        method, right, condition = (
+        method, expected, condition = (
             "box",
             (z - error / density) * one * share * 2,
             1 + 1 / (z * density),
         )
     if method != limits.q_method:
         return Finding("limit of Q", np.inf, f"by {limits.q_method}, not {method}")
-    error = float(abs(limits.q - right) / right)
-    claim = float(_QUANTILE * EPS * condition + SUBNORMAL / right)
-    return compared(
-        "limit of Q", error, claim, lambda _: f"{limits.q:.17g}, not {float(right):.17g}"
+    error = float(abs(limits.q - expected) / expected)
+    claim = float(_QUANTILE * EPS * condition + SUBNORMAL / expected)
+    return compare(
+        "limit of Q", error, claim, lambda _: f"{limits.q:.17g}, not {float(expected):.17g}"
     )

@@ -12,7 +12,7 @@ from tables import one_of
 
 ENGINES = str(Path(__file__).parents[1] / "engines")
 
-# How often each is drawn.
+# Probabilities of the forms.
 SOURCES = {
     "array": 0.34,
     "fortran": 0.05,
@@ -30,20 +30,20 @@ SOURCES = {
     "torch": 0.08,
     "partitions": 0.04,
 }
-# Forms of rows that are on an engine.
+# Forms in which the rows are on an engine.
 ON_ENGINES = ("dask", "torch", "partitions")
-# What rows come in when they come in batches.
+# Forms of batches.
 BATCHES = ("array", "array", "fortran", "csr", "csc", "reversed", "strided", "torch")
 
 
 def batch_form(rng):
-    """One of the forms of batches: where torch is not installed, arrays replace tensors."""
+    """A random form of a batch; without torch, an array replaces a tensor."""
     form = one_of(rng, BATCHES)
     return "array" if form == "torch" and importlib.util.find_spec("torch") is None else form
 
 
-def handed(rows, form, folder, cuts=()):
-    """Rows (n, p) in a form; ``cuts`` are where batches or partitions end."""
+def in_form(rows, form, folder, cuts=()):
+    """Rows (n, p) in a form; ``cuts`` are the ends of batches or partitions."""
     return _FORMS[form](rows, folder, cuts)
 
 
@@ -54,7 +54,7 @@ def scores_on_engine(model, rows, form, cuts):
     name = "on_dask" if form == "dask" else "on_partitions"
     if form != "dask" and rows.dtype.char not in "fd":
         rows = rows.astype(np.float64)
-    return _called(name, "transform")(model, np.split(rows, cuts))
+    return _engine_function(name, "transform")(model, np.split(rows, cuts))
 
 
 def _array(rows, folder, cuts):
@@ -121,24 +121,24 @@ def _callable(rows, folder, cuts):
     return lambda: _iterator(rows, folder, cuts)
 
 
-def _called(name, function):
+def _engine_function(name, function):
     if ENGINES not in sys.path:
         sys.path.insert(0, ENGINES)
     return getattr(__import__(name), function)
 
 
-def _engine(name, function, rows, cuts):
-    return _called(name, function)(np.split(rows, cuts))
+def _on_engine(name, function, rows, cuts):
+    return _engine_function(name, function)(np.split(rows, cuts))
 
 
 def _dask(rows, folder, cuts):
-    return _engine("on_dask", "chunked", rows, cuts)
+    return _on_engine("on_dask", "chunked", rows, cuts)
 
 
 def _partitions(rows, folder, cuts):
     if rows.dtype.char not in "fd":
         rows = rows.astype(np.float64)
-    return _engine("on_partitions", "partitions", rows, cuts)
+    return _on_engine("on_partitions", "partitions", rows, cuts)
 
 
 def _torch(rows, folder, cuts):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from oracle import EPS, LONG, LONG_EPS, prepared, svd_of
 
-# Rows up to which eigenvalues are found in extended precision; of more rows by LAPACK.
+# Largest number of rows whose eigenvalues are computed in extended precision, else by LAPACK.
 _SIDE = 48
 # Kernels evaluated from the rows minus their mean.
 _OF_DIFFERENCES = ("linear", "rbf", "laplacian")
@@ -36,14 +36,14 @@ class Kernel(NamedTuple):
             return np.where(size > 0, rows @ points.T / np.where(size > 0, size, 1), 0)
         total = np.zeros((len(rows), len(points)), LONG)
         for x, y in zip(rows.T, points.T, strict=True):
-            away = x[:, None] - y
+            difference = x[:, None] - y
             if self.name == "laplacian":
-                total += np.abs(away)
+                total += np.abs(difference)
             elif self.name == "rbf":
-                total += away**2
+                total += difference**2
             else:  # chi2
                 size = x[:, None] + y
-                total += np.where(size > 0, away**2 / np.where(size > 0, size, 1), 0)
+                total += np.where(size > 0, difference**2 / np.where(size > 0, size, 1), 0)
         return np.exp(-gamma * total)
 
     def entry_error(self, rows, dtype, *, about_mean=True):
@@ -77,7 +77,7 @@ class Kernel(NamedTuple):
 
 
 class KernelTruth(NamedTuple):
-    """What is true of a centred kernel matrix: named as in `oracle.Truth`.
+    """True values of a centred kernel matrix, named as in `oracle.Truth`.
 
     ``matrix`` (n, n) is √w H K Hᵀ √w; ``error`` the error of ``variances``; ``largest`` the largest
     entry of K, ``entry`` the bound of the error of one in the precision of the rows.
@@ -124,7 +124,7 @@ def kernel_truth(kernel, rows, weights, dtype, matrix=None):
     weight = np.ones(n, LONG) if weights is None else weights.astype(LONG)
     shares = weight / weight.sum()
     means = shares @ values
-    # About the mean entry: equal entries have no rounding.
+    # Centred about the mean entry, so that equal entries have no rounding.
     centred = (values - means) - (means - shares @ means)[:, None]
     centred *= np.sqrt(np.outer(weight, weight))
     degrees = max(float(weight.sum()) - 1, 1.0)

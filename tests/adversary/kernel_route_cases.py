@@ -1,9 +1,9 @@
-"""KernelPCA by its exact routes and its approximations: the calls, and what each promises.
+"""KernelPCA by its exact routes and its approximations: the calls and their checks.
 
 Exact: eigenvalues and residuals against the kernel matrix in extended precision, with the errors
 that the certificate claims; scores, and pre-images of the linear kernel, with the rounding of
-their sums. Approximations: all that a PCA promises, of the images of the map; and that images are
-those of the map's definition, of each row alone.
+their sums. Approximations: all claims of a PCA, for the images of the map; and that images are
+those of the definition of the map, also of single rows.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from claims import (
     Finding,
-    compared,
-    fraction_judged,
-    judged,
+    check_fraction,
+    check_pca,
+    check_total,
+    check_variances,
+    compare,
     promise_of,
-    total_judged,
-    variances_judged,
 )
 from kernel_oracle import Kernel, kernel_truth, scaled
 from oracle import EPS, LONG, truth
@@ -25,7 +25,7 @@ from oracle import EPS, LONG, truth
 from princomp import KernelPCA
 from princomp.core import fitted_model
 
-# Numbers of the products that are quick in extended precision, and rows of a kernel matrix.
+# Largest number of products that are quick in extended precision, and of rows of a kernel matrix.
 _QUICK, _ROWS = 2e7, 600
 _POSITIVE = ("chi2",)
 _OF_SPARSE = ("linear", "rbf", "poly", "sigmoid", "cosine", "laplacian", "chi2")
@@ -33,63 +33,65 @@ _OF_SPARSE = ("linear", "rbf", "poly", "sigmoid", "cosine", "laplacian", "chi2")
 
 def exact(calls):
     """A fit by the exact route, of any kernel, weights and scale."""
-    rows, weights = _few(calls)
+    rows, weights = _quick_rows(calls)
     recipe, kernel, options = calls.recipe, *_kernel(calls, rows)
-    solver = "auto" if recipe["solver"] == "auto" else one_of_three(recipe["solver"])
+    solver = "auto" if recipe["solver"] == "auto" else sklearn_solver(recipe["solver"])
     options |= {"eigen_solver": solver, "n_components": calls.model().n_components}
-    given = rows
+    data = rows
     if kernel.name == "precomputed":
         wide = rows.astype(np.float64)
-        given = (wide @ wide.T + (wide @ wide.T).T) / 2
+        data = (wide @ wide.T + (wide @ wide.T).T) / 2
     elif kernel.name == "linear":
         options["fit_inverse_transform"] = True
     if kernel.name != "precomputed":
         options["scale"] = recipe["scale"]
-    given = _form(calls, given, kernel.name)
-    model = KernelPCA(**options).fit(given, sample_weight=weights)
-    calls.another()
-    return model, lambda: exact_judged(model, kernel, given, rows, weights)
+    data = _form(calls, data, kernel.name)
+    model = KernelPCA(**options).fit(data, sample_weight=weights)
+    calls.fit_another_model()
+    return model, lambda: check_exact(model, kernel, data, rows, weights)
 
 
 def _form(calls, rows, kernel):
-    """Rows as CSR where the recipe has sparse ones and the kernel takes them."""
+    """The rows, as CSR if the recipe is sparse and the kernel takes sparse rows."""
     sparse = calls.recipe["source"] in ("csr", "csc") and kernel in _OF_SPARSE
     return sp.csr_array(rows) if sparse and rows.dtype.char in "fd" else rows
 
 
-def one_of_three(solver):
-    """scikit-learn's name of a solver, by that of a PCA."""
+def sklearn_solver(solver):
+    """The eigen_solver of KernelPCA for a svd_solver of PCA."""
     return {"covariance_eigh": "dense", "full": "dense"}.get(solver, "arpack")
 
 
 def nystrom(calls):
     """Rows represented by their kernel with landmarks, fitted at once or in batches."""
-    rows, weights = _few(calls)
-    _, options = _kernel(calls, rows, but=("precomputed", "sigmoid"))
+    rows, weights = _quick_rows(calls)
+    _, options = _kernel(calls, rows, excluded=("precomputed", "sigmoid"))
     count = int(calls.rng.integers(1, min(len(rows), 40) + 1))
-    way = ("uniform", "kmeans", "leverage", "rows")[int(calls.rng.integers(4))]
-    landmarks = rows[np.sort(calls.rng.permutation(len(rows))[:count])] if way == "rows" else way
+    kind = ("uniform", "kmeans", "leverage", "rows")[int(calls.rng.integers(4))]
+    landmarks = rows[np.sort(calls.rng.permutation(len(rows))[:count])] if kind == "rows" else kind
     options |= {"approximation": "nystrom", "landmarks": landmarks}
-    if way != "rows":
+    if kind != "rows":
         options["n_landmarks"] = count
     return _approximate(calls, rows, weights, options)
 
 
 def features(calls):
     """Random features of a kernel, fitted at once or in batches."""
-    rows, weights = _few(calls)
-    _, options = _kernel(calls, rows, but=("precomputed", "sigmoid", "linear", "cosine", "chi2"))
+    rows, weights = _quick_rows(calls)
+    _, options = _kernel(
+        calls, rows, excluded=("precomputed", "sigmoid", "linear", "cosine", "chi2")
+    )
     options |= {"approximation": "features", "n_landmarks": int(calls.rng.integers(2, 60))}
     return _approximate(calls, rows, weights, options)
 
 
 def _approximate(calls, rows, weights, options):
     middle = int(calls.rng.integers(0, len(rows)))
-    # The images may have one coordinate, and more components than that are refused.
+    # The images may have a single coordinate, and more components than coordinates are refused.
     k = calls.model().n_components
     options["n_components"] = None if isinstance(k, int) and k > 1 else k
-    given = _form(calls, rows, options["kernel"])
-    if sp.issparse(given) and not isinstance(options.get("landmarks", ""), str):
+    data = _form(calls, rows, options["kernel"])
+    if sp.issparse(data) and not isinstance(options.get("landmarks", ""), str):
         options["landmarks"] = sp.csr_array(options["landmarks"])
     batches = calls.rng.random() < 0.4 and options["gamma"] is not None
     batches = batches and not isinstance(options.get("landmarks"), str)
@@ -98,28 +100,28 @@ def _approximate(calls, rows, weights, options):
         for part in (slice(0, middle), slice(middle, None)):
             if len(rows[part]):
                 model.partial_fit(
-                    given[part], sample_weight=None if weights is None else weights[part]
+                    data[part], sample_weight=None if weights is None else weights[part]
                 )
     else:
-        model = KernelPCA(**options, scale=calls.recipe["scale"]).fit(given, sample_weight=weights)
-    calls.another()
-    return model, lambda: approximation_judged(model, given, weights)
+        model = KernelPCA(**options, scale=calls.recipe["scale"]).fit(data, sample_weight=weights)
+    calls.fit_another_model()
+    return model, lambda: check_approximation(model, data, weights)
 
 
-def _few(calls):
+def _quick_rows(calls):
     """As many rows as are quick, with their weights."""
     rows, weights = calls.rows, calls.weights
-    most = max(2, int(min(_ROWS, np.sqrt(_QUICK / rows.shape[1]))))
-    calls.rows, calls.weights = rows[:most], None if weights is None else weights[:most]
+    limit = max(2, int(min(_ROWS, np.sqrt(_QUICK / rows.shape[1]))))
+    calls.rows, calls.weights = rows[:limit], None if weights is None else weights[:limit]
     if calls.recipe["kernel"] in _POSITIVE:
         calls.rows = np.where(calls.rows > 0, calls.rows, 0).astype(calls.rows.dtype)
     return calls.rows, calls.weights
 
 
-def _kernel(calls, rows, but=()):
+def _kernel(calls, rows, excluded=()):
     """A Kernel with γ of the size of the rows, and the parameters of KernelPCA."""
     recipe, name = calls.recipe, calls.recipe["kernel"]
-    name = "rbf" if name in but else name
+    name = "rbf" if name in excluded else name
     wide = rows.astype(np.float64)
     scale, p = recipe["scale"], rows.shape[1]
     if name in ("rbf", "laplacian"):
@@ -140,53 +142,53 @@ def _kernel(calls, rows, but=()):
 # ---- exact routes ------------------------------------------------------------------------
 
 
-def exact_judged(model, kernel, given, rows, weights):
+def check_exact(model, kernel, data, rows, weights):
     """All Findings on an exact fit."""
     kept = slice(None) if weights is None else weights > 0
     weights, dtype = None if weights is None else weights[kept], fitted_model(model).result.dtype
-    wide, matrix = None, given[kept][:, kept] if kernel.name == "precomputed" else None
+    wide, matrix = None, data[kept][:, kept] if kernel.name == "precomputed" else None
     if matrix is None:
         # Divisors are those of all rows of positive weight.
         wide = scaled(kernel, rows[kept], model.scale, weights)
         if not np.isfinite(wide).all():
             return [Finding("a constant column was scaled", np.inf)]
-    right = kernel_truth(kernel, wide, weights, dtype, matrix)
-    if not right.error < 1e-3 * right.variances[0]:
-        return [Finding("variance", 0.0)]  # not known, even in extended precision
+    expected = kernel_truth(kernel, wide, weights, dtype, matrix)
+    if not expected.error < 1e-3 * expected.variances[0]:
+        return [Finding("variance", 0.0)]  # too inaccurate even in extended precision
     promise = promise_of(model)
-    first = max(float(right.variances[0]), 1e-300)
-    promise = promise._replace(roundoff=promise.roundoff + right.error / first, squared=True)
+    first = max(float(expected.variances[0]), 1e-300)
+    promise = promise._replace(roundoff=promise.roundoff + expected.error / first, squared=True)
     found = float(model.explained_variance_.sum())
-    if right.total < found and right.variances[-1] < -1e-6 * right.variances[0]:
-        # Of an indefinite matrix the share is that of the components, as a warning says.
-        right = right._replace(total=found)
+    if expected.total < found and expected.variances[-1] < -1e-6 * expected.variances[0]:
+        # For an indefinite matrix, shares are relative to the components, as a warning says.
+        expected = expected._replace(total=found)
     found = [
-        variances_judged(model, promise, right),
-        total_judged(model, promise, right),
-        fraction_judged(model, promise, right),
+        check_variances(model, promise, expected),
+        check_total(model, promise, expected),
+        check_fraction(model, promise, expected),
     ]
     if not model.n_components_ or not model.explained_variance_[0] > 0:
         return found
     # Rows of weight zero have entries in the axes of a kernel matrix only.
-    among = kept if kernel.name == "precomputed" else slice(None)
-    found += [_vectors(model, promise, right, among), _orthogonality(model)]
-    found.append(_scores(model, right, given[kept], among))
+    kept_rows = kept if kernel.name == "precomputed" else slice(None)
+    found += [_vectors(model, promise, expected, kept_rows), _orthogonality(model)]
+    found.append(_scores(model, expected, data[kept], kept_rows))
     if kernel.name == "linear" and weights is None:
-        found.append(_pre_images(model, right, rows, weights))
+        found.append(_pre_images(model, expected, rows, weights))
     return found
 
 
-def _vectors(model, promise, right, kept):
+def _vectors(model, promise, expected, kept):
     """Residuals of eigenvectors whose eigenvalue is not zero."""
     vectors = model.eigenvectors_[kept].astype(LONG)
     values = model.explained_variance_
-    first = max(right.variances[0], LONG(values[0]))
-    away = (right.matrix @ vectors) / right.degrees - vectors * values
-    error = np.sqrt((away**2).sum(axis=0)) / first * (values > 0)
+    first = max(expected.variances[0], LONG(values[0]))
+    deviation = (expected.matrix @ vectors) / expected.degrees - vectors * values
+    error = np.sqrt((deviation**2).sum(axis=0)) / first * (values > 0)
     claim = (
         2 * promise.roundoff + promise.residuals + float(np.finfo(model.eigenvectors_.dtype).eps)
     )
-    return compared(
+    return compare(
         "eigenvector", error, claim, lambda i: f"{i + 1}: residual {float(error[i]):.1e}"
     )
 
@@ -197,10 +199,10 @@ def _orthogonality(model):
     error = np.abs(vectors.T @ vectors - np.eye(k)).max(initial=0)
     stored = float(np.finfo(model.eigenvectors_.dtype).eps)
     claim = model.certificate_.orthogonality + stored * max(4, np.sqrt(n))
-    return compared("orthogonality", float(error), claim, lambda _: f"{float(error):.1e}")
+    return compare("orthogonality", float(error), claim, lambda _: f"{float(error):.1e}")
 
 
-def _weights(model, right, kept):
+def _weights(model, expected, kept):
     """Weights of the rows in each axis (n, k), from the eigenvectors of the fit."""
     found = fitted_model(model).result
     values = found.spectrum.variances[: found.k] * found.divisor
@@ -212,23 +214,23 @@ def _weights(model, right, kept):
     return roots * weights - roots**2 / (roots**2).sum() * (roots * weights).sum(axis=0)
 
 
-def _scores(model, right, given, kept):
+def _scores(model, expected, data, kept):
     """Scores of the rows of the fit: (k(x, ·) − its mean) times the weights of the axes."""
-    weights = _weights(model, right, kept)
-    answer = model.transform(given)
-    error = answer - (right.values - right.means) @ weights
+    weights = _weights(model, expected, kept)
+    answer = model.transform(data)
+    error = answer - (expected.values - expected.means) @ weights
     unit = float(np.finfo(answer.dtype).eps)
     # A sum of n products, each of two errors of entries and one of a weight.
-    each = unit * (len(weights) + 16) * right.largest + 2 * right.entry
+    each = unit * (len(weights) + 16) * expected.largest + 2 * expected.entry
     claim = each * np.abs(weights).sum(axis=0) + np.finfo(answer.dtype).smallest_subnormal
-    return compared("scores", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")
+    return compare("scores", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")
 
 
-def _pre_images(model, right, rows, weights):
+def _pre_images(model, expected, rows, weights):
     """For the linear kernel: scores times axes, plus the mean, in the units of the data."""
     scores = model.transform(rows)
     answer = model.inverse_transform(scores)
-    found = _weights(model, right, slice(None))
+    found = _weights(model, expected, slice(None))
     wide = rows.astype(LONG)
     share = np.ones(len(rows), LONG) if weights is None else weights.astype(LONG)
     mean = (share / share.sum()) @ wide
@@ -238,14 +240,14 @@ def _pre_images(model, right, rows, weights):
     unit = max(float(np.finfo(answer.dtype).eps), EPS)
     axes = np.abs(found).T @ np.abs(about)
     claim = unit * (len(rows) + 16) * (np.abs(scores) @ axes + np.abs(wide).max(axis=0))
-    return compared("pre-image", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")
+    return compare("pre-image", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")
 
 
 # ---- approximations ----------------------------------------------------------------------
 
 
-def approximation_judged(model, rows, weights):
-    """All Findings on a fit by images: those of their PCA, and of the map."""
+def check_approximation(model, rows, weights):
+    """All Findings on an approximation: on the PCA of the images, and on the map."""
     from runs import Fit
 
     found = fitted_model(model).result
@@ -255,15 +257,15 @@ def approximation_judged(model, rows, weights):
     weights = None if weights is None else weights[weights > 0]
     if not np.isfinite(images).all():
         return [Finding("image", np.inf, "not finite")]
-    inner = judged(Fit(found.images, images, weights), truth(images, weights))
+    inner = check_pca(Fit(found.images, images, weights), truth(images, weights))
     some = [0, len(images) // 2, len(images) - 1]
     alone = [found.map.images(shown[i : i + 1])[0] for i in some]
     same = (np.array(alone) == images[some]).all()
     inner.append(Finding("image of a row alone", 0.0 if same else np.inf))
     if found.map.kind == "nystrom":
-        inner += _landmarks_judged(model, found, shown, images)
+        inner += _check_landmarks(model, found, shown, images)
     elif found.map.kind == "fourier":
-        inner += _waves_judged(model, found, shown, images)
+        inner += _check_waves(model, found, shown, images)
     return inner
 
 
@@ -279,55 +281,61 @@ def _divided(function, rows):
     return wide if function.divisors is None else wide / function.divisors.astype(LONG)
 
 
-def _landmarks_judged(model, found, rows, images):
+def _check_landmarks(model, found, rows, images):
     """Images are k(x, L) W with WᵀK(L, L)W = 1; scores are (k(x, L) − mean) W V."""
-    made, kernel = found.map, _kernel_of(found.map.kernel)
-    wide, points = _divided(made.kernel, rows), _divided(made.kernel, made.points)
+    feature_map, kernel = found.map, _kernel_of(found.map.kernel)
+    wide, points = (
+        _divided(feature_map.kernel, rows),
+        _divided(feature_map.kernel, feature_map.points),
+    )
     between, values = kernel.between(points, points), kernel.between(wide, points)
-    root, m = made.weights.astype(LONG), len(points)
-    unit = float(np.finfo(made.dtype).eps)
+    root, m = feature_map.weights.astype(LONG), len(points)
+    unit = float(np.finfo(feature_map.dtype).eps)
     everything = np.concatenate([wide, points])
-    entry = kernel.entry_error(everything, made.dtype, about_mean=False)
+    entry = kernel.entry_error(everything, feature_map.dtype, about_mean=False)
     largest = max(float(np.abs(values).max()), float(np.abs(between).max()))
     each = unit * (m + 16) * largest + entry
-    right = values @ root
-    claims = each * np.abs(root).sum(axis=0) + np.finfo(made.dtype).smallest_subnormal
-    error = images - right
-    out = [compared("image", error, claims, lambda _: f"{float(np.abs(error).max()):.1e} off")]
+    expected = values @ root
+    claims = each * np.abs(root).sum(axis=0) + np.finfo(feature_map.dtype).smallest_subnormal
+    error = images - expected
+    out = [compare("image", error, claims, lambda _: f"{float(np.abs(error).max()):.1e} off")]
     lengths = np.sqrt((root**2).sum(axis=0))
     size = EPS * (m + 16) * m * largest + m * kernel.entry_error(
         points, np.float64, about_mean=False
     )
     off = root.T @ between @ root - np.eye(root.shape[1])
-    out.append(
-        compared("landmarks", off, size * np.outer(lengths, lengths) + m * EPS, lambda _: "")
-    )
+    out.append(compare("landmarks", off, size * np.outer(lengths, lengths) + m * EPS, lambda _: ""))
     axes = fitted_model(found.images).result.spectrum.axes[: found.k].T.astype(LONG)
     answer, mean = model.transform(rows), found.images.mean_.astype(LONG)
-    away = answer - (right - mean) @ axes
+    deviation = answer - (expected - mean) @ axes
     inner = np.abs(root @ axes).sum(axis=0)
     whole = unit * (m + 16) * np.abs(mean).sum()
     out.append(
-        compared(
-            "scores", away, 2 * each * inner + whole + np.abs(claims).max() * unit, lambda _: ""
+        compare(
+            "scores",
+            deviation,
+            2 * each * inner + whole + np.abs(claims).max() * unit,
+            lambda _: "",
         )
     )
     return out
 
 
-def _waves_judged(model, found, rows, images):
+def _check_waves(model, found, rows, images):
     """Images are cosines and sines of unit length along the waves of the map."""
-    made = found.map
+    feature_map = found.map
     rows = rows.toarray() if sp.issparse(rows) else rows
-    wide, waves = rows.astype(LONG), made.waves.astype(LONG)
-    shift = 0 if made.kernel.shift is None else made.kernel.shift.astype(LONG)
+    wide, waves = rows.astype(LONG), feature_map.waves.astype(LONG)
+    shift = 0 if feature_map.kernel.shift is None else feature_map.kernel.shift.astype(LONG)
     angles = (wide - shift) @ waves
-    right = np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / np.sqrt(LONG(made.count))
-    unit, p = max(float(np.finfo(made.precision).eps), EPS), rows.shape[1]
+    expected = np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / np.sqrt(
+        LONG(feature_map.count)
+    )
+    unit, p = max(float(np.finfo(feature_map.precision).eps), EPS), rows.shape[1]
     # An angle is a sum of p products, each with one rounding.
     sizes = (np.abs(wide - shift) + (np.abs(shift) + np.abs(wide)) * EPS) @ np.abs(waves)
     sizes = np.concatenate([sizes, sizes], axis=1)
-    stored = float(np.finfo(made.dtype).eps)
-    claim = (unit * (p + 8) * sizes + 4 * stored) / np.sqrt(LONG(made.count))
-    error = images - right
-    return [compared("image", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")]
+    stored = float(np.finfo(feature_map.dtype).eps)
+    claim = (unit * (p + 8) * sizes + 4 * stored) / np.sqrt(LONG(feature_map.count))
+    error = images - expected
+    return [compare("image", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")]

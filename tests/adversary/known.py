@@ -1,4 +1,4 @@
-"""Inputs that once gave a wrong answer with a clean certificate, each as small as it was found.
+"""Inputs that once gave a wrong answer with a clean certificate, reduced as far as was found.
 
 Each function takes a folder for files and returns a Fit, which a test compares with its claims.
 """
@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from kernel_oracle import Kernel
-from kernel_route_cases import exact_judged
+from kernel_route_cases import check_exact
 from oracle import LONG
-from robust_cases import robust_judged, watched
+from robust_cases import check_robust, fit_with_steps
 from runs import Fit
 
 from princomp import PCA, KernelPCA
@@ -33,7 +33,7 @@ def _of_spectrum(n, sigma, p=None):
     return (left * sigma) @ right.T
 
 
-def _refused(rows, call):
+def _must_not_be_refused(rows, call):
     """The Fit of a call that must not be refused."""
     try:
         model = call()
@@ -115,22 +115,24 @@ def a_first_row_far_from_all_others_on_a_device(folder):
     return Fit(PCA(svd_solver="full").fit(torch.from_numpy(X)), X, None)
 
 
-# ---- what may be called must not depend on the rows -------------------------------------
+# ---- calls that must not depend on the rows --------------------------------------------
 
 
 def fits_by_different_routes_are_merged(folder):
     Z = _normal(200, 40)
-    return _refused(Z, lambda: PCA().fit(Z[:30]).merge(PCA().fit(Z[30:])))
+    return _must_not_be_refused(Z, lambda: PCA().fit(Z[:30]).merge(PCA().fit(Z[30:])))
 
 
 def rows_are_forgotten_after_a_fit_that_was_not_squared(folder):
     Z = _normal(60, 40)
-    return _refused(Z[30:], lambda: PCA().fit(Z[:30]).partial_fit(Z[30:]).forget(Z[:30]))
+    return _must_not_be_refused(
+        Z[30:], lambda: PCA().fit(Z[:30]).partial_fit(Z[30:]).forget(Z[:30])
+    )
 
 
 def a_batch_without_rows(folder):
     Z = _normal(50, 4)
-    return _refused(Z, lambda: PCA().partial_fit(Z).partial_fit(Z[:0]))
+    return _must_not_be_refused(Z, lambda: PCA().partial_fit(Z).partial_fit(Z[:0]))
 
 
 def wide_fits_on_a_device_are_merged(folder):
@@ -138,7 +140,7 @@ def wide_fits_on_a_device_are_merged(folder):
 
     Z = _normal(60, 40) * np.logspace(0, -2, 40)
     parts = torch.from_numpy(Z[:12]), torch.from_numpy(Z[12:])
-    return _refused(Z, lambda: PCA(0.5).fit(parts[0]).merge(PCA(0.5).fit(parts[1])))
+    return _must_not_be_refused(Z, lambda: PCA(0.5).fit(parts[0]).merge(PCA(0.5).fit(parts[1])))
 
 
 # ---- weights, removal, range, kinds of numbers ------------------------------------------
@@ -156,13 +158,13 @@ def large_rows_that_are_forgotten(folder):
     return Fit(PCA().partial_fit(extra).partial_fit(X).forget(extra), X, None)
 
 
-def _refused_by_column(X, said="1e-154", power=160, **parameters):
-    """The Fit of such rows times 1e160, after an error for the rows that names a column."""
+def _refused_by_column(X, message="1e-154", power=160, **parameters):
+    """The Fit of the rows times 10^power, after an error for the rows that names a column."""
     columns = [f"dose_{i}" for i in range(X.shape[1])]
     try:
         return Fit(PCA(**parameters).fit(pd.DataFrame(X, columns=columns)), X, None)
     except PrincompError as error:
-        if not any(name in str(error) for name in columns) or said not in str(error):
+        if not any(name in str(error) for name in columns) or message not in str(error):
             raise
     X = X * 10.0**power
     return Fit(PCA(**parameters).fit(X), X, None)
@@ -229,7 +231,7 @@ def integers_that_no_double_holds(folder):
     X = 2**62 + np.random.default_rng(0).integers(0, 100, (50, 3)).astype(np.uint64)
     try:
         return Fit(PCA().fit(torch.from_numpy(X)), X, None)
-    except PrincompError:  # a refusal is right
+    except PrincompError:  # a refusal is a valid outcome
         return Fit(PCA().fit(X - 2**62), X - 2**62, None)
 
 
@@ -295,7 +297,7 @@ def equal_squares_on_a_device(folder):
 
 
 def a_constant_column_when_larger_rows_are_forgotten(folder):
-    """No digit is left; of the first variance a bound is known."""
+    """No digit is left, and only a bound of the first variance is known."""
     X, extra = 1.0 + 1e-9 * _normal(100, 1), 1e6 * _normal(100, 1, 1)
     return Fit(PCA().partial_fit(extra).partial_fit(X).forget(extra), X, None)
 
@@ -317,7 +319,7 @@ def equal_products_of_sparse_rows_by_lanczos(folder):
 
 
 def _drift(n, p):
-    """Rows far from the origin, whose weights have 20 decades and variances fall as quickly."""
+    """Rows far from the origin, with weights over 20 decades and quickly falling variances."""
     rng = np.random.default_rng(0)
     X = np.cumsum(1e-3 * rng.standard_normal((n, p)), axis=0)
     X[n // 2 :] += 14.0
@@ -371,7 +373,7 @@ def a_few_wide_sparse_rows_are_merged(folder):
     """A share is one component of the first rows: fewer than rows can be added to."""
     X = np.outer(_normal(23, 1), _normal(1, 11, 1))
     models = [PCA(0.33).fit(sp.csr_array(part)) for part in (X[:8], X[8:])]
-    return _refused(X, lambda: models[0].merge(models[1]))
+    return _must_not_be_refused(X, lambda: models[0].merge(models[1]))
 
 
 def components_about_the_origin_that_are_rescaled(folder):
@@ -461,7 +463,7 @@ def _far_from_most(name, solver):
     X[0] += 1e6
     model = KernelPCA(3, kernel=name, gamma=0.1, eigen_solver=solver).fit(X)
     kernel = Kernel(name, 0.1, 1, 0)
-    return Fit(model, X, None, judge=lambda: exact_judged(model, kernel, X, X, None))
+    return Fit(model, X, None, check=lambda: check_exact(model, kernel, X, X, None))
 
 
 def a_row_far_from_the_others_in_a_gaussian_kernel(folder):
@@ -475,9 +477,9 @@ def a_row_far_from_the_others_in_a_gaussian_kernel_by_lanczos(folder):
 def robust_divisors_of_columns_far_from_the_origin(folder):
     X = 1e9 + 1e-3 * _normal(40, 5)
     options = {"n_components": 2, "scale": "mad", "support": 1.0}
-    model, steps = watched(X, options)
+    model, steps = fit_with_steps(X, options)
     order = np.arange(40)[::-1]
-    return Fit(model, X, None, judge=lambda: robust_judged(model, X, options, steps, 3, order))
+    return Fit(model, X, None, check=lambda: check_robust(model, X, options, steps, 3, order))
 
 
 KNOWN = [

@@ -5,40 +5,40 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from claims import Finding, compared, judged
+from claims import Finding, check_pca, compare
 from oracle import EPS, LONG, LONG_EPS, divisor_of, svd_of, truth
 
 from princomp import PCA
-from princomp.core.missing import completed
-from princomp.core.missing.em import CLOSE
+from princomp.core.missing import fill_table
+from princomp.core.missing.em import TOLERANCE
 
-# Numbers and columns of a table that are quick to step on in extended precision.
+# Largest table for which a step of EM in extended precision is quick.
 _ROWS, _COLUMNS = 120, 24
 
 
 def missing(calls):
-    """A fit of rows with holes."""
+    """A fit of rows with missing cells."""
     recipe, rng = calls.recipe, calls.rng
     rows = calls.rows[:_ROWS, :_COLUMNS]
     rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
     weights = None if calls.weights is None else calls.weights[:_ROWS]
-    holes = rng.random(rows.shape) < recipe["holes"]
-    rows = np.where(holes, rows.dtype.type(np.nan), rows)
+    is_missing = rng.random(rows.shape) < recipe["holes"]
+    rows = np.where(is_missing, rows.dtype.type(np.nan), rows)
     calls.rows = rows
     k = recipe["k"] if isinstance(recipe["k"], int) else 1
     k = min(k, *(side - 1 for side in rows.shape), 6)
     options = {"missing": recipe["method"], "scale": recipe["scale"], "center": recipe["center"]}
     model = PCA(max(k, 0), **options).fit(rows, sample_weight=weights)
-    calls.another()
-    return model, lambda: missing_judged(model, rows, weights)
+    calls.fit_another_model()
+    return model, lambda: check_missing(model, rows, weights)
 
 
-def missing_judged(model, rows, weights):
+def check_missing(model, rows, weights):
     """All Findings on a fit whose missing cells were filled."""
     from runs import Fit
 
     options = {"scale": model.scale, "centred": model.center}
-    found = completed(rows, weights, model.missing, model.n_components, **options)
+    found = fill_table(rows, weights, model.missing, model.n_components, **options)
     # Rows without any cell are left out, and those of weight zero do not count.
     known, counts = ~np.isnan(rows), np.ones(len(rows), bool) if weights is None else weights > 0
     kept = known.any(axis=1) & counts
@@ -46,24 +46,24 @@ def missing_judged(model, rows, weights):
     share = None if weights is None else weights[kept]
     changed = (table != rows[kept]) & known
     out = [Finding("a known cell was changed", np.inf if changed.any() else 0.0)]
-    right = truth(table, share, scale=model.scale, center=model.center)
-    if not (right.divisor > 0).all():
+    expected = truth(table, share, scale=model.scale, center=model.center)
+    if not (expected.divisor > 0).all():
         return [Finding("a constant column was scaled", np.inf)]
-    out += judged(Fit(model, table, share), right)
-    out.append(_counted(model, known))
+    out += check_pca(Fit(model, table, share), expected)
+    out.append(_check_counts(model, known))
     if model.missing == "em" and model.imputed_.converged and not known.all():
-        out += _fixed(model, table, share, known, rows[kept])
+        out += _check_fixed_point(model, table, share, known, rows[kept])
     return out
 
 
-def _counted(model, known):
+def _check_counts(model, known):
     filled = model.imputed_
-    right = int((~known).sum()), int((~known).any(axis=1).sum())
-    same = (filled.cells, filled.rows) == right
+    expected = int((~known).sum()), int((~known).any(axis=1).sum())
+    same = (filled.cells, filled.rows) == expected
     return Finding("cells that were filled", 0.0 if same else np.inf, f"{filled}")
 
 
-def _fixed(model, table, weights, known, rows):
+def _check_fixed_point(model, table, weights, known, rows):
     """One more step of EM moves no cell by more than the limit of convergence.
 
     The table is stored in the precision of the rows, and a step squares its singular values: so
@@ -79,20 +79,20 @@ def _fixed(model, table, weights, known, rows):
     rounding = ((stored + EPS * max(table.shape)) * size + tiny) / step.divisor
     rounding = np.sqrt((rounding**2).sum()) * _gap(model)
     first = max(step.spread, np.sqrt(LONG(model.explained_variance_.max(initial=0))))
-    turned = rounding / max(first, tiny) * step.lengths
-    claim = (CLOSE * step.spread + rounding + turned)[:, None] * np.ones(table.shape[1])
-    out = [compared("a step of EM", moved, claim, lambda _: f"{float(np.abs(moved).max()):.1e}")]
+    rotation = rounding / max(first, tiny) * step.lengths
+    claim = (TOLERANCE * step.spread + rounding + rotation)[:, None] * np.ones(table.shape[1])
+    out = [compare("a step of EM", moved, claim, lambda _: f"{float(np.abs(moved).max()):.1e}")]
     again = np.where(known, 0, model.impute(rows) - table) / step.divisor
-    # A row whose steps shrink by a rate is as far from its end as its last step over 1 − rate.
+    # A row whose steps shrink by a rate is its last step divided by 1 − rate from its limit.
     left = np.array([1 - step.rate(row) for row in known])
     far = np.where(left > 1e-9, claim.max() * np.sqrt(len(claim)) / np.maximum(left, 1e-9), np.inf)
     text = "a cell filled again"
-    out.append(compared(text, again, far[:, None], lambda _: f"{np.abs(again).max():.1e}"))
+    out.append(compare(text, again, far[:, None], lambda _: f"{np.abs(again).max():.1e}"))
     return out
 
 
 def _gap(model):
-    """How much more than the cells the space of the components moves: one over its relative gap."""
+    """Factor by which changes of cells move the space of the components: one over its gap."""
     k = model.n_components_
     found = model.explained_variance_
     if not k or not found[0] > 0:
@@ -115,7 +115,7 @@ class _Step(NamedTuple):
     lengths: np.ndarray
 
     def rate(self, known):
-        """How much of a change of the missing cells of a row is left after a step."""
+        """The share of a change of the missing cells of a row that is left after a step."""
         inside = self.axes[:, ~known] * np.sqrt(self.factors)[:, None]
         products = (inside @ inside.T).astype(np.float64)
         return float(np.linalg.eigvalsh(products).max(initial=0)) if len(products) else 0.0
@@ -144,7 +144,9 @@ def _step(model, table, weights):
         sizes = np.sqrt((axes**2).sum(axis=1))[:, None]
         axes = axes / np.where(sizes > 0, sizes, 1)
     factors = _factors(sigma**2, k, total, wide.shape[1], model.center)
-    factors = np.where(sigma[:k] > 1e3 * LONG_EPS * sigma[0], factors, 0)  # the others are rounding
+    factors = np.where(
+        sigma[:k] > 1e3 * LONG_EPS * sigma[0], factors, 0
+    )  # smaller ones are rounding
     fit = ((about @ axes[:k].T) * factors) @ axes[:k] * divisor + mean
     return _Step(fit, spread, divisor, axes[:k], factors, lengths)
 

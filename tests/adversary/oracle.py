@@ -1,4 +1,4 @@
-"""The right answers: in extended precision for up to some tens of columns, else by LAPACK's SVD.
+"""Reference solutions: extended precision for up to some tens of columns, else LAPACK's SVD.
 
 Extended precision is longdouble, 64 bits or more on x86 and on 64-bit Linux. Householder's QR
 and one-sided Jacobi rotations (Hestenes 1958) find singular values to a few of its units of the
@@ -15,13 +15,13 @@ import scipy.linalg
 LONG = np.longdouble
 LONG_EPS = float(np.finfo(LONG).eps)
 EPS = float(np.finfo(np.float64).eps)
-# Up to this shorter side, and so many multiplications, extended precision is quick enough.
+# Largest shorter side and number of multiplications for which extended precision is quick enough.
 _SIDE, _WORK = 64, 2e7
 
 
 @dataclass
 class Truth:
-    """What is true of some rows, centred and scaled.
+    """True values for centred and scaled rows.
 
     ``rows`` (n, p) are √w (x − μ)/d, with μ = ``near`` + ``offset`` and d the ``divisor``.
     ``variances`` are all min(n, p), descending, with an error of at most ``slack`` · σ₁ in σ;
@@ -37,7 +37,7 @@ class Truth:
     variances: np.ndarray
     axes: np.ndarray | None
     slack: float
-    # Of the total variance, where that of the first variance does not bound it.
+    # Error of the total variance, if that of the first variance does not bound it.
     total_error = 0.0
 
     @property
@@ -56,7 +56,7 @@ def truth(rows, weights=None, *, scale=None, center=True):
 
 
 def truths(cases):
-    """The Truth of each of many cases (rows, weights, scale, center), together by their shape."""
+    """The Truth of many cases (rows, weights, scale, center), solved together by shape."""
     found, groups = [prepared(*case) for case in cases], {}
     for one in found:
         side = min(one.rows.shape)
@@ -73,7 +73,7 @@ def truths(cases):
 
 
 def prepared(rows, weights, scale, center):
-    """The Truth of rows (n, p) but for their variances and axes."""
+    """The Truth of rows (n, p), without variances and axes."""
     rows = np.asarray(rows)
     if weights is not None:
         rows, weights = rows[weights > 0], weights[weights > 0].astype(LONG)
@@ -84,16 +84,16 @@ def prepared(rows, weights, scale, center):
     # those of a constant column are zero, with any weights. Twice, as large numbers round in their
     # mean, too.
     shares = weight[:, None] / weight.sum()
-    away, near = wide, np.zeros(wide.shape[1])
+    deviations, near = wide, np.zeros(wide.shape[1])
     for _ in range(2):
-        place = np.abs(away - (shares * away).sum(axis=0)).argmin(axis=0)
+        place = np.abs(deviations - (shares * deviations).sum(axis=0)).argmin(axis=0)
         near = np.take_along_axis(wide, place[None], axis=0)[0].astype(np.float64)
-        away = wide - near
-    offset = (shares * away).sum(axis=0)
-    away -= offset
-    spread = (weight[:, None] * away**2).sum(axis=0) / degrees
+        deviations = wide - near
+    offset = (shares * deviations).sum(axis=0)
+    deviations -= offset
+    spread = (weight[:, None] * deviations**2).sum(axis=0) / degrees
     divisor = divisor_of(scale, spread, rows)
-    analysed = away if center else wide
+    analysed = deviations if center else wide
     with np.errstate(divide="ignore", invalid="ignore"):
         analysed = analysed / divisor
     if weights is not None:
@@ -125,14 +125,14 @@ def svd_of(matrices):
     """
     stack = np.stack(matrices)
     wide = stack.shape[1] < stack.shape[2]
-    columns = np.ascontiguousarray(stack if wide else stack.swapaxes(1, 2))  # rows here
+    columns = np.ascontiguousarray(stack if wide else stack.swapaxes(1, 2))  # stored as rows
     size = np.abs(columns).max(axis=(1, 2), initial=LONG(0))
-    found, turn = _rotated(_triangle(columns / np.where(size > 0, size, 1)[:, None, None]))
+    found, turn = _orthogonalized(_triangle(columns / np.where(size > 0, size, 1)[:, None, None]))
     sigma = np.sqrt((found**2).sum(axis=2)) * size[:, None]
     order = np.argsort(-sigma, axis=1, kind="stable")
     known = (size > 0) if not wide else np.zeros(len(size), bool)
     each = zip(sigma, turn, order, known, strict=True)
-    return [(s[o], t[o] if right else None) for s, t, o, right in each]
+    return [(s[o], t[o] if has_vectors else None) for s, t, o, has_vectors in each]
 
 
 def _triangle(columns):
@@ -151,8 +151,8 @@ def _triangle(columns):
     return left[..., :q]
 
 
-def _rotated(columns):
-    """Columns (b, q, q) turned until they are orthogonal, and the rows of the turns."""
+def _orthogonalized(columns):
+    """Columns (b, q, q) rotated until they are orthogonal, and the rotations as rows."""
     b, q, _ = columns.shape
     turn = np.tile(np.eye(q, dtype=LONG), (b, 1, 1))
     both = np.concatenate([columns, turn], axis=2)
@@ -163,21 +163,21 @@ def _rotated(columns):
             half = len(players) // 2
             i, j = players[:half], players[half:][::-1]
             real = (i < q) & (j < q)
-            worst = max(worst, _turned(both, i[real], j[real], q))
+            worst = max(worst, _rotate_pairs(both, i[real], j[real], q))
             players = np.concatenate([players[:1], players[-1:], players[1:-1]])
         if worst <= 8 * LONG_EPS:
             break
     return both[..., :q], both[..., q:]
 
 
-def _turned(both, i, j, q):
-    """Make columns i and j orthogonal, in place; the largest cosine that there was."""
+def _rotate_pairs(both, i, j, q):
+    """Make columns i and j orthogonal, in place; return the largest cosine before."""
     one, other = both[:, i], both[:, j]
     a, b = one[..., :q], other[..., :q]
     aa, bb, ab = (a * a).sum(axis=2), (b * b).sum(axis=2), (a * b).sum(axis=2)
     size = np.sqrt(aa * bb)
-    away = np.where(size > 0, np.abs(ab) / np.where(size > 0, size, 1), 0)
-    some = away > LONG_EPS
+    cosines = np.where(size > 0, np.abs(ab) / np.where(size > 0, size, 1), 0)
+    some = cosines > LONG_EPS
     if some.any():
         zeta = (bb - aa) / np.where(some, 2 * ab, 1)
         sign = np.where(zeta >= 0, LONG(1), LONG(-1))
@@ -185,4 +185,4 @@ def _turned(both, i, j, q):
         cosine = (1 / np.sqrt(1 + tangent**2))[..., None]
         sine = tangent[..., None] * cosine
         both[:, i], both[:, j] = cosine * one - sine * other, sine * one + cosine * other
-    return float(away.max(initial=0))
+    return float(cosines.max(initial=0))

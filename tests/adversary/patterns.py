@@ -1,6 +1,6 @@
-"""What tables look like before means, scales and kinds of numbers: functions of a recipe.
+"""Patterns of tables, before means, scales and data types are applied.
 
-Each takes a random generator, n, p and the recipe, and gives rows (n, p).
+Each function takes a random generator, n, p and the recipe, and returns rows (n, p).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recipes of cases: which rows, and what is done with them."""
+"""Recipes of cases: the rows and the calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import tables
 from handed import SOURCES
 from tables import one_of
-from themes import of_a_theme
+from themes import apply_theme
 
 SOLVERS = {
     "auto": 0.5,
@@ -40,7 +40,7 @@ SEQUENCES = {
     "incremental": 0.03,
     "engine": 0.03,
 }
-# The same for small problems: a robust fit, or many steps of EM, take as long as a hundred others.
+# For small problems: a robust fit or many steps of EM take as long as a hundred other fits.
 SMALL = {**SEQUENCES, "robust": 0.002, "missing": 0.004}
 # Forms of rows that need no file and no library.
 QUICK = (
@@ -65,7 +65,7 @@ KERNELS = {
     "precomputed": 0.08,
 }
 BATCHWISE = ("partial_fit", "fit, then partial_fit", "merge", "forget", "decay", "incremental")
-# Summaries that rows can be added to, whatever the data.
+# Solvers whose summaries can always be updated with new rows.
 ONLINE = ("auto", "covariance_eigh", "full")
 _BATCHWISE = (*ONLINE, "sketch")
 
@@ -102,12 +102,12 @@ DRAWS = {
 
 _ALL = {**tables.DRAWS, **DRAWS}
 _SIZES = ("n", "p")
-# The most rows whose products with each other are quick enough.
+# Largest number of rows whose mutual products are quick enough.
 _MOST_PRODUCTS = 1500
 
 
 def draw(rng):
-    """The part of a recipe that says what is done with the rows, at random."""
+    """A random recipe for the calls."""
     return {name: make(rng) for name, make in DRAWS.items()}
 
 
@@ -129,7 +129,7 @@ def recipe_of(name):
         recipe = small(np.random.default_rng([8, int(first[1:])]))
     else:
         rng = np.random.default_rng([0, int(first)])
-        recipe = of_a_theme({**tables.draw(rng), **draw(rng)}, rng)
+        recipe = apply_theme({**tables.draw(rng), **draw(rng)}, rng)
     recipe = feasible(tables.fitted_to_limits(recipe))
     for seed in changes:
         recipe = mutated(recipe, np.random.default_rng([3, int(seed)]))

@@ -1,4 +1,4 @@
-"""RobustPCA: what does not change when rows are scaled, and numbers from the rows that it kept.
+"""RobustPCA: equivariance under scaling, and numbers that follow from the kept rows.
 
 No seed-independent answer is promised, since directions and starts are random: the claims are on
 what follows from the rows that a fit kept, and on equivariance where the same rows are drawn.
@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from unittest.mock import patch
 
 import numpy as np
-from claims import Finding, compared
+from claims import Finding, compare
 from oracle import EPS, LONG, divisor_of
 from scipy import stats
 
@@ -25,43 +25,43 @@ _POWERS = (-40, -3, 3, 40)
 
 
 class _Steps:
-    """What the last steps of a fit worked on, as they were called."""
+    """Arguments of the last steps of a fit."""
 
     def __init__(self):
         self.inside = self.near = self.scores = self.kept = None
 
-    def watched(self):
-        """A context in which the steps are noted."""
+    def recorded(self):
+        """A context in which the steps are recorded."""
         stack = ExitStack()
-        notes = (
+        callbacks = (
             (robpca, "_orthogonal_distances", lambda rows, *_: setattr(self, "inside", rows)),
-            (robpca, "_decomposed", lambda rows: setattr(self, "near", rows)),
+            (robpca, "_principal_axes", lambda rows: setattr(self, "near", rows)),
             (robpca, "fast_mcd", lambda rows, *_: setattr(self, "scores", rows)),
             (mcd, "_moments", lambda rows: setattr(self, "kept", rows)),
         )
-        for module, name, note in notes:
+        for module, name, callback in callbacks:
             real = getattr(module, name)
-            stack.enter_context(patch.object(module, name, _noted(real, note)))
+            stack.enter_context(patch.object(module, name, _with_callback(real, callback)))
         return stack
 
 
-def _noted(function, note):
+def _with_callback(function, callback):
     def call(*arguments):
-        note(*arguments)
+        callback(*arguments)
         return function(*arguments)
 
     return call
 
 
-def watched(rows, options):
-    """A fit, and its last steps."""
+def fit_with_steps(rows, options):
+    """A robust fit, and its last steps."""
     steps = _Steps()
-    with steps.watched():
+    with steps.recorded():
         return RobustPCA(**options).fit(rows), steps
 
 
 def robust(calls):
-    """A fit of rows without weights, its steps noted."""
+    """A fit of rows without weights, with its steps recorded."""
     recipe = calls.recipe
     rows = np.asarray(calls.rows)[:_ROWS, :_COLUMNS]
     calls.rows = rows
@@ -72,14 +72,14 @@ def robust(calls):
     scale = None if recipe["scale"] is None else "mad"
     support = (0.5, 0.75, 1.0)[int(calls.rng.integers(3))]
     options = {"n_components": k, "support": support, "scale": scale, "n_directions": 60}
-    model, steps = watched(rows, options)
-    calls.another()
+    model, steps = fit_with_steps(rows, options)
+    calls.fit_another_model()
     power = _POWERS[int(calls.rng.integers(len(_POWERS)))]
     order = calls.rng.permutation(n)
-    return model, lambda: robust_judged(model, rows, options, steps, power, order)
+    return model, lambda: check_robust(model, rows, options, steps, power, order)
 
 
-def robust_judged(model, rows, options, steps, power, order):
+def check_robust(model, rows, options, steps, power, order):
     """All Findings on a fit."""
     wide = rows.astype(np.float64).astype(LONG)
     size = float(np.abs(wide).max())
@@ -97,7 +97,7 @@ def robust_judged(model, rows, options, steps, power, order):
 def _orthogonal(fit):
     error = np.abs(fit.axes.astype(LONG) @ fit.axes.T.astype(LONG) - np.eye(fit.k)).max(initial=0)
     claim = EPS * 8 * max(fit.axes.shape[1], 8)
-    return compared("orthogonality", float(error), claim, lambda _: f"{float(error):.1e}")
+    return compare("orthogonality", float(error), claim, lambda _: f"{float(error):.1e}")
 
 
 def _distances(fit, wide, divisor):
@@ -111,23 +111,23 @@ def _distances(fit, wide, divisor):
     deviations = np.sqrt(np.maximum(fit.variances, floor)).astype(LONG)
     lengths = np.sqrt((about**2).sum(axis=1)) + (np.abs(wide) / divisor).max(axis=1)
     unit = EPS * (wide.shape[1] + 8) * lengths
-    right = np.sqrt(((about - scores @ fit.axes.astype(LONG)) ** 2).sum(axis=1))
-    off = compared(
-        "orthogonal distance", fit.orthogonal_distances - right, 2 * unit, lambda i: f"row {i}"
+    expected = np.sqrt(((about - scores @ fit.axes.astype(LONG)) ** 2).sum(axis=1))
+    off = compare(
+        "orthogonal distance", fit.orthogonal_distances - expected, 2 * unit, lambda i: f"row {i}"
     )
     within = np.sqrt(((scores / deviations) ** 2).sum(axis=1))
     claim = unit * np.sqrt((1 / deviations**2).sum()) + EPS * (fit.k + 8) * within
     known = np.isfinite(fit.score_distances)
     error = np.where(known, fit.score_distances - within, 0)
-    score = compared("score distance", error, claim, lambda i: f"row {i}")
+    score = compare("score distance", error, claim, lambda i: f"row {i}")
     return max(off, score, key=lambda one: one.ratio)
 
 
 def _cutoff(fit):
     """The χ² quantile of k degrees of freedom."""
-    right = np.sqrt(stats.chi2.ppf(0.975, max(fit.k, 1)))
-    error = fit.score_cutoff - right
-    return compared("score cut-off", error, 64 * EPS * right, lambda _: f"{fit.score_cutoff}")
+    expected = np.sqrt(stats.chi2.ppf(0.975, max(fit.k, 1)))
+    error = fit.score_cutoff - expected
+    return compare("score cut-off", error, 64 * EPS * expected, lambda _: f"{fit.score_cutoff}")
 
 
 def _of_kept_rows(fit, wide, divisor, steps):
@@ -152,22 +152,22 @@ def _of_kept_rows(fit, wide, divisor, steps):
     lost = 8 * EPS * max(n, p) * extent
     claim = 2 * np.sqrt(total) * lost + lost**2
     found = [
-        compared("space of the rows near it", np.sqrt((off**2).sum(axis=0)), claim, lambda _: "")
+        compare("space of the rows near it", np.sqrt((off**2).sum(axis=0)), claim, lambda _: "")
     ]
     chosen = _places(steps.kept, steps.scores)
     kept = near[chosen]
-    right = centre + (axes.T @ (axes @ (kept.mean(axis=0) - centre)))
-    error = (fit.mean.astype(LONG) - middle) - right * divisor
+    expected = centre + (axes.T @ (axes @ (kept.mean(axis=0) - centre)))
+    error = (fit.mean.astype(LONG) - middle) - expected * divisor
     reach = 8 * EPS * np.abs(wide).max(axis=0)
-    found.append(compared("centre", error, lost * divisor + reach, lambda j: f"column {j}"))
+    found.append(compare("centre", error, lost * divisor + reach, lambda j: f"column {j}"))
     scores = (kept - kept.mean(axis=0)) @ axes.T
     spread = scores.T @ scores / max(len(kept) - 1, 1)
     factors = _consistencies(fit, len(kept), len(near))
-    away = [np.abs(spread * factor - np.diag(fit.variances)).max() for factor in factors]
+    difference = [np.abs(spread * factor - np.diag(fit.variances)).max() for factor in factors]
     size = max(float(np.trace(spread)), 0.0)
     claim = 2 * np.sqrt(size) * lost + lost**2
     found.append(
-        compared("variances of the kept rows", min(away), max(factors) * claim, lambda _: "")
+        compare("variances of the kept rows", min(difference), max(factors) * claim, lambda _: "")
     )
     return found
 
@@ -214,28 +214,28 @@ def _equivariant(model, rows, options, power, order):
         _equal("scaled variances", other.explained_variance_, same.explained_variance_ * unit**2),
         _equal("scaled distances", other.orthogonal_distances_, same.orthogonal_distances_ * unit),
     ]
-    right = same.orthogonal_cutoff_ * unit
-    error = other.orthogonal_cutoff_ - right
+    expected = same.orthogonal_cutoff_ * unit
+    error = other.orthogonal_cutoff_ - expected
     # Roots of 2/3 and 3/2 have an error of one unit, of exponents up to 2/3 · log2 of the power.
-    found.append(compared("scaled cut-off", error, 64 * EPS * right, lambda _: f"{error:.1e}"))
+    found.append(compare("scaled cut-off", error, 64 * EPS * expected, lambda _: f"{error:.1e}"))
     if options["support"] == 1.0 and options["scale"] is None:
-        turned = RobustPCA(**options).fit(wide[order])
+        reordered = RobustPCA(**options).fit(wide[order])
         claim = 64 * EPS * max(wide.shape) * np.abs(wide - np.median(wide, axis=0)).max()
         claim = claim + 64 * EPS * np.abs(wide).max()
-        error = turned.mean_ - same.mean_
-        if turned.n_components_ == same.n_components_ and _same_rows(turned, same, order):
-            found.append(compared("centre in another order", error, claim, lambda j: f"column {j}"))
+        error = reordered.mean_ - same.mean_
+        if reordered.n_components_ == same.n_components_ and _same_rows(reordered, same, order):
+            found.append(compare("centre in another order", error, claim, lambda j: f"column {j}"))
     return found
 
 
-def _same_rows(turned, same, order):
-    """Whether no row lies so near a cut-off that rounding might put it on the other side."""
-    return bool((turned.outliers_ == same.outliers_[order]).all()) and not same.outliers_.any()
+def _same_rows(reordered, same, order):
+    """Whether both fits have no outliers, so that rounding at a cut-off changed nothing."""
+    return bool((reordered.outliers_ == same.outliers_[order]).all()) and not same.outliers_.any()
 
 
-def _equal(check, answer, right):
-    if answer.shape != right.shape:
-        return Finding(check, np.inf, f"{answer.shape}, not {right.shape}")
+def _equal(check, answer, expected):
+    if answer.shape != expected.shape:
+        return Finding(check, np.inf, f"{answer.shape}, not {expected.shape}")
     with np.errstate(invalid="ignore"):
-        away = np.abs(answer - right).max(initial=0)
-    return Finding(check, 0.0 if (answer == right).all() else np.inf, f"{away:.1e} off")
+        difference = np.abs(answer - expected).max(initial=0)
+    return Finding(check, 0.0 if (answer == expected).all() else np.inf, f"{difference:.1e} off")

@@ -1,9 +1,9 @@
-"""A search for wrong answers: random recipes, and changes of those that came nearest to one.
+"""A search for wrong answers: random recipes, and changes of those with the largest errors.
 
     python tests/adversary/search.py --minutes 30            one process a processor
     python tests/adversary/search.py --small 100000          so many problems of up to 8 × 8
-    python tests/adversary/search.py --case 7.3.12           one case again, with all it found
-    python tests/adversary/search.py --recipe "{'n': 8, …}"  the same of a recipe
+    python tests/adversary/search.py --case 7.3.12           one case again, with all findings
+    python tests/adversary/search.py --recipe "{'n': 8, …}"  the same for a recipe
 
 Case 7 is drawn with seed 7; case 7.3.12 is case 7 changed with seed 3, then with seed 12; case s7
 is a small problem drawn with seed 7. The exit status is 1 where an error was more than ten times
@@ -33,17 +33,17 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
 import tables
-from claims import FACTOR, Finding, findings_of, question_of, worst_of
+from claims import FACTOR, Finding, findings_of, truth_arguments, worst_of
 from oracle import truths
 from recipes import recipe_of
 from runs import run
 
 from princomp.errors import ConstantColumnError, PrincompError
 
-# Cases that are changed further, and how often one is, instead of a new one being drawn.
+# Number of cases kept for changes, and the probability of a change instead of a new case.
 _KEPT, _CHANGED = 32, 0.5
-# Seconds of the processor after which a case is taken to hang: all but few take less than one. And
-# so many times as many seconds by the clock, of a process that waits for ever.
+# Seconds of processor time after which a case counts as hanging (most take less than one), and the
+# factor for wall-clock time, for a process that waits for ever.
 _LIMIT, _WAITING = 300.0, 10.0
 # Small problems that are compared together.
 _BATCH = 256
@@ -52,7 +52,7 @@ _SPAWN = get_context("spawn")
 
 @dataclass
 class Outcome:
-    """What became of a case; ``worst`` is the finding nearest to a wrong answer, or beyond."""
+    """The outcome of a case; ``worst`` is the finding with the largest ratio."""
 
     name: str
     recipe: dict
@@ -60,8 +60,8 @@ class Outcome:
     findings: list = field(default_factory=list)
     refused: str = ""
     route: str = ""
-    # What became of a wrong answer when the case was run again: a fault may depend on timing.
-    again: str = ""
+    # Result of running a wrong case again: a fault may depend on timing.
+    rerun: str = ""
 
     @property
     def wrong(self):
@@ -69,7 +69,7 @@ class Outcome:
 
     @property
     def kind(self):
-        """Cases of one kind are probably one fault."""
+        """Cases of one kind probably have the same fault."""
         return (self.worst.check, self.route, self.recipe["sequence"])
 
     def __str__(self):
@@ -78,48 +78,48 @@ class Outcome:
             f"{self.worst.ratio:9.3g} × the claim: {self.worst.check}, {self.worst.detail}\n"
             f"    {self.route} of {recipe['n']} × {recipe['p']} {recipe['dtype']} "
             f"({recipe['pattern']}), {recipe['source']}, {recipe['sequence']}\n"
-            f"    make adversary CASE={self.name}{self.again}\n    {recipe}"
+            f"    make adversary CASE={self.name}{self.rerun}\n    {recipe}"
         )
 
 
-def attacked(recipe, name=""):
+def run_case(recipe, name=""):
     """The Outcome of a recipe."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit, changed = _fitted(recipe, name, folder)
-        return fit if isinstance(fit, Outcome) else _compared(recipe, name, fit, changed)
+        fit, changed = _fit_recipe(recipe, name, folder)
+        return fit if isinstance(fit, Outcome) else _compare(recipe, name, fit, changed)
 
 
-def attacked_together(recipes):
-    """The Outcomes of recipes by name; what is true of their rows is found for all at once."""
+def run_cases(recipes):
+    """The Outcomes of recipes by name; the Truths of their rows are computed together."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fits = {name: _fitted(recipe, name, folder) for name, recipe in recipes.items()}
+        fits = {name: _fit_recipe(recipe, name, folder) for name, recipe in recipes.items()}
         plain = [
             (name, fit)
             for name, (fit, _) in fits.items()
-            if not isinstance(fit, Outcome) and fit.judge is None and not fit.wrongly
+            if not isinstance(fit, Outcome) and fit.check is None and not fit.wrong_refusal
             if fit.weights is None or fit.weights.any()
         ]
         with np.errstate(all="ignore"):
-            right = truths([question_of(fit) for _, fit in plain])
-        known = dict(zip([name for name, _ in plain], right, strict=True))
+            truths_of_fits = truths([truth_arguments(fit) for _, fit in plain])
+        known = dict(zip([name for name, _ in plain], truths_of_fits, strict=True))
         return [
             fit
             if isinstance(fit, Outcome)
-            else _compared(recipes[name], name, fit, changed, known.get(name))
+            else _compare(recipes[name], name, fit, changed, known.get(name))
             for name, (fit, changed) in fits.items()
         ]
 
 
-def _fitted(recipe, name, folder):
-    """The Fit of a recipe, and whether it changed its rows; or the Outcome where it was refused."""
+def _fit_recipe(recipe, name, folder):
+    """The Fit of a recipe, and whether it changed its rows; or the Outcome if it was refused."""
     rows, weights = tables.rows_of(recipe)
     before = rows.copy()
     try:
         fit = run(recipe, rows, weights, folder)
     except ConstantColumnError as error:
-        # Right where a column is constant, or the squares of its deviations underflow.
+        # Correct if a column is constant, or the squares of its deviations underflow.
         spread = (rows if weights is None else rows[weights > 0]).astype(np.longdouble)
         spread -= spread[0]  # equal values have no rounding
         squares = ((spread - spread.mean(axis=0)) ** 2).sum(axis=0).astype(np.float64)
@@ -141,33 +141,33 @@ def _refusal(recipe, name, error, wrong):
     return Outcome(name, recipe, found, [found], text, recipe["solver"])
 
 
-def _compared(recipe, name, fit, changed, right=None):
+def _compare(recipe, name, fit, changed, truth=None):
     try:
-        findings = findings_of(fit, right)
+        findings = findings_of(fit, truth)
         plan = getattr(fit.model, "plan_", None)
     except PrincompError as error:
         return _refusal(recipe, name, error, False)
-    except Exception as error:  # of a fit that is solved when it is read
+    except Exception as error:  # from a fit that is solved only when it is read
         return _refusal(recipe, name, error, True)
     if changed:
         findings.append(Finding("the input was changed", np.inf))
     route = f"{getattr(plan, 'summary', 'kernel')}, {getattr(plan, 'solver', '')}"
     route = (type(fit.model).__name__ if fit.model else recipe["solver"]) if plan is None else route
-    return Outcome(name, recipe, worst_of(findings), findings, fit.wrongly, route)
+    return Outcome(name, recipe, worst_of(findings), findings, fit.wrong_refusal, route)
 
 
 # ---- the search -------------------------------------------------------------------------
 
 
 def _search(first_seed, until, limit, report):
-    """Try case after case; ``report`` gets the name of each before it, and its Outcome after it.
+    """Try case after case; ``report`` gets the name of each before, and its Outcome after.
 
-    A signal ends the process where a case takes more than ``limit`` seconds of the processor.
+    A signal ends the process if a case takes more than ``limit`` seconds of the processor.
     """
-    rng, near, seed = np.random.default_rng([4, first_seed]), {}, first_seed
+    rng, nearest, seed = np.random.default_rng([4, first_seed]), {}, first_seed
     while seed == first_seed or time.time() < until:
-        if near and rng.random() < _CHANGED:
-            parent = near[tables.one_of(rng, list(near))]
+        if nearest and rng.random() < _CHANGED:
+            parent = nearest[tables.one_of(rng, list(nearest))]
             name = f"{parent.name}.{int(rng.integers(10_000))}"
         else:
             parent, name = None, str(seed)
@@ -176,30 +176,30 @@ def _search(first_seed, until, limit, report):
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_PROF, limit)
         try:
-            outcome = attacked(recipe_of(name), name)
+            outcome = run_case(recipe_of(name), name)
             if outcome.wrong:
-                outcome.again = _again(outcome)
+                outcome.rerun = _run_again(outcome)
         except Exception as error:
-            outcome = _without_answer(name, f"{type(error).__name__} in the search: {error}")
+            outcome = _failed_case(name, f"{type(error).__name__} in the search: {error}")
         report(outcome)
         if not (outcome.wrong or outcome.refused):
-            _keep(near, outcome, parent)
+            _keep(nearest, outcome, parent)
 
 
-def _again(wrong):
-    """Whether a wrong answer is wrong again, and all that was found of it where it is not."""
-    second = attacked(wrong.recipe, wrong.name)
+def _run_again(wrong):
+    """A text: whether a wrong answer is wrong again, with all first findings if it is not."""
+    second = run_case(wrong.recipe, wrong.name)
     if second.wrong:
         return ", wrong again"
     found = [f"\n    {one.ratio:9.3g}  {one.check}  {one.detail}" for one in wrong.findings]
     return "".join([", not wrong when run again; found at first:", *found])
 
 
-def _without_answer(name, what):
-    """The Outcome of a case that the search did not get through."""
+def _failed_case(name, what):
+    """The Outcome of a case that crashed or hung."""
     found = Finding(what, np.inf)
     recipe = dict.fromkeys(("solver", "source", "sequence", "dtype", "pattern", "n", "p"), "")
-    with contextlib.suppress(Exception):  # what failed may have been the recipe
+    with contextlib.suppress(Exception):  # the recipe itself may have failed
         recipe = recipe_of(name)
     return Outcome(name, recipe, found, [found], route=recipe["solver"])
 
@@ -210,27 +210,27 @@ class _Worker:
     def __init__(self, seed, until, limit):
         self.seed, self.until, self.limit, self.name = seed, until, limit, ""
         self.since = time.monotonic()
-        self.reports, theirs = _SPAWN.Pipe(duplex=False)
-        arguments = (seed, until, limit, theirs.send)
+        self.reports, sender = _SPAWN.Pipe(duplex=False)
+        arguments = (seed, until, limit, sender.send)
         self.process = _SPAWN.Process(target=_search, args=arguments, daemon=True)
         self.process.start()
-        theirs.close()
+        sender.close()
 
     def outcomes(self):
-        """What came to an end since the last call; EOFError where the process did."""
+        """Outcomes since the last call; EOFError if the process has ended."""
         while self.reports.poll():
-            said = self.reports.recv()
+            message = self.reports.recv()
             self.since = time.monotonic()
-            if isinstance(said, str):
-                self.name = said
-                if "." not in said:
-                    self.seed = int(said)
+            if isinstance(message, str):
+                self.name = message
+                if "." not in message:
+                    self.seed = int(message)
             else:
                 self.name = ""
-                yield said
+                yield message
 
-    def replaced(self):
-        """Another worker that goes on with the next seed, if there is time left."""
+    def replacement(self):
+        """A new worker that continues with the next seed, or None if no time is left."""
         self.process.kill()
         self.process.join()
         left = time.time() < self.until
@@ -245,8 +245,8 @@ class _Worker:
         return f"the process ended with exit code {code}"
 
 
-def searched(first_seeds, seconds, limit=_LIMIT, report=print):
-    """Counts of cases by group, and counterexamples by kind, of one process a first seed."""
+def run_search(first_seeds, seconds, limit=_LIMIT, report=print):
+    """Search in one process per first seed; counts by group, and counterexamples by kind."""
     until, seen, wrong = time.time() + seconds, {}, {}
     workers = [_Worker(seed, until, limit) for seed in first_seeds]
 
@@ -268,23 +268,23 @@ def searched(first_seeds, seconds, limit=_LIMIT, report=print):
                 if worker.process.exitcode == 0:
                     workers[i] = None
                     continue
-                take(_without_answer(worker.name, worker.end))
-                workers[i] = worker.replaced()
+                take(_failed_case(worker.name, worker.end))
+                workers[i] = worker.replacement()
             else:
                 waited = _WAITING * limit
                 if worker.name and time.monotonic() - worker.since > waited:
-                    take(_without_answer(worker.name, f"no answer after {waited:g} seconds"))
-                    workers[i] = worker.replaced()
+                    take(_failed_case(worker.name, f"no answer after {waited:g} seconds"))
+                    workers[i] = worker.replacement()
         workers = [worker for worker in workers if worker is not None]
     return seen, wrong
 
 
-def searched_small(first, count, report=print):
-    """Counts and counterexamples, as `searched` has them, of small problems in this process."""
+def run_small_search(first, count, report=print):
+    """Counts and counterexamples, as in `run_search`, of small problems in this process."""
     seen, wrong = {}, {}
     for start in range(first, first + count, _BATCH):
         names = [f"s{seed}" for seed in range(start, min(start + _BATCH, first + count))]
-        for outcome in attacked_together({name: recipe_of(name) for name in names}):
+        for outcome in run_cases({name: recipe_of(name) for name in names}):
             _count(seen, outcome)
             if outcome.wrong:
                 if outcome.kind not in wrong:
@@ -293,15 +293,15 @@ def searched_small(first, count, report=print):
     return seen, wrong
 
 
-def _keep(near, outcome, parent):
-    """Among the nearest of each kind, one each; a change that is no worse replaces its parent."""
-    best = near.get(outcome.kind)
+def _keep(nearest, outcome, parent):
+    """Keep the case with the largest ratio of each kind; a change may replace its parent."""
+    best = nearest.get(outcome.kind)
     if best is None or outcome.worst.ratio >= best.worst.ratio:
-        near[outcome.kind] = outcome
+        nearest[outcome.kind] = outcome
     elif parent is not None and outcome.worst.ratio >= parent.worst.ratio:
-        near[parent.kind] = outcome
-    if len(near) > _KEPT:
-        del near[min(near, key=lambda kind: near[kind].worst.ratio)]
+        nearest[parent.kind] = outcome
+    if len(nearest) > _KEPT:
+        del nearest[min(nearest, key=lambda kind: nearest[kind].worst.ratio)]
 
 
 def _count(seen, outcome):
@@ -318,7 +318,7 @@ def _count(seen, outcome):
 
 
 def summary_of(seen, wrong):
-    """A table of what was tried, and the counterexamples, one a kind."""
+    """A table of the tried cases, and one counterexample of each kind."""
     lines = [f"{'':44}{'cases':>8}{'refused':>9}{'worst ratio':>13}  in case"]
     for (what, value), (cases, refused, worst, name) in sorted(seen.items()):
         lines.append(f"{what:10}{value:34}{cases:8}{refused:9}{worst:13.3g}  {name}")
@@ -331,7 +331,7 @@ def summary_of(seen, wrong):
 
 
 def main(arguments=None):
-    """Of the command line; the exit status."""
+    """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=None, help="the first; by default of the time")
@@ -341,26 +341,26 @@ def main(arguments=None):
     parser.add_argument("--limit", type=float, default=_LIMIT, help=text)
     parser.add_argument("--case")
     parser.add_argument("--recipe")
-    asked = parser.parse_args(arguments)
-    if asked.case or asked.recipe:
-        recipe = recipe_of(asked.case) if asked.case else ast.literal_eval(asked.recipe)
-        outcome = attacked(recipe, asked.case or "")
+    options = parser.parse_args(arguments)
+    if options.case or options.recipe:
+        recipe = recipe_of(options.case) if options.case else ast.literal_eval(options.recipe)
+        outcome = run_case(recipe, options.case or "")
         print(outcome)
         for finding in outcome.findings:
             print(f"{finding.ratio:9.3g}  {finding.check}  {finding.detail}")
         return int(outcome.wrong)
-    seed = int(time.time()) % 10**6 * 1000 if asked.seed is None else asked.seed
-    if asked.small:
-        print(f"{asked.small} small problems from seed {seed} on", flush=True)
+    seed = int(time.time()) % 10**6 * 1000 if options.seed is None else options.seed
+    if options.small:
+        print(f"{options.small} small problems from seed {seed} on", flush=True)
         before = time.process_time()
-        seen, wrong = searched_small(seed, asked.small)
+        seen, wrong = run_small_search(seed, options.small)
         print(summary_of(seen, wrong))
-        print(f"{asked.small / (time.process_time() - before):.0f} a second of the processor")
+        print(f"{options.small / (time.process_time() - before):.0f} a second of the processor")
         return int(bool(wrong))
-    count = max(asked.processes, 1)
+    count = max(options.processes, 1)
     seeds = [seed + 10**9 * i for i in range(count)]
-    print(f"{count} processes for {asked.minutes:g} minutes, seeds from {seeds}", flush=True)
-    seen, wrong = searched(seeds, 60 * asked.minutes, asked.limit)
+    print(f"{count} processes for {options.minutes:g} minutes, seeds from {seeds}", flush=True)
+    seen, wrong = run_search(seeds, 60 * options.minutes, options.limit)
     print(summary_of(seen, wrong))
     return int(bool(wrong))
 

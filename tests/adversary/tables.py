@@ -1,7 +1,7 @@
-"""Tables to attack with.
+"""Random tables for the search.
 
-A recipe is a flat dict of plain values. ``draw`` makes one, ``mutate`` changes a few of its
-values, and ``rows_of`` builds the same rows from the same recipe every time.
+A recipe is a flat dict of plain values. ``draw`` makes one, ``changed`` changes one of its values,
+and ``rows_of`` builds the same rows from the same recipe every time.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from patterns import PATTERNS
 
-# Numbers in a table, and multiplications that a decomposition of it takes.
+# Largest number of cells of a table, and of multiplications of its decomposition.
 MOST_NUMBERS, MOST_WORK = 2**20, 1.2e9
 ORDERS = ("as made", "reversed", "shuffled", "sorted", "largest first", "largest last")
 DTYPES = {
@@ -68,7 +68,7 @@ SIZES = {
     "large": (0.08, lambda rng: (log_uniform(rng, 300, 1400), log_uniform(rng, 200, 1700))),
 }
 
-# What each value of a table's recipe is drawn from; the size has its own.
+# Random values of the recipe of a table, except its size.
 DRAWS = {
     "seed": lambda rng: int(rng.integers(2**31)),
     "pattern": lambda rng: one_of(rng, list(PATTERNS)),
@@ -98,7 +98,7 @@ def draw(rng):
     kind = one_of(rng, {name: chance for name, (chance, _) in SIZES.items()})
     n, p = SIZES[kind][1](rng)
     recipe = {"n": n, "p": p, **{name: make(rng) for name, make in DRAWS.items()}}
-    # These patterns need a size of their own more often than chance would have it.
+    # These patterns need certain sizes more often than chance gives them.
     if kind == "long" and rng.random() < 0.5:
         recipe["pattern"] = "periodic"
     if kind == "large" and rng.random() < 0.7:
@@ -107,7 +107,7 @@ def draw(rng):
 
 
 def fitted_to_limits(recipe):
-    """The recipe with as many rows and columns as a case may have."""
+    """The recipe with rows and columns reduced to the limits."""
     n, p = max(int(recipe["n"]), 2), max(int(recipe["p"]), 1)
     while n * p > MOST_NUMBERS or n * p * min(n, p) > MOST_WORK:
         n, p = (n, p // 2) if p > n else (n // 2, p)
@@ -115,7 +115,7 @@ def fitted_to_limits(recipe):
 
 
 def changed(recipe, name, draws, rng):
-    """The recipe with one value doubled, halved, moved by one, or drawn anew."""
+    """The recipe with one value doubled, halved, moved by one, or drawn again."""
     value = recipe[name]
     redraw = isinstance(value, str | bool | list) or value is None or name == "seed" or not value
     if redraw or rng.random() < 0.25:

@@ -26,16 +26,16 @@ from princomp.diagnostics.t2_and_q import Projector
 from princomp.kernel_pca.feature_space import Centring
 
 extended = pytest.mark.skipif(LONG_EPS > 1e-18, reason="longdouble is no more than a double here")
-# Cases of the search in a run of all tests, in as many parts: about half a minute together.
+# Number of cases of the search in a run of all tests, and of its parts: about half a minute.
 CASES, PARTS, FIRST = 300, 6, 0
-# Small problems of the same run: some seconds.
+# Number of small problems: some seconds.
 SMALL = 700
-# Where rows may be that need a library of ``make test-engines``.
+# Sources of rows that need a library of ``make test-engines``.
 ON_ENGINES = {"dask", "torch"}
 
 
 def _marked(case):
-    """A known case, marked if it imports torch."""
+    """A known case, with a mark if it imports torch."""
     marks = [pytest.mark.engines] if "torch" in case.__code__.co_names else []
     return pytest.param(case, id=case.__name__, marks=marks)
 
@@ -43,7 +43,7 @@ def _marked(case):
 @pytest.fixture(autouse=True)
 def _one_blas_thread():
     with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of overflow: the numbers that come of it are judged
+        warnings.simplefilter("ignore")  # of overflow: its results are checked
         yield
 
 
@@ -57,8 +57,8 @@ def mirror(p, rng):
 
 @pytest.mark.parametrize(("n", "p", "far"), [(40, 12, 0.0), (12, 40, 0.0), (40, 12, 2.0**30)])
 @extended
-def test_the_oracle_knows_spectra_that_are_exact_in_doubles(n, p, far):
-    """Also the one by LAPACK, which larger tables get."""
+def test_the_oracle_finds_spectra_that_are_exact_in_doubles(n, p, far):
+    """Also by LAPACK, which is used for larger tables."""
     rng = np.random.default_rng(0)
     sigma = np.array([64.0, 64, 64, 24, 3, 2**-12])
     half = np.zeros((n // 2, p))
@@ -67,16 +67,16 @@ def test_the_oracle_knows_spectra_that_are_exact_in_doubles(n, p, far):
     found = truth(np.concatenate([half, -half]) + far)
     exact = np.zeros(min(n, p), LONG)
     exact[: len(sigma)] = LONG(2) * sigma**2 / (n - 1)
-    away = np.sqrt(found.variances) - np.sqrt(exact)
-    assert np.abs(away).max() <= found.slack * np.sqrt(exact[0])
-    away = np.abs((found.near - far) + found.offset)
-    assert away.max() <= n * LONG_EPS * 2 * sigma[0]  # as a sum of n shares of the rows rounds
-    away = found.image(found.axes) - found.variances[:, None] * found.axes if n > p else 0.0
-    assert np.abs(away).max() <= 2 * found.slack * exact[0]
+    error = np.sqrt(found.variances) - np.sqrt(exact)
+    assert np.abs(error).max() <= found.slack * np.sqrt(exact[0])
+    error = np.abs((found.near - far) + found.offset)
+    assert error.max() <= n * LONG_EPS * 2 * sigma[0]  # as a sum of n shares of the rows rounds
+    error = found.image(found.axes) - found.variances[:, None] * found.axes if n > p else 0.0
+    assert np.abs(error).max() <= 2 * found.slack * exact[0]
 
 
 @pytest.mark.parametrize("value", [2.4557764e37, 1e8 + 0.1])
-def test_the_oracle_knows_constant_columns_of_any_weights(value):
+def test_the_oracle_finds_constant_columns_with_any_weights(value):
     rows, weights = np.full((30_000, 2), value), np.full(30_000, 1e-6)
     weights[[17, 11_000]] = 1e6
     found = truth(rows, weights)
@@ -86,7 +86,7 @@ def test_the_oracle_knows_constant_columns_of_any_weights(value):
 
 
 @extended
-def test_the_oracle_knows_many_tables_as_it_knows_one():
+def test_the_oracle_solves_many_tables_as_it_solves_one():
     rng = np.random.default_rng(0)
     shapes = [(6, 3), (3, 6), (6, 3), (2, 4)]
     cases = [(rng.standard_normal(shape), None, None, shape[0] > 2) for shape in shapes]
@@ -98,7 +98,7 @@ def test_the_oracle_knows_many_tables_as_it_knows_one():
 
 @pytest.mark.parametrize("name", ["poly", "rbf", "laplacian", "cosine", "chi2"])
 @extended
-def test_the_oracle_knows_kernels(name):
+def test_the_oracle_agrees_with_mpmath_on_kernels(name):
     rows = np.abs(np.random.default_rng(0).standard_normal((5, 3)))
     found = kernel_truth(Kernel(name, 0.3, 2, 1), rows.astype(LONG), None, np.float64)
     with mpmath.workdps(30):
@@ -107,8 +107,8 @@ def test_the_oracle_knows_kernels(name):
         H = mpmath.eye(5) - mpmath.ones(5) / 5
         values = sorted(mpmath.eigsy(H * K * H, eigvals_only=True), reverse=True)
         pairs = zip(found.variances, values, strict=True)
-        away = [abs(mpmath.mpf(str(variance)) - value / 4) for variance, value in pairs]
-    assert max(away) < 1e-17
+        errors = [abs(mpmath.mpf(str(variance)) - value / 4) for variance, value in pairs]
+    assert max(errors) < 1e-17
 
 
 def _kernel(name, x, y):
@@ -117,28 +117,28 @@ def _kernel(name, x, y):
         return (gamma * mpmath.fdot(x, y) + 1) ** 2
     if name == "cosine":
         return mpmath.fdot(x, y) / mpmath.sqrt(mpmath.fdot(x, x) * mpmath.fdot(y, y))
-    away = {
+    distance = {
         "rbf": lambda a, b: (a - b) ** 2,
         "laplacian": lambda a, b: abs(a - b),
         "chi2": lambda a, b: (a - b) ** 2 / (a + b),
     }[name]
-    return mpmath.exp(-gamma * mpmath.fsum(away(a, b) for a, b in pairs))
+    return mpmath.exp(-gamma * mpmath.fsum(distance(a, b) for a, b in pairs))
 
 
 def test_a_process_that_crashes_is_a_counterexample():
-    _, wrong = search.searched([-1], 0.0, report=lambda *_, **__: None)
+    _, wrong = search.run_search([-1], 0.0, report=lambda *_, **__: None)
     (outcomes,) = wrong.values()
     assert "exit code 1" in outcomes[0].worst.check
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timers of processor time")
 def test_a_case_that_hangs_is_a_counterexample():
-    _, wrong = search.searched([0], 0.0, limit=1e-4, report=lambda *_, **__: None)
+    _, wrong = search.run_search([0], 0.0, limit=1e-4, report=lambda *_, **__: None)
     (outcomes,) = wrong.values()
     assert "no answer after 0.0001 seconds of the processor" in outcomes[0].worst.check
 
 
-def test_more_constant_columns_than_there_are_constants():
+def test_tables_with_more_constant_columns_than_constants():
     recipe = {**search.recipe_of(0), "n": 67, "p": 6, "constant": 4, "power": 0, "dtype": "float64"}
     rows, _ = tables.rows_of({**recipe, "first": 0})
     assert (rows[:, :4] == rows[0, :4]).all()
@@ -146,26 +146,26 @@ def test_more_constant_columns_than_there_are_constants():
 
 @pytest.mark.parametrize("case", [_marked(case) for case in KNOWN])
 @extended
-def test_known_cases_are_right_or_said_to_be_wrong(case, tmp_path):
+def test_known_cases_have_no_error_beyond_their_claims(case, tmp_path):
     worst = worst_of(findings_of(case(tmp_path)))
     assert worst.ratio <= FACTOR, f"{worst.ratio:.3g} × the claim: {worst.check}, {worst.detail}"
 
 
 def _t2_a_little_off(monkeypatch):
-    real = Projector.t2_and_q
+    original = Projector.t2_and_q
     monkeypatch.setattr(
         Projector,
         "t2_and_q",
-        lambda self, rows: (real(self, rows)[0] * (1 + 1e-6), real(self, rows)[1]),
+        lambda self, rows: (original(self, rows)[0] * (1 + 1e-6), original(self, rows)[1]),
     )
 
 
 def _em_that_ends_after_a_step(monkeypatch):
-    monkeypatch.setattr(em, "has_converged", lambda change, before: True)
+    monkeypatch.setattr(em, "has_converged", lambda change, last_change: True)
 
 
 def _kernel_rows_that_are_not_centred(monkeypatch):
-    monkeypatch.setattr(Centring, "after", lambda self, images: images)
+    monkeypatch.setattr(Centring, "after_product", lambda self, images: images)
 
 
 FAULTS = {
@@ -177,7 +177,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @extended
-def test_the_search_finds_faults_that_are_planted(fault, monkeypatch):
+def test_the_search_finds_planted_faults(fault, monkeypatch):
     sequence, solver, check = FAULTS[fault]
     found = {}
     for planted in (False, True):
@@ -187,7 +187,7 @@ def test_the_search_finds_faults_that_are_planted(fault, monkeypatch):
             recipe = {**search.recipe_of(f"s{seed}"), "sequence": sequence, "method": "em", "k": 1}
             recipe |= {"n": 8, "p": 4, "solver": solver, "dtype": "float64", "weights": "none"}
             recipe |= {"power": 0, "kernel": "rbf", "constant": 0}
-            findings = search.attacked(recipe).findings
+            findings = search.run_case(recipe).findings
             found.setdefault(planted, set()).update(
                 one.check for one in findings if one.ratio > FACTOR
             )
@@ -196,8 +196,8 @@ def test_the_search_finds_faults_that_are_planted(fault, monkeypatch):
 
 
 @extended
-def test_small_problems_are_right():
-    seen, wrong = search.searched_small(0, SMALL, report=lambda *_, **__: None)
+def test_small_problems_have_no_error_beyond_their_claims():
+    seen, wrong = search.run_small_search(0, SMALL, report=lambda *_, **__: None)
     assert not wrong, "\n".join(str(outcomes[0]) for outcomes in wrong.values())
     tried = {value for what, value in seen if what == "sequence"}
     assert tried == set(SMALL_SEQUENCES)
@@ -207,7 +207,7 @@ def _outcomes(seeds, *, engines):
     """Outcomes of the cases whose rows are on an engine, or of the others."""
     recipes = {seed: search.recipe_of(seed) for seed in seeds}
     return [
-        search.attacked(recipe, str(seed))
+        search.run_case(recipe, str(seed))
         for seed, recipe in recipes.items()
         if (recipe["source"] in ON_ENGINES) == engines
     ]
@@ -228,7 +228,7 @@ def test_no_error_on_an_engine_is_ten_times_what_is_claimed():
 def _check(outcomes):
     wrong = [str(outcome) for outcome in outcomes if outcome.wrong]
     assert not wrong, "\n".join(wrong)
-    # Most cases are compared: a search that is refused everywhere finds nothing.
+    # Most cases must be compared: a search whose calls are all refused would find nothing.
     assert sum(not outcome.refused for outcome in outcomes) > 0.6 * len(outcomes)
 
 

@@ -1,6 +1,6 @@
-"""Themes: values of a recipe that make trouble together, and seldom meet by chance.
+"""Themes: difficult combinations of values of a recipe that are rare by chance.
 
-Each takes a random generator and gives some values of a recipe; the others stay as drawn.
+Each takes a random generator and returns some values of a recipe; the others stay as drawn.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _routes(rng):
     }
 
 
-# How often each is drawn; None leaves a recipe as it is.
+# Probabilities of the themes; None leaves a recipe unchanged.
 THEMES = {
     None: 0.68,
     _copies: 0.06,
@@ -137,7 +137,7 @@ THEMES = {
 }
 
 
-def of_a_theme(recipe, rng):
+def apply_theme(recipe, rng):
     """The recipe, perhaps with the values of a theme."""
     theme = one_of(rng, THEMES)
     return recipe if theme is None else {**recipe, **theme(rng)}

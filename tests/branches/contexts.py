@@ -1,4 +1,4 @@
-"""A pytest plugin: which test reaches which line, and how long each test takes."""
+"""A pytest plugin that records which test reaches which line, and how long each test takes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _seconds: Counter[str] = Counter()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """Note the lines that run as reached by this test."""
-    measured = coverage.Coverage.current()
-    if measured is None:
+    """Record the lines that run as reached by this test."""
+    current = coverage.Coverage.current()
+    if current is None:
         return (yield)
-    measured.switch_context(item.nodeid)
+    current.switch_context(item.nodeid)
     try:
         return (yield)
     finally:
-        measured.switch_context("")
+        current.switch_context("")
 
 
 def pytest_runtest_logreport(report):
-    """Add up the time of a test, in the process that hears of all tests."""
+    """Add up the time of a test, in the process that gets the reports of all tests."""
     _seconds[report.nodeid] += report.duration
 
 

@@ -1,4 +1,4 @@
-"""A pytest plugin: the kernels are those built with --coverage, wherever the installed ones are."""
+"""A pytest plugin that loads kernels built with --coverage instead of the installed ones."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 import princomp as package
-from command_line import ARRESTS, left_in, numbers, write_csv
+from command_line import ARRESTS, files_in, numbers, write_csv
 from helpers import truth
 from princomp import PCA, bootstrap, report
 from princomp.core import fitted_model, verdict_lines, verdicts
@@ -35,7 +35,7 @@ DOCUMENT = {
 # ---- fit ------------------------------------------------------------------------------
 
 
-def test_the_command_of_the_issue(princomp):
+def test_fit_usarrests_as_json(princomp):
     done = princomp("fit", ARRESTS, "--id", "State", "--scale", "unit", "-k", 0.8, "--json")
     assert (done.code, done.err) == (0, "")
     found = done.document
@@ -57,13 +57,13 @@ def test_fit_writes_four_files_into_a_folder_named_after_the_table(princomp, tmp
     write_csv(tmp_path / "arrests.2024.csv", *ARRESTS.read_text().splitlines())
     done = princomp("fit", "arrests.2024.csv", "--id", "State", "-k", 2)
     assert done.code == 0
-    assert left_in(tmp_path / "arrests_pca") == [
+    assert files_in(tmp_path / "arrests_pca") == [
         "eigenvalues.csv",
         "loadings.csv",
         "model.pca",
         "scores.csv",
     ]
-    for name in left_in(tmp_path / "arrests_pca"):
+    for name in files_in(tmp_path / "arrests_pca"):
         assert f"arrests_pca/{name}" in done.out
     fitted = package.PCA(2).fit(arrests)
     folder = tmp_path / "arrests_pca"
@@ -96,14 +96,14 @@ def test_fit_writes_four_files_into_a_folder_named_after_the_table(princomp, tmp
     np.testing.assert_array_equal(numbers(folder / "scores.csv"), scores)
 
 
-def test_ids_stay_as_they_are_written(princomp, tmp_path):
+def test_ids_are_written_unchanged(princomp, tmp_path):
     write_csv(tmp_path / "t.csv", "code,a,b", "007,1,2", "010,2,1", "1e3,4,4")
     assert princomp("fit", "t.csv", "--id", "code").code == 0
     lines = (tmp_path / "t_pca" / "scores.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in lines] == ["code", "007", "010", "1e3"]
 
 
-def test_what_a_person_reads(princomp):
+def test_fit_prints_a_summary(princomp):
     done = princomp("fit", ARRESTS, "--scale", "unit", "-k", 2)
     assert "50 rows × 4 columns, scale unit: 2 components explain 86.8% of the variance" in done.out
     assert "PC1" in done.out
@@ -115,7 +115,7 @@ def test_what_a_person_reads(princomp):
 
 
 def test_fit_gives_the_verdicts_of_a_report(princomp, tmp_path):
-    """Heavy tails: axes turn further than those of normal rows."""
+    """With heavy tails, axes vary more between resamples than those of normal rows."""
     rows = np.random.default_rng(0).standard_t(2.5, (200, 4)) * [3, 2, 1.4, 1]
     frame = pd.DataFrame(rows, columns=list("abcd"))
     frame.to_csv(tmp_path / "t.csv", index=False)
@@ -129,7 +129,7 @@ def test_fit_gives_the_verdicts_of_a_report(princomp, tmp_path):
     page = report(model, frame)
     for one in verdicts(fitted, angles):
         assert f"{one.angle:.0f}°" in page
-    # Without the rows, the verdict is that of normal rows, and says so.
+    # Without the rows, the verdict assumes normally distributed rows, and says so.
     assert "of normally distributed rows" in princomp("show", tmp_path / "t_pca" / "model.pca").out
 
 
@@ -162,13 +162,13 @@ def test_results_in_every_format(princomp, tmp_path, arrests, kind):
         assert table.column("State").to_pylist()[:2] == ["Alabama", "Alaska"]
         found = np.column_stack([table.column(f"PC{i}") for i in range(1, 5)])
     np.testing.assert_allclose(found, expected, atol=1e-11)
-    assert left_in(tmp_path / "out") == sorted(
+    assert files_in(tmp_path / "out") == sorted(
         ["model.pca", *(f"{name}.{kind}" for name in ("scores", "loadings", "eigenvalues"))]
     )
 
 
 def _inputs(folder):
-    """The arrests without names of states, in every kind of file."""
+    """Write USArrests without the names of states as every kind of file; return the names."""
     table = pyarrow.csv.read_csv(ARRESTS).drop_columns("State")
     csv = "\n".join(line.partition(",")[2] for line in ARRESTS.read_text().splitlines()) + "\n"
     (folder / "a.csv").write_text(csv)
@@ -193,7 +193,7 @@ def test_every_kind_of_input_gives_the_same_numbers(princomp, tmp_path):
         np.testing.assert_allclose(*scores, atol=1e-11)
 
 
-def test_columns_and_exclude_say_what_is_used(princomp, arrests):
+def test_columns_and_exclude_select_columns(princomp, arrests):
     done = princomp("fit", ARRESTS, "--columns", "Rape, Murder", "--json")
     assert done.document["columns"] == ["Rape", "Murder"]
     np.testing.assert_allclose(done.document["mean"], arrests[:, [3, 0]].mean(axis=0))
@@ -216,7 +216,7 @@ def test_every_scale(princomp, arrests, scale):
     np.testing.assert_allclose(found["eigenvalues"], truth(arrests, divisor=divisor)[0])
 
 
-def test_no_center_keeps_the_mean_in(princomp, arrests):
+def test_no_center(princomp, arrests):
     found = princomp("fit", ARRESTS, "--no-center", "--json").document
     np.testing.assert_allclose(found["eigenvalues"], truth(arrests, center=False)[0])
     assert found["mean"] == [0.0] * 4
@@ -240,11 +240,11 @@ def test_every_solver(princomp, arrests, solver, found):
     np.testing.assert_allclose(document["eigenvalues"][:2], truth(arrests)[0][:2], rtol=1e-9)
 
 
-def test_every_way_to_say_how_many(princomp):
-    for asked, kept in [("3", 3), ("0.97", 2), ("mle", 3), (None, 4)]:
-        words = () if asked is None else ("--components", asked)
-        found = princomp("fit", ARRESTS, *words, "--json", "--force").document
-        assert found["n_components"] == kept, asked
+def test_every_way_to_choose_the_number_of_components(princomp):
+    for option, kept in [("3", 3), ("0.97", 2), ("mle", 3), (None, 4)]:
+        args = () if option is None else ("--components", option)
+        found = princomp("fit", ARRESTS, *args, "--json", "--force").document
+        assert found["n_components"] == kept, option
 
 
 def test_missing_values_may_be_dropped(princomp, tmp_path):
@@ -264,7 +264,7 @@ def test_missing_values_may_be_dropped(princomp, tmp_path):
     assert (found["rows"], found["dropped"]) == (3, 2)
 
 
-def test_existing_results_are_replaced_by_force_only(princomp, tmp_path):
+def test_existing_results_are_replaced_only_with_force(princomp, tmp_path):
     assert princomp("fit", ARRESTS, "-o", "out").code == 0
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     refused = princomp("fit", ARRESTS, "-o", "out", "--scale", "unit")

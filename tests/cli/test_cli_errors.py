@@ -1,4 +1,4 @@
-"""What goes wrong on the command line: exit codes, words, and what is left behind."""
+"""Errors on the command line: exit codes, messages, and files left behind."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import princomp as package
-from command_line import ARRESTS, left_in, write_csv
+from command_line import ARRESTS, files_in, write_csv
 
-USAGE = [
+USAGE_ERRORS = [
     (["fit", ARRESTS, "-k", "1.5"], "'1.5' is not a whole number"),
     (["fit", ARRESTS, "-k", "-1"], "'-1' is not a whole number"),
     (["fit", ARRESTS, "-k", "0.0"], "'0.0' is not a whole number"),
@@ -38,21 +38,21 @@ USAGE = [
 ]
 
 
-@pytest.mark.parametrize(("words", "reported"), USAGE)
-def test_arguments_that_cannot_be_understood(princomp, tmp_path, words, reported):
-    done = princomp(*words)
+@pytest.mark.parametrize(("args", "message"), USAGE_ERRORS)
+def test_invalid_arguments_are_refused(princomp, tmp_path, args, message):
+    done = princomp(*args)
     assert (done.code, done.out) == (2, "")
-    assert reported in done.err
+    assert message in done.err
     assert "--help" in done.err
-    done = princomp(*words, "--json")
+    done = princomp(*args, "--json")
     assert (done.code, done.err) == (2, "")
     assert done.error["kind"] == "UsageError"
-    assert reported in done.error["message"]
-    assert left_in(tmp_path) == []
+    assert message in done.error["message"]
+    assert files_in(tmp_path) == []
 
 
 @pytest.mark.parametrize(
-    ("words", "meant"),
+    ("args", "suggestion"),
     [
         (["plot", "scors", "m.pca", "-o", "f.svg"], "scores"),
         (["fit", ARRESTS, "--scale", "standard"], "unit"),
@@ -60,10 +60,10 @@ def test_arguments_that_cannot_be_understood(princomp, tmp_path, words, reported
         (["plan", ARRESTS, "--solver", "lancos"], "lanczos"),
     ],
 )
-def test_the_choice_that_was_meant_is_suggested(princomp, words, meant):
-    done = princomp(*words)
+def test_a_misspelled_choice_gets_a_suggestion(princomp, args, suggestion):
+    done = princomp(*args)
     assert done.code == 2
-    assert f"Hint: Did you mean '{meant}'? see 'princomp {words[0]} --help'" in done.err
+    assert f"Hint: Did you mean '{suggestion}'? see 'princomp {args[0]} --help'" in done.err
     assert "Did you mean" not in princomp("fit", ARRESTS, "--scale", "log").err
 
 
@@ -78,12 +78,12 @@ def test_a_model_after_the_table_is_recognised(princomp, tmp_path, command):
     assert "t.ods: its name does not say" in princomp(command, "t.csv", "t.ods").err
 
 
-def test_messages_name_what_the_command_line_has(princomp, tmp_path):
+def test_messages_name_flags(princomp, tmp_path):
     write_csv(tmp_path / "t.csv", "a,b,c", "1,2,7", "3,5,7", "4,1,7")
     hint = "Hint: leave the constant column out (--exclude), or set --constant drop\n"
     assert hint in princomp("fit", "t.csv", "--scale", "unit").err
-    for words in (["--kernel", "rbf", "--scale", "unit"], ["--robust", "--scale", "mad"]):
-        done = princomp("fit", "t.csv", *words, "-k", 1)
+    for args in (["--kernel", "rbf", "--scale", "unit"], ["--robust", "--scale", "mad"]):
+        done = princomp("fit", "t.csv", *args, "-k", 1)
         assert done.err.endswith("column out (--exclude)\n"), done.err
     done = princomp("fit", "t.csv", "--missing", "em")
     assert "--missing em needs a number of components, and no -k is given\n" in done.err
@@ -93,7 +93,7 @@ def test_messages_name_what_the_command_line_has(princomp, tmp_path):
     assert "replace what exists (--force)\n" in princomp("fit", "t.csv").err
 
 
-def test_one_row_and_one_column_are_counted_as_one(princomp, tmp_path):
+def test_counts_of_one_are_singular(princomp, tmp_path):
     write_csv(tmp_path / "t.csv", "a", "1", "3", "4")
     assert princomp("fit", "t.csv").out.startswith("3 rows × 1 column, scale none: ")
     assert "of 3 rows × 1 column\n" in princomp("choose", "t.csv", "--rules", "kaiser").out
@@ -111,14 +111,14 @@ def test_without_a_command_the_help_is_shown(princomp):
     assert done.err.rstrip().endswith("FILEs with MODEL.")
 
 
-def test_an_unknown_ending_is_a_matter_of_usage(princomp, tmp_path):
+def test_an_unknown_file_extension_is_a_usage_error(princomp, tmp_path):
     (tmp_path / "t.ods").write_bytes(b"PK")
     done = princomp("fit", "t.ods")
     assert (done.code, done.out) == (2, "")
     assert "Known endings are .csv" in done.err
 
 
-DATA = {
+DATA_ERRORS = {
     "k out of range": (["-k", 5], "must be between 0 and", {"parameter": "n_components"}),
     "unknown column": (["--columns", "Murder,Rap"], "Did you mean 'Rape'?", {"column": "Rap"}),
     "unknown id": (["--id", "state"], "Did you mean 'State'?", {"column": "state"}),
@@ -135,21 +135,21 @@ DATA = {
 }
 
 
-@pytest.mark.parametrize("case", DATA)
-def test_data_that_do_not_allow_what_is_asked(princomp, tmp_path, case):
-    words, reported, place = DATA[case]
-    done = princomp("fit", ARRESTS, *words, "-o", "out")
+@pytest.mark.parametrize("case", DATA_ERRORS)
+def test_options_that_do_not_fit_the_data_are_refused(princomp, tmp_path, case):
+    args, message, place = DATA_ERRORS[case]
+    done = princomp("fit", ARRESTS, *args, "-o", "out")
     assert (done.code, done.out) == (65, "")
-    assert reported in done.err
+    assert message in done.err
     assert "Hint: " in done.err
     assert "Traceback" not in done.err
-    error = princomp("fit", ARRESTS, *words, "-o", "out", "--json").error
+    error = princomp("fit", ARRESTS, *args, "-o", "out", "--json").error
     assert error["hint"]
     assert place.items() <= error["place"].items()
-    assert left_in(tmp_path) == []
+    assert files_in(tmp_path) == []
 
 
-TABLES = {
+INVALID_TABLES = {
     "NaN": (
         ["a,b", "1,2", "3,4", "5,NA"],
         [],
@@ -180,20 +180,20 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("case", TABLES)
-def test_tables_that_are_refused(princomp, tmp_path, case):
-    lines, words, reported, hint = TABLES[case]
+@pytest.mark.parametrize("case", INVALID_TABLES)
+def test_invalid_tables_are_refused(princomp, tmp_path, case):
+    lines, args, message, hint = INVALID_TABLES[case]
     write_csv(tmp_path / "t.csv", *lines)
-    done = princomp("fit", "t.csv", *words)
+    done = princomp("fit", "t.csv", *args)
     assert (done.code, done.out) == (65, "")
-    assert reported in done.err
+    assert message in done.err
     assert hint in done.err
     assert "Traceback" not in done.err
-    assert princomp("fit", "t.csv", *words, "--json").error["place"] is not None
-    assert left_in(tmp_path) == ["t.csv"]
+    assert princomp("fit", "t.csv", *args, "--json").error["place"] is not None
+    assert files_in(tmp_path) == ["t.csv"]
 
 
-def test_the_place_of_a_missing_value_is_for_programs_too(princomp, tmp_path):
+def test_the_place_of_a_missing_value_is_in_the_json_error(princomp, tmp_path):
     write_csv(tmp_path / "t.csv", "a,b", "1,2", "3,NA", "NA,NA")
     error = princomp("fit", "t.csv", "--json").error
     assert error["kind"] == "NotFiniteError"
@@ -201,47 +201,47 @@ def test_the_place_of_a_missing_value_is_for_programs_too(princomp, tmp_path):
     assert "3 NaN and 0 infinite values in all" in error["message"]
 
 
-def test_a_file_that_is_cut_or_of_another_kind(princomp, tmp_path):
+def test_truncated_files_are_refused(princomp, tmp_path):
     (tmp_path / "t.parquet").write_bytes(b"PAR1 and nothing more")
     (tmp_path / "t.csv.gz").write_bytes(b"\x1f\x8b\x08")
     (tmp_path / "t.npy").write_bytes(b"\x93NUMPY")
-    for name in left_in(tmp_path):
+    for name in files_in(tmp_path):
         assert princomp("fit", name).code == 65, name
 
 
-def test_inputs_that_are_not_there(princomp, tmp_path):
-    for words in (["fit", "no.csv"], ["plan", "no.csv"], ["show", "no.pca"], ["fit", tmp_path]):
-        done = princomp(*words)
-        assert (done.code, done.out) == (66, ""), words
-        assert str(words[1]) in done.err
-        assert princomp(*words, "--json").error["kind"] == "InputNotFoundError"
+def test_missing_inputs_are_refused(princomp, tmp_path):
+    for args in (["fit", "no.csv"], ["plan", "no.csv"], ["show", "no.pca"], ["fit", tmp_path]):
+        done = princomp(*args)
+        assert (done.code, done.out) == (66, ""), args
+        assert str(args[1]) in done.err
+        assert princomp(*args, "--json").error["kind"] == "InputNotFoundError"
     package.PCA(1).fit(np.eye(3)).save(tmp_path / "m.pca")
     for command in ("transform", "inverse"):
         assert princomp(command, "m.pca", "no.csv").code == 66
         assert princomp(command, "no.pca", ARRESTS).code == 66
 
 
-def test_a_second_file_that_is_not_there(princomp, tmp_path):
-    for words in (["fit", ARRESTS, "more"], ["plan", ARRESTS, "more"]):
-        done = princomp(*words)
+def test_a_missing_second_file_is_refused(princomp, tmp_path):
+    for args in (["fit", ARRESTS, "more"], ["plan", ARRESTS, "more"]):
+        done = princomp(*args)
         assert (done.code, done.out) == (66, "")
         assert "more: no such file" in done.err
-    assert left_in(tmp_path) == []
+    assert files_in(tmp_path) == []
 
 
-def test_models_that_are_no_models(princomp, tmp_path):
+def test_invalid_model_files_are_refused(princomp, tmp_path):
     package.PCA(1).fit(np.eye(3)).save(tmp_path / "m.pca")
     content = bytearray((tmp_path / "m.pca").read_bytes())
     content[-3] ^= 1
     (tmp_path / "m.pca").write_bytes(content)
-    for words in (["show", "m.pca"], ["transform", "m.pca", ARRESTS], ["show", ARRESTS]):
-        done = princomp(*words)
+    for args in (["show", "m.pca"], ["transform", "m.pca", ARRESTS], ["show", ARRESTS]):
+        done = princomp(*args)
         assert (done.code, done.out) == (65, "")
-        assert str(words[1]) in done.err
-        assert princomp(*words, "--json").error["kind"] == "ModelFileError"
+        assert str(args[1]) in done.err
+        assert princomp(*args, "--json").error["kind"] == "ModelFileError"
 
 
-def test_outputs_that_exist_are_all_named_and_left_untouched(princomp, tmp_path):
+def test_existing_outputs_are_all_named_and_unchanged(princomp, tmp_path):
     (tmp_path / "out").mkdir()
     for name in ("loadings.csv", "model.pca"):
         (tmp_path / "out" / name).write_bytes(b"precious")
@@ -249,14 +249,14 @@ def test_outputs_that_exist_are_all_named_and_left_untouched(princomp, tmp_path)
     assert (done.code, done.out) == (73, "")
     assert "out/loadings.csv" in done.err
     assert "out/model.pca" in done.err
-    assert left_in(tmp_path) == ["out/loadings.csv", "out/model.pca"]
+    assert files_in(tmp_path) == ["out/loadings.csv", "out/model.pca"]
     assert (tmp_path / "out" / "model.pca").read_bytes() == b"precious"
     assert princomp("fit", ARRESTS, "-o", "out", "--json").error["kind"] == "OutputExistsError"
 
 
-def test_a_checkpoint_is_neither_an_output_nor_an_input(princomp, tmp_path):
+def test_a_checkpoint_path_cannot_be_an_input_or_output(princomp, tmp_path):
     write_csv(tmp_path / "t.csv", *ARRESTS.read_text().splitlines())
-    before = left_in(tmp_path)
+    before = files_in(tmp_path)
     cases = [
         (("--checkpoint", "t_pca/model.pca"), 2, "same file"),
         (("--checkpoint", "t_pca/scores.csv"), 2, "same file"),
@@ -264,22 +264,22 @@ def test_a_checkpoint_is_neither_an_output_nor_an_input(princomp, tmp_path):
         (("--checkpoint", "."), 73, "is a folder"),
         (("--checkpoint", "t.csv/deeper"), 73, "is a file, not a folder"),
     ]
-    for words, code, reported in cases:
+    for args, code, message in cases:
         for force in ((), ("--force",)):
-            done = princomp("fit", "t.csv", *words, *force)
-            assert (done.code, done.out) == (code, ""), (words, done)
-            assert reported in done.err
-            assert left_in(tmp_path) == before
+            done = princomp("fit", "t.csv", *args, *force)
+            assert (done.code, done.out) == (code, ""), (args, done)
+            assert message in done.err
+            assert files_in(tmp_path) == before
     assert (tmp_path / "t.csv").read_text() == ARRESTS.read_text()
 
 
-def test_outputs_that_cannot_be_created(princomp, tmp_path):
+def test_outputs_that_cannot_be_created_are_refused(princomp, tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    for words in (["-o", "file"], ["-o", "file/deeper"], ["-m", "."], ["-m", "file/m.pca"]):
-        done = princomp("fit", ARRESTS, *words)
-        assert (done.code, done.out) == (73, ""), words
+    for args in (["-o", "file"], ["-o", "file/deeper"], ["-m", "."], ["-m", "file/m.pca"]):
+        done = princomp("fit", ARRESTS, *args)
+        assert (done.code, done.out) == (73, ""), args
         assert "Hint: " in done.err
-    assert left_in(tmp_path) == ["file"]
+    assert files_in(tmp_path) == ["file"]
     done = princomp("fit", ARRESTS, "-m", "usarrests_pca/scores.csv")
     assert done.code == 2
     assert "same file" in done.err
@@ -287,7 +287,7 @@ def test_outputs_that_cannot_be_created(princomp, tmp_path):
 
 def test_a_full_disk_leaves_the_old_results(princomp, tmp_path, monkeypatch):
     assert princomp("fit", ARRESTS, "-o", "out").code == 0
-    before = {name: (tmp_path / name).read_bytes() for name in left_in(tmp_path)}
+    before = {name: (tmp_path / name).read_bytes() for name in files_in(tmp_path)}
 
     def full(_):
         raise OSError(28, "No space left on device")
@@ -296,10 +296,10 @@ def test_a_full_disk_leaves_the_old_results(princomp, tmp_path, monkeypatch):
     done = princomp("fit", ARRESTS, "-o", "out", "-k", 1, "--force")
     assert (done.code, done.out) == (73, "")
     assert "No space left on device" in done.err
-    assert {name: (tmp_path / name).read_bytes() for name in left_in(tmp_path)} == before
+    assert {name: (tmp_path / name).read_bytes() for name in files_in(tmp_path)} == before
 
 
-def test_tracebacks_are_shown_when_asked_for(princomp):
+def test_debug_shows_tracebacks(princomp):
     plain = princomp("fit", "no.csv")
     assert "Traceback" not in plain.err
     debugged = princomp("fit", "no.csv", "--debug")
@@ -315,7 +315,7 @@ def test_tracebacks_are_shown_when_asked_for(princomp):
     ("error", "code"),
     [(MemoryError(), 75), (OSError(5, "Input/output error"), 74), (ZeroDivisionError("x"), 70)],
 )
-def test_errors_of_others_are_reported_without_a_traceback(princomp, monkeypatch, error, code):
+def test_unexpected_errors_are_reported_without_a_traceback(princomp, monkeypatch, error, code):
     def fail(*_, **__):
         raise error
 
@@ -327,7 +327,7 @@ def test_errors_of_others_are_reported_without_a_traceback(princomp, monkeypatch
     assert princomp("show", "m.pca", "--json").error["kind"] == type(error).__name__
 
 
-def test_a_library_that_is_missing_is_named(princomp, monkeypatch):
+def test_a_missing_library_is_named(princomp, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow.csv", None)
     done = princomp("fit", ARRESTS)
     assert (done.code, done.out) == (75, "")

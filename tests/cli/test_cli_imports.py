@@ -25,9 +25,9 @@ print(*sys.modules, file=sys.stderr)
 
 
 def _run(folder, *arguments):
-    words = [sys.executable, "-c", CODE, *arguments]
+    args = [sys.executable, "-c", CODE, *arguments]
     done = subprocess.run(
-        words, env=ENVIRONMENT, cwd=folder, capture_output=True, text=True, check=True
+        args, env=ENVIRONMENT, cwd=folder, capture_output=True, text=True, check=True
     )
     return set(done.stderr.split())
 

@@ -1,4 +1,4 @@
-"""``merge``: models put together without their rows."""
+"""``merge``: models combined without their rows."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 import princomp as package
-from command_line import left_in, numbers
-from helpers import EPS, assert_alike, truth
+from command_line import files_in, numbers
+from helpers import EPS, assert_models_close, truth
 
 COLUMNS = ("a", "b", "c", "d")
 PARTS = (slice(0, 31), slice(31, 64), slice(64, 90))
 
 
-def measured(n=90, seed=11):
+def random_rows(n=90, seed=11):
     rng = np.random.default_rng(seed)
     return np.round(rng.standard_normal((n, 4)) * [8.0, 4.0, 2.0, 1.0] + [0.0, 5.0, -3.0, 20.0], 3)
 
 
-def write(path, X, columns=COLUMNS):
+def write_rows(path, X, columns=COLUMNS):
     lines = [",".join(["id", *columns])]
     lines += [
         ",".join([f"r{i}", *("" if np.isnan(x) else repr(x) for x in row)])
@@ -31,38 +31,38 @@ def write(path, X, columns=COLUMNS):
 
 
 def tolerance(X, divisor=1.0):
-    """Bound of the errors of variances: n + p roundings of squares up to the largest row's."""
+    """Error bound of variances: n + p roundings of the squared length of the longest row."""
     n, p = X.shape
     return 4 * (n + p) * EPS * float(((X / divisor) ** 2).sum(axis=1).max())
 
 
 @pytest.fixture
 def fit(princomp, tmp_path):
-    """Fit rows on the command line; gives the name of the model."""
+    """A function that fits rows on the command line and returns the name of the model."""
 
-    def made(name, X, *words, columns=COLUMNS):
-        write(tmp_path / f"{name}.csv", X, columns)
+    def fit_rows(name, X, *args, columns=COLUMNS):
+        write_rows(tmp_path / f"{name}.csv", X, columns)
         done = princomp(
             "fit", f"{name}.csv", "--id", "id", "-m", f"{name}.pca", "--no-scores", "-o",
-            f"{name}_out", *words,
+            f"{name}_out", *args,
         )  # fmt: skip
         assert done.code == 0, done
         return f"{name}.pca"
 
-    return made
+    return fit_rows
 
 
 @pytest.fixture
 def parts(fit):
     """Models of three parts of one table."""
-    X = measured()
+    X = random_rows()
     return [fit(f"p{i}", X[part], "-k", 2) for i, part in enumerate(PARTS)]
 
 
-@pytest.mark.parametrize("many", [2, 3])
-def test_merged_models_are_one_of_all_rows(princomp, fit, parts, tmp_path, many):
-    X = measured()[: PARTS[many - 1].stop]
-    done = princomp("merge", *parts[:many], "-m", "all.pca", "--json")
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_merged_model_is_that_of_all_rows(princomp, fit, parts, tmp_path, count):
+    X = random_rows()[: PARTS[count - 1].stop]
+    done = princomp("merge", *parts[:count], "-m", "all.pca", "--json")
     assert (done.code, done.err) == (0, "")
     document = done.document
     assert document["document"] == "princomp.merge"
@@ -75,8 +75,8 @@ def test_merged_models_are_one_of_all_rows(princomp, fit, parts, tmp_path, many)
     np.testing.assert_allclose(document["eigenvalues"], variances, rtol=0, atol=tolerance(X))
     np.testing.assert_allclose(document["mean"], X.mean(axis=0), rtol=4 * len(X) * EPS, atol=1e-13)
     merged, whole = package.load("all.pca"), package.load(fit("whole", X, "-k", 2))
-    assert_alike(whole, merged)
-    # What it knows, ``show`` says, and new rows have the scores that they would have had.
+    assert_models_close(whole, merged)
+    # ``show`` reports the same results, and rows get the scores of a single fit.
     shown = princomp("show", "all.pca", "--json").document
     assert shown["eigenvalues"] == document["eigenvalues"]
     assert shown["rows"] == len(X)
@@ -90,7 +90,7 @@ def test_merged_models_are_one_of_all_rows(princomp, fit, parts, tmp_path, many)
     np.testing.assert_allclose(*scores, rtol=0, atol=1e-10)
 
 
-def test_a_merge_on_the_command_line_has_the_bits_of_one_in_python(princomp, parts):
+def test_merge_writes_the_same_bytes_as_python(princomp, parts):
     assert princomp("merge", *parts, "-m", "all.pca").code == 0
     model = package.load(parts[0])
     for name in parts[1:]:
@@ -100,30 +100,30 @@ def test_a_merge_on_the_command_line_has_the_bits_of_one_in_python(princomp, par
         assert one.read() == other.read()
 
 
-@pytest.mark.parametrize("turn", [(0, 2, 1), (2, 1, 0), (1, 0, 2)])
-def test_the_order_of_models_changes_roundings_only(princomp, parts, turn):
+@pytest.mark.parametrize("order", [(0, 2, 1), (2, 1, 0), (1, 0, 2)])
+def test_the_order_of_models_changes_only_rounding(princomp, parts, order):
     assert princomp("merge", *parts, "-m", "one.pca").code == 0
-    assert princomp("merge", *(parts[i] for i in turn), "-m", "other.pca").code == 0
-    assert_alike(package.load("one.pca"), package.load("other.pca"))
+    assert princomp("merge", *(parts[i] for i in order), "-m", "other.pca").code == 0
+    assert_models_close(package.load("one.pca"), package.load("other.pca"))
 
 
-def test_merging_continues_from_what_was_merged(princomp, parts):
+def test_a_merged_model_can_be_merged_again(princomp, parts):
     assert princomp("merge", *parts, "-m", "all.pca").code == 0
     assert princomp("merge", *parts[:2], "-m", "two.pca").code == 0
     assert princomp("merge", "two.pca", parts[2], "-m", "three.pca").code == 0
-    assert_alike(package.load("all.pca"), package.load("three.pca"))
-    # A running total takes the place of one of its parts, where that is asked for.
+    assert_models_close(package.load("all.pca"), package.load("three.pca"))
+    # With --force, the output may replace one of the inputs.
     done = princomp("merge", "two.pca", parts[2], "-m", "two.pca", "--force")
     assert done.code == 0
-    assert_alike(package.load("all.pca"), package.load("two.pca"))
+    assert_models_close(package.load("all.pca"), package.load("two.pca"))
 
 
 @pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh"])
 @pytest.mark.parametrize("scale", ["none", "unit", "pareto", "range"])
-def test_every_scale_is_that_of_all_rows(princomp, fit, solver, scale):
-    X = measured()
-    words = ("--scale", scale, "--solver", solver)
-    names = [fit(f"p{i}", X[part], *words) for i, part in enumerate(PARTS)]
+def test_every_scale_is_computed_from_all_rows(princomp, fit, solver, scale):
+    X = random_rows()
+    args = ("--scale", scale, "--solver", solver)
+    names = [fit(f"p{i}", X[part], *args) for i, part in enumerate(PARTS)]
     done = princomp("merge", *names, "-m", "all.pca", "--json")
     assert (done.code, done.err) == (0, "")
     deviation = X.std(axis=0, ddof=1)
@@ -143,16 +143,16 @@ def test_every_scale_is_that_of_all_rows(princomp, fit, solver, scale):
         np.testing.assert_allclose(done.document["scale"], divisor, rtol=1e-13)
 
 
-def test_the_parameters_are_those_of_the_first(princomp, fit):
-    X = measured()
+def test_parameters_are_those_of_the_first_model(princomp, fit):
+    X = random_rows()
     one = fit("one", X[:40], "--scale", "unit", "-k", "0.8")
     other = fit("other", X[40:], "-k", 1)
     found = princomp("merge", one, other, "-m", "a.pca", "--json").document
     divisor = X.std(axis=0, ddof=1)
     variances, _ = truth(X, divisor=divisor)
     np.testing.assert_allclose(found["eigenvalues"], variances, rtol=0, atol=tolerance(X, divisor))
-    wanted = int(np.searchsorted(np.cumsum(variances) / 4, 0.8, side="right")) + 1
-    assert found["n_components"] == wanted
+    expected = int(np.searchsorted(np.cumsum(variances) / 4, 0.8, side="right")) + 1
+    assert found["n_components"] == expected
     shown = princomp("show", "a.pca", "--json").document
     assert shown["parameters"]["scale"] == "unit"
     assert shown["parameters"]["n_components"] == 0.8
@@ -161,8 +161,8 @@ def test_the_parameters_are_those_of_the_first(princomp, fit):
     np.testing.assert_allclose(found["eigenvalues"], truth(X)[0], rtol=0, atol=tolerance(X))
 
 
-def test_models_that_keep_no_center_are_merged_about_the_origin(princomp, fit):
-    X = measured()
+def test_uncentred_models_are_merged_about_the_origin(princomp, fit):
+    X = random_rows()
     names = [fit(f"p{i}", X[part], "--no-center") for i, part in enumerate(PARTS)]
     found = princomp("merge", *names, "-m", "all.pca", "--json").document
     np.testing.assert_allclose(
@@ -170,8 +170,8 @@ def test_models_that_keep_no_center_are_merged_about_the_origin(princomp, fit):
     )
 
 
-def test_rows_that_were_dropped_are_counted_together(princomp, fit):
-    X = measured()
+def test_counts_of_dropped_rows_are_added(princomp, fit):
+    X = random_rows()
     X[[3, 50, 51, 89], [0, 1, 3, 2]] = np.nan
     names = [fit(f"p{i}", X[part], "--missing", "drop") for i, part in enumerate(PARTS)]
     found = princomp("merge", *names, "-m", "all.pca", "--json").document
@@ -182,18 +182,18 @@ def test_rows_that_were_dropped_are_counted_together(princomp, fit):
 
 def test_sketches_are_merged(princomp, tmp_path):
     rng = np.random.default_rng(4)
-    # Of rank three, so that a sketch of more columns than that loses nothing.
+    # The rank is three, so a sketch with more columns loses nothing.
     X = rng.standard_normal((120, 3)) * [5.0, 3.0, 2.0] @ rng.standard_normal((3, 25))
     names = []
     for i, rows in enumerate((X[:50], X[50:])):
         np.save(tmp_path / f"x{i}.npy", rows)
-        words = ("--solver", "sketch", "-k", 3, "-m", f"x{i}.pca", "--no-scores")
-        assert princomp("fit", f"x{i}.npy", *words).code == 0
+        args = ("--solver", "sketch", "-k", 3, "-m", f"x{i}.pca", "--no-scores")
+        assert princomp("fit", f"x{i}.npy", *args).code == 0
         names.append(f"x{i}.pca")
     done = princomp("merge", *names, "-m", "all.pca", "--json")
     assert (done.code, done.err) == (0, "")
     np.testing.assert_allclose(done.document["eigenvalues"][:3], truth(X)[0][:3], rtol=1e-9)
-    # A scatter has all that a sketch needs.
+    # A model with a scatter can be merged with one of a sketch.
     assert princomp("fit", "x1.npy", "-k", 3, "-m", "dense.pca", "--force").code == 0
     for order in (("x0.pca", "dense.pca"), ("dense.pca", "x0.pca")):
         found = princomp("merge", *order, "-m", "mixed.pca", "--force", "--json").document
@@ -202,7 +202,7 @@ def test_sketches_are_merged(princomp, tmp_path):
 
 
 def test_models_without_names_are_merged(princomp, tmp_path):
-    X = measured()
+    X = random_rows()
     for i, part in enumerate(PARTS[:2]):
         package.PCA().fit(X[part]).save(tmp_path / f"n{i}.pca")
     found = princomp("merge", "n0.pca", "n1.pca", "-m", "all.pca", "--json").document
@@ -210,7 +210,7 @@ def test_models_without_names_are_merged(princomp, tmp_path):
     np.testing.assert_allclose(found["eigenvalues"], truth(X[:64])[0], rtol=0, atol=tolerance(X))
 
 
-def test_what_a_person_reads_of_a_merge(princomp, parts):
+def test_merge_prints_a_summary(princomp, parts):
     done = princomp("merge", *parts, "-m", "all.pca")
     assert (done.code, done.err) == (0, "")
     assert "90 rows × 4 columns, scale none: 2 components explain" in done.out
@@ -222,21 +222,21 @@ def test_what_a_person_reads_of_a_merge(princomp, parts):
 
 
 def test_at_least_two_models_and_an_output_are_needed(princomp, parts, tmp_path):
-    before = left_in(tmp_path)
-    for words, reported in (
+    before = files_in(tmp_path)
+    for args, message in (
         ((parts[0], "-m", "x.pca"), "at least two models"),
         (("-m", "x.pca"), "Missing argument 'MODEL MODEL...'"),
         (parts, "Missing option '-m' / '--model'"),
         ((*parts, "-m", "x.pca", "--scale", "unit"), "No such option"),
     ):
-        done = princomp("merge", *words)
+        done = princomp("merge", *args)
         assert (done.code, done.out) == (2, "")
-        assert reported in done.err
-        assert princomp("merge", *words, "--json").error["kind"] == "UsageError"
-    assert left_in(tmp_path) == before
+        assert message in done.err
+        assert princomp("merge", *args, "--json").error["kind"] == "UsageError"
+    assert files_in(tmp_path) == before
 
 
-def test_an_existing_output_is_replaced_by_force_only(princomp, parts, tmp_path):
+def test_an_existing_output_is_replaced_only_with_force(princomp, parts, tmp_path):
     (tmp_path / "all.pca").write_bytes(b"precious")
     done = princomp("merge", *parts, "-m", "all.pca")
     assert (done.code, done.out) == (73, "")
@@ -249,26 +249,26 @@ def test_an_existing_output_is_replaced_by_force_only(princomp, parts, tmp_path)
 def test_an_output_that_is_an_input_is_kept_without_force(princomp, parts, tmp_path):
     (tmp_path / "link.pca").symlink_to(parts[1])
     (tmp_path / "deep").mkdir()
-    before = {name: (tmp_path / name).read_bytes() for name in left_in(tmp_path)}
+    before = {name: (tmp_path / name).read_bytes() for name in files_in(tmp_path)}
     for output in (parts[0], parts[2], "link.pca", f"deep/../{parts[1]}"):
         done = princomp("merge", *parts, "-m", output)
         assert (done.code, done.out) == (73, "")
         assert output in done.err
-    assert {name: (tmp_path / name).read_bytes() for name in left_in(tmp_path)} == before
+    assert {name: (tmp_path / name).read_bytes() for name in files_in(tmp_path)} == before
 
 
-def test_outputs_that_cannot_be_created(princomp, parts, tmp_path):
+def test_outputs_that_cannot_be_created_are_refused(princomp, parts, tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    before = left_in(tmp_path)
+    before = files_in(tmp_path)
     for output in (".", "file/m.pca"):
         for force in ((), ("--force",)):
             done = princomp("merge", *parts, "-m", output, *force)
             assert (done.code, done.out) == (73, "")
             assert "Hint: " in done.err
-    assert left_in(tmp_path) == before
+    assert files_in(tmp_path) == before
 
 
-OTHERS = {
+INCOMPATIBLE = {
     "fewer columns": ({"columns": ("a", "b", "c")}, (), "has 3 features"),
     "other names": ({"columns": ("a", "b", "c", "e")}, (), "missing: d; new: e"),
     "another order": ({"columns": ("b", "a", "c", "d")}, (), "their order"),
@@ -277,13 +277,13 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("case", OTHERS)
-def test_models_that_do_not_go_together_are_named(princomp, fit, parts, tmp_path, case):
-    named, words, reported = OTHERS[case]
-    X = measured()[:, : len(named.get("columns", COLUMNS))]
-    other = fit("other", X, *words, **named)
-    before = left_in(tmp_path)
-    # The third of them, and the first.
+@pytest.mark.parametrize("case", INCOMPATIBLE)
+def test_incompatible_models_are_named(princomp, fit, parts, tmp_path, case):
+    named, args, message = INCOMPATIBLE[case]
+    X = random_rows()[:, : len(named.get("columns", COLUMNS))]
+    other = fit("other", X, *args, **named)
+    before = files_in(tmp_path)
+    # The incompatible model comes last, then first.
     for models, (bad, first) in (
         ((*parts[:2], other), (other, parts[0])),
         ((other, *parts), (parts[0], other)),
@@ -294,31 +294,31 @@ def test_models_that_do_not_go_together_are_named(princomp, fit, parts, tmp_path
         error = princomp("merge", *models, "-m", "all.pca", "--json").error
         assert error["place"]["file"] == bad
         assert error["hint"]
-        assert left_in(tmp_path) == before
-    assert reported in princomp("merge", *parts, other, "-m", "all.pca").err
+        assert files_in(tmp_path) == before
+    assert message in princomp("merge", *parts, other, "-m", "all.pca").err
 
 
-def test_ranges_are_needed_by_a_first_that_scales_by_them(princomp, fit):
-    X = measured()
+def test_a_first_model_with_range_scale_needs_ranges(princomp, fit):
+    X = random_rows()
     with_ranges, without = fit("r", X[:40], "--scale", "range"), fit("n", X[40:])
     done = princomp("merge", with_ranges, without, "-m", "all.pca")
     assert (done.code, done.out) == (65, "")
     assert "kept no ranges" in done.err
-    # The other way they are not asked for.
+    # In the other order they are not needed.
     found = princomp("merge", without, with_ranges, "-m", "all.pca", "--json").document
     np.testing.assert_allclose(found["eigenvalues"], truth(X)[0], rtol=0, atol=tolerance(X))
 
 
-def test_a_model_cut_anywhere_is_refused_by_name(princomp, parts, tmp_path):
+def test_a_truncated_model_is_refused_by_name(princomp, parts, tmp_path):
     whole = (tmp_path / parts[1]).read_bytes()
-    before = left_in(tmp_path)
+    before = files_in(tmp_path)
     for i in range(64):
         (tmp_path / parts[1]).write_bytes(whole[: len(whole) * i // 64])
         done = princomp("merge", *parts, "-m", "all.pca", "--json")
         assert (done.code, done.err) == (65, ""), i
         assert done.error["kind"] == "ModelFileError"
         assert parts[1] in done.error["message"]
-        assert left_in(tmp_path) == before
+        assert files_in(tmp_path) == before
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 4
     (tmp_path / parts[1]).write_bytes(flipped)
@@ -327,20 +327,20 @@ def test_a_model_cut_anywhere_is_refused_by_name(princomp, parts, tmp_path):
     assert parts[1] in done.err
 
 
-def test_models_that_are_not_there_or_are_none(princomp, parts, tmp_path):
-    before = left_in(tmp_path)
+def test_missing_and_invalid_models_are_refused(princomp, parts, tmp_path):
+    before = files_in(tmp_path)
     for model, code in (("no.pca", 66), ("p0.csv", 65), (".", 66), ("p0_out", 66)):
         for models in ((parts[0], model), (model, parts[0])):
             done = princomp("merge", *models, "-m", "all.pca")
             assert (done.code, done.out) == (code, ""), (models, done)
             assert model in done.err
             assert "Traceback" not in done.err
-    assert left_in(tmp_path) == before
+    assert files_in(tmp_path) == before
 
 
 def test_a_full_disk_leaves_the_old_model(princomp, parts, tmp_path, monkeypatch):
     assert princomp("merge", *parts[:2], "-m", "all.pca").code == 0
-    before = {name: (tmp_path / name).read_bytes() for name in left_in(tmp_path)}
+    before = {name: (tmp_path / name).read_bytes() for name in files_in(tmp_path)}
 
     def full(_):
         raise OSError(28, "No space left on device")
@@ -349,12 +349,12 @@ def test_a_full_disk_leaves_the_old_model(princomp, parts, tmp_path, monkeypatch
     done = princomp("merge", *parts, "-m", "all.pca", "--force")
     assert (done.code, done.out) == (73, "")
     assert "No space left on device" in done.err
-    assert {name: (tmp_path / name).read_bytes() for name in left_in(tmp_path)} == before
+    assert {name: (tmp_path / name).read_bytes() for name in files_in(tmp_path)} == before
 
 
 def test_an_interruption_leaves_the_old_model(princomp, parts, tmp_path, monkeypatch):
     assert princomp("merge", *parts[:2], "-m", "all.pca").code == 0
-    before = {name: (tmp_path / name).read_bytes() for name in left_in(tmp_path)}
+    before = {name: (tmp_path / name).read_bytes() for name in files_in(tmp_path)}
 
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -362,4 +362,4 @@ def test_an_interruption_leaves_the_old_model(princomp, parts, tmp_path, monkeyp
     monkeypatch.setattr(os, "replace", interrupted)
     done = princomp("merge", *parts, "-m", "all.pca", "--force")
     assert (done.code, done.out) == (130, "")
-    assert {name: (tmp_path / name).read_bytes() for name in left_in(tmp_path)} == before
+    assert {name: (tmp_path / name).read_bytes() for name in files_in(tmp_path)} == before

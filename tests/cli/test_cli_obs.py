@@ -29,22 +29,22 @@ def cells(tmp_path):
 
 def test_groups_of_a_figure_are_a_column_of_obs(princomp, cells, tmp_path):
     assert princomp("fit", cells, "-k", 2, "-m", "m.pca", "--no-scores").code == 0
-    words = ("plot", "scores", "m.pca", cells, "-o", "a.svg")
-    assert princomp(*words).code == 0
-    assert princomp(*words, "--groups", "batch", "--force").code == 0
+    args = ("plot", "scores", "m.pca", cells, "-o", "a.svg")
+    assert princomp(*args).code == 0
+    assert princomp(*args, "--groups", "batch", "--force").code == 0
     drawn = (tmp_path / "a.svg").read_text()
     assert re.findall(r"<!-- (b\d|no group)", drawn)[:1] == ["b1"]
-    # A name of obs and of the matrix means that of obs, as in Python.
-    assert princomp(*words, "--groups", "gene0", "--force").code == 0
+    # For a name that is in obs and in the matrix, obs takes precedence, as in Python.
+    assert princomp(*args, "--groups", "gene0", "--force").code == 0
 
 
 def test_a_report_takes_columns_of_obs(princomp, cells, tmp_path):
-    words = ("--groups", "batch", "--metadata", "depth,batch", "--bootstrap", 0)
+    args = ("--groups", "batch", "--metadata", "depth,batch", "--bootstrap", 0)
     assert princomp("fit", cells, "-k", 2, "-m", "m.pca", "--no-scores").code == 0
     pages = []
     for files in ((cells,), ("m.pca", cells), (tmp_path / "*.h5ad",)):
         flags = ("-k", 2) if files[0] != "m.pca" else ()
-        done = princomp("report", *files, *flags, *words, "-o", "r.html", "--force")
+        done = princomp("report", *files, *flags, *args, "-o", "r.html", "--force")
         assert (done.code, done.err) == (0, "")
         pages.append((tmp_path / "r.html").read_text())
         assert "depth (r)" in pages[-1]
@@ -53,15 +53,15 @@ def test_a_report_takes_columns_of_obs(princomp, cells, tmp_path):
         assert "8 columns: gene0, " in pages[-1]
 
 
-def test_what_is_not_in_obs(princomp, cells):
+def test_unknown_columns_of_obs_are_refused(princomp, cells):
     assert princomp("fit", cells, "-k", 2, "-m", "m.pca", "--no-scores").code == 0
-    for words in (
+    for args in (
         ("plot", "scores", "m.pca", cells, "-o", "a.svg", "--groups", "bacth"),
         ("report", cells, "-k", 2, "--groups", "bacth"),
         ("report", cells, "-k", 2, "--metadata", "depth,bacth"),
         ("report", "m.pca", cells, "--groups", "bacth"),
     ):
-        done = princomp(*words, "--json")
+        done = princomp(*args, "--json")
         assert done.code == 65
         assert done.error["message"].endswith("obs has no column 'bacth'")
         assert done.error["hint"].startswith("Did you mean 'batch'? It has ")
@@ -70,7 +70,7 @@ def test_what_is_not_in_obs(princomp, cells):
     assert "cannot be read" in done.error["message"]
 
 
-def test_an_array_has_no_groups(princomp, tmp_path):
+def test_groups_of_an_array_are_refused(princomp, tmp_path):
     np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((20, 3)))
     assert princomp("fit", "x.npy", "-k", 2, "-m", "m.pca", "--no-scores").code == 0
     done = princomp("plot", "scores", "m.pca", "x.npy", "-o", "a.svg", "--groups", "q", "--json")

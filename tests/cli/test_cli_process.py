@@ -1,4 +1,4 @@
-"""The command line as a real process: streams, pipes, signals, help and what it loads."""
+"""The command line as a real process: streams, pipes, signals, help and imports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import princomp
-from command_line import ARRESTS, ENVIRONMENT, ROOT, left_in, shell_path, spawn
+from command_line import ARRESTS, ENVIRONMENT, ROOT, files_in, shell_environment, spawn
 from princomp.cli import cli
 
 COMMANDS = dict(cli.commands.items())
@@ -50,19 +50,19 @@ def test_the_command_runs_as_a_module(tmp_path):
     assert json.loads(out)["error"]["exit_code"] == 66
 
 
-def _in_a_shell(line, folder):
-    environment = shell_path(folder / "bin")
-    words = ["bash", "-o", "pipefail", "-c", line]
-    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
+def _run_in_shell(line, folder):
+    environment = shell_environment(folder / "bin")
+    args = ["bash", "-o", "pipefail", "-c", line]
+    return subprocess.run(args, cwd=folder, env=environment, capture_output=True, text=True)
 
 
 def test_a_reader_that_stops_early_is_no_error(big, tmp_path):
     m, x = shlex.quote(str(big / "m.pca")), shlex.quote(str(big / "x.npy"))
-    done = _in_a_shell(f"princomp transform {m} {x} | head -1", tmp_path)
+    done = _run_in_shell(f"princomp transform {m} {x} | head -1", tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "row,PC1,PC2,PC3\n", "")
-    for words in (f"show {m}", "--help"):
-        done = _in_a_shell(f"princomp {words} | true", tmp_path)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), words
+    for args in (f"show {m}", "--help"):
+        done = _run_in_shell(f"princomp {args} | true", tmp_path)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), args
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -74,35 +74,35 @@ def test_a_signal_leaves_no_temporary_file(big, tmp_path, number, code):
         process.send_signal(number)
         out, err = process.communicate()
     assert process.returncode == code
-    assert left_in(tmp_path) == []
+    assert files_in(tmp_path) == []
     assert out == ""
     assert "Traceback" not in err
 
 
 def test_a_full_device_is_reported(big):
-    words = ("transform", big / "m.pca", big / "x.npy")
-    with open("/dev/full", "w") as full, spawn(*words, stdout=full) as process:
+    args = ("transform", big / "m.pca", big / "x.npy")
+    with open("/dev/full", "w") as full, spawn(*args, stdout=full) as process:
         err = process.stderr.read()
     assert process.returncode in (73, 74)
     assert "No space left on device" in err
     assert "Traceback" not in err
 
 
-def test_streams_that_were_closed_are_no_fault(tmp_path):
+def test_closed_streams_are_handled(tmp_path):
     line = (
-        # Nothing can be read.
+        # Standard input is closed.
         "princomp fit - <&-; echo $? >>codes; "
-        # Nobody hears; the model is written all the same.
+        # Standard output and error are closed; the model is still written.
         f"princomp fit {shlex.quote(str(ARRESTS))} -o out >&- 2>&-; echo $? >>codes"
     )
-    done = _in_a_shell(line, tmp_path)
+    done = _run_in_shell(line, tmp_path)
     assert (tmp_path / "codes").read_text().split() == ["66", "0"]
     assert done.stdout == ""
     assert done.stderr.count("standard input: it is closed") == 1
     assert done.stderr.count("Hint: ") == 1
     assert "Traceback" not in done.stderr
     names = ["eigenvalues.csv", "loadings.csv", "model.pca", "scores.csv"]
-    assert left_in(tmp_path / "out") == names
+    assert files_in(tmp_path / "out") == names
     for name in names[:2]:
         assert "rows" not in (tmp_path / "out" / name).read_text()
 
@@ -117,8 +117,8 @@ def test_help_names_every_command_and_flag(capsys, name, flag):
 
     assert run([*([name] if name else []), flag]) == 0
     text = capsys.readouterr().out
-    wanted = COMMANDS if name is None else [flag for command, flag in FLAGS if command == name]
-    assert [word for word in wanted if not re.search(rf"(?<![\w-]){word}\b", text)] == []
+    expected = COMMANDS if name is None else [flag for command, flag in FLAGS if command == name]
+    assert [word for word in expected if not re.search(rf"(?<![\w-]){word}\b", text)] == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -129,14 +129,14 @@ def test_the_manual_shows_every_command_and_generates_its_flags(name):
     assert re.search(directive, manual, re.MULTILINE)
 
 
-def test_every_flag_has_words_of_help():
+def test_every_command_and_flag_has_help():
     for name, command in COMMANDS.items():
         assert command.help, name
         for parameter in command.params:
             assert not isinstance(parameter, click.Option) or parameter.help, parameter.name
 
 
-def test_the_version(capsys):
+def test_version(capsys):
     from princomp.cli import run
 
     assert run(["--version"]) == 0
@@ -144,7 +144,7 @@ def test_the_version(capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "loaded"),
+    ("args", "loaded"),
     [
         (["--help"], []),
         (["fit", "--help"], []),
@@ -154,11 +154,11 @@ def test_the_version(capsys):
         (["fit", str(ARRESTS), "--json", "--force"], ["numpy", "pyarrow", "scipy"]),
     ],
 )
-def test_help_loads_no_library_that_it_does_not_need(tmp_path, words, loaded):
+def test_commands_import_only_needed_libraries(tmp_path, args, loaded):
     code = (
         "import sys\n"
         "from princomp.__main__ import main\n"
-        f"sys.argv = ['princomp', *{words!r}]\n"
+        f"sys.argv = ['princomp', *{args!r}]\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "assert 'pandas' not in sys.modules\n"
         "heavy = {'numpy', 'pyarrow', 'sklearn', 'scipy', 'polars', 'matplotlib', 'torch'}\n"

@@ -1,4 +1,4 @@
-"""``fit --checkpoint`` and ``resume``: signals, restarts, refusals, and what is said of them."""
+"""``fit --checkpoint`` and ``resume``: signals, restarts, errors and messages."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import princomp.core as princomp_core
-from command_line import call, left_in
-from faults.disk import drive, often, small_blocks
+from command_line import files_in, run_command
+from faults.disk import save_every_block, small_blocks, start_driver
 from princomp import PCA, load
 from princomp.engines.run_context import RunContext
 
@@ -24,19 +24,19 @@ FLAGS = ("-k", "3", "--memory", "2GB")
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch):
+def _use_small_blocks(monkeypatch):
     small_blocks(monkeypatch)
 
 
 @pytest.fixture
 def princomp(capfd):
-    """Typed wherever the test is, which ``home`` says."""
-    return partial(call, capfd)
+    """Run commands in the current folder, which ``home`` sets."""
+    return partial(run_command, capfd)
 
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """The folder with the input, where the command is typed."""
+    """The folder with the input, where commands run."""
     folder = tmp_path / "home of rows"
     folder.mkdir()
     np.save(folder / "x.npy", np.random.default_rng(4).standard_normal((N, P)))
@@ -44,12 +44,12 @@ def home(tmp_path, monkeypatch):
     return folder
 
 
-def _stopped_at(monkeypatch, number, kind=KeyboardInterrupt):
-    """A context in which a fit is stopped after so many blocks."""
-    own, calls = RunContext.advance, []
+def _interrupted_after(monkeypatch, number, kind=KeyboardInterrupt):
+    """A context, already entered, in which a fit is interrupted after ``number`` blocks."""
+    original, calls = RunContext.advance, []
 
     def advance(self, state):
-        own(self, state)
+        original(self, state)
         calls.append(state.row)
         if len(calls) == number:
             raise kind
@@ -60,11 +60,11 @@ def _stopped_at(monkeypatch, number, kind=KeyboardInterrupt):
     return context
 
 
-def _stop(monkeypatch, princomp, *words, number=4):
-    """Type a fit and have it stopped by Ctrl-C."""
-    context = _stopped_at(monkeypatch, number)
+def _run_interrupted(monkeypatch, princomp, *args, number=4):
+    """Run a fit that is interrupted as by Ctrl-C."""
+    context = _interrupted_after(monkeypatch, number)
     try:
-        done = princomp("fit", *words)
+        done = princomp("fit", *args)
     finally:
         context.__exit__(None, None, None)
     assert done.code == 130
@@ -72,7 +72,7 @@ def _stop(monkeypatch, princomp, *words, number=4):
 
 
 def _outputs(folder):
-    return {name: (folder / name).read_bytes() for name in left_in(folder)}
+    return {name: (folder / name).read_bytes() for name in files_in(folder)}
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def whole(home, tmp_path, princomp):
 # ---- signals -----------------------------------------------------------------------------------
 
 
-def _until(condition, process):
+def _wait_until(condition, process):
     deadline = time.monotonic() + 60
     while not condition() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.005)
@@ -93,14 +93,14 @@ def _until(condition, process):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_in_mid_fit_says_how_to_continue_and_resuming_has_the_same_bytes(
+def test_a_fit_stopped_by_a_signal_resumes_to_the_same_bytes(
     number, code, home, whole, tmp_path, princomp, monkeypatch
 ):
-    words = ("fit", "x.npy", *FLAGS, "--checkpoint", "work in.ckpt")
-    with drive("cli", {"pause": 0.3}, *words, cwd=home) as process:
-        _until((home / "work in.ckpt~").exists, process)
-        # While it runs, nobody else gets its checkpoint.
-        second = princomp(*words)
+    args = ("fit", "x.npy", *FLAGS, "--checkpoint", "work in.ckpt")
+    with start_driver("cli", {"pause": 0.3}, *args, cwd=home) as process:
+        _wait_until((home / "work in.ckpt~").exists, process)
+        # While the fit runs, its checkpoint is locked.
+        second = princomp(*args)
         assert second.code == 75
         assert "another run" in second.err
         assert "resume" not in second.err
@@ -112,13 +112,13 @@ def test_a_signal_in_mid_fit_says_how_to_continue_and_resuming_has_the_same_byte
     assert "Traceback" not in err
     (line,) = (line for line in err.splitlines() if "resume" in line)
     assert line.endswith("princomp resume 'work in.ckpt'")
-    assert left_in(home) == ["work in.ckpt", "work in.ckpt.lock", "work in.ckpt~", "x.npy"]
+    assert files_in(home) == ["work in.ckpt", "work in.ckpt.lock", "work in.ckpt~", "x.npy"]
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    if code == 143:  # a process of its own once, and shell words as they were given
+    if code == 143:  # once in a new process, with the shell words of the message
         typed = [*shlex.split(line.partition("princomp: ")[2].partition("with: ")[2])]
         assert typed == ["princomp", "resume", "work in.ckpt"]
-        with drive("cli", {}, "resume", home / "work in.ckpt", cwd=elsewhere) as process:
+        with start_driver("cli", {}, "resume", home / "work in.ckpt", cwd=elsewhere) as process:
             out, err = process.communicate()
         code = process.returncode
     else:
@@ -127,26 +127,28 @@ def test_a_signal_in_mid_fit_says_how_to_continue_and_resuming_has_the_same_byte
     assert (code, err.count("\n")) == (0, 1)
     assert f"continuing from {home / 'work in.ckpt'}" in err
     assert out.startswith("2,600 rows × 12 columns")
-    assert left_in(elsewhere) == []
+    assert files_in(elsewhere) == []
     assert _outputs(home / "x_pca") == whole
-    assert left_in(home) == sorted(["x.npy", *(f"x_pca/{name}" for name in whole)])
+    assert files_in(home) == sorted(["x.npy", *(f"x_pca/{name}" for name in whole)])
 
 
 def test_ctrl_c_without_a_checkpoint_leaves_nothing(home):
-    with drive("cli", {"pause": 0.05}, "fit", "x.npy", *FLAGS, "--debug", cwd=home) as process:
-        # Nothing shows from outside how far it is: the driver's imports take most of a second.
+    with start_driver(
+        "cli", {"pause": 0.05}, "fit", "x.npy", *FLAGS, "--debug", cwd=home
+    ) as process:
+        # Wait until the input is open: the driver's imports take most of a second.
         deadline = time.monotonic() + 60
-        while not _opened(process.pid, "x.npy") and time.monotonic() < deadline:
+        while not _has_open(process.pid, "x.npy") and time.monotonic() < deadline:
             time.sleep(0.005)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     assert (process.returncode, out) == (130, "")
     assert "resume" not in err
     assert "Traceback" not in err
-    assert left_in(home) == ["x.npy"]
+    assert files_in(home) == ["x.npy"]
 
 
-def _opened(pid, name):
+def _has_open(pid, name):
     try:
         files = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
     except OSError:
@@ -154,50 +156,48 @@ def _opened(pid, name):
     return any(file.endswith(name) for file in files)
 
 
-def test_a_second_ctrl_c_while_the_checkpoint_is_saved_still_leaves_a_good_one(
-    home, whole, princomp, monkeypatch
-):
-    often(monkeypatch)
-    own, calls = os.fsync, []
+def test_ctrl_c_while_saving_leaves_a_valid_checkpoint(home, whole, princomp, monkeypatch):
+    save_every_block(monkeypatch)
+    original, calls = os.fsync, []
 
-    def impatient(handle):
+    def interrupted(handle):
         calls.append(handle)
         if len(calls) in (8, 10):
             raise KeyboardInterrupt
-        own(handle)
+        original(handle)
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", impatient)
+        patch.setattr(os, "fsync", interrupted)
         done = princomp("fit", "x.npy", *FLAGS, "--checkpoint", "ck")
     assert done.code == 130
     assert len(calls) >= 10
-    assert not [name for name in left_in(home) if name.endswith(".tmp")]
+    assert not [name for name in files_in(home) if name.endswith(".tmp")]
     assert princomp("fit", "x.npy", *FLAGS, "--checkpoint", "ck").code == 0
     assert _outputs(home / "x_pca") == whole
 
 
-# ---- going on ----------------------------------------------------------------------------------
+# ---- resuming ----------------------------------------------------------------------------------
 
 
-def test_typing_the_same_fit_again_resumes_too(home, whole, princomp, monkeypatch):
-    stopped = _stop(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", "ck")
+def test_repeating_the_same_fit_resumes_it(home, whole, princomp, monkeypatch):
+    stopped = _run_interrupted(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", "ck")
     assert stopped.err.strip() == "princomp: resume with: princomp resume ck"
     done = princomp("fit", "x.npy", *FLAGS, "--checkpoint", "ck")
     assert (done.code, done.err) == (0, "note: continuing from ck\n")
     assert _outputs(home / "x_pca") == whole
-    assert "ck" not in left_in(home)
+    assert "ck" not in files_in(home)
 
 
-def test_a_run_is_resumed_again_and_again(home, whole, princomp, monkeypatch):
-    _stop(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", "ck", number=2)
+def test_a_run_can_be_resumed_several_times(home, whole, princomp, monkeypatch):
+    _run_interrupted(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", "ck", number=2)
     for _ in range(3):
-        context = _stopped_at(monkeypatch, 2)
+        context = _interrupted_after(monkeypatch, 2)
         assert princomp("resume", "ck").code == 130
         context.__exit__(None, None, None)
     rows = []
-    own = RunContext.advance
+    original = RunContext.advance
     monkeypatch.setattr(
-        RunContext, "advance", lambda self, state: (rows.append(state.row), own(self, state))
+        RunContext, "advance", lambda self, state: (rows.append(state.row), original(self, state))
     )
     assert princomp("resume", "ck").code == 0
     assert rows == [2_304, 2_560, 2_600]
@@ -206,8 +206,8 @@ def test_a_run_is_resumed_again_and_again(home, whole, princomp, monkeypatch):
 
 def test_resume_keeps_json_for_results_and_for_errors(home, princomp, monkeypatch):
     plain = princomp("fit", "x.npy", *FLAGS, "-o", "a", "--json").document
-    words = ("x.npy", *FLAGS, "-o", "b", "--json", "--checkpoint", "ck")
-    stopped = _stop(monkeypatch, princomp, *words)
+    args = ("x.npy", *FLAGS, "-o", "b", "--json", "--checkpoint", "ck")
+    stopped = _run_interrupted(monkeypatch, princomp, *args)
     assert stopped.out == ""
     now = (home / "x.npy").stat().st_mtime_ns
     os.utime(home / "x.npy", ns=(now, now + 10**9))
@@ -224,31 +224,27 @@ def test_resume_keeps_json_for_results_and_for_errors(home, princomp, monkeypatc
     }
 
 
-def test_json_may_be_asked_for_when_resuming(home, princomp, monkeypatch):
-    _stop(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", "ck")
+def test_resume_takes_json(home, princomp, monkeypatch):
+    _run_interrupted(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", "ck")
     done = princomp("resume", "ck", "--json")
     assert (done.code, done.err) == (0, "")
     assert done.document["rows"] == N
 
 
-def test_a_checkpoint_that_was_moved_is_resumed_at_its_new_place(
-    home, whole, princomp, monkeypatch
-):
-    # After "--" all words are files: a flag put behind it would be one.
-    _stop(monkeypatch, princomp, *FLAGS, "--checkpoint", "ck", "--", "x.npy")
+def test_a_moved_checkpoint_is_resumed(home, whole, princomp, monkeypatch):
+    # All arguments after "--" are files, so resume must not append flags.
+    _run_interrupted(monkeypatch, princomp, *FLAGS, "--checkpoint", "ck", "--", "x.npy")
     (home / "far").mkdir()
     for name in ("ck", "ck.lock"):
         (home / name).rename(home / "far" / name)
     monkeypatch.chdir(home / "far")
     assert princomp("resume", "ck").code == 0
     assert _outputs(home / "x_pca") == whole
-    assert left_in(home / "far") == []
+    assert files_in(home / "far") == []
 
 
-def test_a_program_may_continue_with_a_run_of_the_command_line_and_back(
-    home, whole, princomp, monkeypatch
-):
-    _stop(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", "ck")
+def test_python_and_the_command_line_continue_each_others_runs(home, whole, princomp, monkeypatch):
+    _run_interrupted(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", "ck")
 
     def stop(_):
         raise ZeroDivisionError
@@ -260,10 +256,8 @@ def test_a_program_may_continue_with_a_run_of_the_command_line_and_back(
 
 
 @pytest.mark.parametrize("last", ["scores", "model"])
-def test_a_run_stopped_while_its_results_are_written_can_continue(
-    last, home, whole, princomp, monkeypatch
-):
-    """The fit is done, and no output is there: outputs appear together."""
+def test_a_run_stopped_while_writing_results_is_resumed(last, home, whole, princomp, monkeypatch):
+    """The fit is done but no output exists, since all outputs appear together."""
     with monkeypatch.context() as patch:
         where = "princomp.io.write_table" if last == "scores" else "princomp.core.save_model"
 
@@ -274,43 +268,43 @@ def test_a_run_stopped_while_its_results_are_written_can_continue(
         stopped = princomp("fit", "x.npy", *FLAGS, "--checkpoint", "ck")
     assert stopped.code == 130
     assert "princomp resume ck" in stopped.err
-    assert left_in(home) == ["ck", "ck.lock", "x.npy"]
+    assert files_in(home) == ["ck", "ck.lock", "x.npy"]
     read = []
-    monkeypatch.setattr(RunContext, "advance", lambda *words: read.append(words))
+    monkeypatch.setattr(RunContext, "advance", lambda *args: read.append(args))
     assert princomp("resume", "ck").code == 0
-    assert read == []  # the rows were summed
+    assert read == []  # the rows were already summed
     assert _outputs(home / "x_pca") == whole
-    assert left_in(home) == sorted(["x.npy", *(f"x_pca/{name}" for name in whole)])
+    assert files_in(home) == sorted(["x.npy", *(f"x_pca/{name}" for name in whole)])
 
 
-def test_no_one_else_gets_the_checkpoint_while_the_results_are_written(home, princomp, monkeypatch):
+def test_the_checkpoint_is_locked_while_results_are_written(home, princomp, monkeypatch):
     from princomp.errors import InUseError
 
-    own, reported = princomp_core.save_model, []
+    original, errors = princomp_core.save_model, []
 
-    def save(*words, **options):
+    def save(*args, **options):
         with pytest.raises(InUseError) as caught:
             PCA(3).fit("x.npy", checkpoint="ck")
-        reported.append(caught.value)
-        own(*words, **options)
+        errors.append(caught.value)
+        original(*args, **options)
 
     monkeypatch.setattr(princomp_core, "save_model", save)
     assert princomp("fit", "x.npy", *FLAGS, "--checkpoint", "ck").code == 0
-    assert len(reported) == 1
+    assert len(errors) == 1
 
 
 # ---- refusals ----------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_resumed_is_reported(home, princomp, monkeypatch):
-    def refused(name, code, *reported):
-        before = left_in(home)
+def test_invalid_checkpoints_are_reported(home, princomp, monkeypatch):
+    def refused(name, code, *texts):
+        before = files_in(home)
         done = princomp("resume", name)
         assert done.code == code, done.err
         assert done.out == ""
-        for words in (*reported, "Hint: ", str(name)):
-            assert words in done.err
-        assert left_in(home) == before
+        for text in (*texts, "Hint: ", str(name)):
+            assert text in done.err
+        assert files_in(home) == before
 
     refused("none.ckpt", 66, "no checkpoint file")
     refused(home, 66, "is a folder")
@@ -323,7 +317,7 @@ def test_what_cannot_be_resumed_is_reported(home, princomp, monkeypatch):
     refused("m.pca", 65, "not a checkpoint of princomp")
     PCA(3).fit("x.npy", checkpoint="python.ckpt")
     refused("python.ckpt", 65, "by a program", "fit(X, checkpoint=")
-    _stop(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", "ck")
+    _run_interrupted(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", "ck")
     damaged = (home / "ck").read_bytes()[:-9]
     (home / "cut.ckpt").write_bytes(damaged)
     refused("cut.ckpt", 65, "cut short", "start again")
@@ -331,16 +325,14 @@ def test_what_cannot_be_resumed_is_reported(home, princomp, monkeypatch):
     refused("ck", 66, "no checkpoint file")
 
 
-def test_an_input_that_changed_is_refused_by_name_and_the_checkpoint_stays(
-    home, whole, princomp, monkeypatch
-):
-    _stop(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", "ck")
+def test_a_changed_input_is_refused_and_the_checkpoint_kept(home, whole, princomp, monkeypatch):
+    _run_interrupted(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", "ck")
     kept = (home / "ck").read_bytes()
     X = np.load("x.npy")
     now = (home / "x.npy").stat().st_mtime_ns
     np.save("x.npy", X[:-1])
-    for words in (("resume", "ck"), ("fit", "x.npy", *FLAGS, "--checkpoint", "ck")):
-        done = princomp(*words)
+    for args in (("resume", "ck"), ("fit", "x.npy", *FLAGS, "--checkpoint", "ck")):
+        done = princomp(*args)
         assert done.code == 65
         assert "another run: input was" in done.err
         assert "resume with" not in done.err
@@ -358,9 +350,9 @@ def test_an_input_that_changed_is_refused_by_name_and_the_checkpoint_stays(
     assert _outputs(home / "x_pca") == whole
 
 
-def test_other_flags_are_refused_by_name(home, princomp, monkeypatch):
-    _stop(monkeypatch, princomp, "x.npy", "-k", "3", "--checkpoint", "ck")
-    for flags, reported in (
+def test_changed_flags_are_refused_by_name(home, princomp, monkeypatch):
+    _run_interrupted(monkeypatch, princomp, "x.npy", "-k", "3", "--checkpoint", "ck")
+    for flags, message in (
         (["-k", "4"], "-k was 3 and is 4"),
         (["-k", "3", "--scale", "unit"], "scale was None and is unit"),
         (["-k", "3", "--columns", "0,1,2,3"], "columns was"),
@@ -369,12 +361,12 @@ def test_other_flags_are_refused_by_name(home, princomp, monkeypatch):
     ):
         done = princomp("fit", "x.npy", *flags, "--checkpoint", "ck")
         assert done.code == 65, flags
-        assert reported in done.err or "input was" in done.err, flags
+        assert message in done.err or "input was" in done.err, flags
     assert princomp("fit", "x.npy", "-k", "3", "--memory", "3GB", "--checkpoint", "ck").code == 0
 
 
-def test_the_folder_in_which_it_was_typed_must_be_there(home, tmp_path, princomp, monkeypatch):
-    _stop(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", tmp_path / "ck")
+def test_resume_needs_the_folder_of_the_fit(home, tmp_path, princomp, monkeypatch):
+    _run_interrupted(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", tmp_path / "ck")
     monkeypatch.chdir(tmp_path)
     home.rename(tmp_path / "other")
     done = princomp("resume", "ck")
@@ -386,27 +378,27 @@ def test_the_folder_in_which_it_was_typed_must_be_there(home, tmp_path, princomp
 
 
 @pytest.mark.parametrize("name", ["m.pca", "x.npy", "x.npy.lock", "far/x.npy", "folder"])
-def test_a_checkpoint_has_a_name_of_its_own(name, home, princomp):
+def test_a_checkpoint_needs_an_unused_name(name, home, princomp):
     (home / "folder").mkdir()
     (home / "far").symlink_to(home)
-    before = left_in(home)
-    words = ("x.npy", *FLAGS, "-m", "m.pca", "--force")
+    before = files_in(home)
+    args = ("x.npy", *FLAGS, "-m", "m.pca", "--force")
     if name == "x.npy.lock":
-        words, name = ("x.npy", *FLAGS, "-m", "m.pca.lock", "--force"), "m.pca"
-    done = princomp("fit", *words, "--checkpoint", name)
+        args, name = ("x.npy", *FLAGS, "-m", "m.pca.lock", "--force"), "m.pca"
+    done = princomp("fit", *args, "--checkpoint", name)
     assert done.code in (2, 73)
-    assert left_in(home) == before
+    assert files_in(home) == before
     np.load("x.npy")
 
 
-def test_bad_data_keep_the_checkpoint_without_advice_that_does_not_help(home, princomp):
+def test_bad_data_keep_the_checkpoint_without_a_resume_hint(home, princomp):
     X = np.load("x.npy")
     X[2_000, 3] = np.nan
     np.save("x.npy", X)
     done = princomp("fit", "x.npy", *FLAGS, "--checkpoint", "ck")
     assert done.code == 65
     assert "resume with" not in done.err
-    assert "ck" in left_in(home)
+    assert "ck" in files_in(home)
     np.save("x.npy", np.nan_to_num(X))
     now = (home / "x.npy").stat().st_mtime_ns
     os.utime(home / "x.npy", ns=(now, now + 10**9))
@@ -416,20 +408,20 @@ def test_bad_data_keep_the_checkpoint_without_advice_that_does_not_help(home, pr
 
 
 def test_a_full_disk_is_reported_and_the_older_checkpoint_is_resumed(home, princomp):
-    """Here no file may grow beyond 3 kB, which a checkpoint of the second pass does."""
+    """Files are limited to 3 kB, and a checkpoint of the second pass is larger."""
     rng = np.random.default_rng(9)
     np.save("x.npy", (rng.standard_normal((N, P)) * 10.0 ** -np.arange(P)).astype(np.float32))
-    words = ("fit", "x.npy", "--memory", "2GB", "--checkpoint", "ck")
-    with drive("cli", {"largest": 3_000}, *words, cwd=home) as process:
+    args = ("fit", "x.npy", "--memory", "2GB", "--checkpoint", "ck")
+    with start_driver("cli", {"largest": 3_000}, *args, cwd=home) as process:
         out, err = process.communicate()
     assert (process.returncode, out) == (73, "")
     assert "ck: could not be written: File too large" in err
     assert "princomp resume ck" in err
-    assert not [name for name in left_in(home) if name.endswith(".tmp")]
+    assert not [name for name in files_in(home) if name.endswith(".tmp")]
     kept = json.loads(_document("ck"))["passes"]
     assert [one["done"] for one in kept] in ([True], [True, False])
     assert princomp("resume", "ck").code == 0
-    assert princomp("fit", *words[1:-2], "-o", "whole").code == 0
+    assert princomp("fit", *args[1:-2], "-o", "whole").code == 0
     assert _outputs(home / "x_pca") == _outputs(home / "whole")
 
 
@@ -442,20 +434,20 @@ def _document(name):
 # ---- progress ----------------------------------------------------------------------------------
 
 
-def test_progress_goes_nowhere_on_a_pipe_and_to_stderr_on_a_terminal(home, whole):
+def test_progress_is_shown_only_on_a_terminal(home, whole):
     pty = pytest.importorskip("pty")
-    words = ("fit", "x.npy", *FLAGS, "--checkpoint", "ck")
-    with drive("cli", {}, *words, "-o", "piped", cwd=home) as process:
+    args = ("fit", "x.npy", *FLAGS, "--checkpoint", "ck")
+    with start_driver("cli", {}, *args, "-o", "piped", cwd=home) as process:
         piped, err = process.communicate()
     assert (process.returncode, err) == (0, "")
     master, slave = pty.openpty()
-    with drive("cli", {"pause": 0.03}, *words, cwd=home, stderr=slave) as process:
+    with start_driver("cli", {"pause": 0.03}, *args, cwd=home, stderr=slave) as process:
         os.close(slave)
         drawn = b""
         while True:
             try:
                 part = os.read(master, 4096)
-            except OSError:  # Linux says so when the other side is closed
+            except OSError:  # raised by Linux when the other side is closed
                 break
             if not part:
                 break

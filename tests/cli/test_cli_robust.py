@@ -1,4 +1,4 @@
-"""``princomp fit --robust``: what it writes, what it says, what it refuses."""
+"""``princomp fit --robust``: files, messages and errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import princomp as package
-from command_line import ARRESTS, left_in, numbers, write_csv
+from command_line import ARRESTS, files_in, numbers, write_csv
 from princomp.cli import actions as calls
 
 ROBUST = ("fit", ARRESTS, "--id", "State", "--robust", "--scale", "mad", "-k", 2)
@@ -19,9 +19,7 @@ def expected(arrests):
     return package.RobustPCA(2, scale="mad").fit(arrests)
 
 
-def test_a_robust_fit_writes_what_a_fit_writes_and_which_rows_are_outliers(
-    princomp, tmp_path, arrests, expected
-):
+def test_a_robust_fit_also_writes_outliers(princomp, tmp_path, arrests, expected):
     done = princomp(*ROBUST)
     assert (done.code, done.err) == (0, "")
     count = int(expected.outliers_.sum())
@@ -29,7 +27,7 @@ def test_a_robust_fit_writes_what_a_fit_writes_and_which_rows_are_outliers(
     assert f"{count} of 50 rows are outliers" in done.out
     folder = tmp_path / "usarrests_pca"
     tables = ("eigenvalues", "loadings", "outliers", "scores")
-    assert left_in(folder) == sorted(["model.pca", *(f"{name}.csv" for name in tables)])
+    assert files_in(folder) == sorted(["model.pca", *(f"{name}.csv" for name in tables)])
     scores = numbers(folder / "scores.csv")
     np.testing.assert_allclose(scores, expected.transform(arrests), atol=1e-12)
     np.testing.assert_allclose(numbers(folder / "loadings.csv"), expected.loadings_, atol=1e-12)
@@ -58,7 +56,7 @@ def test_the_document_has_the_numbers_of_the_model(princomp, expected):
 
 def test_the_other_commands_read_a_robust_model(princomp, tmp_path, arrests, expected):
     assert princomp(*ROBUST, "-m", "m.pca", "--no-scores").code == 0
-    assert left_in(tmp_path / "usarrests_pca") == ["eigenvalues.csv", "loadings.csv"]
+    assert files_in(tmp_path / "usarrests_pca") == ["eigenvalues.csv", "loadings.csv"]
     shown = princomp("show", "m.pca")
     for word in ("robust, scale mad", "rows are outliers", "Assault", "id column: State"):
         assert word in shown.out
@@ -71,7 +69,7 @@ def test_the_other_commands_read_a_robust_model(princomp, tmp_path, arrests, exp
     back = expected.inverse_transform(expected.transform(arrests))
     np.testing.assert_allclose(numbers(tmp_path / "x.csv"), back, rtol=1e-12)
     assert princomp("plot", "outliers", "m.pca", ARRESTS, "-o", "o.svg").code == 0
-    for words, reported in (
+    for args, message in (
         (("plot", "outliers", "m.pca", ARRESTS, "--training", "-o", "p.svg"), "training"),
         (("plot", "outliers", "m.pca", ARRESTS, "--level", 0.9, "-o", "p.svg"), "level"),
         (("plot", "scores", "m.pca", ARRESTS, "-o", "p.svg"), "RobustPCA"),
@@ -80,15 +78,15 @@ def test_the_other_commands_read_a_robust_model(princomp, tmp_path, arrests, exp
         (("rotate", "varimax", "m.pca"), "RobustPCA"),
         (("bootstrap", "m.pca", ARRESTS), "RobustPCA"),
     ):
-        done = princomp(*words, "--json")
-        assert done.code in (2, 65), words
-        assert reported in done.error["message"], words
+        done = princomp(*args, "--json")
+        assert done.code in (2, 65), args
+        assert message in done.error["message"], args
         assert done.error["hint"]
     assert not (tmp_path / "p.svg").exists()
     assert not (tmp_path / "both.pca").exists()
 
 
-def test_a_hole_in_new_rows_is_reported_with_its_place(princomp, tmp_path):
+def test_a_missing_cell_in_new_rows_is_reported_with_its_place(princomp, tmp_path):
     assert princomp(*ROBUST, "-m", "m.pca", "--no-scores").code == 0
     header, *lines = ARRESTS.read_text().splitlines()
     lines[4] = lines[4].replace(",9,", ",NA,")
@@ -98,17 +96,17 @@ def test_a_hole_in_new_rows_is_reported_with_its_place(princomp, tmp_path):
     place = {"file": "t.csv", "row": 4, "label": "California", "line": 6, "column": "Murder"}
     assert error["place"] == place
     assert "row 'California' (line 6), column 'Murder' of t.csv" in error["message"]
-    assert left_in(tmp_path / "usarrests_pca") == ["eigenvalues.csv", "loadings.csv"]
+    assert files_in(tmp_path / "usarrests_pca") == ["eigenvalues.csv", "loadings.csv"]
     assert not (tmp_path / "s.csv").exists()
 
 
 def test_options_reach_the_estimator(princomp, arrests):
-    for words, parameters in (
+    for args, parameters in (
         (("-k", 0.9), {"n_components": 0.9}),
         (("--support", 0.5, "--seed", 3), {"support": 0.5, "random_state": 3}),
         ((), {}),
     ):
-        found = princomp("fit", ARRESTS, "--robust", *words, "--json", "--force").document
+        found = princomp("fit", ARRESTS, "--robust", *args, "--json", "--force").document
         model = package.RobustPCA(**parameters).fit(arrests)
         np.testing.assert_allclose(found["eigenvalues"], model.explained_variance_)
 
@@ -126,7 +124,7 @@ def test_rows_from_a_pipe(princomp, monkeypatch, expected):
 
 
 @pytest.mark.parametrize(
-    ("words", "reported"),
+    ("args", "message"),
     [
         (("--robust", "-k", "parallel"), "rule"),
         (("--robust", "--scale", "unit"), "mad"),
@@ -143,17 +141,15 @@ def test_rows_from_a_pipe(princomp, monkeypatch, expected):
         (("--scale", "mad"), "--robust"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused_before_any_work(
-    princomp, tmp_path, words, reported
-):
-    done = princomp("fit", ARRESTS, *words, "--json")
+def test_incompatible_options_are_refused_before_any_work(princomp, tmp_path, args, message):
+    done = princomp("fit", ARRESTS, *args, "--json")
     assert done.code == 2
-    assert reported in done.error["message"]
+    assert message in done.error["message"]
     assert done.error["hint"]
-    assert left_in(tmp_path) == []
+    assert files_in(tmp_path) == []
 
 
-def test_tables_that_a_robust_fit_cannot_do_are_refused_by_name(princomp, tmp_path):
+def test_invalid_tables_are_refused_by_name(princomp, tmp_path):
     rows = [f"{i % 7},{i * i % 11},5" for i in range(30)]
     write_csv(tmp_path / "t.csv", "a,b,flat", *rows)
     done = princomp("fit", "t.csv", "--robust", "--scale", "mad", "--json")
@@ -167,13 +163,13 @@ def test_tables_that_a_robust_fit_cannot_do_are_refused_by_name(princomp, tmp_pa
     assert "1 component explains 100.0%" in princomp("show", "w_pca/model.pca").out
 
 
-def test_unequal_columns_get_a_hint_that_outliers_do_not_change(princomp, tmp_path):
-    reported = (
+def test_unequal_columns_get_a_hint_unaffected_by_outliers(princomp, tmp_path):
+    message = (
         "the robust variances of the columns differ 1,000,000-fold and 'large' has the largest"
     )
     write_csv(tmp_path / "t.csv", "small,large", *(f"{i % 7},{i * 3 % 7}000" for i in range(28)))
     (note,) = princomp("fit", "t.csv", "--robust", "--json").document["notes"]
-    assert note == f"{reported}: --scale mad gives each column the same weight"
+    assert note == f"{message}: --scale mad gives each column the same weight"
     assert princomp("fit", "t.csv", "--robust", "--scale", "mad", "--force").err == ""
     lines = [f"{i % 7},{i * 3 % 7}" for i in range(28)]
     write_csv(tmp_path / "u.csv", "small,other", "0,1e6", *lines)
@@ -181,10 +177,10 @@ def test_unequal_columns_get_a_hint_that_outliers_do_not_change(princomp, tmp_pa
     assert "--scale unit" in princomp("fit", "u.csv", "-o", "plain").err
 
 
-def test_rows_that_are_gone_get_no_hint(princomp, monkeypatch):
+def test_rows_that_are_not_kept_get_no_hint(princomp, monkeypatch):
     import sys
 
-    monkeypatch.setattr(calls, "_KEPT", 0)
+    monkeypatch.setattr(calls, "_MAX_STDIN_IN_MEMORY", 0)
     lines = [f"{i % 7},{i * 3 % 7 * 1000}" for i in range(30)]
 
     class Stream:
@@ -193,10 +189,10 @@ def test_rows_that_are_gone_get_no_hint(princomp, monkeypatch):
     monkeypatch.setattr(sys, "stdin", Stream())
     done = princomp("fit", "-", "--robust", "--json")
     assert done.code == 0
-    reported = ["standard input can be read only once: no scores were written"]
-    assert done.document["notes"] == reported
+    message = ["standard input can be read only once: no scores were written"]
+    assert done.document["notes"] == message
 
 
-def test_plan_and_choose_do_not_take_what_is_of_a_robust_fit(princomp):
-    for words in (("plan", ARRESTS, "--scale", "mad"), ("choose", ARRESTS, "--robust")):
-        assert princomp(*words).code == 2
+def test_plan_and_choose_refuse_options_of_robust_fits(princomp):
+    for args in (("plan", ARRESTS, "--scale", "mad"), ("choose", ARRESTS, "--robust")):
+        assert princomp(*args).code == 2

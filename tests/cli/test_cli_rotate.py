@@ -1,4 +1,4 @@
-"""``princomp rotate`` and ``princomp bootstrap``: tables, documents, refusals."""
+"""``princomp rotate`` and ``princomp bootstrap``: tables, JSON documents and errors."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pyarrow.parquet
 import pytest
 
 import princomp as package
-from command_line import ARRESTS, left_in, numbers, write_csv
+from command_line import ARRESTS, files_in, numbers, write_csv
 
 
 @pytest.fixture
 def model(princomp, tmp_path):
-    words = ("--id", "State", "--scale", "unit", "-k", 2, "--no-scores", "-o", "fit")
-    assert princomp("fit", ARRESTS, *words, "-m", "m.pca").code == 0
+    args = ("--id", "State", "--scale", "unit", "-k", 2, "--no-scores", "-o", "fit")
+    assert princomp("fit", ARRESTS, *args, "-m", "m.pca").code == 0
     return tmp_path / "m.pca"
 
 
@@ -29,7 +29,7 @@ def test_varimax_of_the_arrests_is_known(princomp, model, tmp_path, arrests):
     assert (done.code, done.err) == (0, "")
     assert "Rotation by varimax of 2 components" in done.out
     folder = tmp_path / "m_varimax"
-    assert left_in(folder) == ["loadings.csv", "scores.csv", "variances.csv"]
+    assert files_in(folder) == ["loadings.csv", "scores.csv", "variances.csv"]
     loadings = numbers(folder / "loadings.csv")
     np.testing.assert_allclose(np.abs(loadings[0]), [0.93899, 0.06067], atol=5e-6)
     squares = numbers(folder / "variances.csv")[:, 0]
@@ -37,7 +37,7 @@ def test_varimax_of_the_arrests_is_known(princomp, model, tmp_path, arrests):
     found = package.rotate(package.PCA(2, scale="unit").fit(arrests))
     scores = numbers(folder / "scores.csv")
     np.testing.assert_allclose(scores, found.transform(arrests), atol=1e-12)
-    texts = {name: (folder / name).read_text().splitlines() for name in left_in(folder)}
+    texts = {name: (folder / name).read_text().splitlines() for name in files_in(folder)}
     assert texts["loadings.csv"][0] == "variable,RC1,RC2"
     assert texts["variances.csv"][0] == "component,sum_of_squares,variance,contribution_rate"
     assert texts["scores.csv"][2].startswith("Alaska,")
@@ -60,16 +60,16 @@ def test_promax_has_correlations_of_its_components(princomp, model, tmp_path, ar
 
 
 def test_rotated_tables_in_other_formats(princomp, model, tmp_path):
-    words = ("rotate", "varimax", model, ARRESTS, "-o", "out", "--format")
-    assert princomp(*words, "parquet").code == 0
+    args = ("rotate", "varimax", model, ARRESTS, "-o", "out", "--format")
+    assert princomp(*args, "parquet").code == 0
     table = pyarrow.parquet.read_table(tmp_path / "out" / "scores.parquet")
     assert table.column_names == ["State", "RC1", "RC2"]
-    assert princomp(*words, "npy").code == 0
+    assert princomp(*args, "npy").code == 0
     assert np.load(tmp_path / "out" / "loadings.npy").shape == (4, 2)
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "reported"),
+    ("args", "code", "message"),
     [
         (("rotate", "quartimax", "m.pca"), 2, "quartimax"),
         (("rotate", "varimax", "m.pca", "--power", 3), 2, "promax"),
@@ -79,18 +79,18 @@ def test_rotated_tables_in_other_formats(princomp, model, tmp_path):
         (("rotate", "varimax", "flat.pca"), 65, "component 2 has no variance"),
     ],
 )
-def test_mistaken_rotations_are_refused_and_nothing_is_written(
-    princomp, model, tmp_path, words, code, reported
+def test_invalid_rotations_are_refused_and_nothing_is_written(
+    princomp, model, tmp_path, args, code, message
 ):
     write_csv(tmp_path / "other.csv", "a,b", "1,2", "2,1")
     X = np.outer(np.arange(9.0), [1.0, 2.0, 3.0])
     package.PCA(2).fit(X).save(tmp_path / "flat.pca")
-    before = left_in(tmp_path)
-    done = princomp(*words, "--json")
+    before = files_in(tmp_path)
+    done = princomp(*args, "--json")
     assert done.code == code
-    assert reported in done.error["message"]
+    assert message in done.error["message"]
     assert done.error["hint"]
-    assert left_in(tmp_path) == before
+    assert files_in(tmp_path) == before
 
 
 def test_one_component_is_its_own_rotation(princomp, tmp_path):
@@ -105,7 +105,7 @@ def test_one_component_is_its_own_rotation(princomp, tmp_path):
 # ---- bootstrap ----------------------------------------------------------------------------------
 
 
-def lines_of(text):
+def csv_rows(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
@@ -114,7 +114,7 @@ def test_intervals_are_a_tidy_table_on_stdout(princomp, model, arrests):
     assert done.code == 0
     assert "Bootstrap of 50 resamples, 95% intervals" in done.err
     found = package.bootstrap(arrests, n=50, random_state=4, n_components=2, scale="unit")
-    lines = lines_of(done.out)
+    lines = csv_rows(done.out)
     assert list(lines[0]) == [
         *("quantity", "component", "variable", "value", "low", "high", "error"),
     ]
@@ -132,15 +132,15 @@ def test_intervals_are_a_tidy_table_on_stdout(princomp, model, arrests):
 
 
 def test_a_table_is_fitted_first_with_the_flags_of_fit(princomp, model):
-    words = ("-n", 30, "--align", "procrustes", "--level", 0.8)
-    of_model = princomp("bootstrap", model, ARRESTS, *words)
-    of_table = princomp("bootstrap", ARRESTS, "--scale", "unit", "-k", 2, *words)
+    args = ("-n", 30, "--align", "procrustes", "--level", 0.8)
+    of_model = princomp("bootstrap", model, ARRESTS, *args)
+    of_table = princomp("bootstrap", ARRESTS, "--scale", "unit", "-k", 2, *args)
     assert of_table.out == of_model.out
     assert "80% intervals" in of_table.err
     assert "named by column 'State'" in of_table.err
 
 
-def test_the_document_and_every_kind_of_file(princomp, model, tmp_path):
+def test_bootstrap_json_and_every_kind_of_output(princomp, model, tmp_path):
     base = ("bootstrap", model, ARRESTS, "-n", 20)
     document = princomp(*base, "--json").document
     assert document["document"] == "princomp.bootstrap"
@@ -152,7 +152,7 @@ def test_the_document_and_every_kind_of_file(princomp, model, tmp_path):
         assert done.document["files"] == {"intervals": name}
     assert (tmp_path / "a.csv").read_text() == text
     assert (tmp_path / "a.tsv").read_text() == text.replace(",", "\t")
-    values = [float(line["value"]) for line in lines_of(text)]
+    values = [float(line["value"]) for line in csv_rows(text)]
     for table in (
         pyarrow.parquet.read_table(tmp_path / "a.parquet"),
         pyarrow.feather.read_table(tmp_path / "a.arrow"),
@@ -164,7 +164,7 @@ def test_the_document_and_every_kind_of_file(princomp, model, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "reported"),
+    ("args", "code", "message"),
     [
         (("m.pca",), 2, "give DATA"),
         (("m.pca", ARRESTS, "-k", 2), 2, "-k is an option of a fit"),
@@ -180,26 +180,26 @@ def test_the_document_and_every_kind_of_file(princomp, model, tmp_path):
         (("one.csv",), 65, "2 rows"),
     ],
 )
-def test_mistaken_resampling_is_refused(princomp, model, tmp_path, words, code, reported):
+def test_invalid_bootstraps_are_refused(princomp, model, tmp_path, args, code, message):
     header, *lines = ARRESTS.read_text().splitlines()
     write_csv(tmp_path / "half.csv", header, *lines[:25])
     write_csv(tmp_path / "other.csv", "a,b", "1,2", "2,1")
     write_csv(tmp_path / "holes.csv", "a,b", "1,2", "2,NA", "3,5", "5,1")
     write_csv(tmp_path / "flat.csv", "a,flat", "1,2", "2,2", "3,2")
     write_csv(tmp_path / "one.csv", "a,b", "1,2")
-    before = left_in(tmp_path)
-    done = princomp("bootstrap", *words, "--json")
+    before = files_in(tmp_path)
+    done = princomp("bootstrap", *args, "--json")
     assert done.code == code
-    assert reported in done.error["message"]
+    assert message in done.error["message"]
     assert done.error["hint"]
-    assert left_in(tmp_path) == before
+    assert files_in(tmp_path) == before
 
 
-def test_one_variable_and_a_group_of_two(princomp, tmp_path):
+def test_bootstrap_of_one_variable_and_of_two_rows(princomp, tmp_path):
     write_csv(tmp_path / "one.csv", "a", *(f"{i * i % 7}" for i in range(12)))
     done = princomp("bootstrap", "one.csv", "-n", 20)
     assert done.code == 0
-    assert [line["quantity"] for line in lines_of(done.out)] == ["variance", "rate", "loading"]
+    assert [line["quantity"] for line in csv_rows(done.out)] == ["variance", "rate", "loading"]
     write_csv(tmp_path / "two.csv", "a,b", "1,2", "3,1")
     assert princomp("bootstrap", "two.csv", "-n", 20).code == 0
     scaled = princomp("bootstrap", "two.csv", "-n", 20, "--scale", "unit", "--json")

@@ -1,4 +1,4 @@
-"""``show`` and ``plan``: what a model holds, and what a fit would do."""
+"""``show`` and ``plan``: the contents of a model, and the plan of a fit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from command_line import ARRESTS, left_in
+from command_line import ARRESTS, files_in
 from princomp import IncrementalPCA
 
 EIGENVALUES = [2.4802416, 0.9897652, 0.3565632, 0.1734301]
@@ -15,14 +15,14 @@ EIGENVALUES = [2.4802416, 0.9897652, 0.3565632, 0.1734301]
 
 @pytest.fixture
 def model(princomp, tmp_path):
-    """A model of the arrests with two components, and nothing else left behind."""
+    """A model of USArrests with two components."""
     princomp(
         "fit", ARRESTS, "--id", "State", "--scale", "unit", "-k", 2, "-m", "m.pca", "-o", "fit"
     )
     return tmp_path / "m.pca"
 
 
-def test_show_says_what_fit_said(princomp, model):
+def test_show_reports_the_results_of_fit(princomp, model):
     shown = princomp("show", model)
     for word in ("50 rows × 4 columns", "Plan for 50 × 4", "Certificate", "Assault"):
         assert word in shown.out
@@ -35,7 +35,7 @@ def test_show_says_what_fit_said(princomp, model):
     assert document["parameters"]["n_components"] == 2
 
 
-def test_of_many_columns_show_names_the_first(princomp, tmp_path, rng):
+def test_show_names_the_first_of_many_columns(princomp, tmp_path, rng):
     names = [f"gene{i}" for i in range(60)]
     rows = "\n".join(",".join(f"{x:.3f}" for x in row) for row in rng.standard_normal((70, 60)))
     (tmp_path / "wide.csv").write_text(",".join(names) + "\n" + rows + "\n")
@@ -53,12 +53,12 @@ def test_plan_works_without_fitting(princomp, tmp_path):
     document = princomp("plan", ARRESTS, "--id", "State", "--json").document
     assert document["document"] == "princomp.plan"
     assert document["plan"]["summary"] == "moments"
-    assert left_in(tmp_path) == []
+    assert files_in(tmp_path) == []
     fitted = princomp("fit", ARRESTS, "--id", "State", "--json").document
     assert fitted["plan"] == document["plan"]
 
 
-def test_plan_answers_a_question_that_fit_would_refuse_with_the_same_words(princomp):
+def test_plan_and_fit_report_the_same_error(princomp):
     planned = princomp("plan", ARRESTS, "--columns", "Nope", "--json")
     fitted = princomp("fit", ARRESTS, "--columns", "Nope", "--json")
     assert planned.code == fitted.code == 65
@@ -66,13 +66,13 @@ def test_plan_answers_a_question_that_fit_would_refuse_with_the_same_words(princ
 
 
 def test_documents_are_one_line_of_plain_json(princomp, model):
-    for words in (["show", model], ["plan", ARRESTS], ["transform", model, ARRESTS]):
-        done = princomp(*words, "--json")
+    for args in (["show", model], ["plan", ARRESTS], ["transform", model, ARRESTS]):
+        done = princomp(*args, "--json")
         assert "NaN" not in done.out
         assert json.loads(done.out)["version"] == 1
 
 
-def test_show_says_which_estimator_a_file_holds(princomp, model, arrests, tmp_path):
+def test_show_names_the_estimator(princomp, model, arrests, tmp_path):
     IncrementalPCA(2, batch_size=9).fit(arrests).save(tmp_path / "i.pca")
     document = princomp("show", "i.pca", "--json").document
     assert (document["estimator"], document["parameters"]["batch_size"]) == ("IncrementalPCA", 9)

@@ -1,4 +1,4 @@
-"""``transform`` and ``inverse``: a saved model meets new files."""
+"""``transform`` and ``inverse``: a saved model applied to new files."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import pyarrow.parquet
 import pytest
 
 import princomp as package
-from command_line import ARRESTS, left_in, numbers, write_csv
+from command_line import ARRESTS, files_in, numbers, write_csv
 from helpers import read_whole
 
 
 @pytest.fixture
 def model(princomp, tmp_path):
-    """A model with ids, scaled, two of four components; its folder is elsewhere."""
-    words = ("--id", "State", "--scale", "unit", "-k", 2, "-m", "m.pca", "-o", "fit")
-    assert princomp("fit", ARRESTS, *words).code == 0
+    """A model with ids, unit scale and two of four components, saved outside its output folder."""
+    args = ("--id", "State", "--scale", "unit", "-k", 2, "-m", "m.pca", "-o", "fit")
+    assert princomp("fit", ARRESTS, *args).code == 0
     return "m.pca"
 
 
 @pytest.fixture
 def full(princomp, tmp_path):
-    """A model of all four components, which loses nothing."""
+    """A model of all four components, whose inverse is exact."""
     assert princomp("fit", ARRESTS, "--id", "State", "-m", "f.pca", "-o", "full").code == 0
     return "f.pca"
 
@@ -66,8 +66,8 @@ def test_a_round_trip_through_stdout(princomp, full, tmp_path, arrests):
 
 def test_columns_are_bound_by_name_in_any_order(princomp, model, tmp_path):
     rows = [line.split(",") for line in ARRESTS.read_text().splitlines()]
-    turned = [",".join([row[4], row[1], row[0], row[3], row[2]]) for row in rows]
-    write_csv(tmp_path / "turned.csv", *turned)
+    reordered = [",".join([row[4], row[1], row[0], row[3], row[2]]) for row in rows]
+    write_csv(tmp_path / "turned.csv", *reordered)
     done = princomp("transform", model, "turned.csv")
     assert done.out == princomp("transform", model, ARRESTS).out
     assert done.err == ""
@@ -83,7 +83,7 @@ def test_an_extra_column_is_ignored_with_a_note(princomp, model, tmp_path):
     assert notes == ["ignored columns that the model does not use: Extra"]
 
 
-def test_a_missing_column_is_refused_and_new_ones_named(princomp, model, tmp_path):
+def test_missing_columns_are_refused_and_new_ones_named(princomp, model, tmp_path):
     write_csv(tmp_path / "t.csv", "State,Murder,assault,UrbanPop", "x,1,2,3")
     done = princomp("transform", model, "t.csv")
     assert (done.code, done.out) == (65, "")
@@ -94,12 +94,12 @@ def test_a_missing_column_is_refused_and_new_ones_named(princomp, model, tmp_pat
         "missing": ["Assault", "Rape"],
         "new": ["assault"],
     }
-    # The hint's next step holds what it promises.
+    # The command in the hint shows the columns.
     assert "princomp show" in error["hint"]
     assert "Murder, Assault, UrbanPop, Rape" in princomp("show", model).out
 
 
-def test_a_file_without_the_id_column_goes_without(princomp, model, tmp_path):
+def test_a_file_without_the_id_column_gets_row_numbers(princomp, model, tmp_path):
     rows = [line.partition(",")[2] for line in ARRESTS.read_text().splitlines()]
     write_csv(tmp_path / "bare.csv", *rows)
     done = princomp("transform", model, "bare.csv")
@@ -111,13 +111,13 @@ def test_a_file_without_the_id_column_goes_without(princomp, model, tmp_path):
     assert [row[0] for row in _rows(done.out)[1:]] == list(map(str, range(50)))
 
 
-def test_a_missing_id_column_and_a_missing_column_name_both(princomp, model, tmp_path):
+def test_a_missing_column_is_reported_without_the_id_column(princomp, model, tmp_path):
     write_csv(tmp_path / "t.csv", "Murder,Assault,UrbanPop", "1,2,3")
     error = princomp("transform", model, "t.csv", "--json").error
     assert error["place"]["missing"] == ["Rape"]
 
 
-def test_files_of_which_one_lacks_the_ids_or_a_column(princomp, model, tmp_path):
+def test_one_of_several_files_lacks_ids_or_a_column(princomp, model, tmp_path):
     rows = ARRESTS.read_text().splitlines()
     write_csv(tmp_path / "bare.csv", *(row.partition(",")[2] for row in rows))
     done = princomp("transform", model, ARRESTS, "bare.csv")
@@ -130,7 +130,7 @@ def test_files_of_which_one_lacks_the_ids_or_a_column(princomp, model, tmp_path)
     assert error["place"]["missing"] == ["Rape"]
 
 
-def test_columns_of_another_number_without_names(princomp, tmp_path, rng):
+def test_a_wrong_number_of_unnamed_columns_is_refused(princomp, tmp_path, rng):
     np.save(tmp_path / "x.npy", rng.standard_normal((9, 3)))
     np.save(tmp_path / "y.npy", rng.standard_normal((9, 4)))
     assert princomp("fit", "x.npy", "-m", "m.pca").code == 0
@@ -148,8 +148,8 @@ def test_missing_cells_at_transform(princomp, model, tmp_path):
     assert error["kind"] == "NotFiniteError"
     place = {"file": "t.csv", "row": 1, "label": "v", "line": 3, "column": "Assault"}
     assert error["place"] == place
-    words = ("--id", "State", "-k", 2, "--missing", "drop", "-m", "drop.pca", "-o", "d")
-    assert princomp("fit", ARRESTS, *words).code == 0
+    args = ("--id", "State", "-k", 2, "--missing", "drop", "-m", "drop.pca", "-o", "d")
+    assert princomp("fit", ARRESTS, *args).code == 0
     done = princomp("transform", "drop.pca", "t.csv")
     assert done.code == 0
     assert _rows(done.out)[2] == ["v", "", ""]
@@ -158,7 +158,7 @@ def test_missing_cells_at_transform(princomp, model, tmp_path):
     assert document["ids"] == ["u", "v"]
 
 
-def test_documents_hold_the_rows_or_say_where_they_are(princomp, model, tmp_path):
+def test_json_holds_the_rows_or_their_file(princomp, model, tmp_path):
     document = princomp("transform", model, ARRESTS, "--json").document
     assert document["document"] == "princomp.transform"
     assert (document["rows"], document["columns"]) == (50, ["PC1", "PC2"])
@@ -171,7 +171,7 @@ def test_documents_hold_the_rows_or_say_where_they_are(princomp, model, tmp_path
     assert document["columns"] == ["Murder", "Assault", "UrbanPop", "Rape"]
 
 
-def test_ids_of_any_kind_go_into_a_document(princomp, tmp_path):
+def test_ids_of_any_type_are_written_as_json(princomp, tmp_path):
     ids = [datetime.date(2024, 1, 1), datetime.date(2024, 1, 2), None]
     table = {"day": ids, "a": [1.0, 2.0, 4.0], "b": [2.0, 1.0, 3.0]}
     pyarrow.parquet.write_table(pa.table(table), tmp_path / "d.parquet")
@@ -184,7 +184,7 @@ def test_ids_of_any_kind_go_into_a_document(princomp, tmp_path):
     assert found["ids"] == ["1.5", None, "2.5"]
 
 
-def test_an_existing_output_is_replaced_by_force_only(princomp, model, tmp_path):
+def test_an_existing_output_is_replaced_only_with_force(princomp, model, tmp_path):
     for command, source in (("transform", ARRESTS), ("inverse", "fit/scores.csv")):
         (tmp_path / "old.csv").write_bytes(b"precious")
         done = princomp(command, model, source, "-o", "old.csv")
@@ -194,13 +194,13 @@ def test_an_existing_output_is_replaced_by_force_only(princomp, model, tmp_path)
         assert (tmp_path / "old.csv").read_bytes() != b"precious"
 
 
-def test_an_output_of_unknown_ending_is_refused_before_any_work(princomp, model, tmp_path):
-    before = left_in(tmp_path)
+def test_an_unknown_output_extension_is_refused_before_any_work(princomp, model, tmp_path):
+    before = files_in(tmp_path)
     for command, source in (("transform", ARRESTS), ("inverse", "fit/scores.csv")):
         done = princomp(command, model, source, "-o", "out.xlsx")
         assert (done.code, done.out) == (2, "")
         assert "Known endings are .csv" in done.err
-    assert left_in(tmp_path) == before
+    assert files_in(tmp_path) == before
 
 
 def test_inverse_of_the_wrong_scores_names_the_components(princomp, model, tmp_path):
@@ -224,7 +224,7 @@ def test_empty_scores_give_empty_rows(princomp, model, tmp_path):
 def test_a_model_without_components_has_no_scores(princomp, tmp_path):
     done = princomp("fit", ARRESTS, "-k", 0)
     assert (done.code, done.out) == (65, "")
-    assert left_in(tmp_path) == []
+    assert files_in(tmp_path) == []
     package.PCA(0).fit(np.eye(3)).save(tmp_path / "none.pca")
     np.save(tmp_path / "x.npy", np.eye(3))
     assert princomp("transform", "none.pca", "x.npy").code == 65

@@ -1,4 +1,4 @@
-"""Messages of the library name flags on the command line, and nothing else is changed."""
+"""On the command line, messages of the library name flags, and are not changed otherwise."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from princomp.cli.hints import as_flags
             "divisors",
             "leave the constant columns out (--exclude), or set --constant drop",
         ),
-        # English, names of files and columns, and what has no flag.
+        # Plain English, names of files and columns, and parameters without a flag.
         ("missing columns, the scale of a column", "missing columns, the scale of a column"),
         ("train_set.csv: column 'n_eggs' row 3", "train_set.csv: column 'n_eggs' row 3"),
         ("sample_weight=2 and tol=1e-3", "sample_weight=2 and tol=1e-3"),
@@ -32,7 +32,7 @@ from princomp.cli.hints import as_flags
 )
 def test_parameters_become_flags(text, expected):
     assert as_flags(text) == expected
-    assert as_flags(text, alone=True) == expected
+    assert as_flags(text, bare_names=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_parameters_become_flags(text, expected):
     ],
 )
 def test_names_alone_become_flags_in_texts_about_parameters(text, expected):
-    assert as_flags(text, alone=True) == expected
+    assert as_flags(text, bare_names=True) == expected
     assert as_flags(text) == text
 
 

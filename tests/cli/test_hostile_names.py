@@ -1,4 +1,4 @@
-"""Names in a table that try to act: on a terminal, in a page, in a spreadsheet, in a figure."""
+"""Malicious names in a table: on a terminal, in a page, in a spreadsheet, in a figure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from command_line import call
+from command_line import run_command
 from princomp import PCA
 from princomp.errors import ColumnError
 
@@ -24,7 +24,7 @@ NAMES = (
     "two\nlines",
     "\x9b2J",
 )
-ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 @pytest.fixture
@@ -42,57 +42,57 @@ def table(tmp_path):
 
 @pytest.fixture
 def model(table, tmp_path, capfd):
-    assert call(capfd, "fit", table, "-o", tmp_path / "out", "--scale", "unit").code == 0
+    assert run_command(capfd, "fit", table, "-o", tmp_path / "out", "--scale", "unit").code == 0
     return tmp_path / "out" / "model.pca"
 
 
 @pytest.mark.parametrize("command", ["fit", "show", "plan", "transform", "bootstrap", "choose"])
 @pytest.mark.parametrize("flags", [[], ["--json"]])
-def test_names_do_not_act_on_a_terminal(command, flags, table, model, tmp_path, capfd):
+def test_names_print_no_control_characters(command, flags, table, model, tmp_path, capfd):
     arguments = {
         "fit": [table, "-o", tmp_path / "again"],
         "show": [model],
         "transform": [model, table],
         "bootstrap": [table, "-k", 2, "-n", 20],
     }
-    found = call(capfd, command, *arguments.get(command, [table]), *flags)
-    # CSV on stdout is data, and stays as it is.
+    found = run_command(capfd, command, *arguments.get(command, [table]), *flags)
+    # CSV on stdout is data, and is not changed.
     data = command in ("transform", "bootstrap") and not flags
     text = found.err if data else found.out + found.err
     assert found.code == 0
-    assert not ACTIVE.search(text)
+    assert not CONTROL_CHARACTERS.search(text)
     if flags:
         json.loads(found.out)
 
 
 def test_json_keeps_the_names(model, capfd):
-    assert tuple(call(capfd, "show", model, "--json").document["columns"]) == NAMES
+    assert tuple(run_command(capfd, "show", model, "--json").document["columns"]) == NAMES
 
 
-def test_errors_do_not_act_on_a_terminal(table, capfd):
-    found = call(capfd, "fit", table, "--columns", "\x1b[2J", "-o", table.parent / "none")
+def test_errors_print_no_control_characters(table, capfd):
+    found = run_command(capfd, "fit", table, "--columns", "\x1b[2J", "-o", table.parent / "none")
     assert found.code == 65
     assert "no column '\\x1b[2J'" in found.err
-    assert not ACTIVE.search(found.err)
+    assert not CONTROL_CHARACTERS.search(found.err)
     with pytest.raises(ColumnError, match=r"\\u001b"):
         raise ColumnError("no column \x1b[2J", hint="\x1b[1m")
 
 
 def test_a_page_holds_names_as_text(table, model, tmp_path, capfd):
     page = tmp_path / "page.html"
-    assert call(capfd, "report", model, table, "--groups", "group", "-o", page).code == 0
+    assert run_command(capfd, "report", model, table, "--groups", "group", "-o", page).code == 0
     text = page.read_text()
-    assert not ACTIVE.search(text)
+    assert not CONTROL_CHARACTERS.search(text)
     assert "<script>alert" not in text
     assert "<img src=x" not in text
     assert "<b>three" not in text
 
 
 @pytest.mark.parametrize("figure", ["biplot", "circle", "contributions"])
-def test_figures_are_valid_files(figure, table, model, tmp_path, capfd):
+def test_figures_are_valid_svg(figure, table, model, tmp_path, capfd):
     picture = tmp_path / "figure.svg"
     rows = [table, "--groups", "group"] if figure == "biplot" else []
-    assert call(capfd, "plot", figure, model, *rows, "-o", picture).code == 0
+    assert run_command(capfd, "plot", figure, model, *rows, "-o", picture).code == 0
     tags = {element.tag.rpartition("}")[2] for element in ElementTree.parse(picture).iter()}
     assert not tags & {"script", "img", "foreignObject"}
 
@@ -100,7 +100,7 @@ def test_figures_are_valid_files(figure, table, model, tmp_path, capfd):
 def test_formulas_are_escaped_on_request(table, model, tmp_path, capfd):
     def first_cells(*flags):
         folder = tmp_path / f"with{len(flags)}"
-        assert call(capfd, "fit", table, "-o", folder, *flags).code == 0
+        assert run_command(capfd, "fit", table, "-o", folder, *flags).code == 0
         with (folder / "scores.csv").open(newline="") as scores:
             names = [row[0] for row in csv.reader(scores)][1:3]
         with (folder / "loadings.csv").open(newline="") as loadings:
@@ -111,24 +111,28 @@ def test_formulas_are_escaped_on_request(table, model, tmp_path, capfd):
     assert first_cells("--escape-formulas") == [
         f"'{name}" if name[0] in "=@" else name for name in names
     ]
-    found = call(capfd, "inverse", model, tmp_path / "with0" / "scores.csv", "--escape-formulas")
+    found = run_command(
+        capfd, "inverse", model, tmp_path / "with0" / "scores.csv", "--escape-formulas"
+    )
     assert found.out.startswith("name,'=1+1,")
-    found = call(capfd, "bootstrap", table, "-k", 1, "-n", 20, "-o", "-", "--escape-formulas")
+    found = run_command(
+        capfd, "bootstrap", table, "-k", 1, "-n", 20, "-o", "-", "--escape-formulas"
+    )
     assert ",'=1+1," in found.out
 
 
-def test_numbers_are_no_formulas(tmp_path, capfd):
+def test_numbers_are_not_escaped_as_formulas(tmp_path, capfd):
     path = tmp_path / "rows.csv"
     path.write_text("key,a,b\n-1e3,1,2\n+5,2,1\n-x,4,4\n=2,5,7\n,0,1\n")
-    found = call(capfd, "fit", path, "--id", "key", "-k", 1, "-o", tmp_path / "out")
+    found = run_command(capfd, "fit", path, "--id", "key", "-k", 1, "-o", tmp_path / "out")
     assert found.code == 0, found.err
-    out = call(
+    out = run_command(
         capfd, "transform", tmp_path / "out" / "model.pca", path, "--escape-formulas"
     ).out.splitlines()
     assert [line.split(",")[0] for line in out] == ["key", "-1e3", "+5", "'-x", "'=2", ""]
 
 
-def test_warnings_do_not_act_on_a_terminal():
+def test_warnings_print_no_control_characters():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": [1.0, 2, 4], "\x1b[2J": ["x", "y", "y"], "b": [2.0, 1, 1]})
     with pytest.warns(UserWarning, match=r"\\u001b\[2J"):

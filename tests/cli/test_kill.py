@@ -1,4 +1,4 @@
-"""Processes killed without a word, at random and between any two calls of a save."""
+"""Processes killed by SIGKILL, at random and between any two calls of a save."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import numpy as np
 import pytest
 
 from command_line import ENVIRONMENT
-from faults.disk import bits, drive, small_blocks, steep
+from faults.disk import bits, small_blocks, start_driver, steep
 from princomp import PCA
 
 TESTS = Path(__file__).parents[1]
-# Kills of the run over all routes.
+# Number of kills in the run over all routes.
 KILLS = int(os.environ.get("PRINCOMP_SOAK_KILLS", "1000"))
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
 
-def _driven(what, spec):
-    with drive(what, spec) as process:
+def _run_driver(what, spec):
+    with start_driver(what, spec) as process:
         out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
     return json.loads(out)
 
 
-def _killed(monkeypatch, folder, X, options, kills, longest, pause, **blocks):
-    """A run over rows on disk, killed so often: what it had reached after each kill."""
+def _run_killed(monkeypatch, folder, X, options, kills, longest, pause, **blocks):
+    """Kill a run over rows on disk ``kills`` times; return its progress after each kill."""
     file, ck, out = folder / "rows.npy", folder / "run.ckpt", folder / "bits"
     np.save(file, X)
     spec = {
@@ -46,19 +46,19 @@ def _killed(monkeypatch, folder, X, options, kills, longest, pause, **blocks):
     }
     small_blocks(monkeypatch, **blocks)
     whole = PCA(**options).fit(file)
-    reached = _driven("kills", spec)["reached"]
+    reached = _run_driver("kills", spec)["reached"]
     assert out.read_bytes() == bits(whole)
-    # Nothing that was on the disk was ever lost.
+    # No saved progress was ever lost.
     assert reached == sorted(reached)
-    left = {name.name for name in folder.iterdir()} - {file.name, ck.name, out.name}
-    assert left <= {"run.ckpt~", "run.ckpt.lock"}
+    other_files = {name.name for name in folder.iterdir()} - {file.name, ck.name, out.name}
+    assert other_files <= {"run.ckpt~", "run.ckpt.lock"}
     return reached
 
 
-def test_a_run_killed_five_times_has_the_bits_of_one_that_was_not(tmp_path, monkeypatch):
-    """40 blocks with a rest of 8 ms each take longer than five times 40 ms."""
+def test_a_run_killed_five_times_gives_the_same_bits(tmp_path, monkeypatch):
+    """40 blocks with a pause of 8 ms each take longer than five times 40 ms."""
     X = steep(320_000)  # 64 MB
-    reached = _killed(monkeypatch, tmp_path, X, {}, 5, 0.04, 0.008, numbers=2**18)
+    reached = _run_killed(monkeypatch, tmp_path, X, {}, 5, 0.04, 0.008, numbers=2**18)
     assert len(reached) == 5
 
 
@@ -78,7 +78,7 @@ def test_a_thousand_kills_over_all_routes_change_no_bit(tmp_path, capsys):
     with capsys.disabled():
         print(f"\n{len(report)} cases: {sums}")
     assert sums["kills"] == KILLS
-    # Kills find fits at work, in many places, and also while they save.
+    # Kills interrupt fits in many places, also while they save.
     assert sums["resumed"] >= KILLS / 5
     assert sums["while saving"] >= KILLS / 50
 
@@ -96,12 +96,12 @@ def test_a_kill_between_any_two_calls_of_a_save_loses_at_most_that_save(tmp_path
         "calls": 15,
         "bits": bits(PCA(svd_solver="full").fit(file)).hex(),
     }
-    message = _driven("gaps", spec)
-    assert message["same"]
-    assert message["chain"] >= 3
+    result = _run_driver("gaps", spec)
+    assert result["same"]
+    assert result["chain"] >= 3
     reached = [0, 0]
-    for number, killed, now, well in message["message"]:
-        assert well, number
+    for number, killed, now, valid in result["outcomes"]:
+        assert valid, number
         assert killed, number
         assert now >= reached, number
         reached = now

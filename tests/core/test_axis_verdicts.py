@@ -1,4 +1,4 @@
-"""One verdict for each component, from its angle, its neighbours and its variance."""
+"""Verdicts on components, from their angles, their neighbours and their variances."""
 
 from __future__ import annotations
 
@@ -10,29 +10,34 @@ from princomp.core import component_ranges, fitted_model, verdict_lines, verdict
 from princomp.core.axis_verdicts import axis_angles
 
 
-def judged(model, angles=None):
+def verdicts_of(model, angles=None):
     return verdicts(fitted_model(model).result, angles)
 
 
-def test_each_kind(rng):
+def test_each_kind_of_verdict(rng):
     X = rng.standard_normal((200, 4)) * [9, 3, 3, 1]
     X = np.column_stack([X, X[:, 0] + X[:, 1]])
-    found = judged(PCA(5).fit(X))
-    assert [one.kind for one in found] == [*["solid"] * 2, "solid", "solid", "below resolution"]
-    noise = judged(PCA(2).fit(rng.standard_normal((40, 3))))
-    assert {one.kind for one in noise} == {"unstable"}
-    cross = judged(PCA(2).fit(np.vstack([np.eye(3), -np.eye(3)])))
-    assert [one.kind for one in cross] == ["inseparable"] * 2
+    found = verdicts_of(PCA(5).fit(X))
+    assert [verdict.kind for verdict in found] == [
+        *["solid"] * 2,
+        "solid",
+        "solid",
+        "below resolution",
+    ]
+    noise = verdicts_of(PCA(2).fit(rng.standard_normal((40, 3))))
+    assert {verdict.kind for verdict in noise} == {"unstable"}
+    cross = verdicts_of(PCA(2).fit(np.vstack([np.eye(3), -np.eye(3)])))
+    assert [verdict.kind for verdict in cross] == ["inseparable"] * 2
     assert cross[1].partners == ("PC1", "PC3")
-    alone = judged(PCA.from_covariance(np.diag([3.0, 1.0]), n_components=1))
+    alone = verdicts_of(PCA.from_covariance(np.diag([3.0, 1.0]), n_components=1))
     assert alone[0].kind == "untested"
     assert np.isnan(alone[0].angle)
 
 
-def test_the_angles_of_a_bootstrap_decide_where_there_is_one(arrests):
+def test_bootstrap_angles_take_precedence(arrests):
     model = PCA(2, scale="unit").fit(arrests)
-    found = judged(model, [10.0, 50.0])
-    assert [(one.kind, one.angle, one.bootstrapped) for one in found] == [
+    found = verdicts_of(model, [10.0, 50.0])
+    assert [(verdict.kind, verdict.angle, verdict.bootstrapped) for verdict in found] == [
         ("solid", 10.0, True),
         ("unstable", 50.0, True),
     ]
@@ -43,8 +48,8 @@ def test_the_approximation_agrees_with_a_bootstrap_of_normal_rows():
     rng = np.random.default_rng(4)
     X = rng.standard_normal((300, 6)) * np.sqrt([9, 4, 2, 1, 0.5, 0.2])
     model = PCA().fit(X)
-    drawn = bootstrap(model, X, n=400).angle_quantiles((0.95,))[0]
-    np.testing.assert_allclose(axis_angles(fitted_model(model).result), drawn, rtol=1 / 3)
+    bootstrapped = bootstrap(model, X, n=400).angle_quantiles((0.95,))[0]
+    np.testing.assert_allclose(axis_angles(fitted_model(model).result), bootstrapped, rtol=1 / 3)
 
 
 def test_the_angle_is_a_95_percent_limit_over_samples():
@@ -60,7 +65,7 @@ def test_the_angle_is_a_95_percent_limit_over_samples():
     np.testing.assert_allclose(inside / 2000, 0.95, atol=0.03)
 
 
-def test_variances_that_were_not_computed(rng):
+def test_angles_without_all_variances(rng):
     X = rng.standard_normal((400, 200)) * np.r_[20.0, 10.0, np.ones(198)]
     full = axis_angles(fitted_model(PCA(2).fit(X)).result)
     few = fitted_model(PCA(2, svd_solver="arpack").fit(X)).result
@@ -70,8 +75,8 @@ def test_variances_that_were_not_computed(rng):
     assert np.isnan(found[1])
 
 
-def test_a_line_for_each_kind_whatever_the_number_of_components(rng):
-    lines = verdict_lines(judged(PCA().fit(rng.standard_normal((60, 30)))))
+def test_one_line_per_kind_for_any_number_of_components(rng):
+    lines = verdict_lines(verdicts_of(PCA().fit(rng.standard_normal((60, 30)))))
     assert len(lines) <= 5
     assert lines[-1].startswith("unstable: PC")
     assert component_ranges(["PC1", "PC3", "PC4", "PC5", "PC9", "PC10"]) == (

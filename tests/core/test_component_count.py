@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from princomp.core.component_count import count_for_share
-from princomp.core.request import check_wanted, most_components
+from princomp.core.request import check_n_components, max_components
 from princomp.errors import ParameterError, ShapeError
 from princomp.solvers import Spectrum
 from princomp.summaries import Moments
@@ -17,19 +17,19 @@ def _summary(n, p):
 
 
 def test_none_keeps_all_components():
-    assert check_wanted(None, _summary(10, 4), "auto") == 4
-    assert check_wanted(None, _summary(3, 7), "auto") == 3
-    assert check_wanted(None, _summary(10, 4), "arpack") == 3
+    assert check_n_components(None, _summary(10, 4), "auto") == 4
+    assert check_n_components(None, _summary(3, 7), "auto") == 3
+    assert check_n_components(None, _summary(10, 4), "arpack") == 3
 
 
 def test_weights_count_as_rows():
     X, weights = np.random.default_rng(0).standard_normal((4, 9)), np.array([2.0, 2, 1.5, 1.9])
-    assert most_components(Moments.of(X, weights)) == 7
+    assert max_components(Moments.of(X, weights)) == 7
     # The sum of ten times 2.4 is rounded to less than 24.
     rows = np.random.default_rng(0).standard_normal((10, 30))
-    assert most_components(Moments.of(rows, np.full(10, 2.4))) == 24
-    # Weights below one count as rows: a common factor of all weights limits nothing.
-    assert most_components(Moments.of(np.tile(X, (5, 1)), np.full(20, 0.1))) == 9
+    assert max_components(Moments.of(rows, np.full(10, 2.4))) == 24
+    # Weights below one: a common factor of all weights does not lower the limit.
+    assert max_components(Moments.of(np.tile(X, (5, 1)), np.full(20, 0.1))) == 9
 
 
 @pytest.mark.parametrize(
@@ -40,20 +40,20 @@ def test_a_number_out_of_range_is_refused_with_the_range(k, solver, lowest):
     with pytest.raises(
         ShapeError, match=f"n_components={k} must be between {lowest} and"
     ) as caught:
-        check_wanted(k, _summary(10, 4), solver)
+        check_n_components(k, _summary(10, 4), solver)
     assert caught.value.hint == f"ask for {lowest} to 4 components"
 
 
-def test_a_number_or_rule_that_a_solver_cannot_serve_is_refused():
+def test_counts_and_rules_that_a_solver_does_not_support_are_refused():
     with pytest.raises(ShapeError, match="strictly less than"):
-        check_wanted(4, _summary(10, 4), "arpack")
+        check_n_components(4, _summary(10, 4), "arpack")
     with pytest.raises(ParameterError, match="cannot be a string"):
-        check_wanted("mle", _summary(10, 4), "randomized")
+        check_n_components("mle", _summary(10, 4), "randomized")
     with pytest.raises(ShapeError, match="3 rows of 7 columns"):
-        check_wanted("mle", _summary(3, 7), "auto")
+        check_n_components("mle", _summary(3, 7), "auto")
 
 
-def test_a_fraction_waits_for_the_variances_it_needs():
+def test_a_fraction_is_undecided_until_enough_variances_are_known():
     spectrum = Spectrum(np.array([4.0, 2.0]), np.eye(2, 5), 8.0, 1e-15)
     assert count_for_share(0.4, spectrum, 5, complete=False) == 1
     assert count_for_share(0.9, spectrum, 5, complete=False) is None

@@ -1,4 +1,4 @@
-"""How much memory a fit may take: how it is said, what follows, and that it is kept."""
+"""The memory limit of a fit: how it is given, the route it leads to, and that fits keep it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from helpers import truth
 from princomp import PCA, plan
-from princomp.core import context, fit as way
+from princomp.core import context, fit as fit_module
 from princomp.core.plan import cost_of, select_route
 from princomp.core.problem import Problem
 from princomp.core.request import Request
@@ -26,21 +26,21 @@ from princomp.core.routes import centred, row_gram
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.io.readers.source import Chunk, Source
 from princomp.linalg import memory
-from princomp.linalg.memory import byte_count, free_memory, in_words, memory_limit
+from princomp.linalg.memory import byte_count, format_bytes, free_memory, memory_limit
 
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch):
-    """Each thread takes memory of its own: what is needed must not hang on the machine."""
+    """Each thread needs memory of its own: plans must not depend on the machine."""
     for module in (context, centred, row_gram):
         monkeypatch.setattr(module, "default_threads", lambda: 2)
 
 
-# ---- how it is said -----------------------------------------------------------------------------
+# ---- sizes as text ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("size", "expected"),
     [
         ("2GB", 2 * 10**9),
         ("512MiB", 512 * 2**20),
@@ -63,14 +63,14 @@ def two_processors(monkeypatch):
         ("\t2\u00a0GB\n", 2 * 10**9),
     ],
 )
-def test_sizes_of_memory_are_understood(said, meant):
-    assert byte_count(said) == meant
-    assert memory_limit(said) == meant
-    assert Request.of(PCA(memory_limit=said)).memory == meant
+def test_memory_sizes_are_parsed(size, expected):
+    assert byte_count(size) == expected
+    assert memory_limit(size) == expected
+    assert Request.of(PCA(memory_limit=size)).memory == expected
 
 
 @pytest.mark.parametrize(
-    "said",
+    "size",
     [
         *("", " ", "GB", "2 XB", "2GBs", "-2GB", "1,5GB", "2e9", "1.", "1.2.3", "0x10", "0", "0GB"),
         *("2 GB or so", "5iB", "5i", "nan", "inf", "²", "٣GB", "5\u212ab", "5m\u0131b"),
@@ -79,56 +79,58 @@ def test_sizes_of_memory_are_understood(said, meant):
         "9" * 400,
     ],
 )
-def test_what_is_no_size_is_refused_with_an_example(said):
+def test_invalid_memory_sizes_are_refused_with_an_example(size):
     with pytest.raises(ParameterError, match="is not a memory size") as caught:
-        byte_count(said)
+        byte_count(size)
     assert caught.value.place == {"parameter": "memory_limit"}
     assert "'2GB'" in caught.value.hint
     with pytest.raises(ParameterError, match="memory_limit="):
-        PCA(memory_limit=said).fit(np.eye(3))
+        PCA(memory_limit=size).fit(np.eye(3))
 
 
 @pytest.mark.parametrize(
-    ("count", "words"),
+    ("count", "text"),
     [
         *((0, "0 B"), (1, "1 B"), (999, "999 B"), (1000, "1 kB"), (1470, "1.5 kB")),
         *((10_400, "10 kB"), (1.44e6, "1.4 MB"), (999e6, "999 MB"), (1e9, "1.0 GB")),
         *((999.4, "999 B"), (999.6, "1 kB"), (999_600, "1 MB"), (5e12, "5,000.0 GB")),
     ],
 )
-def test_bytes_in_words(count, words):
-    assert in_words(count) == words
+def test_byte_counts_are_formatted(count, text):
+    assert format_bytes(count) == text
 
 
-def test_words_are_read_back_to_within_a_twentieth():
+def test_formatted_sizes_parse_back_within_five_percent():
     for count in np.geomspace(1, 1e12, 2000):
-        again = byte_count(in_words(1.05 * count).replace(",", ""))
-        assert again >= int(count), in_words(1.05 * count)
-        assert again <= 1.11 * count + 1
+        parsed = byte_count(format_bytes(1.05 * count).replace(",", ""))
+        assert parsed >= int(count), format_bytes(1.05 * count)
+        assert parsed <= 1.11 * count + 1
 
 
-# ---- what is free -------------------------------------------------------------------------------
+# ---- free memory ---------------------------------------------------------------------------------
 
 
-def test_without_a_word_it_is_a_share_of_what_is_free(monkeypatch):
+def test_the_default_limit_is_a_share_of_free_memory(monkeypatch):
     monkeypatch.setattr(memory, "free_memory", lambda: 10**9)
     assert memory_limit(None) == 600_000_000
     large = np.broadcast_to(0.0, (10_000, 1000))
-    assert plan(large).problem.limit == 600_000_000
-    assert plan(np.zeros((10, 5))).problem.limit is None  # nobody asks for so little
-    assert plan(np.zeros((10, 5)), memory_limit="1GB").problem.limit == 10**9
+    assert plan(large).problem.memory_limit == 600_000_000
+    assert (
+        plan(np.zeros((10, 5))).problem.memory_limit is None
+    )  # too small to look up the free memory
+    assert plan(np.zeros((10, 5)), memory_limit="1GB").problem.memory_limit == 10**9
 
 
-def test_what_is_free_is_what_the_machine_and_the_container_leave(monkeypatch):
+def test_free_memory_is_limited_by_machine_and_container(monkeypatch):
     assert 0 < free_memory() < 2**60
-    monkeypatch.setattr(memory, "_of_machine", lambda: 500)
-    monkeypatch.setattr(memory, "_of_container", lambda: 300)
+    monkeypatch.setattr(memory, "_free_on_machine", lambda: 500)
+    monkeypatch.setattr(memory, "_free_in_container", lambda: 300)
     assert free_memory() == 300
-    monkeypatch.setattr(memory, "_of_container", lambda: 2**62)
+    monkeypatch.setattr(memory, "_free_in_container", lambda: 2**62)
     assert free_memory() == 500
 
 
-def written(folder, **files):
+def write_files(folder, **files):
     for name, text in files.items():
         path = folder / name.replace("__", "/").replace("_dot_", ".")
         path.parent.mkdir(exist_ok=True)
@@ -136,146 +138,147 @@ def written(folder, **files):
     return folder
 
 
-def test_a_container_of_either_kind_is_asked(tmp_path):
+def test_limits_of_both_cgroup_versions_are_read(tmp_path):
     unlimited = 2**62
-    assert memory._of_container(tmp_path) == unlimited
-    two = written(tmp_path, memory_dot_max="1000\n", memory_dot_current="400\n")
-    assert memory._of_container(two) == 600
-    written(tmp_path, memory_dot_max="max\n")
-    assert memory._of_container(two) == unlimited
-    one = {"memory__memory_dot_limit_in_bytes": "900", "memory__memory_dot_usage_in_bytes": "1000"}
-    assert memory._of_container(written(tmp_path, **one)) == 0
+    assert memory._free_in_container(tmp_path) == unlimited
+    version_2 = write_files(tmp_path, memory_dot_max="1000\n", memory_dot_current="400\n")
+    assert memory._free_in_container(version_2) == 600
+    write_files(tmp_path, memory_dot_max="max\n")
+    assert memory._free_in_container(version_2) == unlimited
+    version_1 = {
+        "memory__memory_dot_limit_in_bytes": "900",
+        "memory__memory_dot_usage_in_bytes": "1000",
+    }
+    assert memory._free_in_container(write_files(tmp_path, **version_1)) == 0
 
 
-def test_files_in_the_page_cache_are_memory_that_is_free(tmp_path):
-    """A container that has read files is full of them; they go when memory is asked for."""
-    two = written(
+def test_the_page_cache_counts_as_free_memory(tmp_path):
+    """Files that a container has read fill its memory until it is needed for something else."""
+    version_2 = write_files(
         tmp_path,
         memory_dot_max="1000",
         memory_dot_current="990",
         memory_dot_stat="anon 90\nfile 900\ninactive_file 800\nactive_file 100\n",
     )
-    assert memory._of_container(two) == 810
-    one = tmp_path / "one"
-    one.mkdir()
-    written(
-        one,
+    assert memory._free_in_container(version_2) == 810
+    version_1 = tmp_path / "one"
+    version_1.mkdir()
+    write_files(
+        version_1,
         memory__memory_dot_limit_in_bytes="1000",
         memory__memory_dot_usage_in_bytes="990",
         memory__memory_dot_stat="inactive_file 1\ntotal_inactive_file 700\n",
     )
-    assert memory._of_container(one) == 710
-    written(tmp_path, memory_dot_stat="inactive_file what\n")
-    assert memory._of_container(two) == 10
+    assert memory._free_in_container(version_1) == 710
+    write_files(tmp_path, memory_dot_stat="inactive_file what\n")
+    assert memory._free_in_container(version_2) == 10
 
 
-# ---- which route --------------------------------------------------------------------------------
+# ---- the route -----------------------------------------------------------------------------------
 
 GB = 10**9
-ONCE = {"repeatable": False}
+READ_ONCE = {"repeatable": False}
 ROUTES = [
-    # rows (0: unknown), columns, wanted, more facts → summary, solver
+    # rows (0: unknown), columns, components, other options → summary, solver
     (10**6, 100, 5, {}, "moments", "eigh"),
-    (10**6, 100, None, ONCE, "moments", "eigh"),
-    (0, 100, 0.9, ONCE, "moments", "eigh"),
+    (10**6, 100, None, READ_ONCE, "moments", "eigh"),
+    (0, 100, 0.9, READ_ONCE, "moments", "eigh"),
     (0, 100, "mle", {}, "moments", "eigh"),
     (10**6, 3000, 5, {}, "moments", "lanczos"),
     (10**6, 3000, 500, {}, "moments", "eigh"),
-    # Wide rows whose number is known are held where they fit, and take the routes of arrays.
+    # Wide rows of known number are read into memory where they fit, and take the routes of arrays.
     (50, 100, 5, {}, "hold", ""),
-    (100, 20_000, 5, {"limit": GB // 10}, "hold", ""),
-    (100, 20_000, 5, {"limit": GB // 10, **ONCE}, "hold", ""),
-    # Else p × p is avoided: products with the rows, or a sketch of those that come once.
-    (10**6, 20_000, 5, {"limit": GB}, "columns", "krylov"),
-    (10**6, 20_000, 0.9, {"limit": GB}, "columns", "krylov"),
+    (100, 20_000, 5, {"memory_limit": GB // 10}, "hold", ""),
+    (100, 20_000, 5, {"memory_limit": GB // 10, **READ_ONCE}, "hold", ""),
+    # Otherwise p × p is avoided: products with the rows, or a sketch of rows that are read once.
+    (10**6, 20_000, 5, {"memory_limit": GB}, "columns", "krylov"),
+    (10**6, 20_000, 0.9, {"memory_limit": GB}, "columns", "krylov"),
     (0, 20_000, 5, {}, "columns", "krylov"),
-    (10**6, 20_000, 5, {"limit": GB, **ONCE}, "sketch", "nystrom"),
-    (0, 10_001, 5, ONCE, "sketch", "nystrom"),
-    (0, 10_000, 5, ONCE, "moments", "lanczos"),
-    # A scatter that does not fit gives way, too.
-    (10**6, 9000, 5, {"limit": GB}, "columns", "krylov"),
-    (10**6, 9000, 0.9, {"limit": GB}, "columns", "krylov"),
-    (10**6, 9000, 5, {"limit": GB, **ONCE}, "sketch", "nystrom"),
-    (10**6, 9000, 5, {"limit": 10 * GB}, "moments", "lanczos"),
-    # Sparse rows: a scatter only of few columns.
+    (10**6, 20_000, 5, {"memory_limit": GB, **READ_ONCE}, "sketch", "nystrom"),
+    (0, 10_001, 5, READ_ONCE, "sketch", "nystrom"),
+    (0, 10_000, 5, READ_ONCE, "moments", "lanczos"),
+    # A scatter that does not fit in memory is avoided, too.
+    (10**6, 9000, 5, {"memory_limit": GB}, "columns", "krylov"),
+    (10**6, 9000, 0.9, {"memory_limit": GB}, "columns", "krylov"),
+    (10**6, 9000, 5, {"memory_limit": GB, **READ_ONCE}, "sketch", "nystrom"),
+    (10**6, 9000, 5, {"memory_limit": 10 * GB}, "moments", "lanczos"),
+    # Sparse rows: a scatter of few columns only.
     (10**6, 1000, 5, {"stored": 10**7}, "moments", "eigh"),
-    (10**6, 5000, 5, {"stored": 10**7, "limit": GB}, "hold", ""),
-    (10**6, 5000, 5, {"stored": 10**7, "limit": GB // 10}, "columns", "krylov"),
-    (0, 5000, 5, {"stored": 10**7, "limit": GB, **ONCE}, "sketch", "nystrom"),
-    # What is asked for is done, if it can be.
+    (10**6, 5000, 5, {"stored": 10**7, "memory_limit": GB}, "hold", ""),
+    (10**6, 5000, 5, {"stored": 10**7, "memory_limit": GB // 10}, "columns", "krylov"),
+    (0, 5000, 5, {"stored": 10**7, "memory_limit": GB, **READ_ONCE}, "sketch", "nystrom"),
+    # A requested solver is used where possible.
     (10**4, 100, 5, {"solver": "lanczos"}, "hold", ""),
     (10**4, 100, 5, {"solver": "row_gram"}, "hold", ""),
     (10**4, 100, 5, {"solver": "randomized"}, "hold", ""),
-    (10**6, 1000, 5, {"solver": "lanczos", "limit": GB}, "columns", "krylov"),
+    (10**6, 1000, 5, {"solver": "lanczos", "memory_limit": GB}, "columns", "krylov"),
     (0, 100, 5, {"solver": "arpack"}, "columns", "krylov"),
     (10**4, 100, 5, {"solver": "krylov"}, "columns", "krylov"),
     (10**4, 100, 5, {"solver": "sketch"}, "sketch", "nystrom"),
-    (10**4, 100, 5, {"solver": "full", **ONCE}, "triangle", "svd"),
+    (10**4, 100, 5, {"solver": "full", **READ_ONCE}, "triangle", "svd"),
     (10**4, 100, 5, {"solver": "covariance_eigh"}, "moments", "eigh"),
 ]
 
 
-@pytest.mark.parametrize(("n", "p", "wanted", "more", "summary", "solver"), ROUTES)
-def test_the_route_of_rows_that_are_read_follows_from_the_facts(
-    n, p, wanted, more, summary, solver
-):
-    choice = select_route(Problem(n, p, wanted, held=False, **more))
+@pytest.mark.parametrize(("n", "p", "n_components", "options", "summary", "solver"), ROUTES)
+def test_routes_of_rows_that_are_read(n, p, n_components, options, summary, solver):
+    choice = select_route(Problem(n, p, n_components, in_memory=False, **options))
     assert (choice.summary, choice.solver) == (summary, solver)
     assert choice.reason
 
 
 REFUSED = [
     (0, 20_000, None, {}),
-    (0, 20_000, 0.9, ONCE),
+    (0, 20_000, 0.9, READ_ONCE),
     (0, 20_000, "mle", {}),
     (10**6, 9000, None, {}),
     (10**6, 1000, 5, {"solver": "row_gram"}),
     (10**6, 1000, 5, {"solver": "randomized"}),
-    (10**6, 1000, 5, {"solver": "lanczos", **ONCE}),
+    (10**6, 1000, 5, {"solver": "lanczos", **READ_ONCE}),
     (10**6, 20_000, 5, {"solver": "covariance_eigh"}),
     (10**6, 20_000, 5, {"solver": "full"}),
     (10**6, 10**7, 100, {}),
-    (10**6, 10**7, 100, ONCE),
+    (10**6, 10**7, 100, READ_ONCE),
 ]
 
 
-@pytest.mark.parametrize(("n", "p", "wanted", "more"), REFUSED)
-def test_what_no_route_can_do_is_refused_and_what_it_says_is_enough(n, p, wanted, more):
-    facts = Problem(n, p, wanted, held=False, limit=GB // 2, **more)
+@pytest.mark.parametrize(("n", "p", "n_components", "options"), REFUSED)
+def test_a_refusal_suggests_a_limit_that_is_enough(n, p, n_components, options):
+    problem = Problem(n, p, n_components, in_memory=False, memory_limit=GB // 2, **options)
     with pytest.raises(MemoryLimitError) as caught:
-        select_route(facts)
-    reported = caught.value
-    assert reported.place["limit"] == GB // 2 < reported.place["needed"]
-    assert "500 MB" in reported.message
-    assert (f"{n:,}" if n else "unknown") in reported.message
-    assert ("whole number" in reported.hint) == (not isinstance(wanted, int))
-    enough = byte_count(re.search(r"allow ([\d.,]+ [kMGT]?B)", reported.hint)[1].replace(",", ""))
-    choice = select_route(facts._replace(limit=enough))
-    assert cost_of(facts._replace(limit=enough), choice).memory <= enough
+        select_route(problem)
+    error = caught.value
+    assert error.place["limit"] == GB // 2 < error.place["needed"]
+    assert "500 MB" in error.message
+    assert (f"{n:,}" if n else "unknown") in error.message
+    assert ("whole number" in error.hint) == (not isinstance(n_components, int))
+    enough = byte_count(re.search(r"allow ([\d.,]+ [kMGT]?B)", error.hint)[1].replace(",", ""))
+    choice = select_route(problem._replace(memory_limit=enough))
+    assert cost_of(problem._replace(memory_limit=enough), choice).memory <= enough
 
 
 @pytest.mark.parametrize("p", [1, 3, 10, 30, 100, 300])
-@pytest.mark.parametrize("held", [True, False])
-def test_what_a_refusal_allows_is_enough_for_small_tables_too(held, p):
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_the_suggested_limit_is_enough_for_small_tables(in_memory, p):
     for n in (p, 3 * p, 1000):
-        facts = Problem(n, p, min(n, p), held=held, limit=1)
+        problem = Problem(n, p, min(n, p), in_memory=in_memory, memory_limit=1)
         with pytest.raises(MemoryLimitError) as caught:
-            select_route(facts)
+            select_route(problem)
         enough = byte_count(re.search(r"allow ([\d.,]+ [kMGT]?B)", caught.value.hint)[1])
-        select_route(facts._replace(limit=enough))
+        select_route(problem._replace(memory_limit=enough))
 
 
-# ---- a refusal, and what comes after it ---------------------------------------------------------
+# ---- refusals and their hints -------------------------------------------------------------------
 
 
 class Unread(Source):
     """Rows that must not be read."""
 
-    reader = 0
-    asked = False
+    reader_bytes = 0
+    was_read = False
 
     def chunks(self, start=0):
-        self.asked = True
+        self.was_read = True
         raise AssertionError("rows were read")
 
     def read(self, start, stop):
@@ -284,7 +287,7 @@ class Unread(Source):
 
 @pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh", "krylov", "row_gram"])
 @pytest.mark.parametrize("repeatable", [True, False])
-def test_a_fit_that_cannot_keep_the_limit_is_refused_before_it_reads(repeatable, solver):
+def test_a_fit_beyond_the_limit_is_refused_before_reading(repeatable, solver):
     source = Unread(rows=10**6, p=3000, dtype=np.dtype(float), file="unread")
     source.repeatable = repeatable
     model = PCA(5, svd_solver=solver, memory_limit="20MB")
@@ -293,7 +296,7 @@ def test_a_fit_that_cannot_keep_the_limit_is_refused_before_it_reads(repeatable,
         model.fit(source)
     with pytest.raises(error):
         plan(source, 5, svd_solver=solver, memory_limit="20MB")
-    assert not source.asked
+    assert not source.was_read
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
@@ -308,7 +311,7 @@ def test_a_refused_fit_leaves_the_earlier_one(rng):
 
 
 @pytest.mark.parametrize("k", [None, 0.9, 5, "mle"])
-def test_a_plan_for_an_array_that_does_not_fit_is_refused_and_its_hint_works(k, rng):
+def test_the_limit_suggested_for_a_refused_array_works(k, rng):
     n, p = (3000, 800) if k == 5 else (1000, 200)
     X = rng.standard_normal((n, p)) * np.maximum(0.8 ** np.arange(p), 0.01)
     with pytest.raises(MemoryLimitError, match=f"{n:,} rows × {p} columns fits in 1 MB") as caught:
@@ -323,7 +326,7 @@ def test_a_plan_for_an_array_that_does_not_fit_is_refused_and_its_hint_works(k, 
         assert "does not fit" in model.plan_.reasons[0]
 
 
-def test_a_limit_on_small_arrays_and_sparse_ones_counts_too(rng):
+def test_limits_apply_to_small_and_sparse_arrays(rng):
     with pytest.raises(MemoryLimitError):
         PCA(memory_limit=1).fit(rng.standard_normal((20, 3)))
     matrix = sp.random_array((5000, 3000), density=0.01, rng=rng, format="csr")
@@ -333,22 +336,22 @@ def test_a_limit_on_small_arrays_and_sparse_ones_counts_too(rng):
 
 
 class Streamed(Source):
-    """An array, read as a stream would be, that counts the rows it gave."""
+    """An array that is read as a stream and counts the rows it has yielded."""
 
-    reader = 0
+    reader_bytes = 0
 
     def __init__(self, table, *, known=True, repeatable=True, step=10):
         n, p = table.shape
         super().__init__(rows=n if known else None, p=p, dtype=table.dtype, file="streamed")
-        self.table, self.repeatable, self.step, self.handed = table, repeatable, step, 0
+        self.table, self.repeatable, self.step, self.rows_yielded = table, repeatable, step, 0
 
     def chunks(self, start=0):
         for first in range(start, len(self.table), self.step):
-            self.handed += self.step
+            self.rows_yielded += self.step
             yield Chunk(self.table[first : first + self.step])
 
 
-def test_what_was_refused_fits_in_the_size_that_the_message_names(rng):
+def test_the_limit_suggested_for_a_refused_stream_works(rng):
     X = rng.standard_normal((400, 1500)) * np.linspace(3, 1, 1500)
     source = Streamed(X)
     with pytest.raises(MemoryLimitError) as caught:
@@ -358,8 +361,8 @@ def test_what_was_refused_fits_in_the_size_that_the_message_names(rng):
     np.testing.assert_allclose(model.explained_variance_, truth(X)[0][:4], rtol=1e-10)
 
 
-def test_wide_rows_that_come_once_are_sketched_and_the_plan_says_so(monkeypatch, rng):
-    monkeypatch.setattr(way, "_HEAD", 2**16)
+def test_wide_rows_read_once_are_sketched_and_the_plan_says_so(monkeypatch, rng):
+    monkeypatch.setattr(fit_module, "_SMALL_TABLE_BYTES", 2**16)
     p = 10_050
     X = rng.standard_normal((60, 3)) @ rng.standard_normal((3, p))
     model = PCA(3).fit(X[i : i + 7] for i in range(0, 60, 7))
@@ -369,29 +372,29 @@ def test_wide_rows_that_come_once_are_sketched_and_the_plan_says_so(monkeypatch,
     # Rows of rank 3: nothing is lost but rounding.
     np.testing.assert_allclose(model.explained_variance_, truth(X)[0][:3], rtol=1e-9)
     for k in (0.9, None, "mle"):
-        once = PCA(k, memory_limit="500MB")
+        refused = PCA(k, memory_limit="500MB")
         with pytest.raises((ParameterError, MemoryLimitError), match="whole number"):
-            once.fit(X[i : i + 7] for i in range(0, 60, 7))
+            refused.fit(X[i : i + 7] for i in range(0, 60, 7))
         with pytest.raises(ParameterError, match="whole number"):
             PCA(k, svd_solver="sketch").fit(X[i : i + 7] for i in range(0, 60, 7))
 
 
-def test_rows_of_unknown_number_are_held_only_where_they_fit_in_a_share_of_the_limit(rng):
+def test_streams_are_kept_in_memory_only_within_a_share_of_the_limit(rng):
     X = rng.standard_normal((40_000, 20))
     limit = 8 * X.nbytes
     held = PCA(3, memory_limit=limit).fit(Streamed(X, known=False, step=5000))
     streamed = PCA(3, memory_limit=limit - 8).fit(Streamed(X, known=False, step=5000))
-    assert (held.plan_.problem.held, streamed.plan_.problem.held) == (True, False)
+    assert (held.plan_.problem.in_memory, streamed.plan_.problem.in_memory) == (True, False)
     assert streamed.explained_variance_.tobytes() == held.explained_variance_.tobytes()
 
 
 @pytest.mark.parametrize("solver", ["row_gram", "randomized"])
-def test_rows_of_unknown_number_are_not_held_beyond_the_limit(solver, rng):
+def test_streams_are_not_kept_in_memory_beyond_the_limit(solver, rng):
     X = rng.standard_normal((20_000, 20))
     source = Streamed(X, known=False, repeatable=False, step=100)
     with pytest.raises(MemoryLimitError):
         PCA(3, svd_solver=solver, memory_limit="1MB", random_state=0).fit(source)
-    assert source.handed * 20 * 8 <= 10**6
+    assert source.rows_yielded * 20 * 8 <= 10**6
 
 
 # ---- the limit is kept --------------------------------------------------------------------------
@@ -407,11 +410,11 @@ GROWTH = """
 
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     path, limit, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-    # What is loaded once does not count.
+    # A first fit loads all modules and libraries.
     small = np.random.default_rng(0).standard_normal((500, 20))
     PCA(2, svd_solver=options.get("svd_solver", "auto")).fit(small)
     with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # the peak begins anew
+        file.write("5")  # resets the peak
     before = resident("VmRSS")
     model = PCA(memory_limit=limit, **options).fit(path)
     grown = resident("VmHWM") - before
@@ -420,7 +423,7 @@ GROWTH = """
 
 
 def growth_of(path, limit, **options):
-    """Bytes by which a fit makes a fresh process grow, what its plan said, solver, rows."""
+    """Bytes by which a fit makes a new process grow, its planned memory, solver and rows."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(GROWTH), str(path), limit, json.dumps(options)],
         capture_output=True,
@@ -433,7 +436,7 @@ def growth_of(path, limit, **options):
 
 
 def save_large(path, n, p, *, fortran=False, dtype="f8"):
-    """A matrix of n × p numbers, written by chunks."""
+    """A matrix of n × p numbers, written in chunks."""
     stored = np.lib.format.open_memmap(path, "w+", dtype, (n, p), fortran)
     rng = np.random.default_rng(3)
     step = 10**6 // p
@@ -444,7 +447,7 @@ def save_large(path, n, p, *, fortran=False, dtype="f8"):
 
 
 needs_proc = pytest.mark.skipif(
-    not Path("/proc/self/status").exists(), reason="asks Linux how large the process is"
+    not Path("/proc/self/status").exists(), reason="needs /proc/self/status of Linux"
 )
 
 
@@ -463,9 +466,9 @@ def test_a_file_larger_than_the_limit_is_fitted_within_it(
     n = byte_count("110MB") // np.dtype(dtype).itemsize // p
     path = save_large(tmp_path / "large.npy", n, p, dtype=dtype)
     assert path.stat().st_size > byte_count(limit)
-    grown, planned, used, rows = growth_of(path, limit, **options)
+    grown, planned, solver_used, rows = growth_of(path, limit, **options)
     path.unlink()
-    assert (used, rows) == (solver, n)
+    assert (solver_used, rows) == (solver, n)
     assert grown < byte_count(limit)
     assert planned <= byte_count(limit)
 

@@ -15,7 +15,7 @@ from princomp.core.problem import SOLVERS, Problem
 from princomp.errors import ParameterError
 
 ROUTES = [
-    # rows, columns, wanted, stored → summary, solver
+    # rows, columns, components, stored entries → summary, solver
     (100, 10, None, None, "moments", "eigh"),
     (100, 10, 3, None, "moments", "eigh"),
     (10**9, 10, 0.9, None, "moments", "eigh"),
@@ -50,16 +50,16 @@ ROUTES = [
 ]
 
 
-@pytest.mark.parametrize(("n", "p", "wanted", "stored", "summary", "solver"), ROUTES)
-def test_the_route_follows_from_the_shape(n, p, wanted, stored, summary, solver):
-    choice = select_route(Problem(n, p, wanted, stored=stored))
+@pytest.mark.parametrize(("n", "p", "n_components", "stored", "summary", "solver"), ROUTES)
+def test_the_route_follows_from_the_shape(n, p, n_components, stored, summary, solver):
+    choice = select_route(Problem(n, p, n_components, stored=stored))
     assert (choice.summary, choice.solver) == (summary, solver)
     assert choice.reason
 
 
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "auto"])
 @pytest.mark.parametrize("shape", [(100, 5), (5, 100), (10**6, 10**4)])
-def test_a_solver_that_is_asked_for_is_taken(solver, shape):
+def test_a_requested_solver_is_used(solver, shape):
     choice = select_route(Problem(*shape, 2, solver=solver))
     assert (choice.summary, choice.solver) == SOLVERS[solver]
     assert repr(solver) in choice.reason
@@ -72,19 +72,19 @@ def test_an_unknown_solver_is_refused_with_the_known_ones():
         assert name in caught.value.hint
 
 
-@pytest.mark.parametrize("wanted", [2, 0.9])
+@pytest.mark.parametrize("n_components", [2, 0.9])
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "auto"])
-def test_the_passes_of_a_fit_are_those_of_its_certificate(rng, solver, wanted):
+def test_the_passes_of_a_fit_are_those_of_its_certificate(rng, solver, n_components):
     X = rng.standard_normal((60, 8)) * np.arange(1, 9)
-    model = PCA(wanted, svd_solver=solver, scale="range", random_state=0)
-    if solver == "sketch" and wanted == 0.9:
+    model = PCA(n_components, svd_solver=solver, scale="range", random_state=0)
+    if solver == "sketch" and n_components == 0.9:
         with pytest.raises(ParameterError, match="whole number"):
             model.fit(X)
         return
     model.fit(X)
     # The ranges of the columns need no pass of their own.
-    least = 1 if solver in ("full", "covariance_eigh", "sketch") else 2
-    assert model.plan_.passes == model.certificate_.passes >= least
+    fewest = 1 if solver in ("full", "covariance_eigh", "sketch") else 2
+    assert model.plan_.passes == model.certificate_.passes >= fewest
     assert model.certificate_.bytes_read == model.plan_.passes * X.nbytes
 
 
@@ -100,25 +100,25 @@ def test_a_fallback_adds_its_reason(rng):
     assert PCA(2).fit(X).plan_.reasons == planned.reasons
 
 
-def test_a_plan_is_json_whatever_it_holds():
-    for facts in (
+def test_any_plan_converts_to_json():
+    for problem in (
         Problem(100, 10, None),
         Problem(100, 10, 0.5, "float32", None, "full", True),
         Problem(100, 10, "mle"),
         Problem(10**5, 10**5, 3, "float64", 10**7),
     ):
-        plan = Plan.of(facts, select_route(facts), ("because ‖x‖ > 0",))
+        plan = Plan.of(problem, select_route(problem), ("because ‖x‖ > 0",))
         document = json.loads(plan.to_json())
         assert document == plan.to_dict()
         assert document["reasons"][-1] == "because ‖x‖ > 0"
-        # An iterating solver cannot tell before it has run.
+        # The passes of an iterative solver are not known in advance.
         assert (document["passes"] is None) == (plan.solver in ("lanczos", "randomized"))
         assert document["memory"] > 0
 
 
-def test_what_a_plan_prints():
-    facts = Problem(10**5, 10**5, 3, "float32", 10**7)
-    text = str(Plan.of(facts, select_route(facts)))
+def test_the_text_of_a_plan():
+    problem = Problem(10**5, 10**5, 3, "float32", 10**7)
+    text = str(Plan.of(problem, select_route(problem)))
     assert "Plan for 100,000 × 100,000 float32 (sparse, 10,000,000 stored)" in text
     assert "until the residual is met" in text
     assert " MB beyond the data" in text or " GB beyond the data" in text
@@ -133,9 +133,9 @@ def test_what_a_plan_prints():
         ((2000, 200), {"n_components": 5, "svd_solver": "arpack"}),
     ],
 )
-def test_the_memory_of_a_plan_is_of_the_right_size(rng, shape, parameters):
+def test_planned_memory_is_close_to_the_measured_peak(rng, shape, parameters):
     X = rng.standard_normal(shape)
-    PCA(**parameters).fit(X)  # what is loaded once does not count
+    PCA(**parameters).fit(X)  # loads all modules and libraries
     tracemalloc.start()
     plan = PCA(**parameters).fit(X).plan_
     peak = tracemalloc.get_traced_memory()[1]

@@ -1,4 +1,4 @@
-"""What a fit leaves out because it is not needed changes no answer and no check."""
+"""Shortcuts of fits change neither results nor checks."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from princomp.summaries import Columns, Triangle
 
 
 def moments_with(variances, rng):
-    """Moments whose scatter has these eigenvalues, and that scatter."""
+    """Moments whose scatter has these eigenvalues."""
     p = len(variances)
-    turn = np.linalg.qr(rng.standard_normal((p, p)))[0]
-    scatter = (turn * variances) @ turn.T
+    basis = np.linalg.qr(rng.standard_normal((p, p)))[0]
+    scatter = (basis * variances) @ basis.T
     scatter = (scatter + scatter.T) / 2
-    none = np.zeros(p)
-    return Moments(2.0, 10 * p, none, none, scatter)
+    zero = np.zeros(p)
+    return Moments(2.0, 10 * p, zero, zero, scatter)
 
 
 @pytest.fixture(params=["LAPACK", "kernel"])
 def reduced(monkeypatch, request):
-    """Only the wanted axes are computed of small scatters, too; by both that reduce one."""
-    monkeypatch.setattr(dense, "_REDUCED", 32)
+    """Only the requested axes of small scatters are computed, too, by LAPACK or by the kernel."""
+    monkeypatch.setattr(dense, "_REDUCED_ORDER", 32)
     monkeypatch.setattr(dense, "_THREADS_PAY", 2 if request.param == "kernel" else 10**9)
 
 
@@ -54,11 +54,11 @@ SPECTRA = {
 @pytest.mark.parametrize("p", [32, 100, 160])
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.125, 0.3, 1.0])
 @pytest.mark.usefixtures("reduced")
-def test_wanted_axes_are_as_exact_as_all(spectrum, p, share, rng):
+def test_some_axes_are_as_exact_as_all(spectrum, p, share, rng):
     values = SPECTRA[spectrum](p)
     moments, k = moments_with(values, rng), round(share * p)
-    for wanted in (k, lambda known: k):
-        found = dense.solve_moments(moments, wanted)
+    for n_components in (k, lambda known: k):
+        found = dense.solve_moments(moments, n_components)
         assert found.k == k
         assert len(found.variances) == p
         # Each route is backward stable: an error of a small multiple of p·u·λ₁.
@@ -71,35 +71,35 @@ def test_wanted_axes_are_as_exact_as_all(spectrum, p, share, rng):
 
 
 @pytest.mark.usefixtures("reduced")
-def test_a_scatter_that_falls_into_blocks_has_its_axes_in_order(rng):
+def test_axes_of_a_block_diagonal_scatter_are_in_order(rng):
     values = np.linspace(2.0, 1.0, 80)
     blocks = [moments_with(values[first::2], rng).scatter for first in (0, 1)]
-    none = np.zeros(80)
+    zero = np.zeros(80)
     scatter = np.zeros((80, 80))
     scatter[:40, :40], scatter[40:, 40:] = blocks
-    found = dense.solve_moments(Moments(2.0, 800, none, none, scatter), 7)
+    found = dense.solve_moments(Moments(2.0, 800, zero, zero, scatter), 7)
     assert np.abs(found.variances - values).max() <= 4 * 80 * EPS * values[0]
     residual = scatter @ found.axes.T - found.axes.T * values[:7]
     assert np.abs(residual).max() <= 4 * 80 * EPS * values[0]
 
 
-@pytest.mark.parametrize("part", ["dsytrd", "dsterf", "dstebz", "dstein", "dormqr", "dstevd"])
-def test_where_a_part_of_lapack_gives_up_all_axes_are_computed(part, rng, monkeypatch):
+@pytest.mark.parametrize("routine", ["dsytrd", "dsterf", "dstebz", "dstein", "dormqr", "dstevd"])
+def test_all_axes_are_computed_if_a_lapack_routine_fails(routine, rng, monkeypatch):
     moments = moments_with(np.linspace(2.0, 1.0, 72), rng)
-    k = 40 if part == "dstevd" else 4
-    truth = dense.solve_moments(moments)  # of so small a scatter by all of LAPACK at once
-    monkeypatch.setattr(dense, "_REDUCED", 32)
-    original = getattr(lapack, part)
-    asked = []
+    k = 40 if routine == "dstevd" else 4
+    expected = dense.solve_moments(moments)  # all axes of so small a scatter
+    monkeypatch.setattr(dense, "_REDUCED_ORDER", 32)
+    original = getattr(lapack, routine)
+    calls = []
 
     def failing(*args, **options):
-        asked.append(part)
+        calls.append(routine)
         return (*original(*args, **options)[:-1], 1)
 
-    monkeypatch.setattr(lapack, part, failing)
+    monkeypatch.setattr(lapack, routine, failing)
     found = dense.solve_moments(moments, k)
-    assert asked
-    np.testing.assert_array_equal(found.axes, truth.axes[:k])
+    assert calls
+    np.testing.assert_array_equal(found.axes, expected.axes[:k])
 
 
 def test_constant_columns_keep_exact_zeros_where_few_axes_are_wanted(rng):
@@ -114,14 +114,14 @@ def test_constant_columns_keep_exact_zeros_where_few_axes_are_wanted(rng):
 
 @pytest.mark.parametrize(("fraction", "decay"), [(0.9, 0.5), (0.9, 0.99), (0.999, 0.999)])
 @pytest.mark.usefixtures("reduced")
-def test_a_fraction_has_the_components_that_all_variances_ask_for(fraction, decay, rng):
+def test_a_fraction_keeps_as_many_components_as_a_full_fit(fraction, decay, rng):
     X = rng.standard_normal((400, 90)) * decay ** np.arange(90)
-    rates = PCA(svd_solver="full").fit(X).explained_variance_ratio_
-    needed = 1 + int(np.sum(np.cumsum(rates) <= fraction))
+    ratios = PCA(svd_solver="full").fit(X).explained_variance_ratio_
+    needed = 1 + int(np.sum(np.cumsum(ratios) <= fraction))
     model = PCA(fraction).fit(X)
     assert model.n_components_ == needed
     assert model.components_.shape == (needed, 90)
-    # Another route through LAPACK may take it: p units over gaps of a thousandth or more.
+    # Other routines of LAPACK may compute these: p units over gaps of a thousandth or more.
     found = PCA(needed).fit(X).components_
     np.testing.assert_allclose(model.components_, found, rtol=0, atol=1e-10)
 
@@ -136,7 +136,7 @@ def test_few_axes_have_equal_bits_for_any_number_of_threads(k, rng):
     assert bits[0] == bits[1]
 
 
-# ---- the look at the axes --------------------------------------------------------------------
+# ---- checks of the axes ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [1, 2, 7, 60])
@@ -158,7 +158,7 @@ def test_axes_that_are_not_orthonormal_are_refused(k, wrong, rng):
         Spectrum(values, broken, values.sum(), EPS)
 
 
-def test_many_axes_of_float32_are_not_taken_for_broken_ones(rng):
+def test_many_float32_axes_pass_the_orthonormality_check(rng):
     axes = np.linalg.qr(rng.standard_normal((400, 400)))[0].astype(np.float32).astype(float)
     # Each entry is within the tolerance, though their sum over a row may not be.
     axes += 2e-7 * rng.standard_normal(axes.shape)
@@ -178,33 +178,35 @@ def test_variances_that_do_not_descend_are_refused(values):
 @pytest.mark.parametrize("kind", [Moments, Triangle, Columns])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_one_block_has_the_bits_that_the_engine_gives_it(kind, dtype, weighted, rng):
+def test_one_block_has_the_bits_of_the_engine(kind, dtype, weighted, rng):
     X = (rng.standard_normal((300, 7)) + 1e3).astype(dtype)
     weights = rng.integers(0, 3, 300).astype(float) if weighted else None
-    near = FitContext(Request(), Request().problem(X), X, weights).fold(kind, "")
-    far = fold(kind, X, weights)
-    assert (near.dropped, near.rows) == (far.dropped, far.rows)
+    direct = FitContext(Request(), Request().problem(X), X, weights).fold(kind, "")
+    by_engine = fold(kind, X, weights)
+    assert (direct.dropped, direct.rows) == (by_engine.dropped, by_engine.rows)
     for name in ("rows", "mean", "mean_low", "column_scatter"):
-        np.testing.assert_array_equal(getattr(near.summary, name), getattr(far.summary, name))
+        np.testing.assert_array_equal(
+            getattr(direct.summary, name), getattr(by_engine.summary, name)
+        )
 
 
 @pytest.mark.parametrize("shape", [(6, 6), (100, 10), (2000, 10)])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_in_the_last_row_is_found_with_its_place(shape, value, rng):
+def test_non_finite_values_in_the_last_row_are_located(shape, value, rng):
     X = rng.standard_normal(shape)
     X[-1, 2] = value
     place = {"row": shape[0] - 1, "column": 2}
     for given in (X, X.astype(np.float32), X.tolist()):
-        with pytest.raises(NotFiniteError) as message:
+        with pytest.raises(NotFiniteError) as caught:
             PCA(2).fit(given)
-        assert message.value.place == place
+        assert caught.value.place == place
     model = PCA(2).fit(rng.standard_normal(shape))
-    with pytest.raises(NotFiniteError) as message:
+    with pytest.raises(NotFiniteError) as caught:
         model.transform(X)
-    assert message.value.place == place
+    assert caught.value.place == place
 
 
-def test_finite_scores_whose_squares_overflow_are_no_fault(rng):
+def test_finite_scores_whose_squares_overflow_are_accepted(rng):
     X = rng.standard_normal((50, 4))
     model = PCA(2).fit(X)
     scores = model.transform(X * 1e200)
@@ -222,13 +224,13 @@ def frame(rng):
     return pd.DataFrame(rng.standard_normal((60, 3)) + 5, columns=list("abc"))
 
 
-def test_a_frame_of_floats_has_the_bits_of_the_way_through_its_columns(frame, rng):
+def test_a_frame_of_floats_has_the_bits_of_its_converted_columns(frame, rng):
     mixed = frame.assign(b=frame["b"].astype(np.float32))
-    for one in (frame, frame.astype(np.float32), mixed, frame[["c", "a"]], frame.iloc[::2]):
-        table = from_frame(one)
-        assert PCA(2).fit(one).components_.tobytes() == PCA(2).fit(table).components_.tobytes()
-        assert PCA(2).fit(one).components_.dtype == table.data.dtype
-        assert tuple(PCA(2).fit(one).feature_names_in_) == table.columns
+    for given in (frame, frame.astype(np.float32), mixed, frame[["c", "a"]], frame.iloc[::2]):
+        table = from_frame(given)
+        assert PCA(2).fit(given).components_.tobytes() == PCA(2).fit(table).components_.tobytes()
+        assert PCA(2).fit(given).components_.dtype == table.data.dtype
+        assert tuple(PCA(2).fit(given).feature_names_in_) == table.columns
 
 
 def test_columns_are_compared_by_name(frame):
@@ -243,14 +245,14 @@ def test_columns_are_compared_by_name(frame):
     assert not hasattr(PCA(2).fit(frame.set_axis([0, 1, 2], axis=1)), "feature_names_in_")
 
 
-def test_a_refit_forgets_the_names_before(frame):
+def test_a_refit_discards_earlier_column_names(frame):
     model = PCA(2).fit(frame)
     model.fit(frame.set_axis([0, 1, 2], axis=1))
     assert not hasattr(model, "feature_names_in_")
     assert list(model.fit(frame[["c", "b"]]).feature_names_in_) == ["c", "b"]
 
 
-def test_frames_that_hold_more_than_floats_take_the_careful_way(frame):
+def test_frames_of_other_types_are_checked_by_column(frame):
     long = frame.assign(b=np.full(60, 2**53 + 1))
     with pytest.raises(NotNumericError, match="'b'"):
         PCA(2).fit(long)
@@ -264,14 +266,14 @@ def test_frames_that_hold_more_than_floats_take_the_careful_way(frame):
         model = PCA(2).fit(whole)
     np.testing.assert_array_equal(model.components_, expected)
     np.testing.assert_array_equal(model.transform(whole), model.transform(whole.drop(columns="d")))
-    holes = frame.copy()
-    holes.loc[59, "b"] = np.nan
-    with pytest.raises(NotFiniteError) as message:
-        PCA(2).fit(holes)
-    assert message.value.place == {"row": 59, "column": "b"}
+    incomplete = frame.copy()
+    incomplete.loc[59, "b"] = np.nan
+    with pytest.raises(NotFiniteError) as caught:
+        PCA(2).fit(incomplete)
+    assert caught.value.place == {"row": 59, "column": "b"}
 
 
-def test_lists_are_arrays(frame):
+def test_lists_are_treated_as_arrays(frame):
     X = frame.to_numpy()
     expected = PCA(2).fit(X).components_
     for given in (X.tolist(), list(X), [tuple(row) for row in X]):
@@ -285,7 +287,7 @@ def test_lists_are_arrays(frame):
     with pytest.raises(NotNumericError, match="'x'"):
         PCA(1).fit([[1.0, "x"], [2.0, 3.0]])
     for wrong in ([[1.0, 2.0], [3.0]], [1.0, 2.0], [], [[]]):
-        with pytest.raises(ValueError):  # noqa: PT011 (scikit-learn's words)
+        with pytest.raises(ValueError):  # noqa: PT011 (scikit-learn's message)
             PCA(1).fit(wrong)
 
 
@@ -293,7 +295,7 @@ def test_lists_are_arrays(frame):
 
 
 @pytest.mark.parametrize(
-    "give",
+    "convert",
     [
         lambda d: d.to_numpy(),
         lambda d: d.to_numpy(np.float32),
@@ -305,17 +307,17 @@ def test_lists_are_arrays(frame):
     ids=["array", "float32", "list", "frame", "sparse", "callable"],
 )
 @pytest.mark.parametrize("options", [{}, {"whiten": True}, {"scale": "unit"}, {"center": False}])
-def test_fit_transform_has_the_bits_of_fit_and_transform(give, options, frame):
-    X = give(frame)
+def test_fit_transform_has_the_bits_of_fit_and_transform(convert, options, frame):
+    X = convert(frame)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        both = PCA(2, **options).fit_transform(X)
-    apart = PCA(2, **options).fit(X).transform(X)
-    assert both.dtype == apart.dtype
-    assert both.tobytes() == apart.tobytes()
+        combined = PCA(2, **options).fit_transform(X)
+    separate = PCA(2, **options).fit(X).transform(X)
+    assert combined.dtype == separate.dtype
+    assert combined.tobytes() == separate.tobytes()
 
 
-def test_axes_that_are_handed_out_cannot_be_written_to(frame):
+def test_fitted_arrays_are_read_only(frame):
     model = PCA().fit(frame)
     before = model.transform(frame)
     for array in (model.components_, model.mean_, model.explained_variance_):

@@ -21,7 +21,7 @@ def table(rng, dtype=np.float64):
 @pytest.mark.parametrize("solver", ["auto", "full", "lanczos", "krylov"])
 @pytest.mark.parametrize("scale", [None, "unit"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_residuals_of_a_right_fit_are_rounding(solver, scale, dtype, rng):
+def test_residuals_of_a_correct_fit_are_rounding(solver, scale, dtype, rng):
     X = table(rng, dtype)
     found = PCA(5, svd_solver=solver, scale=scale).fit(X).verify(X)
     assert found.against_rows
@@ -29,7 +29,7 @@ def test_the_residuals_of_a_right_fit_are_rounding(solver, scale, dtype, rng):
     assert found.residuals.max() <= 30 * np.finfo(dtype).eps
 
 
-def test_an_error_in_the_summary_shows(rng):
+def test_an_error_in_the_summary_is_detected(rng):
     X = table(rng)
     model = PCA(3).fit(X)
     fitted = model._fitted
@@ -76,10 +76,10 @@ def test_other_rows_are_refused(rng):
         model.verify(X[:-1])
     with pytest.raises(ShapeError, match="features"):
         model.verify(X[:, :-1])
-    hole = X.copy()
-    hole[17, 3] = np.nan
+    incomplete = X.copy()
+    incomplete[17, 3] = np.nan
     with pytest.raises(NotFiniteError, match=r"row 17, column 3"):
-        model.verify(hole)
+        model.verify(incomplete)
 
 
 def test_fits_that_cannot_be_verified_say_why(rng):

@@ -16,18 +16,18 @@ import pytest
 
 from princomp import PCA, diagnostics as d
 
-HERE = Path(__file__).parents[1] / "references"
-# R printed 15 digits; 12 stand here.
-CLOSE = 1e-10
+REFERENCES = Path(__file__).parents[1] / "references"
+# R printed 15 digits; 12 of them are recorded.
+RTOL = 1e-10
 
 # iris_species: R², F, df, df, p of lm(scores ~ Species); iris_means: mean scores of each species;
 # mtcars_carb: r, t, p of cor.test(carb, scores of the first seven columns).
-RECORDED = json.loads((HERE / "r_prcomp.json").read_text())
+RECORDED = json.loads((REFERENCES / "r_prcomp.json").read_text())
 R = RECORDED["tables"]
 
 
 def table(name):
-    return pd.read_csv(HERE / f"{name}.csv", index_col="id").select_dtypes("number")
+    return pd.read_csv(REFERENCES / f"{name}.csv", index_col="id").select_dtypes("number")
 
 
 @pytest.fixture(params=sorted(R))
@@ -37,56 +37,56 @@ def case(request):
 
 
 def test_deviations_and_axes(case):
-    wanted, X, model = case
+    expected, X, model = case
     full = PCA(scale="unit").fit(X)
-    np.testing.assert_allclose(np.sqrt(full.explained_variance_), wanted["sdev"], rtol=CLOSE)
+    np.testing.assert_allclose(np.sqrt(full.explained_variance_), expected["sdev"], rtol=RTOL)
     for a in (1, 2):
-        axis = np.array(wanted[f"axis{a}"])
+        axis = np.array(expected[f"axis{a}"])
         sign = np.sign(axis[np.abs(axis).argmax()])
         found = d.variables(model, form="wide")[f"axis_PC{a}"]
-        np.testing.assert_allclose(found, sign * axis, atol=CLOSE)
+        np.testing.assert_allclose(found, sign * axis, atol=RTOL)
 
 
 def test_rows(case):
-    wanted, X, model = case
+    expected, X, model = case
     found = d.rows(model, X)
-    np.testing.assert_allclose(found["contribution_PC1"][:5], wanted["contrib1"], rtol=CLOSE)
-    np.testing.assert_allclose(found["cos2_PC1"][:5], wanted["cos2_1"], rtol=CLOSE)
+    np.testing.assert_allclose(found["contribution_PC1"][:5], expected["contrib1"], rtol=RTOL)
+    np.testing.assert_allclose(found["cos2_PC1"][:5], expected["cos2_1"], rtol=RTOL)
     r = d.variables(model, form="wide")["correlation_PC1"]
-    np.testing.assert_allclose(np.abs(r), np.abs(wanted["cor1"]), rtol=CLOSE)
+    np.testing.assert_allclose(np.abs(r), np.abs(expected["cor1"]), rtol=RTOL)
 
 
 def test_statistics_and_limits(case):
-    wanted, X, model = case
+    expected, X, model = case
     found, limits = d.distances(model, X), d.limits(model)
-    np.testing.assert_allclose(found["t2"][:5], wanted["t2"], rtol=CLOSE)
-    np.testing.assert_allclose(found["q"][:5], wanted["q"], rtol=CLOSE)
+    np.testing.assert_allclose(found["t2"][:5], expected["t2"], rtol=RTOL)
+    np.testing.assert_allclose(found["q"][:5], expected["q"], rtol=RTOL)
     for statistic in ("t2", "q"):
-        at, value = wanted[f"{statistic}max"]
+        at, value = expected[f"{statistic}max"]
         assert found[statistic].to_numpy().argmax() == at - 1
-        assert found[statistic].max() == pytest.approx(value, rel=CLOSE)
+        assert found[statistic].max() == pytest.approx(value, rel=RTOL)
     both = [limits.t2_new, limits.t2_training]
-    np.testing.assert_allclose(both, wanted["t2lim"], rtol=CLOSE)
-    assert limits.q == pytest.approx(wanted["qlim"][0], rel=CLOSE)
+    np.testing.assert_allclose(both, expected["t2lim"], rtol=RTOL)
+    assert limits.q == pytest.approx(expected["qlim"][0], rel=RTOL)
     parts = d.contributions(model, X[:1])["t2"]
-    np.testing.assert_allclose(parts, wanted["ct2_1"], rtol=1e-9)
+    np.testing.assert_allclose(parts, expected["ct2_1"], rtol=1e-9)
 
 
 def test_errors_and_adequacy(case):
-    wanted, X, model = case
+    expected, X, model = case
     for rows in (None, X):
         errors = d.reconstruction_error(model, rows)["squared_error"]
-        np.testing.assert_allclose(errors, wanted["recon"], rtol=CLOSE)
+        np.testing.assert_allclose(errors, expected["recon"], rtol=RTOL)
     found = d.bartlett(model)
     values = [found.statistic, found.df, found.p_value]
-    np.testing.assert_allclose(values, wanted["bartlett"], rtol=1e-8)
+    np.testing.assert_allclose(values, expected["bartlett"], rtol=1e-8)
     measure = d.kmo(model)
     each = [measure.overall, *measure.variables["kmo"]]
-    np.testing.assert_allclose(each, wanted["kmo"], rtol=CLOSE)
+    np.testing.assert_allclose(each, expected["kmo"], rtol=RTOL)
 
 
 def test_species_against_components():
-    whole = pd.read_csv(HERE / "iris.csv", index_col="id")
+    whole = pd.read_csv(REFERENCES / "iris.csv", index_col="id")
     X, species = whole.drop(columns="Species"), whole["Species"]
     model = PCA(2, scale="unit").fit(X)
     found = d.metadata(model, X, species)
@@ -96,7 +96,7 @@ def test_species_against_components():
     np.testing.assert_allclose(np.abs(means), np.abs(RECORDED["iris_means"]).T, rtol=1e-9)
 
 
-def test_carburettors_against_the_components_of_other_columns():
+def test_carburettors_against_components():
     cars = table("mtcars")
     X = cars.iloc[:, :7]
     found = d.metadata(PCA(2, scale="unit").fit(X), X, cars["carb"])

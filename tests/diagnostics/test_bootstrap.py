@@ -1,4 +1,4 @@
-"""Bootstrap intervals: against resampling by hand, and against what is known of normal rows."""
+"""Bootstrap intervals: against resampling by hand, and theory for normal rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def normal():
 
 
 def by_hand(X, n, seed, **parameters):
-    """The same draws with the rows copied, each fitted by PCA."""
+    """The same resamples with copied rows, each fitted by PCA."""
     counts = np.random.default_rng(seed).multinomial(len(X), np.full(len(X), 1 / len(X)), size=n)
     return [PCA(**parameters).fit(np.repeat(X, count, axis=0)) for count in counts]
 
@@ -62,8 +62,8 @@ def test_each_resample_is_the_fit_of_the_repeated_rows(few, shape, center, scale
     )
 
 
-def test_of_normal_rows_intervals_are_those_of_the_theory(normal):
-    """λ ± zλ√(2/(n−1)), whose ends a bootstrap of 500 rows meets to a sixth of the width."""
+def test_intervals_of_normal_rows_agree_with_theory(normal):
+    """λ ± zλ√(2/(n−1)): a bootstrap of 500 rows agrees to a sixth of the width."""
     found = bootstrap(normal, n=4000)
     half = 1.959964 * found.variances * np.sqrt(2 / 499)
     low, high = found.variance_interval
@@ -78,22 +78,22 @@ def test_of_normal_rows_intervals_are_those_of_the_theory(normal):
     ]
     root = np.radians(np.sqrt(np.mean(found.angles**2, axis=0)))
     np.testing.assert_allclose(root, np.sqrt(moved), rtol=0.2)
-    assert (found.space_angles < 1e-6).all()  # all four components are all there is
+    assert (found.space_angles < 1e-6).all()  # four components span the whole space
 
 
 def test_alignments_differ_where_components_are_exchanged(rng):
     X, _ = with_singular_values(150, [30, 29.9, 10, 5, 5], rng)
     signs = bootstrap(X, n=400, n_components=2)
-    turned = bootstrap(X, n=400, n_components=2, align="procrustes")
-    assert (turned.loading_error[:2] < 0.6 * signs.loading_error[:2]).any()
-    assert (turned.angles == signs.angles).all()
-    assert (turned.variance_interval == signs.variance_interval).all()
-    # Single axes turn freely, the plane of the two does not.
+    procrustes = bootstrap(X, n=400, n_components=2, align="procrustes")
+    assert (procrustes.loading_error[:2] < 0.6 * signs.loading_error[:2]).any()
+    assert (procrustes.angles == signs.angles).all()
+    assert (procrustes.variance_interval == signs.variance_interval).all()
+    # Single axes rotate freely within their plane, which is stable.
     assert signs.angle_quantiles()[1].min() > 40
     assert signs.space_quantiles()[1] < 20
 
 
-def test_weights_are_how_often_rows_are_there(rng):
+def test_weights_are_frequencies(rng):
     X = rng.standard_normal((60, 3)) * [3, 2, 1]
     weights = rng.integers(0, 5, 60)
     weighted = bootstrap(X, n=3000, sample_weight=weights)
@@ -103,11 +103,11 @@ def test_weights_are_how_often_rows_are_there(rng):
 
 
 def test_seeds_batches_and_progress(normal, monkeypatch):
-    heard = []
-    one = bootstrap(normal, n=300, random_state=5, progress=heard.append)
-    assert (heard[-1].step, heard[-1].rows, heard[-1].done) == ("bootstrap", 300, True)
-    monkeypatch.setattr(resamples, "_SCATTERS", 2000)
-    monkeypatch.setattr(resamples, "_PRODUCTS", 100)
+    events = []
+    one = bootstrap(normal, n=300, random_state=5, progress=events.append)
+    assert (events[-1].step, events[-1].rows, events[-1].done) == ("bootstrap", 300, True)
+    monkeypatch.setattr(resamples, "_MAX_SCATTERS", 2000)
+    monkeypatch.setattr(resamples, "_MAX_PRODUCTS", 100)
     other = bootstrap(normal, n=300, random_state=5)
     np.testing.assert_allclose(other.angles, one.angles, atol=1e-6)
     assert not np.allclose(bootstrap(normal, n=300, random_state=6).angles, one.angles)
@@ -143,16 +143,16 @@ def test_a_model_frames_files_and_dropped_rows(normal, tmp_path):
     assert document["n"] == 50
     assert "PC2" in str(found)
     assert "95%" in str(found)
-    holed = normal.copy()
-    holed[3, 2] = np.nan
-    dropped = bootstrap(holed, n=50, n_components=2, missing="drop", scale="unit")
+    with_nan = normal.copy()
+    with_nan[3, 2] = np.nan
+    dropped = bootstrap(with_nan, n=50, n_components=2, missing="drop", scale="unit")
     rest = bootstrap(np.delete(normal, 3, axis=0), n=50, n_components=2, scale="unit")
     np.testing.assert_allclose(dropped.angles, rest.angles, atol=1e-6)
     with pytest.raises(NotAvailableError, match="too narrow"):
-        bootstrap(holed, n=50, n_components=2, missing="em")
+        bootstrap(with_nan, n=50, n_components=2, missing="em")
 
 
-def test_mistaken_arguments(normal):
+def test_invalid_arguments_are_refused(normal):
     for change, word in (
         ({"n": 1}, "n"),
         ({"n": 10.5}, "n"),
@@ -208,12 +208,12 @@ def test_weights_too_large_to_count_are_refused(weight):
 
 
 def test_a_model_of_scikit_learn(normal):
-    theirs = decomposition.PCA(2).fit(normal)
-    found = bootstrap(PCA.from_sklearn(theirs), normal, n=20)
+    sklearn_pca = decomposition.PCA(2).fit(normal)
+    found = bootstrap(PCA.from_sklearn(sklearn_pca), normal, n=20)
     expected = bootstrap(PCA(2).fit(normal), normal, n=20)
     np.testing.assert_allclose(found.variance_interval, expected.variance_interval, rtol=1e-12)
     with pytest.raises(ParameterError, match="are not the"):
-        bootstrap(PCA.from_sklearn(theirs), normal + 1.0)
+        bootstrap(PCA.from_sklearn(sklearn_pca), normal + 1.0)
 
 
 def test_old_names_of_arguments_warn(normal):

@@ -37,29 +37,31 @@ def test_the_error_of_new_rows_is_that_of_their_reconstructions(arrests, unit, r
     table = reconstruction_error(unit, X, frame="listing")
     for q in range(1, 3):
         few = unit.truncated(q)
-        left = (X - few.inverse_transform(few.transform(X))) / unit.scale_
-        assert table["squared_error"][q] == pytest.approx((left**2).sum(axis=1).mean(), rel=1e-10)
-        assert table["rmse"][q] == pytest.approx(np.sqrt((left**2).mean()), rel=1e-10)
+        residuals = (X - few.inverse_transform(few.transform(X))) / unit.scale_
+        assert table["squared_error"][q] == pytest.approx(
+            (residuals**2).sum(axis=1).mean(), rel=1e-10
+        )
+        assert table["rmse"][q] == pytest.approx(np.sqrt((residuals**2).mean()), rel=1e-10)
 
 
-def test_all_components_leave_nothing(arrests):
+def test_all_components_have_no_error(arrests):
     model = PCA().fit(arrests)
     for X in (None, arrests):
         assert reconstruction_error(model, X, frame="listing")["squared_error"][-1] == 0
 
 
-def test_small_errors_are_not_differences_of_large_ones(rng):
-    """The fourth direction has 1e-10 of the size of the first: its square is 1e-20."""
+def test_small_errors_do_not_suffer_from_cancellation(rng):
+    """The fourth singular value is 1e-10 of the first, and its square 1e-20."""
     q = np.linalg.qr(rng.standard_normal((100, 4)))[0]
     X = q * [1.0, 1e-3, 1e-6, 1e-10]
     X -= X.mean(axis=0)
     model = PCA(3, svd_solver="full").fit(X)
-    left = X - (X @ model.components_.T) @ model.components_
+    residuals = X - (X @ model.components_.T) @ model.components_
     table = reconstruction_error(model, X, frame="listing")
-    assert table["squared_error"][3] == pytest.approx((left**2).sum() / 100, rel=1e-5)
+    assert table["squared_error"][3] == pytest.approx((residuals**2).sum() / 100, rel=1e-5)
 
 
-def test_mistaken_arguments_of_the_error(arrests, unit):
+def test_invalid_arguments_are_refused(arrests, unit):
     with pytest.raises(ParameterError, match="sample_weight was given without X"):
         reconstruction_error(unit, sample_weight=np.ones(50))
     with pytest.raises(NotFiniteError, match="no row of X"):
@@ -70,11 +72,12 @@ def test_mistaken_arguments_of_the_error(arrests, unit):
     assert len(reconstruction_error(unknown, arrests)) == 5
 
 
-def test_rows_with_holes_are_left_out_of_the_error(arrests):
+def test_rows_with_missing_cells_are_left_out(arrests):
     model = PCA(2, missing="drop").fit(arrests)
-    holes = np.vstack([arrests, [[np.nan, 1, 2, 3]]])
+    with_nan = np.vstack([arrests, [[np.nan, 1, 2, 3]]])
     one, other = (
-        reconstruction_error(model, X, frame="listing")["squared_error"] for X in (arrests, holes)
+        reconstruction_error(model, X, frame="listing")["squared_error"]
+        for X in (arrests, with_nan)
     )
     np.testing.assert_allclose(one, other, rtol=1e-13)
 
@@ -84,7 +87,7 @@ def test_rows_with_holes_are_left_out_of_the_error(arrests):
 
 @pytest.mark.parametrize("solver", ["covariance_eigh", "full"])
 @pytest.mark.parametrize("scale", [None, "unit", "pareto"])
-def test_usarrests(solver, scale, arrests):
+def test_bartlett_and_kmo_of_usarrests(solver, scale, arrests):
     model = PCA(2, scale=scale, svd_solver=solver).fit(arrests)
     found = bartlett(model)
     assert found.statistic == pytest.approx(88.2881, abs=5e-5)
@@ -95,7 +98,7 @@ def test_usarrests(solver, scale, arrests):
     assert measure.variables["variable"].tolist() == ["x0", "x1", "x2", "x3"]
 
 
-def test_a_stream_knows_them_too(arrests):
+def test_bartlett_of_a_stream(arrests):
     model = PCA(2)
     for i in range(0, 50, 10):
         model.partial_fit(arrests[i : i + 10])
@@ -110,7 +113,7 @@ def test_uncorrelated_columns_are_not_rejected():
     assert np.isnan(kmo(PCA(2).fit(X)).overall)
 
 
-def test_singular_correlations(arrests):
+def test_bartlett_and_kmo_of_singular_correlations(arrests):
     X = np.column_stack([arrests, arrests[:, 0] + arrests[:, 1]])
     model = PCA(2).fit(X)
     assert (bartlett(model).statistic, bartlett(model).p_value) == (np.inf, 0.0)
@@ -118,7 +121,7 @@ def test_singular_correlations(arrests):
         kmo(model)
 
 
-def test_what_has_no_correlations(arrests):
+def test_models_without_correlations_are_refused(arrests):
     with pytest.raises(ShapeError, match="one column"):
         bartlett(PCA(1).fit(arrests[:, :1]))
     X = arrests.copy()

@@ -1,4 +1,4 @@
-"""Frames of the kind that came in, with the names of their rows."""
+"""Tables of the same frame type as the input, with the names of their rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def model(frames):
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-def test_every_function_gives_the_kind_that_came_in(kind, frames, model):
+def test_every_function_returns_the_type_of_its_input(kind, frames, model):
     X = frames[kind]
     group = ["a", "b"] * 25
     tables = [
@@ -70,26 +70,26 @@ def test_every_function_gives_the_kind_that_came_in(kind, frames, model):
     ]
 
 
-def test_other_kinds_can_be_asked_for(frames, model):
+def test_other_frame_types_can_be_requested(frames, model):
     X = frames["polars"].drop("State")
-    for kind, made in FRAMES.items():
-        assert type(d.distances(model, X, frame=kind)) is made
+    for kind, frame_type in FRAMES.items():
+        assert type(d.distances(model, X, frame=kind)) is frame_type
     assert type(d.distances(model, X, frame="listing")) is d.Listing
-    assert type(d.variables(model)) is pd.DataFrame  # it is loaded
+    assert type(d.variables(model)) is pd.DataFrame  # pandas is loaded
     with pytest.warns(UserWarning, match="valid feature names"):
         assert type(d.distances(model, X.to_numpy())) is pd.DataFrame
 
 
-def test_set_output_is_heeded(frames, arrests):
+def test_set_output_is_respected(frames, arrests):
     model = PCA(2).fit(arrests).set_output(transform="polars")
     assert type(d.distances(model, arrests)) is pl.DataFrame
     assert type(d.variables(model)) is pl.DataFrame
 
 
-@pytest.mark.parametrize("wanted", ["default", "pandas", "polars"])
+@pytest.mark.parametrize("transform", ["default", "pandas", "polars"])
 @pytest.mark.parametrize("kind", list(FRAMES))
-def test_a_frame_gives_tables_of_its_kind_whatever_set_output_says(frames, model, kind, wanted):
-    model = copy(model).set_output(transform=wanted)
+def test_the_type_of_a_frame_overrides_set_output(frames, model, kind, transform):
+    model = copy(model).set_output(transform=transform)
     X = frames[kind]
     y = [float(i) for i in range(50)]
     for table in (d.rows(model, X, ids="State"), d.outliers(model, X), d.metadata(model, X, y)):
@@ -105,7 +105,7 @@ def test_the_index_of_a_pandas_frame_stays(frames, model):
     assert list(far.index) == far["row"].tolist() == ["Alaska", "Rhode Island"]
 
 
-def test_other_row_labels_are_refused_and_not_bound_by_place(frames, model):
+def test_mismatched_row_labels_are_refused(frames, model):
     X = frames["pandas"].set_index("State")
     group = pd.Series(["a", "b"] * 25, index=X.index, name="group")
     assert d.categories(model, X, group)["column"].tolist() == ["group"] * 4
@@ -117,8 +117,8 @@ def test_other_row_labels_are_refused_and_not_bound_by_place(frames, model):
 def test_categories_and_numbers_of_every_library(frames, model):
     X = frames["pandas"].drop(columns="State")
     data = {"g": ["a", "b", None, "c", "c"] * 10, "n": [1, None, 3, 4, 5] * 10}
-    wanted = d.metadata(model, X, data, frame="listing")
-    assert wanted["kind"][::2].tolist() == ["categorical", "numeric"]
+    expected = d.metadata(model, X, data, frame="listing")
+    assert expected["kind"][::2].tolist() == ["categorical", "numeric"]
     series = pd.Series(data["n"], dtype="Int64")
     others = [
         pl.DataFrame(data),
@@ -131,7 +131,7 @@ def test_categories_and_numbers_of_every_library(frames, model):
     for other in others:
         found = d.metadata(model, X, other, frame="listing")
         for name in ("n", "groups", "p_value"):
-            np.testing.assert_allclose(found[name], wanted[name], err_msg=name)
+            np.testing.assert_allclose(found[name], expected[name], err_msg=name)
     dates = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=50)})
     assert "neither" in d.metadata(model, X, dates)["note"][0]
 
@@ -179,19 +179,19 @@ def test_two_files_are_one_table(model, tmp_path):
     )
     one = d.distances(model, STATES, ids="State", frame="listing")
     assert both["row"].tolist() == one["row"].tolist()
-    # BLAS may sum a row's score in another order when it multiplies other rows with it. A score of
-    # four columns is off by 4 eps ‖x‖ at most, and T² by 2 T of that over √λ, where ‖x‖ < 5, T < 3
-    # and λ ≈ 1.
+    # BLAS may sum the score of a row in another order when the other rows differ. The error of a
+    # score of four columns is at most 4 eps ‖x‖, and that of T² at most 2 T/√λ times as much, where
+    # ‖x‖ < 5, T < 3 and λ ≈ 1.
     eps = np.finfo(float).eps
     np.testing.assert_allclose(both["t2"], one["t2"], rtol=0, atol=120 * eps)
 
 
 def test_missing_cells_are_filled_where_the_model_fills_them(arrests):
-    holes = arrests.copy()
-    holes[[3, 9], [1, 2]] = np.nan
-    filled = PCA(2, scale="unit", missing="em").fit(holes)
-    table = d.rows(filled, holes, frame="listing")
-    np.testing.assert_allclose(table["score_PC1"], filled.transform(holes)[:, 0], atol=1e-12)
+    with_nan = arrests.copy()
+    with_nan[[3, 9], [1, 2]] = np.nan
+    filled = PCA(2, scale="unit", missing="em").fit(with_nan)
+    table = d.rows(filled, with_nan, frame="listing")
+    np.testing.assert_allclose(table["score_PC1"], filled.transform(with_nan)[:, 0], atol=1e-12)
     assert np.isfinite(table["distance"]).all()
 
 
@@ -206,7 +206,7 @@ def test_a_listing():
     assert repr(d.Listing({"row": []})) == "row"
 
 
-def test_without_a_library_there_is_a_listing_and_the_room_loads_when_it_is_used():
+def test_without_pandas_tables_are_listings():
     assert princomp.diagnostics is d
     code = (
         "import sys; sys.modules['pandas'] = None\n"
@@ -216,6 +216,13 @@ def test_without_a_library_there_is_a_listing_and_the_room_loads_when_it_is_used
         "del sys.modules['pandas']\n"
         "print(type(princomp.diagnostics.variables(model)).__name__)"
     )
-    words = [sys.executable, "-c", code]
-    done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
     assert done.stdout.strip() == "Listing", done.stderr
+
+
+def test_categories_that_are_numbers_are_sorted_by_size(rng):
+    X = rng.standard_normal((6, 3))
+    dose = {"dose": [10, 1.5, 2, 1, 1.5, 2]}
+    found = d.categories(PCA(1).fit(X), X, dose, categorical=["dose"])
+    assert list(found["category"]) == ["1", "1.5", "2", "10"]

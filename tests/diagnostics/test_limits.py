@@ -1,4 +1,4 @@
-"""T² and Q: limits that are functions of the model, contributions that sum, rows beyond."""
+"""T² and Q: limits that depend on the model alone, contributions, and outliers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from princomp.diagnostics import contributions, distances, limits, outliers
 from princomp.diagnostics.control_limits import q_limit
 from princomp.errors import NotAvailableError, ParameterError
 
-# Sums of n or p numbers of order one, each good to a few units in the last place.
+# For sums of n or p numbers of order one, each accurate to a few units in the last place.
 TIGHT = 1e-12
 
 
-def test_usarrests(arrests, unit, states):
+def test_limits_and_outliers_of_usarrests(arrests, unit, states):
     found = limits(unit)
     assert found.t2_new == pytest.approx(6.6447, abs=5e-5)
     assert found.t2_training == pytest.approx(5.7474, abs=5e-5)
@@ -27,7 +27,7 @@ def test_usarrests(arrests, unit, states):
     assert table["q"][0] == pytest.approx(4.266890, abs=5e-7)
     assert set(table["beyond"]) == {"Q"}
     assert table["t2_variables"].tolist() == ["", ""]
-    # of training rows the limit of T² is lower, and Mississippi is beyond that
+    # the limit of T² is lower for training rows, and Mississippi exceeds it
     training = outliers(unit, arrests, training=True, ids=states, frame="listing")
     assert training["row"].tolist() == ["Alaska", "Rhode Island", "Mississippi"]
     assert training["beyond"].tolist() == ["Q", "Q", "T2"]
@@ -36,34 +36,34 @@ def test_usarrests(arrests, unit, states):
 @pytest.mark.parametrize("solver", ["covariance_eigh", "full", "row_gram", "lanczos"])
 def test_limits_do_not_depend_on_the_route_where_all_variances_are_known(solver, arrests, unit):
     model = PCA(2, scale="unit", svd_solver=solver).fit(arrests)
-    found, wanted = limits(model), limits(unit)
+    found, expected = limits(model), limits(unit)
     if found.q is None:
         assert "covariance_eigh" in found.reasons["q"]
     else:
-        assert found.q == pytest.approx(wanted.q, rel=1e-10)
+        assert found.q == pytest.approx(expected.q, rel=1e-10)
     assert (found.q is None) == (solver == "lanczos")
 
 
-def test_the_total_knows_the_last_variance(arrests):
+def test_the_last_variance_follows_from_the_total(arrests):
     found = limits(PCA(3, scale="unit", svd_solver="row_gram").fit(arrests))
-    wanted = limits(PCA(3, scale="unit", svd_solver="full").fit(arrests))
-    assert found.q == pytest.approx(wanted.q, rel=1e-10)
+    expected = limits(PCA(3, scale="unit", svd_solver="full").fit(arrests))
+    assert found.q == pytest.approx(expected.q, rel=1e-10)
 
 
-def test_a_truncated_solver_with_a_scatter_knows_the_limit(rng):
+def test_q_has_a_limit_with_a_truncated_solver_and_a_scatter(rng):
     X = rng.standard_normal((80, 12)) * np.linspace(3, 1, 12)
     few = PCA(2, svd_solver="covariance_eigh").fit(X)
     assert limits(few).q == pytest.approx(limits(PCA(svd_solver="full").fit(X).truncated(2)).q)
 
 
-def test_limits_are_frozen(arrests, unit, rng):
+def test_limits_do_not_depend_on_new_rows(arrests, unit, rng):
     before = limits(unit)
     outliers(unit, arrests + rng.standard_normal(arrests.shape) * 100)
     assert limits(unit) == before
 
 
-def test_training_rows_keep_their_limits_as_often_as_they_say(rng):
-    """400 tables of 40 normal rows: a share of .05 has a standard error near 0.002."""
+def test_limits_are_exceeded_as_often_as_their_level(rng):
+    """In 400 tables of 40 normal rows, a share of 0.05 has a standard error near 0.002."""
     far = off = 0
     for _ in range(400):
         X = rng.standard_normal((40, 6)) * [4, 3, 1, 1, 1, 1]
@@ -101,7 +101,7 @@ def test_one_component_and_one_variable(arrests):
     np.testing.assert_allclose(table["t2"], z**2, rtol=1e-10)
 
 
-def test_all_components_leave_no_q(arrests):
+def test_q_has_no_limit_with_all_components(arrests):
     model = PCA(scale="unit").fit(arrests)
     found = limits(model)
     assert found.q is None
@@ -127,13 +127,13 @@ def test_too_few_rows_have_no_limit_of_t2(n, rng):
     assert "do not vary outside" in str(caught.value)
 
 
-def test_one_row_more_is_enough(rng):
+def test_one_more_row_gives_a_limit_of_t2(rng):
     found = limits(PCA(2).fit(rng.standard_normal((4, 6))))
     assert found.t2_new is not None
     assert found.t2_training <= 9 / 4
 
 
-def test_components_without_variance_count_to_q_and_not_to_t2(rng):
+def test_components_without_variance_count_in_q_not_t2(rng):
     X = rng.standard_normal((30, 2))
     X = np.column_stack([X, X[:, 0] - X[:, 1]])
     model = PCA(3).fit(X)
@@ -158,7 +158,7 @@ def test_constant_rows_have_no_limit():
     assert table["t2"].tolist() == table["q"].tolist() == [0.0] * 10
 
 
-def test_what_the_limits_suppose_is_reported(arrests):
+def test_unmet_assumptions_of_limits_are_reported(arrests):
     assert "center=False" in limits(PCA(2, center=False).fit(arrests)).reasons["t2"]
     unknown = PCA.from_covariance(np.cov(arrests.T), n_components=2)
     found = limits(unknown)
@@ -167,7 +167,7 @@ def test_what_the_limits_suppose_is_reported(arrests):
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, 95, "0.95", True, float("nan")])
-def test_a_level_is_a_share(level, unit):
+def test_levels_outside_0_and_1_are_refused(level, unit):
     with pytest.raises(ParameterError, match="level") as caught:
         limits(unit, level)
     assert caught.value.place == {"parameter": "level"}
@@ -191,7 +191,7 @@ def test_the_limit_scales_with_the_variances_however_large_or_small():
 
 
 def test_a_negative_power_still_gives_an_upper_limit(rng):
-    """One large variance and many small ones: the transformation turns round."""
+    """One large variance and many small ones make the power of the transformation negative."""
     tail = np.concatenate([[3.0], np.full(400, 0.01)])
     value, _ = q_limit(tail, 0.95)
     sampled = (rng.standard_normal((20_000, len(tail))) ** 2) @ tail
@@ -215,9 +215,9 @@ def test_contributions_sum_to_the_statistics(arrests, unit):
 
 def test_the_signs_of_q_are_those_of_the_residuals(arrests, unit):
     Z = (arrests - arrests.mean(axis=0)) / arrests.std(axis=0, ddof=1)
-    left = Z - (Z @ unit.components_.T) @ unit.components_
+    residuals = Z - (Z @ unit.components_.T) @ unit.components_
     parts = contributions(unit, arrests, frame="listing")["q"].reshape(50, 4)
-    np.testing.assert_allclose(parts, np.sign(left) * left**2, atol=TIGHT)
+    np.testing.assert_allclose(parts, np.sign(residuals) * residuals**2, atol=TIGHT)
 
 
 def test_a_row_moved_along_one_variable_names_it(arrests, unit):
@@ -228,7 +228,7 @@ def test_a_row_moved_along_one_variable_names_it(arrests, unit):
     assert table["t2_variables"].tolist() == ["x1"]
 
 
-def test_no_outlier_is_a_table_without_rows(arrests, unit):
+def test_no_outliers_give_an_empty_table(arrests, unit):
     table = outliers(unit, arrests.mean(axis=0)[None], frame="listing")
     assert len(table) == 0
     assert table.columns[:2] == ["row", "position"]
@@ -236,16 +236,16 @@ def test_no_outlier_is_a_table_without_rows(arrests, unit):
         assert outliers(unit, arrests.mean(axis=0)[None], frame=kind).shape == (0, 9)
 
 
-def test_rows_with_missing_values_are_not_judged_and_counted(arrests):
+def test_rows_with_missing_values_are_skipped_and_counted(arrests):
     model = PCA(2, scale="unit", missing="drop").fit(arrests)
-    holes = arrests.copy()
-    holes[[1, 5], 0] = np.nan
+    with_nan = arrests.copy()
+    with_nan[[1, 5], 0] = np.nan
     with pytest.warns(UserWarning, match="2 rows of X have missing values"):
-        table = outliers(model, holes, frame="listing")
+        table = outliers(model, with_nan, frame="listing")
     assert table["position"].tolist() == [38]
 
 
 @pytest.mark.parametrize("top", [0, -1, 1.5, True, "all"])
-def test_top_is_a_number(top, arrests, unit):
+def test_invalid_values_of_top_are_refused(top, arrests, unit):
     with pytest.raises(ParameterError, match="top"):
         outliers(unit, arrests, top=top)

@@ -1,4 +1,4 @@
-"""Data that took no part in the fit: columns, categories, metadata, with their valid extremes."""
+"""Data not used in the fit: columns, categories, metadata, and their valid extremes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from scipy import stats
 
 from princomp import PCA
 from princomp.diagnostics import categories, metadata, rows, supplementary_columns
-from princomp.diagnostics.associations import adjusted
+from princomp.diagnostics.associations import benjamini_hochberg
 from princomp.errors import ColumnError, NotFiniteError, NotNumericError, ParameterError, ShapeError
 
 
-def lines(table, **wanted):
-    """Numbers of the lines whose cells are as wanted."""
-    at = np.ones(len(table), dtype=bool)
-    for name, value in wanted.items():
-        at &= table[name] == value
-    return np.flatnonzero(at)
+def lines(table, **cells):
+    """Indices of the rows with the given cells."""
+    matches = np.ones(len(table), dtype=bool)
+    for name, value in cells.items():
+        matches &= table[name] == value
+    return np.flatnonzero(matches)
 
 
 def test_a_column_of_the_fit_has_the_correlation_that_variables_has(arrests, unit):
@@ -51,8 +51,8 @@ def test_missing_values_are_left_out_pair_by_pair_and_counted(arrests, unit):
     x[[3, 4]] = np.nan
     table = supplementary_columns(unit, arrests, {"x": x, "y": np.arange(50)}, frame="listing")
     assert table["n"].tolist() == [48, 48, 50, 50]
-    t, there = unit.transform(arrests), ~np.isnan(x)
-    r = np.corrcoef(x[there], t[there, 0])[0, 1]
+    t, present = unit.transform(arrests), ~np.isnan(x)
+    r = np.corrcoef(x[present], t[present, 0])[0, 1]
     assert table["correlation"][0] == pytest.approx(r, rel=1e-12)
 
 
@@ -101,7 +101,7 @@ def test_barycentres_and_eta_squared_are_those_of_the_analysis_of_variance(seed,
         np.testing.assert_allclose(table["eta2"][here], eta2, rtol=1e-9)
 
 
-def test_the_v_test_is_normal_where_categories_mean_nothing(rng):
+def test_the_v_test_is_normal_for_random_categories(rng):
     X = rng.standard_normal((60, 3))
     model = PCA(1).fit(X)
     g = np.repeat(["small", "large"], [15, 45])
@@ -151,7 +151,7 @@ def test_rows_without_a_category_are_left_out(arrests, unit):
 # ---- metadata --------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_computed_is_reported_column_by_column(arrests, unit):
+def test_columns_that_cannot_be_computed_get_a_note(arrests, unit):
     data = {
         "constant": np.ones(50),
         "one": ["same"] * 50,
@@ -174,7 +174,7 @@ def test_what_cannot_be_computed_is_reported_column_by_column(arrests, unit):
     assert table["p_adjusted"][-1] == table["p_value"][-1]
 
 
-def test_a_component_itself_is_found_with_no_doubt(arrests, unit):
+def test_a_component_correlates_perfectly_with_itself(arrests, unit):
     t = unit.transform(arrests)
     table = metadata(unit, arrests, {"t": t[:, 0], "sign": t[:, 0] > 0}, frame="listing")
     assert table["r"][0] == pytest.approx(1, abs=1e-15)
@@ -194,24 +194,24 @@ def test_two_rows_have_a_correlation_and_no_test():
     ]
 
 
-def test_groups_without_spread_are_infinitely_apart():
+def test_groups_without_spread_have_a_p_value_of_zero():
     X = np.array([[0.0], [0.0], [5.0], [5.0]])
     table = metadata(PCA(1).fit(X), X, {"g": list("aabb")}, frame="listing")
     assert (table["eta2"][0], table["p_value"][0]) == (1, 0)
 
 
-def test_benjamini_and_hochberg():
+def test_p_values_are_adjusted_as_in_r():
     p = np.array([0.01, 0.04, 0.03, np.nan, 0.5, 0.005, 0.04])
     # R 4.2.2: p.adjust(c(.01,.04,.03,.5,.005,.04), "BH")
-    wanted = [0.03, 0.048, 0.048, np.nan, 0.5, 0.03, 0.048]
-    np.testing.assert_allclose(adjusted(p), wanted, rtol=1e-12)
-    assert np.isnan(adjusted(np.array([np.nan]))).all()
+    expected = [0.03, 0.048, 0.048, np.nan, 0.5, 0.03, 0.048]
+    np.testing.assert_allclose(benjamini_hochberg(p), expected, rtol=1e-12)
+    assert np.isnan(benjamini_hochberg(np.array([np.nan]))).all()
 
 
-# ---- what is refused -------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------
 
 
-def test_mistaken_arguments_are_named(arrests, unit):
+def test_invalid_arguments_are_refused(arrests, unit):
     with pytest.raises(ShapeError, match="'x' of data has 49 values, and X has 50 rows"):
         metadata(unit, arrests, {"x": np.ones(49)})
     with pytest.raises(ColumnError, match="no column 'group'"):
@@ -234,7 +234,7 @@ def test_mistaken_arguments_are_named(arrests, unit):
         metadata(unit, arrests, {})
 
 
-def test_text_stays_text_and_holes_stay_holes(arrests, unit):
+def test_the_text_nan_is_a_category_and_nan_is_missing(arrests, unit):
     g = ["nan", float("nan"), None, "b", "b"] * 10
     table = categories(unit, arrests, {"g": g}, components=1, frame="listing")
     assert table["category"].tolist() == ["b", "nan"]
@@ -245,7 +245,7 @@ def test_text_stays_text_and_holes_stay_holes(arrests, unit):
     assert mixed["kind"][::2].tolist() == ["categorical", "numeric"]
 
 
-def test_rows_that_fade_do_not_move_axes(arrests, unit):
+def test_supplementary_rows_do_not_change_axes(arrests, unit):
     before = unit.components_.copy()
     rows(unit, arrests * 3, supplementary=True)
     np.testing.assert_array_equal(unit.components_, before)

@@ -22,7 +22,7 @@ def rows(rng):
 @pytest.mark.parametrize("kaiser", [True, False])
 @pytest.mark.parametrize("method", ["varimax", "promax"])
 def test_rotations(method, kaiser, power, rows):
-    """The criteria take fourth powers of loadings, which leave the range."""
+    """The criteria use fourth powers of loadings, which overflow or underflow."""
     plain, found = (
         rotate(PCA(3).fit(X), method, kaiser=kaiser) for X in (rows, np.ldexp(rows, power))
     )
@@ -35,7 +35,7 @@ def test_rotations(method, kaiser, power, rows):
 @pytest.mark.parametrize("power", POWERS)
 @pytest.mark.parametrize("scale", [None, "unit"])
 def test_errors_of_a_bootstrap(scale, power, rows):
-    """Squares of variances leave the range."""
+    """Squares of variances overflow or underflow."""
     plain, found = (
         bootstrap(PCA(3, scale=scale).fit(X), X, n=20, random_state=0)
         for X in (rows, np.ldexp(rows, power))
@@ -47,7 +47,7 @@ def test_errors_of_a_bootstrap(scale, power, rows):
 
 
 def test_shares_of_a_small_column(rng):
-    """The square of its entry in an axis underflows, and its share does not."""
+    """The square of its entry in an axis underflows, but its share does not."""
     X, _ = np.linalg.qr(np.c_[np.ones(50), rng.standard_normal((50, 2))])
     X = np.c_[X[:, 1], np.ldexp(X[:, 2] + 1e-7 * X[:, 1], -500)]
     table = variables(PCA().fit(X), form="wide", frame="listing")
@@ -57,7 +57,7 @@ def test_shares_of_a_small_column(rng):
 
 @pytest.mark.parametrize("power", POWERS)
 def test_measures_of_rows(power, rows):
-    """Squares of a row, which may be much smaller than the others, leave the range."""
+    """Squares of a row, which may be much smaller than the others, overflow or underflow."""
     mean = rows.mean(axis=0)
     few = mean + np.ldexp(rows[:6] - mean, -30)
     plain, found = (

@@ -1,4 +1,4 @@
-"""Rotations: known answers, R's, and what holds of every one."""
+"""Rotations: known answers, answers of R, and general properties."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def model(arrests):
 
 def matched(found, listed):
     """R's loadings with the order and signs of those found."""
-    theirs = np.array([float(word) for word in listed.split(",")]).reshape(found.shape[::-1]).T
-    order = np.abs(found.T @ theirs).argmax(axis=1)
+    expected = np.array([float(word) for word in listed.split(",")]).reshape(found.shape[::-1]).T
+    order = np.abs(found.T @ expected).argmax(axis=1)
     assert sorted(order) == list(range(found.shape[1]))
-    theirs = theirs[:, order]
-    return theirs * np.sign(np.sum(theirs * found, axis=0))
+    expected = expected[:, order]
+    return expected * np.sign(np.sum(expected * found, axis=0))
 
 
-def test_the_known_answer(model):
+def test_varimax_of_usarrests(model):
     found = rotate(model, "varimax")
     np.testing.assert_allclose(np.abs(found.loadings[0]), [0.93899, 0.06067], atol=5e-6)
     np.testing.assert_allclose(found.sums_of_squares, [2.261153, 1.208853], atol=5e-7)
@@ -73,16 +73,18 @@ def test_the_known_answer(model):
 
 @pytest.mark.parametrize("name", ["arrests", "swiss"])
 def test_loadings_are_those_of_r(name, request):
-    rows, known = request.getfixturevalue(name), {"arrests": ARRESTS, "swiss": SWISS}[name]
+    rows, recorded = request.getfixturevalue(name), {"arrests": ARRESTS, "swiss": SWISS}[name]
     model = PCA(2 if name == "arrests" else 3, scale="unit").fit(rows)
     for kaiser, listed in ((True, "varimax"), (False, "plain")):
         found = rotate(model, "varimax", kaiser=kaiser).loadings
-        np.testing.assert_allclose(found, matched(found, known[listed]), atol=R_DIGITS)
+        np.testing.assert_allclose(found, matched(found, recorded[listed]), atol=R_DIGITS)
     oblique = rotate(model, "promax")
     found = oblique.loadings
-    np.testing.assert_allclose(found, matched(found, known["promax"]), atol=R_DIGITS)
+    np.testing.assert_allclose(found, matched(found, recorded["promax"]), atol=R_DIGITS)
     off = oblique.factor_correlations[np.triu_indices(len(oblique.matrix), 1)]
-    np.testing.assert_allclose(np.sort(np.abs(off)), np.sort(known["correlations"]), atol=R_DIGITS)
+    np.testing.assert_allclose(
+        np.sort(np.abs(off)), np.sort(recorded["correlations"]), atol=R_DIGITS
+    )
 
 
 def criterion(loadings):
@@ -90,19 +92,21 @@ def criterion(loadings):
 
 
 @pytest.mark.parametrize("kaiser", [True, False])
-def test_no_angle_is_better(model, kaiser):
-    """For two components the best rotation is one number, which can be searched for."""
+def test_varimax_finds_the_best_angle(model, kaiser):
+    """A rotation of two components is one angle, so the best one can be searched for."""
     found = rotate(model, "varimax", kaiser=kaiser)
     start = model.loadings_
     if kaiser:
         start = start / np.linalg.norm(start, axis=1, keepdims=True)
 
-    def less(angle):
+    def negative_criterion(angle):
         c, s = np.cos(angle), np.sin(angle)
         return -criterion(start @ np.array([[c, -s], [s, c]]))
 
     best = min(
-        minimize_scalar(less, bounds=(a, a + 0.5), method="bounded", options={"xatol": 1e-12}).fun
+        minimize_scalar(
+            negative_criterion, bounds=(a, a + 0.5), method="bounded", options={"xatol": 1e-12}
+        ).fun
         for a in np.arange(0, np.pi / 2, 0.4)
     )
     assert criterion(start @ found.matrix) == pytest.approx(-best, rel=1e-12)
@@ -119,7 +123,7 @@ def test_scores_and_loadings_belong_together(method, whiten, scale, rng):
     np.testing.assert_allclose(np.corrcoef(scores.T), found.factor_correlations, atol=1e-12)
     np.testing.assert_allclose(np.cov(scores.T), found.factor_correlations, atol=1e-12)
     np.testing.assert_allclose(model.loadings_ @ found.matrix, found.loadings, atol=1e-13)
-    # The fit of the rows is that of the components, turned or not.
+    # A rotation does not change the fitted rows.
     fit = model.inverse_transform(model.transform(X))
     np.testing.assert_allclose(found.inverse_transform(scores), fit, atol=1e-10)
     s = 1.0 if scale is None else model.scale_
@@ -152,7 +156,7 @@ def test_one_component_stays_and_a_column_without_loadings_too(arrests):
     assert np.isfinite(found.loadings).all()
 
 
-def test_tables_of_it(arrests):
+def test_frames_and_dicts_of_a_rotation(arrests):
     frame = pd.DataFrame(arrests, columns=["Murder", "Assault", "UrbanPop", "Rape"])
     found = rotate(PCA(2, scale="unit").fit(frame), "promax")
     assert list(found.to_frame().index) == list(frame.columns)
@@ -164,7 +168,7 @@ def test_tables_of_it(arrests):
     assert found.transform(frame).shape == (50, 2)
 
 
-def test_mistaken_arguments(model, arrests):
+def test_invalid_arguments_are_refused(model, arrests):
     for change, word in (
         ({"method": "quartimax"}, "method"),
         ({"kaiser": 1}, "kaiser"),

@@ -18,7 +18,7 @@ from princomp.errors import (
     ShapeError,
 )
 
-# Sums of n or p numbers of order one, each good to a few units in the last place.
+# For sums of n or p numbers of order one, each accurate to a few units in the last place.
 TIGHT = 1e-12
 
 
@@ -48,7 +48,7 @@ def test_correlations_are_those_of_columns_and_scores_under_every_scale(scale, s
     assert same == (scale == "unit")
 
 
-def test_without_centring_correlations_stay_correlations_and_cos2_is_of_mean_squares(arrests):
+def test_correlations_and_cos2_without_centring(arrests):
     model = PCA(4, center=False).fit(arrests)
     table = wide(model)
     r = np.corrcoef(arrests.T, (arrests @ model.components_.T).T)[:4, 4:]
@@ -112,7 +112,7 @@ def test_other_invalid_values_are_named(unit, options, word):
     assert caught.value.place == {"parameter": next(iter(options))}
 
 
-def test_what_is_no_model_is_refused(arrests):
+def test_invalid_models_are_refused(arrests):
     from sklearn import decomposition
     from sklearn.exceptions import NotFittedError
 
@@ -127,7 +127,7 @@ def test_what_is_no_model_is_refused(arrests):
 # ---- rows ----------------------------------------------------------------------------------
 
 
-def test_rows_of_usarrests(arrests, unit):
+def test_the_table_of_rows_of_usarrests(arrests, unit):
     table = rows(unit, arrests, frame="listing")
     t = unit.transform(arrests)
     Z = (arrests - arrests.mean(axis=0)) / arrests.std(axis=0, ddof=1)
@@ -174,7 +174,7 @@ def test_a_row_at_the_centre_has_no_cos2(rng):
 def test_sparse_rows_files_and_batches_give_the_same(tmp_path, rng):
     X = rng.standard_normal((300, 5)) * (rng.random((300, 5)) < 0.4)
     model = PCA(2).fit(X)
-    wanted = rows(model, X, frame="listing")
+    expected = rows(model, X, frame="listing")
     np.save(tmp_path / "x.npy", X)
     others = [
         sp.csr_array(X),
@@ -186,7 +186,7 @@ def test_sparse_rows_files_and_batches_give_the_same(tmp_path, rng):
     for other in others:
         table = rows(model, other, frame="listing")
         for name in table.columns:
-            np.testing.assert_allclose(table[name], wanted[name], atol=TIGHT, err_msg=name)
+            np.testing.assert_allclose(table[name], expected[name], atol=TIGHT, err_msg=name)
     names = [f"row {i}" for i in range(300)]
     table = rows(model, iter([X[:100], X[100:]]), ids=names, frame="listing")
     assert table["row"].tolist() == names
@@ -202,14 +202,14 @@ def test_many_blocks_join_in_order(rng):
     np.testing.assert_allclose(stack(table, "score", 2), model.transform(X), atol=2e-5)
 
 
-def test_large_means_do_not_show(rng):
+def test_large_means_lose_no_precision(rng):
     X = rng.integers(0, 2**20, (60, 4)) * 2.0**-20
     near, far = (rows(PCA(2).fit(Y), Y, frame="listing") for Y in (X, X + 2.0**30))
     for name in near.columns:
         np.testing.assert_allclose(far[name], near[name], atol=1e-11, err_msg=name)
 
 
-def test_what_does_not_fit_is_reported(arrests, unit):
+def test_mismatched_arguments_are_refused(arrests, unit):
     with pytest.raises(ShapeError, match="3 features"):
         rows(unit, arrests[:, :3])
     with pytest.raises(ShapeError, match="sample_weight has shape"):
@@ -230,15 +230,15 @@ def test_what_does_not_fit_is_reported(arrests, unit):
 
 
 def test_missing_values_are_refused_with_their_place_or_stay_in_their_row(arrests, unit):
-    holes = arrests.copy()
-    holes[7, 2] = np.nan
+    with_nan = arrests.copy()
+    with_nan[7, 2] = np.nan
     with pytest.raises(NotFiniteError, match=r"row 7, column 2"):
-        rows(unit, holes)
-    table = rows(PCA(2, missing="drop").fit(holes), holes, frame="listing")
+        rows(unit, with_nan)
+    table = rows(PCA(2, missing="drop").fit(with_nan), with_nan, frame="listing")
     assert np.flatnonzero(np.isnan(table["score_PC1"])).tolist() == [7]
 
 
-def test_a_covariance_does_not_say_how_many_rows_there_were(arrests):
+def test_a_covariance_without_a_number_of_rows_is_refused(arrests):
     C, mean = np.cov(arrests.T), arrests.mean(axis=0)
     model = PCA.from_covariance(C, mean=mean)
     with pytest.raises(NotAvailableError, match="number of rows"):
@@ -248,18 +248,18 @@ def test_a_covariance_does_not_say_how_many_rows_there_were(arrests):
         rows(PCA.from_covariance(C, n_samples=50), arrests)
 
 
-def test_a_pca_of_scikit_learn_gets_the_way_to_one_of_this_package(rng):
+def test_a_pca_of_scikit_learn_is_refused_with_a_conversion(rng):
     X = rng.standard_normal((20, 4))
-    for theirs in (decomposition.PCA(2), decomposition.IncrementalPCA(2)):
-        theirs.fit(X)
-        name = f"a fitted princomp.PCA is needed, got scikit-learn's {type(theirs).__name__}"
+    for sklearn_model in (decomposition.PCA(2), decomposition.IncrementalPCA(2)):
+        sklearn_model.fit(X)
+        name = f"a fitted princomp.PCA is needed, got scikit-learn's {type(sklearn_model).__name__}"
         for function, arguments, hint in (
-            (variables, (theirs,), "PCA.from_sklearn(model)"),
-            (rotate, (theirs,), "rotate(PCA.from_sklearn(model))"),
-            (bootstrap, (theirs, X), "bootstrap(X, n_components=2)"),
+            (variables, (sklearn_model,), "PCA.from_sklearn(model)"),
+            (rotate, (sklearn_model,), "rotate(PCA.from_sklearn(model))"),
+            (bootstrap, (sklearn_model, X), "bootstrap(X, n_components=2)"),
         ):
-            with pytest.raises(ParameterError, match=name) as told:
+            with pytest.raises(ParameterError, match=name) as caught:
                 function(*arguments)
-            assert hint in told.value.hint
+            assert hint in caught.value.hint
     with pytest.raises(ParameterError, match="is needed, got TruncatedSVD"):
         variables(decomposition.TruncatedSVD(2).fit(X))

@@ -1,4 +1,4 @@
-"""torch.distributed: two processes that meet through gloo."""
+"""torch.distributed: two processes connected by gloo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows in memory, as one table: what every engine is held to."""
+"""Rows in memory, as one table: the reference for every engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The least engine there is: partitions in a list, joined two by two in the order of the rows."""
+"""A minimal engine: partitions in a list, merged in pairs in the order of the rows."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from princomp import PCA
-from princomp.engines.distributed import Distributed
+from princomp.engines.distributed import DistributedRows
 from princomp.engines.local import reduce_partition
 from princomp.engines.partial_result import PartialResult
 
 
 @dataclass(kw_only=True, eq=False)
-class Partitions(Distributed):
+class Partitions(DistributedRows):
     parts: list
 
     def reduce(self, kind, *, drop, precise):
-        # What travels must survive the way.
+        # Everything sent to a worker must survive pickling.
         kind = pickle.loads(pickle.dumps(kind))
         shares = [reduce_partition(kind, part, drop=drop, precise=precise) for part in self.parts]
         shares = [pickle.loads(pickle.dumps(share)) for share in shares]

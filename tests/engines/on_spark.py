@@ -23,8 +23,10 @@ def missing():
 
 
 def session():
-    """One for all tests of this process, made anew where a document has stopped it: four attempts
-    a task, and no word on standard error."""
+    """The session of all tests of this process, made anew if the documentation has stopped it.
+
+    A task has four attempts, and nothing is written to standard error.
+    """
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -70,7 +72,7 @@ def vectors_of(rows):
 
 
 def of_vectors(parts):
-    """A DataFrame of one column of vectors, one partition a list."""
+    """A DataFrame of one column of vectors, with one partition per list."""
     from pyspark.ml.linalg import VectorUDT
     from pyspark.sql import types
 

@@ -1,4 +1,4 @@
-"""Rows in an array of array_api_strict, on a device that NumPy does not reach, a few at a time."""
+"""Rows in an array of array_api_strict, on a device that NumPy cannot access, a few at a time."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def missing():
     return None
 
 
-def there(rows):
+def to_device(rows):
     import array_api_strict as xp
 
     return xp.asarray(rows, device=xp.Device("device1"))
 
 
-def here(array):
+def to_host(array):
     import array_api_strict as xp
 
     assert array.device == xp.Device("device1")
@@ -31,7 +31,7 @@ def here(array):
 
 def table(parts):
     # It has no sparse arrays.
-    return there(np.concatenate([p.toarray() if sp.issparse(p) else p for p in parts]))
+    return to_device(np.concatenate([p.toarray() if sp.issparse(p) else p for p in parts]))
 
 
 def fit(parts, **parameters):
@@ -39,4 +39,4 @@ def fit(parts, **parameters):
 
 
 def transform(model, parts):
-    return here(model.transform(table(parts)))
+    return to_host(model.transform(table(parts)))

@@ -1,4 +1,4 @@
-"""Rows in one torch tensor, on the processor: what GPUs do, with another device's name."""
+"""Rows in one torch tensor, on the CPU: the same code as for GPUs."""
 
 from __future__ import annotations
 

@@ -9,15 +9,15 @@ from princomp import PCA
 
 
 def missing():
-    if lacks := on_torch.missing():
-        return lacks
+    if reason := on_torch.missing():
+        return reason
     import torch
 
     return None if torch.cuda.is_available() else "there is no CUDA device"
 
 
 def tensor(parts):
-    # Sparse rows go by way of the processor: on a GPU they are refused.
+    # Sparse rows stay on the CPU: on a GPU they are refused.
     rows = on_torch.tensor(parts)
     return rows if sp.issparse(parts[0]) else rows.cuda()
 

@@ -1,4 +1,4 @@
-"""What the ranks of the tests do together: each function runs on all of them at once."""
+"""Functions that the tests run on all ranks at once."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ import scipy.sparse as sp
 from princomp import PCA, KernelPCA, load
 
 
-def _numbers(comm):
-    """This rank and how many there are, by whoever connects them."""
+def _rank_and_size(comm):
+    """The rank and the number of ranks of an MPI or torch communicator."""
     if hasattr(comm, "Get_rank"):
         return comm.Get_rank(), comm.Get_size()
     return comm.rank(), comm.size()
 
 
 def share_of_parts(parts, rank, size):
-    """The rows of some parts in a row: ranks take them in order, some perhaps none."""
+    """The rows of this rank: ranks take consecutive parts in order, some perhaps none."""
     mine = [parts[i] for i in np.array_split(np.arange(len(parts)), size)[rank]]
     if not mine:
         return parts[0][:0]
@@ -32,13 +32,13 @@ def share_of_parts(parts, rank, size):
 
 
 def fit(comm, parts, **parameters):
-    X = share_of_parts(parts, *_numbers(comm))
+    X = share_of_parts(parts, *_rank_and_size(comm))
     return PCA(**parameters).fit(X, comm=comm)
 
 
-def fit_bits(comm, tables, parameters, weights=None, call="fit"):
-    """Everything that a rank has after a fit, its table chosen by its number."""
-    rank, _ = _numbers(comm)
+def fit_table(comm, tables, parameters, weights=None, call="fit"):
+    """The model of a rank after a fit to the table with its number, or its scores."""
+    rank, _ = _rank_and_size(comm)
     model = PCA(**parameters)
     options = {} if weights is None else {"sample_weight": weights[rank]}
     if call == "fit_transform":
@@ -47,20 +47,20 @@ def fit_bits(comm, tables, parameters, weights=None, call="fit"):
 
 
 def fit_kernel(comm, parts, parameters, call="fit"):
-    """A KernelPCA of the rows of all ranks, or the scores of those of each."""
-    X = share_of_parts(parts, *_numbers(comm))
+    """A KernelPCA of the rows of all ranks, or the scores of each rank's rows."""
+    X = share_of_parts(parts, *_rank_and_size(comm))
     return getattr(KernelPCA(**parameters), call)(X, comm=comm)
 
 
 def fit_with(comm, tables, each):
-    """Parameters of a rank's own."""
-    rank, _ = _numbers(comm)
+    """Fit with different parameters on each rank."""
+    rank, _ = _rank_and_size(comm)
     return PCA(**each[rank]).fit(tables[rank], comm=comm)
 
 
 def fit_broken(comm, tables, on_rank, error, reading, batch):
     """One rank has rows from a function that raises in some reading of them."""
-    rank, _ = _numbers(comm)
+    rank, _ = _rank_and_size(comm)
     X = tables[rank]
     calls = []
 
@@ -75,14 +75,14 @@ def fit_broken(comm, tables, on_rank, error, reading, batch):
 
 
 class OddError(Exception):
-    """An exception that cannot be made again from its text."""
+    """An exception that cannot be recreated from its text."""
 
     def __init__(self, one, two):
         super().__init__(f"{one} and {two}")
 
 
 def fit_odd(comm, tables):
-    rank, _ = _numbers(comm)
+    rank, _ = _rank_and_size(comm)
 
     def batches():
         if rank == 1:
@@ -93,8 +93,8 @@ def fit_odd(comm, tables):
 
 
 def fit_interrupted(comm, tables, on_rank):
-    """A Ctrl-C for a rank that is waiting, since rank 0 takes its time to read."""
-    rank, _ = _numbers(comm)
+    """Ctrl-C on a rank that waits while rank 0 reads slowly."""
+    rank, _ = _rank_and_size(comm)
     calls = []
 
     def batches():
@@ -109,50 +109,50 @@ def fit_interrupted(comm, tables, on_rank):
     return PCA(2, svd_solver="krylov").fit(batches, comm=comm)
 
 
-def fit_vanishing(comm, folder):
-    """A file that is another one in the second pass."""
-    rank, _ = _numbers(comm)
+def fit_changed_file(comm, folder):
+    """A file that is replaced before the second pass."""
+    rank, _ = _rank_and_size(comm)
     path = Path(folder) / f"{rank}.npy"
 
-    def tell(progress):
+    def replace_file(progress):
         if rank == 0 and progress.number == 1 and progress.done:
             np.save(Path(folder) / "1.npy", np.zeros((300, 40)))
 
-    return PCA(2, svd_solver="krylov").fit(str(path), comm=comm, progress=tell)
+    return PCA(2, svd_solver="krylov").fit(str(path), comm=comm, progress=replace_file)
 
 
 def fit_file(comm, pattern, **parameters):
-    rank, _ = _numbers(comm)
+    rank, _ = _rank_and_size(comm)
     path = pattern.format(rank)
     return PCA(**parameters).fit(path if os.path.exists(path) else None, comm=comm)
 
 
 def fit_with_progress(comm, tables):
-    """Collects progress reports."""
-    rank, _ = _numbers(comm)
+    """The number of progress events of this rank."""
+    rank, _ = _rank_and_size(comm)
     reported = []
     PCA(2).fit(tables[rank], comm=comm, progress=reported.append)
     return len(reported)
 
 
 def fit_checkpoint(comm, tables, path):
-    rank, _ = _numbers(comm)
+    rank, _ = _rank_and_size(comm)
     return PCA(2).fit(tables[rank], comm=comm, checkpoint=path if rank == 1 else None)
 
 
 def fit_with_messages(comm, tables):
-    """A program's own message that is on its way meanwhile stays the program's."""
-    rank, size = _numbers(comm)
+    """A message that the program itself sends during the fit still reaches the program."""
+    rank, size = _rank_and_size(comm)
     request = comm.isend(("mine", rank), (rank + 1) % size, 0)
     model = PCA(2).fit(tables[rank], comm=comm)
-    heard = comm.recv(source=(rank - 1) % size, tag=0)
+    received = comm.recv(source=(rank - 1) % size, tag=0)
     request.wait()
-    return heard, model.n_samples_
+    return received, model.n_samples_
 
 
 def fit_on_half(comm, tables):
-    """Two groups that fit at the same time, each its own rows."""
-    rank, _ = _numbers(comm)
+    """Two groups that fit at the same time, each to its own rows."""
+    rank, _ = _rank_and_size(comm)
     half = comm.Split(rank % 2, rank)
     try:
         return PCA(2).fit(tables[rank], comm=half)
@@ -162,7 +162,7 @@ def fit_on_half(comm, tables):
 
 def online(comm, batches, parameters, rounds=1):
     """Batches of each rank, finalized after each round; the model after each."""
-    rank, _ = _numbers(comm)
+    rank, _ = _rank_and_size(comm)
     model, models = PCA(**parameters), []
     for i in range(rounds):
         for batch in batches[rank][i::rounds]:
@@ -172,8 +172,8 @@ def online(comm, batches, parameters, rounds=1):
 
 
 def online_after_fit(comm, tables, more, parameters):
-    """A fit over ranks that goes on with rows on some of them, read on the way."""
-    rank, _ = _numbers(comm)
+    """A fit over ranks, continued with more rows on some ranks, and its row counts."""
+    rank, _ = _rank_and_size(comm)
     model = PCA(**parameters).fit(tables[rank], comm=comm)
     if more[rank] is not None:
         model.partial_fit(more[rank])
@@ -183,7 +183,7 @@ def online_after_fit(comm, tables, more, parameters):
 
 def window(comm, tables, old):
     """Rows that a rank forgets, while copies are finalized."""
-    rank, _ = _numbers(comm)
+    rank, _ = _rank_and_size(comm)
     model = PCA(2).partial_fit(tables[rank])
     first = copy(model).finalize(comm=comm)
     model.forget(tables[rank][:old])
@@ -191,28 +191,28 @@ def window(comm, tables, old):
 
 
 def forget_whole(comm, tables):
-    rank, _ = _numbers(comm)
+    rank, _ = _rank_and_size(comm)
     return PCA(2).fit(tables[rank], comm=comm).forget(tables[rank])
 
 
 def finalize_loaded(comm, path, tables):
     """The same saved model on every rank."""
-    rank, _ = _numbers(comm)
+    rank, _ = _rank_and_size(comm)
     return load(path).partial_fit(tables[rank]).finalize(comm=comm)
 
 
 def mixed_calls(comm, tables):
-    rank, _ = _numbers(comm)
+    rank, _ = _rank_and_size(comm)
     model = PCA(2).partial_fit(tables[rank])
     return model.finalize(comm=comm) if rank == 1 else PCA(2).fit(tables[rank], comm=comm)
 
 
 def threads(comm, tables):
-    """Threads that a rank would take, without the word of the environment."""
+    """Threads that a rank would use if the environment did not limit them."""
     from princomp.engines.mpi.rows import spmd_fit
     from princomp.estimators.ranks import rows_of_rank
 
-    rank, _ = _numbers(comm)
+    rank, _ = _rank_and_size(comm)
     os.environ.pop("OMP_NUM_THREADS", None)
     try:
         _, found = spmd_fit(comm, {}, lambda: rows_of_rank(tables[rank], None), lambda r: r.threads)
@@ -222,12 +222,12 @@ def threads(comm, tables):
 
 
 def mapped(comm, tables, kernel, count, seed):
-    """A map and its fit: rank 0 chooses and maps, as if all rows were its own."""
+    """Landmarks and the fit of mapped rows: rank 0 leads as if it held all rows."""
     from princomp.engines.mpi.agreement import RankInput
     from princomp.engines.mpi.rows import empty_input, spmd_fit
     from princomp.kernel_pca.feature_maps import Nystrom, landmarks, mapped as through
 
-    rows = tables[_numbers(comm)[0]]
+    rows = tables[_rank_and_size(comm)[0]]
 
     def lead(everywhere):
         map = Nystrom.of(kernel, landmarks(everywhere, count, seed=seed).points)

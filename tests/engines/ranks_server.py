@@ -1,8 +1,8 @@
-"""Ranks that wait for work: started once, because a launch costs more than most tests.
+"""A server of ranks, started once, because a launch takes longer than most tests.
 
-Here stand both sides. ``Server`` is the test's; run as a script this is a rank, which calls a
-function of ``ranks_cases`` for each job, together with the others, and gives back what each
-rank came to.
+This file has both sides. Tests use ``Server``. Run as a script, the file is one rank: for each
+job it calls a function of ``ranks_cases`` together with the other ranks, and rank 0 writes the
+outcomes of all ranks.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pathlib import Path
 
 import pytest
 
-# Every wait of a test ends: a hang is what these tests are about.
+# Every wait has a timeout, because these tests are about hangs.
 SECONDS = 40.0
 
 
 def mpiexec():
-    """The launcher beside this Python, or any other."""
-    here = str(Path(sys.executable).parent)
-    return shutil.which("mpiexec", path=here) or shutil.which("mpiexec")
+    """The launcher in the folder of this Python, or the one on the PATH."""
+    folder = str(Path(sys.executable).parent)
+    return shutil.which("mpiexec", path=folder) or shutil.which("mpiexec")
 
 
 class Server:
@@ -60,7 +60,7 @@ class Server:
         atexit.register(self.stop)
 
     def stop(self):
-        """End the ranks, which do so by themselves when nothing more is to come."""
+        """End the ranks, which exit by themselves when their input is closed."""
         running, self._running = self._running, []
         for process in running:
             if process.stdin is not None:
@@ -76,7 +76,7 @@ class Server:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def outcomes(self, case, *args, **kwargs):
-        """For each rank the value of the case or its exception, within seconds."""
+        """The value or exception of the case on each rank, within a timeout."""
         if not self._running:
             self._start()
         self.jobs += 1
@@ -98,7 +98,7 @@ class Server:
         return pickle.loads(answer.read_bytes())
 
     def call(self, case, *args, **kwargs):
-        """The values of all ranks; the exception of the first that has one is raised."""
+        """The values of all ranks; the first exception of any rank is raised."""
         outcomes = self.outcomes(case, *args, **kwargs)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
@@ -107,7 +107,7 @@ class Server:
 
 
 def serve(comm):
-    """Do jobs, all ranks together, until rank 0 hears of no more."""
+    """Run jobs on all ranks together until the input of rank 0 ends."""
     import ranks_cases
 
     from princomp.engines.mpi.communicators import communicator
@@ -122,7 +122,7 @@ def serve(comm):
             outcome = getattr(ranks_cases, case)(comm, *args, **kwargs)
         except BaseException as error:
             outcome = error
-            # Notes do not travel with every exception.
+            # Not every exception keeps its notes when pickled.
             outcome.place = {**getattr(error, "place", {}), "notes": notes_of(error)}
         with communicator(comm) as line:
             outcomes = line.gather(outcome)

@@ -15,21 +15,22 @@ def rows_of(rng, n, p=6, dtype=np.float64):
     return ((rng.standard_normal((n, p)) * spread) @ turn + 5.0).astype(dtype)
 
 
-def bits(model):
-    """All that a model file holds, and what a file does not say."""
+def saved_bytes(model):
+    """The bytes of the model file, and the plan, which a file does not hold."""
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "m.pca")
         return (Path(folder) / "m.pca").read_bytes(), str(model.plan_)
 
 
-def same_everywhere(models):
-    first = bits(models[0])
+def assert_same_on_all_ranks(models):
+    """Assert that the models are bitwise equal, and return the first."""
+    first = saved_bytes(models[0])
     for model in models[1:]:
-        assert bits(model) == first
+        assert saved_bytes(model) == first
     return models[0]
 
 
-def close(model, expected, bound=1e-12):
+def assert_close(model, expected, bound=1e-12):
     scale = expected.explained_variance_[0]
     np.testing.assert_allclose(
         model.explained_variance_, expected.explained_variance_, rtol=0, atol=bound * scale
@@ -39,8 +40,8 @@ def close(model, expected, bound=1e-12):
     assert model.n_samples_ == expected.n_samples_
 
 
-def refused(ranks, kind, case, *args, **kwargs):
-    """The errors of all ranks, after no more than a few seconds."""
+def assert_refused(ranks, kind, case, *args, **kwargs):
+    """Assert that all ranks raise the same error within seconds, and return the errors."""
     began = time.monotonic()
     errors = ranks.outcomes(case, *args, **kwargs)
     assert time.monotonic() - began < 10.0
@@ -49,4 +50,4 @@ def refused(ranks, kind, case, *args, **kwargs):
     return errors
 
 
-NAME = {"mpi": "MPI ranks", "gloo": "torch.distributed ranks"}
+RANK_NAMES = {"mpi": "MPI ranks", "gloo": "torch.distributed ranks"}

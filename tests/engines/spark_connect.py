@@ -1,4 +1,4 @@
-"""What a Spark Connect session does, run by a process of its own: prints what came of it."""
+"""A Spark Connect session in a process of its own, which prints its results as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dask: chunks of any kind, one compute a pass, what stays lazy, and workers that die."""
+"""Dask: chunks of any kind, one compute per pass, lazy results, and workers that die."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def frame(rows):
     return pd.DataFrame(rows, columns=NAMES, index=np.arange(1000, 1200))
 
 
-def unknown(x):
-    """The same chunks, of lengths that Dask does not know."""
+def with_unknown_chunks(x):
+    """The same array, with chunk lengths that Dask does not know."""
     return x[da.ones(x.shape[0], chunks=(x.chunks[0],), dtype=bool)]
 
 
 class Counted:
-    """Counts the chunks that are made, and the computes of a fit."""
+    """Records the sizes of the chunks that are computed."""
 
     def __init__(self):
         self.made, self.lock = [], threading.Lock()
@@ -92,7 +92,7 @@ def test_chunks_of_columns_are_joined(rows, chunks, route):
 
 @pytest.mark.parametrize("chunks", [(37, 5), (37, (2, 3))])
 def test_lengths_of_chunks_need_not_be_known(rows, chunks):
-    x = unknown(da.from_array(rows, chunks=chunks))
+    x = with_unknown_chunks(da.from_array(rows, chunks=chunks))
     model = PCA(n_components=3).fit(x)
     compare(model, PCA(n_components=3).fit(rows), 1e-12)
     scores = model.transform(x)
@@ -101,7 +101,7 @@ def test_lengths_of_chunks_need_not_be_known(rows, chunks):
     np.testing.assert_allclose(scores.compute(), model.transform(rows), atol=1e-12)
     rows[150, 2] = np.nan
     with pytest.raises(NotFiniteError, match="row 150, column 2"):
-        PCA(n_components=3).fit(unknown(da.from_array(rows, chunks=chunks)))
+        PCA(n_components=3).fit(with_unknown_chunks(da.from_array(rows, chunks=chunks)))
 
 
 def test_sparse_chunks_of_rows_and_columns_stay_sparse(rng):
@@ -149,12 +149,12 @@ def test_an_integer_that_float64_cannot_hold_is_reported_with_its_place(rows):
         (lambda: dask.delayed(np.ones)((4, 2)), ParameterError, "Delayed"),
     ],
 )
-def test_what_is_no_table_of_numbers_is_refused(x, error, message):
+def test_invalid_collections_are_refused(x, error, message):
     with pytest.raises(error, match=message):
         PCA().fit(x())
 
 
-def test_chunks_of_another_shape_than_was_said_are_refused(rows):
+def test_chunks_of_unexpected_shape_are_refused(rows):
     x = da.from_array(rows, chunks=(50, 5)).map_blocks(lambda b: b[:40], dtype=float)
     with pytest.raises(ShapeError, match="X has 160 rows, but its chunks promise 200"):
         PCA().fit(x)
@@ -167,7 +167,7 @@ def test_chunks_of_another_shape_than_was_said_are_refused(rows):
 
 
 @pytest.mark.parametrize("chunks", [(20, 5), (20, 2)])
-def test_a_fit_makes_each_chunk_once(rows, chunks):
+def test_a_fit_computes_each_chunk_once(rows, chunks):
     counted = Counted()
     x = da.from_array(rows, chunks=chunks).map_blocks(counted, dtype=float, meta=rows[:0])
     model = PCA(n_components=2).fit(x)
@@ -181,18 +181,18 @@ def test_a_fit_makes_each_chunk_once(rows, chunks):
     assert len(counted.made) == x.npartitions
 
 
-def test_a_pass_is_one_compute_and_says_that_it_begins_and_ends(rows):
-    begun, message = [], []
+def test_a_pass_is_one_compute_with_progress(rows):
+    begun, events = [], []
     with dask.callbacks.Callback(start=lambda _: begun.append(1)):
         x = da.from_array(rows, chunks=(20, 5))
-        model = PCA(n_components=2, svd_solver="krylov").fit(x, progress=message.append)
+        model = PCA(n_components=2, svd_solver="krylov").fit(x, progress=events.append)
     passes = model.certificate_ and model._fitted.passes
     assert passes > 1
     assert len(begun) == passes
-    assert [word.number for word in message if word.done] == list(range(1, passes + 1))
-    assert {word.rows for word in message if not word.done} == {0}
-    assert {word.rows for word in message if word.done} == {200}
-    assert [word.number for word in message if not word.done] == list(range(1, passes + 1))
+    assert [event.number for event in events if event.done] == list(range(1, passes + 1))
+    assert {event.rows for event in events if not event.done} == {0}
+    assert {event.rows for event in events if event.done} == {200}
+    assert [event.number for event in events if not event.done] == list(range(1, passes + 1))
 
 
 def graph_of_pass(x, kind):
@@ -204,7 +204,7 @@ def graph_of_pass(x, kind):
     return graphs[0]
 
 
-def test_vectors_stand_in_a_graph_once_and_the_tree_is_low(rng):
+def test_graphs_hold_vectors_once_and_merge_in_shallow_trees(rng):
     p, n = 400, 640
     x = da.random.default_rng(1).random((n, p), chunks=(10, p))
     vectors = ImagesOf(rng.random((p, 20)), Columns.of(np.ones((2, p))), None)
@@ -219,14 +219,14 @@ def test_vectors_stand_in_a_graph_once_and_the_tree_is_low(rng):
 
 
 def stop_at(number):
-    def tell(word):
-        if word.done and word.number == number:
+    def interrupt(event):
+        if event.done and event.number == number:
             raise KeyboardInterrupt
 
-    return tell
+    return interrupt
 
 
-def test_a_checkpoint_keeps_the_passes_that_are_done_of_the_same_rows(rows, weights, tmp_path):
+def test_checkpoints_keep_finished_passes_of_the_same_rows(rows, weights, tmp_path):
     x, path = da.from_array(rows, chunks=(50, 5)), tmp_path / "run"
     parameters = {"n_components": 2, "svd_solver": "krylov"}
     with pytest.raises(KeyboardInterrupt):
@@ -271,7 +271,7 @@ def test_missing_values_in_scores_are_reported_with_their_chunk(rows):
         model.transform(da.from_array(rows, chunks=(37, 5))).compute()
 
 
-def test_rows_come_one_chunk_at_a_time_where_a_fold_cannot_answer(rows):
+def test_score_and_partial_fit_read_chunk_by_chunk(rows):
     x = chunked(np.split(rows, [30, 30, 120]))
     model = PCA(n_components=2).fit(rows)
     assert model.score(x) == pytest.approx(model.score(rows), rel=1e-12)
@@ -313,7 +313,7 @@ def test_set_output_gives_a_frame_of_the_same_index(frame):
         model.set_output(transform="polars").transform(df)
 
 
-def test_columns_without_numbers_are_left_out_as_of_pandas(frame):
+def test_columns_without_numbers_are_left_out_as_in_pandas(frame):
     mixed = frame.assign(word="x", flag=frame.a > 3, day=pd.Timestamp("2024-05-01"))
     df = dd.from_pandas(mixed, npartitions=2)
     found = "1 text column: word; left out 1 true/false column: flag; left out 1 date column: day"
@@ -333,7 +333,7 @@ def test_columns_without_numbers_are_left_out_as_of_pandas(frame):
         PCA().fit(df["a"])
 
 
-def test_nullable_whole_and_missing_numbers_of_a_frame(frame):
+def test_nullable_integers_and_missing_values_of_a_frame(frame):
     frame = frame.assign(a=(frame.a * 10).round().astype("Int64"))
     df = dd.from_pandas(frame, npartitions=3)
     compare(PCA().fit(df), PCA().fit(frame), 1e-12)
@@ -356,9 +356,13 @@ def test_weights_line_up_with_chunks(rows, weights):
     for given in (weights, da.from_array(weights, chunks=50), da.from_array(weights, chunks=37)):
         compare(PCA(n_components=3).fit(x, sample_weight=given), expected, 1e-12)
     known = da.from_array(weights, chunks=37)
-    compare(PCA(n_components=3).fit(unknown(x), sample_weight=unknown(known)), expected, 1e-12)
+    compare(
+        PCA(n_components=3).fit(with_unknown_chunks(x), sample_weight=with_unknown_chunks(known)),
+        expected,
+        1e-12,
+    )
     twice = PCA(n_components=3).fit(rows, sample_weight=2.0)
-    compare(PCA(n_components=3).fit(unknown(x), sample_weight=2.0), twice, 1e-12)
+    compare(PCA(n_components=3).fit(with_unknown_chunks(x), sample_weight=2.0), twice, 1e-12)
 
 
 def test_weights_of_a_frame_are_a_series_or_one_of_its_columns(frame, weights):
@@ -382,10 +386,13 @@ def test_weights_that_do_not_line_up_are_refused_with_both_lengths(rows, weights
         with pytest.raises(ShapeError, match=r"150.* 200 rows"):
             PCA().fit(x, sample_weight=short)
     with pytest.raises(ShapeError, match="has 2 and X has 4 chunks"):
-        PCA().fit(unknown(x), sample_weight=unknown(da.from_array(weights, chunks=100)))
+        PCA().fit(
+            with_unknown_chunks(x),
+            sample_weight=with_unknown_chunks(da.from_array(weights, chunks=100)),
+        )
     uneven = da.from_array(weights, chunks=((50, 60, 40, 50),))
     with pytest.raises(ShapeError, match="has 60 and X has 50 rows in the same chunk"):
-        PCA().fit(unknown(x), sample_weight=unknown(uneven))
+        PCA().fit(with_unknown_chunks(x), sample_weight=with_unknown_chunks(uneven))
     weights[120] = -1
     with pytest.raises(ParameterError, match=r"row 120 of all: .*one is -1") as caught:
         PCA().fit(x, sample_weight=weights)
@@ -409,26 +416,28 @@ def client():
         yield client
 
 
-# Dask's word on comparing with another scheduler, which earlier versions have.
-BESIDE = pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler")
+# Earlier versions of Dask warn when a fit is compared with another scheduler.
+IGNORE_SCHEDULER_WARNING = pytest.mark.filterwarnings(
+    "ignore:Running on a single-machine scheduler"
+)
 
 
-@BESIDE
+@IGNORE_SCHEDULER_WARNING
 @pytest.mark.parametrize("route", [*ROUTES, "krylov", "sketch"])
-def test_a_cluster_gives_the_answer_of_this_process(client, route, rng):
+def test_a_cluster_gives_the_local_model(client, route, rng):
     parts = parts_of(rng, [40, 0, 1, 70, 9], p=40 if route in ("krylov", "sketch") else 7)
     parameters = {"n_components": 3, **ROUTES.get(route, {"svd_solver": route})}
     x = chunked(parts)
     model = PCA(**parameters).fit(x)
     with dask.config.set(scheduler="sync"):
-        alike = PCA(**parameters).fit(x)
-    compare(model, alike, 1e-12)
+        expected = PCA(**parameters).fit(x)
+    compare(model, expected, 1e-12)
     np.testing.assert_allclose(
-        model.transform(x).compute(), alike.transform(np.concatenate(parts)), atol=1e-9
+        model.transform(x).compute(), expected.transform(np.concatenate(parts)), atol=1e-9
     )
 
 
-def test_faults_come_back_from_a_cluster(client, rng):
+def test_errors_are_raised_from_a_cluster(client, rng):
     parts = parts_of(rng, [40, 30, 20])
     parts[1][12, 5] = np.nan
     with pytest.raises(NotFiniteError, match="row 52, column 5"):
@@ -436,8 +445,8 @@ def test_faults_come_back_from_a_cluster(client, rng):
 
 
 def test_large_vectors_go_to_the_workers_without_a_warning(client, rng, monkeypatch):
-    monkeypatch.setattr(dask_rows, "_SMALL", 2**10)
-    monkeypatch.setattr(dask_rows, "_LARGE", 2**12)
+    monkeypatch.setattr(dask_rows, "_MAX_INLINE_BYTES", 2**10)
+    monkeypatch.setattr(dask_rows, "_MIN_SCATTER_BYTES", 2**12)
     x = da.random.default_rng(1).random((3000, 400), chunks=(500, 400)) * 3.0 ** -np.arange(400)
     sent = []
     scatter = type(client).scatter
@@ -451,7 +460,7 @@ def test_large_vectors_go_to_the_workers_without_a_warning(client, rng, monkeypa
 
 
 class Slow:
-    """Marks the chunks it has made in a folder, and takes its time for the first ones."""
+    """Records each computed chunk as a file in a folder, and delays the first ones."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -464,7 +473,7 @@ class Slow:
         return block
 
 
-@BESIDE
+@IGNORE_SCHEDULER_WARNING
 @pytest.mark.parametrize("route", ["auto", "full", "krylov"])
 def test_a_worker_that_is_killed_in_mid_fit_changes_nothing(client, route, rng, tmp_path):
     rows = np.concatenate(parts_of(rng, [600], p=30))
@@ -490,7 +499,7 @@ def test_a_worker_that_is_killed_in_mid_fit_changes_nothing(client, route, rng, 
     killer.start()
     model = PCA(**parameters).fit(slow)
     killer.join()
-    # It had made some chunks of the first pass, and others were still to come.
+    # It had computed some chunks of the first pass, and others were still to come.
     victim, made = killed
     assert victim in workers
     assert made < 24 <= len(list(tmp_path.iterdir()))

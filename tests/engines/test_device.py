@@ -31,16 +31,18 @@ pytest.importorskip("array_api_strict", reason="array_api_strict is not installe
 
 
 class Library:
-    """How a test makes arrays of a library and reads them."""
+    """Conversion to and from the arrays of a library."""
 
     def __init__(self, name):
         self.name = name
 
-    def there(self, rows):
-        return torch.from_numpy(np.array(rows)) if self.name == "torch" else on_strict.there(rows)
+    def to_device(self, rows):
+        return (
+            torch.from_numpy(np.array(rows)) if self.name == "torch" else on_strict.to_device(rows)
+        )
 
-    def here(self, array):
-        return array.numpy() if self.name == "torch" else on_strict.here(array)
+    def to_host(self, array):
+        return array.numpy() if self.name == "torch" else on_strict.to_host(array)
 
 
 @pytest.fixture(params=["torch", "array_api_strict"])
@@ -50,13 +52,13 @@ def library(request):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Blocks of a few hundred rows, so that a table is many of them."""
+    """Blocks of a few hundred rows, so that a table has many of them."""
     for name, whole in device_spaces._SPACES.items():
         small = {}
 
         def space(device, whole=whole, small=small):
             if device not in small:
-                small[device] = replace(whole(device), numbers=1)
+                small[device] = replace(whole(device), block_size=1)
             return small[device]
 
         monkeypatch.setitem(device_spaces._SPACES, name, space)
@@ -67,7 +69,7 @@ def rows_of(rng, n=1500, p=8, dtype=np.float64, mean=2.0):
     return (((rng.standard_normal((n, p)) * 2.0 ** -np.arange(p)) @ turn) + mean).astype(dtype)
 
 
-def alike(model, expected, bound=1e-12):
+def assert_close(model, expected, bound=1e-12):
     largest = expected.explained_variance_[0]
     np.testing.assert_allclose(
         model.explained_variance_, expected.explained_variance_, rtol=0, atol=bound * largest
@@ -79,11 +81,11 @@ def alike(model, expected, bound=1e-12):
 
 @pytest.mark.parametrize("solver", ["auto", "full", "krylov", "sketch"])
 @pytest.mark.parametrize("scale", [None, "unit", "range"])
-def test_many_blocks_are_one_table(library, small_blocks, solver, scale, rng):
+def test_many_blocks_equal_one_table(library, small_blocks, solver, scale, rng):
     X = rows_of(rng)
     parameters = {"n_components": 3, "svd_solver": solver, "scale": scale}
-    model, expected = PCA(**parameters).fit(library.there(X)), PCA(**parameters).fit(X)
-    alike(model, expected, 1e-9 if solver == "sketch" else 1e-12)
+    model, expected = PCA(**parameters).fit(library.to_device(X)), PCA(**parameters).fit(X)
+    assert_close(model, expected, 1e-9 if solver == "sketch" else 1e-12)
     assert model.plan_.solver == {"full": "svd", "krylov": "krylov", "sketch": "nystrom"}.get(
         solver, "eigh"
     )
@@ -91,40 +93,40 @@ def test_many_blocks_are_one_table(library, small_blocks, solver, scale, rng):
     assert model.plan_.problem.engine.startswith(library.name)
 
 
-def test_scores_and_rows_are_of_the_same_kind_and_there(library, small_blocks, rng):
+def test_scores_and_rows_stay_on_the_device(library, small_blocks, rng):
     X = rows_of(rng, dtype=np.float32)
     model = PCA(3, whiten=True, scale="unit").fit(X)
-    scores = model.transform(library.there(X))
+    scores = model.transform(library.to_device(X))
     expected = model.transform(X)
-    found = library.here(scores)  # which looks at the device
+    found = library.to_host(scores)  # which checks the device
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
-    back = library.here(model.inverse_transform(scores))
+    back = library.to_host(model.inverse_transform(scores))
     assert back.dtype == np.float32
     np.testing.assert_allclose(back, model.inverse_transform(expected), rtol=0, atol=1e-5)
-    both = library.here(PCA(3).fit_transform(library.there(X)))
+    both = library.to_host(PCA(3).fit_transform(library.to_device(X)))
     np.testing.assert_allclose(both, PCA(3).fit_transform(X), atol=1e-5)
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e5])
-def test_scores_keep_their_digits_whatever_the_mean(library, mean, rng):
+def test_scores_keep_their_digits_for_any_mean(library, mean, rng):
     X = rows_of(rng, dtype=np.float32, mean=mean)
     model = PCA(2).fit(X)
-    found, expected = library.here(model.transform(library.there(X))), model.transform(X)
+    found, expected = library.to_host(model.transform(library.to_device(X))), model.transform(X)
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("solver", ["auto", "full", "krylov"])
-def test_nothing_but_results_comes_to_the_host(library, small_blocks, solver, rng, monkeypatch):
+def test_only_results_are_copied_to_the_host(library, small_blocks, solver, rng, monkeypatch):
     n, p, k = 4000, 40, 3
-    X, sizes = library.there(rows_of(rng, n, p)), []
+    X, sizes = library.to_device(rows_of(rng, n, p)), []
 
     def watched(method):
-        def message(array, *args, **options):
+        def recorded(array, *args, **options):
             sizes.append(int(np.prod(array.shape)))
             return method(array, *args, **options)
 
-        return message
+        return recorded
 
     kind = type(X)
     for name in ("cpu", "numpy", "tolist", "__array__", "to_device"):
@@ -140,7 +142,7 @@ def test_nothing_but_results_comes_to_the_host(library, small_blocks, solver, rn
     assert 0 < max(sizes) <= p * (k + 8 + 2)
 
 
-def test_axes_go_to_a_device_once(library, rng, monkeypatch):
+def test_axes_are_copied_to_the_device_once(library, rng, monkeypatch):
     X = rows_of(rng)
     model = PCA(3).fit(X)
     puts = []
@@ -148,51 +150,51 @@ def test_axes_go_to_a_device_once(library, rng, monkeypatch):
     monkeypatch.setattr(
         device_spaces.Space, "put", lambda *args, **more: puts.append(1) or put(*args, **more)
     )
-    first = library.here(model.transform(library.there(X[:100])))
+    first = library.to_host(model.transform(library.to_device(X[:100])))
     count = len(puts)
-    again = library.here(model.transform(library.there(X[:100])))
+    again = library.to_host(model.transform(library.to_device(X[:100])))
     assert len(puts) == count > 0
     assert (first == again).all()
 
 
 def test_batches_are_added_and_removed_on_the_host_and_on_the_device(library, small_blocks, rng):
     X = rows_of(rng)
-    there, expected = library.there(X), PCA(3).fit(X)
+    on_device, expected = library.to_device(X), PCA(3).fit(X)
     for batches in (
-        [there[:600, :], there[600:, :]],
-        [X[:600], there[600:, :]],
-        [there[:600, :], X[600:700], there[700:, :]],
+        [on_device[:600, :], on_device[600:, :]],
+        [X[:600], on_device[600:, :]],
+        [on_device[:600, :], X[600:700], on_device[700:, :]],
     ):
         model = PCA(3)
         for batch in batches:
             model.partial_fit(batch)
-        alike(model, expected)
+        assert_close(model, expected)
     fewer = PCA(3).fit(X[500:])
-    alike(copy.copy(model).forget(there[:500, :]), fewer, 1e-11)
-    alike(copy.copy(model).forget(X[:500]), fewer, 1e-11)
-    alike(PCA(3).fit(X).forget(there[:500, :]), fewer, 1e-11)
-    one, other = PCA(3).fit(there[:600, :]), PCA(3).fit(X[600:])
-    alike(copy.copy(one).merge(other), expected)
-    alike(copy.copy(other).merge(one), expected)
+    assert_close(copy.copy(model).forget(on_device[:500, :]), fewer, 1e-11)
+    assert_close(copy.copy(model).forget(X[:500]), fewer, 1e-11)
+    assert_close(PCA(3).fit(X).forget(on_device[:500, :]), fewer, 1e-11)
+    one, other = PCA(3).fit(on_device[:600, :]), PCA(3).fit(X[600:])
+    assert_close(copy.copy(one).merge(other), expected)
+    assert_close(copy.copy(other).merge(one), expected)
     with pytest.raises(ShapeError, match="cannot remove"):
-        PCA(3).fit(there[:500, :]).forget(there)
+        PCA(3).fit(on_device[:500, :]).forget(on_device)
     with pytest.raises(NotAvailableError, match="decay"):
-        PCA(3, decay=0.9).partial_fit(there)
+        PCA(3, decay=0.9).partial_fit(on_device)
 
 
-def test_a_model_of_a_device_is_saved_and_sent_as_any_other(library, rng, tmp_path):
+def test_device_models_are_saved_and_pickled(library, rng, tmp_path):
     X = rows_of(rng)
     for solver, kind in (("auto", Moments), ("full", Triangle)):
-        model = PCA(3, svd_solver=solver).fit(library.there(X))
+        model = PCA(3, svd_solver=solver).fit(library.to_device(X))
         expected = PCA(3, svd_solver=solver).fit(X)
         model.save(tmp_path / "model.pca")
         for found in (load(tmp_path / "model.pca"), pickle.loads(pickle.dumps(model))):
             assert type(found.summary_) is kind
             np.testing.assert_array_equal(found.components_, model.components_)
-            alike(found.rescaled("unit"), expected.rescaled("unit"), 1e-11)
+            assert_close(found.rescaled("unit"), expected.rescaled("unit"), 1e-11)
         assert type(model.summary_) is kind
-        alike(model.rescaled("unit"), expected.rescaled("unit"), 1e-11)
-        alike(model.truncated(2), expected.truncated(2))
+        assert_close(model.rescaled("unit"), expected.rescaled("unit"), 1e-11)
+        assert_close(model.truncated(2), expected.truncated(2))
 
 
 def test_weights_are_frequencies(library, small_blocks, rng):
@@ -201,33 +203,37 @@ def test_weights_are_frequencies(library, small_blocks, rng):
     X[weights == 0] = np.nan
     expected = PCA(3).fit(X, sample_weight=weights)
     for solver in ("auto", "full", "krylov"):
-        for given in (weights, library.there(weights)):
-            alike(PCA(3, svd_solver=solver).fit(library.there(X), sample_weight=given), expected)
+        for given in (weights, library.to_device(weights)):
+            assert_close(
+                PCA(3, svd_solver=solver).fit(library.to_device(X), sample_weight=given), expected
+            )
+    twice = PCA(3).fit(library.to_device(X[weights > 0]), sample_weight=2.0)
+    assert_close(twice, PCA(3).fit(X[weights > 0], sample_weight=2.0))
     weights[7] = -1
     with pytest.raises(ParameterError, match=r"sample_weight\[7\] is -1"):
-        PCA(3).fit(library.there(X), sample_weight=weights)
+        PCA(3).fit(library.to_device(X), sample_weight=weights)
     with pytest.raises(ShapeError, match="1500 rows"):
-        PCA(3).fit(library.there(X), sample_weight=weights[1:])
+        PCA(3).fit(library.to_device(X), sample_weight=weights[1:])
 
 
-def test_what_is_not_finite_is_found_where_it_stands(library, small_blocks, rng):
+def test_nonfinite_values_are_reported_with_their_place(library, small_blocks, rng):
     X = rows_of(rng)
     expected = PCA(3).fit(X)
     X[900, 2], X[1400, 1] = np.nan, np.inf
     for solver in ("auto", "full", "krylov"):
         with pytest.raises(NotFiniteError, match="NaN: the first at row 900, column 2") as caught:
-            PCA(3, svd_solver=solver).fit(library.there(X))
+            PCA(3, svd_solver=solver).fit(library.to_device(X))
         assert caught.value.place == {"row": 900, "column": 2}
         with pytest.raises(NotFiniteError, match="infinity: the first at row 1,400, column 1"):
-            PCA(3, svd_solver=solver, missing="drop").fit(library.there(X))
+            PCA(3, svd_solver=solver, missing="drop").fit(library.to_device(X))
     with pytest.raises(NotFiniteError, match="NaN: the first at row 900, column 2"):
-        expected.transform(library.there(X))
+        expected.transform(library.to_device(X))
     X[1400, 0] = np.nan
     for solver in ("auto", "full", "krylov"):
-        model = PCA(3, svd_solver=solver, missing="drop").fit(library.there(X))
-        alike(model, PCA(3, svd_solver=solver, missing="drop").fit(X))
+        model = PCA(3, svd_solver=solver, missing="drop").fit(library.to_device(X))
+        assert_close(model, PCA(3, svd_solver=solver, missing="drop").fit(X))
         assert model.n_dropped_ == 2
-    scores = library.here(model.transform(library.there(X)))
+    scores = library.to_host(model.transform(library.to_device(X)))
     assert np.flatnonzero(np.isnan(scores).any(axis=1)).tolist() == [900, 1400]
 
 
@@ -235,7 +241,7 @@ def test_what_is_not_finite_is_found_where_it_stands(library, small_blocks, rng)
 def test_squares_that_float32_cannot_hold_are_summed_in_float64(library, factor, rng):
     X = (rows_of(rng, mean=0.0) * factor).astype(np.float32)
     for solver in ("auto", "krylov"):
-        alike(PCA(3, svd_solver=solver).fit(library.there(X)), PCA(3).fit(X), 1e-5)
+        assert_close(PCA(3, svd_solver=solver).fit(library.to_device(X)), PCA(3).fit(X), 1e-5)
 
 
 @pytest.mark.filterwarnings(
@@ -246,16 +252,18 @@ def test_divisors_and_weights_that_float32_cannot_hold(library, factor, weight, 
     X = rng.standard_normal((400, 20)) * np.geomspace(1, 30, 20)
     X = (X / np.abs(X).max() * factor).astype(np.float32)
     weights = np.full(400, float(weight))
-    model = PCA(3, svd_solver="krylov", scale=scale).fit(library.there(X), sample_weight=weights)
-    right = PCA(3, scale=scale).fit(X.astype(float), sample_weight=weights)
-    np.testing.assert_allclose(model.explained_variance_, right.explained_variance_, rtol=1e-4)
+    model = PCA(3, svd_solver="krylov", scale=scale).fit(
+        library.to_device(X), sample_weight=weights
+    )
+    expected = PCA(3, scale=scale).fit(X.astype(float), sample_weight=weights)
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-4)
 
 
 def test_squares_that_float64_cannot_hold_are_refused(library, rng):
     X = rows_of(rng)
     X[:, 4] *= 1e200
     with pytest.raises(NotFiniteError, match="squares of column 4 overflow"):
-        PCA(3).fit(library.there(X))
+        PCA(3).fit(library.to_device(X))
 
 
 def test_constant_columns_and_first_rows_unlike_the_rest(library, small_blocks, rng):
@@ -263,19 +271,21 @@ def test_constant_columns_and_first_rows_unlike_the_rest(library, small_blocks, 
     X[:, 3], X[:, 5] = 1e9 + 1 / 3, 0.0
     X[:300] -= 1e6  # a first guess at the mean that is far from it
     X[:300, (3, 5)] += 1e6
-    model, expected = PCA(3).fit(library.there(X)), PCA(3).fit(X)
-    alike(model, expected, 1e-11)
+    model, expected = PCA(3).fit(library.to_device(X)), PCA(3).fit(X)
+    assert_close(model, expected, 1e-11)
     assert model.var_[3] == model.var_[5] == 0
     # To rounding: the spread of these columns sends the fit on to an SVD.
     assert np.abs(model.components_[:, (3, 5)]).max() <= 8 * EPS
-    alike(PCA(3, svd_solver="full").fit(library.there(X)), PCA(3, svd_solver="full").fit(X), 1e-11)
-    nothing = PCA(2).fit(library.there(np.full((5, 3), 0.1)))
+    assert_close(
+        PCA(3, svd_solver="full").fit(library.to_device(X)), PCA(3, svd_solver="full").fit(X), 1e-11
+    )
+    nothing = PCA(2).fit(library.to_device(np.full((5, 3), 0.1)))
     assert (nothing.explained_variance_ == 0).all()
 
 
 def test_variances_that_squaring_loses_are_found_by_qr(library, rng):
     X = rows_of(rng) * 10.0 ** -(3.0 * np.arange(8))
-    model, expected = PCA(4).fit(library.there(X)), PCA(4).fit(X)
+    model, expected = PCA(4).fit(library.to_device(X)), PCA(4).fit(X)
     assert model.plan_.solver == expected.plan_.solver == "svd"
     np.testing.assert_allclose(
         model.singular_values_, expected.singular_values_, rtol=0,
@@ -290,9 +300,9 @@ def test_wide_columns_are_searched_on_the_device(library, monkeypatch, rng):
     monkeypatch.setattr(device_gram, "_PANEL", 64)
     X = rows_of(rng, 400, 200)
     X[:, 2] = 7.0
-    model = PCA(2).fit(library.there(X))
+    model = PCA(2).fit(library.to_device(X))
     assert model.plan_.solver == "lanczos"
-    alike(model, PCA(2, svd_solver="covariance_eigh").fit(X))
+    assert_close(model, PCA(2, svd_solver="covariance_eigh").fit(X))
     assert model.certificate_.residuals.max() < 1e-12
 
 
@@ -300,8 +310,8 @@ def test_wide_columns_are_searched_on_the_device(library, monkeypatch, rng):
 def test_more_columns_than_rows(library, p, rng):
     X = rows_of(rng, 30, p)
     for parameters in ({"n_components": 3}, {"n_components": 3, "svd_solver": "full"}):
-        alike(PCA(**parameters).fit(library.there(X)), PCA(**parameters).fit(X), 1e-11)
-    assert PCA().fit(library.there(X)).n_components_ == 30
+        assert_close(PCA(**parameters).fit(library.to_device(X)), PCA(**parameters).fit(X), 1e-11)
+    assert PCA().fit(library.to_device(X)).n_components_ == 30
 
 
 @pytest.mark.parametrize(
@@ -314,11 +324,11 @@ def test_more_columns_than_rows(library, p, rng):
         ("bool", np.float64),
     ],
 )
-def test_other_numbers_become_float32_or_float64(kind, dtype, rng):
+def test_other_dtypes_become_float32_or_float64(kind, dtype, rng):
     X = torch.from_numpy(rng.integers(0, 2, (200, 4))).to(getattr(torch, kind))
     expected = PCA(2).fit(X.to(torch.float64).numpy())
     model = PCA(2).fit(X)
-    alike(model, expected, 1e-5 if dtype == np.float32 else 1e-12)
+    assert_close(model, expected, 1e-5 if dtype == np.float32 else 1e-12)
     assert model.components_.dtype == dtype
     assert model.transform(X).numpy().dtype == dtype
 
@@ -329,7 +339,7 @@ def test_equal_rows_do_not_add_up_their_rounding(library, n, share, rng):
     X = (rng.random((n, 5)) < share).astype(np.float64)
     centred = X.astype(np.longdouble) - X.mean(axis=0, dtype=np.longdouble)
     true = np.linalg.eigvalsh((centred.T @ centred / (n - 1)).astype(np.float64))[::-1]
-    model = PCA().fit(library.there(X))
+    model = PCA().fit(library.to_device(X))
     # 512 equal products that are added one by one lose 96 units, and their sums a few.
     assert (np.abs(model.explained_variance_ - true) <= 128 * EPS * true[0]).all()
 
@@ -340,11 +350,11 @@ def test_marker_rows_do_not_mislead_the_shift(library, rng):
     X[::128, 1] += 1e5
     centred = X.astype(np.longdouble) - X.mean(axis=0, dtype=np.longdouble)
     true = np.linalg.eigvalsh((centred.T @ centred / (2**15 - 1)).astype(np.float64))[::-1]
-    model = PCA().fit(library.there(X))
+    model = PCA().fit(library.to_device(X))
     assert (np.abs(model.explained_variance_ - true) <= 128 * EPS * true[0]).all()
 
 
-def test_tensors_of_any_order_and_history(rng):
+def test_tensors_of_any_layout_or_gradient_state_are_accepted(rng):
     X = rows_of(rng)
     expected = PCA(3).fit(X)
     turned = torch.from_numpy(np.array(X.T)).T
@@ -352,16 +362,16 @@ def test_tensors_of_any_order_and_history(rng):
     followed = torch.from_numpy(np.array(X)).requires_grad_()
     parameter = torch.nn.Parameter(torch.from_numpy(np.array(X)))
     for tensor in (turned, strided, followed, parameter):
-        alike(PCA(3).fit(tensor), expected)
+        assert_close(PCA(3).fit(tensor), expected)
         scores = expected.transform(tensor)
         assert not scores.requires_grad
         np.testing.assert_allclose(scores.numpy(), expected.transform(X), atol=1e-12)
     assert followed.requires_grad
     with torch.inference_mode():
-        alike(PCA(3).fit(torch.from_numpy(np.array(X))), expected)
+        assert_close(PCA(3).fit(torch.from_numpy(np.array(X))), expected)
 
 
-def test_what_is_no_table_is_refused_with_the_reason(library, rng):
+def test_invalid_arrays_are_refused_with_the_reason(library, rng):
     X = rows_of(rng)
     for wrong, error, message in (
         (X[0], ShapeError, "Expected 2D array"),
@@ -372,20 +382,20 @@ def test_what_is_no_table_is_refused_with_the_reason(library, rng):
         (X[:1], ShapeError, "1 sample"),
     ):
         with pytest.raises(error, match=message):
-            PCA(2).fit(library.there(wrong))
+            PCA(2).fit(library.to_device(wrong))
     large = np.arange(12).reshape(6, 2)
     large[4, 1] = 2**60
     with pytest.raises(NotNumericError, match="row 4, column 1 is beyond"):
-        PCA(1).fit(library.there(large))
-    model = PCA(2).fit(library.there(X))
+        PCA(1).fit(library.to_device(large))
+    model = PCA(2).fit(library.to_device(X))
     with pytest.raises(ShapeError, match="expecting 8 features"):
-        model.transform(library.there(X[:, 1:]))
+        model.transform(library.to_device(X[:, 1:]))
     with pytest.raises(ShapeError, match="2 components"):
-        model.inverse_transform(library.there(X))
+        model.inverse_transform(library.to_device(X))
     with pytest.raises(NotAvailableError, match="host's memory"):
-        model.score_samples(library.there(X))
+        model.score_samples(library.to_device(X))
     with pytest.raises(ParameterError, match="multiplies rows in memory"):
-        PCA(2, svd_solver="randomized").fit(library.there(X))
+        PCA(2, svd_solver="randomized").fit(library.to_device(X))
 
 
 def test_strict_flags_change_nothing(rng):
@@ -395,7 +405,7 @@ def test_strict_flags_change_nothing(rng):
     X[3, 2] = np.nan
     expected = PCA(3, missing="drop").fit(X)
     with xp.ArrayAPIStrictFlags(boolean_indexing=False, data_dependent_shapes=False):
-        alike(PCA(3, missing="drop").fit(on_strict.there(X)), expected)
+        assert_close(PCA(3, missing="drop").fit(on_strict.to_device(X)), expected)
 
 
 @pytest.mark.parametrize("layout", ["csr", "coo"])
@@ -405,14 +415,14 @@ def test_sparse_tensors_stay_sparse(layout, rng):
     if layout == "coo":
         tensor = torch.from_numpy(X).to_sparse_coo()
     model, expected = PCA(3).fit(tensor), PCA(3).fit(X)
-    alike(model, expected)
+    assert_close(model, expected)
     assert model.plan_.problem.stored == np.count_nonzero(X)
     np.testing.assert_allclose(
         model.transform(tensor).numpy(), expected.transform(X), rtol=0, atol=1e-12
     )
 
 
-def test_products_keep_all_bits_and_settings_come_back(rng):
+def test_products_have_full_precision_and_settings_are_restored(rng):
     matmul, cpu = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
     if not hasattr(matmul, "fp32_precision"):
         pytest.skip("this torch has no setting for processors")
@@ -420,12 +430,12 @@ def test_products_keep_all_bits_and_settings_come_back(rng):
     X = rows_of(rng, dtype=np.float32)
     try:
         matmul.fp32_precision, cpu.fp32_precision = "tf32", "bf16"
-        alike(PCA(3).fit(torch.from_numpy(X)), PCA(3).fit(X), 1e-5)
+        assert_close(PCA(3).fit(torch.from_numpy(X)), PCA(3).fit(X), 1e-5)
         assert (matmul.fp32_precision, cpu.fp32_precision) == ("tf32", "bf16")
         space, together, seen = device_spaces._torch(torch.device("cpu")), Barrier(2), []
 
         def one():
-            with space.exact():
+            with space.full_precision():
                 together.wait()
                 seen.append(matmul.fp32_precision)
 
@@ -440,26 +450,26 @@ def test_products_keep_all_bits_and_settings_come_back(rng):
         matmul.fp32_precision, cpu.fp32_precision = before
 
 
-def test_a_checkpoint_and_progress_go_along(library, rng, tmp_path):
+def test_checkpoints_and_progress_work_on_a_device(library, rng, tmp_path):
     X, seen = rows_of(rng), []
-    model = PCA(3).fit(library.there(X), progress=seen.append, checkpoint=tmp_path / "run")
-    alike(model, PCA(3).fit(X))
+    model = PCA(3).fit(library.to_device(X), progress=seen.append, checkpoint=tmp_path / "run")
+    assert_close(model, PCA(3).fit(X))
     assert seen[-1].done
-    alike(PCA(3).fit(library.there(X), checkpoint=tmp_path / "run"), PCA(3).fit(X))
+    assert_close(PCA(3).fit(library.to_device(X), checkpoint=tmp_path / "run"), PCA(3).fit(X))
 
 
-def test_every_error_says_what_to_do(rng):
+def test_errors_have_a_hint(rng):
     tensor = torch.from_numpy(rows_of(rng)).reshape(-1)
     with pytest.raises(PrincompError, match="Hint: "):
         PCA(2).fit(tensor)
 
 
-def test_a_first_guess_that_weighs_nothing_is_made_again(library, small_blocks, rng):
+def test_a_shift_from_negligible_weights_is_recomputed(library, small_blocks, rng):
     X, weights = rows_of(rng), np.ones(1500)
     X[:300] += 1e6
     weights[:300] = 1e-8
     for solver in ("auto", "full"):
-        model = PCA(3, svd_solver=solver).fit(library.there(X), sample_weight=weights)
+        model = PCA(3, svd_solver=solver).fit(library.to_device(X), sample_weight=weights)
         expected = PCA(3, svd_solver="full").fit(X, sample_weight=weights)
         np.testing.assert_allclose(
             model.explained_variance_, expected.explained_variance_, rtol=1e-9
@@ -470,14 +480,14 @@ def test_a_first_guess_that_weighs_nothing_is_made_again(library, small_blocks, 
 def test_integers_that_float64_cannot_hold_are_refused(library, kind):
     exact = np.arange(8, dtype=kind).reshape(4, 2)
     exact[3, 0] = 2**53
-    model = PCA(1).fit(library.there(exact))
-    alike(model, PCA(1).fit(exact))
+    model = PCA(1).fit(library.to_device(exact))
+    assert_close(model, PCA(1).fit(exact))
     values = [2**53 + 1, 2**63 - 1]
     values += [-(2**53) - 1] if kind == "int64" else [2**63, 2**64 - 1]
     for value in values:
         rows = exact.copy()
         rows[2, 1] = value
-        there = library.there(rows)
+        on_device = library.to_device(rows)
         for use in (PCA(1).fit, PCA(1).partial_fit, model.transform):
             with pytest.raises(NotNumericError, match=f"the integer {value} at row 2, column 1"):
-                use(there)
+                use(on_device)

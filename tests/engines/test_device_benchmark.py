@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).parents[2] / "benchmarks" / "device.py"
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason="an archive without benchmarks/")
 @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: make test-engines")
-def test_the_benchmark_of_a_device_runs():
+def test_the_device_benchmark_runs():
     words = [sys.executable, str(PROGRAM), "--smoke", "--device", "cpu"]
     done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -33,7 +33,7 @@ def waves(p):
     return Fourier.of(KernelFunction("rbf", 0.1), p, 16, seed=0, dtype=np.dtype(np.float64))
 
 
-def alike(model, expected, bound=1e-12):
+def assert_close(model, expected, bound=1e-12):
     largest = expected.explained_variance_[0]
     np.testing.assert_allclose(
         model.explained_variance_, expected.explained_variance_, rtol=0, atol=bound * largest
@@ -56,11 +56,11 @@ def origin(request, table, tmp_path):
 
 
 @pytest.mark.parametrize("solver", ["auto", "full", "krylov"])
-def test_rows_of_any_origin_are_summed_there(origin, solver, table):
+def test_rows_of_any_origin_are_summed_on_the_device(origin, solver, table):
     rows = princomp.on_device(origin, "cpu", memory_limit=LIMIT)
     model = PCA(2, svd_solver=solver).fit(rows)
     expected = PCA(2).fit(table)
-    alike(model, expected)
+    assert_close(model, expected)
     scores = model.transform(rows)
     assert isinstance(scores, torch.Tensor)
     np.testing.assert_allclose(scores.numpy(), expected.transform(table), atol=1e-12)
@@ -82,7 +82,7 @@ def test_an_iterator_is_read_once(table):
         return iter([table[:5], table[5:1700], table[1700:]])
 
     model = PCA(2).fit(princomp.on_device(batches(), "cpu", memory_limit=LIMIT))
-    alike(model, PCA(2).fit(table))
+    assert_close(model, PCA(2).fit(table))
     table[1800, 4] = np.nan
     with pytest.raises(NotFiniteError, match="row 1,800, column 4"):
         PCA(2).fit(princomp.on_device(batches(), "cpu", memory_limit=LIMIT))
@@ -90,7 +90,7 @@ def test_an_iterator_is_read_once(table):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_no_variance_is_negative_after_rows_are_forgotten(seed):
-    """A column that nearly vanishes with them, but is correlated with a large one."""
+    """One column nearly vanishes with these rows, but is correlated with a large one."""
     rng = np.random.default_rng(seed)
     x, kept = rng.standard_normal((60, 3)) * [1e4, 1.0, 1.0], rng.standard_normal((50, 3))
     kept[:, 1], kept[:, 0] = 1e-9 * kept[:, 0], 1e4 * kept[:, 0]
@@ -98,17 +98,19 @@ def test_no_variance_is_negative_after_rows_are_forgotten(seed):
     found.partial_fit(princomp.on_device(np.vstack([x, kept]), "cpu"))
     found.forget(princomp.on_device(x, "cpu"))
     assert (found.summary_.column_scatter > 0).all()
-    alike(found, model, 1e-11)
+    assert_close(found, model, 1e-11)
 
 
 def test_batches_and_weights(table, rng):
     expected = PCA(2).fit(table)
     model = PCA(2).partial_fit(princomp.on_device(table[:999], "cpu")).partial_fit(table[999:])
-    alike(model, expected)
-    alike(model.forget(princomp.on_device(table[:999], "cpu")), PCA(2).fit(table[999:]), 1e-11)
+    assert_close(model, expected)
+    assert_close(
+        model.forget(princomp.on_device(table[:999], "cpu")), PCA(2).fit(table[999:]), 1e-11
+    )
     weights = rng.integers(0, 3, N)
     rows = princomp.on_device(table, "cpu", memory_limit=LIMIT)
-    alike(PCA(2).fit(rows, sample_weight=weights), PCA(2).fit(table, sample_weight=weights))
+    assert_close(PCA(2).fit(rows, sample_weight=weights), PCA(2).fit(table, sample_weight=weights))
     rows = princomp.on_device(lambda: iter([table]), "cpu")
     with pytest.raises(ParameterError, match="number of rows"):
         PCA(2).fit(rows, sample_weight=weights)
@@ -120,10 +122,10 @@ def test_the_place_in_a_file_is_reported(table, tmp_path):
     rows = princomp.on_device(tmp_path / "rows.npy", "cpu", memory_limit=LIMIT)
     with pytest.raises(NotFiniteError, match=r"row 2,500, column 3 of .*rows\.npy"):
         PCA(2).fit(rows)
-    alike(PCA(2, missing="drop").fit(rows), PCA(2, missing="drop").fit(table))
+    assert_close(PCA(2, missing="drop").fit(rows), PCA(2, missing="drop").fit(table))
 
 
-def test_what_does_not_fit_is_refused_with_what_would(rng):
+def test_memory_refusals_name_a_sufficient_limit(rng):
     rows = princomp.on_device(rng.standard_normal((300, 200)), "cpu", memory_limit="1MB")
     with pytest.raises(MemoryLimitError, match=r"allow .*krylov") as caught:
         PCA(2, svd_solver="covariance_eigh").fit(rows)
@@ -133,7 +135,7 @@ def test_what_does_not_fit_is_refused_with_what_would(rng):
     PCA(2, svd_solver="covariance_eigh").fit(rows)
 
 
-def test_devices_that_are_not_there():
+def test_unavailable_devices_are_refused():
     with pytest.raises(ParameterError, match="device='nowhere' is not available"):
         princomp.on_device(np.eye(3), "nowhere")
     with pytest.raises(ParameterError, match="not a memory size"):
@@ -141,19 +143,19 @@ def test_devices_that_are_not_there():
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
-def test_pinned_buffers_hold_each_block_as_long_as_it_is_summed(table):
+def test_pinned_buffers_hold_each_block_until_it_is_summed(table):
     rows = princomp.on_device(table.astype(np.float32), "cuda", memory_limit=LIMIT)
     seen = [block.rows.cpu().numpy() for block in rows.blocks(500)]
     np.testing.assert_array_equal(np.concatenate(seen), table.astype(np.float32))
-    alike(PCA(2).fit(rows), PCA(2).fit(table.astype(np.float32)), 1e-5)
-    assert device_spaces.space_named("cuda").free() > 0
+    assert_close(PCA(2).fit(rows), PCA(2).fit(table.astype(np.float32)), 1e-5)
+    assert device_spaces.space_named("cuda").free_memory() > 0
 
 
 def test_blocks_go_through_two_buffers(monkeypatch, rng):
-    """The same code with a GPU's streams played by nothing: what is copied where, and how much."""
+    """Run the code for GPUs with stubbed CUDA streams, and check which buffers it copies to."""
     from princomp.engines.device import staging as device_staging
 
-    class Nothing:
+    class StubStream:
         def __init__(self, *args):
             self.waited = 0
 
@@ -168,15 +170,15 @@ def test_blocks_go_through_two_buffers(monkeypatch, rng):
 
     monkeypatch.setattr(torch, "empty", allocated)
     for name in ("Stream", "Event", "current_stream"):
-        monkeypatch.setattr(torch.cuda, name, Nothing)
+        monkeypatch.setattr(torch.cuda, name, StubStream)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
     blocks = [rng.standard_normal((rows, 3)) for rows in (50, 50, 50, 50, 7)]
     device = torch.device("cpu")
     copied = device_staging._pinned(iter(blocks), device, 1000, 3, np.dtype(np.float64))
     addresses = []
-    for block, there in zip(blocks, copied, strict=True):
-        np.testing.assert_array_equal(there.numpy(), block)
-        addresses.append(there.data_ptr())
+    for block, buffer in zip(blocks, copied, strict=True):
+        np.testing.assert_array_equal(buffer.numpy(), block)
+        addresses.append(buffer.data_ptr())
     assert made == [((50, 3), True), ((50, 3), False)] * 2
     assert len(set(addresses)) == 2
     assert addresses[0] == addresses[2] != addresses[1]
@@ -202,9 +204,9 @@ def test_rows_of_unknown_number_are_added_and_removed(kind, missing, table, tmp_
     model.partial_fit(princomp.on_device(origins(first, kind, tmp_path), "cpu"))
     model.partial_fit(princomp.on_device(origins(rest, kind, tmp_path), "cpu"))
     expected = PCA(2, missing=missing).fit(np.concatenate([first, rest]))
-    alike(model, expected, 1e-11)
+    assert_close(model, expected, 1e-11)
     model.forget(princomp.on_device(origins(first, kind, tmp_path), "cpu"))
-    alike(model, PCA(2).fit(rest), 1e-11)
+    assert_close(model, PCA(2).fit(rest), 1e-11)
     with pytest.raises(ParameterError, match="number of rows"):
         PCA(2).partial_fit(
             princomp.on_device(origins(first, "iterator", tmp_path), "cpu"),
@@ -216,15 +218,15 @@ def test_weights_of_rows_on_a_device_count_when_rows_are_added_and_removed(table
     weights = rng.integers(0, 4, N).astype(float)
     expected = PCA(2).fit(table, sample_weight=weights)
     for rows in (torch.from_numpy(table), princomp.on_device(table, "cpu")):
-        alike(PCA(2).partial_fit(rows, sample_weight=weights), expected, 1e-11)
+        assert_close(PCA(2).partial_fit(rows, sample_weight=weights), expected, 1e-11)
         whole = (
             PCA(2).fit(table, sample_weight=weights).partial_fit(rows, sample_weight=weights + 1)
         )
-        alike(whole.forget(rows, sample_weight=weights + 1), expected, 1e-11)
+        assert_close(whole.forget(rows, sample_weight=weights + 1), expected, 1e-11)
 
 
 @pytest.mark.parametrize("once", [True, False])
-def test_copies_of_rows_know_whether_they_can_be_read_again(once, table):
+def test_copied_rows_stay_repeatable_or_single_pass(once, table):
     rows = princomp.on_device(iter([table]) if once else lambda: iter([table]), "cpu")
     for copied in (replace(rows), replace(mapped(rows, waves(P)))):
         assert copied.repeatable is not once

@@ -19,14 +19,14 @@ import princomp
 from princomp import PCA
 from princomp.errors import InputChangedError
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 on_ranks = pytest.mark.skipif(on_mpi.missing() is not None, reason=str(on_mpi.missing()))
 
 
-def ranks(what, path):
-    command = [mpiexec(), "-n", "3", sys.executable, HERE / "lost_rank.py", what, path]
+def run_ranks(what, path):
+    command = [mpiexec(), "-n", "3", sys.executable, FOLDER / "lost_rank.py", what, path]
     return subprocess.run(command, env=ENVIRONMENT, capture_output=True, timeout=60, check=False)
 
 
@@ -39,18 +39,18 @@ def spread_rows(seeds, n, p):
 
 @on_ranks
 def test_a_rank_that_is_killed_ends_all_and_leaves_no_model(tmp_path):
-    done = ranks("killed", tmp_path / "model.pca")
+    done = run_ranks("killed", tmp_path / "model.pca")
     assert done.returncode != 0
     assert [path.name for path in tmp_path.iterdir()] == ["killed"]
 
 
 @on_ranks
 def test_a_slow_rank_changes_nothing(tmp_path):
-    assert ranks("slow", tmp_path / "model.pca").returncode == 0
+    assert run_ranks("slow", tmp_path / "model.pca").returncode == 0
     model = princomp.load(tmp_path / "model.pca")
-    right = PCA(3, svd_solver="covariance_eigh").fit(spread_rows(range(3), 30_000, 20))
+    expected = PCA(3, svd_solver="covariance_eigh").fit(spread_rows(range(3), 30_000, 20))
     assert model.n_samples_ == 90_000
-    np.testing.assert_allclose(model.explained_variance_, right.explained_variance_, rtol=1e-12)
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-12)
 
 
 @pytest.mark.skipif(on_spark.missing() is not None, reason=str(on_spark.missing()))
@@ -58,7 +58,7 @@ def test_a_slow_rank_changes_nothing(tmp_path):
 @pytest.mark.parametrize("route", ["covariance_eigh", "krylov"])
 def test_an_executor_that_is_killed_counts_its_rows_once(tmp_path, route):
     done = subprocess.run(
-        [sys.executable, HERE / "lost_executor.py", tmp_path, route],
+        [sys.executable, FOLDER / "lost_executor.py", tmp_path, route],
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
@@ -68,9 +68,9 @@ def test_an_executor_that_is_killed_counts_its_rows_once(tmp_path, route):
     assert done.returncode == 0, done.stderr[-2000:]
     assert (tmp_path / "killed").exists()
     variances, n = json.loads(done.stdout.splitlines()[-1])
-    right = PCA(2).fit(spread_rows(range(8), 200, 5))
+    expected = PCA(2).fit(spread_rows(range(8), 200, 5))
     assert n == 1600
-    np.testing.assert_allclose(variances, right.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(variances, expected.explained_variance_, rtol=1e-9)
 
 
 @pytest.mark.skipif(on_dask.missing() is not None, reason=str(on_dask.missing()))

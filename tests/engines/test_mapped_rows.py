@@ -1,4 +1,4 @@
-"""Feature maps where the rows lie: Dask, Spark, ranks, and arrays on a device."""
+"""Feature maps of rows on Dask, Spark, ranks and devices."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from princomp.kernel_pca.feature_maps import (
     Fourier,
     Nystrom,
     TensorSketch,
-    enough_landmarks,
     landmarks,
     mapped,
+    sized_nystrom_map,
 )
 from princomp.kernel_pca.functions import KernelFunction
 
@@ -41,7 +41,7 @@ def expected(rows, map):
     return PCA(3).fit(map.images(rows))
 
 
-def alike(model, expected, rtol=1e-10, atol=1e-9):
+def assert_close(model, expected, rtol=1e-10, atol=1e-9):
     np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=rtol)
     np.testing.assert_allclose(model.components_, expected.components_, atol=atol)
     np.testing.assert_allclose(model.mean_, expected.mean_, atol=atol)
@@ -74,25 +74,25 @@ def test_dask(dask, rows, map, expected, kind):
     table = in_dask(rows, kind)
     np.testing.assert_array_equal(landmarks(table, 50).points, map.points)
     model = PCA(3).fit(mapped(table, map))
-    alike(model, expected)
+    assert_close(model, expected)
     scores = model.transform(mapped(table, map))
     assert type(scores).__module__.startswith("dask")
     np.testing.assert_allclose(scores.compute(), expected.transform(map.images(rows)), atol=1e-9)
     parts = PCA(3).partial_fit(mapped(table, map))
-    alike(parts, expected)
+    assert_close(parts, expected)
 
 
 def test_weights_in_dask_go_with_the_rows(dask, rows, map):
     weights = np.random.default_rng(1).integers(0, 3, len(rows)).astype(float)
     expected = PCA(3).fit(map.images(rows), sample_weight=weights)
     model = PCA(3).fit(mapped(in_dask(rows, "array"), map), sample_weight=weights)
-    alike(model, expected)
+    assert_close(model, expected)
     frame = in_dask(np.column_stack([rows, weights])[:, :4], "frame").assign(w=1.0)
     with pytest.raises(ShapeError, match="5 columns"):
         mapped(frame, map)
 
 
-def test_a_fault_in_dask_names_the_cell_of_the_row(dask, rows, map):
+def test_errors_in_dask_name_the_cell(dask, rows, map):
     table = rows.copy()
     table[2222, 2] = np.nan
     for kind, column in (("array", "column 2"), ("frame", "column 'c'")):
@@ -103,10 +103,10 @@ def test_a_fault_in_dask_names_the_cell_of_the_row(dask, rows, map):
     whole = PCA(2).fit(map.images(rows))
     with pytest.raises(NotFiniteError, match="'c'"):
         whole.transform(mapped(in_dask(table, "frame"), map)).compute()
-    model = PCA(3, missing="drop").fit(mapped(in_dask(table, "array"), map, holes=True))
+    model = PCA(3, missing="drop").fit(mapped(in_dask(table, "array"), map, allow_missing=True))
     assert model.n_dropped_ == 1
-    alike(model, PCA(3).fit(map.images(np.delete(rows, 2222, axis=0))))
-    scores = model.transform(mapped(in_dask(table, "array"), map, holes=True)).compute()
+    assert_close(model, PCA(3).fit(map.images(np.delete(rows, 2222, axis=0))))
+    scores = model.transform(mapped(in_dask(table, "array"), map, allow_missing=True)).compute()
     assert np.isnan(scores).any(axis=1).nonzero()[0].tolist() == [2222]
 
 
@@ -114,16 +114,16 @@ def test_other_routes_over_images_in_dask(dask, rows, map, expected):
     table = in_dask(rows, "array")
     for solver in ("full", "krylov"):
         model = PCA(3, svd_solver=solver).fit(mapped(table, map))
-        alike(model, expected, rtol=1e-7, atol=1e-3)
+        assert_close(model, expected, rtol=1e-7, atol=1e-3)
     ranged = PCA(3, scale="range").fit(mapped(table, map))
-    alike(ranged, PCA(3, scale="range").fit(map.images(rows)))
+    assert_close(ranged, PCA(3, scale="range").fit(map.images(rows)))
 
 
-def test_how_many_landmarks_it_takes_does_not_depend_on_the_engine(dask, rows):
-    here = enough_landmarks(rows, RBF, 2, tolerance=0.05)
-    there = enough_landmarks(in_dask(rows, "array"), RBF, 2, tolerance=0.05)
-    assert there.map.same_as(here.map)
-    assert there.tried == here.tried
+def test_the_number_of_landmarks_is_independent_of_the_engine(dask, rows):
+    local = sized_nystrom_map(rows, RBF, 2, tolerance=0.05)
+    distributed = sized_nystrom_map(in_dask(rows, "array"), RBF, 2, tolerance=0.05)
+    assert distributed.map.same_as(local.map)
+    assert distributed.trials == local.trials
 
 
 # ---- Spark -----------------------------------------------------------------------------
@@ -136,9 +136,9 @@ def test_spark(rows, map, expected):
     frame = on_spark.frame(np.split(rows, [1000, 1000, 2500])).cache()
     arrays = frame.select(functions.array(*frame.columns).alias("rows"))
     np.testing.assert_array_equal(landmarks(frame, 50).points, map.points)
-    alike(PCA(3).fit(mapped(frame, map)), expected)
+    assert_close(PCA(3).fit(mapped(frame, map)), expected)
     model = PCA(3).fit(mapped(arrays, map))
-    alike(model, expected)
+    assert_close(model, expected)
     scored = model.transform(mapped(arrays, map))
     assert scored.columns == ["rows", "PC_features"]
     scores = np.array([row[1] for row in scored.collect()])
@@ -149,7 +149,7 @@ def test_spark(rows, map, expected):
 
 
 @pytest.mark.skipif(bool(on_spark.missing()), reason=str(on_spark.missing()))
-def test_a_fault_in_spark_names_the_cell_of_the_row(rows, map):
+def test_errors_in_spark_name_the_cell(rows, map):
     table = rows[:90].copy()
     table[77, 1] = np.inf
     with pytest.raises(NotFiniteError, match="infinity: the first at row 77, column 'x1'"):
@@ -168,7 +168,7 @@ def test_ranks(rows, map, expected, on):
         tables = np.split(rows, cuts)
         for points, model in on.SERVER.call("mapped", tables, RBF, 50, 0):
             np.testing.assert_array_equal(points, map.points)
-            alike(model, expected)
+            assert_close(model, expected)
     bad = [part.copy() for part in tables]
     bad[0][5, 2] = np.nan
     with pytest.raises(NotFiniteError, match=r"NaN: the first at .*(column 2|5, 2)"):
@@ -180,13 +180,13 @@ def test_ranks(rows, map, expected, on):
 
 class OnTorch:
     @staticmethod
-    def there(rows):
+    def to_device(rows):
         import torch
 
         return torch.from_numpy(np.array(rows))
 
     @staticmethod
-    def here(array):
+    def to_host(array):
         return array.numpy()
 
 
@@ -203,15 +203,15 @@ MAPS = {
     "sigmoid": lambda rows: Nystrom.of(KernelFunction("sigmoid", gamma=0.01, coef0=1), rows[:40]),
     "cosine": lambda rows: Nystrom.of(KernelFunction("cosine"), rows[:40]),
     "waves": lambda rows: Fourier.of(RBF, 4, 80),
-    "waves about a shift": lambda rows: Fourier.of(RBF.about(rows.mean(axis=0)), 4, 80),
+    "waves about a shift": lambda rows: Fourier.of(RBF.with_shift(rows.mean(axis=0)), 4, 80),
     "waves of a Laplacian": lambda rows: Fourier.of(KernelFunction("laplacian", gamma=0.1), 4, 80),
 }
 
 
 @pytest.mark.parametrize("made", MAPS.values(), ids=MAPS)
-def test_a_device(device, rows, made):
+def test_maps_on_a_device(device, rows, made):
     map = made(rows)
-    table = device.there(rows)
+    table = device.to_device(rows)
     images = map.images(rows)
     # A projection that enlarges no rounding of the images.
     expected = PCA(2).fit(images)
@@ -219,46 +219,46 @@ def test_a_device(device, rows, made):
     np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-8)
     scores = model.transform(mapped(table, map))
     assert type(scores) is type(table)
-    np.testing.assert_allclose(device.here(scores), model.transform(images), atol=1e-7)
+    np.testing.assert_allclose(device.to_host(scores), model.transform(images), atol=1e-7)
 
 
 def test_float32_stays_float32_on_a_device(device, rows):
     single = rows.astype(np.float32)
     map = Nystrom.of(RBF, single[:40])
-    there = mapped(device.there(single), map)
-    block = next(there.blocks(3000)).rows
-    found = device.here(block)
+    mapped_rows = mapped(device.to_device(single), map)
+    block = next(mapped_rows.blocks(3000)).rows
+    found = device.to_host(block)
     assert found.dtype == np.float32
     np.testing.assert_allclose(
         found @ found.T, map.images(single) @ map.images(single).T, atol=1e-4
     )
 
 
-def test_landmarks_of_a_device_are_rows_of_it(device, rows):
-    points = landmarks(device.there(rows), 30, seed=1).points
+def test_landmarks_are_drawn_from_device_rows(device, rows):
+    points = landmarks(device.to_device(rows), 30, seed=1).points
     assert isinstance(points, np.ndarray)
     assert len({tuple(row) for row in points}) == 30
     assert {tuple(row) for row in points} <= {tuple(row) for row in rows}
-    np.testing.assert_array_equal(landmarks(device.there(rows), 30, seed=1).points, points)
+    np.testing.assert_array_equal(landmarks(device.to_device(rows), 30, seed=1).points, points)
 
 
-def test_a_fault_on_a_device_names_the_cell_of_the_row(device, rows, map):
+def test_errors_on_a_device_name_the_cell(device, rows, map):
     table = rows.copy()
     table[2222, 2] = np.nan
     with pytest.raises(NotFiniteError, match="NaN: the first at row 2,222, column 2"):
-        PCA(2).fit(mapped(device.there(table), map))
-    model = PCA(3, missing="drop").fit(mapped(device.there(table), map, holes=True))
+        PCA(2).fit(mapped(device.to_device(table), map))
+    model = PCA(3, missing="drop").fit(mapped(device.to_device(table), map, allow_missing=True))
     assert model.n_dropped_ == 1
-    alike(model, PCA(3).fit(map.images(np.delete(rows, 2222, axis=0))), rtol=1e-8, atol=1e-5)
+    assert_close(model, PCA(3).fit(map.images(np.delete(rows, 2222, axis=0))), rtol=1e-8, atol=1e-5)
     weights = np.ones(len(rows))
     weights[:1000] = 2
-    one = PCA(3).fit(mapped(device.there(rows), map), sample_weight=weights)
+    one = PCA(3).fit(mapped(device.to_device(rows), map), sample_weight=weights)
     other = PCA(3).fit(map.images(rows), sample_weight=weights)
-    alike(one, other, rtol=1e-8, atol=1e-5)
+    assert_close(one, other, rtol=1e-8, atol=1e-5)
 
 
-def test_maps_that_are_not_made_on_a_device_say_so(device, rows):
-    table = device.there(rows)
+def test_maps_unsupported_on_a_device_are_refused(device, rows):
+    table = device.to_device(rows)
     for map in (
         TensorSketch.of(POLY, 4, 50),
         Nystrom.of(KernelFunction("laplacian", gamma=0.1), rows[:20]),
@@ -274,6 +274,6 @@ def test_rows_streamed_to_a_device_are_mapped_there(rows, map, expected):
     from princomp import on_device
 
     model = PCA(3).fit(mapped(on_device(rows, "cpu"), map))
-    alike(model, expected, rtol=1e-8, atol=1e-5)
+    assert_close(model, expected, rtol=1e-8, atol=1e-5)
     with pytest.raises(NotAvailableError, match="copies block by block"):
         landmarks(on_device(rows, "cpu"), 9)

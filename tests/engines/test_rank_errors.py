@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from ranks_tables import NAME, refused, rows_of, same_everywhere
+from ranks_tables import RANK_NAMES, assert_refused, assert_same_on_all_ranks, rows_of
 
 from princomp.errors import (
     ColumnError,
@@ -20,18 +20,18 @@ from princomp.errors import (
 # ---- errors ------------------------------------------------------------------------------
 
 
-def test_a_missing_value_is_raised_on_all_ranks_with_its_own(ranks, rng):
+def test_missing_values_are_raised_on_all_ranks_with_their_place(ranks, rng):
     X = rows_of(rng, 300)
     tables = np.array_split(X, ranks.size)
     tables[1][7, 2] = np.nan
-    errors = refused(ranks, NotFiniteError, "fit_bits", tables, {})
+    errors = assert_refused(ranks, NotFiniteError, "fit_table", tables, {})
     assert errors[0].place["row"] == len(tables[0]) + 7
     assert {error.place["rank"] for error in errors} == {1}
     notes = [error.place["notes"] for error in errors]
     assert notes.count([]) == 1
-    assert notes[0] == [f"raised on rank 1 of {ranks.size} {NAME[ranks.kind]}"]
-    models = ranks.call("fit_bits", tables, {"missing": "drop"})
-    assert same_everywhere(models).n_dropped_ == 1
+    assert notes[0] == [f"raised on rank 1 of {ranks.size} {RANK_NAMES[ranks.kind]}"]
+    models = ranks.call("fit_table", tables, {"missing": "drop"})
+    assert assert_same_on_all_ranks(models).n_dropped_ == 1
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -39,47 +39,47 @@ def test_a_missing_value_is_raised_on_all_ranks_with_its_own(ranks, rng):
 @pytest.mark.parametrize(
     "error", [OSError(5, "the disk has gone"), MemoryError("no room"), KeyboardInterrupt()]
 )
-def test_what_a_reader_raises_is_raised_on_all(ranks, rng, rank, reading, batch, error):
+def test_reader_errors_are_raised_on_all_ranks(ranks, rng, rank, reading, batch, error):
     tables = np.array_split(rows_of(rng, 300, p=40), ranks.size)
-    errors = refused(ranks, type(error), "fit_broken", tables, rank, error, reading, batch)
+    errors = assert_refused(ranks, type(error), "fit_broken", tables, rank, error, reading, batch)
     assert str(errors[0]) == str(error)
-    # And they go on together.
-    same_everywhere(ranks.call("fit_bits", tables, {"n_components": 2}))
+    # Later fits still work.
+    assert_same_on_all_ranks(ranks.call("fit_table", tables, {"n_components": 2}))
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_ctrl_c_on_one_rank_ends_the_fit_on_all(ranks, rng, rank):
     tables = np.array_split(rows_of(rng, 300, p=40), ranks.size)
-    errors = refused(ranks, KeyboardInterrupt, "fit_interrupted", tables, rank)
+    errors = assert_refused(ranks, KeyboardInterrupt, "fit_interrupted", tables, rank)
     notes = [error.place["notes"] for error in errors]
-    assert notes[1 - rank] == [f"raised on rank {rank} of {ranks.size} {NAME[ranks.kind]}"]
+    assert notes[1 - rank] == [f"raised on rank {rank} of {ranks.size} {RANK_NAMES[ranks.kind]}"]
 
 
-def test_an_exception_that_cannot_travel_is_reported_in_words(ranks, rng):
+def test_unpicklable_exceptions_are_reported_as_text(ranks, rng):
     tables = np.array_split(rows_of(rng, 300), ranks.size)
-    errors = refused(ranks, PrincompError, "fit_odd", tables)
+    errors = assert_refused(ranks, PrincompError, "fit_odd", tables)
     assert "OddError: this and that" in str(errors[0])
 
 
 def test_a_file_that_changes_between_passes_is_reported(mpi, rng, tmp_path):
     for rank in range(mpi.size):
         np.save(tmp_path / f"{rank}.npy", rows_of(rng, 2**18 // 40, p=40))
-    errors = mpi.outcomes("fit_vanishing", tmp_path)
+    errors = mpi.outcomes("fit_changed_file", tmp_path)
     assert {type(error) for error in errors} == {InputChangedError}
     assert {error.place["rank"] for error in errors} == {1}
 
 
-def test_errors_of_the_whole_are_raised_on_all(ranks, rng):
+def test_errors_about_all_rows_are_raised_on_all_ranks(ranks, rng):
     X = rows_of(rng, 300)
     X[:, 3] = 1.0
     tables = np.array_split(X, ranks.size)
-    errors = ranks.outcomes("fit_bits", tables, {"scale": "unit"})
+    errors = ranks.outcomes("fit_table", tables, {"scale": "unit"})
     assert len({str(error) for error in errors}) == 1
     assert "column 3" in str(errors[0])
-    refused(ranks, ShapeError, "fit_bits", tables, {"n_components": 7})
-    refused(ranks, ShapeError, "fit_bits", [None] * ranks.size, {})
-    refused(ranks, ShapeError, "fit_bits", [X[:0]] * ranks.size, {})
-    refused(ranks, ShapeError, "fit_bits", [X[:0]] * (ranks.size - 1) + [X[:1]], {})
+    assert_refused(ranks, ShapeError, "fit_table", tables, {"n_components": 7})
+    assert_refused(ranks, ShapeError, "fit_table", [None] * ranks.size, {})
+    assert_refused(ranks, ShapeError, "fit_table", [X[:0]] * ranks.size, {})
+    assert_refused(ranks, ShapeError, "fit_table", [X[:0]] * (ranks.size - 1) + [X[:1]], {})
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_errors_of_the_whole_are_raised_on_all(ranks, rng):
 def test_parameters_that_differ_are_refused_by_name(ranks, rng, name, values):
     tables = np.array_split(rows_of(rng, 300), ranks.size)
     each = [{name: values[rank == ranks.size - 1]} for rank in range(ranks.size)]
-    errors = refused(ranks, ParameterError, "fit_with", tables, each)
+    errors = assert_refused(ranks, ParameterError, "fit_with", tables, each)
     assert errors[0].place["parameter"] == name
     assert errors[0].place["rank"] == ranks.size - 1
 
@@ -103,41 +103,41 @@ def test_parameters_that_differ_are_refused_by_name(ranks, rng, name, values):
 def test_an_invalid_parameter_of_one_rank_is_raised_on_all(ranks, rng):
     tables = np.array_split(rows_of(rng, 300), ranks.size)
     each = [{"svd_solver": "auto" if rank else "fast"} for rank in range(ranks.size)]
-    assert "fast" in str(refused(ranks, ParameterError, "fit_with", tables, each)[0])
+    assert "fast" in str(assert_refused(ranks, ParameterError, "fit_with", tables, each)[0])
     equal = [{"scale": np.ones(6)} for _ in range(ranks.size)]
-    same_everywhere(ranks.call("fit_with", tables, equal))
+    assert_same_on_all_ranks(ranks.call("fit_with", tables, equal))
 
 
-def test_tables_of_other_columns_are_refused(ranks, rng):
+def test_mismatched_columns_are_refused(ranks, rng):
     X = rows_of(rng, 300)
     none = [None] * (ranks.size - 2)
-    errors = refused(ranks, ShapeError, "fit_bits", [X, X[:, :4], *none], {})
+    errors = assert_refused(ranks, ShapeError, "fit_table", [X, X[:, :4], *none], {})
     assert errors[0].place["rank"] == 1
-    refused(ranks, ShapeError, "fit_bits", [X, X[:0, :4], *none], {})
+    assert_refused(ranks, ShapeError, "fit_table", [X, X[:0, :4], *none], {})
     one = pd.DataFrame(X, columns=list("abcdef"))
-    errors = refused(ranks, ColumnError, "fit_bits", [one, one[list("abcdfe")], *none], {})
+    errors = assert_refused(ranks, ColumnError, "fit_table", [one, one[list("abcdfe")], *none], {})
     assert errors[0].place["rank"] == 1
     assert "order" in str(errors[0])
     renamed = one.rename(columns={"a": "z"})
-    errors = refused(ranks, ColumnError, "fit_bits", [one, renamed, *none], {})
+    errors = assert_refused(ranks, ColumnError, "fit_table", [one, renamed, *none], {})
     assert (errors[0].place["missing"], errors[0].place["new"]) == (["a"], ["z"])
-    refused(ranks, ColumnError, "fit_bits", [one, X, *none], {})
+    assert_refused(ranks, ColumnError, "fit_table", [one, X, *none], {})
 
 
-def test_ranks_that_make_other_calls_are_refused(ranks, rng):
+def test_mismatched_calls_are_refused(ranks, rng):
     tables = np.array_split(rows_of(rng, 300), ranks.size)
-    errors = refused(ranks, ParameterError, "mixed_calls", tables)
+    errors = assert_refused(ranks, ParameterError, "mixed_calls", tables)
     assert "finalize" in str(errors[0])
 
 
-def test_a_checkpoint_is_refused_even_where_one_rank_alone_wants_it(ranks, rng, tmp_path):
+def test_checkpoints_are_refused_even_on_one_rank(ranks, rng, tmp_path):
     tables = np.array_split(rows_of(rng, 300), ranks.size)
-    errors = refused(ranks, NotAvailableError, "fit_checkpoint", tables, str(tmp_path / "c"))
+    errors = assert_refused(ranks, NotAvailableError, "fit_checkpoint", tables, str(tmp_path / "c"))
     assert errors[0].place["parameter"] == "checkpoint"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_progress_is_reported_on_the_first_rank(ranks, rng):
-    message = ranks.call("fit_with_progress", np.array_split(rows_of(rng, 300), ranks.size))
-    assert message[0] > 0
-    assert set(message[1:]) == {0}
+    counts = ranks.call("fit_with_progress", np.array_split(rows_of(rng, 300), ranks.size))
+    assert counts[0] > 0
+    assert set(counts[1:]) == {0}

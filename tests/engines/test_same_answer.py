@@ -1,9 +1,9 @@
-"""The same tables through every engine: one answer, one message.
+"""The same tables through every engine give the same results and errors.
 
 An engine is a module ``on_<name>`` in this folder with ``fit(parts, **parameters)``, which
-fits partitions (arrays or CSR arrays, some perhaps without rows) on the real thing, and
-``transform(model, parts)``, which gives an array. ``missing()``, where it has one, says what
-this machine lacks for it.
+fits partitions (arrays or CSR arrays, some perhaps without rows) on the real engine, and
+``transform(model, parts)``, which returns an array. An optional ``missing()`` returns why the
+engine cannot run on this machine, or None.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ ROUTES = {
 @pytest.fixture(scope="module", params=NAMES)
 def engine(request):
     module = import_module(request.param)
-    lacks = getattr(module, "missing", lambda: None)()
-    if lacks:
-        pytest.skip(lacks)
+    reason = getattr(module, "missing", lambda: None)()
+    if reason:
+        pytest.skip(reason)
     return module
 
 
@@ -61,7 +61,7 @@ def compare(model, expected, bound):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("route", ROUTES)
-def test_the_answer_is_the_local_one(engine, route, dtype, rng):
+def test_engines_match_the_local_fit(engine, route, dtype, rng):
     parts = parts_of(rng, [40, 0, 1, 70, 9], dtype=dtype)
     parameters = {"n_components": 4, **ROUTES[route]}
     expected = fit_locally(parts, **parameters)
@@ -74,7 +74,7 @@ def test_the_answer_is_the_local_one(engine, route, dtype, rng):
 
 
 @pytest.mark.filterwarnings("ignore:the variances of the columns differ:UserWarning")
-def test_krylov_reads_the_rows_again_and_again(engine, rng):
+def test_krylov_matches_over_several_passes(engine, rng):
     parts = parts_of(rng, [60, 1, 0, 90], p=40)
     expected = fit_locally(parts, n_components=3, svd_solver="covariance_eigh")
     model = engine.fit(parts, n_components=3, svd_solver="krylov")
@@ -90,7 +90,7 @@ def test_sparse_rows_stay_sparse(engine, rng):
     compare(model, expected, 1e-12)
 
 
-def test_the_place_of_a_missing_value_is_reported_alike_everywhere(engine, rng):
+def test_engines_report_the_same_place_of_missing_values(engine, rng):
     parts = parts_of(rng, [40, 0, 1, 70, 9])
     parts[3][12, 5] = np.nan
     with pytest.raises(NotFiniteError) as caught:

@@ -1,4 +1,4 @@
-"""Spark: kinds of frames, weights, places, a worker that dies, and comparison with MLlib."""
+"""Spark: kinds of frames, weights, places of errors, a worker that dies, and MLlib."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def arrays(columns):
     return columns.select(functions.array(*columns.columns).alias("features")).cache()
 
 
-def same(model, rows, **parameters):
+def assert_same_model(model, rows, **parameters):
     weights = parameters.pop("sample_weight", None)
     expected = PCA(**parameters).fit(rows, sample_weight=weights)
     np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-11)
@@ -56,10 +56,10 @@ def same(model, rows, **parameters):
 
 
 def test_arrays_and_vectors_are_rows_too(arrays, rows):
-    expected = same(PCA(2).fit(arrays), rows, n_components=2)
+    expected = assert_same_model(PCA(2).fit(arrays), rows, n_components=2)
     vectors = arrays.select(array_to_vector("features").alias("features"))
     model = PCA(2).fit(vectors)
-    same(model, rows, n_components=2)
+    assert_same_model(model, rows, n_components=2)
     assert not hasattr(model, "feature_names_in_")
     scored = model.transform(vectors)
     assert scored.columns == ["features", "PC_features"]
@@ -71,21 +71,21 @@ def test_arrays_and_vectors_are_rows_too(arrays, rows):
     np.testing.assert_allclose(made, expected.inverse_transform(scores), atol=1e-10)
 
 
-def test_dense_and_sparse_vectors_stand_in_one_column(rows):
+def test_dense_and_sparse_vectors_may_share_a_column(rows):
     table = np.where(rows > 6, 0.0, rows)
     kinds = [Vectors.dense, lambda row: Vectors.sparse(4, list(enumerate(row)))]
     parts = [
         [kinds[i % 2](row) for i, row in enumerate(table[:50])],
         [kinds[1](row) for row in table[50:]],
     ]
-    same(PCA().fit(on_spark.of_vectors(parts)), table)
-    # Where the first are sparse, all are taken so, and a dense one among them counts in full.
+    assert_same_model(PCA().fit(on_spark.of_vectors(parts)), table)
+    # If the first are sparse, all are read as sparse, and dense ones are kept in full.
     model = PCA(2).fit(on_spark.of_vectors(parts[::-1]))
     assert "sparse" in str(model.plan_)
-    same(model, np.concatenate([table[50:], table[:50]]), n_components=2)
+    assert_same_model(model, np.concatenate([table[50:], table[:50]]), n_components=2)
 
 
-def test_a_sparse_frame_is_never_dense(rng):
+def test_a_sparse_frame_is_never_made_dense(rng):
     table = sp.random_array((60, 5_000), density=0.002, rng=rng, format="csr") * 10
     strong = sp.csr_array(5 * rng.standard_normal((60, 1)))
     table = sp.hstack([strong, table[:, 1:]], format="csr")
@@ -104,7 +104,7 @@ def test_integers_decimals_and_names_with_dots_are_columns(spark, columns, rows)
     )
     table = np.array([list(map(float, row)) for row in chosen.collect()])
     model = PCA(2).fit(chosen)
-    same(model, table, n_components=2)
+    assert_same_model(model, table, n_components=2)
     assert list(model.feature_names_in_) == chosen.columns
     assert model.transform(chosen).columns == [*chosen.columns, "PC1", "PC2"]
 
@@ -114,7 +114,7 @@ def test_a_transform_keeps_the_other_columns_and_collects_nothing(columns, rows)
     named = named.withColumn("flag", functions.col("x0") > 5)
     left_out = "1 text column: name; left out 1 true/false column: flag.*on Spark"
     with pytest.warns(UserWarning, match=left_out):
-        same(PCA(2).fit(named), rows, n_components=2)
+        assert_same_model(PCA(2).fit(named), rows, n_components=2)
     model = PCA(2).fit(columns)
     scored = model.transform(named)
     assert scored.columns == ["name", *columns.columns, "flag", "PC1", "PC2"]
@@ -136,7 +136,7 @@ def test_a_column_may_hold_the_weights(kind, rows, request):
     weighted = frame.withColumn("w", functions.floor(functions.abs(first)) % 3)
     w = np.floor(np.abs(rows[:, 0])) % 3
     model = PCA(2).fit(weighted, sample_weight="w")
-    same(model, rows, n_components=2, sample_weight=w)
+    assert_same_model(model, rows, n_components=2, sample_weight=w)
     if kind == "columns":
         assert list(model.feature_names_in_) == columns_of(frame)
     with pytest.raises(ColumnError, match="'v' is not a numeric column"):
@@ -152,7 +152,7 @@ def columns_of(frame):
     return [name for name in frame.columns if name != "w"]
 
 
-def test_null_is_nan_wherever_it_stands(columns, arrays):
+def test_null_counts_as_nan(columns, arrays):
     holed = columns.withColumn("x2", functions.when(functions.col("x0") > 8, functions.col("x2")))
     first = next(i for i, row in enumerate(holed.collect()) if row[2] is None)
     with pytest.raises(NotFiniteError) as caught:
@@ -166,11 +166,11 @@ def test_null_is_nan_wherever_it_stands(columns, arrays):
     assert caught.value.place["row"] == first
     left = np.array([row[0] for row in gone.collect() if row[0] is not None])
     model = PCA(2, missing="drop").fit(gone)
-    same(model, left, n_components=2)
+    assert_same_model(model, left, n_components=2)
     assert model.n_dropped_ == 90 - len(left)
 
 
-def test_what_is_no_table_of_numbers_is_refused_with_its_place(spark, columns, arrays):
+def test_invalid_frames_are_refused_with_the_place(spark, columns, arrays):
     ragged = arrays.select(
         functions.when(functions.rand() < 2, functions.slice("features", 1, 4)).alias("f")
     ).union(spark.sql("select array(1d, 2d, 3d)"))
@@ -210,7 +210,7 @@ def test_a_worker_that_dies_in_mid_partition_counts_its_rows_once(columns, rows,
     model = PCA(2).fit(columns.mapInArrow(once, schema))
     assert os.path.exists(marker)
     assert model.n_samples_ == 90
-    same(model, rows, n_components=2)
+    assert_same_model(model, rows, n_components=2)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_worker_that_dies_in_mid_partition_counts_its_rows_once(columns, rows,
     ],
 )
 def test_wide_rows_are_summed_in_tiles(kind, parameters, monkeypatch, rng):
-    monkeypatch.setattr("princomp.engines.spark.tiles._SIDE", 3)
+    monkeypatch.setattr("princomp.engines.spark.tiles._GROUP_COLUMNS", 3)
     table = rng.standard_normal((60, 10)) * 2.0 ** -np.arange(10) + 3.0
     frame = on_spark.frame([table[:20], table[20:]])
     features = functions.array(*frame.columns)
@@ -232,17 +232,17 @@ def test_wide_rows_are_summed_in_tiles(kind, parameters, monkeypatch, rng):
     if parameters.get("missing"):
         hole = functions.lit(float("nan"))
         frame = frame.union(frame.limit(1).select(functions.array(*[hole] * 10)))
-    before = len(kept(frame))
+    before = len(persisted(frame))
     model = PCA(3, svd_solver="lanczos", **parameters).fit(frame)
     assert model.plan_.solver == "tiles"
     assert "in tiles that stay on Spark" in str(model.plan_)
     assert model.n_dropped_ == ("missing" in parameters)
-    same(model, table, n_components=3, **parameters)
-    assert len(kept(frame)) == before
+    assert_same_model(model, table, n_components=3, **parameters)
+    assert len(persisted(frame)) == before
 
 
-def test_where_a_scatter_is_too_much_for_a_task_the_rows_are_multiplied():
-    facts = Problem(0, 4_000, 10, held=False, engine="Spark")
+def test_too_wide_scatters_select_krylov():
+    facts = Problem(0, 4_000, 10, in_memory=False, engine="Spark")
     assert select_route(facts).summary == "moments"
     choice = select_route(facts._replace(columns=4_001))
     assert choice.solver == "krylov"
@@ -250,45 +250,45 @@ def test_where_a_scatter_is_too_much_for_a_task_the_rows_are_multiplied():
     assert select_route(facts._replace(columns=4_001, engine="")).summary == "moments"
 
 
-def kept(frame):
-    """What the session keeps of frames."""
+def persisted(frame):
+    """The frames that the session has persisted."""
     return frame.sparkSession.sparkContext._jsc.getPersistentRDDs()
 
 
 # ---- compared with MLlib ----------------------------------------------------------------------
 
 
-def test_mllib_has_the_same_components_and_leaves_the_mean_in_its_scores(arrays, rows):
-    from pyspark.ml.feature import PCA as Peer  # noqa: N811
+def test_mllib_has_equal_components_but_uncentred_scores(arrays, rows):
+    from pyspark.ml.feature import PCA as MLlibPCA  # noqa: N811
 
     vectors = arrays.select(array_to_vector("features").alias("features"))
-    peer = Peer(k=3, inputCol="features", outputCol="scores").fit(vectors)
+    mllib_model = MLlibPCA(k=3, inputCol="features", outputCol="scores").fit(vectors)
     model = PCA(3).fit(vectors)
-    axes = aligned(model.components_, peer.pc.toArray().T)
+    axes = aligned(model.components_, mllib_model.pc.toArray().T)
     np.testing.assert_allclose(axes, model.components_, atol=1e-12)
-    rates = peer.explainedVariance.toArray()
+    rates = mllib_model.explainedVariance.toArray()
     np.testing.assert_allclose(rates, model.contribution_rate_, rtol=1e-12)
-    theirs = np.array([row[1].toArray() for row in peer.transform(vectors).collect()])
-    ours = np.array([row[1] for row in model.transform(vectors).collect()])
-    np.testing.assert_allclose(ours.mean(axis=0), 0.0, atol=1e-12)
-    mean = peer.pc.toArray().T @ rows.mean(axis=0)
+    mllib_scores = np.array([row[1].toArray() for row in mllib_model.transform(vectors).collect()])
+    scores = np.array([row[1] for row in model.transform(vectors).collect()])
+    np.testing.assert_allclose(scores.mean(axis=0), 0.0, atol=1e-12)
+    mean = mllib_model.pc.toArray().T @ rows.mean(axis=0)
     assert np.abs(mean).max() > 1.0
-    np.testing.assert_allclose(theirs.mean(axis=0), mean, rtol=1e-12)
+    np.testing.assert_allclose(mllib_scores.mean(axis=0), mean, rtol=1e-12)
 
 
 @pytest.mark.parametrize("mode", ["auto", "mllib"])
-def test_mllibs_names_mean_what_they_mean_there(mode, arrays, rows):
+def test_mllib_functions_match_mllib(mode, arrays, rows):
     from pyspark.mllib.linalg import Vectors as OldVectors
     from pyspark.mllib.linalg.distributed import RowMatrix
 
     vectors = arrays.select(array_to_vector("features").alias("features"))
-    peer = RowMatrix(arrays.rdd.map(lambda row: OldVectors.dense(row[0])))
+    row_matrix = RowMatrix(arrays.rdd.map(lambda row: OldVectors.dense(row[0])))
     axes = compute_principal_components(vectors, 2, mode=mode)
-    theirs = peer.computePrincipalComponents(2).toArray()
-    np.testing.assert_allclose(aligned(axes.T, theirs.T).T, axes, atol=1e-12)
-    found, theirs = compute_svd(vectors, 2, compute_u=True, mode=mode), peer.computeSVD(2)
-    np.testing.assert_allclose(found.s, theirs.s.toArray(), rtol=1e-10)
-    np.testing.assert_allclose(aligned(found.V.T, theirs.V.toArray().T).T, found.V, atol=1e-8)
+    expected = row_matrix.computePrincipalComponents(2).toArray()
+    np.testing.assert_allclose(aligned(axes.T, expected.T).T, axes, atol=1e-12)
+    found, expected = compute_svd(vectors, 2, compute_u=True, mode=mode), row_matrix.computeSVD(2)
+    np.testing.assert_allclose(found.s, expected.s.toArray(), rtol=1e-10)
+    np.testing.assert_allclose(aligned(found.V.T, expected.V.toArray().T).T, found.V, atol=1e-8)
     u = np.array([row[1] for row in found.U.collect()])
     np.testing.assert_allclose(u.T @ u, np.eye(2), atol=1e-10)
     first = (u * found.s) @ found.V.T
@@ -304,7 +304,7 @@ def test_singular_values_that_are_zero_are_left_out(columns):
     assert found.U is None
 
 
-def test_mllibs_rule_is_offered():
+def test_mllib_solver_follows_mllibs_rule():
     assert mllib_solver(99, 5) == "covariance_eigh"
     assert mllib_solver(100, 50) == "krylov"
     assert mllib_solver(100, 51) == "covariance_eigh"

@@ -12,7 +12,7 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 from princomp.engines.spark import weights as spark_weights  # noqa: E402
 
 
-def test_weights_can_be_added_while_earlier_ones_are_asked_for(monkeypatch):
+def test_weights_can_be_added_while_earlier_ones_are_read(monkeypatch):
     weights = spark_weights.PartitionWeights()
     for value in (1.0, 2.0):
         weights.add(pa.array([value, value]), 0)

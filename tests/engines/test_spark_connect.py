@@ -17,7 +17,7 @@ if on_spark.missing():
     pytest.skip(on_spark.missing(), allow_module_level=True)
 
 
-def test_a_connect_session_does_the_same():
+def test_a_connect_session_gives_the_same_results():
     script = Path(__file__).with_name("spark_connect.py")
     done = subprocess.run(
         [sys.executable, script], env=ENVIRONMENT, capture_output=True, text=True, timeout=300

@@ -1,4 +1,4 @@
-"""What is refused: with the value, the place and the next step, and nothing written."""
+"""Invalid input: errors give the value, the place and the next step, and nothing is written."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def columns(table, names="abcd"):
     return {name: table[:, i] for i, name in enumerate(names)}
 
 
-def refused(kind, action, *said, place=None):
-    """Assert that the action raises ``kind``, says these words and where, and what to do."""
+def assert_refused(kind, action, *messages, place=None):
+    """Assert that the action raises ``kind`` with these messages, this place and a hint."""
     with pytest.raises(kind) as caught:
         action()
     error = caught.value
     assert isinstance(error, PrincompError)
     assert isinstance(error, ValueError)
-    for words in said:
-        assert words in str(error)
+    for message in messages:
+        assert message in str(error)
     if place is not None:
         assert error.place == place
     assert error.hint, f"no next step: {error}"
@@ -59,11 +59,11 @@ def refused(kind, action, *said, place=None):
 
 
 @pytest.mark.parametrize("gamma", [Fraction(1, 10), 10**30])
-def test_numbers_that_numpy_does_not_know_are_numbers(table, gamma):
+def test_python_numbers_unknown_to_numpy_are_accepted(table, gamma):
     exact = KernelPCA(2, kernel="rbf", gamma=float(gamma)).fit(table)
     model = KernelPCA(2, kernel="rbf", gamma=gamma).fit(table)
     np.testing.assert_array_equal(model.eigenvalues_, exact.eigenvalues_)
-    refused(
+    assert_refused(
         ParameterError, lambda: KernelPCA(gamma=10**400).fit(table), place={"parameter": "gamma"}
     )
 
@@ -71,13 +71,13 @@ def test_numbers_that_numpy_does_not_know_are_numbers(table, gamma):
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_matrix])
 @pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "-inf")])
-def test_the_first_place_and_the_count(solver, form, value, name, table):
+def test_nonfinite_errors_give_first_place_and_count(solver, form, value, name, table):
     table[41, 1] = np.nan
     table[7, 2] = value
     table[7, 3] = np.inf
     given = form(table)
     nan, inf = (2, 1) if np.isnan(value) else (1, 2)
-    refused(
+    assert_refused(
         NotFiniteError,
         lambda: PCA(2, svd_solver=solver, random_state=0).fit(given),
         name,
@@ -87,59 +87,63 @@ def test_the_first_place_and_the_count(solver, form, value, name, table):
     )
     model = PCA(2).fit(np.nan_to_num(table, posinf=0, neginf=0))
     for action in (model.transform, model.score_samples):
-        refused(NotFiniteError, lambda act=action: act(given), "row 7, column 2")
+        assert_refused(NotFiniteError, lambda act=action: act(given), "row 7, column 2")
 
 
-def test_a_place_far_down_is_counted_over_the_whole_table(rng):
+def test_nonfinite_row_number_counts_from_start_of_table(rng):
     table = rng.standard_normal((100_000, 9))
     table[87_654, 5] = np.nan
     place = {"row": 87_654, "column": 5}
-    refused(NotFiniteError, lambda: PCA(2).fit(table), "row 87,654, column 5", "1 NaN", place=place)
+    assert_refused(
+        NotFiniteError, lambda: PCA(2).fit(table), "row 87,654, column 5", "1 NaN", place=place
+    )
 
 
 @every_frame
-def test_in_a_frame_the_column_is_named(library, table):
+def test_nonfinite_errors_name_the_frame_column(library, table):
     table[7, 2] = np.nan
     frame = FRAMES[library](columns(table))
-    refused(NotFiniteError, lambda: PCA(2).fit(frame), "'c'", place={"row": 7, "column": "c"})
+    assert_refused(
+        NotFiniteError, lambda: PCA(2).fit(frame), "'c'", place={"row": 7, "column": "c"}
+    )
 
 
 def test_infinity_is_not_missing(table):
     table[5, 1] = np.inf
-    refused(
+    assert_refused(
         NotFiniteError, lambda: PCA(2, missing="drop").fit(table), "infinity", "row 5, column 1"
     )
     model = PCA(2, missing="drop").fit(table[10:])
-    refused(NotFiniteError, lambda: model.transform(table), "row 5, column 1")
+    assert_refused(NotFiniteError, lambda: model.transform(table), "row 5, column 1")
 
 
-def test_holes_everywhere_leave_nothing(table):
+def test_missing_values_in_most_rows_leave_too_few(table):
     table[1:, 0] = np.nan
     for solver in ("auto", "full", "row_gram"):
         model = PCA(1, missing="drop", svd_solver=solver)
-        refused(ShapeError, lambda m=model: m.fit(table), "1 of 60 rows")
+        assert_refused(ShapeError, lambda m=model: m.fit(table), "1 of 60 rows")
 
 
 # ---- not numbers --------------------------------------------------------------------------------
 
 
 @every_frame
-def test_text_among_numbers_has_column_row_and_value(library, table):
+def test_text_among_numbers_is_reported_with_column_and_value(library, table):
     data = columns(table)
     data["b"] = ["1.5"] * 33 + ["oops"] + ["2"] * 26
     frame = FRAMES[library](data)
-    error = refused(NotNumericError, lambda: PCA(2).fit(frame), "'b'", "'oops'")
+    error = assert_refused(NotNumericError, lambda: PCA(2).fit(frame), "'b'", "'oops'")
     assert error.place["column"] == "b"
 
 
-def test_text_and_complex_numbers_in_arrays(table):
+def test_text_and_complex_arrays_are_refused(table):
     with pytest.raises(ValueError, match="oops"):
         PCA().fit([["1", "2"], ["oops", "3"]])
-    refused(NotNumericError, lambda: PCA().fit(table + 1j), "Complex data not supported")
-    refused(NotNumericError, lambda: PCA().fit(sp.csr_array(table + 1j)), "Complex")
+    assert_refused(NotNumericError, lambda: PCA().fit(table + 1j), "Complex data not supported")
+    assert_refused(NotNumericError, lambda: PCA().fit(sp.csr_array(table + 1j)), "Complex")
 
 
-def test_not_two_dimensions(table):
+def test_input_must_be_two_dimensional(table):
     for wrong in (table[0], table[None], 3.0):
         with pytest.raises(ValueError, match=r"2D|dim"):
             PCA().fit(wrong)
@@ -150,29 +154,31 @@ def test_not_two_dimensions(table):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_too_few_rows(solver, form):
+def test_too_few_rows_are_refused(solver, form):
     one = form(np.array([[1.0, 2.0, 3.0]]))
-    refused(ShapeError, lambda: PCA(1, svd_solver=solver).fit(one), "at least 2 rows", "1 sample")
+    assert_refused(
+        ShapeError, lambda: PCA(1, svd_solver=solver).fit(one), "at least 2 rows", "1 sample"
+    )
     none = form(np.empty((0, 3)))
-    refused(ShapeError, lambda: PCA(1, svd_solver=solver).fit(none), "0 sample")
+    assert_refused(ShapeError, lambda: PCA(1, svd_solver=solver).fit(none), "0 sample")
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("k", [5, 60, 10**6])
-def test_k_out_of_range(solver, k, table):
-    error = refused(
+def test_n_components_out_of_range_is_refused(solver, k, table):
+    error = assert_refused(
         ShapeError, lambda: PCA(k, svd_solver=solver).fit(table), f"n_components={k}", "=4"
     )
     assert error.place == {"parameter": "n_components"}
 
 
 @pytest.mark.parametrize("k", [-1, 0.0, 1.0, 1.5, -0.2, "all", True, np.nan])
-def test_invalid_k(k, table):
-    error = refused(ParameterError, lambda: PCA(k).fit(table), f"n_components={k!r}")
+def test_invalid_n_components_are_refused(k, table):
+    error = assert_refused(ParameterError, lambda: PCA(k).fit(table), f"n_components={k!r}")
     assert "fraction" in error.hint
 
 
-def test_other_invalid_parameters(table):
+def test_other_invalid_parameters_are_refused(table):
     for name, value in {
         "svd_solver": "svd",
         "scale": "zscore",
@@ -183,11 +189,13 @@ def test_other_invalid_parameters(table):
         "power_iteration_normalizer": "qr",
     }.items():
         place = {"parameter": name}
-        refused(ParameterError, lambda n=name, v=value: PCA(**{n: v}).fit(table), place=place)
-    error = refused(ParameterError, lambda: PCA(tol="loose").fit(table), "tol='loose'")
+        assert_refused(
+            ParameterError, lambda n=name, v=value: PCA(**{n: v}).fit(table), place=place
+        )
+    error = assert_refused(ParameterError, lambda: PCA(tol="loose").fit(table), "tol='loose'")
     assert error.hint == "tol must be a number of at least 0"
-    refused(ParameterError, lambda: PCA("mle", svd_solver="arpack").fit(table), "mle")
-    refused(ShapeError, lambda: PCA("mle").fit(table[:3]), "mle")
+    assert_refused(ParameterError, lambda: PCA("mle", svd_solver="arpack").fit(table), "mle")
+    assert_refused(ShapeError, lambda: PCA("mle").fit(table[:3]), "mle")
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -197,86 +205,90 @@ def test_constant_columns_are_named(solver, scale, table):
     table[:, 3] = 1e8 + 0.1
     action = PCA(1, scale=scale, svd_solver=solver).fit
     place = {"column": 1}
-    refused(ConstantColumnError, lambda: action(table), "column 1", "column 3", place=place)
+    assert_refused(ConstantColumnError, lambda: action(table), "column 1", "column 3", place=place)
     frame = pd.DataFrame(columns(table))
-    refused(ConstantColumnError, lambda: action(frame), "'b'", "'d'", place={"column": "b"})
+    assert_refused(ConstantColumnError, lambda: action(frame), "'b'", "'d'", place={"column": "b"})
 
 
-def test_scales_that_do_not_fit(table):
-    refused(ShapeError, lambda: PCA(scale=[1.0, 2.0]).fit(table), "(2,)", "4 columns")
+def test_invalid_scales_are_refused(table):
+    assert_refused(ShapeError, lambda: PCA(scale=[1.0, 2.0]).fit(table), "(2,)", "4 columns")
     for wrong in (0.0, -1.0, np.nan, np.inf):
         given = np.array([1.0, 1.0, wrong, 1.0])
-        refused(ParameterError, lambda g=given: PCA(scale=g).fit(table), "column 2")
+        assert_refused(ParameterError, lambda g=given: PCA(scale=g).fit(table), "column 2")
 
 
-def test_weights_that_do_not_fit(table):
+def test_invalid_weights_are_refused(table):
     for wrong in (np.ones(59), -np.ones(60), np.full(60, np.nan), np.zeros(60)):
-        with pytest.raises(ValueError):  # noqa: PT011 - scikit-learn's words
+        with pytest.raises(ValueError):  # noqa: PT011 - scikit-learn's message
             PCA().fit(table, sample_weight=wrong)
     only = np.eye(60)[0]
-    refused(ShapeError, lambda: PCA().fit(table, sample_weight=only), "weights")
+    assert_refused(ShapeError, lambda: PCA().fit(table, sample_weight=only), "weights")
 
 
-def test_a_fraction_of_no_variance():
-    refused(DataError, lambda: PCA(0.5).fit(np.ones((9, 3))), "constant")
+def test_a_fraction_of_zero_variance_is_refused():
+    assert_refused(DataError, lambda: PCA(0.5).fit(np.ones((9, 3))), "constant")
 
 
 # ---- transform and inverse_transform ---------------------------------------------------------
 
 
-def test_a_wrong_number_of_columns(table):
+def test_a_wrong_number_of_columns_is_refused(table):
     model = PCA(2).fit(table)
     for wrong in (table[:, :3], np.hstack([table, table]), sp.csr_array(table[:, :3])):
         for action in (model.transform, model.score_samples):
             p = wrong.shape[1]
-            refused(ShapeError, lambda a=action, w=wrong: a(w), f"{p} features", "4 features")
-    refused(ShapeError, lambda: model.inverse_transform(table), "2 components")
+            assert_refused(
+                ShapeError, lambda a=action, w=wrong: a(w), f"{p} features", "4 features"
+            )
+    assert_refused(ShapeError, lambda: model.inverse_transform(table), "2 components")
 
 
 @every_frame
-def test_missing_and_new_columns_are_both_told(library, table):
+def test_missing_and_new_columns_are_both_reported(library, table):
     model = PCA(2).fit(FRAMES[library](columns(table)))
     frame = FRAMES[library](columns(table, "abxd"))
-    error = refused(ColumnError, lambda: model.transform(frame), "c", "x")
+    error = assert_refused(ColumnError, lambda: model.transform(frame), "c", "x")
     assert error.hint
     fewer = FRAMES[library](columns(table[:, :3], "abd"))
-    refused(ColumnError, lambda: model.transform(fewer), "'c'")
+    assert_refused(ColumnError, lambda: model.transform(fewer), "'c'")
 
 
 # ---- from_covariance -------------------------------------------------------------------------
 
 
-def test_what_is_no_covariance():
+def test_invalid_covariances_are_refused():
     wrong = np.eye(3)
     wrong[0, 2] = 0.5
-    refused(DataError, lambda: PCA.from_covariance(wrong), "symmetric", "0.5")
-    refused(ShapeError, lambda: PCA.from_covariance(np.ones((2, 3))), "square", "(2, 3)")
-    refused(ShapeError, lambda: PCA.from_covariance(np.ones(3)), "square")
+    assert_refused(DataError, lambda: PCA.from_covariance(wrong), "symmetric", "0.5")
+    assert_refused(ShapeError, lambda: PCA.from_covariance(np.ones((2, 3))), "square", "(2, 3)")
+    assert_refused(ShapeError, lambda: PCA.from_covariance(np.ones(3)), "square")
     negative = np.array([[1.0, 2.0], [2.0, 1.0]])
-    refused(DataError, lambda: PCA.from_covariance(negative), "negative eigenvalue", "-1")
+    assert_refused(DataError, lambda: PCA.from_covariance(negative), "negative eigenvalue", "-1")
     wrong = np.eye(3)
     wrong[1, 1] = np.nan
     place = {"row": 1, "column": 1}
-    refused(NotFiniteError, lambda: PCA.from_covariance(wrong), "C[1, 1]", place=place)
+    assert_refused(NotFiniteError, lambda: PCA.from_covariance(wrong), "C[1, 1]", place=place)
 
 
-def test_arguments_with_a_covariance():
+def test_invalid_arguments_of_from_covariance_are_refused():
     C = np.eye(3)
-    refused(ShapeError, lambda: PCA.from_covariance(C, mean=[1.0, 2.0]), "3", "(2,)")
-    refused(ShapeError, lambda: PCA.from_covariance(C, n_samples=1), "2 rows", "1")
-    refused(ParameterError, lambda: PCA.from_covariance(C, n_components="mle"), "n")
-    refused(ShapeError, lambda: PCA.from_covariance(C, feature_names=["a"]), "1", "3")
-    refused(ShapeError, lambda: PCA.from_covariance(C, n_components=4), "n_components=4")
-    refused(ConstantColumnError, lambda: PCA.from_covariance(np.diag([1, 0]), scale="unit"), "1")
+    assert_refused(ShapeError, lambda: PCA.from_covariance(C, mean=[1.0, 2.0]), "3", "(2,)")
+    assert_refused(ShapeError, lambda: PCA.from_covariance(C, n_samples=1), "2 rows", "1")
+    assert_refused(ParameterError, lambda: PCA.from_covariance(C, n_components="mle"), "n")
+    assert_refused(ShapeError, lambda: PCA.from_covariance(C, feature_names=["a"]), "1", "3")
+    assert_refused(ShapeError, lambda: PCA.from_covariance(C, n_components=4), "n_components=4")
+    assert_refused(
+        ConstantColumnError, lambda: PCA.from_covariance(np.diag([1, 0]), scale="unit"), "1"
+    )
 
 
 def test_without_a_mean_rows_cannot_be_transformed(table):
     model = PCA.from_covariance(np.cov(table.T), n_components=2)
-    assert "mean" in refused(NotAvailableError, lambda: model.transform(table)).hint
+    assert "mean" in assert_refused(NotAvailableError, lambda: model.transform(table)).hint
     for action in (model.score_samples, model.score):
-        refused(NotAvailableError, lambda a=action: a(table), "mean")
-    refused(NotAvailableError, lambda: model.inverse_transform(np.ones((1, 2))), "mean")
-    refused(NotAvailableError, lambda: model.singular_values_, "rows")
+        assert_refused(NotAvailableError, lambda a=action: a(table), "mean")
+    assert_refused(NotAvailableError, lambda: model.inverse_transform(np.ones((1, 2))), "mean")
+    assert_refused(NotAvailableError, lambda: model.singular_values_, "rows")
 
 
 # ---- nothing is written ------------------------------------------------------------------------
@@ -321,8 +333,8 @@ def test_sparse_integers_that_float64_cannot_hold_are_refused(value, form):
     np.testing.assert_array_equal(PCA(1).fit(form(rows)).mean_, PCA(1).fit(rows).mean_)
 
 
-def test_the_time_to_compare_names_does_not_grow_with_their_square():
-    """Names of another fit are gone through a few times, not once for each name."""
+def test_comparing_column_names_takes_linear_time():
+    """The names of the other fit are iterated a few times, not once for each name."""
 
     class Counted(list):
         times = 0

@@ -14,7 +14,7 @@ from princomp.errors import ParameterError, ShapeError
 
 
 @pytest.mark.parametrize(("dtype", "size"), [(np.float32, 150.0), (np.float64, 1e8)])
-def test_noise_below_the_resolution_asks_for_a_more_exact_route(dtype, size, rng):
+def test_noise_below_the_resolution_selects_a_more_exact_route(dtype, size, rng):
     X = (rng.standard_normal((1000, 50)) + rng.standard_normal((1000, 1)) * size).astype(dtype)
     model = PCA(1).fit(X)
     exact = X.astype(np.float64)
@@ -25,7 +25,7 @@ def test_noise_below_the_resolution_asks_for_a_more_exact_route(dtype, size, rng
         assert model.score(X) == pytest.approx(normal.logpdf(exact).mean(), rel=1e-4)
 
 
-def test_minkas_rule_sees_all_variances(rng):
+def test_minkas_rule_requires_all_variances(rng):
     X = rng.standard_normal((200, 30)) * np.linspace(5, 0.5, 30)
     with pytest.raises(ParameterError, match="cannot be a string"):
         PCA("mle", svd_solver="lanczos").fit(X)
@@ -33,7 +33,7 @@ def test_minkas_rule_sees_all_variances(rng):
     assert plan(tall, n_components="mle").solver == "eigh"
 
 
-def test_overlapping_fits_give_blas_its_threads_back(rng):
+def test_concurrent_fits_restore_the_blas_threads(rng):
     def threads():
         return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
 
@@ -56,7 +56,7 @@ def test_svd_of_few_sparse_rows_stays_small(rng):
     np.testing.assert_allclose((U * s) @ Vt @ Vt.T, X @ Vt.T, atol=1e-10)
 
 
-def test_fewer_components_of_a_wide_fit_by_a_fraction(rng):
+def test_a_wide_fit_can_be_truncated_to_a_fraction(rng):
     X = rng.standard_normal((20, 300))
     model = PCA(8, svd_solver="row_gram").fit(X)
     assert model.truncated(0.2).n_components_ == PCA(0.2).fit(X).n_components_
@@ -77,7 +77,7 @@ def test_a_constant_column_costs_no_second_pass(rng):
     assert model.explained_variance_[4] == 0
 
 
-def test_a_plan_refuses_what_a_fit_refuses(rng):
+def test_plan_refuses_the_shapes_that_fit_refuses(rng):
     with pytest.raises(ShapeError, match="between 0 and"):
         plan(rng.standard_normal((20, 4)), n_components=9)
     with pytest.raises(ShapeError, match="at least 2 rows"):
@@ -109,7 +109,7 @@ def test_few_components_of_a_scatter_in_memory(monkeypatch, dtype, fraction_of_n
 
 @pytest.mark.parametrize("shape", [(60, 20), (20, 60)])
 @pytest.mark.parametrize("solver", ["full", "lanczos", "randomized", "row_gram", "krylov"])
-def test_a_row_that_counts_for_nothing_may_hold_anything(solver, shape, rng):
+def test_rows_of_zero_weight_may_hold_nan(solver, shape, rng):
     X = rng.standard_normal(shape) * np.linspace(3, 1, shape[1]) ** 4
     weights = np.ones(len(X))
     weights[3], X[3, 4] = 0, np.nan

@@ -78,7 +78,7 @@ def test_a_first_column_that_counts_the_rows_causes_a_warning(frame):
         PCA(1).fit(other)  # no warning
 
 
-def test_columns_without_numbers_are_called_what_they_are(frame):
+def test_columns_without_numbers_are_named_by_kind(frame):
     n = len(frame)
     table = frame.assign(
         cat=pd.Categorical([1, 2] * (n // 2)),
@@ -94,14 +94,14 @@ def test_columns_without_numbers_are_called_what_they_are(frame):
         "interval": "span",
         "record": "record",
     }
-    said = "; ".join(f"left out 1 {kind} column: {name}" for kind, name in kinds.items())
-    with pytest.warns(UserWarning, match=said):
+    message = "; ".join(f"left out 1 {kind} column: {name}" for kind, name in kinds.items())
+    with pytest.warns(UserWarning, match=message):
         model = PCA(2).fit(table)
     assert model.transform(table).shape == (n, 2)  # without a warning
 
 
 @pytest.mark.parametrize("kind", [PCA, IncrementalPCA, KernelPCA])
-def test_a_file_causes_the_warning_of_a_frame(frame, tmp_path, kind):
+def test_files_cause_the_same_warning_as_frames(frame, tmp_path, kind):
     path = tmp_path / "t.csv"
     frame.assign(group=["u", "v"] * 6, day="2024-03-01").to_csv(path, index=False)
     for rows in (path, str(path), [path], read_table(path)):
@@ -123,7 +123,7 @@ def test_a_warning_names_the_file_where_not_all_files_have_the_column(frame, tmp
         PCA(1).fit(paths)
 
 
-def test_new_rows_may_have_gaps_among_their_numbers(frame):
+def test_new_rows_may_lack_row_numbers(frame):
     table = numbered(frame, "id").astype("float64")
     with pytest.warns(UserWarning, match="left out 'id'"):
         model = PCA(1).fit(table)
@@ -132,6 +132,6 @@ def test_new_rows_may_have_gaps_among_their_numbers(frame):
     np.testing.assert_array_equal(model.transform(table), expected)
 
 
-def test_a_mixed_column_is_called_by_what_is_no_number(frame):
+def test_a_mixed_column_is_reported_by_its_text(frame):
     with pytest.warns(UserWarning, match="left out 1 text column: m"):
         PCA(1).fit(frame.assign(m=[1.5, *"abcdefghijk"]))

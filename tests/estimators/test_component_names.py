@@ -30,10 +30,10 @@ def test_names_of_components(kind, frame, tmp_path):
     with pytest.raises(ValueError, match="input_features"):
         model.get_feature_names_out(["e", "f", "g", "h"])
 
-    theirs = clone(model).set_params(component_names="sklearn")
+    sklearn_named = clone(model).set_params(component_names="sklearn")
     names = [f"{kind.__name__.lower()}{i}" for i in range(2)]
-    assert list(theirs.fit_transform(frame).columns) == names
-    theirs.save(tmp_path / "model")
+    assert list(sklearn_named.fit_transform(frame).columns) == names
+    sklearn_named.save(tmp_path / "model")
     assert list(princomp.load(tmp_path / "model").get_feature_names_out()) == names
 
     with pytest.raises(ParameterError, match="component_names"):

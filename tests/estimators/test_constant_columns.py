@@ -1,4 +1,4 @@
-"""Constant columns under scaling: refused by name, or without a part in any component."""
+"""Constant columns under scaling: refused by name, or given zero weight in every component."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def frame():
 
 @pytest.mark.parametrize("scale", ["unit", "pareto", "range"])
 @pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh", "krylov", "row_gram"])
-def test_a_constant_column_has_no_part(frame, scale, solver):
+def test_a_constant_column_is_refused_or_has_zero_weight(frame, scale, solver):
     with pytest.raises(ConstantColumnError, match=r"(?s)same.*constant='drop'"):
         PCA(2, scale=scale, svd_solver=solver).fit(frame)
     model = PCA(2, scale=scale, svd_solver=solver, constant="zero").fit(frame)
@@ -50,12 +50,12 @@ def test_a_dropped_column_is_not_counted(frame, scale, k):
 
 
 @pytest.mark.parametrize("solver", ["auto", "arpack", "krylov", "full"])
-def test_a_column_must_be_left(solver):
+def test_all_constant_columns_are_refused(solver):
     with pytest.raises(ConstantColumnError, match="every column is constant"):
         PCA(scale="unit", constant="drop", svd_solver=solver).fit(np.full((5, 3), 2.0))
 
 
-def test_minka_counts_the_columns_that_are_left(rng):
+def test_minkas_rule_counts_only_the_remaining_columns(rng):
     rows = np.c_[rng.standard_normal((5, 5)), np.ones(5)]
     model = PCA("mle", scale="unit", constant="drop").fit(rows)
     assert model.n_components_ == PCA("mle", scale="unit").fit(rows[:, :5]).n_components_
@@ -68,7 +68,7 @@ def test_without_centring_a_constant_column_counts(frame):
     assert "constant column is not divided: same" in str(model.plan_)
 
 
-def test_it_may_be_constant_in_some_resamples_only(frame):
+def test_bootstrap_allows_columns_constant_in_some_resamples(frame):
     rare = frame.assign(same=[1.0] + [0.0] * 39)
     model = PCA(2, scale="unit", constant="zero").fit(rare)
     assert np.isfinite(bootstrap(model, rare, n=50).variance_interval).all()
@@ -90,7 +90,7 @@ def test_the_hint_names_the_parameter_where_there_is_one(frame):
         assert "constant=" not in caught.value.hint
 
 
-def test_words_that_are_close_are_suggested():
+def test_misspelled_values_get_suggestions():
     with pytest.raises(ParameterError, match="Did you mean 'zero'"):
         PCA(constant="zeros").fit(np.eye(3))
     with pytest.raises(ParameterError, match="Did you mean 'parallel'"):
@@ -107,7 +107,7 @@ def test_words_that_are_close_are_suggested():
         read_table("t.csv", heder=1)
 
 
-def test_a_model_in_the_place_of_rows_is_named():
+def test_swapped_model_and_rows_are_explained():
     rows = np.random.default_rng(0).standard_normal((9, 3))
     with pytest.raises(ParameterError, match="the model comes first"):
         report(rows, PCA(1).fit(rows))

@@ -6,12 +6,12 @@ from sklearn import decomposition
 
 from helpers import EPS
 from princomp import PCA, Moments, load, svd
-from princomp.errors import NotAvailableError, ParameterError, ShapeError
+from princomp.errors import ColumnError, NotAvailableError, ParameterError, ShapeError
 
 
 @pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh", "row_gram", "lanczos"])
 @pytest.mark.parametrize("n", [2, 5, 10, 11, 15, 19, 20, 21, 30])
-def test_every_height_of_a_summary_is_saved_and_loaded(solver, n, rng, tmp_path):
+def test_models_of_any_row_count_survive_saving(solver, n, rng, tmp_path):
     X = rng.standard_normal((n, 10))
     X[:, 9] = X[:, 8]
     model = PCA(svd_solver=solver).fit(X)
@@ -20,7 +20,7 @@ def test_every_height_of_a_summary_is_saved_and_loaded(solver, n, rng, tmp_path)
 
 
 @pytest.mark.parametrize("factor", [1e-90, 1e150])
-def test_svd_scales_along(factor, rng):
+def test_singular_values_scale_with_the_input(factor, rng):
     X = rng.standard_normal((2000, 200))
     s = svd(X, 2)[1]
     np.testing.assert_allclose(svd(X * factor, 2)[1] / factor, s, rtol=1e-12)
@@ -34,7 +34,7 @@ def test_a_shrunk_covariance_keeps_its_rank(rng):
 
 
 @pytest.mark.parametrize("n_samples", [1, 200.0, "3", np.nan, True])
-def test_what_is_no_number_of_rows(n_samples):
+def test_invalid_n_samples_are_refused(n_samples):
     with pytest.raises(ShapeError, match="n_samples"):
         PCA.from_covariance(np.eye(3), n_samples=n_samples)
 
@@ -57,7 +57,7 @@ def test_attributes_cannot_be_changed_in_place(rng):
         model.components_ *= -1
 
 
-def test_an_attribute_that_is_not_there_is_not_there():
+def test_unavailable_attributes_fail_hasattr_and_explain_why():
     model = PCA.from_covariance(np.eye(3))
     assert not hasattr(model, "singular_values_")
     with pytest.raises(NotAvailableError, match="number of rows"):
@@ -65,7 +65,7 @@ def test_an_attribute_that_is_not_there_is_not_there():
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float16, bool])
-def test_summaries_take_any_numbers(dtype, rng):
+def test_summaries_accept_any_numeric_dtype(dtype, rng):
     X = rng.integers(0, 2, (50, 3)).astype(dtype)
     moments, exact = Moments.of(X), X.astype(np.float64)
     np.testing.assert_allclose(moments.mean, exact.mean(axis=0), rtol=1e-14)
@@ -74,7 +74,7 @@ def test_summaries_take_any_numbers(dtype, rng):
         Moments.of(X, np.full(50, -1.0))
 
 
-def test_an_array_after_a_frame_is_reported(rng):
+def test_transforming_an_array_after_a_frame_warns(rng):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(rng.standard_normal((20, 3)), columns=list("abc"))
     model = PCA(2).fit(frame)
@@ -90,6 +90,8 @@ def test_a_covariance_in_a_frame_names_its_columns(rng):
     np.testing.assert_allclose(np.abs(model.transform(frame)), np.abs(PCA().fit_transform(frame)))
     other = PCA.from_covariance(frame.cov(), feature_names=np.array(["x", "y", "z"]))
     assert list(other.feature_names_in_) == ["x", "y", "z"]
+    with pytest.raises(ColumnError, match="not unique"):
+        PCA.from_covariance(frame.cov(), feature_names=["x", "y", "x"])
 
 
 def test_an_uncentred_model_needs_the_number_of_rows_too(rng):
@@ -104,33 +106,38 @@ def test_an_uncentred_model_needs_the_number_of_rows_too(rng):
 
 
 def test_a_model_from_scikit_learn_has_its_components(arrests, tmp_path):
-    theirs = decomposition.PCA(2, whiten=True).fit(arrests)
-    model = PCA.from_sklearn(theirs)
-    np.testing.assert_allclose(model.components_, theirs.components_, atol=1e-14)
-    np.testing.assert_allclose(model.transform(arrests), theirs.transform(arrests), atol=1e-10)
-    np.testing.assert_allclose(model.explained_variance_ratio_, theirs.explained_variance_ratio_)
-    assert model.noise_variance_ == pytest.approx(theirs.noise_variance_)
+    sklearn_model = decomposition.PCA(2, whiten=True).fit(arrests)
+    model = PCA.from_sklearn(sklearn_model)
+    np.testing.assert_allclose(model.components_, sklearn_model.components_, atol=1e-14)
+    np.testing.assert_allclose(
+        model.transform(arrests), sklearn_model.transform(arrests), atol=1e-10
+    )
+    np.testing.assert_allclose(
+        model.explained_variance_ratio_, sklearn_model.explained_variance_ratio_
+    )
+    assert model.noise_variance_ == pytest.approx(sklearn_model.noise_variance_)
     assert "fitted by sklearn.decomposition.PCA" in str(model.plan_)
     with pytest.raises(NotAvailableError, match="variances of the columns are not known"):
         model.save(tmp_path / "m.pca")
-    every = PCA.from_sklearn(decomposition.PCA().fit(arrests))
-    np.testing.assert_allclose(every.var_, arrests.var(axis=0, ddof=1))
-    every.save(tmp_path / "m.pca")
-    again = load(tmp_path / "m.pca")
-    np.testing.assert_array_equal(again.components_, every.components_)
+    full = PCA.from_sklearn(decomposition.PCA().fit(arrests))
+    np.testing.assert_allclose(full.var_, arrests.var(axis=0, ddof=1))
+    full.save(tmp_path / "m.pca")
+    loaded = load(tmp_path / "m.pca")
+    np.testing.assert_array_equal(loaded.components_, full.components_)
 
 
 @pytest.mark.parametrize("seed", [18, 22, 33, 40, 55, 62])
-def test_a_mean_along_the_first_axis_leaves_only_rounding_outside(seed):
-    X = np.random.default_rng(seed).standard_normal((4, 6)) + [0, 1e8, 1e10, 1e10, 2e10, 2e10]
+def test_rescaling_ignores_rounding_outside_the_mean_axis(seed):
+    means = np.array([0, 1e8, 1e10, 1e10, 2e10, 2e10])
+    X = means + np.random.default_rng(seed).standard_normal((4, 6))
     X[0] *= 3e10
     model = PCA(center=False, svd_solver="krylov").fit(X)
     first = model.rescaled(None).explained_variance_[0]
     np.testing.assert_allclose(first, model.explained_variance_[0], rtol=1e-12)
 
 
-def test_components_about_the_origin_keep_all_of_the_mean(rng):
-    """Axes of small variances are known to few digits, and the mean may lie between them."""
+def test_uncentred_components_keep_the_whole_mean(rng):
+    """Axes of small variance have few correct digits, and the mean may lie between them."""
     X = rng.standard_normal((28, 40))
     X[::2, :4] *= 1e6
     model = PCA(center=False, svd_solver="lanczos").fit(X).rescaled(None)

@@ -1,4 +1,4 @@
-"""PCA as people use it: what its attributes mean, and what follows from them without the data."""
+"""The PCA estimator: its attributes, and models derived from them without the data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from helpers import EPS, assert_alike
+from helpers import EPS, assert_models_close
 from princomp import PCA, Moments, Triangle
 from princomp.errors import NotAvailableError
 
@@ -21,7 +21,7 @@ def test_scikit_learns_conventions(estimator, check):
     check(estimator)
 
 
-def test_check_estimator_expects_nothing_to_fail():
+def test_check_estimator_has_no_expected_failures():
     results = check_estimator(PCA(), on_fail=None, on_skip=None)
     assert {r["status"] for r in results} <= {"passed", "skipped"}
 
@@ -37,7 +37,7 @@ def table(rng):
 
 @pytest.mark.parametrize("solver", ["auto", "full", "lanczos", "row_gram"])
 @pytest.mark.parametrize("scale", [None, "unit", "pareto", "range"])
-def test_shapes_and_relations(solver, scale, table):
+def test_attribute_shapes_and_relations(solver, scale, table):
     n, p, k = *table.shape, 3
     model = PCA(k, scale=scale, svd_solver=solver).fit(table)
     assert model.components_.shape == (k, p)
@@ -72,7 +72,7 @@ def test_correlations_are_the_loadings_of_unit_scale(table):
     np.testing.assert_allclose(model.loadings_, correlations, atol=1e-12)
 
 
-def test_all_components_give_the_rows_back(table):
+def test_all_components_reconstruct_the_rows(table):
     for options in ({}, {"scale": "unit"}, {"whiten": True}, {"center": False}):
         model = PCA(**options)
         back = model.inverse_transform(model.fit_transform(table))
@@ -85,7 +85,7 @@ def test_fit_transform_is_fit_then_transform(table):
         assert scores.tobytes() == PCA(2, **options).fit(table).transform(table).tobytes()
 
 
-def test_an_unfitted_model_says_so(table):
+def test_an_unfitted_model_raises_not_fitted_error(table):
     model = PCA()
     with pytest.raises(NotFittedError):
         model.transform(table)
@@ -104,12 +104,12 @@ def test_rescaled_and_truncated_models_equal_a_fresh_fit(solver, center, table):
     first = PCA(svd_solver=solver, center=center, scale="range").fit(table)
     for scale in (None, "unit", "pareto", "range", given):
         again = first.rescaled(scale)
-        assert_alike(PCA(svd_solver=solver, center=center, scale=scale).fit(table), again)
+        assert_models_close(PCA(svd_solver=solver, center=center, scale=scale).fit(table), again)
         for k in (0, 2, 5, 0.7, 0.99, "mle"):
             if k == "mle" and not center:
                 continue
             fresh = PCA(k, svd_solver=solver, center=center, scale=scale).fit(table)
-            assert_alike(fresh, again.truncated(k))
+            assert_models_close(fresh, again.truncated(k))
             np.testing.assert_allclose(
                 again.truncated(k).transform(table), fresh.transform(table), atol=1e-10
             )
@@ -120,7 +120,7 @@ def test_rescaled_and_truncated_models_equal_a_fresh_fit(solver, center, table):
 def test_truncation_of_a_fit_that_kept_no_scatter(rng):
     X = rng.standard_normal((20, 200))
     model = PCA(8, svd_solver="row_gram").fit(X)
-    assert_alike(PCA(3, svd_solver="row_gram").fit(X), model.truncated(3))
+    assert_models_close(PCA(3, svd_solver="row_gram").fit(X), model.truncated(3))
     with pytest.raises(
         NotAvailableError, match="kept no scatter and only 8 of 19 components"
     ) as caught:
@@ -130,21 +130,21 @@ def test_truncation_of_a_fit_that_kept_no_scatter(rng):
         model.rescaled("unit")
     with pytest.raises(NotAvailableError, match="range"):
         PCA().fit(X[:, :5]).rescaled("range")
-    # All components stand for the rows.
+    # All components determine the rows.
     all_of_them = PCA(svd_solver="row_gram").fit(X)
     fresh = PCA(svd_solver="full", scale="unit").fit(X)
     found = all_of_them.rescaled("unit").explained_variance_
-    # Of a correlation matrix with trace p: 40 units of the trace, and n of the decomposition.
+    # The trace of a correlation matrix is p: 40 eps of the trace, and n eps of the decomposition.
     np.testing.assert_allclose(found, fresh.explained_variance_, rtol=0, atol=60 * 200 * EPS)
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("kind", [Moments, Triangle])
-def test_a_model_from_a_summary_is_that_of_its_rows(kind, table):
+def test_a_model_from_a_summary_equals_a_fit(kind, table):
     merged = kind.of(table[:70]).merge(kind.of(table[70:]))
     for options in ({}, {"n_components": 2, "scale": "unit"}, {"n_components": 0.9}):
         model = PCA.from_summary(merged, feature_names=list("abcde"), **options)
-        assert_alike(PCA(**options).fit(table), model)
+        assert_models_close(PCA(**options).fit(table), model)
         np.testing.assert_allclose(
             model.transform(table), PCA(**options).fit_transform(table), atol=1e-10
         )
@@ -152,21 +152,21 @@ def test_a_model_from_a_summary_is_that_of_its_rows(kind, table):
         assert list(model.feature_names_in_) == list("abcde")
 
 
-def test_a_model_of_what_is_left_counts_what_is_left(table):
+def test_a_summary_after_removal_describes_the_remaining_rows(table):
     left = Moments.of(table).remove(Moments.of(table[50:]))
-    assert_alike(PCA().fit(table[:50]), PCA.from_summary(left), tol=1e-11)
+    assert_models_close(PCA().fit(table[:50]), PCA.from_summary(left), tol=1e-11)
     assert PCA.from_summary(left).n_samples_ == 50
 
 
-def test_a_model_from_a_covariance(table):
+def test_a_model_from_a_covariance_equals_a_fit(table):
     C, mean = np.cov(table.T), table.mean(axis=0)
     model = PCA.from_covariance(C, mean=mean, n_samples=200, n_components=3)
     fresh = PCA(3).fit(table)
-    assert_alike(fresh, model)
+    assert_models_close(fresh, model)
     np.testing.assert_allclose(model.singular_values_, fresh.singular_values_)
     np.testing.assert_allclose(model.transform(table), fresh.transform(table), atol=1e-10)
     unit = PCA.from_covariance(C, mean=mean, n_samples=200, scale="unit")
-    assert_alike(PCA(scale="unit").fit(table), unit)
+    assert_models_close(PCA(scale="unit").fit(table), unit)
     correlation = PCA.from_covariance(np.corrcoef(table.T), n_samples=200)
     np.testing.assert_allclose(correlation.explained_variance_, unit.explained_variance_)
     np.testing.assert_allclose(correlation.components_, unit.components_, atol=1e-12)
@@ -181,7 +181,7 @@ def test_a_model_from_a_covariance(table):
 @pytest.mark.parametrize("shape", [(30, 6), (8, 12)])
 @pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh", "row_gram", "lanczos"])
 @pytest.mark.parametrize("scale", [None, "unit"])
-def test_weights_are_repeated_rows_axes_beyond_the_rank_included(shape, solver, scale, rng):
+def test_integer_weights_equal_repeated_rows_even_beyond_the_rank(shape, solver, scale, rng):
     X = rng.standard_normal(shape) * np.linspace(2, 1, shape[1])
     weights = rng.integers(0, 4, shape[0])
     repeated = np.repeat(X, weights, axis=0)
@@ -210,7 +210,7 @@ def test_whitening_of_rows_without_full_rank_does_not_enlarge_noise(rng):
         np.testing.assert_allclose(model.inverse_transform(scores), X, rtol=1e-10)
 
 
-def test_rows_with_holes_are_dropped_counted_and_stay_aligned(table):
+def test_rows_with_missing_values_are_dropped_and_stay_aligned(table):
     holes = table.copy()
     holes[[3, 50, 199], [0, 4, 2]] = np.nan
     kept = ~np.isnan(holes).any(axis=1)
@@ -226,4 +226,4 @@ def test_rows_with_holes_are_dropped_counted_and_stay_aligned(table):
             np.testing.assert_allclose(scores[kept], fresh.transform(table[kept]), atol=tol)
     weights = np.arange(200) % 3
     model = PCA(2, missing="drop").fit(holes, sample_weight=weights)
-    assert_alike(PCA(2).fit(table[kept], sample_weight=weights[kept]), model, tol=1e-11)
+    assert_models_close(PCA(2).fit(table[kept], sample_weight=weights[kept]), model, tol=1e-11)

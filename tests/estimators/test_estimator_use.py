@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers import EPS, aligned, assert_alike, assert_orthonormal, centred, truth
+from helpers import EPS, aligned, assert_models_close, assert_orthonormal, centred, truth
 from princomp import PCA, KernelPCA, RobustPCA, load
 from princomp.errors import ParameterError
 
@@ -31,7 +31,7 @@ def table(rng):
 
 @pytest.mark.parametrize("k", [2, 5])
 @pytest.mark.parametrize("scale", [None, "unit"])
-def test_a_whitened_model_is_the_same_model(k, scale, table):
+def test_whitening_does_not_change_the_probabilistic_model(k, scale, table):
     plain, white = (PCA(k, whiten=w, scale=scale).fit(table) for w in (False, True))
     np.testing.assert_array_equal(white.get_covariance(), plain.get_covariance())
     np.testing.assert_array_equal(white.get_precision(), plain.get_precision())
@@ -58,7 +58,7 @@ def test_isotropic_rows_have_a_finite_score():
 
 
 def test_noise_of_wide_rows_is_that_of_maximum_likelihood():
-    """scikit-learn divides by the rank instead of p − k: 4.09 for 0.609."""
+    """scikit-learn divides by the rank instead of p − k and gives 4.09 instead of 0.609."""
     X = np.random.RandomState(0).standard_normal((10, 50))
     for solver in ("auto", "full", "covariance_eigh", "row_gram", "lanczos"):
         model = PCA(3, svd_solver=solver).fit(X)
@@ -83,7 +83,7 @@ def test_frames_keep_their_names(library, table):
     frame = FRAMES[library](data)
     model = PCA(2).fit(frame)
     assert list(model.feature_names_in_) == list("abcde")
-    assert_alike(PCA(2).fit(table), model)
+    assert_models_close(PCA(2).fit(table), model)
     scores = model.transform(frame)
     np.testing.assert_allclose(scores, model.truncated(2).transform(frame))
     assert list(model.get_feature_names_out()) == ["PC1", "PC2"]
@@ -125,7 +125,7 @@ def test_clones_are_unfitted_and_pickles_are_the_same_model(table):
     assert str(back.plan_) == str(model.plan_)
 
 
-def test_attributes_cannot_spoil_the_model(table):
+def test_writing_to_attributes_does_not_change_the_model(table):
     model = PCA(2).fit(table)
     before = model.transform(table)
     for name in ("components_", "explained_variance_", "mean_", "explained_variance_ratio_"):
@@ -153,7 +153,7 @@ ESTIMATORS = {
 
 @pytest.mark.parametrize("name", list(ESTIMATORS))
 @pytest.mark.parametrize("wrong", ["7", 3.7, True, -1, 2**32, np.array([1, 2]), np.random])
-def test_random_states_that_nothing_can_be_drawn_with_are_refused(name, wrong, table):
+def test_invalid_random_states_are_refused(name, wrong, table):
     with pytest.raises(ParameterError, match="random_state=") as caught:
         ESTIMATORS[name](random_state=wrong).fit(table)
     assert caught.value.place == {"parameter": "random_state"}
@@ -161,7 +161,7 @@ def test_random_states_that_nothing_can_be_drawn_with_are_refused(name, wrong, t
 
 @pytest.mark.parametrize("name", list(ESTIMATORS))
 @pytest.mark.parametrize("make", [np.random.RandomState, np.random.default_rng, int, np.int64])
-def test_random_states_draw_what_their_seed_says(name, make, table, tmp_path):
+def test_equal_seeds_give_equal_fits(name, make, table, tmp_path):
     draws = name not in ("PCA", "KernelPCA")
     one, other, third = (ESTIMATORS[name](random_state=make(s)).fit(table) for s in (5, 5, 6))
     np.testing.assert_array_equal(one.transform(table), other.transform(table))
@@ -171,7 +171,7 @@ def test_random_states_draw_what_their_seed_says(name, make, table, tmp_path):
     assert kept == (5 if make in (int, np.int64) else None)
 
 
-def test_a_generator_gives_each_fit_of_a_kernel_another_seed_and_nothing_else_draws(table):
+def test_only_fits_advance_a_random_generator(table):
     state = np.random.RandomState(5)
     model = ESTIMATORS["Nystrom"](random_state=state, fit_inverse_transform=True)
     first = model.fit(table).landmarks_

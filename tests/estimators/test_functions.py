@@ -1,4 +1,4 @@
-"""``pca``, ``svd`` and ``plan``: answers without an estimator."""
+"""``pca``, ``svd`` and ``plan``: results without an estimator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _standardised(X, ddof=1):
 
 
 @pytest.mark.parametrize("threshold", [0.3, 0.8, 0.95, 1, 1.0])
-def test_the_fewest_components_that_reach_the_threshold(arrests, threshold):
+def test_pca_keeps_the_fewest_components_reaching_the_threshold(arrests, threshold):
     s = np.linalg.svd(_standardised(arrests), compute_uv=False)
     accumulated = np.cumsum(s**2) / np.sum(s**2)
     scores = pca(arrests, threshold)
@@ -46,14 +46,14 @@ def test_both_methods_agree(arrests, rng):
         np.testing.assert_allclose(pca(X, 0.9), pca(X, 0.9, "SVD"), atol=1e-11)
 
 
-def test_a_threshold_that_is_met_exactly_is_reached():
+def test_a_threshold_met_exactly_needs_no_further_component():
     # Two uncorrelated columns: each holds exactly half.
     X = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]])
     assert pca(X, 0.5).shape == (4, 1)
     assert pca(X, 0.5 + 1e-9).shape == (4, 2)
 
 
-def test_the_divisor_of_the_deviation(arrests):
+def test_ddof_sets_the_divisor_of_the_standard_deviation(arrests):
     n = len(arrests)
     np.testing.assert_allclose(pca(arrests, ddof=0), pca(arrests) * np.sqrt(n / (n - 1)))
     scores = pca(arrests, 1.0, ddof=0)
@@ -109,8 +109,8 @@ def test_tables_that_cannot_be_standardised_are_refused(arrests):
 # ---- svd --------------------------------------------------------------------------------
 
 
-def _check(X, k, center=False, tol=200 * EPS):
-    """Hold the answer to numpy's, whatever the kind of X."""
+def _check_svd(X, k, center=False, tol=200 * EPS):
+    """Compare svd with NumPy's for dense or sparse X."""
     U, s, Vt = svd(X, k, center=center)
     dense = X.toarray() if sp.issparse(X) else np.asarray(X)
     dense = dense - dense.mean(axis=0) if center else dense
@@ -120,7 +120,7 @@ def _check(X, k, center=False, tol=200 * EPS):
     assert_orthonormal(U.T, tol)
     assert_orthonormal(Vt, tol)
     assert_sign_rule(Vt)
-    # A·v = σ·u and Aᵀ·u = σ·v, which holds the signs of U to those of Vt.
+    # A·v = σ·u and Aᵀ·u = σ·v, which ties the signs of U to those of Vt.
     np.testing.assert_allclose(dense @ Vt.T, U * s, atol=tol * sigma[0])
     np.testing.assert_allclose(dense.T @ U, Vt.T * s, atol=tol * sigma[0])
     return U, s, Vt, vt
@@ -132,9 +132,9 @@ def _check(X, k, center=False, tol=200 * EPS):
 def test_small_tables_agree_with_numpy(rng, shape, kind, center):
     X = rng.standard_normal(shape) * np.linspace(2, 0.1, shape[1]) + 1
     for k in (1, 5):
-        _, _, Vt, vt = _check(kind(X), k, center)
+        _, _, Vt, vt = _check_svd(kind(X), k, center)
         np.testing.assert_allclose(Vt, aligned(Vt, vt[:k]), atol=1e-10)
-    _check(kind(X), 12 - center * (min(shape) == shape[0]))
+    _check_svd(kind(X), 12 - center * (min(shape) == shape[0]))
 
 
 @pytest.mark.parametrize("center", [False, True])
@@ -142,7 +142,7 @@ def test_small_tables_agree_with_numpy(rng, shape, kind, center):
 @pytest.mark.parametrize("k", [3, 40])
 def test_larger_dense_tables_agree_with_numpy(rng, shape, k, center):
     left, right = rng.standard_normal((shape[0], 80)), rng.standard_normal((80, shape[1]))
-    _check(left * 0.9 ** np.arange(80) @ right + 3, k, center, tol=1e-10)
+    _check_svd(left * 0.9 ** np.arange(80) @ right + 3, k, center, tol=1e-10)
 
 
 def test_a_document_term_matrix_stays_sparse(monkeypatch):
@@ -182,9 +182,9 @@ def test_one_row_and_one_column():
 
 def test_tables_without_full_rank_still_have_orthonormal_factors(rng):
     X = np.outer(rng.standard_normal(40), rng.standard_normal(9))
-    _check(X, 5)
-    _check(np.zeros((6, 4)), 3)
-    _check(np.ones((6, 4)), 2, center=True)
+    _check_svd(X, 5)
+    _check_svd(np.zeros((6, 4)), 3)
+    _check_svd(np.ones((6, 4)), 2, center=True)
 
 
 def test_float32_stays_float32(rng):
@@ -265,7 +265,7 @@ def test_a_plan_prints_and_turns_into_json(arrests):
         assert word in text
 
 
-def test_a_plan_reads_no_row():
+def test_plan_reads_no_rows():
     class Untouched(np.ndarray):
         def __array_ufunc__(self, *_, **__):
             raise AssertionError("computed with")
@@ -274,7 +274,7 @@ def test_a_plan_reads_no_row():
     assert plan(X, 3).passes == 1
 
 
-def test_a_plan_refuses_what_a_fit_would(arrests):
+def test_plan_refuses_the_parameters_that_fit_refuses(arrests):
     with pytest.raises(ParameterError, match="svd_solver='magic'"):
         plan(arrests, svd_solver="magic")
     with pytest.raises(ParameterError, match=r"n_components=1\.5"):

@@ -1,4 +1,4 @@
-"""IncrementalPCA: scikit-learn's class by name, parameters and attributes, and exact."""
+"""IncrementalPCA: the interface of scikit-learn's class, with exact results."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.decomposition import IncrementalPCA as Theirs
+from sklearn.decomposition import IncrementalPCA as SklearnIncrementalPCA
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import princomp
-from helpers import EPS, assert_alike, truth
+from helpers import EPS, assert_models_close, truth
 from princomp import PCA, IncrementalPCA
 from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
 
@@ -27,7 +27,7 @@ def test_scikit_learns_conventions(estimator, check):
     check(estimator)
 
 
-def test_check_estimator_expects_nothing_to_fail():
+def test_check_estimator_has_no_expected_failures():
     results = check_estimator(IncrementalPCA(), on_fail=None, on_skip=None)
     assert {r["status"] for r in results} <= {"passed", "skipped"}
 
@@ -40,45 +40,45 @@ def in_batches(model, X, size):
 
 @pytest.fixture(scope="module")
 def flat():
-    """Rows whose variances fall slowly: what is cut off after each batch is missed later."""
+    """Rows with slowly falling variances, so that truncation after each batch would show."""
     return np.random.default_rng(0).standard_normal((2000, 100)) * np.linspace(1, 0.5, 100)
 
 
-# ---- exact where theirs approximates ------------------------------------------------------------
+# ---- exact where scikit-learn approximates ------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [20, 100, 1000])
-def test_batches_approximate_nothing(size, flat):
+def test_batches_give_the_exact_model(size, flat):
     true, axes = truth(flat)
     # A scatter of n rows of p columns is off by a few (n + p)·eps of its trace.
     error = 8 * 2100 * EPS * true.sum()
-    for ours in (
+    for model in (
         IncrementalPCA(10, batch_size=size).fit(flat),
         in_batches(IncrementalPCA(10), flat, size),
     ):
-        np.testing.assert_allclose(ours.explained_variance_, true[:10], rtol=0, atol=error)
+        np.testing.assert_allclose(model.explained_variance_, true[:10], rtol=0, atol=error)
         np.testing.assert_allclose(
-            ours.explained_variance_ratio_, true[:10] / true.sum(), rtol=0, atol=8 * 2100 * EPS
+            model.explained_variance_ratio_, true[:10] / true.sum(), rtol=0, atol=8 * 2100 * EPS
         )
         np.testing.assert_allclose(
-            ours.singular_values_, np.sqrt(true[:10] * 1999), rtol=error / true[9]
+            model.singular_values_, np.sqrt(true[:10] * 1999), rtol=error / true[9]
         )
         gaps = -np.diff(true[:11])
-        cosines = np.abs(np.einsum("ij,ij->i", ours.components_, axes[:10]))
+        cosines = np.abs(np.einsum("ij,ij->i", model.components_, axes[:10]))
         nearest = np.minimum(gaps, np.r_[np.inf, gaps[:-1]])
         assert (np.sqrt(np.maximum(1 - cosines**2, 0)) <= error / nearest + 1e-7).all()
-        np.testing.assert_allclose(ours.noise_variance_, true[10:].mean(), rtol=error)
-    # The size of the batches means nothing here; there it means percents.
-    theirs = Theirs(10, batch_size=size).fit(flat).explained_variance_
-    assert (1 - theirs / true[:10]).max() > (0.15 if size <= 100 else 0.05)
+        np.testing.assert_allclose(model.noise_variance_, true[10:].mean(), rtol=error)
+    # The batch size does not matter here; scikit-learn's loses several percent.
+    sklearn_variances = SklearnIncrementalPCA(10, batch_size=size).fit(flat).explained_variance_
+    assert (1 - sklearn_variances / true[:10]).max() > (0.15 if size <= 100 else 0.05)
 
 
-def test_attributes_are_theirs_where_theirs_are_exact(rng):
+def test_attributes_match_scikit_learn_where_it_is_exact(rng):
     """One batch, or all components: then both are the same numbers, to rounding."""
     X = rng.standard_normal((60, 4)) * [4, 3, 2, 1] + 5
     for make in ({}, {"whiten": True}):
-        theirs = Theirs(**make).fit(X)
-        for ours in (IncrementalPCA(**make).fit(X), in_batches(IncrementalPCA(**make), X, 9)):
+        sklearn_model = SklearnIncrementalPCA(**make).fit(X)
+        for model in (IncrementalPCA(**make).fit(X), in_batches(IncrementalPCA(**make), X, 9)):
             for name in (
                 "mean_",
                 "var_",
@@ -87,33 +87,45 @@ def test_attributes_are_theirs_where_theirs_are_exact(rng):
                 "singular_values_",
                 "noise_variance_",
             ):
-                # Their update of the mean and the variance is of two passes: a few digits less.
+                # scikit-learn updates mean and variance in two passes and loses a few digits.
                 np.testing.assert_allclose(
-                    getattr(ours, name), getattr(theirs, name), rtol=1e-12, atol=1e-13, err_msg=name
+                    getattr(model, name),
+                    getattr(sklearn_model, name),
+                    rtol=1e-12,
+                    atol=1e-13,
+                    err_msg=name,
                 )
-            signs = np.sign(np.einsum("ij,ij->i", ours.components_, theirs.components_))
+            signs = np.sign(np.einsum("ij,ij->i", model.components_, sklearn_model.components_))
             np.testing.assert_allclose(
-                ours.components_, theirs.components_ * signs[:, None], atol=1e-12
+                model.components_, sklearn_model.components_ * signs[:, None], atol=1e-12
             )
-            np.testing.assert_allclose(ours.transform(X), theirs.transform(X) * signs, atol=1e-10)
             np.testing.assert_allclose(
-                ours.inverse_transform(ours.transform(X)),
-                theirs.inverse_transform(theirs.transform(X)),
+                model.transform(X), sklearn_model.transform(X) * signs, atol=1e-10
+            )
+            np.testing.assert_allclose(
+                model.inverse_transform(model.transform(X)),
+                sklearn_model.inverse_transform(sklearn_model.transform(X)),
                 rtol=1e-10,
             )
-            assert ours.n_samples_seen_ == theirs.n_samples_seen_ == 60
-            assert ours.n_components_ == theirs.n_components_ == 4
-            if make:  # their covariance of a whitened model is of other units
+            assert model.n_samples_seen_ == sklearn_model.n_samples_seen_ == 60
+            assert model.n_components_ == sklearn_model.n_components_ == 4
+            if make:  # scikit-learn's covariance of a whitened model has other units
                 continue
-            np.testing.assert_allclose(ours.get_covariance(), theirs.get_covariance(), atol=1e-11)
-            np.testing.assert_allclose(ours.get_precision(), theirs.get_precision(), atol=1e-11)
-            assert list(ours.get_feature_names_out()) == ["PC1", "PC2", "PC3", "PC4"]
-            ours.set_params(component_names="sklearn")
-            assert list(ours.get_feature_names_out()) == list(theirs.get_feature_names_out())
+            np.testing.assert_allclose(
+                model.get_covariance(), sklearn_model.get_covariance(), atol=1e-11
+            )
+            np.testing.assert_allclose(
+                model.get_precision(), sklearn_model.get_precision(), atol=1e-11
+            )
+            assert list(model.get_feature_names_out()) == ["PC1", "PC2", "PC3", "PC4"]
+            model.set_params(component_names="sklearn")
+            assert list(model.get_feature_names_out()) == list(
+                sklearn_model.get_feature_names_out()
+            )
 
 
-def test_its_variances_of_columns_have_divisor_n(rng):
-    """Theirs do, and ours for a PCA have n − 1."""
+def test_column_variances_have_divisor_n(rng):
+    """As in scikit-learn; those of PCA have n − 1."""
     X = rng.standard_normal((11, 3)) + 1e6
     np.testing.assert_allclose(IncrementalPCA().fit(X).var_, X.var(axis=0), rtol=1e-9)
     np.testing.assert_allclose(PCA().fit(X).var_, X.var(axis=0, ddof=1), rtol=1e-9)
@@ -122,12 +134,12 @@ def test_its_variances_of_columns_have_divisor_n(rng):
     np.testing.assert_allclose(model.var_, np.repeat(X, weights, axis=0).var(axis=0), rtol=1e-9)
 
 
-def test_fit_is_one_partial_fit(flat):
+def test_fit_equals_partial_fit(flat):
     one, other = IncrementalPCA(5).fit(flat), in_batches(IncrementalPCA(5), flat, 333)
     assert one.components_.tobytes() == other.components_.tobytes()
     assert one.explained_variance_.tobytes() == other.explained_variance_.tobytes()
-    assert_alike(PCA(5).fit(flat), PCA.from_summary(one.summary_, n_components=5))
-    # A fit begins anew, partial_fit goes on.
+    assert_models_close(PCA(5).fit(flat), PCA.from_summary(one.summary_, n_components=5))
+    # fit starts anew, partial_fit continues.
     other.fit(flat[:500])
     assert other.n_samples_seen_ == 500
     assert other.partial_fit(flat[500:]).n_samples_seen_ == 2000
@@ -136,16 +148,19 @@ def test_fit_is_one_partial_fit(flat):
 # ---- parameters ---------------------------------------------------------------------------------
 
 
-def test_parameters_are_theirs():
-    """And one more: how components are named."""
+def test_parameters_are_those_of_scikit_learn():
+    """And one more: component_names."""
     assert list(inspect.signature(IncrementalPCA).parameters) == [
-        *inspect.signature(Theirs).parameters,
+        *inspect.signature(SklearnIncrementalPCA).parameters,
         "component_names",
     ]
-    assert IncrementalPCA().get_params() == {**Theirs().get_params(), "component_names": "PC"}
+    assert IncrementalPCA().get_params() == {
+        **SklearnIncrementalPCA().get_params(),
+        "component_names": "PC",
+    }
     model = IncrementalPCA(3, whiten=True, copy=False, batch_size=9)
-    theirs = Theirs(3, whiten=True, copy=False, batch_size=9).get_params()
-    assert model.get_params() == {**theirs, "component_names": "PC"}
+    sklearn_params = SklearnIncrementalPCA(3, whiten=True, copy=False, batch_size=9).get_params()
+    assert model.get_params() == {**sklearn_params, "component_names": "PC"}
     assert clone(model).get_params() == model.get_params()
     assert repr(IncrementalPCA(2)) == "IncrementalPCA(n_components=2)"
     with pytest.raises(TypeError):
@@ -163,7 +178,11 @@ def test_an_invalid_batch_size_is_refused(size, flat):
 
 
 def test_the_batch_size_is_reported_after_a_fit(flat):
-    assert IncrementalPCA().fit(flat).batch_size_ == Theirs().fit(flat).batch_size_ == 500
+    assert (
+        IncrementalPCA().fit(flat).batch_size_
+        == SklearnIncrementalPCA().fit(flat).batch_size_
+        == 500
+    )
     assert IncrementalPCA(batch_size=np.int64(7)).fit(flat).batch_size_ == 7
     assert not hasattr(IncrementalPCA(batch_size=7).partial_fit(flat), "batch_size_")
 
@@ -176,7 +195,7 @@ def test_check_input_changes_nothing(flat):
         IncrementalPCA(2).partial_fit(flat * np.nan, check_input=False)
 
 
-def test_what_it_does_not_know_is_refused(flat):
+def test_unsupported_options_are_refused(flat):
     for name, value in (("progress", print), ("checkpoint", "here")):
         model = IncrementalPCA(2)
         with pytest.raises(ParameterError, match=name) as caught:
@@ -208,10 +227,10 @@ def test_rows_are_counted_from_the_first(flat):
     assert model.forget(flat[:2]).n_samples_seen_ == 3
 
 
-def test_more_components_than_rows_may_be_asked_for(flat):
-    """Theirs wants as many rows in the first batch; ours waits for them."""
+def test_n_components_may_exceed_the_first_batch(flat):
+    """scikit-learn needs that many rows in the first batch; here later batches may bring them."""
     with pytest.raises(ValueError, match="less or equal to the batch number of samples"):
-        Theirs(10).partial_fit(flat[:5])
+        SklearnIncrementalPCA(10).partial_fit(flat[:5])
     model = IncrementalPCA(10).partial_fit(flat[:5])
     assert model.n_components_ == 5
     model.partial_fit(flat[5:])
@@ -245,7 +264,7 @@ def test_a_fit_that_fails_leaves_the_earlier_one(X, match, flat):
     assert model.n_features_in_ == 100
 
 
-def test_weights_of_zero_are_no_rows(flat):
+def test_all_zero_weights_are_refused(flat):
     with pytest.raises(ShapeError, match="every weight is zero"):
         IncrementalPCA().fit(flat, sample_weight=np.zeros(2000))
 
@@ -277,7 +296,7 @@ def test_float32_rows_have_float32_axes(flat):
     np.testing.assert_allclose(model.explained_variance_, wide[:2], rtol=8 * 2100 * EPS * 100)
 
 
-def test_it_is_stored_and_merged_as_any_other(flat, tmp_path):
+def test_models_are_pickled_saved_and_merged(flat, tmp_path):
     whole = IncrementalPCA(4).fit(flat)
     half = in_batches(IncrementalPCA(4), flat[:1001], 50)
     again = in_batches(pickle.loads(pickle.dumps(half)), flat[1001:], 70)
@@ -285,13 +304,13 @@ def test_it_is_stored_and_merged_as_any_other(flat, tmp_path):
     assert type(again) is IncrementalPCA
     assert type(half.truncated(2)) is IncrementalPCA
     assert half.truncated(2).n_samples_seen_ == 1001
-    # A file holds the same, and more rows may come.
+    # A loaded model is the same and accepts more rows.
     half.set_params(batch_size=7).save(tmp_path / "half.pca")
     loaded = princomp.load(tmp_path / "half.pca")
     assert type(loaded) is IncrementalPCA
     assert loaded.get_params() == half.get_params()
     assert (loaded.n_samples_seen_, loaded.batch_size_) == (1001, 7)
-    assert_alike(IncrementalPCA(4).fit(flat), loaded.partial_fit(flat[1001:]))
+    assert_models_close(IncrementalPCA(4).fit(flat), loaded.partial_fit(flat[1001:]))
     rest = IncrementalPCA(4).fit(flat[1001:])
     np.testing.assert_allclose(
         half.merge(rest).explained_variance_, whole.explained_variance_, rtol=8 * 2100 * EPS * 10

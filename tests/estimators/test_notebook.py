@@ -1,4 +1,4 @@
-"""A model in a notebook: scikit-learn's diagram stays, and what was found stands under it."""
+"""A model in a notebook: scikit-learn's diagram, followed by a card of results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 
-from browser import opened, running
+from browser import launch_browser, open_page
 from princomp import PCA, IncrementalPCA
 from princomp.estimators.notebook import card
 from princomp.rules import Decision
@@ -22,7 +22,7 @@ def html_of(model):
 
 
 @pytest.mark.parametrize("kind", [PCA, IncrementalPCA])
-def test_the_diagram_stays_and_the_card_follows(arrests, kind):
+def test_the_card_follows_the_diagram(arrests, kind):
     model = kind(2)
     assert "princomp-card" not in html_of(model)
     assert "sk-top-container" in html_of(model)
@@ -33,7 +33,7 @@ def test_the_diagram_stays_and_the_card_follows(arrests, kind):
     assert model._repr_mimebundle_()["text/plain"] == repr(model)
 
 
-def test_the_card_says_what_was_found(arrests):
+def test_the_card_shows_the_results(arrests):
     message = card(PCA(2, scale="unit").fit(arrests))
     for word in (
         "50 rows × 4 columns, scale unit: 2 components explain 86.8% of the variance",
@@ -48,16 +48,18 @@ def test_the_card_says_what_was_found(arrests):
     assert "chosen by kaiser: " in card(PCA("kaiser", scale="unit").fit(arrests))
 
 
-def test_many_components_end_in_one_line(rng):
+def test_many_components_are_summarised_in_one_line(rng):
     message = card(PCA(scale="unit").fit(rng.standard_normal((50, 13))))
     assert message.count("<tr>") == 1 + 11
     assert "PC11 to PC13" in message
     assert "<td>100.0%</td>" in message
+    sklearn_names = PCA(component_names="sklearn").fit(rng.standard_normal((50, 13)))
+    assert "pca10 to pca12" in card(sklearn_names)
     eleven = card(PCA(11).fit(rng.standard_normal((50, 13))))
     assert '<th scope="row">PC11</th>' in eleven
 
 
-def test_verdicts_that_forbid_interpreting_are_warnings(rng):
+def test_verdicts_against_interpretation_are_warnings(rng):
     X = rng.standard_normal((30, 3))
     X[:, 2] = X[:, 0]
     assert 'princomp-warning">below resolution: PC3' in card(PCA().fit(X))
@@ -69,7 +71,7 @@ def test_verdicts_that_forbid_interpreting_are_warnings(rng):
     assert 'princomp-warning"' not in solid
 
 
-def test_unequal_columns_are_a_warning_in_the_card_and_of_fit(arrests):
+def test_unequal_columns_warn_in_the_card_and_in_fit(arrests):
     table = pd.DataFrame(arrests * [1, 10, 1, 1], columns=["Murder", "Assault", "Urban", "Rape"])
     with pytest.warns(UserWarning, match="36,610-fold and 'Assault' has the largest") as caught:
         model = PCA(2).fit(table)
@@ -83,28 +85,28 @@ def test_unequal_columns_are_a_warning_in_the_card_and_of_fit(arrests):
         PCA(2).fit(table.to_numpy())
 
 
-def test_rows_that_are_left_out_and_cells_that_are_filled(arrests):
+def test_the_card_counts_dropped_rows_and_filled_cells(arrests):
     X = arrests.copy()
     X[2, 1] = np.nan
     assert "(1 with missing values left out)" in card(PCA(1, missing="drop").fit(X))
     assert "1 missing cell filled" in card(PCA(1, scale="unit", missing="em").fit(X))
 
 
-def test_residuals_are_not_measured_where_that_takes_long(arrests, monkeypatch):
-    monkeypatch.setattr("princomp.estimators.notebook._QUICK", 0.0)
+def test_the_card_skips_slow_residuals(arrests, monkeypatch):
+    monkeypatch.setattr("princomp.estimators.notebook._MAX_MULTIPLICATIONS", 0.0)
     model = PCA(2).fit(arrests)
     assert "read certificate_ to measure" in card(model)
     assert model.certificate_.passes == 1
     assert "largest residual" in card(model)
 
 
-def test_rows_that_are_too_few_yet_have_no_card():
+def test_too_few_rows_have_no_card():
     model = IncrementalPCA(2).partial_fit([[1.0, 2.0, 3.0]])
     assert card(model) == ""
     assert "sk-top-container" in html_of(model)
 
 
-def test_text_is_what_set_config_asks_for(arrests):
+def test_text_display_follows_sklearn_config(arrests):
     model = PCA(1).fit(arrests)
     with sklearn.config_context(display="text"):
         assert not hasattr(model, "_repr_html_")
@@ -117,8 +119,8 @@ def test_a_pipeline_is_drawn_by_scikit_learn_alone(arrests):
     assert "princomp-card" not in chain._repr_html_()
 
 
-class Sly:
-    """A rule whose words are markup."""
+class RuleWithMarkup:
+    """A rule whose name and reason contain markup."""
 
     name = "<script>alert(1)</script>"
     needs = "all"
@@ -128,23 +130,23 @@ class Sly:
         return Decision(self.name, 1, "<img src=x onerror=alert(2)>")
 
 
-def test_words_of_others_are_text(arrests):
-    message = card(PCA(Sly()).fit(arrests))
+def test_text_from_custom_rules_is_escaped(arrests):
+    message = card(PCA(RuleWithMarkup()).fit(arrests))
     assert "<script>" not in message
     assert "<img" not in message
     assert "&lt;script&gt;alert(1)" in message
 
 
 @pytest.mark.browser
-def test_in_a_browser(tmp_path, arrests):
+def test_the_card_in_a_browser(tmp_path, arrests):
     file = tmp_path / "cell.html"
     file.write_text(
         '<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
         f"<body>{PCA(2, scale='unit').fit(arrests)._repr_html_()}</body>"
     )
-    with running() as browser:
+    with launch_browser() as browser:
         for scheme in ("light", "dark"):
-            with opened(browser, file, color_scheme=scheme) as page:
+            with open_page(browser, file, color_scheme=scheme) as page:
                 bars = page.locator(".princomp-bar div")
                 widths = [bars.nth(i).bounding_box()["width"] for i in (0, 1)]
                 assert widths[1] / widths[0] == pytest.approx(0.2474 / 0.6201, abs=0.01)

@@ -1,4 +1,4 @@
-"""The numerics that must hold: known spectra, large means, ties, extremes of every kind."""
+"""Numerical accuracy: known spectra, large means, ties and extremes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from princomp.solvers import dense
 from princomp.summaries import Moments
 
 EXACT = ["auto", "full", "covariance_eigh", "row_gram", "lanczos"]
-FINDING_ALL = ["auto", "full", "covariance_eigh", "row_gram"]
+FULL_SPECTRUM = ["auto", "full", "covariance_eigh", "row_gram"]
 
 
 def spectra(p):
@@ -55,7 +55,7 @@ def test_the_full_solver_meets_lapacks_ratios(name, n, p, rng):
 
 @pytest.mark.parametrize("name", list(spectra(9)))
 @pytest.mark.parametrize("solver", ["covariance_eigh", "row_gram"])
-def test_the_covariance_rule_and_what_lies_under_it_is_called_noise(name, solver, rng):
+def test_covariance_solvers_flag_variances_below_resolution(name, solver, rng):
     n, p = (60, 12) if solver == "covariance_eigh" else (13, 30)
     X, _ = with_singular_values(n, spectra(12)[name], rng, p=p)
     true = truth(X)[0]
@@ -70,7 +70,7 @@ def test_the_covariance_rule_and_what_lies_under_it_is_called_noise(name, solver
 
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("name", ["hilbert", "vandermonde"])
-def test_ill_conditioned_tables_have_their_singular_values_and_rank(name, center):
+def test_ill_conditioned_tables_get_correct_singular_values_and_rank(name, center):
     if name == "hilbert":
         X = scipy.linalg.hilbert(12)
     else:
@@ -96,7 +96,7 @@ def test_ill_conditioned_tables_have_their_singular_values_and_rank(name, center
 HADAMARD = scipy.linalg.hadamard(16)[:, 1:] * np.repeat([5.0, 3.0, 3.0, 1.0, 0.25], 3)
 
 
-@pytest.mark.parametrize("solver", FINDING_ALL)
+@pytest.mark.parametrize("solver", FULL_SPECTRUM)
 def test_a_hadamard_design_with_scaled_columns(solver):
     model = PCA(15, svd_solver=solver).fit(HADAMARD)
     exact = np.repeat([25.0, 9.0, 1.0, 0.0625], [3, 6, 3, 3]) * 16 / 15
@@ -109,7 +109,7 @@ def test_a_hadamard_design_with_scaled_columns(solver):
         bound = 2 * 15 * EPS * exact[0]
         np.testing.assert_allclose(model.explained_variance_, exact, rtol=0, atol=bound)
     at = 0
-    for size in (3, 6, 3, 3):  # repeated ones as a subspace: that of their columns
+    for size in (3, 6, 3, 3):  # repeated variances are compared as subspaces
         plane = np.eye(15)[at : at + size]
         assert sine(model.components_[at : at + size], plane) <= 30 * 15 * EPS
         at += size
@@ -117,7 +117,7 @@ def test_a_hadamard_design_with_scaled_columns(solver):
     assert set(model.certificate_.inseparable) == pairs
 
 
-@pytest.mark.parametrize("solver", FINDING_ALL)
+@pytest.mark.parametrize("solver", FULL_SPECTRUM)
 def test_the_identity(solver):
     # LAPACK promises p units of the largest, times a small number.
     model = PCA(svd_solver=solver).fit(np.eye(6))
@@ -135,7 +135,7 @@ def test_the_identity(solver):
 @pytest.mark.parametrize(
     ("m", "dtype"), [(m, np.float32) for m in (0, 1, 10, 1e3, 1e5)] + [(1e15, np.float64)]
 )
-def test_two_rows_apart_by_one_on_a_large_mean(m, dtype, solver):
+def test_two_rows_differing_by_one_on_a_large_mean(m, dtype, solver):
     X = np.array([[m + 1, m], [m, m + 1]], dtype=dtype)
     model = PCA(1, svd_solver=solver).fit(X)
     unit = float(np.finfo(dtype).eps)
@@ -152,7 +152,7 @@ def test_two_rows_apart_by_one_on_a_large_mean(m, dtype, solver):
 
 
 def test_a_million_rows_of_tiny_spread_on_a_large_mean():
-    """Spark's old formula answers −0.0027 for a variance of 8e-11 (SPARK-26158)."""
+    """Spark's old formula gives −0.0027 for a variance of 8e-11 (SPARK-26158)."""
     rng = np.random.default_rng(26158)
     X = np.column_stack([rng.normal(1e5, 9e-6, 10**6), rng.normal(2e5, 2e-6, 10**6)])
     model = PCA().fit(X)
@@ -188,7 +188,7 @@ def drifting(m, seed, dtype):
     [(np.float64, m, 1e-9) for m in (0, 1e2, 1e4, 1e6, 1e8)]
     + [(np.float32, m, 1e-4) for m in (0, 1e2, 1e3, 1e4)],
 )
-def test_the_mean_does_not_eat_the_variance(dtype, m, allowed, seed, k):
+def test_large_means_do_not_cost_variance_digits(dtype, m, allowed, seed, k):
     X = drifting(m, seed, dtype)
     true = truth(X)[0][:k]
     found = PCA(k).fit(X).explained_variance_
@@ -221,7 +221,7 @@ def test_twenty_million_float32_ones_have_the_mean_one():
 
 @pytest.mark.parametrize("period", [2, 64, 2**13, 3 * 2**10])
 @pytest.mark.parametrize(("noise", "dtype"), [(0.1, "f4"), (1e-6, "f8")])
-def test_marker_rows_of_a_period_leave_both_variances_right(period, noise, dtype):
+def test_periodic_marker_rows_leave_both_variances_correct(period, noise, dtype):
     n = 2**19
     marker = np.zeros(n)
     marker[::period] = 100 * np.pi
@@ -239,7 +239,7 @@ def test_marker_rows_of_a_period_leave_both_variances_right(period, noise, dtype
         # What solvers/dense.py allows: 40 units of float32 and two more, 64 of float64 and a block.
         allowed = 44 * EPS32 if single else 65 * EPS
         assert (np.abs(model.explained_variance_ - true) <= allowed * true[0]).all()
-        if model.svd_solver == "auto":  # which goes on to the triangle
+        if model.svd_solver == "auto":  # which continues with the triangle
             # The root of the first variance is 2.3 / noise times that of the second.
             rtol = 44 * EPS32 * (2.3 / noise) ** 2 if single else 130 * EPS * 2.3 / noise
             np.testing.assert_allclose(model.explained_variance_, true, rtol=rtol)
@@ -248,7 +248,7 @@ def test_marker_rows_of_a_period_leave_both_variances_right(period, noise, dtype
 # ---- what a route can resolve -------------------------------------------------------------
 
 
-def test_a_gap_of_1e_12_is_called_inseparable_and_the_plane_is_right(rng):
+def test_a_tiny_gap_is_inseparable_with_the_correct_plane(rng):
     variances = np.array([4.0, 1.0, 1.0 - 1e-12, 0.25, 0.1])
     X, axes = with_singular_values(300, np.sqrt(variances), rng, p=8)
     for solver in EXACT:
@@ -265,15 +265,15 @@ def test_k_that_cuts_a_tie_is_reported_and_reproducible(rng):
         fits = [PCA(2, svd_solver=solver).fit(X) for _ in range(2)]
         assert fits[0].components_.tobytes() == fits[1].components_.tobytes()
         assert sine(fits[0].components_, axes[:3]) <= 1e-13
-        if solver != "lanczos":  # which knows no variance beyond the second
+        if solver != "lanczos":  # which computes no variance beyond the second
             assert fits[0].certificate_.inseparable == [(1, 2)]
     assert sine(PCA(2).fit(X).truncated(3).components_, axes[:3]) <= 1e-13
 
 
-def test_a_last_column_that_is_the_mean_of_the_others(rng):
+def test_a_linearly_dependent_column_is_below_resolution(rng):
     X = rng.standard_normal((200, 9))
     X = np.column_stack([X, X.mean(axis=1)])
-    for solver in FINDING_ALL:
+    for solver in FULL_SPECTRUM:
         model = PCA(10, svd_solver=solver).fit(X)
         assert model.certificate_.below_resolution.tolist() == [False] * 9 + [True]
         np.testing.assert_allclose(model.explained_variance_[:9], truth(X)[0][:9], rtol=1e-12)
@@ -312,13 +312,13 @@ def test_auto_keeps_the_digits_that_squaring_would_lose(rng):
 
 
 def test_one_component_of_noise_is_found_under_auto():
-    """Where scikit-learn's default turns to randomized and finds a cosine of .75 to .87."""
+    """scikit-learn's default switches to randomized here and reaches a cosine of .75 to .87."""
     X = np.random.default_rng(0).standard_normal((700, 600))
     axis = truth(X)[1][0]
     assert abs(PCA(1).fit(X).components_[0] @ axis) >= 1 - 1e-9
 
 
-# ---- approximate by nature --------------------------------------------------------------
+# ---- approximate solvers --------------------------------------------------------------
 
 
 def test_randomized_reports_the_residual_of_a_flat_spectrum(rng):
@@ -333,8 +333,8 @@ def test_randomized_reports_the_residual_of_a_flat_spectrum(rng):
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_float32_products_are_within_the_bound_that_is_reported(seed):
-    """Also where rounding is all one way: columns of two or three values, rows that repeat."""
+def test_float32_products_stay_within_the_reported_bound(seed):
+    """Also where rounding errors do not cancel: columns of two or three values, repeated rows."""
     rng = np.random.default_rng([31, seed])
     n, p = int(rng.choice([300, 3000])), int(rng.choice([3, 8, 20, 60, 200]))
     X = (
@@ -350,6 +350,6 @@ def test_float32_products_are_within_the_bound_that_is_reported(seed):
     away = np.linalg.norm(single.scatter - double.scatter, 2) / values[-1]
     spectrum = dense.solve_moments(single)
     assert away <= spectrum.roundoff
-    # Where few directions stand out, less is promised to be lost than p units.
+    # Where few directions dominate, the promised bound is below p units.
     few = values.sum() < 4 * values[-1]
     assert not few or spectrum.roundoff <= 48 * EPS32 * 1.001

@@ -1,4 +1,4 @@
-"""No spread, few rows, every kind of number, very large and very small ones."""
+"""Extreme input: no spread, few rows, every dtype, very large and very small numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from princomp import PCA
 from princomp.errors import ConstantColumnError, NotFiniteError
 
 EXACT = ["auto", "full", "covariance_eigh", "row_gram", "lanczos"]
-FINDING_ALL = ["auto", "full", "covariance_eigh", "row_gram"]
+FULL_SPECTRUM = ["auto", "full", "covariance_eigh", "row_gram"]
 
 
 # ---- no spread --------------------------------------------------------------------------
@@ -58,7 +58,7 @@ def test_unit_scale_refuses_a_constant_column_by_name(solver, rng):
 
 
 @pytest.mark.parametrize("solver", EXACT)
-def test_no_row_and_one_row_are_refused(solver):
+def test_zero_or_one_row_is_refused(solver):
     with pytest.raises(ValueError, match="0 sample"):
         PCA(svd_solver=solver).fit(np.zeros((0, 3)))
     with pytest.raises(ValueError, match="at least 2 rows"):
@@ -86,7 +86,7 @@ def test_one_column(solver, rng):
     np.testing.assert_allclose(model.transform(X), X - X.mean(), atol=30 * EPS * 5)
 
 
-@pytest.mark.parametrize("solver", FINDING_ALL)
+@pytest.mark.parametrize("solver", FULL_SPECTRUM)
 def test_zero_components_are_accepted(solver, rng):
     X = rng.standard_normal((20, 4)) + 1
     model = PCA(0, svd_solver=solver).fit(X)
@@ -99,7 +99,7 @@ def test_zero_components_are_accepted(solver, rng):
 
 @pytest.mark.parametrize("solver", EXACT)
 @pytest.mark.parametrize("shape", [(20, 4), (4, 20)])
-def test_more_components_than_there_are_is_refused_with_the_range(solver, shape, rng):
+def test_too_many_components_are_refused_with_the_range(solver, shape, rng):
     with pytest.raises(ValueError, match=r"n_components=5.*between [01] and .*4") as caught:
         PCA(5, svd_solver=solver).fit(rng.standard_normal(shape))
     assert caught.value.place == {"parameter": "n_components"}
@@ -114,7 +114,7 @@ KINDS += [">i4", np.longdouble]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(np.dtype(kind)))
-def test_every_kind_of_number_is_taken_for_what_it_is(kind, rng):
+def test_every_numeric_dtype_is_read_exactly(kind, rng):
     whole = rng.integers(0, 2, (60, 4)) if kind is np.bool_ else rng.integers(0, 127, (60, 4))
     X = (whole + 128 if kind is np.uint8 else whole).astype(kind)
     copy = X.copy()
@@ -151,7 +151,7 @@ def test_integers_that_a_double_cannot_hold_are_refused(value):
 @pytest.mark.parametrize("factor", [2.0**500, 2.0**-500, 1e150, 1e-150])
 @pytest.mark.parametrize("solver", [*EXACT, "randomized"])
 @pytest.mark.parametrize("shape", [(50, 6), (6, 50)])
-def test_variances_scale_along_with_the_rows(factor, solver, shape, rng):
+def test_variances_scale_with_the_rows(factor, solver, shape, rng):
     X = rng.standard_normal(shape) * np.linspace(1, 0.2, shape[1])
     plain = PCA(3, svd_solver=solver, random_state=0).fit(X)
     model = PCA(3, svd_solver=solver, random_state=0).fit(X * factor)
@@ -180,8 +180,8 @@ def test_divisors_and_weights_beyond_float32(factor, weight, scale, solver, rng)
     weights = None if weight is None else np.full(400, weight)
     rows = (X * factor).astype(np.float32)
     model = PCA(3, svd_solver=solver, scale=scale, random_state=0).fit(rows, sample_weight=weights)
-    right = PCA(3, scale=scale).fit(rows.astype(float), sample_weight=weights)
-    np.testing.assert_allclose(model.explained_variance_, right.explained_variance_, rtol=1e-4)
+    expected = PCA(3, scale=scale).fit(rows.astype(float), sample_weight=weights)
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-4)
 
 
 @pytest.mark.parametrize("factor", [1e20, 1e-25])
@@ -202,9 +202,7 @@ def test_squares_beyond_float64_are_refused_with_the_next_step(rng):
 @pytest.mark.parametrize("size", [1e-155, 1e-160, 1e-170, 1e-310])
 @pytest.mark.parametrize("solver", EXACT)
 @pytest.mark.parametrize("shape", [(50, 3), (3, 50), (2000, 100)])
-def test_squares_below_float64_are_refused_and_not_taken_for_constant_columns(
-    size, solver, shape, rng
-):
+def test_underflowing_squares_are_not_taken_for_constant_columns(size, solver, shape, rng):
     X = rng.standard_normal(shape)
     for scale in (None, "unit"):
         with pytest.raises(NotFiniteError, match=r"column 0 is too small[\s\S]*multiply"):
@@ -223,7 +221,7 @@ def test_squares_below_float64_are_refused_and_not_taken_for_constant_columns(
     "form",
     ["array", "large array", "sparse", pytest.param("tensor", marks=pytest.mark.engines)],
 )
-def test_scores_are_right_where_the_axes_over_the_scale_overflow_float32(form, rng):
+def test_scores_are_correct_where_axes_over_scale_overflow_float32(form, rng):
     # Threads share the rows of a large array.
     X = (rng.standard_normal((2**18 if form == "large array" else 300, 3)) * 1e-39).astype("f4")
     model = PCA(3, scale="unit").fit(X)
@@ -250,8 +248,8 @@ def test_scores_that_overflow_are_refused_with_their_row(rng):
     assert np.isfinite(model.transform(X.astype("f8"))).all()
 
 
-def test_rows_whose_squares_are_subnormal_are_removed(rng):
-    """The rounding of such squares does not mean that rows are removed that were not there."""
+def test_rows_with_subnormal_squares_can_be_forgotten(rng):
+    """Rounding of such squares is not mistaken for removing rows that were never added."""
     rows, extra = 1e-163 * rng.standard_normal((60, 20)), 3e-161 * rng.standard_normal((60, 20))
     model = PCA(svd_solver="covariance_eigh").partial_fit(rows).partial_fit(extra)
     with pytest.raises(NotFiniteError, match="the spread of column 0 is too small"):

@@ -1,7 +1,7 @@
-"""A PCA as a state machine: any order of calls ends with the model of the rows that are left.
+"""A PCA as a state machine: any order of calls ends with the model of the remaining rows.
 
-After every call the model is compared with NumPy in longdouble on the multiset of rows that the
-calls have left in it.
+After every call the model is compared with NumPy in longdouble on the multiset of rows that
+remain after the calls.
 """
 
 from __future__ import annotations
@@ -212,10 +212,10 @@ class Calls(RuleBasedStateMachine):
             "copy": copy.copy,
             "deepcopy": copy.deepcopy,
         }
-        left, self.model = self.model, ways[way](self.model)
+        original, self.model = self.model, ways[way](self.model)
         assert self.bits() == before
-        # What becomes of the first one must not touch its copy.
-        left.partial_fit(np.full((3, self.p), 1e3))
+        # Changes to the original must not reach its copy.
+        original.partial_fit(np.full((3, self.p), 1e3))
         assert self.bits() == before
 
     @precondition(lambda self: self.solvable)
@@ -283,7 +283,7 @@ class Calls(RuleBasedStateMachine):
                 call(rows, sample_weight=weights)
         assert self.bits() == before
 
-    # ---- what must hold ------------------------------------------------------------------
+    # ---- invariants ------------------------------------------------------------------
 
     @property
     def started(self) -> bool:
@@ -295,7 +295,7 @@ class Calls(RuleBasedStateMachine):
 
     @property
     def solvable(self) -> bool:
-        """Whether the rows that are left have a PCA, far from the border where they have none."""
+        """Whether the remaining rows clearly have a PCA, not just barely."""
         if self.rows_left < 2:
             return False
         rows, weights = self.expected.table()
@@ -307,7 +307,7 @@ class Calls(RuleBasedStateMachine):
         return bool((variances > 1e6 * self.bound(weights)).all())
 
     def bits(self):
-        """What the model says, to the bit, or that it says nothing."""
+        """The model's arrays as bytes, the name of its error, or None before the first call."""
         if not self.started:
             return None
         model = copy.deepcopy(self.model)

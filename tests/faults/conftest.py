@@ -1,4 +1,4 @@
-"""What tests under ``failing_calls.c`` are given."""
+"""Fixtures that run scripts under ``failing_calls.c``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMPILER = shutil.which("cc") or shutil.which("gcc")
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory):
-    """``failing_calls.c``, compiled."""
+    """The compiled ``failing_calls.c``."""
     if platform.libc_ver()[0] != "glibc" or COMPILER is None:
         pytest.skip("needs glibc and a C compiler (Debian: apt install gcc libc6-dev)")
     file = tmp_path_factory.mktemp("library") / "failing_calls.so"
@@ -31,13 +31,13 @@ def library(tmp_path_factory):
 
 @pytest.fixture
 def outcomes(library, tmp_path):
-    """Runs a script under it in a folder; what each failing call led to, by case."""
+    """Run a script with the library preloaded; return what each failing call led to, by case."""
 
-    def run(script, *words, timeout=300):
+    def run(script, *arguments, timeout=300):
         path = os.pathsep.join([str(HERE.parent), ENVIRONMENT["PYTHONPATH"]])
         settings = {"PYTHONPATH": path, "LD_PRELOAD": str(library), "OPENBLAS_NUM_THREADS": "1"}
         done = subprocess.run(
-            [sys.executable, HERE / script, *words, tmp_path],
+            [sys.executable, HERE / script, *arguments, tmp_path],
             env={**ENVIRONMENT, **settings},
             capture_output=True,
             text=True,

@@ -1,11 +1,11 @@
-"""Fits in processes of their own that are slow, killed, or short of disk; run as a script.
+"""Fits in separate processes that are slow, killed, or short of disk space; run as a script.
 
-``cli SPEC WORD...``    the command line with checkpoints after each block, as slow as asked for
-``kills SPEC``          a fit that is killed after random delays and begun again, until it is done
-``gaps SPEC``           a fit that kills itself at one system call of a save after the other
+``cli SPEC ARGUMENT...``  the command line with a checkpoint and a pause after each block
+``kills SPEC``            a fit that is killed after random delays and resumed until it finishes
+``gaps SPEC``             a fit that kills itself at each system call of a save in turn
 
-SPEC is a JSON object. The last two fork, since starting Python takes longer than these fits,
-and print what came of it as JSON.
+SPEC is a JSON object. The last two fork, because starting Python takes longer than these fits,
+and print their outcomes as JSON.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from pathlib import Path
 
 import pytest
 
-from faults.disk import bits, often, small_blocks
+from faults.disk import bits, save_every_block, small_blocks
 from princomp import PCA
 from princomp.engines.run_context import RunContext
-from princomp.io import checkpoint as module
+from princomp.io import checkpoint as checkpoint_module
 from princomp.io.checkpoint import Checkpoint
 
 
-def cli(spec, words):
+def cli(spec, arguments):
     from princomp.__main__ import main
 
-    if "largest" in spec:  # bytes of any file: a disk that is full
+    if "largest" in spec:  # bytes of any file, as if the disk were full
         resource.setrlimit(resource.RLIMIT_FSIZE, (spec["largest"], spec["largest"]))
-    sys.argv[1:] = words
+    sys.argv[1:] = arguments
     main()
 
 
-def _slow(pause):
-    """Let a fit rest after each block, when its checkpoint is written."""
-    own = RunContext.advance
+def _pause_after_blocks(pause):
+    """Make fits pause after each block, once its checkpoint is written."""
+    original = RunContext.advance
 
     def advance(self, state):
-        own(self, state)
+        original(self, state)
         time.sleep(pause)
 
     RunContext.advance = advance
 
 
 def _fit(spec, before=lambda: None):
-    """A process that fits, its number; with exit code 0 when it is done."""
+    """Fit in a forked process, which exits with code 0 on success; return its process ID."""
     child = os.fork()
     if child:
         return child
@@ -65,8 +65,8 @@ def _fit(spec, before=lambda: None):
         os._exit(1)
 
 
-def _ended(child):
-    """Whether it was killed; else it must have finished well."""
+def _was_killed(child):
+    """Whether the process was killed; otherwise it must have succeeded."""
     status = os.waitpid(child, 0)[1]
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL
@@ -75,57 +75,57 @@ def _ended(child):
     return False
 
 
-def _reached(path):
-    """RunContext done, and the row of the next, as the checkpoint has them; nothing without one."""
+def _progress_in(path):
+    """The number of finished passes in a checkpoint and the next row; zeros without one."""
     if not any(name.exists() for name in Checkpoint.files(path)[:2]):
         return [0, 0]
-    passes = module._newest(Path(path))[2]["passes"]
+    passes = checkpoint_module._newest(Path(path))[2]["passes"]
     done = sum(one["done"] for one in passes)
     return [done, 0 if done == len(passes) else passes[-1]["row"]]
 
 
 def kills(spec):
-    draw = random.Random(spec["seed"])
+    generator = random.Random(spec["seed"])
     reached = []
     while True:
         child = _fit(spec)
         if len(reached) < spec["kills"]:
-            time.sleep(draw.uniform(0, spec["longest"]))
+            time.sleep(generator.uniform(0, spec["longest"]))
             os.kill(child, signal.SIGKILL)
-        if not _ended(child):
+        if not _was_killed(child):
             break
-        reached.append(_reached(spec["checkpoint"]))
+        reached.append(_progress_in(spec["checkpoint"]))
     print(json.dumps({"reached": reached}))
 
 
 def gaps(spec):
-    """Kill before each of the calls that saves are made of; the fit then goes on."""
-    message = []
+    """Kill the fit before each system call of its saves, then resume it."""
+    outcomes = []
     for number in range(1, spec["calls"] + 1):
         Checkpoint.remove(spec["checkpoint"])
-        killed = _ended(_fit(spec, partial(_kill_before, number)))
-        reached = _reached(spec["checkpoint"])
-        whole = not _ended(_fit(spec))
+        killed = _was_killed(_fit(spec, partial(_kill_before, number)))
+        reached = _progress_in(spec["checkpoint"])
+        whole = not _was_killed(_fit(spec))
         same = Path(spec["out"]).read_bytes().hex() == spec["bits"]
-        message.append([number, killed, reached, whole and same])
-    # One run through all: each process gets a save or two further.
+        outcomes.append([number, killed, reached, whole and same])
+    # One run that is killed repeatedly: each process gets one or two saves further.
     Checkpoint.remove(spec["checkpoint"])
     chain = 0
-    while chain < 60 and _ended(_fit(spec, partial(_kill_before, 5 + chain % 7))):
+    while chain < 60 and _was_killed(_fit(spec, partial(_kill_before, 5 + chain % 7))):
         chain += 1
     same = chain < 60 and Path(spec["out"]).read_bytes().hex() == spec["bits"]
-    print(json.dumps({"message": message, "chain": chain, "same": same}))
+    print(json.dumps({"outcomes": outcomes, "chain": chain, "same": same}))
 
 
 def _kill_before(number):
     calls = [0]
 
-    def counted(own):
-        def call(*words):
+    def counted(original):
+        def call(*arguments):
             calls[0] += 1
             if calls[0] == number:
                 os.kill(os.getpid(), signal.SIGKILL)
-            own(*words)
+            original(*arguments)
 
         return call
 
@@ -133,13 +133,13 @@ def _kill_before(number):
 
 
 if __name__ == "__main__":
-    what, spec, *words = sys.argv[1:]
+    task, spec, *arguments = sys.argv[1:]
     spec = json.loads(spec)
     patch = pytest.MonkeyPatch()
-    often(patch)
+    save_every_block(patch)
     small_blocks(patch, **spec.get("blocks", {}))
-    _slow(spec.get("pause", 0.0))
-    if what == "cli":
-        cli(spec, words)
+    _pause_after_blocks(spec.get("pause", 0.0))
+    if task == "cli":
+        cli(spec, arguments)
     else:
-        {"kills": kills, "gaps": gaps}[what](spec)
+        {"kills": kills, "gaps": gaps}[task](spec)

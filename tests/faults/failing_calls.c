@@ -1,15 +1,15 @@
 /* Makes the n-th call of a family of C functions fail; loaded with LD_PRELOAD.
 
    fault_arm(family, n, errno) lets n - 1 calls of the family through and fails the n-th.
-   fault_disarm() stops and returns how many calls of the family were seen.
-   fault_event(what, file, other) has the n-th call do something else before it goes through: the
-   file is removed, other is renamed to it or copied into it, or SIGINT is sent to this process. A
-   call that reads may also find the end of the file, as all later ones do then (END), or return
+   fault_disarm() stops and returns the number of calls of the family.
+   fault_event(what, file, other) makes something else happen just before the n-th call, which then
+   succeeds: the file is removed, other is renamed to it or copied into it, or SIGINT is sent to this
+   process. A read may also find the end of the file, as all later reads then do (END), or return
    half of the bytes (HALF).
    fault_watch(folder) counts only calls on files in this folder.
 
-   Allocations are of two families. LARGE: 128 KB and more, from anywhere. Smaller ones fail in
-   a machine that is about to die only, and NumPy itself crashes there (its iterator raises
+   There are two families of allocations. LARGE: 128 KB and more, from any caller. Smaller ones fail
+   only on a machine that is about to die, and NumPy itself then crashes (its iterator raises
    MemoryError without holding the interpreter's lock). KERNELS: any size, from the compiled
    kernels or from C++'s operator new.                                                          */
 #define _GNU_SOURCE
@@ -59,7 +59,7 @@ void fault_event(int what, const char *file, const char *other) {
 
 void fault_watch(const char *folder) { snprintf(watched, sizeof watched, "%s", folder); }
 
-/* System calls, as the functions would be counted. */
+/* Uses system calls directly, because the library functions would be counted. */
 static void copy(const char *from, const char *to) {
   char bytes[1 << 16];
   int in = syscall(SYS_openat, AT_FDCWD, from, O_RDONLY);
@@ -87,7 +87,7 @@ static int fails(int which) {
   return (n == 1 || (n < 1 && (which == THREADS || event == END))) && happens();
 }
 
-/* Whether an open file is in the folder that is watched. */
+/* Whether an open file is in the watched folder. */
 static int is_watched(int file) {
   char link[64], path[4096];
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);

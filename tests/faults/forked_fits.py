@@ -1,10 +1,10 @@
-"""Forks after fits and under way; run as a script, it prints how each child ended.
+"""Forks after and during fits; run as a script that prints the exit code of each child.
 
 Usage: python forked_fits.py FOLDER
 
-A child ends with 0 where all its numbers have the right bits, and with 3 where it is told that the
-work under way cannot go on in it. One that waits for ever for a thread or a lock that its parent
-had is killed by SIGALRM.
+A child exits with 0 if all its numbers are bit-identical to the expected ones, and with 3 if an
+error says that the current work cannot continue in it. A child that waits forever for a thread or
+a lock of its parent is killed by SIGALRM.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from faults.disk import bits, small_blocks
 from faults.inputs import delimited, rows, small_chunks
 from princomp import PCA
 from princomp.errors import PrincompError
-from princomp.linalg.threads import at_most
+from princomp.linalg.threads import limit_threads
 
 SECONDS = 60
 
 
-def forked(work):
-    """The number of a child that does the work."""
+def start_child(work):
+    """Fork a child that does the work; return its process ID."""
     child = os.fork()
     if child:
         return child
@@ -45,63 +45,63 @@ def forked(work):
         os._exit(code)
 
 
-def ended(child):
+def exit_code(child):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 class Fits:
-    """Some fits and scores, and their bits before any fork."""
+    """Some fits and scores, with their bytes before any fork."""
 
     def __init__(self, folder):
         np.save(folder / "x.npy", rows(1))
         delimited(folder / "x.csv", rows(1), ["a", "b", "c", "d"])
         self.folder, self.rows = folder, rows(1)
-        self.right = self.all()
+        self.expected = self.all()
 
     def all(self):
-        made = [PCA(2).fit(self.rows), PCA(2, svd_solver="krylov").fit(self.rows)]
-        made += [PCA(2).fit(self.folder / name) for name in ("x.npy", "x.csv")]
-        made += [PCA(2).partial_fit(self.rows[:500]).partial_fit(self.rows[500:])]
-        return [bits(model) + model.transform(self.rows).tobytes() for model in made]
+        models = [PCA(2).fit(self.rows), PCA(2, svd_solver="krylov").fit(self.rows)]
+        models += [PCA(2).fit(self.folder / name) for name in ("x.npy", "x.csv")]
+        models += [PCA(2).partial_fit(self.rows[:500]).partial_fit(self.rows[500:])]
+        return [bits(model) + model.transform(self.rows).tobytes() for model in models]
 
-    def again(self):
-        return self.all() == self.right
+    def repeat_matches(self):
+        return self.all() == self.expected
 
 
 def after_a_fit(fits):
-    return [ended(forked(fits.again)) for _ in range(3)]
+    return [exit_code(start_child(fits.repeat_matches)) for _ in range(3)]
 
 
-def within_a_fit(fits):
-    """At each report of a fit: a child that begins fits of its own."""
+def during_a_fit(fits):
+    """At each progress report of a fit, fork a child that starts its own fits."""
     codes = []
 
-    def hear(progress):
-        codes.append(ended(forked(fits.again)))
+    def callback(progress):
+        codes.append(exit_code(start_child(fits.repeat_matches)))
 
-    PCA(2).fit(fits.folder / "x.npy", progress=hear)
+    PCA(2).fit(fits.folder / "x.npy", progress=callback)
     return codes
 
 
-def going_on(fits, run):
-    """At each place of a run that calls back: a child that goes on with it to its end.
+def continue_in_children(fits, run):
+    """At each callback of a run, fork a child that continues the run to its end.
 
-    ``run(back)`` returns the bits of its end, and calls back at each place.
+    ``run(callback)`` calls ``callback`` at several points and returns the bytes of its result.
     """
     parent, codes = os.getpid(), []
-    right = run(lambda: None)
+    expected = run(lambda: None)
 
-    def back():
+    def callback():
         if os.getpid() != parent:
             return
         child = os.fork()
         if child:
-            codes.append(ended(child))
+            codes.append(exit_code(child))
         else:
             signal.alarm(SECONDS)
 
     try:
-        code = 0 if run(back) == right else 2
+        code = 0 if run(callback) == expected else 2
     except PrincompError as error:
         code = 3 if "forked while threads were at work" in error.message else 1
     except BaseException:
@@ -113,37 +113,37 @@ def going_on(fits, run):
     return codes
 
 
-def rest_of_a_fit(name):
-    def run(fits, back):
-        model = PCA(2).fit(fits.folder / name, progress=lambda progress: back())
+def rest_of_fit(name):
+    def run(fits, callback):
+        model = PCA(2).fit(fits.folder / name, progress=lambda progress: callback())
         return bits(model)
 
-    return lambda fits: going_on(fits, lambda back: run(fits, back))
+    return lambda fits: continue_in_children(fits, lambda callback: run(fits, callback))
 
 
 def rest_of_batches(fits):
-    def run(back):
+    def run(callback):
         def batches():
             for part in np.array_split(fits.rows, 5):
-                back()
+                callback()
                 yield part
 
         return bits(PCA(2).partial_fit(fits.rows[:300]).partial_fit(batches()))
 
-    return going_on(fits, run)
+    return continue_in_children(fits, run)
 
 
-def beside_a_fit(fits):
-    """A thread fits again and again; children begin fits of their own."""
+def during_fits_in_a_thread(fits):
+    """While a thread repeats fits, fork children that start their own fits."""
     done = threading.Event()
 
     def work():
         while not done.is_set():
-            assert fits.again()
+            assert fits.repeat_matches()
 
     other = threading.Thread(target=work)
     other.start()
-    codes = [ended(forked(fits.again)) for _ in range(10)]
+    codes = [exit_code(start_child(fits.repeat_matches)) for _ in range(10)]
     done.set()
     other.join()
     return codes
@@ -153,13 +153,13 @@ def main(folder):
     found = {}
     for place in (
         after_a_fit,
-        within_a_fit,
-        rest_of_a_fit("x.npy"),
-        rest_of_a_fit("x.csv"),
+        during_a_fit,
+        rest_of_fit("x.npy"),
+        rest_of_fit("x.csv"),
         rest_of_batches,
-        beside_a_fit,
+        during_fits_in_a_thread,
     ):
-        with at_most(3):
+        with limit_threads(3):
             name = place.__qualname__.partition(".")[0]
             found.setdefault(name, []).extend(place(Fits(folder)))
     print(json.dumps(found))

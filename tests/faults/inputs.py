@@ -1,4 +1,4 @@
-"""One small file of each kind that princomp reads, written in many parts, and small chunks."""
+"""Small files of each format that princomp reads, written in many parts, and small chunks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import scipy.io
 import scipy.sparse as sp
 import zarr
 
-from faults.disk import often, small_blocks
+from faults.disk import save_every_block, small_blocks
 from princomp.io.readers import (
     chunk_plan,
     columnar_stream,
@@ -30,22 +30,27 @@ def rows(seed):
     return np.random.default_rng(seed).standard_normal((1200, 4)) * [4, 3, 2, 1]
 
 
-def as_a_script():
-    """Small blocks and chunks, progress and checkpoints after each, and no warnings."""
+def set_up_script():
+    """Use small blocks and chunks, report and save after each block, and ignore warnings."""
     warnings.simplefilter("ignore")
     patch = pytest.MonkeyPatch()
-    often(patch)
+    save_every_block(patch)
     small_blocks(patch)
     small_chunks(patch)
 
 
 def small_chunks(patch):
-    """A few hundred rows at a time."""
+    """Read a few hundred rows at a time."""
     for module, sizes in {
         numpy_file: {"_NUMBERS": 1000},
-        columnar_stream: {"_NUMBERS": 1000, "_DECODED": 1000, "_JOINED": 8, "_LOOK": 300},
+        columnar_stream: {
+            "_NUMBERS": 1000,
+            "_DECODED_NUMBERS": 1000,
+            "_JOINED_NUMBERS": 8,
+            "_INSPECTED_ROWS": 300,
+        },
         delimited_stream: {"_HEAD": 1 << 12, "_LEAST_TEXT": 1 << 11, "_MOST_TEXT": 1 << 12},
-        chunk_plan: {"_NUMBERS": 1000, "_BAND": 10_000, "_LOOSE": 5000},
+        chunk_plan: {"_NUMBERS": 1000, "_MAX_BAND_BYTES": 10_000, "_PARTIAL_READ_BYTES": 5000},
         h5ad_sparse: {"_NUMBERS": 1000, "_ROWS": 100},
     }.items():
         for name, size in sizes.items():
@@ -53,7 +58,7 @@ def small_chunks(patch):
 
 
 def delimited(path, X, names):
-    """Lines of 8 bytes, so that a file that is cut after a block of bytes looks complete."""
+    """Write lines of 8 bytes, so that a file truncated after a block of bytes looks complete."""
     pd.DataFrame(np.abs(X).astype(int) % 10, columns=names).to_csv(path, index=False)
 
 
@@ -108,7 +113,7 @@ def zarr_zip(path, X, names):
         zarr.create_array(store, data=X, chunks=(PART, X.shape[1])).attrs["columns"] = names
 
 
-# By ending: what writes it, and the file that changes where it is a folder.
+# By extension: the writer, and the file to change if the format is a folder.
 INPUTS = {
     "csv": (delimited, ""),
     "csv.gz": (delimited, ""),
@@ -122,5 +127,5 @@ INPUTS = {
     "zarr": (zarr_folder, "c/2/0"),
     "zarr.zip": (zarr_zip, ""),
 }
-# Those that are read whole where they are small, and in chunks else.
+# Formats whose small files are read whole, and larger ones in chunks.
 READ_WHOLE = ("csv", "csv.gz", "arrow", "parquet")

@@ -1,4 +1,4 @@
-"""``failing_calls.c`` and what else the scripts that run under it share."""
+"""Access to ``failing_calls.c``, and helpers of the scripts that run under it."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def failing(
     first=1,
     step=1,
 ):
-    """The outcome of ``run`` with one call of a family failing: ``first``, ``first + step``, ….
+    """Yield the outcome of ``run`` with call ``first``, ``first + step``, … of a family failing.
 
-    With an ``event``, the call goes through after ``file`` was removed, or ``other`` was moved or
-    copied there, or SIGINT was sent; or it finds the ``end`` of the file, or returns ``half`` of
+    With an ``event``, the call instead succeeds after ``file`` was removed, ``other`` was moved or
+    copied to it, or SIGINT was sent; or it finds the ``end`` of the file, or returns ``half`` of
     the bytes. ``before`` is called before each run.
     """
     library.fault_event(EVENTS[event], str(file).encode(), str(other).encode())
@@ -66,25 +66,25 @@ def failing(
 
 
 def answer(model):
-    """All that a fit says of its rows, column names included."""
+    """The bytes of a fit's results, column names included."""
     return bits(model) + str(list(getattr(model, "feature_names_in_", ()))).encode()
 
 
 class Folder:
-    """Files that are put back before each run; all of them were changed long ago."""
+    """Files that are restored before each run, with old modification times."""
 
     def __init__(self, folder):
         self.folder = folder
-        self.files = self.now()
+        self.files = self.contents()
 
-    def now(self, part=""):
-        """Contents of all files, or of those in a part of the folder."""
+    def contents(self, part=""):
+        """The bytes of all files in the folder, or in a part of it."""
         found = sorted((self.folder / part).rglob("*"))
         return {path: path.read_bytes() for path in found if path.is_file()}
 
     def restore(self):
-        """Put the files back, and delete all others."""
-        for path in self.now():
+        """Restore the files and delete all others."""
+        for path in self.contents():
             path.unlink()
         for path, content in self.files.items():
             path.write_bytes(content)

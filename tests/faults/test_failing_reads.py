@@ -1,4 +1,4 @@
-"""Input files that cannot be read or change while they are: the right answer or a clear error."""
+"""Input files whose reads fail or that change during a fit: the right result or a clear error."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def test_every_read_may_fail_or_find_the_end_of_the_file(what, files, reads, ste
 def test_every_read_may_return_fewer_bytes(step, outcomes):
     found = outcomes("under_failing_reads.py", "halves", str(step))
     assert len(found) == 17
-    assert {one for seen in found.values() for one in seen} == {"right"}
+    assert {outcome for seen in found.values() for outcome in seen} == {"right"}
 
 
 @pytest.mark.parametrize(
     "step", [11, pytest.param(1, marks=pytest.mark.soak)], ids=["some", "every read"]
 )
 def test_a_file_may_change_at_every_read(step, outcomes):
-    """The answer is that of the old rows or of the new ones, never of both."""
+    """The result is that of the old rows or of the new ones, never of a mixture."""
     found = outcomes("under_failing_reads.py", "changes", str(step), timeout=1200)
     assert len(found) == 15
     for name, seen in found.items():

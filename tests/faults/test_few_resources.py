@@ -1,4 +1,4 @@
-"""No more threads, little memory, forks: the same bits or a clear error, and never a wait."""
+"""Few threads, little memory and forks: bit-identical results or a clear error, never a hang."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SCRIPT = "under_few_resources.py"
 
 
 @pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.soak)])
-def test_threads_that_cannot_be_started(step, outcomes):
+def test_fits_without_new_threads_succeed_or_raise(step, outcomes):
     found = outcomes(SCRIPT, "threads", str(step))
     assert len(found) == 9
     for name, seen in found.items():
@@ -19,7 +19,7 @@ def test_threads_that_cannot_be_started(step, outcomes):
 
 
 @pytest.mark.soak
-def test_address_space_that_ends(outcomes):
+def test_fits_in_little_address_space_succeed_or_raise(outcomes):
     found = outcomes(SCRIPT, "space", "4", timeout=1200)
     for name, seen in found.items():
         assert seen[-1] == "right", name
@@ -27,10 +27,10 @@ def test_address_space_that_ends(outcomes):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_forks_after_and_within_fits(outcomes):
+def test_forks_after_and_during_fits(outcomes):
     found = outcomes("forked_fits.py")
-    refused = found.pop("rest_of_a_fit")
-    # Where all blocks were summed before the fork, it goes on.
+    refused = found.pop("rest_of_fit")
+    # If all blocks were summed before the fork, the child can continue.
     assert set(refused) == {0, 3}
     for name, codes in found.items():
         assert set(codes) == {0}, name

@@ -1,4 +1,4 @@
-"""SIGINT at any place: models and outputs are as before or complete, and nothing is left over."""
+"""SIGINT at any point: models and outputs stay as they were or are complete, with no leftovers."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ def test_sigint_at_every_read_write_flush_and_rename(step, outcomes):
 
 @pytest.fixture
 def interrupted(monkeypatch):
-    """Sends SIGINT when so many blocks are summed; says whether there were so many."""
+    """Send SIGINT after a number of blocks; return whether the call was interrupted."""
     small_blocks(monkeypatch)
-    own, left = local.in_order, []
+    original, blocks_left = local.map_in_order, []
 
-    def in_order(*words, **options):
-        for result in own(*words, **options):
-            if left:
-                left[0] -= len(result)
-                if left[0] <= 0:
-                    left.clear()
+    def map_in_order(*arguments, **options):
+        for result in original(*arguments, **options):
+            if blocks_left:
+                blocks_left[0] -= len(result)
+                if blocks_left[0] <= 0:
+                    blocks_left.clear()
                     signal.raise_signal(signal.SIGINT)
             yield result
 
     def run(call, count):
-        left[:] = [count]
+        blocks_left[:] = [count]
         try:
             call()
         except KeyboardInterrupt:
             return True
         finally:
-            left.clear()
+            blocks_left.clear()
         return False
 
-    monkeypatch.setattr(local, "in_order", in_order)
+    monkeypatch.setattr(local, "map_in_order", map_in_order)
     return run
 
 
@@ -66,12 +66,12 @@ def test_sigint_between_any_two_blocks_in_memory(name, interrupted):
     X = np.random.default_rng(7).standard_normal((2400, 5))
     call = CALLS[name]
 
-    def begun():
+    def make_model():
         return PCA(2).partial_fit(X).partial_fit(X[:900] + 1)
 
-    before, after = bits(begun()), bits(call(begun(), X))
+    before, after = bits(make_model()), bits(call(make_model(), X))
     for count in itertools.count(1):
-        model = begun()
+        model = make_model()
         if not interrupted(lambda model=model: call(model, X), count):
             break
         model.set_params(svd_solver="auto")

@@ -1,4 +1,4 @@
-"""Runs under failing_calls.c: fails each call of a family in turn, and prints the outcomes.
+"""Fail each call of a family in turn and print the outcomes; runs under failing_calls.c.
 
 Usage: LD_PRELOAD=failing_calls.so python under_failing_calls.py memory|files FOLDER
 """
@@ -22,7 +22,7 @@ from princomp.__main__ import main
 
 
 def memory():
-    """Fits of every route, with each large allocation and each of the kernels failing."""
+    """Fits by every route, with each large allocation and each kernel allocation failing."""
     rng = np.random.default_rng(0)
     rows, wide = rng.standard_normal((3000, 40)), rng.standard_normal((30, 3000))
     sparse = sp.random_array((300, 400), density=0.2, format="csr", rng=rng)
@@ -38,24 +38,24 @@ def memory():
         "kernel": lambda: KernelPCA(3, kernel="rbf").fit(rows[:400]).transform(rows[:400]),
     }
     for name, case in cases.items():
-        right, seen = case(), []
+        expected, seen = case(), []
         for family in ("large", "kernels"):
             for _, result, raised in failing(case, family):
                 if raised is None:
-                    # Not to the bit: scipy.linalg.lu, which only keeps the randomized solver's
-                    # blocks in range, returns its input where it runs out of memory.
-                    np.testing.assert_allclose(result, right, atol=1e-12, err_msg=name)
+                    # Not bit-identical: scipy.linalg.lu, which only keeps the randomized solver's
+                    # blocks in range, returns its input if it runs out of memory.
+                    np.testing.assert_allclose(result, expected, atol=1e-12, err_msg=name)
                 seen.append(type(raised).__name__)
-        assert np.array_equal(case(), right), name
+        assert np.array_equal(case(), expected), name
         yield name, seen
 
 
 def command(*arguments):
-    """Run a princomp command; its exit status and what it printed on standard error."""
-    printed = io.StringIO()
+    """Run a princomp command; raise OSError with its exit status and standard error if it fails."""
+    stderr = io.StringIO()
     before, sys.argv = sys.argv, ["princomp", *arguments]
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(printed):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(stderr):
             try:
                 status = main()
             except SystemExit as leaving:
@@ -63,7 +63,7 @@ def command(*arguments):
     finally:
         sys.argv = before
     if status:
-        raise OSError(status, printed.getvalue())
+        raise OSError(status, stderr.getvalue())
 
 
 def contents(folder):
@@ -71,7 +71,7 @@ def contents(folder):
 
 
 def files():
-    """Files that are written over others, with each write, sync and rename failing."""
+    """Files that replace others, with each write, sync and rename failing."""
     rng = np.random.default_rng(0)
     for name, scale in (("old", 1.0), ("new", 2.0)):
         lines = scale * rng.standard_normal((60, 4))

@@ -1,4 +1,4 @@
-"""Runs under failing_calls.c: input files that fail or change at each read of them.
+"""Input files that fail or change at each of their reads; runs under failing_calls.c.
 
 Usage: LD_PRELOAD=failing_calls.so python under_failing_reads.py WHAT STEP FOLDER
 
@@ -20,15 +20,15 @@ import numpy as np
 import pytest
 
 from faults.disk import Stopped, stop_after
-from faults.inputs import INPUTS, READ_WHOLE, as_a_script, rows
+from faults.inputs import INPUTS, READ_WHOLE, rows, set_up_script
 from faults.shim import Folder, answer, failing, watch
 from princomp import PCA, load
 from princomp.errors import PrincompError
 from princomp.io.readers import files
 
-# Names of columns before a file changes, and after it.
-NAMES, OTHERS = ["a", "b", "c", "d"], ["d", "c", "b", "a"]
-# Where a file ends early, HDF5 reads zeros, and pyarrow what the memory held: no reader can know.
+# Column names before and after a file changes.
+NAMES, OTHER_NAMES = ["a", "b", "c", "d"], ["d", "c", "b", "a"]
+# If a file ends early, HDF5 reads zeros and pyarrow uninitialized memory: no reader can notice.
 ENDS_UNSEEN = ("arrow", "h5", "h5ad")
 
 
@@ -36,45 +36,45 @@ def fitted(path):
     return answer(PCA(2).fit(path))
 
 
-def outcome(place, result, raised, right):
-    """The right answer, or an error of princomp that names the file and says what to do."""
+def outcome(context, result, raised, expected):
+    """Check for the expected result, or a princomp error that names the file and has a hint."""
     if raised is None:
-        assert result in right, f"{place}: a wrong answer"
+        assert result in expected, f"{context}: a wrong answer"
         return "right"
-    assert isinstance(raised, PrincompError), (place, repr(raised))
-    assert place[1] in raised.message, (place, raised)
-    assert raised.hint, (place, raised)
+    assert isinstance(raised, PrincompError), (context, repr(raised))
+    assert context[1] in raised.message, (context, raised)
+    assert raised.hint, (context, raised)
     return type(raised).__name__
 
 
 def readers(folder):
-    """Each reader and its file, which is read in chunks where it can be, and whole where it can."""
+    """Each format with its file, read in chunks and, where supported, also whole."""
     for name, (write, part) in INPUTS.items():
         for whole in (False, True) if name in READ_WHOLE else (False,):
             place = folder / f"{name}-{whole}"
             place.mkdir()
             path = place / f"x.{name}"
             write(path, rows(1), NAMES)
-            files._SMALL = files._SMALL_PACKED = 2**25 if whole else 0
+            files._SMALL = files._SMALL_COMPRESSED = 2**25 if whole else 0
             watch(place)
             yield f"{name}, whole" if whole else name, path, path / part
 
 
 def errors(folder, step, event="fail"):
-    """Each read fails with EIO, or as ``event`` says."""
+    """Fail each read with EIO, or trigger ``event`` at it."""
     for name, path, _ in readers(folder):
         if event == "end" and name.startswith(ENDS_UNSEEN):
             continue
-        right, seen = {fitted(path)}, []
+        expected, seen = {fitted(path)}, []
         run = partial(fitted, path)
         for n, *found in failing(run, "read", errno.EIO, event=event, step=step):
-            seen.append(outcome((name, path.name, n), *found, right))
+            seen.append(outcome((name, path.name, n), *found, expected))
         yield name, seen
     yield from own_files(folder / "own", step, event)
 
 
 def own_files(place, step, event):
-    """Model files and checkpoints, each of whose reads fails."""
+    """Model files and checkpoints, with each of their reads failing."""
     place.mkdir()
     np.save(place / "x.npy", rows(1))
     Folder(place).restore()  # sets old modification times
@@ -82,14 +82,14 @@ def own_files(place, step, event):
     model.save(place / "x.pca")
     with pytest.raises(Stopped):
         PCA(2).fit(place / "x.npy", progress=stop_after(3)[1], checkpoint=place / "x.ckpt")
-    made = Folder(place)
+    stored = Folder(place)
     watch(place)
     for name, run in {
         "model": lambda: answer(load(place / "x.pca")),
         "checkpoint": lambda: answer(PCA(2).fit(place / "x.npy", checkpoint=place / "x.ckpt")),
     }.items():
         seen = []
-        options = {"event": event, "before": made.restore, "step": step}
+        options = {"event": event, "before": stored.restore, "step": step}
         for n, *found in failing(run, "read", errno.EIO, **options):
             seen.append(outcome((name, "x.", n), *found, {answer(model)}))
             assert event != "fail" or found[1] is None or "disk" in found[1].hint, (name, n, found)
@@ -97,19 +97,19 @@ def own_files(place, step, event):
 
 
 def changes(folder, step):
-    """At each read the file is removed, replaced, overwritten, cut or longer."""
+    """Remove, replace, overwrite, truncate or extend the file at each read."""
     for name, path, target in readers(folder):
         seen = []
         for what, event, changed in changed_files(name, path, target):
-            seen += around(name, path, target, what, event, changed, step)
+            seen += outcomes_of_change(name, path, target, what, event, changed, step)
         yield name, seen
 
 
 def changed_files(name, path, target):
-    """What happens, by which event of failing_calls.c, and what is in the file after it."""
-    content, made = target.read_bytes(), path.parent / f"other.{path.name}"
-    INPUTS[name.partition(",")[0]][0](made, rows(2), OTHERS)
-    other = (made / target.relative_to(path)).read_bytes()
+    """For each change: its name, its event in failing_calls.c, and the new content of the file."""
+    content, other_path = target.read_bytes(), path.parent / f"other.{path.name}"
+    INPUTS[name.partition(",")[0]][0](other_path, rows(2), OTHER_NAMES)
+    other = (other_path / target.relative_to(path)).read_bytes()
     return (
         ("removed", "remove", None),
         ("replaced", "replace", other),
@@ -119,16 +119,16 @@ def changed_files(name, path, target):
     )
 
 
-def around(name, path, target, what, event, changed, step):
-    """The outcomes of fits whose file changes at one read: of the old rows, or of the new."""
+def outcomes_of_change(name, path, target, what, event, changed, step):
+    """Outcomes of fits whose file changes at one read; results of old or of new rows are right."""
     old, spare = Folder(path.parent), path.parent.parent / "spare"
     old.restore()
-    right = {fitted(path)}
+    expected = {fitted(path)}
     target.unlink()
     if changed is not None:
         target.write_bytes(changed)
     with contextlib.suppress(PrincompError):
-        right.add(fitted(path))
+        expected.add(fitted(path))
 
     def prepare():
         old.restore()
@@ -143,13 +143,13 @@ def around(name, path, target, what, event, changed, step):
         before=prepare,
         step=step,
     )
-    seen = [outcome((name, path.name, what, n), *how, right) for n, *how in found]
+    seen = [outcome((name, path.name, what, n), *result, expected) for n, *result in found]
     old.restore()
     return seen
 
 
 if __name__ == "__main__":
-    as_a_script()
+    set_up_script()
     what = {
         "errors": errors,
         "ends": partial(errors, event="end"),

@@ -1,4 +1,4 @@
-"""Runs under failing_calls.c: fits without new threads, and in little address space.
+"""Fits without new threads and in little address space; runs under failing_calls.c.
 
 Usage: LD_PRELOAD=failing_calls.so python under_few_resources.py threads|space STEP FOLDER
 """
@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from faults.inputs import as_a_script, delimited, parquet, rows
+from faults.inputs import delimited, parquet, rows, set_up_script
 from faults.shim import answer, failing
 from princomp import PCA, KernelPCA
 from princomp.errors import PrincompError
 from princomp.linalg import threads
 
-# Exit codes of forks, besides 0.
+# Exit codes of forked processes, besides 0.
 REFUSED, WRONG = 1, 2
 
 
@@ -44,18 +44,18 @@ def cases(folder):
 
 
 def without_threads(folder, step):
-    """One thread cannot be started, or none from then on: the same bits."""
+    """If one thread or all later ones cannot be started, results are bit-identical."""
     for name, case in cases(folder).items():
-        with threads.at_most(3):
-            right, seen = case(), []
+        with threads.limit_threads(3):
+            expected, seen = case(), []
             for family in ("thread", "threads"):
                 # Idle threads end, so that each run starts its own.
                 for n, result, raised in failing(
-                    case, family, errno.EAGAIN, before=threads._forget, step=step
+                    case, family, errno.EAGAIN, before=threads._forget_pools, step=step
                 ):
                     if raised is None:
-                        assert result == right, (name, family, n)
-                    else:  # pyarrow needs a thread of its own
+                        assert result == expected, (name, family, n)
+                    else:  # pyarrow needs its own thread
                         assert name in ("csv", "parquet"), (name, family, n, raised)
                         assert isinstance(raised, PrincompError), (name, family, n, raised)
                         assert "thread" in raised.message, (name, family, n, raised)
@@ -64,9 +64,9 @@ def without_threads(folder, step):
 
 
 def in_little_space(folder, step):
-    """A process may take some kilobytes more than it has: the right answer or a clear error.
+    """If a process can get little more memory, the result is right or the error is clear.
 
-    Not where LAPACK needs memory of its own: OpenBLAS waits for ever for it.
+    Cases in which LAPACK allocates memory are left out: OpenBLAS waits for it forever.
     """
     X = np.random.default_rng(4).standard_normal((6000, 60))
     np.save(folder / "x.npy", X)
@@ -77,30 +77,31 @@ def in_little_space(folder, step):
         "triangle": lambda n: answer(PCA(2, svd_solver="full").fit(X[:n])),
         "batches": lambda n: answer(PCA(2).partial_fit(X[:n]).partial_fit(X[:n])),
     }.items():
-        seen, right = [], folder / "right"
-        # In a fork, since memory that was freed is taken again.
-        assert in_a_fork(lambda n, case=case, right=right: right.write_bytes(case(n))) == WRONG
-        for more in range(0, 1000, step):
-            ended = in_a_fork(case, right.read_bytes(), more * 2**16)
-            assert ended in ("right", "refused"), (name, more, ended)
-            seen.append(ended)
+        seen, expected = [], folder / "right"
+        # In a fork, because freed memory would be reused.
+        write = lambda n, case=case, expected=expected: expected.write_bytes(case(n))  # noqa: E731
+        assert in_a_fork(write, None) == WRONG  # it returns a number of bytes
+        for extra in range(0, 1000, step):
+            outcome = in_a_fork(case, expected.read_bytes(), extra * 2**16)
+            assert outcome in ("right", "refused"), (name, extra, outcome)
+            seen.append(outcome)
             if seen[-3:] == ["right"] * 3:
                 break
         yield name, seen
 
 
-def in_a_fork(case, right, more=None):
+def in_a_fork(case, expected, extra=None):
     child = os.fork()
     if not child:
         signal.alarm(60)
         code = WRONG
         try:
-            # Threads are started before: Python itself hangs for one without memory.
+            # Start threads first: without memory, Python itself hangs when it starts one.
             case(600)
-            if more is not None:
-                more += int(Path("/proc/self/statm").read_text().split()[0]) * 4096
-                resource.setrlimit(resource.RLIMIT_AS, (more, more))
-            code = 0 if case(6000) == right else WRONG
+            if extra is not None:
+                extra += int(Path("/proc/self/statm").read_text().split()[0]) * 4096
+                resource.setrlimit(resource.RLIMIT_AS, (extra, extra))
+            code = 0 if case(6000) == expected else WRONG
         except (MemoryError, PrincompError):
             code = REFUSED
         finally:
@@ -110,6 +111,6 @@ def in_a_fork(case, right, more=None):
 
 
 if __name__ == "__main__":
-    as_a_script()
+    set_up_script()
     what = {"threads": without_threads, "space": in_little_space}[sys.argv[1]]
     print(json.dumps(dict(what(Path(sys.argv[3]), int(sys.argv[2])))))

@@ -1,8 +1,8 @@
-"""Runs under failing_calls.c: SIGINT at each read, write, flush and rename of a run.
+"""SIGINT at each read, write, flush and rename of a run; runs under failing_calls.c.
 
 Usage: LD_PRELOAD=failing_calls.so python under_interrupts.py STEP FOLDER
 
-SIGINT comes at calls number 1, 1 + STEP, ….
+SIGINT is sent at calls number 1, 1 + STEP, ….
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from faults.inputs import as_a_script, delimited, rows
+from faults.inputs import delimited, rows, set_up_script
 from faults.shim import Folder, answer, failing, watch
 from princomp import PCA
 from princomp.cli import run
@@ -25,20 +25,17 @@ NAMES = ["a", "b", "c", "d"]
 
 
 def command(*arguments):
-    """The exit status of a command of princomp."""
+    """Run a princomp command and return its exit status."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         return run(list(arguments))
 
 
 def cases():
-    """By name: a run, and what must hold of its files and models after it and after one more.
-
-    A run returns the number 0 when it is done.
-    """
+    """Runs by name; each returns 0 when it succeeds."""
     flags = ("-k", "2", "--memory", "2GB", "--force")
 
-    def fit(*words):
-        return lambda: command("fit", *words, *flags, "-o", "out")
+    def fit(*arguments):
+        return lambda: command("fit", *arguments, *flags, "-o", "out")
 
     return {
         "fit of npy": fit("x.npy"),
@@ -48,39 +45,39 @@ def cases():
     }
 
 
-def of_commands(step):
-    """Old outputs stay whole until the new ones are whole; a second run makes these."""
+def command_outcomes(step):
+    """Old outputs stay until the new ones are complete; a second run always completes them."""
     kept = Folder(Path())
-    old = kept.now("out")
+    old = kept.contents("out")
     for name, case in cases().items():
         kept.restore()
         assert case() == 0
-        new, seen = kept.now("out"), []
+        new, seen = kept.contents("out"), []
         for family in FAMILIES:
             runs = failing(case, family, event="interrupt", before=kept.restore, step=step)
             for n, code, raised in runs:
-                place = (name, family, n, raised)
-                found = kept.now("out")
-                assert found in (old, new), place
-                left = set(kept.now()) - set(kept.files) - set(new)
-                assert left <= {Path(f"ck{end}") for end in ("", "~", ".lock")}, (place, left)
-                assert raised is not None or code in (0, 130), (place, code)
-                assert case() == 0, place
-                assert kept.now("out") == new, place
+                context = (name, family, n, raised)
+                found = kept.contents("out")
+                assert found in (old, new), context
+                left = set(kept.contents()) - set(kept.files) - set(new)
+                assert left <= {Path(f"ck{end}") for end in ("", "~", ".lock")}, (context, left)
+                assert raised is not None or code in (0, 130), (context, code)
+                assert case() == 0, context
+                assert kept.contents("out") == new, context
                 seen.append("done" if found == new else "as before")
         yield name, seen
 
 
-def of_models(step):
-    """A model is what it was, or what the rows make it; rows are never added twice or in part."""
+def model_outcomes(step):
+    """A model is unchanged or completely updated; rows are never added twice or in part."""
 
     def refit(model):
         return lambda: model.fit("x.npy")
 
-    def go_on(model):
+    def continue_fit(model):
         return lambda: model.partial_fit("x.csv")
 
-    for name, begin in {"fit": refit, "partial_fit": go_on}.items():
+    for name, begin in {"fit": refit, "partial_fit": continue_fit}.items():
         model = PCA(2).partial_fit(rows(3)[:700])
         before = answer(model)
         begin(model)()
@@ -101,7 +98,7 @@ def of_models(step):
 
 
 if __name__ == "__main__":
-    as_a_script()
+    set_up_script()
     step = int(sys.argv[1])
     with contextlib.chdir(sys.argv[2]):
         watch(".")
@@ -111,4 +108,4 @@ if __name__ == "__main__":
         PCA(2).fit("y.csv").save("m.pca")
         for words in (("fit", "y.csv", "-k", "2"), ("transform", "m.pca", "y.csv")):
             assert command(*words, "-o", "out" if words[0] == "fit" else "out/s.csv") == 0
-        print(json.dumps(dict([*of_commands(step), *of_models(step)])))
+        print(json.dumps(dict([*command_outcomes(step), *model_outcomes(step)])))

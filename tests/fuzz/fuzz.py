@@ -1,6 +1,6 @@
 """Fuzz one target: ``fuzz.py TARGET [options of libFuzzer]``.
 
-Inputs that reach new code go to ``build/fuzz/TARGET``, and what fails to ``build/fuzz``.
+Inputs that reach new code are saved in ``build/fuzz/TARGET``, and failing ones in ``build/fuzz``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ with atheris.instrument_imports(include=["princomp"]):
 
     import princomp.cli
 
-    # Modules that are imported at their first use.
+    # Modules that are otherwise imported on first use.
     import princomp.cli.commands
     import princomp.io
     import princomp.io.readers.files  # noqa: F401

@@ -100,13 +100,13 @@ def arguments(content: bytes) -> None:
     try:
         with (
             contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())),
-            contextlib.redirect_stderr(io.StringIO()) as said,
+            contextlib.redirect_stderr(io.StringIO()) as stderr,
         ):
             code = run(words)
     finally:
         os.chdir(before)
     if code == _BUG:
-        raise AssertionError(f"exit code {code} of {words}: {said.getvalue()}")
+        raise AssertionError(f"exit code {code} of {words}: {stderr.getvalue()}")
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {

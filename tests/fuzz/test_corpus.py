@@ -1,4 +1,4 @@
-"""Files of the fuzzer: from each, and from each with bytes changed, only a PrincompError comes."""
+"""Files of the fuzzer, as they are and with changed bytes, raise only PrincompError."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def test_every_target_has_files():
 
 
 @pytest.mark.parametrize("path", FILES, ids=_name)
-def test_only_own_errors_are_raised(path):
+def test_corpus_files_raise_only_princomp_errors(path):
     TARGETS[path.parent.name](path.read_bytes())
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if "seed" in path.name], ids=_name)
-def test_only_own_errors_are_raised_for_changed_files(path):
+def test_changed_files_raise_only_princomp_errors(path):
     content, rng = path.read_bytes(), np.random.default_rng(len(path.name))
     for _ in range(10):
         changed = bytearray(content)
-        for place in rng.integers(0, len(content), 3):
-            changed[place] = rng.integers(0, 256)
+        for position in rng.integers(0, len(content), 3):
+            changed[position] = rng.integers(0, 256)
         start, stop = np.sort(rng.integers(0, len(content) + 1, 2))
         TARGETS[path.parent.name](bytes(changed[:start] + changed[stop:]))
         TARGETS[path.parent.name](bytes(changed))

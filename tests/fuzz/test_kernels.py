@@ -1,6 +1,6 @@
-"""Calls of the compiled kernels that the fuzzer found worth keeping, on the installed library.
+"""Replay the fuzzer's corpus of kernel calls on the installed library.
 
-No array may be read or written past its end, and each number must be as exact as its arithmetic.
+No array may be read or written past its end, and each result must be as exact as its arithmetic.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from princomp.kernels import native
 
 HARNESS = Path(__file__).parent / "kernels"
 CORPUS = sorted((HARNESS / "corpus").iterdir())
-ROOM = Path(native.__file__).parent
+KERNELS_FOLDER = Path(native.__file__).parent
 COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
-# The harness computes what it expects in extended precision.
+# The harness computes expected results in extended precision.
 EXTENDED = np.finfo(np.longdouble).nmant > np.finfo(np.float64).nmant
 
 pytestmark = [
@@ -33,10 +33,10 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def replay(tmp_path_factory):
-    """The harness, without libFuzzer: a page that cannot be touched follows each array."""
+    """The compiled harness without libFuzzer; an inaccessible page follows each array."""
     program = tmp_path_factory.mktemp("fuzz") / "replay"
     sources = [str(HARNESS / name) for name in ("kernels.cpp", "replay.cpp")]
-    options = ["-std=c++17", "-O1", f"-I{ROOM}", "-pthread", "-o", str(program)]
+    options = ["-std=c++17", "-O1", f"-I{KERNELS_FOLDER}", "-pthread", "-o", str(program)]
     command = [COMPILER, *options, *sources, *(["-ldl"] if sys.platform == "linux" else [])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -47,8 +47,10 @@ def test_each_family_of_kernels_has_files():
     assert {path.read_bytes()[0] % 14 for path in CORPUS} == set(range(14))
 
 
-def test_kernels_are_right_on_the_corpus(replay):
-    library = next(ROOM / name for name in native._FILES if (ROOM / name).exists())
+def test_kernels_pass_the_corpus(replay):
+    library = next(
+        KERNELS_FOLDER / name for name in native._LIBRARY_FILES if (KERNELS_FOLDER / name).exists()
+    )
     command = [str(replay), str(library), *map(str, CORPUS)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     last = done.stdout.splitlines()[-1:]

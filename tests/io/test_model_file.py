@@ -1,4 +1,4 @@
-"""The model file: what was saved comes back to the bit, or is refused."""
+"""Model files load bit-identical models, or are refused."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import safetensors.numpy
 from numpy.testing import assert_array_equal
 
 import princomp
-from command_line import left_in
+from command_line import files_in
 from model_bytes import (
-    HOLES,
     MODELS,
     TALL,
     WIDE,
+    WITH_NAN,
     assert_same_model,
-    opened,
-    signed,
+    parse_model_file,
     tampered,
+    with_checksum,
 )
 from princomp import PCA
 from princomp.errors import (
@@ -56,23 +56,23 @@ def load(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_comes_back_to_the_bit(tmp_path, name):
+def test_saved_models_load_bit_for_bit(tmp_path, name):
     model, X = MODELS[name]()
     model.save(tmp_path / "m.pca")
     other = princomp.load(tmp_path / "m.pca")
     assert_same_model(model, other, X)
-    given, kept = model.get_params(), other.get_params()
+    given, loaded = model.get_params(), other.get_params()
     if name == "generator":
-        given["random_state"] = None  # a generator's state is no part of a fit
+        given["random_state"] = None  # the state of a generator is not stored
     for parameter, value in given.items():
-        assert_array_equal(kept[parameter], value, err_msg=parameter)
+        assert_array_equal(loaded[parameter], value, err_msg=parameter)
     other.save(tmp_path / "again.pca")
     assert (tmp_path / "again.pca").read_bytes() == (tmp_path / "m.pca").read_bytes()
 
 
 @pytest.mark.parametrize("scale", [None, "unit", "pareto", "range", [1, 2, 3, 4, 5, 6]])
 @pytest.mark.parametrize("solver", ["covariance_eigh", "full"])
-def test_a_loaded_model_is_rescaled_and_truncated_as_the_first(tmp_path, solver, scale):
+def test_loaded_models_rescale_and_truncate_like_the_original(tmp_path, solver, scale):
     model = PCA(3, scale="range", svd_solver=solver).fit(TALL)
     model.save(tmp_path / "m.pca")
     other = princomp.load(tmp_path / "m.pca")
@@ -81,7 +81,7 @@ def test_a_loaded_model_is_rescaled_and_truncated_as_the_first(tmp_path, solver,
         assert_same_model(model.truncated(k), other.truncated(k), TALL)
 
 
-def test_a_loaded_model_lacks_what_the_first_lacked(tmp_path):
+def test_loaded_models_refuse_what_the_original_refuses(tmp_path):
     model = PCA(3, svd_solver="row_gram").fit(WIDE)
     model.save(tmp_path / "m.pca")
     other = princomp.load(tmp_path / "m.pca")
@@ -91,13 +91,13 @@ def test_a_loaded_model_lacks_what_the_first_lacked(tmp_path):
             again()
 
 
-def test_a_loaded_model_can_be_fitted_anew(tmp_path):
-    PCA(2, scale=np.arange(1.0, 7.0), missing="drop").fit(HOLES).save(tmp_path / "m.pca")
+def test_loaded_models_can_be_refitted(tmp_path):
+    PCA(2, scale=np.arange(1.0, 7.0), missing="drop").fit(WITH_NAN).save(tmp_path / "m.pca")
     other = princomp.load(tmp_path / "m.pca").fit(TALL)
     assert_same_model(PCA(2, scale=np.arange(1.0, 7.0), missing="drop").fit(TALL), other, TALL)
 
 
-def test_arrays_of_a_loaded_model_are_not_shared_with_the_next(tmp_path):
+def test_arrays_of_a_loaded_model_are_read_only(tmp_path):
     PCA(2).fit(TALL).save(tmp_path / "m.pca")
     with pytest.raises(ValueError, match="read-only"):
         princomp.load(tmp_path / "m.pca").summary_.mean[0] = 7
@@ -112,22 +112,22 @@ def test_equal_fits_give_equal_files(tmp_path):
 def test_an_unfitted_model_is_not_saved(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
         PCA().save(tmp_path / "m.pca")
-    assert left_in(tmp_path) == []
+    assert files_in(tmp_path) == []
 
 
-def test_a_parameter_that_no_file_can_hold_is_named(tmp_path):
+def test_parameters_that_cannot_be_stored_are_named(tmp_path):
     for value in (np.inf, {"a", "b"}):
         model = PCA(2).fit(TALL)
         model.tol = value
         with pytest.raises(ParameterError, match="tol"):
             model.save(tmp_path / "m.pca")
-    assert left_in(tmp_path) == []
+    assert files_in(tmp_path) == []
 
 
 # ---- writing ----------------------------------------------------------------------------
 
 
-def test_overwriting_is_refused_when_asked(tmp_path):
+def test_overwrite_false_keeps_an_existing_file(tmp_path):
     path = tmp_path / "m.pca"
     PCA(2).fit(TALL).save(path, overwrite=False)
     before = path.read_bytes()
@@ -153,10 +153,10 @@ def test_a_full_disk_keeps_the_old_model(tmp_path, monkeypatch, call):
         with pytest.raises(OutputError, match="No space left on device"):
             model.save(path)
     assert path.read_bytes() == before
-    assert left_in(tmp_path) == ["m.pca"]
+    assert files_in(tmp_path) == ["m.pca"]
 
 
-# ---- reading what is damaged ------------------------------------------------------------
+# ---- damaged files -----------------------------------------------------------------------
 
 
 def test_a_file_cut_anywhere_is_refused(content, load):
@@ -174,10 +174,10 @@ def test_a_file_cut_anywhere_is_refused(content, load):
 @pytest.mark.parametrize("mask", [0x01, 0xFF])
 def test_a_byte_changed_anywhere_is_found(content, load, mask):
     start = 8 + int.from_bytes(content[:8], "little")
-    places = [*range(start), *range(start, len(content), max(1, (len(content) - start) // 200))]
-    for place in places:
+    positions = [*range(start), *range(start, len(content), max(1, (len(content) - start) // 200))]
+    for position in positions:
         changed = bytearray(content)
-        changed[place] ^= mask
+        changed[position] ^= mask
         with pytest.raises(ModelFileError):
             load(bytes(changed))
 
@@ -192,7 +192,7 @@ def test_files_of_other_kinds_are_refused(content, load):
         "pickle": pickle.dumps(PCA(2).fit(TALL)),
         "a pickle of a list": pickle.dumps([1, 2, 3]),
         "safetensors": weights,
-        "safetensors of others": signed(own),
+        "safetensors of others": with_checksum(own),
         "huge header": (2**63).to_bytes(8, "little") + content[8:],
         "header beyond the end": (2**20).to_bytes(8, "little") + content[8:],
         "no header": (0).to_bytes(8, "little") + content[8:],
@@ -205,7 +205,7 @@ def test_files_of_other_kinds_are_refused(content, load):
         assert caught.value.hint, name
 
 
-def test_what_is_not_there_is_distinguished_from_what_is_damaged(tmp_path):
+def test_missing_files_raise_another_error_than_damaged_ones(tmp_path):
     for path in (tmp_path / "no.pca", tmp_path, tmp_path / "no" / "no.pca"):
         with pytest.raises(InputNotFoundError) as caught:
             princomp.load(path)
@@ -217,12 +217,12 @@ def test_what_is_not_there_is_distinguished_from_what_is_damaged(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
-def test_a_device_is_not_read_to_its_end():
+def test_devices_are_refused():
     with pytest.raises(InputNotFoundError, match="not a regular file"):
         princomp.load("/dev/zero")
 
 
-# ---- reading what someone altered --------------------------------------------------------
+# ---- altered files -----------------------------------------------------------------------
 
 
 def _version(text):
@@ -238,7 +238,7 @@ def test_a_newer_major_version_is_refused_and_a_minor_one_read(content, load):
     assert_same_model(model, load(tampered(content, _version("1.7"))), TALL[:, :3])
 
 
-def test_what_a_newer_minor_version_adds_is_ignored(content, load):
+def test_additions_of_a_newer_minor_version_are_ignored(content, load):
     def add(arrays, document, metadata):
         metadata["version"] = "1.7"
         metadata["more"] = "?"
@@ -247,10 +247,10 @@ def test_what_a_newer_minor_version_adds_is_ignored(content, load):
     assert_same_model(load(content), load(tampered(content, add)), TALL[:, :3])
 
 
-def test_the_checksum_of_the_helper_is_that_of_the_format(content):
+def test_checksums_of_the_test_helpers_match_the_format(content):
     assert tampered(content, lambda *_: None) is not content
-    assert signed(content) == content
-    assert sorted(opened(content)[0]) == [
+    assert with_checksum(content) == content
+    assert sorted(parse_model_file(content)[0]) == [
         "axes",
         "high",
         "low",

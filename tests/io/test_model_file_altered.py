@@ -1,4 +1,4 @@
-"""Model files with a right checksum and wrong contents: every one is refused."""
+"""Model files with a valid checksum but invalid contents are refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import safetensors.numpy
 
 import princomp
-from model_bytes import TALL, opened, signed, tampered
+from model_bytes import TALL, parse_model_file, tampered, with_checksum
 from princomp import PCA
 from princomp.errors import ModelFileError
 
@@ -47,15 +47,15 @@ def _array(name, change):
     return alter
 
 
-def _at(name, place, value):
+def _at(name, index, value):
     def put(array):
-        array[place] = value
+        array[index] = value
         return array
 
     return _array(name, put)
 
 
-def _word(name, value):
+def _field(name, value):
     return lambda arrays, document, metadata: document.update({name: value})
 
 
@@ -63,7 +63,7 @@ def _without(name):
     return lambda arrays, document, metadata: arrays.pop(name)
 
 
-def _more(arrays, document, metadata):
+def _extra_array(arrays, document, metadata):
     arrays["more"] = np.zeros(3)
 
 
@@ -90,7 +90,7 @@ ARRAYS = {
     "integers": (_array("mean", lambda a: a.astype(np.int64)), "not float64"),
     "no mean": (_without("mean"), "it holds arrays"),
     "no axes": (_without("axes"), "it holds arrays"),
-    "an array more": (_more, "it holds arrays"),
+    "an array more": (_extra_array, "it holds arrays"),
 }
 
 
@@ -104,7 +104,7 @@ def test_altered_arrays_are_refused(contents, load, kind, case):
     assert caught.value.hint
 
 
-OF_ONE_KIND = {
+ARRAYS_OF_ONE_SUMMARY = {
     "low without high": ("moments", _without("high")),
     "low above high": ("moments", _array("low", lambda a: a + 100)),
     "a divisor of zero": ("moments", _at("scale", 0, 0.0)),
@@ -123,9 +123,9 @@ OF_ONE_KIND = {
 }
 
 
-@pytest.mark.parametrize("case", OF_ONE_KIND)
-def test_altered_arrays_of_one_kind_are_refused(contents, load, case):
-    kind, change = OF_ONE_KIND[case]
+@pytest.mark.parametrize("case", ARRAYS_OF_ONE_SUMMARY)
+def test_altered_arrays_of_one_summary_are_refused(contents, load, case):
+    kind, change = ARRAYS_OF_ONE_SUMMARY[case]
     with pytest.raises(ModelFileError):
         load(tampered(contents[kind], change))
 
@@ -136,7 +136,7 @@ def test_a_smallest_value_above_the_largest_is_named(contents, load):
         load(tampered(contents["moments"], change))
 
 
-WORDS = {
+FIELDS = {
     "k": [-1, 3, 1, "2", 2.0, None, [2], True],
     "summary": ["triangle", "columns", "nonsense", None, []],
     "rows": [0, -5.0, 1.0, "many", None, 1e400],
@@ -159,15 +159,15 @@ WORDS = {
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, values in WORDS.items() for value in values]
+    ("name", "value"), [(name, value) for name, values in FIELDS.items() for value in values]
 )
 def test_altered_documents_are_refused(contents, load, name, value):
     with pytest.raises(ModelFileError):
-        load(tampered(contents["moments"], _word(name, value)))
+        load(tampered(contents["moments"], _field(name, value)))
 
 
-@pytest.mark.parametrize("name", WORDS)
-def test_documents_that_lack_a_word_are_refused(contents, load, name):
+@pytest.mark.parametrize("name", FIELDS)
+def test_documents_without_a_field_are_refused(contents, load, name):
     with pytest.raises(ModelFileError):
         load(tampered(contents["moments"], lambda _, document, __: document.pop(name)))
 
@@ -184,21 +184,21 @@ def test_altered_metadata_are_refused(contents, load):
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "{", '"text"', "[" * 100_000, '{"k": NaN}'])
-def test_documents_that_are_no_objects_are_refused(contents, load, text):
+def test_documents_that_are_not_objects_are_refused(contents, load, text):
     content = contents["moments"]
-    arrays, metadata, _ = opened(content)
+    arrays, metadata, _ = parse_model_file(content)
     metadata["document"] = text
     with pytest.raises(ModelFileError):
-        load(signed(safetensors.numpy.save(arrays, metadata)))
+        load(with_checksum(safetensors.numpy.save(arrays, metadata)))
 
 
 def _with_header(content, change):
-    """The file with its header altered by hand, where safetensors would refuse to write it."""
+    """The file with a header that safetensors would refuse to write."""
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
     change(header)
     text = json.dumps(header, separators=(",", ":")).encode()
-    return signed(len(text).to_bytes(8, "little") + text + content[8 + length :])
+    return with_checksum(len(text).to_bytes(8, "little") + text + content[8 + length :])
 
 
 def _offsets(*offsets):
@@ -223,5 +223,5 @@ HEADERS = {
 def test_altered_headers_are_refused(contents, load, case):
     with pytest.raises(ModelFileError):
         load(_with_header(contents["moments"], HEADERS[case]))
-    # The helper itself does no harm.
+    # An unchanged header still loads.
     assert load(_with_header(contents["moments"], lambda header: None)).n_components_ == 2

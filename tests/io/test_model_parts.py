@@ -1,4 +1,4 @@
-"""Arrays and fields that a damaged or made-up model file may hold are refused with the reason."""
+"""Invalid arrays and fields of a damaged or forged model file are refused with the reason."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from princomp import PCA
 from princomp.errors import CheckpointError, ModelFileError, OutputError
 from princomp.io.checkpoint import Checkpoint
 from princomp.io.lock import Lock
-from princomp.io.model_arrays import pack_rows, unpack_rows, with_layouts
+from princomp.io.model_arrays import pack_rows, restore_layouts, unpack_rows
 from princomp.io.model_schema import Array, Schema
 
 
-def test_layouts_come_back_and_wrong_ones_are_refused():
+def test_layouts_are_restored_and_wrong_ones_refused():
     array = np.array([[1.0, 2.0], [3.0, 4.0]])
-    found = with_layouts({"a": array, "b": array}, {"a": ["float32", "F"]})
+    found = restore_layouts({"a": array, "b": array}, {"a": ["float32", "F"]})
     assert found["a"].dtype == np.float32
     assert found["a"].flags.f_contiguous
     assert found["b"].dtype == np.float64
     with pytest.raises(ModelFileError, match=r"layouts of arrays \['c'\], not \['a'\]"):
-        with_layouts({"a": array}, {"c": ["float32", "C"]})
+        restore_layouts({"a": array}, {"c": ["float32", "C"]})
     with pytest.raises(ModelFileError, match="not finite"):
-        with_layouts({"a": array * np.inf}, {})
+        restore_layouts({"a": array * np.inf}, {})
     with pytest.raises(ModelFileError, match="numbers that int32 cannot hold"):
-        with_layouts({"a": array + 0.5}, {"a": ["int32", "C"]})
+        restore_layouts({"a": array + 0.5}, {"a": ["int32", "C"]})
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_rows_come_back(form):
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_packed_rows_are_unpacked_unchanged(make):
     rows = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0]])
-    arrays = pack_rows("rows", form(rows))
+    arrays = pack_rows("rows", make(rows))
     found = unpack_rows(arrays, "rows", 2, 3)
     assert not arrays
     assert (found.toarray() if sp.issparse(found) else found).tolist() == rows.tolist()
     assert pack_rows("rows", None) == {}
 
 
-def parts(**changed):
+def csr_parts(**changed):
     known = {
         "data": np.array([1.0, 2.0]), "indices": np.array([0, 2]), "indptr": np.array([0, 1, 2]),
     }  # fmt: skip
@@ -50,23 +50,23 @@ def parts(**changed):
     ("arrays", "reason"),
     [
         ({}, "hold no 'rows'"),
-        (parts(more=np.ones(1)), "not the parts of a CSR array"),
-        (parts(indices=np.array([0.0, 2.0])), "not the parts of a CSR array"),
-        (parts(indptr=np.array([0, 1, 1])), "not the parts of a CSR array"),
-        (parts(indices=np.array([0, 7])), "hold no 'rows'"),
-        (parts(indptr=np.array(2)), "hold no 'rows'"),
-        (parts(data=np.array([1.0, np.inf])), "not finite numbers"),
+        (csr_parts(more=np.ones(1)), "not the parts of a CSR array"),
+        (csr_parts(indices=np.array([0.0, 2.0])), "not the parts of a CSR array"),
+        (csr_parts(indptr=np.array([0, 1, 1])), "not the parts of a CSR array"),
+        (csr_parts(indices=np.array([0, 7])), "hold no 'rows'"),
+        (csr_parts(indptr=np.array(2)), "hold no 'rows'"),
+        (csr_parts(data=np.array([1.0, np.inf])), "not finite numbers"),
         ({"rows": np.ones((2, 3), dtype=int)}, "not finite numbers"),
         ({"rows": np.ones((3, 3))}, r"have shape \(3, 3\), not \(2, 3\)"),
         ({"rows": np.ones(3)}, r"have shape \(3,\)"),
     ],
 )
-def test_arrays_that_are_no_rows_are_refused(arrays, reason):
+def test_invalid_packed_rows_are_refused(arrays, reason):
     with pytest.raises(ModelFileError, match=reason):
         unpack_rows(arrays, "rows", 2, 3)
 
 
-def test_any_number_of_rows():
+def test_the_number_of_rows_may_be_unspecified():
     assert unpack_rows({"rows": np.ones((5, 3))}, "rows", None, 3).shape == (5, 3)
     with pytest.raises(ModelFileError, match=r"not \(any, 3\)"):
         unpack_rows({"rows": np.ones((5, 2))}, "rows", None, 3)
@@ -83,18 +83,18 @@ def test_any_number_of_rows():
         (Array("k", sign="positive"), np.array([1.0, 0.0]), "holds a zero"),
     ],
 )
-def test_an_array_holds_what_its_schema_allows(kind, array, reason):
+def test_arrays_outside_their_schema_are_refused(kind, array, reason):
     with pytest.raises(ModelFileError, match=reason):
         kind.check("a", array)
     Array("k", infinite=True, sign="positive").check("a", np.array([np.inf, 1.0]))
 
 
-def test_a_document_is_an_object():
+def test_documents_that_are_not_objects_are_refused():
     with pytest.raises(ModelFileError, match=r"an object with fields, got \[1\]"):
         Schema({}, {}).checked([1])
 
 
-def test_a_checkpoint_of_a_program_holds_no_command(tmp_path):
+def test_checkpoints_of_python_fits_hold_no_command(tmp_path):
     path, file = tmp_path / "run.ckpt", tmp_path / "rows.npy"
     np.save(file, np.random.default_rng(0).standard_normal((5000, 4)))
     with pytest.raises(Stopped):
@@ -103,7 +103,7 @@ def test_a_checkpoint_of_a_program_holds_no_command(tmp_path):
         Checkpoint.command_in(path)
 
 
-def test_a_lock_that_cannot_be_created(tmp_path):
+def test_a_lock_that_cannot_be_created_raises_output_error(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match=r"could not be written: (Not a directory|File exists)"):
         Lock(tmp_path / "file" / "run.ckpt")

@@ -1,4 +1,4 @@
-"""Files as people have them: right, or a question, in Python and on the command line."""
+"""Odd files as people have them are read correctly or refused with a question."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from command_line import ROOT
-from odd_files import ODD_FILES, outcomes
+from odd_files import ODD_FILES, markdown_table
 from princomp import PCA, PrincompError, read_table
 from princomp.io import ReadOptions, open_stdin
 
@@ -29,21 +29,23 @@ FLAGS = {
 }
 CASES = pytest.mark.parametrize("file", ODD_FILES, ids=lambda file: file.name)
 TEXT = [file for file in ODD_FILES if file.name.endswith((".csv", ".txt"))]
-# A pipe has no name that says commas, so nothing is asked.
+# A pipe has no file name that suggests commas, so no question is asked.
 TEXT = [file for file in TEXT if file.name != "blanks.csv"]
 
 
 def flags(answer):
-    """The options of ``read_table`` as words of the command line."""
-    words = []
+    """The options of ``read_table`` as arguments of the command line."""
+    arguments = []
     for name, value in answer.items():
         if name == "id_column":
-            words += ["--no-id"]
+            arguments += ["--no-id"]
         elif name == "header":
-            words += {True: ["--header"], False: ["--no-header"]}.get(value, ["--header-lines", 2])
+            arguments += {True: ["--header"], False: ["--no-header"]}.get(
+                value, ["--header-lines", 2]
+            )
         else:
-            words += [FLAGS[name], ",".join(value) if isinstance(value, list) else value]
-    return words
+            arguments += [FLAGS[name], ",".join(value) if isinstance(value, list) else value]
+    return arguments
 
 
 def check(file, data, columns, ids):
@@ -57,7 +59,7 @@ def answered(file):
 
 
 @CASES
-def test_a_file_is_read_rightly_or_a_question_is_asked(file, tmp_path):
+def test_files_are_read_correctly_or_raise_a_question(file, tmp_path):
     path = file.write(tmp_path)
     if file.question:
         with pytest.raises(PrincompError) as caught:
@@ -75,17 +77,17 @@ def test_a_file_is_read_rightly_or_a_question_is_asked(file, tmp_path):
 
 
 @CASES
-def test_the_command_line_reads_it_alike(file, tmp_path, princomp):
+def test_the_command_line_reads_the_same_rows(file, tmp_path, princomp):
     path = file.write(tmp_path)
-    words = ("fit", path, "-k", 1, "--missing", "drop", "-o", "out")
+    arguments = ("fit", path, "-k", 1, "--missing", "drop", "-o", "out")
     if file.question:
-        refused = princomp(*words, "--json")
+        refused = princomp(*arguments, "--json")
         assert refused.code == 65
         assert file.question in refused.error["message"]
         assert refused.error["hint"]
         if not file.answer:
             return
-    done = princomp(*words, *flags(file.answer))
+    done = princomp(*arguments, *flags(file.answer))
     assert done.code == 0, done.err
     if not file.question:
         assert file.note in done.err
@@ -101,7 +103,7 @@ def test_the_command_line_reads_it_alike(file, tmp_path, princomp):
 
 
 @CASES
-def test_a_fit_in_python_takes_it(file, tmp_path):
+def test_files_can_be_fitted_in_python(file, tmp_path):
     if not answered(file):
         return
     rows = read_table(file.write(tmp_path), **file.answer)
@@ -116,8 +118,8 @@ def test_a_fit_in_python_takes_it(file, tmp_path):
 
 
 @pytest.mark.parametrize("file", TEXT, ids=lambda file: file.name)
-def test_a_pipe_is_read_alike(file, tmp_path):
-    """Text that is read in pieces, as large files are."""
+def test_pipes_give_the_same_rows(file, tmp_path):
+    """Text is read in pieces, as large files are."""
     content = file.write(tmp_path).read_bytes()
 
     def opened(id_column=None, columns=None, exclude=(), **options):
@@ -141,13 +143,15 @@ def test_a_pipe_is_read_alike(file, tmp_path):
     check(file, np.concatenate([chunk.data for chunk in chunks]), source.columns, ids)
 
 
-def test_the_page_has_the_table_of_this_list():
+def test_the_documentation_contains_the_table_of_outcomes():
     page = (ROOT / "docs" / "files.md").read_text()
-    assert outcomes() in page, "replace the table in docs/files.md by odd_files.outcomes()"
+    assert markdown_table() in page, (
+        "replace the table in docs/files.md by odd_files.markdown_table()"
+    )
 
 
 @pytest.mark.parametrize(
-    ("options", "word"),
+    ("options", "message"),
     [
         ({"sep": ";;"}, "one character"),
         ({"decimal": "'"}, "'.' or ','"),
@@ -159,20 +163,20 @@ def test_the_page_has_the_table_of_this_list():
         ({"columns": "height"}, r"columns=\['height'\]"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(options, word):
-    with pytest.raises(PrincompError, match=word):
+def test_invalid_options_are_refused(options, message):
+    with pytest.raises(PrincompError, match=message):
         read_table("table.csv", **options)
 
 
-def test_all_columns_must_hold_numbers_where_this_is_asked_for(tmp_path):
+def test_columns_all_refuses_text_columns(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("group,x\na,1.5\nb,2\na,3\n")
     with pytest.raises(PrincompError, match="not all columns hold numbers: left out 1 text"):
         PCA().fit(read_table(path, columns="all"))
 
 
-def test_the_index_of_pandas_is_no_column_without_numbers(tmp_path):
-    """columns="all" refuses columns without numbers only."""
+def test_columns_all_accepts_an_index_stored_by_pandas(tmp_path):
+    """columns="all" refuses only columns without numbers."""
     pandas = pytest.importorskip("pandas")
     index = pandas.MultiIndex.from_arrays([[3, 1, 2, 5], [1, 1, 2, 2]], names=["u", "v"])
     frame = pandas.DataFrame(np.random.default_rng(0).standard_normal((4, 3)), index, list("abc"))

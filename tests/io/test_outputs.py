@@ -1,4 +1,4 @@
-"""Outputs: whole or not at all, never over an existing file unasked, exact when read back."""
+"""Outputs are complete or absent, never replace files unasked, and are exact when read back."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _into_full_device(handle):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, ZeroDivisionError])
-def test_an_interrupt_leaves_nothing_behind(old, error):
+def test_an_interrupt_leaves_no_temporary_file(old, error):
     def interrupted():
         with atomic_write(old, force=True) as file:
             file.write(b"half")
@@ -117,7 +117,7 @@ def test_an_interrupt_leaves_nothing_behind(old, error):
     assert untouched(old)
 
 
-def test_links_stay_and_permissions_are_kept(tmp_path, old):
+def test_links_and_permissions_are_kept(tmp_path, old):
     link = tmp_path / "link.csv"
     link.symlink_to(old)
     old.chmod(0o640)
@@ -162,7 +162,7 @@ def test_all_existing_outputs_are_named_at_once(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["a", "c"]
 
 
-def test_a_folder_that_cannot_be_written_is_found_before_any_work(tmp_path, old, monkeypatch):
+def test_check_writable_reports_unusable_folders(tmp_path, old, monkeypatch):
     with pytest.raises(OutputError, match="is a file, not a folder"):
         check_writable([old / "x"], force=False)
     with pytest.raises(OutputError, match="File exists"), atomic_write(old / "x"):
@@ -172,7 +172,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_any_work(tmp_path, old,
         check_writable([tmp_path / "x"], force=False)
 
 
-def test_two_outputs_have_two_names(tmp_path):
+def test_two_outputs_with_one_name_are_refused(tmp_path):
     with pytest.raises(ParameterError, match="same file"):
         check_writable([tmp_path / "x", tmp_path / "." / "x"], force=False)
 
@@ -184,7 +184,7 @@ def test_two_outputs_have_two_names(tmp_path):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.filterwarnings("ignore:overflow")
-def test_numbers_come_back_bit_for_bit(tmp_path, format, dtype, order):
+def test_numbers_survive_a_round_trip_bit_for_bit(tmp_path, format, dtype, order):
     path = tmp_path / f"x.{format}"
     with np.errstate(all="ignore"):
         data = np.asarray(X, dtype=dtype, order=order)
@@ -194,7 +194,7 @@ def test_numbers_come_back_bit_for_bit(tmp_path, format, dtype, order):
     assert table.columns == (None if format == "npy" else tuple(NAMES))
 
 
-def test_random_bits_come_back_from_csv(tmp_path):
+def test_random_floats_survive_a_csv_round_trip(tmp_path):
     bits = np.random.default_rng(0).integers(0, 2**64, (20_000, 2), dtype=np.uint64)
     x = np.where(np.isfinite(bits.view(np.float64)), bits.view(np.float64), np.nan)
     write_table(tmp_path / "x.csv", columns=["a", "b"], data=x)
@@ -202,7 +202,7 @@ def test_random_bits_come_back_from_csv(tmp_path):
 
 
 @pytest.mark.parametrize("format", [name for name in FORMATS if name != "npy"])
-def test_ids_come_back_as_they_were(tmp_path, format):
+def test_ids_survive_a_round_trip(tmp_path, format):
     ids = ["007", None, 'a,"b"\nc\td']
     path = tmp_path / f"x.{format}"
     write_table(path, columns=NAMES, data=X, ids=np.array(ids, object), id_column="code")
@@ -211,13 +211,13 @@ def test_ids_come_back_as_they_were(tmp_path, format):
     np.testing.assert_array_equal(table.data, X)
 
 
-def test_csv_is_plain_where_nothing_needs_a_quote():
+def test_csv_cells_are_quoted_only_where_needed():
     out = io.BytesIO()
     write_table(out, columns=["PC1", "a,b"], data=X[:2, [0, 2]], ids=["Alabama", 7])
     assert out.getvalue() == b'id,PC1,"a,b"\nAlabama,0.1,1e+300\n7,0.3333333333333333,\n'
 
 
-def test_a_lone_column_keeps_its_missing_rows(tmp_path):
+def test_a_single_column_keeps_its_missing_rows(tmp_path):
     write_table(tmp_path / "x.csv", columns=["a"], data=np.array([[1.0], [np.nan], [3.0]]))
     assert read_whole(tmp_path / "x.csv").data[:, 0].tolist()[::2] == [1, 3]
     assert len(read_whole(tmp_path / "x.csv").data) == 3
@@ -236,7 +236,7 @@ def test_equal_tables_give_equal_bytes(tmp_path, monkeypatch, format):
     assert (tmp_path / "x").read_bytes() == (tmp_path / "y").read_bytes()
 
 
-def test_integers_are_written_as_such():
+def test_integers_are_written_as_integers():
     out = io.BytesIO()
     write_table(out, columns=["a"], data=np.array([[1], [2**62 + 1]]))
     assert out.getvalue() == b"a\n1\n4611686018427387905\n"
@@ -250,7 +250,7 @@ def test_streams_take_every_format(tmp_path, format):
     np.testing.assert_array_equal(read_whole(tmp_path / f"x.{format}").data, X)
 
 
-def test_a_closed_pipe_stays_one_and_a_full_device_does_not():
+def test_only_a_closed_pipe_raises_broken_pipe():
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "wb", buffering=0) as pipe, pytest.raises(BrokenPipeError):
@@ -274,7 +274,7 @@ def test_unknown_formats_are_refused_with_the_known_ones(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_what_does_not_fit_together_is_refused(tmp_path):
+def test_mismatched_columns_and_ids_are_refused(tmp_path):
     path = tmp_path / "x.csv"
     with pytest.raises(ShapeError, match="2 column names"):
         write_table(path, columns=["a", "b"], data=X)

@@ -1,4 +1,4 @@
-"""Tables written block by block: the same files as in one piece, whole or not at all."""
+"""Tables written in blocks equal tables written at once, and are complete or absent."""
 
 from __future__ import annotations
 
@@ -38,33 +38,33 @@ def x():
     return x
 
 
-def in_blocks(target, x, ids=None, *, sizes=(1, 0, 64, 500), **options):
+def write_blocks(target, x, ids=None, *, sizes=(1, 0, 64, 500), **options):
     options.setdefault("columns", [f"PC{j + 1}" for j in range(x.shape[1])])
     with open_table(target, with_ids=ids is not None, **options) as table:
-        at = 0
+        start = 0
         for size in (*sizes, len(x)):
-            stop = at + size
-            table.write(x[at:stop], None if ids is None else ids[at:stop])
-            at = min(stop, len(x))
+            stop = start + size
+            table.write(x[start:stop], None if ids is None else ids[start:stop])
+            start = min(stop, len(x))
         assert table.rows == len(x)
 
 
-def written(format, x, ids=None, **options):
+def written_bytes(format, x, ids=None, **options):
     out = io.BytesIO()
-    in_blocks(out, x, ids, format=format, **options)
+    write_blocks(out, x, ids, format=format, **options)
     return out.getvalue()
 
 
-# What is written
+# Valid tables
 
 
 @every_format
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_blocks_give_the_table_that_one_piece_gives(tmp_path, x, format, dtype):
+def test_blocks_give_the_same_table_as_one_write(tmp_path, x, format, dtype):
     x = x.astype(dtype)
     whole, streamed = tmp_path / f"whole.{format}", tmp_path / f"streamed.{format}"
     write_table(whole, columns=["PC1", "PC2", "PC3"], data=x)
-    in_blocks(streamed, x, dtype=dtype)
+    write_blocks(streamed, x, dtype=dtype)
     a, b = read_whole(whole), read_whole(streamed)
     assert b.data.tobytes() == a.data.tobytes()
     assert b.columns == a.columns
@@ -74,10 +74,10 @@ def test_blocks_give_the_table_that_one_piece_gives(tmp_path, x, format, dtype):
 
 
 @pytest.mark.parametrize("format", WITH_IDS)
-def test_ids_come_back_as_they_were_block_after_block(tmp_path, x, format):
+def test_ids_written_in_blocks_survive_a_round_trip(tmp_path, x, format):
     ids = np.array([f"{i:04}" if i % 9 else None for i in range(len(x))], object)
     ids[700] = 'a,"b"\nc\td'
-    in_blocks(tmp_path / f"x.{format}", x, ids, id_column="code")
+    write_blocks(tmp_path / f"x.{format}", x, ids, id_column="code")
     table = read_whole(tmp_path / f"x.{format}", id_column="code")
     assert table.ids.tolist() == ids.tolist()
     np.testing.assert_array_equal(table.data, x)
@@ -103,7 +103,7 @@ def test_a_table_without_blocks_has_no_rows(tmp_path, format):
             read_whole(path)
 
 
-def test_quotes_stand_only_in_the_blocks_that_need_them():
+def test_only_blocks_that_need_quotes_are_quoted():
     out = io.BytesIO()
     with open_table(out, columns=["a"], with_ids=True) as table:
         table.write(np.ones((1, 1)), ["plain"])
@@ -114,45 +114,45 @@ def test_quotes_stand_only_in_the_blocks_that_need_them():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [0, 1, 12_345])
-def test_npy_files_are_those_of_numpy_save(tmp_path, n, dtype):
+def test_npy_files_equal_those_of_numpy_save(tmp_path, n, dtype):
     x = np.arange(n * 2.0, dtype=dtype).reshape(n, 2)
-    in_blocks(tmp_path / "x.npy", x, dtype=dtype)
+    write_blocks(tmp_path / "x.npy", x, dtype=dtype)
     np.save(tmp_path / "y.npy", x)
     assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "y.npy").read_bytes()
 
 
-def test_npy_begins_where_the_stream_stands(x):
+def test_npy_starts_at_the_current_stream_position(x):
     out = io.BytesIO(b"before")
     out.seek(0, io.SEEK_END)
-    in_blocks(out, x, format="npy")
+    write_blocks(out, x, format="npy")
     assert out.tell() == len(out.getvalue())
     np.testing.assert_array_equal(np.load(io.BytesIO(out.getvalue()[6:])), x)
 
 
-def test_small_blocks_are_gathered_and_large_ones_cut():
+def test_small_blocks_are_merged_and_large_ones_split():
     x = np.arange(2.0 * 1_200_000).reshape(-1, 2)
-    file = pq.ParquetFile(io.BytesIO(written("parquet", x, sizes=[1000] * 300)))
+    file = pq.ParquetFile(io.BytesIO(written_bytes("parquet", x, sizes=[1000] * 300)))
     groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
     assert groups == [2**19, 2**19, 1_200_000 - 2**20]
     np.testing.assert_array_equal(file.read().to_pandas().to_numpy(), x)
-    reader = pa.ipc.open_file(written("arrow", x, sizes=[900_000]))
+    reader = pa.ipc.open_file(written_bytes("arrow", x, sizes=[900_000]))
     sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
     assert sizes == groups
 
 
 def test_row_groups_of_wide_tables_keep_many_rows():
     x = np.zeros((3000, 1000), np.float32)
-    file = pq.ParquetFile(io.BytesIO(written("parquet", x, dtype=np.float32)))
+    file = pq.ParquetFile(io.BytesIO(written_bytes("parquet", x, dtype=np.float32)))
     assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [2048, 952]
 
 
 @every_format
-def test_the_memory_of_a_block_may_be_used_again(tmp_path, x, format):
+def test_block_buffers_may_be_reused(tmp_path, x, format):
     path, block, ids = tmp_path / f"x.{format}", np.empty((10, 3)), [""] * 10
     with open_table(path, columns=["a", "b", "c"], with_ids=format != "npy") as table:
-        for at in range(0, 1000, 10):
-            block[:] = x[at : at + 10]
-            ids[:] = [str(at + i) for i in range(10)]
+        for start in range(0, 1000, 10):
+            block[:] = x[start : start + 10]
+            ids[:] = [str(start + i) for i in range(10)]
             table.write(block, None if format == "npy" else ids)
             block[:] = -1
             ids[:] = ["gone"] * 10
@@ -162,13 +162,13 @@ def test_the_memory_of_a_block_may_be_used_again(tmp_path, x, format):
         assert [str(i) for i in table.ids] == [str(i) for i in range(1000)]
 
 
-def test_missing_numbers_stay_nan_and_are_no_nulls(x):
-    table = pq.read_table(io.BytesIO(written("parquet", x)))
+def test_missing_numbers_are_written_as_nan_not_null(x):
+    table = pq.read_table(io.BytesIO(written_bytes("parquet", x)))
     assert table.column("PC2").null_count == 0
     assert np.isnan(table.column("PC2").to_numpy()).sum() == np.isnan(x).sum()
 
 
-# Kinds of ids
+# Types of ids
 
 
 @pytest.mark.parametrize("format", ["parquet", "arrow"])
@@ -180,25 +180,25 @@ def test_missing_numbers_stay_nan_and_are_no_nulls(x):
         ([None] * 5, pa.string()),
     ],
 )
-def test_ids_of_one_kind_keep_it(format, ids, type):
-    data = io.BytesIO(written(format, np.ones((5, 1)), ids, sizes=[1] * 5))
+def test_ids_of_one_type_keep_their_type(format, ids, type):
+    data = io.BytesIO(written_bytes(format, np.ones((5, 1)), ids, sizes=[1] * 5))
     table = pq.read_table(data) if format == "parquet" else pa.ipc.open_file(data).read_all()
     assert table.schema.field("id").type == type
     assert table.column("id").to_pylist() == ids
 
 
 @pytest.mark.parametrize("ids", [[1, "b", None], ["b", 1, None], [None, 2**70, 1.5]])
-def test_ids_of_several_kinds_become_text_block_by_block(ids):
-    table = pq.read_table(io.BytesIO(written("parquet", np.ones((3, 1)), ids, sizes=[1] * 3)))
+def test_ids_of_several_types_become_text(ids):
+    table = pq.read_table(io.BytesIO(written_bytes("parquet", np.ones((3, 1)), ids, sizes=[1] * 3)))
     assert table.column("id").to_pylist() == [i if i is None else str(i) for i in ids]
 
 
 @pytest.mark.parametrize(
     ("first", "second", "kept"), [([1, 2], [3.0, None], [3, None]), (["a", "b"], [7, None], ["7"])]
 )
-def test_later_row_groups_keep_the_kind_of_the_first(monkeypatch, first, second, kept):
-    monkeypatch.setattr("princomp.io.writers.formats._NUMBERS", 2)
-    monkeypatch.setattr("princomp.io.writers.formats._ROWS", 2)
+def test_later_row_groups_keep_the_id_type_of_the_first(monkeypatch, first, second, kept):
+    monkeypatch.setattr("princomp.io.writers.formats._GROUP_NUMBERS", 2)
+    monkeypatch.setattr("princomp.io.writers.formats._MIN_GROUP_ROWS", 2)
     out = io.BytesIO()
     with open_table(out, columns=["a"], with_ids=True, format="parquet") as table:
         table.write(np.ones((2, 1)), first)
@@ -208,27 +208,27 @@ def test_later_row_groups_keep_the_kind_of_the_first(monkeypatch, first, second,
     assert found[2 : 2 + len(kept)] == kept
 
 
-def test_the_whole_of_a_block_settles_the_kind(monkeypatch):
-    monkeypatch.setattr("princomp.io.writers.formats._NUMBERS", 2)
-    monkeypatch.setattr("princomp.io.writers.formats._ROWS", 2)
+def test_the_whole_block_determines_the_id_type(monkeypatch):
+    monkeypatch.setattr("princomp.io.writers.formats._GROUP_NUMBERS", 2)
+    monkeypatch.setattr("princomp.io.writers.formats._MIN_GROUP_ROWS", 2)
     out = io.BytesIO()
     write_table(out, columns=["a"], data=np.ones((4, 1)), ids=[1, 2, None, "x"], format="parquet")
     assert pq.ParquetFile(out).num_row_groups == 2
     assert pq.read_table(out).column("id").to_pylist() == ["1", "2", None, "x"]
 
 
-def test_an_id_of_another_kind_in_a_later_row_group_is_refused_with_its_row(tmp_path, monkeypatch):
-    monkeypatch.setattr("princomp.io.writers.formats._NUMBERS", 2)
-    monkeypatch.setattr("princomp.io.writers.formats._ROWS", 2)
+def test_ids_of_another_type_in_later_row_groups_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("princomp.io.writers.formats._GROUP_NUMBERS", 2)
+    monkeypatch.setattr("princomp.io.writers.formats._MIN_GROUP_ROWS", 2)
     data, ids = np.ones((4, 1)), [1, 2, 3, "x"]
     with pytest.raises(NotNumericError, match=r"row 3 .* id 'x' .*int64") as caught:
-        in_blocks(tmp_path / "x.parquet", data, ids, columns=["a"], sizes=[1, 1, 1])
+        write_blocks(tmp_path / "x.parquet", data, ids, columns=["a"], sizes=[1, 1, 1])
     assert caught.value.place == {"row": 3, "column": "id"}
     assert "text" in caught.value.hint
     assert os.listdir(tmp_path) == []
 
 
-# What does not fit
+# Invalid input
 
 
 def test_rows_that_do_not_fit_are_refused_and_the_table_continues(tmp_path):
@@ -249,7 +249,7 @@ def test_rows_that_do_not_fit_are_refused_and_the_table_continues(tmp_path):
     assert path.read_bytes() == b"a,b\n1,1\n1,0\n"
 
 
-def test_a_table_with_ids_wants_one_for_each_row():
+def test_a_table_with_ids_requires_one_per_row():
     with open_table(io.BytesIO(), columns=["a"], with_ids=True) as table:
         with pytest.raises(ParameterError, match="have none"):
             table.write(np.ones((1, 1)))
@@ -257,7 +257,7 @@ def test_a_table_with_ids_wants_one_for_each_row():
             table.write(np.ones((1, 1)), [1, 2])
 
 
-def test_what_cannot_be_a_table_is_refused_before_anything_is_opened(tmp_path):
+def test_invalid_tables_are_refused_before_opening_a_file(tmp_path):
     path = tmp_path / "new" / "x.csv"
     with pytest.raises(ShapeError, match="a column"):
         open_table(path, columns=[])
@@ -273,55 +273,55 @@ def test_what_cannot_be_a_table_is_refused_before_anything_is_opened(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_table_that_was_closed_takes_no_more():
+def test_a_closed_table_accepts_no_rows():
     with open_table(io.BytesIO(), columns=["a"]) as table:
         table.write(np.ones((1, 1)))
     with pytest.raises(ParameterError, match="not open"):
         table.write(np.ones((1, 1)))
 
 
-class OneWay(io.RawIOBase):
-    """A stream that cannot seek and takes few bytes at a time, as a raw pipe may."""
+class UnseekableStream(io.RawIOBase):
+    """A stream that cannot seek and accepts few bytes at a time, as a raw pipe may."""
 
     def __init__(self):
-        self.taken = b""
+        self.content = b""
 
     def writable(self):
         return True
 
     def write(self, data):
-        self.taken += bytes(data[:1000])
+        self.content += bytes(data[:1000])
         return min(len(data), 1000)
 
 
 def test_npy_needs_a_stream_that_can_seek_or_the_number_of_rows(x):
     with pytest.raises(ParameterError, match="cannot seek") as caught:
-        open_table(OneWay(), columns=["a"], format="npy")
+        open_table(UnseekableStream(), columns=["a"], format="npy")
     assert "the number of rows" in caught.value.hint
-    out = OneWay()
-    in_blocks(out, x, format="npy", rows=1000)
-    np.testing.assert_array_equal(np.load(io.BytesIO(out.taken)), x)
-    out = OneWay()
+    out = UnseekableStream()
+    write_blocks(out, x, format="npy", rows=1000)
+    np.testing.assert_array_equal(np.load(io.BytesIO(out.content)), x)
+    out = UnseekableStream()
     write_table(out, columns=["a", "b", "c"], data=x, format="npy")
-    np.testing.assert_array_equal(np.load(io.BytesIO(out.taken)), x)
+    np.testing.assert_array_equal(np.load(io.BytesIO(out.content)), x)
 
 
 @pytest.mark.parametrize("format", WITH_IDS)
-def test_streams_that_take_a_few_bytes_at_a_time_get_all(tmp_path, x, format):
-    out = OneWay()
-    in_blocks(out, x, format=format)
-    (tmp_path / f"x.{format}").write_bytes(out.taken)
+def test_short_writes_to_a_stream_are_continued(tmp_path, x, format):
+    out = UnseekableStream()
+    write_blocks(out, x, format=format)
+    (tmp_path / f"x.{format}").write_bytes(out.content)
     np.testing.assert_array_equal(read_whole(tmp_path / f"x.{format}").data, x)
 
 
 @every_format
-def test_another_number_of_rows_than_announced_is_refused(tmp_path, x, format):
+def test_a_wrong_announced_number_of_rows_is_refused(tmp_path, x, format):
     with pytest.raises(ShapeError, match="1,000 rows were written, but rows=999 was given"):
-        in_blocks(tmp_path / f"x.{format}", x, rows=999)
+        write_blocks(tmp_path / f"x.{format}", x, rows=999)
     assert os.listdir(tmp_path) == []
 
 
-# Whole or not at all
+# Complete or absent
 
 
 @pytest.fixture
@@ -342,7 +342,7 @@ def untouched(old):
     [KeyboardInterrupt(), FileNotFoundError(errno.ENOENT, "gone"), InputNotFoundError("gone")],
     ids=["interrupt", "system", "input"],
 )
-def test_a_body_that_raises_leaves_nothing_and_its_error_as_it_is(old, x, format, blocks, error):
+def test_errors_in_the_body_propagate_and_keep_the_old_file(old, x, format, blocks, error):
     def interrupted():
         with open_table(old, columns=["a", "b", "c"], format=format, force=True) as table:
             for _ in range(blocks):
@@ -356,7 +356,7 @@ def test_a_body_that_raises_leaves_nothing_and_its_error_as_it_is(old, x, format
 
 
 @every_format
-def test_nothing_is_seen_under_the_name_before_the_end(tmp_path, x, format):
+def test_the_file_appears_only_when_complete(tmp_path, x, format):
     path = tmp_path / f"x.{format}"
     with open_table(path, columns=["a", "b", "c"]) as table:
         table.write(x)
@@ -377,7 +377,7 @@ needs_full_device = pytest.mark.skipif(
 
 
 @needs_full_device
-def test_the_error_of_the_body_is_reported_before_that_of_the_disk(old, monkeypatch, x):
+def test_errors_in_the_body_take_precedence_over_disk_errors(old, monkeypatch, x):
     def interrupted():
         with open_table(old, columns=["a", "b", "c"], format="csv", force=True) as table:
             table.write(x[:10])
@@ -396,13 +396,13 @@ def test_the_error_of_the_body_is_reported_before_that_of_the_disk(old, monkeypa
 def test_a_disk_that_fills_up_leaves_the_old_file(old, monkeypatch, format, n):
     monkeypatch.setattr("os.fdopen", into_full_device)
     with pytest.raises(OutputError, match="No space left") as caught:
-        in_blocks(old, np.zeros((n, 3)) + np.pi, format=format, force=True)
+        write_blocks(old, np.zeros((n, 3)) + np.pi, format=format, force=True)
     monkeypatch.undo()
     assert caught.value.place["file"] == str(old)
     assert untouched(old)
 
 
-def test_after_a_failure_the_table_takes_no_more(old, monkeypatch, x):
+def test_a_failed_table_accepts_no_rows(old, monkeypatch, x):
     class Full(io.BytesIO):
         def write(self, data):
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -415,47 +415,47 @@ def test_after_a_failure_the_table_takes_no_more(old, monkeypatch, x):
 
 
 @pytest.mark.parametrize("format", ["csv.gz", "csv.zst", "parquet", "arrow"])
-def test_a_stream_that_was_broken_off_has_no_proper_end(x, format):
+def test_an_aborted_stream_is_not_a_valid_file(x, format):
     out = io.BytesIO()
 
-    def broken_off():
+    def aborted():
         with open_table(out, columns=["a", "b", "c"], format=format) as table:
             for i in range(400):
                 table.write(x + i)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        broken_off()
-    begun = io.BytesIO(out.getvalue())
+        aborted()
+    partial = io.BytesIO(out.getvalue())
     assert out.getvalue()
     reading = {
-        "csv.gz": lambda: gzip.decompress(begun.getvalue()),
-        "csv.zst": lambda: pa.input_stream(begun, compression="zstd").read(),
-        "parquet": lambda: pq.read_table(begun),
-        "arrow": lambda: pa.ipc.open_file(begun),
+        "csv.gz": lambda: gzip.decompress(partial.getvalue()),
+        "csv.zst": lambda: pa.input_stream(partial, compression="zstd").read(),
+        "parquet": lambda: pq.read_table(partial),
+        "arrow": lambda: pa.ipc.open_file(partial),
     }[format]
     with pytest.raises((EOFError, OSError, pa.ArrowInvalid)):
         reading()
 
 
 @every_format
-def test_a_pipe_that_closes_midway_stays_a_broken_pipe(x, format):
+def test_a_pipe_closed_midway_raises_broken_pipe(x, format):
     reader, writer = os.pipe()
     with open(writer, "wb", buffering=0) as pipe:
         os.close(reader)
         with pytest.raises(BrokenPipeError):
-            in_blocks(pipe, x, format=format, rows=len(x))
+            write_blocks(pipe, x, format=format, rows=len(x))
 
 
 def test_streams_are_flushed_and_stay_open(x):
-    class Watched(io.BytesIO):
+    class CountingStream(io.BytesIO):
         flushes = 0
 
         def flush(self):
             self.flushes += 1
 
     for format in FORMATS:
-        out = Watched()
-        in_blocks(out, x, format=format)
+        out = CountingStream()
+        write_blocks(out, x, format=format)
         assert out.flushes
         assert not out.closed

@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 
 import princomp as package
-from command_line import ARRESTS, left_in, numbers, spawn, write_csv
+from command_line import ARRESTS, files_in, numbers, spawn, write_csv
 from princomp.cli import kernel_options as by_kernel
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.kernel_pca.functions import KERNELS
 
 KERNEL = ("fit", ARRESTS, "--id", "State", "--kernel", "rbf", "--gamma", "median", "-k", 2)
-BACK = (*KERNEL, "--pre-image", "fixed_point")
+WITH_PRE_IMAGE = (*KERNEL, "--pre-image", "fixed_point")
 NO_LOADINGS = "a kernel PCA has no loadings"
 
 
@@ -27,14 +27,14 @@ def expected(arrests):
     return package.KernelPCA(2, kernel="rbf", gamma="median", pre_image="fixed_point").fit(arrests)
 
 
-def spread(n, p=4, seed=0):
+def random_rows(n, p=4, seed=0):
     rng = np.random.default_rng(seed)
     return rng.standard_normal((n, p)) * np.linspace(3, 1, p) + 2
 
 
 @pytest.mark.parametrize("approximation", [(), ("--approximation", "nystrom", "--landmarks", 30)])
-def test_scaled_columns_are_those_of_the_model(princomp, tmp_path, arrests, approximation):
-    done = princomp(*BACK, "--scale", "unit", *approximation, "--json")
+def test_scale_option_matches_the_estimator(princomp, tmp_path, arrests, approximation):
+    done = princomp(*WITH_PRE_IMAGE, "--scale", "unit", *approximation, "--json")
     assert done.code == 0, done.err
     model = package.load(tmp_path / "usarrests_pca" / "model.pca")
     divisors = arrests.std(axis=0, ddof=1)
@@ -50,13 +50,11 @@ def test_scaled_columns_are_those_of_the_model(princomp, tmp_path, arrests, appr
     np.testing.assert_allclose(back, known.inverse_transform(scores), rtol=1e-9)
 
 
-def test_the_flags_know_the_kernels():
+def test_command_line_kernels_match_the_library():
     assert set(by_kernel.KERNELS) == {*KERNELS, "precomputed"} - {"polynomial"}
 
 
-def test_a_fit_writes_what_a_linear_fit_writes_but_no_loadings(
-    princomp, tmp_path, arrests, expected
-):
+def test_fit_writes_the_linear_outputs_except_loadings(princomp, tmp_path, arrests, expected):
     done = princomp(*KERNEL)
     assert done.code == 0
     assert done.err == f"note: {by_kernel.NO_LOADINGS}\n"
@@ -64,7 +62,7 @@ def test_a_fit_writes_what_a_linear_fit_writes_but_no_loadings(
     assert f"50 rows × 4 columns, kernel rbf, gamma {expected.gamma_:.6g}: 2 comp" in done.out
     assert f"2 components explain {rate:.1%} of the variance in its feature space" in done.out
     folder = tmp_path / "usarrests_pca"
-    assert left_in(folder) == ["eigenvalues.csv", "model.pca", "scores.csv"]
+    assert files_in(folder) == ["eigenvalues.csv", "model.pca", "scores.csv"]
     lines = (folder / "scores.csv").read_text().splitlines()
     assert lines[0] == "State,PC1,PC2"
     assert lines[2].startswith("Alaska,")
@@ -80,7 +78,7 @@ def test_a_fit_writes_what_a_linear_fit_writes_but_no_loadings(
     np.testing.assert_allclose(model.transform(frame), scores, atol=1e-12)
 
 
-def test_the_document_has_the_numbers_of_the_model(princomp, expected):
+def test_json_document_has_the_numbers_of_the_model(princomp, expected):
     found = princomp(*KERNEL, "--json").document
     assert (found["document"], found["estimator"]) == ("princomp.fit", "KernelPCA")
     assert (found["kernel"], found["approximation"], found["pre_image"]) == ("rbf", None, None)
@@ -97,8 +95,8 @@ def test_the_document_has_the_numbers_of_the_model(princomp, expected):
 
 
 def test_the_other_commands_read_the_model(princomp, tmp_path, arrests, expected):
-    assert princomp(*BACK, "-m", "m.pca", "--no-scores").code == 0
-    assert left_in(tmp_path / "usarrests_pca") == ["eigenvalues.csv"]
+    assert princomp(*WITH_PRE_IMAGE, "-m", "m.pca", "--no-scores").code == 0
+    assert files_in(tmp_path / "usarrests_pca") == ["eigenvalues.csv"]
     shown = princomp("show", "m.pca")
     for word in ("kernel rbf", "Assault", "id column: State", "route    exact", "Certificate"):
         assert word in shown.out
@@ -116,7 +114,7 @@ def test_the_other_commands_read_the_model(princomp, tmp_path, arrests, expected
     assert (tmp_path / "x.csv").read_text().startswith("State,Murder,Assault,UrbanPop,Rape\n")
 
 
-def test_figures_of_it_are_drawn_and_those_of_loadings_refused(princomp, tmp_path):
+def test_plots_are_drawn_except_those_of_loadings(princomp, tmp_path):
     assert princomp(*KERNEL, "-m", "m.pca", "--no-scores").code == 0
     table = tmp_path / "groups.csv"
     header, *lines = ARRESTS.read_text().splitlines()
@@ -149,11 +147,11 @@ def test_figures_of_it_are_drawn_and_those_of_loadings_refused(princomp, tmp_pat
         error = princomp(*words, "--json").error
         assert "KernelPCA" in error["message"]
         assert error["hint"]
-    assert not [name for name in left_in(tmp_path) if name.startswith("q.")]
+    assert not [name for name in files_in(tmp_path) if name.startswith("q.")]
 
 
 def test_options_reach_the_estimator(princomp, tmp_path):
-    np.save(tmp_path / "x.npy", np.abs(spread(90)))
+    np.save(tmp_path / "x.npy", np.abs(random_rows(90)))
     for words, parameters in (
         (("--kernel", "linear"), {"kernel": "linear"}),
         (("--kernel", "cosine", "-k", 0.5), {"kernel": "cosine", "n_components": 0.5}),
@@ -199,8 +197,8 @@ def test_options_reach_the_estimator(princomp, tmp_path):
         )
 
 
-def test_a_kernel_matrix_comes_as_a_file(princomp, tmp_path):
-    X = spread(40)
+def test_a_kernel_matrix_can_be_read_from_a_file(princomp, tmp_path):
+    X = random_rows(40)
     np.save(tmp_path / "k.npy", X @ X.T)
     np.save(tmp_path / "x.npy", X)
     given = princomp("fit", "k.npy", "--kernel", "precomputed", "-k", 2, "--json").document
@@ -212,7 +210,7 @@ def test_a_kernel_matrix_comes_as_a_file(princomp, tmp_path):
     np.testing.assert_allclose(numbers(tmp_path / "s.csv", skip=0), matrix, atol=1e-9)
 
 
-def test_missing_cells_are_left_out_or_filled(princomp, tmp_path, arrests):
+def test_missing_cells_are_dropped_or_filled(princomp, tmp_path, arrests):
     header, *lines = ARRESTS.read_text().splitlines()
     lines[4] = lines[4].replace(",9,", ",NA,")
     assert "NA" in lines[4]
@@ -243,9 +241,9 @@ def test_rows_from_a_pipe(princomp, monkeypatch, tmp_path, expected):
 # ---- approximations ----------------------------------------------------------------------
 
 
-def test_files_go_through_as_streams_and_a_terminal_sees_how_far(tmp_path):
+def test_files_are_streamed_with_progress_on_a_terminal(tmp_path):
     pty = pytest.importorskip("pty")
-    X = spread(600_000, 8)  # 38 MB
+    X = random_rows(600_000, 8)  # 38 MB
     np.save(tmp_path / "x.npy", X)
     words = ("fit", "x.npy", "--kernel", "rbf", "--gamma", 0.01, "-k", 2, "--memory", "32MB")
     words = (*words, "--approximation", "nystrom", "--landmarks", 40, "-o", "r", "--format", "npy")
@@ -256,7 +254,7 @@ def test_files_go_through_as_streams_and_a_terminal_sees_how_far(tmp_path):
         while True:
             try:
                 part = os.read(master, 4096)
-            except OSError:  # Linux says so when the other side is closed
+            except OSError:  # Linux raises this when the other side is closed
                 break
             if not part:
                 break
@@ -275,8 +273,8 @@ def test_files_go_through_as_streams_and_a_terminal_sees_how_far(tmp_path):
     np.testing.assert_allclose(scores, again.transform(X), atol=1e-12)
 
 
-def test_what_is_left_out_is_estimated_and_said(princomp, tmp_path):
-    np.save(tmp_path / "x.npy", spread(900))
+def test_approximation_error_is_estimated_and_printed(princomp, tmp_path):
+    np.save(tmp_path / "x.npy", random_rows(900))
     words = ("fit", "x.npy", "--kernel", "rbf", "--gamma", 0.02, "-k", 2, "--force")
     for kind, what in {
         "nystrom": "an estimated {:.2%} of the variance is left out",
@@ -292,8 +290,8 @@ def test_what_is_left_out_is_estimated_and_said(princomp, tmp_path):
     assert document["plan"]["route"] == "nystrom"
 
 
-def test_sums_of_images_are_merged(princomp, tmp_path):
-    X = spread(400)
+def test_models_with_random_features_are_merged(princomp, tmp_path):
+    X = random_rows(400)
     for name, rows in (("a", X[:150]), ("b", X[150:]), ("all", X)):
         np.save(tmp_path / f"{name}.npy", rows)
         done = princomp(
@@ -308,8 +306,8 @@ def test_sums_of_images_are_merged(princomp, tmp_path):
     np.testing.assert_allclose(both.transform(X), whole.transform(X), atol=1e-9)
 
 
-def test_what_cannot_be_merged_says_why(princomp, tmp_path):
-    X = spread(80)
+def test_merge_refusals_explain_why(princomp, tmp_path):
+    X = random_rows(80)
     np.save(tmp_path / "x.npy", X)
     for name, gamma in (("one", 0.02), ("other", 0.03)):
         package.KernelPCA(
@@ -335,7 +333,7 @@ def test_what_cannot_be_merged_says_why(princomp, tmp_path):
     assert not (tmp_path / "m.pca").exists()
 
 
-# ---- what is refused ---------------------------------------------------------------------
+# ---- refusals ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -396,17 +394,15 @@ def test_what_cannot_be_merged_says_why(princomp, tmp_path):
         (("--kernel", "magic"), "magic"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused_before_any_work(
-    princomp, tmp_path, words, reported
-):
+def test_incompatible_options_are_refused_before_any_work(princomp, tmp_path, words, reported):
     done = princomp("fit", ARRESTS, *words, "--json")
     assert done.code == 2
     assert reported in done.error["message"]
     assert done.error["hint"]
-    assert left_in(tmp_path) == []
+    assert files_in(tmp_path) == []
 
 
-def test_what_the_table_does_not_allow_is_refused(princomp, tmp_path):
+def test_invalid_ranks_inverses_and_columns_are_refused(princomp, tmp_path):
     assert princomp(*KERNEL[:-1], 0, "--json").error["exit_code"] == 65
     assert princomp(*KERNEL, "-m", "m.pca", "-o", "r").code == 0
     error = princomp("inverse", "m.pca", "r/scores.csv", "--json").error
@@ -431,7 +427,7 @@ def test_many_rows_are_mentioned_before_an_exact_fit():
         assert by_kernel.cost_notes(options, rows) == []
 
 
-def test_plan_and_choose_do_not_take_what_is_of_a_kernel(princomp):
+def test_plan_and_choose_refuse_kernel_options(princomp):
     for command in ("plan", "choose"):
         assert princomp(command, ARRESTS, "--kernel", "rbf").code == 2
 
@@ -461,7 +457,7 @@ def test_figures_take_a_kernel_pca(arrests, expected):
     assert not any("k =" in text.get_text() for text in plots.scree(every).texts)
 
 
-def test_figures_and_tables_of_loadings_say_that_there_are_none(arrests, expected):
+def test_figures_and_tables_of_loadings_are_refused(arrests, expected):
     plots = pytest.importorskip("princomp.plots")
     for figure in (plots.circle, plots.contributions, plots.cos2, plots.loadings):
         with pytest.raises(NotAvailableError, match=NO_LOADINGS):

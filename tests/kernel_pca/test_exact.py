@@ -1,4 +1,4 @@
-"""The exact solution: scikit-learn's numbers, linear PCA's, and what must hold of it."""
+"""The exact solution: compared with scikit-learn and linear PCA, and its own properties."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ CHECKED = [
     KernelPCA(2, kernel="rbf", approximation="features", n_landmarks=10),
     KernelPCA(1, missing="em"),
 ]
-OURS = ("rbf", "poly", "sigmoid", "cosine", "linear", "laplacian", "chi2")
+KERNELS = ("rbf", "poly", "sigmoid", "cosine", "linear", "laplacian", "chi2")
 
 
 @parametrize_with_checks(CHECKED)
-def test_scikit_learn_finds_an_estimator(estimator, check):
+def test_scikit_learns_conventions(estimator, check):
     check(estimator)
 
 
@@ -42,25 +42,25 @@ def rows_of(rng, n, p):
     return rng.standard_normal((n, p)) * np.linspace(3, 1, p) + 2.0
 
 
-def test_the_fourth_seed():
-    """Its lines with the import changed: the same numbers, with our signs."""
+def test_a_scikit_learn_example_gives_the_same_numbers():
+    """The same code with the import changed gives the same numbers up to signs."""
     X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
     options = {"kernel": "rbf", "gamma": 0.04, "fit_inverse_transform": True}
-    ours = KernelPCA(n_components=2, **options).fit(X)
-    theirs = sklearn.decomposition.KernelPCA(n_components=2, **options).fit(X)
-    mine, other = ours.transform(X), theirs.transform(X)
-    # Their 6 eigenvalues are apart by 0.1 and more: roundoff times a few.
-    np.testing.assert_allclose(np.abs(mine), np.abs(other), atol=1e-13)
-    np.testing.assert_allclose(ours.eigenvalues_, theirs.eigenvalues_, rtol=1e-13)
+    model = KernelPCA(n_components=2, **options).fit(X)
+    sklearn_model = sklearn.decomposition.KernelPCA(n_components=2, **options).fit(X)
+    scores, expected = model.transform(X), sklearn_model.transform(X)
+    # The 6 eigenvalues are at least 0.1 apart: a few times roundoff.
+    np.testing.assert_allclose(np.abs(scores), np.abs(expected), atol=1e-13)
+    np.testing.assert_allclose(model.eigenvalues_, sklearn_model.eigenvalues_, rtol=1e-13)
     np.testing.assert_allclose(
-        ours.inverse_transform(mine), theirs.inverse_transform(other), atol=1e-13
+        model.inverse_transform(scores), sklearn_model.inverse_transform(expected), atol=1e-13
     )
 
 
 @pytest.mark.filterwarnings("ignore:the kernel matrix is not positive semi-definite")
-@pytest.mark.parametrize("kernel", OURS)
+@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("n", [60, 700])
-def test_every_kernel_against_its_matrix(kernel, n, rng):
+def test_every_kernel_matches_its_matrix(kernel, n, rng):
     """60 rows are solved by LAPACK, 700 by a search."""
     X = np.abs(rows_of(rng, n, 8))
     options = {"gamma": 0.02, "degree": 2, "coef0": 1.5}
@@ -68,7 +68,7 @@ def test_every_kernel_against_its_matrix(kernel, n, rng):
     values, vectors, trace = reference(K, 4)
     model = KernelPCA(4, kernel=kernel, **options).fit(X)
     assert model.plan_.solver == ("eigh" if n == 60 else "lanczos")
-    # Entries of K are rounded before their mean is taken away, here and there.
+    # Entries of K are rounded before their mean is subtracted, in both computations.
     error = 50 * EPS * np.sqrt(n) * np.abs(K).max() * np.sqrt(n)
     np.testing.assert_allclose(model.eigenvalues_, values, atol=error)
     gaps = -np.diff(np.append(values, 0.0)).min()
@@ -99,7 +99,7 @@ def test_a_matrix_with_negative_eigenvalues_beyond_the_components(solver, lowest
 
 @pytest.mark.parametrize("shape", [(120, 7), (30, 200), (900, 40)], ids=str)
 @pytest.mark.parametrize("mean", [0.0, 1e4])
-def test_linear_is_pca(shape, mean, rng):
+def test_linear_kernel_equals_pca(shape, mean, rng):
     X = rows_of(rng, *shape) + mean
     k = min(5, min(shape) - 1)
     kernel, linear = KernelPCA(k).fit(X), PCA(k).fit(X)
@@ -107,10 +107,10 @@ def test_linear_is_pca(shape, mean, rng):
     rates = kernel.explained_variance_ratio_
     np.testing.assert_allclose(rates, linear.explained_variance_ratio_, rtol=1e-10)
     np.testing.assert_allclose(kernel.explained_variance_, linear.explained_variance_, rtol=1e-10)
-    # Their sign rules look at different vectors.
-    mine, theirs = kernel.transform(new), linear.transform(new)
-    signs = np.sign((mine * theirs).sum(axis=0))
-    np.testing.assert_allclose(mine, theirs * signs, atol=1e-10 * np.abs(theirs).max())
+    # The sign rules of the two classes use different vectors.
+    scores, expected = kernel.transform(new), linear.transform(new)
+    signs = np.sign((scores * expected).sum(axis=0))
+    np.testing.assert_allclose(scores, expected * signs, atol=1e-10 * np.abs(expected).max())
 
 
 def test_the_linear_inverse_keeps_the_mean(rng):
@@ -120,8 +120,8 @@ def test_the_linear_inverse_keeps_the_mean(rng):
 
 
 @pytest.mark.parametrize("n", [80, 900])
-def test_a_fraction_takes_the_fewest_that_exceed_it(n, rng):
-    """0.3 is searched for, 0.995 of 900 rows takes too many components for that."""
+def test_a_fraction_keeps_the_fewest_components_exceeding_it(n, rng):
+    """0.3 is found by a search; 0.995 of 900 rows takes too many components for one."""
     X = rows_of(rng, n, 10)
     every = KernelPCA(kernel="rbf", gamma=0.004).fit(X).accumulated_rate_
     for share in (0.3, 0.6, 0.995):
@@ -132,7 +132,7 @@ def test_a_fraction_takes_the_fewest_that_exceed_it(n, rng):
         assert k == 1 or every[k - 2] <= share
 
 
-def test_a_fraction_is_searched_for_in_fewer_rows_than_a_block_has_vectors(rng):
+def test_a_fraction_works_with_fewer_rows_than_block_vectors(rng):
     X = rng.standard_normal((10, 3))
     model = KernelPCA(0.8, kernel="linear", eigen_solver="arpack").fit(X)
     pca = PCA(0.8).fit(X)
@@ -140,20 +140,22 @@ def test_a_fraction_is_searched_for_in_fewer_rows_than_a_block_has_vectors(rng):
     np.testing.assert_allclose(model.explained_variance_, pca.explained_variance_, rtol=1e-13)
 
 
-def test_rows_that_count_twice_are_two_rows(rng):
+def test_integer_weights_equal_repeated_rows(rng):
     for n in (40, 700):
         X = rows_of(rng, n, 6)
         weights = rng.integers(0, 4, n)
-        once = KernelPCA(3, kernel="rbf", gamma=0.03).fit(X, sample_weight=weights)
-        every = KernelPCA(3, kernel="rbf", gamma=0.03).fit(np.repeat(X, weights, axis=0))
-        np.testing.assert_allclose(once.explained_variance_, every.explained_variance_, rtol=1e-11)
-        mine, theirs = once.transform(X), every.transform(X)
-        np.testing.assert_allclose(np.abs(mine), np.abs(theirs), atol=1e-9)
+        weighted = KernelPCA(3, kernel="rbf", gamma=0.03).fit(X, sample_weight=weights)
+        repeated = KernelPCA(3, kernel="rbf", gamma=0.03).fit(np.repeat(X, weights, axis=0))
+        np.testing.assert_allclose(
+            weighted.explained_variance_, repeated.explained_variance_, rtol=1e-11
+        )
+        scores, expected = weighted.transform(X), repeated.transform(X)
+        np.testing.assert_allclose(np.abs(scores), np.abs(expected), atol=1e-9)
         again = KernelPCA(3, kernel="rbf", gamma=0.03).fit_transform(X, sample_weight=weights)
-        np.testing.assert_allclose(again, mine, atol=1e-11)
+        np.testing.assert_allclose(again, scores, atol=1e-11)
 
 
-def test_float32_stays_and_keeps_what_it_can(rng):
+def test_float32_is_kept_within_its_precision(rng):
     X = rows_of(rng, 600, 8).astype(np.float32)
     single = KernelPCA(3, kernel="rbf", gamma=0.03).fit(X)
     double = KernelPCA(3, kernel="rbf", gamma=0.03).fit(X.astype(np.float64))
@@ -174,7 +176,7 @@ def test_a_narrow_cluster_far_from_the_mean_keeps_its_distances(rng):
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "cosine", "sigmoid", "laplacian"])
-def test_sparse_rows_are_dense_rows(kernel, rng):
+def test_sparse_rows_give_the_dense_model(kernel, rng):
     X = sp.random_array((500, 30), density=0.1, rng=rng, format="csr")
     options = {"kernel": kernel, "gamma": 0.1}
     thin, full = KernelPCA(3, **options).fit(X), KernelPCA(3, **options).fit(X.toarray())
@@ -182,19 +184,19 @@ def test_sparse_rows_are_dense_rows(kernel, rng):
     np.testing.assert_allclose(thin.transform(X), full.transform(X.toarray()), atol=1e-8)
 
 
-def test_a_function_of_two_rows(rng):
+def test_the_kernel_can_be_a_python_function(rng):
     X = rows_of(rng, 40, 4)
 
     def alike(a, b, power):
         return float(np.exp(-0.03 * ((a - b) ** 2).sum())) ** power
 
-    ours = KernelPCA(3, kernel=alike, kernel_params={"power": 2.0}).fit(X)
+    model = KernelPCA(3, kernel=alike, kernel_params={"power": 2.0}).fit(X)
     named = KernelPCA(3, kernel="rbf", gamma=0.06).fit(X)
-    np.testing.assert_allclose(ours.transform(X), named.transform(X), atol=1e-12)
+    np.testing.assert_allclose(model.transform(X), named.transform(X), atol=1e-12)
 
 
-def test_tiles_that_are_not_kept_give_the_same(rng):
-    """With 3 MB 1,500 rows keep little of the 9 MB of half their matrix, and search in less."""
+def test_uncached_tiles_give_the_same_model(rng):
+    """With a limit of 3 MB, few of the 9 MB of half the matrix of 1,500 rows are cached."""
     X = rows_of(rng, 1500, 5)
     options = {"kernel": "rbf", "gamma": 0.05}
     kept, few, none = (
@@ -206,7 +208,7 @@ def test_tiles_that_are_not_kept_give_the_same(rng):
     np.testing.assert_allclose(none.transform(X), kept.transform(X), atol=1e-12)
 
 
-def test_the_bits_do_not_depend_on_threads(rng):
+def test_results_are_bitwise_equal_for_any_thread_count(rng):
     X = rows_of(rng, 900, 5)
     one, two = (
         KernelPCA(4, kernel="rbf", gamma=0.05, n_jobs=jobs).fit_transform(X) for jobs in (1, 2)
@@ -214,7 +216,7 @@ def test_the_bits_do_not_depend_on_threads(rng):
     assert np.array_equal(one, two)
 
 
-def test_scores_of_few_rows_do_not_depend_on_the_threads_of_blas(rng):
+def test_scores_of_few_rows_do_not_depend_on_blas_threads(rng):
     X = rows_of(rng, 600, 40).astype(np.float32)
     model = KernelPCA(4, kernel="poly", n_landmarks=50, approximation="nystrom").fit(X)
     found = []
@@ -224,7 +226,7 @@ def test_scores_of_few_rows_do_not_depend_on_the_threads_of_blas(rng):
     assert np.array_equal(*found)
 
 
-def test_the_median_of_the_distances(rng):
+def test_gamma_median_uses_the_median_distance(rng):
     X = rows_of(rng, 300, 4)
     model = KernelPCA(2, kernel="rbf", gamma="median").fit(X)
     between = X[:, None, :] - X[None, :, :]
@@ -232,7 +234,7 @@ def test_the_median_of_the_distances(rng):
     assert model.gamma_ == pytest.approx(1 / (2 * np.median(distances) ** 2), rel=1e-12)
 
 
-def test_the_certificate_is_measured(rng):
+def test_the_certificate_bounds_the_measured_residuals(rng):
     X = rows_of(rng, 800, 6)
     model = KernelPCA(5, kernel="rbf", gamma=0.02).fit(X)
     K = pairwise_kernels(X - X.mean(0), metric="rbf", gamma=0.02)
@@ -244,7 +246,7 @@ def test_the_certificate_is_measured(rng):
     assert model.certificate_.orthogonality < 1e-13
 
 
-def test_components_of_no_variance_score_zero():
+def test_zero_variance_components_have_zero_scores():
     X = np.repeat([[0.0, 1.0], [2.0, 3.0], [4.0, 0.0]], 5, axis=0)
     model = KernelPCA(5, kernel="rbf").fit(X)
     assert (model.eigenvalues_[:2] > 0).all()
@@ -254,17 +256,17 @@ def test_components_of_no_variance_score_zero():
     assert KernelPCA(kernel="rbf").fit(X).n_components_ == 2
 
 
-def test_rings_come_apart():
-    """A line tells them apart in the feature space, and does not among the rows."""
-    X, ring = make_circles(400, factor=0.3, noise=0.05, random_state=0)
+def test_rbf_separates_concentric_circles():
+    """They are linearly separable in the feature space, but not in the input space."""
+    X, label = make_circles(400, factor=0.3, noise=0.05, random_state=0)
 
-    def told_apart(scores):
+    def accuracy(scores):
         columns = np.column_stack([scores, np.ones(400)])
-        plane = np.linalg.lstsq(columns, 2.0 * ring - 1, rcond=None)[0]
-        return float(((columns @ plane > 0) == (ring == 1)).mean())
+        plane = np.linalg.lstsq(columns, 2.0 * label - 1, rcond=None)[0]
+        return float(((columns @ plane > 0) == (label == 1)).mean())
 
-    assert told_apart(X) < 0.7
-    assert told_apart(KernelPCA(4, kernel="rbf", gamma=2).fit_transform(X)) == 1.0
+    assert accuracy(X) < 0.7
+    assert accuracy(KernelPCA(4, kernel="rbf", gamma=2).fit_transform(X)) == 1.0
 
 
 @pytest.mark.parametrize("missing", ["drop", "em", "nipals"])
@@ -286,7 +288,7 @@ def test_missing_cells(missing, rng):
     assert KernelPCA(2, missing=missing).fit_transform(holes).shape == (120, 2)
 
 
-def test_a_fit_that_cannot_keep_its_limit_is_refused_before_it_computes(rng):
+def test_memory_limits_are_checked_before_computing(rng):
     X = rng.standard_normal((50_000, 2))
     with pytest.raises(MemoryLimitError, match="approximation='nystrom'"):
         KernelPCA(10, kernel="rbf", memory_limit="20MB").fit(X)
@@ -309,7 +311,7 @@ def test_chi2_takes_sparse_rows(kernel, rng):
 
 
 @pytest.mark.parametrize("kernel", ["chi2", "additive_chi2"])
-def test_rows_that_may_not_be_written_to(kernel, rng):
+def test_read_only_rows_are_accepted(kernel, rng):
     X = np.abs(rows_of(rng, 30, 4))
     plain = KernelPCA(2, kernel=kernel, gamma=0.1).fit(X)
     X.flags.writeable = False
@@ -321,10 +323,10 @@ def test_rows_that_may_not_be_written_to(kernel, rng):
 def test_changes_to_the_rows_do_not_reach_the_model(rng):
     X, new = rows_of(rng, 60, 4), rows_of(rng, 5, 4)
     for options in ({}, {"approximation": "nystrom", "landmarks": X[:20]}):
-        mine = X.copy()
+        training = X.copy()
         if options:
-            options["landmarks"] = mine[:20]
-        model = KernelPCA(2, kernel="rbf", gamma=0.05, **options).fit(mine)
+            options["landmarks"] = training[:20]
+        model = KernelPCA(2, kernel="rbf", gamma=0.05, **options).fit(training)
         before = model.transform(new)
-        mine[:] = 0.0
+        training[:] = 0.0
         assert np.array_equal(model.transform(new), before)

@@ -1,4 +1,4 @@
-"""A KernelPCA in a model file: what was saved comes back to the bit, or is refused."""
+"""KernelPCA in model files: a saved model loads bit for bit, or the file is refused."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 import princomp
-from command_line import left_in
-from model_bytes import opened, tampered
+from command_line import files_in
+from model_bytes import parse_model_file, tampered
 from princomp import PCA, KernelPCA
 from princomp.errors import ModelFileError, NotAvailableError, OutputExistsError, ParameterError
 
 _RNG = np.random.default_rng(4)
 ROWS = np.abs(_RNG.standard_normal((80, 5)) * np.linspace(2, 0.5, 5) + 3.0)
 NEW = np.abs(_RNG.standard_normal((30, 5)) + 3.0)
-THIN = sp.random_array((60, 12), density=0.3, rng=np.random.default_rng(5), format="csr")
-HOLES = np.where(_RNG.random(ROWS.shape) < 0.04, np.nan, ROWS)
+SPARSE = sp.random_array((60, 12), density=0.3, rng=np.random.default_rng(5), format="csr")
+WITH_MISSING = np.where(_RNG.random(ROWS.shape) < 0.04, np.nan, ROWS)
 _RBF = {"kernel": "rbf", "gamma": 0.05}
 _NYSTROM = {**_RBF, "approximation": "nystrom", "n_landmarks": 20}
 _FEATURES = {"approximation": "features", "n_landmarks": 40}
@@ -36,7 +36,7 @@ def _in_parts():
     return model, ROWS
 
 
-# A model and rows like those of its fit, by the name of what is special about it.
+# A model and rows like those of its fit, by what is special about the model.
 MODELS = {
     **{
         kernel: _model(kernel=kernel, gamma=0.05, degree=2)
@@ -49,8 +49,8 @@ MODELS = {
     "float32": _model(ROWS.astype(np.float32), kernel="poly", gamma=0.1),
     "columns first": _model(np.asfortranarray(ROWS), kernel="poly", gamma=0.1),
     "gaps": _model(ROWS.repeat(2, axis=1)[:, ::2], kernel="cosine"),
-    "sparse": _model(THIN, **_RBF),
-    "sparse float32": _model(THIN.astype(np.float32), kernel="linear"),
+    "sparse": _model(SPARSE, **_RBF),
+    "sparse float32": _model(SPARSE.astype(np.float32), kernel="linear"),
     "weights": _model(weights=np.arange(80) % 3, **_RBF),
     "all components": _model(k=None, **_RBF),
     "a share": _model(k=0.7, **_RBF),
@@ -59,9 +59,9 @@ MODELS = {
     "numpy's numbers": _model(k=np.int64(2), kernel="poly", gamma=np.float32(0.5), n_jobs=1),
     "generator": _model(random_state=np.random.RandomState(1), **_NYSTROM),
     "pandas": _model(pd.DataFrame(ROWS, columns=list("abcde")), **_RBF),
-    "dropped": _model(HOLES, missing="drop", **_RBF),
-    "em": _model(HOLES, missing="em", **_RBF),
-    "nipals": _model(HOLES, missing="nipals", **_NYSTROM),
+    "dropped": _model(WITH_MISSING, missing="drop", **_RBF),
+    "em": _model(WITH_MISSING, missing="em", **_RBF),
+    "nipals": _model(WITH_MISSING, missing="nipals", **_NYSTROM),
     "precomputed": _model(ROWS @ ROWS.T, kernel="precomputed"),
     "precomputed weights": _model(ROWS @ ROWS.T, kernel="precomputed", weights=np.arange(80) % 3),
     "precomputed with gamma": _model(ROWS @ ROWS.T, kernel="precomputed", gamma=0.5),
@@ -69,9 +69,9 @@ MODELS = {
     "auto": _model(**{**_NYSTROM, "n_landmarks": "auto"}),
     "given landmarks": _model(landmarks=ROWS[:20].astype(np.float32), **_NYSTROM),
     "nystrom float32": _model(ROWS.astype(np.float32), **_NYSTROM),
-    "nystrom sparse": _model(THIN, **_NYSTROM),
+    "nystrom sparse": _model(SPARSE, **_NYSTROM),
     "nystrom weights": _model(weights=np.arange(80) % 3, **_NYSTROM),
-    "nystrom dropped": _model(HOLES, missing="drop", **_NYSTROM),
+    "nystrom dropped": _model(WITH_MISSING, missing="drop", **_NYSTROM),
     "in parts": _in_parts,
     "fourier": _model(**_RBF, **_FEATURES),
     "laplacian waves": _model(kernel="laplacian", gamma=0.05, **_FEATURES),
@@ -92,7 +92,7 @@ _ATTRIBUTES = (
 )
 
 
-def _or_error(ask):
+def _value_or_error(ask):
     try:
         return ask()
     except (NotAvailableError, AttributeError, NotFittedError) as error:
@@ -103,20 +103,20 @@ def _dense(value):
     return value.toarray() if sp.issparse(value) else value
 
 
-def back_again(model, folder):
+def saved_and_loaded(model, folder):
     model.save(folder / "m.pca")
     return princomp.load(folder / "m.pca")
 
 
 def assert_same_model(model, other, X):
-    """Equal to the bit in everything that can be asked of them."""
+    """Assert that all attributes and results are bitwise equal."""
     for name in _ATTRIBUTES:
         if name == "X_fit_" and model.kernel == "precomputed":
             continue
-        ours = _or_error(lambda name=name: getattr(model, name))
-        theirs = _or_error(lambda name=name: getattr(other, name))
-        assert_array_equal(_dense(theirs), _dense(ours), err_msg=name)
-        assert getattr(ours, "dtype", None) == getattr(theirs, "dtype", None), name
+        saved = _value_or_error(lambda name=name: getattr(model, name))
+        loaded = _value_or_error(lambda name=name: getattr(other, name))
+        assert_array_equal(_dense(loaded), _dense(saved), err_msg=name)
+        assert getattr(saved, "dtype", None) == getattr(loaded, "dtype", None), name
     assert str(other.certificate_) == str(model.certificate_)
     assert other.certificate_.to_dict() == model.certificate_.to_dict()
     scores = model.transform(X)
@@ -129,17 +129,17 @@ def assert_same_model(model, other, X):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_comes_back_to_the_bit(name, tmp_path):
+def test_a_loaded_model_equals_the_saved_one_bitwise(name, tmp_path):
     model, X = MODELS[name]()
     model.id_column_ = "who"
-    other = back_again(model, tmp_path)
+    other = saved_and_loaded(model, tmp_path)
     assert type(other) is KernelPCA
     assert_same_model(model, other, X)
     if X.shape[1] == NEW.shape[1] and name != "pandas":
         assert_array_equal(other.transform(NEW), model.transform(NEW))
     given, kept = model.get_params(), other.get_params()
     if name == "generator":
-        given["random_state"] = None  # a generator's state is no part of a fit
+        given["random_state"] = None  # the state of a generator is not saved
     for parameter, value in given.items():
         assert_array_equal(kept[parameter], value, err_msg=parameter)
     other.save(tmp_path / "again.pca")
@@ -149,64 +149,64 @@ def test_a_model_comes_back_to_the_bit(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["nystrom", "fourier", "tensor sketch", "nystrom sparse"])
-def test_rows_come_go_and_are_merged_as_before(name, tmp_path):
+def test_loaded_models_update_and_merge_as_before(name, tmp_path):
     model, X = MODELS[name]()
     more, second = X[5:40], MODELS[name]()[0]
     for change in (
         lambda one: one.partial_fit(more),
         lambda one: one.forget(more),
         lambda one: one.merge(second),
-        lambda one: one.merge(back_again(second, tmp_path)),
+        lambda one: one.merge(saved_and_loaded(second, tmp_path)),
     ):
-        other = back_again(model, tmp_path)
+        other = saved_and_loaded(model, tmp_path)
         change(model), change(other)
         assert_array_equal(other.transform(X), model.transform(X))
         assert_array_equal(other.explained_variance_, model.explained_variance_)
 
 
-def test_rows_that_wait_are_summed_when_they_are_saved(tmp_path):
+def test_pending_rows_are_summed_on_saving(tmp_path):
     model, _ = _in_parts()
-    other = back_again(model, tmp_path)
+    other = saved_and_loaded(model, tmp_path)
     for one in (model, other):
         one.partial_fit(NEW)
-    # The sums are of other blocks then: to rounding.
+    # Sums over other blocks agree up to rounding.
     np.testing.assert_allclose(other.transform(ROWS), model.transform(ROWS), atol=1e-12)
     assert other.n_samples_ == 110
 
 
-def test_what_was_learned_is_kept_and_not_learned_again(tmp_path, monkeypatch):
+def test_learned_pre_images_are_saved_and_not_relearned(tmp_path, monkeypatch):
     model, _ = MODELS["ridge"]()
-    other = back_again(model, tmp_path)
+    other = saved_and_loaded(model, tmp_path)
 
     def never(*_, **__):
         raise AssertionError("learned again")
 
     monkeypatch.setattr("princomp.kernel_pca.inverse.pre_images", never)
     assert_array_equal(other.dual_coef_, model.dual_coef_)
-    # Another way was asked for since: what was learned is not of it.
+    # pre_image has changed since, so the earlier coefficients are not saved.
     model.set_params(pre_image="distance")
     monkeypatch.undo()
-    other = back_again(model, tmp_path)
+    other = saved_and_loaded(model, tmp_path)
     scores = model.transform(NEW)
     assert_array_equal(other.inverse_transform(scores), model.inverse_transform(scores))
-    assert not any(name.startswith("learned") for name in opened(_bytes(tmp_path))[0])
+    assert not any(name.startswith("learned") for name in parse_model_file(_bytes(tmp_path))[0])
 
 
 def _bytes(folder):
     return (folder / "m.pca").read_bytes()
 
 
-def test_a_given_matrix_is_left_out_and_reported(tmp_path):
+def test_precomputed_kernels_are_not_saved(tmp_path):
     model, X = MODELS["precomputed"]()
-    other = back_again(model, tmp_path)
-    assert not {"points", "X_fit_"} & set(opened(_bytes(tmp_path))[0])
+    other = saved_and_loaded(model, tmp_path)
+    assert not {"points", "X_fit_"} & set(parse_model_file(_bytes(tmp_path))[0])
     assert _bytes(tmp_path).__sizeof__() < X.nbytes
     with pytest.raises(NotAvailableError, match="not in the model's file") as caught:
         other.X_fit_  # noqa: B018
     assert caught.value.hint
 
 
-def test_what_no_file_can_hold_is_named(tmp_path):
+def test_models_that_cannot_be_saved_are_refused(tmp_path):
     def alike(x, y):
         return float(x @ y)
 
@@ -219,7 +219,7 @@ def test_what_no_file_can_hold_is_named(tmp_path):
         model.set_params(kernel="poly").save(tmp_path / "m.pca")
     with pytest.raises(NotFittedError):
         KernelPCA().save(tmp_path / "m.pca")
-    assert left_in(tmp_path) == []
+    assert files_in(tmp_path) == []
 
 
 def test_overwriting_is_refused_when_asked(tmp_path):
@@ -233,8 +233,8 @@ def test_overwriting_is_refused_when_asked(tmp_path):
 
 # ---- altered files -----------------------------------------------------------------------
 
-_GIVEN = "precomputed weights"
-KINDS = ("weights", "sparse", "precomputed", _GIVEN, "ridge", "em", "nystrom", "fourier")
+_PRECOMPUTED = "precomputed weights"
+KINDS = ("weights", "sparse", "precomputed", _PRECOMPUTED, "ridge", "em", "nystrom", "fourier")
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +256,7 @@ def load(tmp_path):
     return load
 
 
-def test_a_byte_changed_or_cut_is_found(contents, load):
+def test_changed_or_truncated_bytes_are_detected(contents, load):
     content = contents["nystrom"]
     start = 8 + int.from_bytes(content[:8], "little")
     for place in [*range(0, start, 29), *range(start, len(content), len(content) // 60)]:
@@ -270,7 +270,7 @@ def test_a_byte_changed_or_cut_is_found(contents, load):
 
 
 def _put(where, value):
-    """A change of a word, or of a word within words."""
+    """Return a change that sets an entry of the document; slashes separate nested keys."""
     *path, last = where.split("/")
 
     def alter(arrays, document, metadata):
@@ -293,7 +293,7 @@ def _at(name, place, value):
     return _array(name, put)
 
 
-_ANYWHERE = {
+_COMMON_ENTRIES = {
     "columns": ["abcde", [1], ["a"]],
     "id_column": [3],
     "features": [0, -1, 4, "5", None, True],
@@ -311,15 +311,17 @@ _ANYWHERE = {
 }
 
 
-@pytest.mark.parametrize(("word", "value"), [(w, v) for w, vs in _ANYWHERE.items() for v in vs])
-def test_altered_words_are_refused(contents, load, word, value):
+@pytest.mark.parametrize(
+    ("entry", "value"), [(w, v) for w, vs in _COMMON_ENTRIES.items() for v in vs]
+)
+def test_altered_entries_are_refused(contents, load, entry, value):
     for kind in ("weights", "nystrom"):
         with pytest.raises(ModelFileError) as caught:
-            load(tampered(contents[kind], _put(word, value)))
+            load(tampered(contents[kind], _put(entry, value)))
         assert caught.value.hint
 
 
-_EXACT = {
+_EXACT_ENTRIES = {
     "kernel": ["callable", "precomputed", None],
     "gamma": ["median", -1.0, None],
     "degree": ["3", None],
@@ -347,19 +349,23 @@ _EXACT = {
 }
 
 
-@pytest.mark.parametrize(("word", "value"), [(w, v) for w, vs in _EXACT.items() for v in vs])
-def test_altered_words_of_an_exact_fit_are_refused(contents, load, word, value):
+@pytest.mark.parametrize(
+    ("entry", "value"), [(w, v) for w, vs in _EXACT_ENTRIES.items() for v in vs]
+)
+def test_altered_entries_of_exact_fits_are_refused(contents, load, entry, value):
     with pytest.raises(ModelFileError):
-        load(tampered(contents["weights"], _put(f"fit/{word}", value)))
+        load(tampered(contents["weights"], _put(f"fit/{entry}", value)))
 
 
-@pytest.mark.parametrize(("kind", "value"), [(_GIVEN, 80), (_GIVEN, 52), ("precomputed", 53)])
-def test_another_number_of_rows_that_count_is_refused(contents, load, kind, value):
+@pytest.mark.parametrize(
+    ("kind", "value"), [(_PRECOMPUTED, 80), (_PRECOMPUTED, 52), ("precomputed", 53)]
+)
+def test_altered_row_counts_are_refused(contents, load, kind, value):
     with pytest.raises(ModelFileError):
         load(tampered(contents[kind], _put("fit/rows", value)))
 
 
-_IMAGES = {
+_APPROXIMATE_ENTRIES = {
     "map": [None, {}],
     "map/kind": ["magic"],
     "map/kernel": ["poly", "callable"],
@@ -376,24 +382,26 @@ _IMAGES = {
 }
 
 
-@pytest.mark.parametrize(("word", "value"), [(w, v) for w, vs in _IMAGES.items() for v in vs])
-def test_altered_words_of_images_are_refused(contents, load, word, value):
+@pytest.mark.parametrize(
+    ("entry", "value"), [(w, v) for w, vs in _APPROXIMATE_ENTRIES.items() for v in vs]
+)
+def test_altered_entries_of_approximations_are_refused(contents, load, entry, value):
     with pytest.raises(ModelFileError):
-        load(tampered(contents["nystrom"], _put(f"fit/{word}", value)))
+        load(tampered(contents["nystrom"], _put(f"fit/{entry}", value)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_missing_words_and_arrays_are_refused(contents, load, kind):
-    arrays, _, document = opened(contents[kind])
-    ours = [name for name in document if name not in ("princomp", "estimator")]
-    for word in ours:
+def test_missing_entries_and_arrays_are_refused(contents, load, kind):
+    arrays, _, document = parse_model_file(contents[kind])
+    entries = [name for name in document if name not in ("princomp", "estimator")]
+    for entry in entries:
         with pytest.raises(ModelFileError):
-            load(tampered(contents[kind], lambda a, d, m, word=word: d.pop(word)))
-    # Files of earlier versions do not say whether a larger variance may be missing.
-    for word in set(document["fit"]) - {"missed"}:
+            load(tampered(contents[kind], lambda a, d, m, entry=entry: d.pop(entry)))
+    # Files of earlier versions lack the entry on variances that may have been missed.
+    for entry in set(document["fit"]) - {"missed"}:
         with pytest.raises(ModelFileError):
-            load(tampered(contents[kind], lambda a, d, m, word=word: d["fit"].pop(word)))
-    # What is only there where there is something to say may be missing.
+            load(tampered(contents[kind], lambda a, d, m, entry=entry: d["fit"].pop(entry)))
+    # Optional arrays may be absent.
     optional = {"residuals", "roots", "shift", "map.shift", "images.residuals"}
     for name in sorted(set(arrays) - optional):
         with pytest.raises(ModelFileError):
@@ -446,11 +454,11 @@ def test_altered_arrays_are_refused(contents, load, case):
     assert caught.value.hint
 
 
-def test_a_pre_image_that_was_not_learned_and_a_fill_of_other_columns(contents, load, tmp_path):
+def test_inconsistent_pre_images_and_fillers_are_refused(contents, load, tmp_path):
     with pytest.raises(ModelFileError, match="says that there is none"):
         load(tampered(contents["ridge"], _put("learned", False)))
-    PCA(2, missing="em").fit(HOLES[:, :4]).save(tmp_path / "f.pca")
-    arrays, _, document = opened((tmp_path / "f.pca").read_bytes())
+    PCA(2, missing="em").fit(WITH_MISSING[:, :4]).save(tmp_path / "f.pca")
+    arrays, _, document = parse_model_file((tmp_path / "f.pca").read_bytes())
 
     def other(a, d, m):
         for name in [name for name in a if name.startswith("filler.")]:
@@ -462,7 +470,7 @@ def test_a_pre_image_that_was_not_learned_and_a_fill_of_other_columns(contents, 
         load(tampered(contents["em"], other))
 
 
-def test_what_a_newer_minor_version_adds_is_ignored(contents, load):
+def test_additions_of_newer_minor_versions_are_ignored(contents, load):
     def add(arrays, document, metadata):
         metadata["version"] = "1.9"
         document["more"] = document["fit"]["more"] = document["parameters"]["more"] = [1]

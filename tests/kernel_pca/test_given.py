@@ -1,4 +1,4 @@
-"""A kernel matrix that is given: as a kernel by name, and rows of it that do not count."""
+"""Precomputed kernel matrices: equal to named kernels, also with rows of zero weight."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def rows_of(rng, n, p):
     return rng.standard_normal((n, p)) * np.linspace(3, 1, p) + 2.0
 
 
-def test_a_matrix_that_is_given(rng):
+def test_a_precomputed_kernel_equals_the_named_kernel(rng):
     X, new = rows_of(rng, 500, 5), rows_of(rng, 20, 5)
     named = KernelPCA(3, kernel="rbf", gamma=0.05).fit(X)
     given = KernelPCA(3, kernel="precomputed")
@@ -32,7 +32,7 @@ def test_a_matrix_that_is_given(rng):
     np.testing.assert_allclose(given.eigenvalues_, heavy.eigenvalues_, rtol=1e-11)
 
 
-def test_rows_of_weight_zero_in_a_given_matrix(rng):
+def test_zero_weights_in_a_precomputed_kernel(rng):
     X = rows_of(rng, 60, 4)
     K = pairwise_kernels(X, metric="rbf", gamma=0.05)
     weights = rng.integers(0, 3, 60)
@@ -44,8 +44,8 @@ def test_rows_of_weight_zero_in_a_given_matrix(rng):
         given.fit(K, sample_weight=np.zeros(60))
 
 
-def test_rows_of_weight_zero_are_as_rows_left_out(rng):
-    """A given matrix keeps its columns, so that new rows come with all of them."""
+def test_rows_of_zero_weight_equal_dropped_rows(rng):
+    """A precomputed matrix keeps all its columns, so new rows must have them too."""
     K = pairwise_kernels(rows_of(rng, 60, 4), metric="rbf", gamma=0.05)
     weights = rng.integers(0, 3, 60)
     kept = weights > 0
@@ -64,25 +64,25 @@ def test_rows_of_weight_zero_are_as_rows_left_out(rng):
         few.reconstruction_error(K[:, kept], diagonal=own),
         atol=1e-13,
     )
-    # Of a row that does not count, the fit knows nothing.
+    # The fit has no scores for rows of zero weight.
     with np.errstate(all="raise"):
         own = all_rows._fitted.training_scores
     np.testing.assert_allclose(own[kept], few.transform(K[np.ix_(kept, kept)]), atol=1e-13)
     assert np.isnan(own[~kept]).all()
 
 
-def test_the_median_needs_rows(rng):
+def test_gamma_median_is_refused_for_precomputed_kernels(rng):
     with pytest.raises(ParameterError, match="gamma='median'"):
         KernelPCA(2, kernel="precomputed", gamma="median").fit(np.eye(5))
 
 
-def test_gamma_is_as_it_was_asked_for_or_one_over_n(rng):
+def test_gamma_is_the_given_value_or_one_over_n(rng):
     K = np.cov(rng.standard_normal((8, 20)))
     assert KernelPCA(2, kernel="precomputed").fit(K).gamma_ == 1 / 8
     assert KernelPCA(2, kernel="precomputed", gamma=0.5).fit(K).gamma_ == 0.5
 
 
-def test_the_kernel_of_new_rows_may_be_sparse_and_has_a_column_a_row(rng):
+def test_kernels_of_new_rows_may_be_sparse(rng):
     K = sp.csr_array(np.diag(np.arange(1.0, 9.0)) + 0.5)
     model = KernelPCA(2, kernel="precomputed").fit(K)
     new = rng.standard_normal((3, 8))

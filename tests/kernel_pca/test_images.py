@@ -1,4 +1,4 @@
-"""Approximations: images of rows, summed as any rows are."""
+"""Approximations: feature-space images of rows, summed like ordinary rows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def nystrom(k=3, **options):
     return KernelPCA(k, **options)
 
 
-def same(one, other, atol=1e-9):
-    """Scores up to the sign of each component."""
+def assert_same_scores(one, other, atol=1e-9):
+    """Compare scores up to the sign of each component."""
     signs = np.sign((one * other).sum(axis=0))
     np.testing.assert_allclose(one, other * signs, atol=atol)
 
@@ -33,10 +33,10 @@ def test_all_rows_as_landmarks_are_exact(kernel, rng):
     images = KernelPCA(3, **options, approximation="nystrom", landmarks=X).fit(X)
     np.testing.assert_allclose(images.eigenvalues_, exact.eigenvalues_, rtol=1e-8)
     size = np.abs(exact.transform(X)).max()
-    same(images.transform(X), exact.transform(X), atol=1e-8 * size)
+    assert_same_scores(images.transform(X), exact.transform(X), atol=1e-8 * size)
 
 
-def test_few_landmarks_come_near(rng):
+def test_few_landmarks_approximate_the_exact_model(rng):
     X, new = rows_of(rng, 3000, 4), rows_of(rng, 100, 4)
     exact, images = KernelPCA(3, kernel="rbf", gamma=0.02).fit(X), nystrom().fit(X)
     # The variance that is missing bounds the loss of each variance.
@@ -59,7 +59,7 @@ def test_landmarks_by_every_rule(rule, rng):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
-def test_random_features_come_near(kernel, rng):
+def test_random_features_approximate_the_exact_model(kernel, rng):
     X = rows_of(rng, 600, 4)
     options = {"kernel": kernel, "gamma": 0.02, "degree": 2}
     model = KernelPCA(2, **options, approximation="features", n_landmarks=2000).fit(X)
@@ -70,7 +70,7 @@ def test_random_features_come_near(kernel, rng):
     assert model.transform(X).shape == (600, 2)
 
 
-def test_batches_are_one_fit(rng):
+def test_batches_equal_one_fit(rng):
     X = rows_of(rng, 1000, 4)
     whole = nystrom(landmarks=X[:50]).fit(X)
     parts = nystrom(landmarks=X[:50])
@@ -79,13 +79,13 @@ def test_batches_are_one_fit(rng):
     assert np.array_equal(parts.transform(X), whole.transform(X))
     first, second = (nystrom(landmarks=X[:50]).fit(part) for part in (X[:400], X[400:]))
     first.merge(second)
-    same(first.transform(X), whole.transform(X))
+    assert_same_scores(first.transform(X), whole.transform(X))
     first.forget(X[400:])
-    same(first.transform(X), nystrom(landmarks=X[:50]).fit(X[:400]).transform(X))
+    assert_same_scores(first.transform(X), nystrom(landmarks=X[:50]).fit(X[:400]).transform(X))
     assert second.n_samples_ == 600
 
 
-def test_the_map_is_made_of_the_first_rows(rng):
+def test_the_feature_map_comes_from_the_first_batch(rng):
     X = rows_of(rng, 600, 4)
     model = nystrom(n_landmarks=100).partial_fit(X[:200])
     known = model.landmarks_.copy()
@@ -96,7 +96,7 @@ def test_the_map_is_made_of_the_first_rows(rng):
         nystrom(n_landmarks=100).partial_fit(X[:40])
 
 
-def test_an_iterator_and_a_file_are_the_array(rng, tmp_path):
+def test_iterators_and_files_equal_the_array(rng, tmp_path):
     X = rows_of(rng, 6000, 4)
     np.save(tmp_path / "x.npy", X)
     array = nystrom(n_landmarks=60).fit(X)
@@ -105,26 +105,26 @@ def test_an_iterator_and_a_file_are_the_array(rng, tmp_path):
     assert np.array_equal(array.transform(X), file.transform(tmp_path / "x.npy"))
     batches = (X[start : start + 900] for start in range(0, 6000, 900))
     stream = nystrom(landmarks=array.landmarks_).fit(batches)
-    same(stream.transform(X), array.transform(X))
+    assert_same_scores(stream.transform(X), array.transform(X))
 
 
-def test_sparse_rows(rng):
+def test_sparse_rows_equal_dense_rows(rng):
     X = sp.random_array((900, 40), density=0.1, rng=rng, format="csr")
     thin = nystrom(gamma=0.3, n_landmarks=80).fit(X)
     full = nystrom(gamma=0.3, n_landmarks=80).fit(X.toarray())
-    same(thin.transform(X), full.transform(X.toarray()), atol=1e-7)
+    assert_same_scores(thin.transform(X), full.transform(X.toarray()), atol=1e-7)
 
 
-def test_weights(rng):
+def test_integer_weights_equal_repeated_rows(rng):
     X = rows_of(rng, 300, 4)
     weights = rng.integers(0, 3, 300)
     points = X[:40]
     once = nystrom(landmarks=points).fit(X, sample_weight=weights)
     every = nystrom(landmarks=points).fit(np.repeat(X, weights, axis=0))
-    same(once.transform(X), every.transform(X))
+    assert_same_scores(once.transform(X), every.transform(X))
 
 
-def test_missing_rows_are_left_out(rng):
+def test_rows_with_missing_values_are_dropped(rng):
     X = rows_of(rng, 300, 4)
     holes = X.copy()
     holes[7, 1] = np.nan
@@ -134,10 +134,10 @@ def test_missing_rows_are_left_out(rng):
     assert model.n_dropped_ == 1
     assert np.isnan(model.transform(holes)[7]).all()
     plain = nystrom(landmarks=model.landmarks_).fit(np.delete(X, 7, axis=0))
-    same(model.transform(X), plain.transform(X))
+    assert_same_scores(model.transform(X), plain.transform(X))
 
 
-def test_what_only_an_approximation_does(rng):
+def test_streaming_methods_need_an_approximation(rng):
     X = rows_of(rng, 50, 4)
     exact = KernelPCA(2).fit(X)
     for name in ("partial_fit", "forget", "merge"):
@@ -153,8 +153,8 @@ def test_what_only_an_approximation_does(rng):
         nystrom(landmarks=X[:20]).fit(X).merge(nystrom(landmarks=X[20:40]).fit(X))
 
 
-def test_an_unbounded_table_needs_little_memory(rng):
-    """Batches of 2,000 rows, a hundred times: no more than the sums of 300 coordinates."""
+def test_long_streams_need_little_memory(rng):
+    """Twenty batches of 2,000 rows need no more than the sums of 300 coordinates."""
     import tracemalloc
 
     points = rows_of(rng, 300, 6)

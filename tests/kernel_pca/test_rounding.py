@@ -1,4 +1,4 @@
-"""Variances that are rounding are called zero, by whichever way they were found."""
+"""Variances that are only rounding error are zero, whichever solver found them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def by_each_solver(k, X, weights=None, **options):
 # γ at which entries of K, all but 1, are a few dozen units of rounding from it.
 @pytest.mark.parametrize(("dtype", "gamma"), [(np.float64, 1e-14), (np.float32, 5e-6)])
 @pytest.mark.parametrize("weight", [None, 0.1, 1e3])
-def test_a_kernel_of_entries_near_one(dtype, gamma, weight, rng):
-    """Its signal is the linear kernel's, times 2γ: one component a column, and nothing else."""
+def test_a_kernel_with_entries_near_one(dtype, gamma, weight, rng):
+    """Its signal is that of the linear kernel times 2γ: one component per column, nothing else."""
     X = rng.standard_normal((N, P)).astype(dtype)
     weights = None if weight is None else np.full(N, weight)
     options = {"kernel": "rbf", "gamma": gamma}
@@ -56,28 +56,28 @@ def test_a_kernel_that_is_nothing_but_rounding(dtype, gamma, rng):
         assert model.n_components_ == 0
 
 
-def test_a_share_of_the_variance_takes_no_rounding(rng):
-    """The trace has some of the rounding in it, and so is never exceeded by what is none."""
+def test_a_fraction_of_the_variance_excludes_rounding(rng):
+    """The trace includes rounding error, so real components alone never exceed the fraction."""
     X = rng.standard_normal((N, P))
     for model in by_each_solver(1 - 1e-12, X, kernel="rbf", gamma=1e-14):
         assert model.n_components_ == P
 
 
-def test_a_matrix_that_was_given_is_no_exception(rng):
+def test_precomputed_kernels_have_no_rounding_components(rng):
     X = rng.standard_normal((N, P))
     K = pairwise_kernels(X, metric="rbf", gamma=1e-14)
     for model in by_each_solver(20, K, kernel="precomputed"):
         assert ((model.eigenvalues_ > 0) == (np.arange(20) < P)).all()
 
 
-def test_a_loose_tolerance_takes_nothing_for_rounding(rng):
-    """Variances of a search that may end early are too small at most, and not zero."""
+def test_a_loose_tolerance_zeroes_no_real_variance(rng):
+    """Variances from a search that ends early may be too small, but not zero."""
     X = rng.standard_normal((N, P)) * np.logspace(0, -3, P)
     model = KernelPCA(P, eigen_solver="arpack", tol=1e-2).fit(X)
     assert (model.eigenvalues_ > 0).all()
 
 
-def test_a_matrix_whose_diagonal_says_nothing(rng):
+def test_a_matrix_of_squared_distances_has_a_zero_diagonal(rng):
     """Squared distances, as for scaling: zero on the diagonal, and large elsewhere."""
     X = rng.standard_normal((N, 2)) + np.array([1e3, 0.0]) * (np.arange(N) % 2)[:, None]
     D = ((X[:, None] - X) ** 2).sum(axis=2)
@@ -88,8 +88,8 @@ def test_a_matrix_whose_diagonal_says_nothing(rng):
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian"])
-def test_full_columns_of_sparse_rows_are_shifted(kernel, rng):
-    """They have a mean that would cancel; the other columns stay sparse."""
+def test_dense_columns_of_sparse_rows_are_shifted(kernel, rng):
+    """Their large means would cause cancellation; the other columns stay sparse."""
     X = np.where(rng.random((N, 6)) < 0.2, rng.standard_normal((N, 6)), 0.0)
     X[:, :2] = np.round(rng.standard_normal((N, 2)) * 2**20) / 2**20
     near = X.copy()
@@ -102,8 +102,8 @@ def test_full_columns_of_sparse_rows_are_shifted(kernel, rng):
         np.testing.assert_allclose(model.transform(rows), expected.transform(near[:5]), atol=1e-11)
 
 
-def test_errors_of_equal_rows_are_no_variance():
-    """They are equal as well and add up: to n times one of them, not √n times."""
+def test_rounding_of_equal_rows_is_not_variance():
+    """Equal rows have equal errors, which add up to n times one of them, not √n times."""
     X = np.full((1500, 3), 1e10)
     X[::128] += 0.04
     options = {"kernel": "poly", "degree": 1, "coef0": 0, "gamma": 1}
@@ -116,7 +116,7 @@ def test_errors_of_equal_rows_are_no_variance():
     ("kind", "size"), [(np.float32, 1e-22), (np.float64, 1e-160), (np.float32, 1e-32)]
 )
 def test_values_that_underflow_are_refused(kind, size, rng):
-    """Else the variances would have few digits, or be zero, and nothing would say so."""
+    """Otherwise the variances would silently lose digits or become zero."""
     X = (size * rng.standard_normal((N, 3))).astype(kind)
     with pytest.raises(NotFiniteError, match=f"too small.*{np.dtype(kind)}"):
         KernelPCA(2).fit(X)
@@ -128,7 +128,7 @@ def test_values_that_underflow_are_refused(kind, size, rng):
 
 
 @pytest.mark.parametrize("power", [-465, 496])
-def test_no_values_of_a_kernel_are_squared(power, rng):
+def test_kernel_values_are_not_squared(power, rng):
     X = rng.standard_normal((N, 3))
     model = KernelPCA(2, eigen_solver="dense").fit(np.ldexp(X, power))
     assert (model.certificate_.residuals < 1e-14).all()
@@ -140,8 +140,8 @@ def test_no_values_of_a_kernel_are_squared(power, rng):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-def test_arguments_of_rows_far_from_their_mean_lose_digits(kernel, rng):
-    """Variances of 1e-6 of the first are known among near rows, and not if one is far away."""
+def test_kernel_arguments_of_distant_rows_lose_digits(kernel, rng):
+    """Variances 1e-6 of the first are resolved among nearby rows, but not if one is far away."""
     X = 1e-3 * rng.standard_normal((100, 1)) + np.arange(100)[:, None] % 2
     model = KernelPCA(3, kernel=kernel).fit(X)
     assert not model.certificate_.below_resolution.any()
@@ -150,8 +150,8 @@ def test_arguments_of_rows_far_from_their_mean_lose_digits(kernel, rng):
     assert model.certificate_.below_resolution[-1]
 
 
-def test_the_total_of_float32_rows_is_rounded_as_the_entries_are():
-    """A power of float32 is off by the same share everywhere: its diagonal must be, too."""
+def test_the_float32_total_variance_rounds_like_the_entries():
+    """float32 powers have the same relative error everywhere, so the diagonal must have it too."""
     X = (23_500 + 50 * np.random.default_rng(0).standard_normal((750, 1))).astype(np.float32)
     gamma = 1.4935350225216154e-08
     model = KernelPCA(1, kernel="poly", degree=3, gamma=gamma, coef0=0).fit(X)
@@ -163,7 +163,7 @@ def test_the_total_of_float32_rows_is_rounded_as_the_entries_are():
 
 
 @pytest.mark.parametrize("kernel", ["poly", "sigmoid"])
-def test_the_certificate_counts_what_a_slope_adds_to_the_rounding_of_products(kernel, rng):
+def test_roundoff_includes_products_amplified_by_the_kernel_slope(kernel, rng):
     """Five rows far from the origin and near each other: their variances lose digits."""
     X = 1e3 + rng.standard_normal((5, 500))
     gamma = 1.0 / (1e6 * 500)
@@ -191,9 +191,11 @@ def test_landmarks_of_sparse_rows_far_from_the_origin(kernel, rng, tmp_path):
     near = far - origin
     options = {"kernel": kernel, "gamma": 0.2, "approximation": "nystrom"}
     model = KernelPCA(3, landmarks=sp.csr_array(far[:20]), **options).fit(sp.csr_array(far))
-    right = KernelPCA(3, landmarks=near[:20], **options).fit(near)
-    np.testing.assert_allclose(model.explained_variance_, right.explained_variance_, rtol=1e-9)
-    np.testing.assert_allclose(model.transform(sp.csr_array(far)), right.transform(near), atol=1e-9)
+    expected = KernelPCA(3, landmarks=near[:20], **options).fit(near)
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(
+        model.transform(sp.csr_array(far)), expected.transform(near), atol=1e-9
+    )
     model.save(tmp_path / "m.pca")
     again = load(tmp_path / "m.pca").transform(sp.csr_array(far))
     np.testing.assert_array_equal(again, model.transform(sp.csr_array(far)))
@@ -204,11 +206,11 @@ def test_landmarks_of_sparse_rows_far_from_the_origin(kernel, rng, tmp_path):
 def test_cosines_do_not_depend_on_the_size_of_the_rows(power, kind, rng):
     X = rng.standard_normal((20, 3))
     X[4] = 0
-    right = KernelPCA(2, kernel="cosine").fit(kind(X))
+    expected = KernelPCA(2, kernel="cosine").fit(kind(X))
     sizes = np.ldexp(1.0, rng.integers(power - 20, power + 20, len(X)))[:, None]
     model = KernelPCA(2, kernel="cosine").fit(kind(X * sizes))
-    np.testing.assert_array_equal(model.eigenvalues_, right.eigenvalues_)
-    np.testing.assert_array_equal(model.transform(kind(X * sizes)), right.transform(kind(X)))
+    np.testing.assert_array_equal(model.eigenvalues_, expected.eigenvalues_)
+    np.testing.assert_array_equal(model.transform(kind(X * sizes)), expected.transform(kind(X)))
 
 
 @pytest.mark.parametrize("power", [-40, 40])
@@ -222,12 +224,12 @@ def test_gamma_may_be_beyond_the_range_of_float32(power, approximation, rng):
         if approximation:
             options["landmarks"] = size * X[:10]
         found.append(KernelPCA(2, gamma=0.25 / size**2, **options).fit(size * X))
-    right, model = found
+    expected, model = found
     assert model.explained_variance_[0] > 0
-    np.testing.assert_array_equal(model.explained_variance_, right.explained_variance_)
+    np.testing.assert_array_equal(model.explained_variance_, expected.explained_variance_)
 
 
-def test_nearly_parallel_sparse_rows_claim_the_error_of_sums():
+def test_roundoff_covers_sums_of_nearly_parallel_sparse_rows():
     """A product of sparse rows adds one value after another, and its error grows with them."""
     rng = np.random.default_rng(0)
     sizes = 10.0 ** np.linspace(6, 0, 480)
@@ -236,14 +238,14 @@ def test_nearly_parallel_sparse_rows_claim_the_error_of_sums():
     spectrum = fitted_model(model).result.spectrum
     # Of unit vectors, differences lose half of the digits that products lose.
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    right = PCA(1, svd_solver="full").fit(unit).explained_variance_[0]
-    error = abs(spectrum.variances[0] - right)
-    assert error <= spectrum.roundoff * right
+    expected = PCA(1, svd_solver="full").fit(unit).explained_variance_[0]
+    error = abs(spectrum.variances[0] - expected)
+    assert error <= spectrum.roundoff * expected
     assert spectrum.roundoff < 1.0
 
 
 @pytest.mark.parametrize("precomputed", [True, False])
-def test_rows_that_differ_at_a_stride_do_not_give_the_level(precomputed):
+def test_strided_outliers_do_not_set_the_kernel_level(precomputed):
     """A level far from the entries costs digits of the total variance."""
     X = 1e-3 * np.random.default_rng(0).standard_normal((1600, 1))
     X[::100] = 60.0
@@ -257,8 +259,8 @@ def test_rows_that_differ_at_a_stride_do_not_give_the_level(precomputed):
     assert abs(model.total_variance_ / total - 1) <= 8 * np.finfo(float).eps
 
 
-def _eigenvalue(values):
-    """The first variance of a kernel matrix (n, n) in extended precision, from a search's."""
+def _first_variance(values):
+    """The first variance of a kernel matrix (n, n) in extended precision, from a float64 vector."""
     n = len(values)
     values = values - values.mean(axis=0)
     values = (values - values.mean(axis=1)[:, None]) / (n - 1)
@@ -266,7 +268,7 @@ def _eigenvalue(values):
     return float(vector @ values @ vector / (vector @ vector))
 
 
-def test_rows_near_each_other_claim_the_error_that_they_share():
+def test_roundoff_covers_errors_shared_by_nearby_rows():
     """Rounded to a grid, they have the same squares, and errors that do not average out."""
     rng = np.random.default_rng(0)
     noise = np.round(np.ldexp(1e-4 * rng.standard_normal((600, 8)), 14))
@@ -274,23 +276,23 @@ def test_rows_near_each_other_claim_the_error_that_they_share():
     model = KernelPCA(1, kernel="rbf", gamma=gamma).fit(X)
     wide = X.astype(np.longdouble)
     squares = sum((wide[:, j, None] - wide[:, j]) ** 2 for j in range(8))
-    right = _eigenvalue(np.exp(-gamma * squares))
+    expected = _first_variance(np.exp(-gamma * squares))
     roundoff = fitted_model(model).result.spectrum.roundoff
-    assert abs(model.explained_variance_[0] - right) <= roundoff * right < 1e-6 * right
+    assert abs(model.explained_variance_[0] - expected) <= roundoff * expected < 1e-6 * expected
 
 
-def test_divided_rows_of_chi2_claim_the_rounding_of_the_division():
+def test_roundoff_covers_the_division_of_chi2_rows():
     rng = np.random.default_rng(0)
     X = np.round(5000 + 3 * rng.standard_normal((60, 2)))
     model = KernelPCA(1, kernel="chi2", gamma=1e3, scale="unit").fit(X)
     wide = (X / model.scale_.astype(np.longdouble)).T
     terms = sum((x[:, None] - x) ** 2 / (x[:, None] + x) for x in wide)
-    right = _eigenvalue(np.exp(-np.longdouble(1e3) * terms))
+    expected = _first_variance(np.exp(-np.longdouble(1e3) * terms))
     roundoff = fitted_model(model).result.spectrum.roundoff
-    assert abs(model.explained_variance_[0] - right) <= roundoff * right < 1e-9 * right
+    assert abs(model.explained_variance_[0] - expected) <= roundoff * expected < 1e-9 * expected
 
 
-def test_the_spread_of_heavy_rows_is_not_that_of_their_weight(rng):
+def test_large_weights_do_not_hide_an_underflowing_spread(rng):
     """Squares below 1e-308 have lost digits, also times a weight of 1e10."""
     X = np.ldexp(rng.standard_normal((40, 3)), -520)
     with pytest.raises(NotFiniteError, match="spread of column 0 is too small"):

@@ -33,8 +33,8 @@ def _rows():
     return (rng.standard_normal((N, P)) * [3, 2, 1, 0.5]) @ turn * [1e3, 1, 1e-2, 40] + 2
 
 
-def near(found, expected, bound=1e-9):
-    """Scores of rows that were divided by other roundings: some eps, times 1/gap of a variance."""
+def assert_scores_close(found, expected, bound=1e-9):
+    """Compare scores up to sign; rounding of the division is amplified by 1/gap of a variance."""
     signs = np.sign((found * expected).sum(axis=0))
     np.testing.assert_allclose(found * signs, expected, rtol=0, atol=bound * np.abs(expected).max())
 
@@ -42,17 +42,17 @@ def near(found, expected, bound=1e-9):
 @pytest.mark.filterwarnings("ignore:the kernel matrix is not positive semi-definite")
 @pytest.mark.parametrize("name", list(KERNELS))
 @pytest.mark.parametrize("scale", ["unit", "pareto", "range", "array"])
-def test_an_exact_fit_is_that_of_scaled_rows(name, scale, X):
+def test_an_exact_fit_equals_one_of_scaled_rows(name, scale, X):
     scale = np.array([1000.0, 1.0, 0.01, 50.0]) if scale == "array" else scale
     divisors = PCA(scale=scale).fit(X).scale_
-    # Between scores, a kernel of products to the third power is no kernel to learn with.
+    # Between scores, a cubic polynomial kernel is unsuitable for learning pre-images.
     learns = name != "poly"
     given = {"kernel": name, **KERNELS[name], "n_components": 3, "fit_inverse_transform": learns}
     model = KernelPCA(**given, scale=scale).fit(X)
     plain = KernelPCA(**given).fit(X / divisors)
     np.testing.assert_allclose(model.scale_, divisors, rtol=1e-13)
     np.testing.assert_allclose(model.eigenvalues_, plain.eigenvalues_, rtol=1e-9)
-    near(model.transform(X[:NEW]), plain.transform(X[:NEW] / divisors))
+    assert_scores_close(model.transform(X[:NEW]), plain.transform(X[:NEW] / divisors))
     np.testing.assert_allclose(
         model.reconstruction_error(X, per_row=True),
         plain.reconstruction_error(X / divisors, per_row=True),
@@ -83,8 +83,8 @@ def test_pre_images_are_in_the_units_of_the_data(method, name, approximation, X)
         points["landmarks"] = X[::4] / divisors
     plain = KernelPCA(**given, **points).fit(X / divisors)
     scores = plain.transform(X[:NEW] / divisors)
-    near(model.transform(X[:NEW]), scores, 1e-6)
-    # An iteration stops when it is near enough: some digits of each row.
+    assert_scores_close(model.transform(X[:NEW]), scores, 1e-6)
+    # The iteration stops at its tolerance, so only some digits of each row agree.
     found = model.inverse_transform(model.transform(X[:NEW])) / divisors
     np.testing.assert_allclose(found, plain.inverse_transform(scores), atol=1e-4)
 
@@ -102,7 +102,7 @@ def test_pre_images_are_in_the_units_of_the_data(method, name, approximation, X)
     ids=lambda given: "-".join(map(str, given.values())),
 )
 @pytest.mark.parametrize("sparse", [False, True])
-def test_an_approximation_is_that_of_scaled_rows(given, sparse, X):
+def test_an_approximation_equals_one_of_scaled_rows(given, sparse, X):
     if sparse and given.get("landmarks") == "kmeans":
         pytest.skip("k-means takes dense rows")
     divisors = X.std(axis=0, ddof=1)
@@ -110,22 +110,22 @@ def test_an_approximation_is_that_of_scaled_rows(given, sparse, X):
     model = KernelPCA(**given, scale="unit").fit(sp.csr_array(X) if sparse else X)
     if given["approximation"] == "nystrom":
         landmarks = model.landmarks_.toarray() if sparse else model.landmarks_
-        if given.get("landmarks") != "kmeans":  # whose landmarks are no rows
+        if given.get("landmarks") != "kmeans":  # whose landmarks are not rows
             assert {tuple(row) for row in landmarks} <= {tuple(row) for row in X}
         given["landmarks"] = landmarks / divisors
     plain = KernelPCA(**given).fit(X / divisors)
     np.testing.assert_allclose(model.eigenvalues_, plain.eigenvalues_, rtol=1e-8)
     # Weights of landmarks are divided by roots of eigenvalues down to n eps.
-    near(model.transform(X[:NEW]), plain.transform(X[:NEW] / divisors), 1e-6)
+    assert_scores_close(model.transform(X[:NEW]), plain.transform(X[:NEW] / divisors), 1e-6)
 
 
-def test_gamma_by_the_median_is_of_scaled_rows(X):
+def test_gamma_median_uses_scaled_rows(X):
     model = KernelPCA(2, kernel="rbf", gamma="median", scale="unit").fit(X)
     assert model.gamma_ == pytest.approx(median_gamma(X / X.std(axis=0, ddof=1)), rel=1e-12)
 
 
 @pytest.mark.parametrize("approximation", [None, "nystrom"])
-def test_weights_and_rows_that_are_left_out_count_in_the_scale(approximation, X):
+def test_the_scale_respects_weights_and_dropped_rows(approximation, X):
     weights = np.arange(N) % 3
     repeated = np.repeat(X, weights, axis=0)
     holes = np.concatenate([X, [[np.nan, 1, 2, 3]]])
@@ -144,10 +144,10 @@ def test_weights_and_rows_that_are_left_out_count_in_the_scale(approximation, X)
     "form",
     ["npy", "callable", pytest.param("dask", marks=pytest.mark.engines), "device"],
 )
-def test_rows_of_any_origin(form, X, tmp_path, monkeypatch):
+def test_rows_of_any_origin_give_the_same_model(form, X, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "engines")
     given = {**NYSTROM, "n_landmarks": 40, "scale": "unit"}
-    here = KernelPCA(**given).fit(X)
+    local = KernelPCA(**given).fit(X)
     parts, back = [X[:100], X[100:]], np.asarray
     if form == "npy":
         np.save(tmp_path / "rows.npy", X)
@@ -159,17 +159,17 @@ def test_rows_of_any_origin(form, X, tmp_path, monkeypatch):
         if engine.missing():
             pytest.skip(engine.missing())
         rows = engine.chunked(parts) if form == "dask" else engine.table(parts)
-        back = (lambda scores: scores.compute()) if form == "dask" else engine.here
+        back = (lambda scores: scores.compute()) if form == "dask" else engine.to_host
     if form == "device":
-        given["landmarks"] = here.landmarks_
+        given["landmarks"] = local.landmarks_
     model = KernelPCA(**given).fit(rows)
-    np.testing.assert_array_equal(model.landmarks_, here.landmarks_)
-    np.testing.assert_allclose(model.scale_, here.scale_, rtol=1e-13)
-    np.testing.assert_allclose(model.eigenvalues_, here.eigenvalues_, rtol=1e-8)
-    near(back(model.transform(rows)), here.transform(X), 1e-6)
+    np.testing.assert_array_equal(model.landmarks_, local.landmarks_)
+    np.testing.assert_allclose(model.scale_, local.scale_, rtol=1e-13)
+    np.testing.assert_allclose(model.eigenvalues_, local.eigenvalues_, rtol=1e-8)
+    assert_scores_close(back(model.transform(rows)), local.transform(X), 1e-6)
 
 
-def test_rows_that_come_once_need_divisors(X):
+def test_single_pass_rows_need_given_divisors(X):
     given = {**NYSTROM, "n_landmarks": 30}
     with pytest.raises(ParameterError, match="only once") as caught:
         KernelPCA(**given, scale="unit").fit(iter([X]))
@@ -181,7 +181,7 @@ def test_rows_that_come_once_need_divisors(X):
     np.testing.assert_allclose(exact.scale_, divisors, rtol=1e-13)
 
 
-def test_rows_come_go_and_merge_with_the_divisors_of_the_first(X):
+def test_updates_and_merges_keep_the_first_divisors(X):
     first = KernelPCA(**NYSTROM, n_landmarks=40, scale="unit").partial_fit(X[:100])
     divisors = first.scale_
     np.testing.assert_allclose(divisors, X[:100].std(axis=0, ddof=1), rtol=1e-13)
@@ -209,7 +209,7 @@ def test_rows_come_go_and_merge_with_the_divisors_of_the_first(X):
     ],
     ids=["ridge", "fixed point", "nystrom", "features"],
 )
-def test_a_model_comes_back_from_its_file(given, scale, X, tmp_path):
+def test_a_saved_model_is_loaded_unchanged(given, scale, X, tmp_path):
     scale = np.array([1000.0, 1.0, 0.01, 50.0]) if scale == "array" else scale
     model = KernelPCA(2, kernel="rbf", scale=scale, **given).fit(X)
     inverts = given.get("approximation") != "features"
@@ -225,7 +225,7 @@ def test_a_model_comes_back_from_its_file(given, scale, X, tmp_path):
     np.testing.assert_array_equal(back.fit(X).transform(X), model.fit(X).transform(X))
 
 
-def test_what_is_no_scale_is_refused(X):
+def test_invalid_scales_are_refused(X):
     with pytest.raises(ParameterError, match="scale='mad'"):
         KernelPCA(scale="mad").fit(X)
     with pytest.raises(ShapeError, match="4 columns"):

@@ -1,4 +1,4 @@
-"""Errors of a KernelPCA, and parameters found by them."""
+"""Errors of KernelPCA models, and parameters tuned by them."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from princomp.errors import (
     PrincompError,
     ShapeError,
 )
+from princomp.kernel_pca.folds import SharedProducts
 from princomp.kernel_pca.functions import median_gamma
 
 ROWS = np.random.default_rng(0).standard_normal((90, 4)) * [2, 1, 1, 0.5] + 3.0
@@ -35,7 +36,7 @@ NEW = np.random.default_rng(1).standard_normal((15, 4)) + 3.0
 
 
 @pytest.mark.parametrize("k", [1, 3, 4])
-def test_of_the_linear_kernel_the_errors_are_those_of_pca(k):
+def test_linear_kernel_errors_equal_those_of_pca(k):
     model = KernelPCA(k, pre_image="ridge").fit(ROWS)
     pca = LinearPCA(k).fit(ROWS)
     away = NEW - pca.inverse_transform(pca.transform(NEW))
@@ -52,14 +53,14 @@ def test_of_the_linear_kernel_the_errors_are_those_of_pca(k):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "cosine", "laplacian"])
-def test_the_score_of_the_rows_of_the_fit_is_their_accumulated_rate(kernel):
+def test_the_training_score_equals_the_accumulated_rate(kernel):
     model = KernelPCA(3, kernel=kernel, gamma=0.1).fit(ROWS)
     assert abs(model.score(ROWS) - model.accumulated_rate_[-1]) < 1e-9
     left = model.total_variance_ - model.explained_variance_.sum()
     assert abs(model.reconstruction_error(ROWS) - left * 89 / 90) < 1e-9 * model.total_variance_
 
 
-def test_errors_of_approximations_count_what_their_images_leave_out():
+def test_errors_of_approximations_include_the_omitted_variance():
     exact = KernelPCA(3, kernel="rbf", gamma=0.1).fit(ROWS)
     near = KernelPCA(3, kernel="rbf", gamma=0.1, approximation="nystrom", landmarks=ROWS)
     near.fit(ROWS)
@@ -69,7 +70,7 @@ def test_errors_of_approximations_count_what_their_images_leave_out():
     assert coarse.fit(ROWS).reconstruction_error(ROWS) > exact.reconstruction_error(ROWS)
 
 
-def test_a_precomputed_kernel_has_errors_where_its_diagonal_is_known():
+def test_precomputed_kernels_need_a_diagonal_for_errors():
     model = KernelPCA(3, kernel="rbf", gamma=0.1).fit(ROWS)
     squares = ((ROWS[:, None] - ROWS) ** 2).sum(axis=2), ((NEW[:, None] - ROWS) ** 2).sum(axis=2)
     given = KernelPCA(3, kernel="precomputed").fit(np.exp(-0.1 * squares[0]))
@@ -86,7 +87,7 @@ def test_a_precomputed_kernel_has_errors_where_its_diagonal_is_known():
         model.reconstruction_error(NEW, diagonal=np.ones(15))
 
 
-def test_cells_that_are_missing_do_not_count():
+def test_missing_cells_do_not_count_in_errors():
     holed = NEW.copy()
     holed[2, 1] = np.nan
     whole = np.arange(15) != 2
@@ -103,7 +104,7 @@ def test_cells_that_are_missing_do_not_count():
         strict.reconstruction_error(holed)
 
 
-def test_rows_come_as_frames_and_sparse_too():
+def test_errors_accept_sparse_rows():
     model = KernelPCA(2, kernel="rbf", gamma=0.1).fit(ROWS)
     dense = model.reconstruction_error(NEW)
     assert abs(model.reconstruction_error(sp.csr_array(NEW)) - dense) < 1e-12
@@ -127,7 +128,7 @@ def test_grid_search_works_without_y(pre_image):
     assert found.transform(NEW).shape == (15, 6)
 
 
-def test_a_classifier_behind_it_chooses_its_own_parameters():
+def test_grid_search_tunes_for_a_following_classifier():
     X, y = make_circles(200, factor=0.4, noise=0.1, random_state=0)
     model = make_pipeline(KernelPCA(4, kernel="rbf"), LogisticRegression())
     found = GridSearchCV(model, {"kernelpca__gamma": [1e-4, 2.0]}, cv=3).fit(X, y)
@@ -143,8 +144,8 @@ def test_a_classifier_behind_it_chooses_its_own_parameters():
 # ---- tune ----------------------------------------------------------------------------------
 
 
-def loop(model, grid, X, folds, measure):
-    """The same by fits of KernelPCA, one for each combination and fold."""
+def errors_by_loop(model, grid, X, folds, measure):
+    """The same errors from one KernelPCA fit for each combination and fold."""
     lines = []
     for parameters in grid:
         one = clone(model).set_params(**parameters)
@@ -175,7 +176,7 @@ def test_errors_are_those_of_a_plain_loop(kernel, more, pre_image):
         model = KernelPCA(kernel=kernel, pre_image=pre_image, alpha=0.5, n_neighbors=7)
     found = tune(rows, {"n_components": [1, 4], **more}, model=model, cv=3, by=by)
     folds = list(KFold(3, shuffle=True, random_state=0).split(rows))
-    expected = loop(model, found.parameters, rows, folds, measure)
+    expected = errors_by_loop(model, found.parameters, rows, folds, measure)
     assert found.fold_errors.shape == (len(found.parameters), 3)
     # Iterations end within 1e-5 of the spread; all else is rounding, times a condition.
     bound = 1e-4 if pre_image == "fixed_point" and kernel != "linear" else 1e-8
@@ -183,12 +184,12 @@ def test_errors_are_those_of_a_plain_loop(kernel, more, pre_image):
 
 
 @pytest.mark.parametrize("k", [[0.5, 0.9], [2, 0.9], [None, 2], [3, 200]])
-def test_numbers_of_components_may_be_shares_and_all(k):
+def test_n_components_may_be_fractions_or_none(k):
     model = KernelPCA(kernel="rbf", gamma=0.05)
     found = tune(ROWS, {"n_components": k}, model=model, cv=4, by="reconstruction")
     folds = list(KFold(4, shuffle=True, random_state=0).split(ROWS))
     grid = [{"n_components": each} for each in k]
-    expected = loop(model, grid, ROWS, folds, lambda model, X: 1 - model.score(X))
+    expected = errors_by_loop(model, grid, ROWS, folds, lambda model, X: 1 - model.score(X))
     assert np.abs(found.fold_errors - expected).max() < 1e-9
 
 
@@ -200,7 +201,7 @@ def test_gammas_may_be_the_median_and_its_multiples():
     assert gammas == pytest.approx([median, median / 2, median * 2, 0.25])
 
 
-def test_what_means_nothing_to_a_kernel_makes_no_combination():
+def test_irrelevant_parameters_make_no_combinations():
     grid = {"kernel": ["linear", "rbf"], "gamma": [0.1, 1.0], "degree": [2, 3], "alpha": [1, 2]}
     found = tune(ROWS, grid, model=KernelPCA(2, pre_image="ridge"), cv=2)
     assert len(found.parameters) == 5
@@ -211,7 +212,7 @@ def test_what_means_nothing_to_a_kernel_makes_no_combination():
     assert [each["kernel"] for each in several.parameters] == ["linear", "rbf", "rbf"]
 
 
-def test_the_best_is_fitted_to_all_rows():
+def test_the_best_model_is_fitted_to_all_rows():
     found = tune(ROWS, {"gamma": [0.01, 0.1, 10.0], "n_components": [2, 3]}, cv=3)
     assert found.errors[found.best_index] == found.errors.min() == found.best_error
     assert found.best == found.parameters[found.best_index]
@@ -222,7 +223,7 @@ def test_the_best_is_fitted_to_all_rows():
     assert np.array_equal(again.eigenvalues_, model.eigenvalues_)
 
 
-def test_a_way_to_pre_images_is_a_parameter_too():
+def test_the_pre_image_method_can_be_tuned():
     grid = {"pre_image": ["ridge", "fixed_point", "distance"], "n_neighbors": [3, 9]}
     found = tune(ROWS, grid, model=KernelPCA(3, kernel="rbf", gamma=0.1), cv=2)
     assert len(found.parameters) == 5
@@ -254,7 +255,7 @@ def test_folds_may_be_given():
     assert tune(ROWS, {"gamma": [0.1]}, cv=split).fold_errors.shape == (1, 2)
 
 
-def test_a_larger_table_is_compared_on_a_sample_and_it_says_so():
+def test_large_tables_are_tuned_on_a_reported_sample():
     rows = np.random.default_rng(0).standard_normal((300, 3))
     limit = 56 * 120**2
     found = tune(rows, {"gamma": [0.1]}, model=KernelPCA(2, kernel="rbf"), memory_limit=limit)
@@ -275,9 +276,9 @@ def test_a_larger_table_is_compared_on_a_sample_and_it_says_so():
 
 
 def test_progress_counts_fits():
-    words = []
-    tune(ROWS, {"gamma": [0.1, 0.2], "n_components": [1, 2]}, cv=3, progress=words.append)
-    assert (words[-1].step, words[-1].unit, words[-1].rows, words[-1].done) == (
+    events = []
+    tune(ROWS, {"gamma": [0.1, 0.2], "n_components": [1, 2]}, cv=3, progress=events.append)
+    assert (events[-1].step, events[-1].unit, events[-1].rows, events[-1].done) == (
         "tuning",
         "fits",
         12,
@@ -285,7 +286,7 @@ def test_progress_counts_fits():
     )
 
 
-def test_it_prints_and_gives_tables():
+def test_results_print_and_convert_to_tables():
     found = tune(ROWS, {"gamma": [0.1, 5.0], "kernel": ["linear", "rbf"]}, cv=2)
     lines = str(found).splitlines()
     assert lines[0].startswith("3 combinations, 2 folds of 90 rows: error of pre-images")
@@ -304,7 +305,7 @@ def test_it_prints_and_gives_tables():
     assert np.asarray(frame["error"]) == pytest.approx(found.errors)
 
 
-def test_a_long_table_is_cut():
+def test_long_results_are_truncated_when_printed():
     found = tune(ROWS[:20], {"gamma": np.linspace(0.1, 1, 25)}, cv=2, by="reconstruction")
     assert str(found).splitlines()[-1] == "… and 5 more"
 
@@ -353,7 +354,7 @@ def test_invalid_values_are_refused(grid, options, match):
         tune(ROWS, grid, **options)
 
 
-def test_missing_cells_are_left_out_where_asked():
+def test_rows_with_missing_cells_are_dropped_on_request():
     holed = ROWS.copy()
     holed[4, 2] = np.nan
     with pytest.raises(NotFiniteError, match=r"row 4, column 2"):
@@ -363,7 +364,7 @@ def test_missing_cells_are_left_out_where_asked():
     assert found.rows == 89
 
 
-# ---- shown by ------------------------------------------------------------------------------
+# ---- denoising of digits ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("noisy_fit", [False, True])
@@ -383,8 +384,22 @@ def test_digits_lose_more_noise_by_pre_images_than_by_pca(noisy_fit, k):
         return np.sqrt(((back - clean) ** 2).mean())
 
     linear = error(LinearPCA(k).fit(known))
-    for way in ("fixed_point", "distance"):
-        model = KernelPCA(k, kernel="rbf", gamma="median", pre_image=way).fit(known)
+    for method in ("fixed_point", "distance"):
+        model = KernelPCA(k, kernel="rbf", gamma="median", pre_image=method).fit(known)
         # 2.42 and 2.27 for 2.66 at k = 16, 2.18 and 2.06 for 2.94 at k = 32; less is gained by
         # what was learned from noisy digits.
         assert error(model) < (0.99 if noisy_fit else 0.92) * linear
+
+
+def test_products_of_rows_are_computed_once_for_all_kernels_of_them(monkeypatch):
+    computed = []
+    original = SharedProducts._compute
+
+    def compute(self, function, kind):
+        computed.append(kind)
+        return original(self, function, kind)
+
+    monkeypatch.setattr(SharedProducts, "_compute", compute)
+    grid = {"gamma": [0.1, 0.2, 0.4], "kernel": ["rbf", "poly"]}
+    tune(make_circles(60, random_state=0)[0], grid, cv=2, model=KernelPCA(2))
+    assert sorted(computed) == ["distances", "raw"]

@@ -1,8 +1,8 @@
-// The kernels alone, to be run under sanitizers: `make sanitize`.
+// Checks of the kernels without Python, to be run under sanitizers: `make sanitize`.
 //
-// Every buffer is as long as promised and not one number longer, so that a read or write beside
-// it is seen; several threads share the input, as the package's own do. Answers are compared
-// with plain sums, closely enough to tell a wrong index from rounding.
+// Every buffer has exactly the promised length, so that reads and writes out of bounds are noticed.
+// Several threads share the input, as in the package. Results are compared with plain sums, closely
+// enough to tell a wrong index from rounding.
 
 #include "kernels.hpp"
 
@@ -50,7 +50,7 @@ template <class F> void in_threads(F work) {
 
 // ---- dense ---------------------------------------------------------------------------------
 
-constexpr ptrdiff_t LONG = 20000; // rows of more chunks than are added one by one
+constexpr ptrdiff_t LONG = 20000; // rows with more chunks than are added sequentially
 
 template <class In, class Kernel>
 void dense(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p, bool weighted, double unit) {
@@ -59,7 +59,7 @@ void dense(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p, bool weigh
     vector<In> x(m * p);
     for (auto &value : x)
         value = In(normal(random));
-    if (m >= LONG) // the first row, which is sampled, misleads the first shift
+    if (m >= LONG) // the first row is sampled and misleads the first shift
         std::fill(x.begin(), x.begin() + p, In(1e4));
     vector<double> weights(weighted ? m : 0);
     for (auto &weight : weights)
@@ -105,20 +105,20 @@ template <class F32, class F32P, class F64> void all_dense(F32 f32, F32P f32_pre
     dense<double>("moments_f64", f64, 20, 800, false, 1e-15);
 }
 
-// Chunks packed side by side, then groups of a scatter's rows added side by side: small integers,
+// Packs chunks in parallel, then adds to groups of a scatter's rows in parallel. Small integers are
 // exact in every precision. Weights are squares, whose roots are integers.
 template <class In, class T, class Pack, class Add, class Mirror>
 void wide(const char *what, Pack pack, Add add, Mirror mirror, ptrdiff_t m, ptrdiff_t p,
           bool weighted) {
     const ptrdiff_t rows = 10, chunks = (m + rows - 1) / rows, group = 48;
-    const ptrdiff_t apart = rows * ((p + 15) / 16 * 16) + 16;
+    const ptrdiff_t step = rows * ((p + 15) / 16 * 16) + 16;
     vector<In> x(m * p);
     for (ptrdiff_t i = 0; i < m * p; ++i)
         x[i] = In(i % 7 + i % 4);
     vector<double> weights(m), delta(p), moved(p), away(p), scatter(p * p), expected(p * p);
     for (ptrdiff_t r = 0; r < m; ++r)
         weights[r] = double(1 + 3 * (r % 2));
-    vector<T> shift(p + 16), packed(chunks * apart);
+    vector<T> shift(p + 16), packed(chunks * step);
     for (ptrdiff_t j = 0; j < p; ++j) {
         shift[j] = T(j % 3);
         delta[j] = double(j % 4);
@@ -130,13 +130,13 @@ void wide(const char *what, Pack pack, Add add, Mirror mirror, ptrdiff_t m, ptrd
         for (ptrdiff_t chunk = t; chunk < chunks; chunk += THREADS) {
             const ptrdiff_t first = chunk * rows;
             pack(x.data() + first * p, std::min(rows, m - first), p, p, shift.data(),
-                 weighted ? weights.data() + first : nullptr, packed.data() + chunk * apart,
+                 weighted ? weights.data() + first : nullptr, packed.data() + chunk * step,
                  sums.data() + 2 * p * chunk);
         }
     });
     in_threads([&](int t) {
         for (ptrdiff_t begin = t * group; begin < p; begin += THREADS * group)
-            add(packed.data(), apart, m, rows, p, begin, std::min(begin + group, p), moved.data(),
+            add(packed.data(), step, m, rows, p, begin, std::min(begin + group, p), moved.data(),
                 away.data(), 3.0, delta.data(), scatter.data());
     });
     in_threads([&](int t) {
@@ -178,7 +178,7 @@ void wide(const char *what, Pack pack, Add add, Mirror mirror, ptrdiff_t m, ptrd
                                      m, p, weighted);                                              \
             }
 
-// Trace and squares are those of the matrix, and the numbers those of one thread, bit by bit.
+// Trace and sum of squares equal those of the matrix, and results those of one thread, bit by bit.
 template <class Lead, class Help, class Numbers>
 void tridiagonal(Lead lead, Help help, Numbers numbers, ptrdiff_t n) {
     std::mt19937 random{unsigned(n)};
@@ -193,14 +193,14 @@ void tridiagonal(Lead lead, Help help, Numbers numbers, ptrdiff_t n) {
         }
     vector<double> known;
     for (bool helped : {false, true}) {
-        vector<double> work = a, diagonal(n), beside(n - 1), factors(n - 1);
+        vector<double> work = a, diagonal(n), offdiag(n - 1), factors(n - 1);
         vector<double> memory(numbers(n));
         alignas(64) char shared[64] = {};
         const auto all = [&](int t) {
             if (t)
                 help(shared);
             else
-                lead(work.data(), n, diagonal.data(), beside.data(), factors.data(), memory.data(),
+                lead(work.data(), n, diagonal.data(), offdiag.data(), factors.data(), memory.data(),
                      shared);
         };
         if (helped)
@@ -211,17 +211,17 @@ void tridiagonal(Lead lead, Help help, Numbers numbers, ptrdiff_t n) {
         for (ptrdiff_t i = 0; i < n; ++i) {
             sum += diagonal[i];
             all_squares += diagonal[i] * diagonal[i];
-            all_squares += i + 1 < n ? 2.0 * beside[i] * beside[i] : 0.0;
+            all_squares += i + 1 < n ? 2.0 * offdiag[i] * offdiag[i] : 0.0;
         }
         demand(std::abs(sum - trace) < 1e-12 * double(n), "tridiagonal_f64", n, n);
         demand(std::abs(all_squares - squares) < 1e-12 * squares, "tridiagonal_f64", n, n);
-        diagonal.insert(diagonal.end(), beside.begin(), beside.end());
+        diagonal.insert(diagonal.end(), offdiag.begin(), offdiag.end());
         demand(!helped || diagonal == known, "tridiagonal_f64", n, n);
         known = diagonal;
     }
 }
 
-// Z += Aᵀ(AQ) of small integers, exact in every precision, and each half of it.
+// Z += Aᵀ(AQ), and each of its halves, for small integers, which are exact in every precision.
 template <class T, class Kernel>
 void vectors(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p, ptrdiff_t lines) {
     const ptrdiff_t padded = lines * 64 / ptrdiff_t(sizeof(T)), strips = (m + 7) / 8 * 8;
@@ -241,7 +241,8 @@ void vectors(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p, ptrdiff_
         for (ptrdiff_t c = 0; c < padded; ++c) {
             double &y = scores[r * padded + c];
             for (ptrdiff_t j = 0; j < p; ++j)
-                y += double(roots[r]) * double(x[r * p + j] - high[j]) / 2 * double(q[j * padded + c]);
+                y += double(roots[r]) * double(x[r * p + j] - high[j]) / 2 *
+                     double(q[j * padded + c]);
             y -= double(roots[r]);
             sums[c] += double(roots[r]) * y;
             for (ptrdiff_t j = 0; j < p; ++j)
@@ -273,7 +274,7 @@ void vectors(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p, ptrdiff_
     });
 }
 
-// y = A (Aᵀ Q − low summedᵀ) of small integers, exact too, tile by tile.
+// y = A (Aᵀ Q − low summedᵀ), tile by tile, also for small integers.
 template <class T, class Kernel>
 void row_images(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
     const ptrdiff_t padded = 64 / ptrdiff_t(sizeof(T)), tile = 1024 / ptrdiff_t(sizeof(T));
@@ -310,7 +311,7 @@ void row_images(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
     });
 }
 
-// Sums and squares about a shift, of small integers.
+// Sums and squares about a shift, for small integers.
 template <class T, class Kernel> void columns(Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
     vector<T> x(m * p);
     vector<double> shift(p), weights(m);
@@ -320,7 +321,7 @@ template <class T, class Kernel> void columns(Kernel kernel, ptrdiff_t m, ptrdif
         shift[j] = double(j % 3);
     for (ptrdiff_t r = 0; r < m; ++r)
         weights[r] = double(r % 4);
-    const auto away = [&](ptrdiff_t r, ptrdiff_t j) { return double(x[r * p + j]) - shift[j]; };
+    const auto centred = [&](ptrdiff_t r, ptrdiff_t j) { return double(x[r * p + j]) - shift[j]; };
     in_threads([&](int) {
         for (const double *share : {static_cast<const double *>(nullptr),
                                     static_cast<const double *>(weights.data())}) {
@@ -330,8 +331,8 @@ template <class T, class Kernel> void columns(Kernel kernel, ptrdiff_t m, ptrdif
             for (ptrdiff_t j = 0; j < p; ++j) {
                 double sum = 0.0, square = 0.0;
                 for (ptrdiff_t r = 0; r < m; ++r) {
-                    sum += (share ? share[r] : 1.0) * away(r, j);
-                    square += (share ? share[r] : 1.0) * away(r, j) * away(r, j);
+                    sum += (share ? share[r] : 1.0) * centred(r, j);
+                    square += (share ? share[r] : 1.0) * centred(r, j) * centred(r, j);
                 }
                 demand(sums[j] == sum && squares[j] == square, "columns", m, p);
             }
@@ -339,7 +340,7 @@ template <class T, class Kernel> void columns(Kernel kernel, ptrdiff_t m, ptrdif
     });
 }
 
-// Rows with each other, and scores: of small integers too.
+// Products of rows with each other, and scores, also for small integers.
 template <class T, class Across, class Scores>
 void sides(Across across, Scores scores, ptrdiff_t m, ptrdiff_t p) {
     vector<T> x(m * p), high(p), low(p, T(1));
@@ -352,7 +353,7 @@ void sides(Across across, Scores scores, ptrdiff_t m, ptrdiff_t p) {
     for (ptrdiff_t j = 0; j < p; ++j)
         for (ptrdiff_t c = 0; c < k; ++c)
             axes[j * padded + c] = T((j + c) % 3 - 1);
-    const auto away = [&](ptrdiff_t r, ptrdiff_t j) { return double(x[r * p + j] - high[j]); };
+    const auto centred = [&](ptrdiff_t r, ptrdiff_t j) { return double(x[r * p + j] - high[j]); };
     in_threads([&](int) {
         vector<double> products(m * m);
         demand(across(x.data(), m, p, p, high.data(), nullptr, low.data(), nullptr,
@@ -360,10 +361,10 @@ void sides(Across across, Scores scores, ptrdiff_t m, ptrdiff_t p) {
                "across", m, p);
         for (ptrdiff_t a = 0; a < m; ++a)
             for (ptrdiff_t b = 0; b < m; ++b) {
-                double wanted = 0.0;
+                double expected = 0.0;
                 for (ptrdiff_t j = 0; j < p; ++j)
-                    wanted += (away(a, j) - 1) * (away(b, j) - 1);
-                demand(products[a * m + b] == wanted, "across", m, p);
+                    expected += (centred(a, j) - 1) * (centred(b, j) - 1);
+                demand(products[a * m + b] == expected, "across", m, p);
             }
         vector<T> room(8 * std::max<ptrdiff_t>(p, 1024 / sizeof(T))), out(m * k);
         demand(scores(x.data(), m, p, p, high.data(), low.data(), axes.data(), k, padded,
@@ -371,10 +372,10 @@ void sides(Across across, Scores scores, ptrdiff_t m, ptrdiff_t p) {
                "scores", m, p);
         for (ptrdiff_t r = 0; r < m; ++r)
             for (ptrdiff_t c = 0; c < k; ++c) {
-                double wanted = 0.0;
+                double expected = 0.0;
                 for (ptrdiff_t j = 0; j < p; ++j)
-                    wanted += (away(r, j) - 1) * double(axes[j * padded + c]);
-                demand(double(out[r * k + c]) == wanted, "scores", m, p);
+                    expected += (centred(r, j) - 1) * double(axes[j * padded + c]);
+                demand(double(out[r * k + c]) == expected, "scores", m, p);
             }
     });
 }
@@ -388,14 +389,14 @@ void all_sides(A across32, B across64, C columns32, D columns64, E scores32, F s
             columns<float>(columns32, m, p);
             columns<double>(columns64, m, p);
         }
-    // More rows than are added one by one, and more columns than are summed at a time.
+    // More rows than are added sequentially, and more columns than are summed at a time.
     for (ptrdiff_t p : {17, 2100}) {
         columns<float>(columns32, 1030, p);
         columns<double>(columns64, 1030, p);
     }
 }
 
-// Rows (m, k) times a matrix (k, n), packed as matmul.py does it.
+// Rows (m, k) times a matrix (k, n) that is packed as in matmul.py.
 template <class T, class Matmul> void matmul(Matmul times, ptrdiff_t m, ptrdiff_t k, ptrdiff_t n) {
     const ptrdiff_t lanes = 64 / ptrdiff_t(sizeof(T)), panels = (n + lanes - 1) / lanes;
     vector<T> x(m * k), packed(panels * k * lanes);
@@ -410,10 +411,10 @@ template <class T, class Matmul> void matmul(Matmul times, ptrdiff_t m, ptrdiff_
         demand(times(x.data(), m, k, k, packed.data(), n, out.data(), n) == 0, "matmul", m, k);
         for (ptrdiff_t r = 0; r < m; ++r)
             for (ptrdiff_t c = 0; c < n; ++c) {
-                double wanted = 0.0;
+                double expected = 0.0;
                 for (ptrdiff_t j = 0; j < k; ++j)
-                    wanted += double(x[r * k + j]) * double(entry(j, c));
-                demand(double(out[r * n + c]) == wanted, "matmul", m, k);
+                    expected += double(x[r * k + j]) * double(entry(j, c));
+                demand(double(out[r * n + c]) == expected, "matmul", m, k);
             }
     });
 }
@@ -436,7 +437,7 @@ template <class F32, class F64> void all_vectors(F32 f32, F64 f64) {
             }
     vectors<float>("dense_pass_f32", f32, 300, 600, 1);
     vectors<double>("dense_pass_f64", f64, 300, 600, 2);
-    // Eight rows are more than a panel.
+    // Eight rows do not fit in a panel.
     vectors<float>("dense_pass_f32", f32, 20, 16500, 1);
     vectors<double>("dense_pass_f64", f64, 20, 8300, 1);
 }
@@ -470,7 +471,7 @@ template <class In, class I> struct Rows {
     }
 };
 
-// Z += Bᵀ(BQ) of small integers: exact in every precision. Each thread takes a cache line.
+// Z += Bᵀ(BQ) for small integers, exact in every precision. Each thread takes one cache line.
 template <class In, class T, class I, class Kernel>
 void pass(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
     const ptrdiff_t line = 64 / ptrdiff_t(sizeof(T)), step = THREADS * line;
@@ -518,7 +519,7 @@ void scatter(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
     });
 }
 
-// Number, sum and squares of the entries of each column, about 1; small integers are exact.
+// Number, sum and squares of the entries of each column about 1; small integers are exact.
 template <class In, class I, class Kernel>
 void stored(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
     const Rows<In, I> rows(m, p);
@@ -526,13 +527,13 @@ void stored(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
     vector<double> expected(4 * p);
     for (size_t e = 0; e < rows.columns.size(); ++e) {
         double *at = expected.data() + 4 * rows.columns[e];
-        const double away = double(rows.values[e]) - 1.0;
-        at[0] += 1.0, at[1] += 2.0, at[2] += 2.0 * away, at[3] += 2.0 * away * away;
+        const double deviation = double(rows.values[e]) - 1.0;
+        at[0] += 1.0, at[1] += 2.0, at[2] += 2.0 * deviation, at[3] += 2.0 * deviation * deviation;
     }
     in_threads([&](int) {
-        vector<double> told(4 * p);
+        vector<double> found(4 * p);
         demand(kernel(rows.values.data(), rows.columns.data(), rows.ends.data(), m, p, ones.data(),
-                      weights.data(), told.data()) == 0 && told == expected,
+                      weights.data(), found.data()) == 0 && found == expected,
                what, m, p);
     });
 }
@@ -554,7 +555,7 @@ void all_sparse(A f64_i32, B f32_f64_i64, C f32_i32, D scatter_f64, E scatter_f3
 
 // ---- spectra -------------------------------------------------------------------------------
 
-// Each axis times the scatter is its variance times the axis.
+// The scatter times each axis is the variance times the axis.
 template <class Spectrum, class Small> void spectra(Spectrum spectrum, Small small) {
     for (ptrdiff_t p : {1, 2, 3, 8, 9, 31, 63, 64})
         for (ptrdiff_t m : {p + 1, 3 * p}) {

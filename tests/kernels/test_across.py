@@ -1,4 +1,4 @@
-"""Products of rows with each other: every instruction set and the twin, to the same bound."""
+"""Products of rows with each other: every instruction set and NumPy, to the same bound."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
-def check(rows, low, whole, kind):
+def check(rows, low, matrix, kind):
     found = row_products(rows, low, instructions=kind)
     unit = EPS32 if rows.dtype == np.float32 else EPS
-    sizes = np.abs(whole) @ np.abs(whole).T
-    assert (np.abs(found - whole @ whole.T) <= (whole.shape[1] + 16) * unit * sizes).all()
+    sizes = np.abs(matrix) @ np.abs(matrix).T
+    assert (np.abs(found - matrix @ matrix.T) <= (matrix.shape[1] + 16) * unit * sizes).all()
     assert (found == found.T).all()
 
 
@@ -36,26 +36,26 @@ def test_rows_are_multiplied_with_each_other(kind, dtype, shape, rng):
 
 @every_kind
 @every_dtype
-@pytest.mark.parametrize("part", range(4))
-def test_rows_are_centred_scaled_and_weighted_on_the_way(kind, dtype, part, rng):
+@pytest.mark.parametrize("omitted", range(4))
+def test_rows_are_centred_scaled_and_weighted_in_products(kind, dtype, omitted, rng):
     n, p = 21, 300
     data = (rng.standard_normal((n, p)) + 3).astype(dtype)
     high, divisor, low, roots = (
-        None if part == i else numbers.astype(dtype)
+        None if omitted == i else numbers.astype(dtype)
         for i, numbers in enumerate(
             (rng.uniform(2, 4, p), rng.uniform(1, 2, p), rng.uniform(0, 1, p), rng.uniform(0, 2, n))
         )
     )
-    whole = data.astype(np.float64)
-    whole = whole if high is None else whole - high
-    whole = whole if divisor is None else whole / divisor
-    whole = whole if low is None else whole - low
-    whole = whole if roots is None else whole * roots[:, None]
-    check(Affine(data, high, divisor, roots), low, whole, kind)
+    matrix = data.astype(np.float64)
+    matrix = matrix if high is None else matrix - high
+    matrix = matrix if divisor is None else matrix / divisor
+    matrix = matrix if low is None else matrix - low
+    matrix = matrix if roots is None else matrix * roots[:, None]
+    check(Affine(data, high, divisor, roots), low, matrix, kind)
 
 
 @every_kind
-def test_any_strides_are_multiplied(kind, rng):
+def test_rows_of_any_strides_are_multiplied(kind, rng):
     wide = rng.standard_normal((30, 90))
     for data in (wide[::2, ::3], np.asfortranarray(wide), wide[:, 7:50]):
         check(Affine(data), None, data, kind)

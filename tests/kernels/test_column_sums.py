@@ -1,4 +1,4 @@
-"""Sums and squares of columns: every instruction set and the twin, to the same bound."""
+"""Sums and squares of columns: every instruction set and NumPy, to the same bound."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from helpers import EPS
 from princomp.kernels import csr, native
-from princomp.kernels.columns import stored_about, sums_about
+from princomp.kernels.columns import stored_sums_about, sums_about
 from princomp.kernels.entries import entries_of
 
 KINDS = ["numpy", *native.instruction_sets()]
@@ -29,16 +29,16 @@ def test_columns_are_summed_about_the_shift(kind, dtype, shape, weighted, layout
     shift = rng.uniform(2, 4, p)
     weights = rng.integers(0, 4, m).astype(float) if weighted else None
     share = np.ones(m) if weights is None else weights
-    away = block.astype(np.float64) - shift
+    differences = block.astype(np.float64) - shift
     sums, squares = sums_about(shift, block, weights, instructions=kind)
     bound = (m + 8) * EPS
-    assert (np.abs(sums - share @ away) <= bound * (share @ np.abs(away))).all()
-    assert (np.abs(squares - share @ away**2) <= bound * (share @ away**2)).all()
+    assert (np.abs(sums - share @ differences) <= bound * (share @ np.abs(differences))).all()
+    assert (np.abs(squares - share @ differences**2) <= bound * (share @ differences**2)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("row", [0, 8, 16])
-def test_what_is_not_finite_shows(kind, row):
+def test_non_finite_values_reach_the_sums(kind, row):
     block = np.ones((17, 9))
     block[row, 8] = np.nan
     sums, squares = sums_about(np.ones(9), block, instructions=kind)
@@ -47,7 +47,7 @@ def test_what_is_not_finite_shows(kind, row):
     assert not sums[:8].any()
 
 
-def test_arrays_that_do_not_fit_are_refused():
+def test_arrays_of_other_shapes_are_refused():
     with pytest.raises(ValueError, match="other shapes"):
         sums_about(np.ones(3), np.ones((5, 4)))
     with pytest.raises(ValueError, match="other shapes"):
@@ -69,25 +69,29 @@ def test_entries_are_summed_by_columns(kind, dtype, index, shape, weighted, shif
     shift = rng.uniform(2, 4, p) if shifted else None
     weights = rng.uniform(0.5, 2, m) if weighted else None
     share = np.ones(m) if weights is None else weights
-    away = np.where(stored, dense.astype(np.float64) - (0.0 if shift is None else shift), 0.0)
-    count, mass, sums, squares = stored_about(shift, entries_of(rows), weights, instructions=kind)
+    differences = np.where(
+        stored, dense.astype(np.float64) - (0.0 if shift is None else shift), 0.0
+    )
+    count, weight_sums, sums, squares = stored_sums_about(
+        shift, entries_of(rows), weights, instructions=kind
+    )
     np.testing.assert_array_equal(count, stored.sum(axis=0))
     bound = (m + 8) * EPS
-    assert (np.abs(mass - share @ stored) <= bound * (share @ stored)).all()
-    assert (np.abs(sums - share @ away) <= bound * (share @ np.abs(away))).all()
-    assert (np.abs(squares - share @ away**2) <= bound * (share @ away**2)).all()
+    assert (np.abs(weight_sums - share @ stored) <= bound * (share @ stored)).all()
+    assert (np.abs(sums - share @ differences) <= bound * (share @ np.abs(differences))).all()
+    assert (np.abs(squares - share @ differences**2) <= bound * (share @ differences**2)).all()
 
 
-def test_shifts_and_weights_of_entries_that_do_not_fit_are_refused():
+def test_shifts_and_weights_of_other_lengths_are_refused():
     rows = entries_of(sp.csr_array(np.ones((5, 4))))
     with pytest.raises(ValueError, match="other shapes"):
-        stored_about(np.ones(3), rows)
+        stored_sums_about(np.ones(3), rows)
     with pytest.raises(ValueError, match="other shapes"):
-        stored_about(None, rows, np.ones(4))
+        stored_sums_about(None, rows, np.ones(4))
 
 
 @pytest.mark.parametrize("instructions", KINDS)
-def test_equal_rows_do_not_add_up_their_rounding(instructions):
+def test_rounding_of_equal_rows_does_not_accumulate(instructions):
     """Adding c equal numbers one by one is off by up to 3c/16 units, here of c = 60,000."""
     m = 60_000
     rows = np.tile([[0.1, 1 / 3, np.pi]], (m, 1))
@@ -96,26 +100,26 @@ def test_equal_rows_do_not_add_up_their_rounding(instructions):
     about = rows.astype("g") - shift
     sparse = entries_of(sp.csr_array(rows))
     for share in (None, weights):
-        each = np.ones(m, "g") if share is None else share.astype("g")
-        true = np.array([each @ about, each @ about**2], dtype=float)
+        exact_weights = np.ones(m, "g") if share is None else share.astype("g")
+        true = np.array([exact_weights @ about, exact_weights @ about**2], dtype=float)
         dense = sums_about(shift, rows, share, instructions=instructions)
-        stored = stored_about(shift, sparse, share, instructions=instructions)[2:]
+        stored = stored_sums_about(shift, sparse, share, instructions=instructions)[2:]
         # 1,024 rows at most are added one by one, and then as many sums of them at most.
         for found in (dense, stored):
             assert (np.abs(np.array(found) - true) <= 2 * 3 / 16 * 1024 * EPS * np.abs(true)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_many_light_rows_after_a_heavy_one_do_not_round_one_way(kind):
+def test_rounding_of_light_rows_after_a_heavy_one_is_bounded(kind):
     """Rows of a group are added one by one: up to half a unit each, of at most 256 rows."""
     n = 2**18
     rows = entries_of(sp.csr_array(np.ones((n, 1))))
     for light in np.random.default_rng(0).uniform(1e-9, 2e-9, 8):
         weights = np.full(n, light)
         weights[0] = 2e6
-        right = math.fsum(weights)
-        stored = stored_about(None, rows, weights, instructions=kind)
+        expected = math.fsum(weights)
+        stored = stored_sums_about(None, rows, weights, instructions=kind)
         dense = sums_about(np.zeros(1), np.ones((n, 1)), weights, instructions=kind)
         products = csr.scatter(rows, weights, instructions=kind)
-        for one in (*stored[1:], *dense, *products):
-            assert abs(one.item() - right) <= 128 * EPS * right
+        for total in (*stored[1:], *dense, *products):
+            assert abs(total.item() - expected) <= 128 * EPS * expected

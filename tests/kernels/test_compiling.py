@@ -1,4 +1,4 @@
-"""The sources are valid for the vectors of every processor, also of those that are not here."""
+"""The sources compile for the vectors of other processors, too."""
 
 import os
 import shutil
@@ -9,15 +9,15 @@ import pytest
 
 import princomp.kernels
 
-_ROOM = Path(princomp.kernels.__file__).parent
+_FOLDER = Path(princomp.kernels.__file__).parent
 _COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
 
 
 @pytest.mark.skipif(_COMPILER is None, reason="no C++ compiler: apt-get install g++")
-@pytest.mark.parametrize("source", sorted(path.name for path in _ROOM.glob("*.cpp")))
+@pytest.mark.parametrize("source", sorted(path.name for path in _FOLDER.glob("*.cpp")))
 def test_a_source_compiles_for_64_bit_arm(source):
-    """Vectors of 16 bytes and 32 of them; the code itself knows no processor."""
-    given = ["-DPRINCOMP_ISA=plain", "-DPRINCOMP_LANES=16", "-DPRINCOMP_REGISTERS=32"]
-    command = [_COMPILER, "-std=c++17", "-fsyntax-only", "-w", *given, str(_ROOM / source)]
+    """Vectors of 16 bytes and 32 of them; the code itself depends on no processor."""
+    flags = ["-DPRINCOMP_ISA=plain", "-DPRINCOMP_LANES=16", "-DPRINCOMP_REGISTERS=32"]
+    command = [_COMPILER, "-std=c++17", "-fsyntax-only", "-w", *flags, str(_FOLDER / source)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -13,7 +13,7 @@ SETS = ("numpy", "plain", "avx2", "avx512")
 
 @pytest.fixture(params=SETS)
 def kind(request):
-    """Each instruction set that is here, and the twins."""
+    """Each instruction set of this machine, and NumPy."""
     if request.param != "numpy" and request.param not in native.instruction_sets():
         pytest.skip(f"no compiled kernels for {request.param} here")
     return request.param
@@ -54,13 +54,13 @@ def test_a_pass_is_two_dense_products(kind, n, p, m, dtype, vectors, index):
     wide = right.astype(np.float64)
     middle = factor[:, None] * (dense @ wide - np.outer(share, shift))
     unit = EPS if vectors == np.float64 else EPS32
-    near = bound(dense, wide, share, shift, factor, unit)
-    into, total = csr.images(
+    tolerance = bound(dense, wide, share, shift, factor, unit)
+    product, total = csr.images(
         entries, right, shift=shift, share=share, factor=factor, instructions=kind
     )
-    assert into.shape == (p, m)
-    assert into.dtype == np.float64
-    np.testing.assert_allclose(into, dense.T @ middle, rtol=0, atol=near)
+    assert product.shape == (p, m)
+    assert product.dtype == np.float64
+    np.testing.assert_allclose(product, dense.T @ middle, rtol=0, atol=tolerance)
     sizes = np.abs(share) @ np.abs(middle)
     np.testing.assert_allclose(total, share @ middle, rtol=0, atol=(n + p) * unit * sizes.max())
     half = csr.forward(entries, right, shift=shift, share=share, factor=factor, instructions=kind)
@@ -72,36 +72,36 @@ def test_a_pass_is_two_dense_products(kind, n, p, m, dtype, vectors, index):
     scaled = factor[:, None] * left.astype(np.float64)
     sizes = np.abs(dense).T @ np.abs(scaled)
     np.testing.assert_allclose(back, dense.T @ scaled, rtol=0, atol=(n + 2) * unit * sizes.max())
-    near = (n + 2) * unit * (np.abs(share) @ np.abs(scaled)).max()
-    np.testing.assert_allclose(total, share @ scaled, rtol=0, atol=near)
+    tolerance = (n + 2) * unit * (np.abs(share) @ np.abs(scaled)).max()
+    np.testing.assert_allclose(total, share @ scaled, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("part", [slice(0, 20), slice(21, 44), slice(40, 100), slice(30, 30)])
-def test_some_of_the_rows_are_like_a_matrix_of_them(kind, part):
+def test_a_slice_of_rows_equals_a_matrix_of_them(kind, part):
     rows, _ = sparse(60, 41)
     some, alone = entries_of(rows).rows(part), entries_of(rows[part])
     assert some.shape == alone.shape
     rng = np.random.default_rng(4)
     right, left = rng.standard_normal((41, 8)), rng.standard_normal((some.shape[0], 8))
-    for product, given in (
+    for function, given in (
         (csr.images, [right]),
         (csr.backward, [left]),
         (csr.forward, [right]),
         (csr.scatter, []),
     ):
-        ours, theirs = (product(rows, *given, instructions=kind) for rows in (some, alone))
-        for one, other in zip(ours, theirs, strict=True):
-            near = 100 * EPS * np.abs(other).max(initial=0.0)
-            np.testing.assert_allclose(one, other, rtol=0, atol=near)
+        found, expected = (function(rows, *given, instructions=kind) for rows in (some, alone))
+        for one, other in zip(found, expected, strict=True):
+            tolerance = 100 * EPS * np.abs(other).max(initial=0.0)
+            np.testing.assert_allclose(one, other, rtol=0, atol=tolerance)
 
 
-def test_what_is_left_out_is_one_or_zero(kind):
+def test_omitted_factors_are_one_and_omitted_shifts_zero(kind):
     rows, dense = sparse(50, 30)
     right = np.random.default_rng(2).standard_normal((30, 9))
-    into, total = csr.images(entries_of(rows), right, instructions=kind)
-    near = bound(dense, right, np.ones(50), np.zeros(9), np.ones(50), EPS)
-    np.testing.assert_allclose(into, dense.T @ (dense @ right), rtol=0, atol=near)
-    np.testing.assert_allclose(total, (dense @ right).sum(axis=0), rtol=0, atol=near)
+    product, total = csr.images(entries_of(rows), right, instructions=kind)
+    tolerance = bound(dense, right, np.ones(50), np.zeros(9), np.ones(50), EPS)
+    np.testing.assert_allclose(product, dense.T @ (dense @ right), rtol=0, atol=tolerance)
+    np.testing.assert_allclose(total, (dense @ right).sum(axis=0), rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -113,53 +113,55 @@ def test_threads_change_no_bit(kind, dtype, monkeypatch):
     for m in (5, 16, 24, 40, 72, 100):
         right, left = rng.standard_normal((160, m)), rng.standard_normal((700, m))
         given = {"shift": rng.standard_normal(m).astype(dtype), "factor": weights}
-        answers = []
+        results = []
         for threads in (1, 2, 3, 5):
             more = {"threads": threads, "instructions": kind}
-            into, total = csr.images(entries, right.astype(dtype), **given, **more)
-            answer = [into.copy(), total]
-            answer.append(csr.forward(entries, right.astype(dtype), **given, **more))
+            product, total = csr.images(entries, right.astype(dtype), **given, **more)
+            result = [product.copy(), total]
+            result.append(csr.forward(entries, right.astype(dtype), **given, **more))
             back, total = csr.backward(entries, left.astype(dtype), factor=weights, **more)
-            answers.append([*answer, back.copy(), total])
-        for answer in answers[1:]:
-            for one, other in zip(answers[0], answer, strict=True):
+            results.append([*result, back.copy(), total])
+        for result in results[1:]:
+            for one, other in zip(results[0], result, strict=True):
                 assert one.tobytes() == other.tobytes()
 
 
-def test_vectors_may_lie_in_memory_anyhow(kind):
+def test_vectors_of_any_memory_layout_are_multiplied(kind):
     rows, _ = sparse(40, 33)
     entries, wide = entries_of(rows), np.random.default_rng(4).standard_normal((66, 64))
     plain = np.ascontiguousarray(wide[::2, 3:43:2])
     # One number off a cache line, columns first, every other number, backwards.
     off = np.empty(plain.size + 1)[1:].reshape(plain.shape)
     off[:] = plain
-    want = csr.images(entries, plain, instructions=kind)[0].copy()
+    expected = csr.images(entries, plain, instructions=kind)[0].copy()
     for right in (off, np.asfortranarray(plain), wide[::2, 3:43:2], plain[::-1][::-1]):
-        got, _ = csr.images(entries, right, instructions=kind)
+        found, _ = csr.images(entries, right, instructions=kind)
         if kind == "numpy":  # SciPy has loops of its own for some of these
-            np.testing.assert_allclose(got, want, rtol=0, atol=1000 * EPS * np.abs(want).max())
+            np.testing.assert_allclose(
+                found, expected, rtol=0, atol=1000 * EPS * np.abs(expected).max()
+            )
         else:
-            assert got.tobytes() == want.tobytes()
+            assert found.tobytes() == expected.tobytes()
 
 
 def test_indices_in_any_order_and_twice_are_summed(kind):
     values = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
     rows = sp.csr_array((values, [3, 0, 3, 1, 1], [0, 3, 5]), shape=(2, 4))
     right = np.eye(4)
-    into, _ = csr.images(entries_of(rows), right, instructions=kind)
+    product, _ = csr.images(entries_of(rows), right, instructions=kind)
     dense = np.array([[2.0, 0, 0, 5], [0, 24, 0, 0]])
-    np.testing.assert_array_equal(into, dense.T @ dense)
+    np.testing.assert_array_equal(product, dense.T @ dense)
 
 
 def test_no_rows_and_no_entries_are_zero(kind):
     for n in (0, 3):
         entries = entries_of(sp.csr_array((n, 4)))
-        into, total = csr.images(entries, np.ones((4, 2)), shift=np.ones(2), instructions=kind)
-        np.testing.assert_array_equal(into, np.zeros((4, 2)))
+        product, total = csr.images(entries, np.ones((4, 2)), shift=np.ones(2), instructions=kind)
+        np.testing.assert_array_equal(product, np.zeros((4, 2)))
         np.testing.assert_array_equal(total, [-n, -n])
         assert csr.forward(entries, np.ones((4, 2)), instructions=kind).shape == (n, 2)
-        into, _ = csr.backward(entries, np.ones((n, 2)), instructions=kind)
-        np.testing.assert_array_equal(into, np.zeros((4, 2)))
+        product, _ = csr.backward(entries, np.ones((n, 2)), instructions=kind)
+        np.testing.assert_array_equal(product, np.zeros((4, 2)))
         products, sums = csr.scatter(entries, instructions=kind)
         assert not products.any()
         assert not sums.any()
@@ -167,11 +169,11 @@ def test_no_rows_and_no_entries_are_zero(kind):
 
 def test_no_columns_and_no_vectors_are_accepted(kind):
     entries = entries_of(sp.csr_array((3, 0)))
-    into, total = csr.images(entries, np.ones((0, 2)), shift=np.ones(2), instructions=kind)
-    assert into.shape == (0, 2)
+    product, total = csr.images(entries, np.ones((0, 2)), shift=np.ones(2), instructions=kind)
+    assert product.shape == (0, 2)
     np.testing.assert_array_equal(total, [-3, -3])
-    into, _ = csr.images(entries_of(sparse(60, 4)[0]), np.ones((4, 0)), instructions=kind)
-    assert into.shape == (4, 0)
+    product, _ = csr.images(entries_of(sparse(60, 4)[0]), np.ones((4, 0)), instructions=kind)
+    assert product.shape == (4, 0)
 
 
 def test_nan_reaches_every_sum_that_it_is_part_of(kind):
@@ -179,8 +181,8 @@ def test_nan_reaches_every_sum_that_it_is_part_of(kind):
     rows.data[-1] = np.nan
     column = rows.indices[-1]
     entries = entries_of(rows)
-    into, total = csr.images(entries, np.ones((11, 3)), instructions=kind)
-    assert np.isnan(into[column]).all()
+    product, total = csr.images(entries, np.ones((11, 3)), instructions=kind)
+    assert np.isnan(product[column]).all()
     assert np.isnan(total).all()
     products, sums = csr.scatter(entries, instructions=kind)
     assert np.isnan(products[column, column])
@@ -195,20 +197,22 @@ def test_nan_reaches_every_sum_that_it_is_part_of(kind):
 def test_the_scatter_is_the_dense_one_and_symmetric_to_the_bit(kind, n, p, dtype, index, weighted):
     rows, dense = sparse(n, p, dtype=dtype, index=index)
     weights = np.random.default_rng(5).random(n) + 0.5 if weighted else None
-    each = np.ones(n) if weights is None else weights
+    row_weights = np.ones(n) if weights is None else weights
     products, sums = csr.scatter(entries_of(rows), weights, instructions=kind)
-    sizes = np.abs(dense).T @ (each[:, None] * np.abs(dense))
-    near = (n + 4) * EPS * sizes.max(initial=0.0)
-    np.testing.assert_allclose(products, dense.T @ (each[:, None] * dense), rtol=0, atol=near)
+    sizes = np.abs(dense).T @ (row_weights[:, None] * np.abs(dense))
+    tolerance = (n + 4) * EPS * sizes.max(initial=0.0)
+    np.testing.assert_allclose(
+        products, dense.T @ (row_weights[:, None] * dense), rtol=0, atol=tolerance
+    )
     np.testing.assert_array_equal(products, products.T)
-    near = (n + 4) * EPS * (each @ np.abs(dense)).max(initial=0.0)
-    np.testing.assert_allclose(sums, each @ dense, rtol=0, atol=near)
+    tolerance = (n + 4) * EPS * (row_weights @ np.abs(dense)).max(initial=0.0)
+    np.testing.assert_allclose(sums, row_weights @ dense, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-def test_a_damaged_matrix_is_refused_before_it_is_followed(index):
+def test_a_damaged_matrix_is_refused_before_it_is_used(index):
     values = np.ones(3)
-    for columns, ends, said in (
+    for columns, ends, message in (
         ([0, 4, 1], [0, 1, 3], "index 4 is not in 0 to 3"),
         ([0, 1, -1], [0, 1, 3], "index -1 is not in 0 to 3"),
         ([0, 1, 2], [0, 2, 1], "row ends are not in ascending order"),
@@ -218,7 +222,7 @@ def test_a_damaged_matrix_is_refused_before_it_is_followed(index):
         rows = sp.csr_array((2, 4))
         rows.data, rows.indices = values, np.array(columns, index)
         rows.indptr = np.array(ends, index)
-        with pytest.raises(DataError, match=said):
+        with pytest.raises(DataError, match=message):
             entries_of(rows)
 
 
@@ -237,5 +241,5 @@ def test_long_sums_of_float32_products_are_added_in_float64(kind, m):
     n = 60_000
     rows = entries_of(sp.csr_array(np.full((n, 1), 0.1, dtype=np.float32)))
     left = np.ones((n, m), dtype=np.float32)
-    into, _ = csr.backward(rows, left, instructions=kind)
-    np.testing.assert_allclose(into, n * float(np.float32(0.1)), rtol=64 * EPS32)
+    product, _ = csr.backward(rows, left, instructions=kind)
+    np.testing.assert_allclose(product, n * float(np.float32(0.1)), rtol=64 * EPS32)

@@ -1,4 +1,4 @@
-"""Spectra of small scatters: every instruction set and the twin, to the same bounds."""
+"""Spectra of small scatters: every instruction set and NumPy, to the same bounds."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from princomp import PCA
 from princomp.core.routes import small
 from princomp.errors import NotFiniteError, ShapeError
 from princomp.kernels import native
-from princomp.kernels.eigen import MOST, moments_and_spectrum, spectrum
+from princomp.kernels.eigen import MAX_SMALL_COLUMNS, moments_and_spectrum, spectrum
 
 KINDS = ["numpy", *native.instruction_sets()]
 every_kind = pytest.mark.parametrize("kind", KINDS)
-# Rotations and mirrors of order p leave some √p units each; a few dozen are allowed.
+# Rotations and reflections of order p leave about √p units each; a few dozen are allowed.
 UNITS = 64
 
 
@@ -36,30 +36,30 @@ def scatter_of(rng, p, kind):
 
 @every_kind
 @pytest.mark.parametrize("table", ["plain", "graded", "whole", "large", "small", "few"])
-@pytest.mark.parametrize("p", [1, 2, 3, 5, 8, 9, 16, 17, MOST])
+@pytest.mark.parametrize("p", [1, 2, 3, 5, 8, 9, 16, 17, MAX_SMALL_COLUMNS])
 def test_variances_and_axes_are_right(kind, table, p, rng):
     scatter = scatter_of(rng, p, table)
     found = spectrum(scatter, 7.0, p, instructions=kind)
-    known = np.linalg.eigvalsh(scatter)[::-1] / 7
-    first = known[0]
-    np.testing.assert_allclose(found.variances, np.maximum(known, 0), atol=UNITS * EPS * first)
+    expected = np.linalg.eigvalsh(scatter)[::-1] / 7
+    first = expected[0]
+    np.testing.assert_allclose(found.variances, np.maximum(expected, 0), atol=UNITS * EPS * first)
     assert (np.diff(found.variances) <= 0).all()
-    away = scatter / 7 / first @ found.axes.T - found.axes.T * (found.variances / first)
-    assert np.linalg.norm(away, axis=0).max() <= UNITS * EPS
+    residuals = scatter / 7 / first @ found.axes.T - found.axes.T * (found.variances / first)
+    assert np.linalg.norm(residuals, axis=0).max() <= UNITS * EPS
     assert found.orthogonality <= UNITS * EPS
     np.testing.assert_allclose(found.axes @ found.axes.T, np.eye(p), atol=UNITS * EPS)
     assert found.total == pytest.approx(np.trace(scatter) / 7, rel=UNITS * EPS)
 
 
 @every_kind
-def test_the_largest_entry_is_positive_and_of_equals_the_first(kind):
+def test_the_first_of_the_largest_entries_is_positive(kind):
     found = spectrum(np.array([[2.0, -1], [-1, 2]]), 1.0, 2, instructions=kind)
     np.testing.assert_allclose(found.axes, np.array([[1, -1], [1, 1]]) / np.sqrt(2), rtol=4 * EPS)
     assert not np.signbit(found.axes[found.axes == 0]).any()
 
 
 @every_kind
-def test_beyond_the_rank_variances_are_zero_and_none_is_below(kind, rng):
+def test_variances_beyond_the_rank_are_zero_and_none_is_negative(kind, rng):
     rows = rng.standard_normal((4, 9))
     scatter = rows.T @ rows
     found = spectrum(scatter, 3.0, 3, instructions=kind)
@@ -74,38 +74,40 @@ def test_beyond_the_rank_variances_are_zero_and_none_is_below(kind, rng):
 def test_scatters_of_low_rank_are_solved(kind, rng):
     """Eigenvalues that are rounding take many steps."""
     for factor in (0, 1e2, 1e4, 1e6):
-        rows = rng.standard_normal((200, 5)) @ rng.standard_normal((5, MOST))
+        rows = rng.standard_normal((200, 5)) @ rng.standard_normal((5, MAX_SMALL_COLUMNS))
         rows += factor * rng.standard_normal((200, 1))
         scatter = rows.T @ rows
-        found = spectrum(scatter, 1.0, MOST, instructions=kind)
+        found = spectrum(scatter, 1.0, MAX_SMALL_COLUMNS, instructions=kind)
         assert found is not None
-        right = np.linalg.eigvalsh(scatter)[::-1]
-        np.testing.assert_allclose(found.variances, right, rtol=0, atol=MOST * EPS * right[0])
+        expected = np.linalg.eigvalsh(scatter)[::-1]
+        np.testing.assert_allclose(
+            found.variances, expected, rtol=0, atol=MAX_SMALL_COLUMNS * EPS * expected[0]
+        )
 
 
 @every_kind
-@pytest.mark.parametrize("p", [3, 9, 20, MOST])
-def test_columns_without_scatter_have_axes_of_their_own(kind, p, rng):
-    live = np.sort(rng.choice(p, p // 2, replace=False))
-    dead = np.setdiff1d(np.arange(p), live)
+@pytest.mark.parametrize("p", [3, 9, 20, MAX_SMALL_COLUMNS])
+def test_columns_without_scatter_are_axes_themselves(kind, p, rng):
+    varying = np.sort(rng.choice(p, p // 2, replace=False))
+    constant = np.setdiff1d(np.arange(p), varying)
     scatter = np.zeros((p, p))
-    scatter[np.ix_(live, live)] = scatter_of(rng, len(live), "plain")
+    scatter[np.ix_(varying, varying)] = scatter_of(rng, len(varying), "plain")
     found = spectrum(scatter, 1.0, p, instructions=kind)
-    alone = spectrum(scatter[np.ix_(live, live)], 1.0, p, instructions=kind)
-    assert np.array_equal(found.variances[: len(live)], alone.variances)
-    assert np.array_equal(found.axes[: len(live), live], alone.axes)
-    assert not found.axes[: len(live), dead].any()
-    assert np.array_equal(found.axes[len(live) :], np.eye(p)[dead])
-    assert not found.variances[len(live) :].any()
+    alone = spectrum(scatter[np.ix_(varying, varying)], 1.0, p, instructions=kind)
+    assert np.array_equal(found.variances[: len(varying)], alone.variances)
+    assert np.array_equal(found.axes[: len(varying), varying], alone.axes)
+    assert not found.axes[: len(varying), constant].any()
+    assert np.array_equal(found.axes[len(varying) :], np.eye(p)[constant])
+    assert not found.variances[len(varying) :].any()
     assert found.orthogonality == alone.orthogonality
     assert found.total == pytest.approx(alone.total, rel=p * EPS)
 
 
 @every_kind
-def test_no_scatter_at_all_leaves_every_column_for_itself(kind):
-    nothing = spectrum(np.zeros((3, 3)), 1.0, 3, instructions=kind)
-    assert not nothing.variances.any()
-    assert np.array_equal(nothing.axes, np.eye(3))
+def test_the_axes_of_a_zero_scatter_are_the_columns(kind):
+    found = spectrum(np.zeros((3, 3)), 1.0, 3, instructions=kind)
+    assert not found.variances.any()
+    assert np.array_equal(found.axes, np.eye(3))
 
 
 @pytest.mark.skipif(
@@ -113,18 +115,18 @@ def test_no_scatter_at_all_leaves_every_column_for_itself(kind):
     reason="no compiled kernels: apt-get install g++",
 )
 @pytest.mark.parametrize("p", [3, 8, 11])
-def test_rows_that_are_not_finite_or_flat_are_left_to_others(p, rng):
+def test_rows_that_are_not_finite_or_contiguous_are_not_solved(p, rng):
     rows = rng.standard_normal((20, p))
-    for wrong in (np.nan, np.inf):
+    for value in (np.nan, np.inf):
         broken = rows.copy()
-        broken[-1, -1] = wrong
+        broken[-1, -1] = value
         assert moments_and_spectrum(broken) is None
     assert moments_and_spectrum(np.asfortranarray(rows)) is None
     assert moments_and_spectrum(rows[:, ::2]) is None
 
 
-def same_both_ways(X, k, monkeypatch):
-    """The short way's fit, of which each bit is that of the general one."""
+def fit_by_both_routes(X, k, monkeypatch):
+    """Assert that the short and the general route give the same bits, and return that fit."""
     short = PCA(k).fit(X)
     monkeypatch.setattr(small, "fit", lambda data, request: None)
     general = PCA(k).fit(X)
@@ -138,31 +140,29 @@ def same_both_ways(X, k, monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(6, 6), (100, 10), (127, 32), (2, 1), (4, 2), (9, 4), (500, 64)])
 @pytest.mark.parametrize("k", [None, 1])
-def test_the_short_way_of_a_fit_is_the_general_one_to_the_bit(dtype, shape, k, rng, monkeypatch):
+def test_the_short_route_has_the_bits_of_the_general_one(dtype, shape, k, rng, monkeypatch):
     X = (rng.standard_normal(shape) * np.linspace(3, 1, shape[1]) + 100).astype(dtype)
-    short = same_both_ways(X, k, monkeypatch)
+    short = fit_by_both_routes(X, k, monkeypatch)
     variances = truth(X)[0]
     first = variances[0]
     unit = EPS if dtype == np.float64 else EPS32
-    known = short.explained_variance_
-    np.testing.assert_allclose(known, variances[: len(known)], atol=UNITS * unit * first)
+    found = short.explained_variance_
+    np.testing.assert_allclose(found, variances[: len(found)], atol=UNITS * unit * first)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("table", ["constant", "graded"])
 @pytest.mark.parametrize("k", [None, 3])
-def test_both_ways_agree_where_columns_are_constant_or_sums_too_coarse(
-    dtype, table, k, rng, monkeypatch
-):
+def test_both_routes_agree_for_constant_and_graded_columns(dtype, table, k, rng, monkeypatch):
     X = rng.standard_normal((300, 40))
     if table == "constant":
         X[:, [0, 17, 39]] = 5.0
     else:
         X *= 10.0 ** -np.linspace(0, 9, 40)
     X = X.astype(dtype)
-    short = same_both_ways(X, k, monkeypatch)
+    short = fit_by_both_routes(X, k, monkeypatch)
     if table == "graded" and k is None:
-        assert "instead" in str(short.plan_)  # a more exact route was taken
+        assert "instead" in str(short.plan_)  # a more accurate route was taken
 
 
 def test_the_short_route_raises_the_same_errors(rng):

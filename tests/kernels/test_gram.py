@@ -1,4 +1,4 @@
-"""The kernel of a dense block's moments and its NumPy twin, against exact sums."""
+"""The kernel for moments of a dense block and its NumPy version, against exact sums."""
 
 import numpy as np
 import pytest
@@ -34,12 +34,12 @@ def exact(rows, weights=None):
 
 def check(kernel, rows, weights=None, *, precise=False):
     mean, scatter = exact(rows, weights)
-    answer, high, low, found = kernel(rows, weights, precise=precise)
-    assert answer == native.DONE
+    status, high, low, found = kernel(rows, weights, precise=precise)
+    assert status == native.DONE
     unit = np.finfo("f8" if precise else rows.dtype).eps
     spread = np.sqrt(np.outer(scatter.diagonal(), scatter.diagonal()).astype(float))
     # Up to 512 products are added one by one: half a unit each, at random, is 11 units, and
-    # this bound lies six times as high. The shift and the way to the mean round a few times.
+    # this bound is six times as large. The shift and the move to the mean round a few times.
     bound = 64 * unit * spread + np.finfo("f8").tiny
     assert (np.abs(found - scatter) <= bound).all()
     assert (np.abs(found - found.T) <= bound).all()
@@ -55,11 +55,10 @@ def test_moments_of_any_shape_are_within_a_few_roundings(kernel, dtype, precise)
     rng = np.random.default_rng(0)
     for p in COLUMNS:
         for m in ROWS:
-            # Two rows of one float32 shift leave nothing between them but the difference.
             check(kernel, (rng.standard_normal((m, p)) + 3).astype(dtype), precise=precise)
 
 
-def test_long_chunks_of_wide_rows_too(kernel):
+def test_moments_of_long_chunks_of_wide_rows(kernel):
     rng = np.random.default_rng(1)
     some = np.r_[:60, 710:770]  # all of them in extended precision take ten seconds
 
@@ -79,9 +78,9 @@ def test_weights_are_frequencies(kernel, dtype, precise):
     for p in (1, 7, 20, 100):
         rows = (rng.standard_normal((90, p)) - 2).astype(dtype)
         check(kernel, rows, rng.random(90) + 0.1, precise=precise)
-    twice = rng.integers(1, 4, 90)
+    counts = rng.integers(1, 4, 90)
     rows = rng.standard_normal((90, 5))
-    one, other = kernel(rows, twice.astype(float)), kernel(np.repeat(rows, twice, axis=0))
+    one, other = kernel(rows, counts.astype(float)), kernel(np.repeat(rows, counts, axis=0))
     np.testing.assert_allclose(one.scatter, other.scatter, rtol=0, atol=1e-12)
 
 
@@ -114,7 +113,7 @@ def test_special_rows_that_are_sampled_do_not_mislead_the_shift(kernel, dtype, p
     rows = rng.standard_normal((m, 3))
     rows[sampled_rows(m), :2] += 1e5
     check(kernel, rows.astype(dtype), precise=precise)
-    # One row of almost no weight, far out: distances to it have no digits left.
+    # One distant row of almost no weight: differences to it have no digits left.
     rows = rng.standard_normal((500, 3))
     rows[0] = 1e12
     check(kernel, rows.astype(dtype), np.r_[1e-24, np.ones(499)], precise=precise)
@@ -141,15 +140,15 @@ def test_constant_columns_are_exactly_zero(kernel):
 
 
 @pytest.mark.parametrize("at", [(0, 0), (0, 18), (500, 4), (999, 18)])
-def test_a_number_that_is_not_finite_shows_wherever_it_stands(kernel, at):
+def test_non_finite_values_are_detected_anywhere(kernel, at):
     for value in (np.nan, np.inf, -np.inf):
         for dtype in ("f8", "f4"):
             rows = np.random.default_rng(5).standard_normal((1000, 19)).astype(dtype)
             rows[at] = value
-            assert kernel(rows).answer == native.NOT_FINITE
+            assert kernel(rows).status == native.NOT_FINITE
 
 
-def test_what_lies_next_to_the_rows_is_not_read_into_them(kernel):
+def test_memory_next_to_the_rows_is_not_used(kernel):
     whole = np.full((64, 40), np.nan)
     whole[3:50, 5:24] = np.random.default_rng(6).standard_normal((47, 19))
     check(kernel, whole[3:50, 5:24])
@@ -173,22 +172,22 @@ def test_rows_of_any_strides(kernel):
 def test_float32_products_that_leave_the_range_are_reported(kernel):
     rows = np.random.default_rng(8).standard_normal((300, 6))
     rows[:, 2] *= 1e-25
-    assert kernel(rows.astype("f4")).answer == native.LEFT_RANGE
+    assert kernel(rows.astype("f4")).status == native.LEFT_RANGE
     rows[:, 2] *= 1e50
-    assert kernel(rows.astype("f4")).answer == native.NOT_FINITE
+    assert kernel(rows.astype("f4")).status == native.NOT_FINITE
     check(kernel, rows.astype("f4"), precise=True)
 
 
 def test_squares_that_overflow_show_on_the_diagonal(kernel):
     rows = np.random.default_rng(9).standard_normal((50, 4))
     rows[:, 1] *= 1e200
-    answer, sums, _, scatter = kernel(rows)
-    assert answer == native.NOT_FINITE
+    status, sums, _, scatter = kernel(rows)
+    assert status == native.NOT_FINITE
     assert np.isfinite(sums).all()
     assert list(np.isfinite(scatter.diagonal())) == [True, False, True, True]
 
 
-def test_the_rows_are_left_as_they_were(kernel):
+def test_the_input_is_not_modified(kernel):
     rows = np.random.default_rng(10).standard_normal((100, 11))
     before = rows.copy()
     rows.flags.writeable = False
@@ -196,21 +195,21 @@ def test_the_rows_are_left_as_they_were(kernel):
     assert (rows == before).all()
 
 
-def test_a_set_that_is_not_here_is_refused_by_name(monkeypatch):
+def test_an_unavailable_instruction_set_is_refused_by_name(monkeypatch):
     from princomp.errors import ParameterError
 
     monkeypatch.setenv("PRINCOMP_KERNEL", "quantum")
-    native.name_in_use.cache_clear()
+    native.instruction_set_in_use.cache_clear()
     try:
         with pytest.raises(ParameterError, match="PRINCOMP_KERNEL='quantum'"):
-            native.name_in_use()
+            native.instruction_set_in_use()
     finally:
-        native.name_in_use.cache_clear()
+        native.instruction_set_in_use.cache_clear()
 
 
-def test_what_is_missing_is_reported_once(monkeypatch, caplog):
+def test_missing_kernels_are_reported_once(monkeypatch, caplog):
     monkeypatch.delenv("PRINCOMP_KERNEL", raising=False)
-    monkeypatch.setattr(native, "name_in_use", lambda: "numpy")
+    monkeypatch.setattr(native, "instruction_set_in_use", lambda: "numpy")
     native.warn_without_kernels.cache_clear()
     native.warn_without_kernels()
     native.warn_without_kernels()

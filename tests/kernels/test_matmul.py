@@ -1,4 +1,4 @@
-"""Rows times a matrix: right to its rounding, and each row by itself."""
+"""Rows times a matrix: correct to rounding, and each row independent of the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from princomp.kernels.matmul import RightFactor
 
 every_kind = pytest.mark.parametrize("kind", ["numpy", *native.instruction_sets()])
 every_dtype = pytest.mark.parametrize("dtype", ["f4", "f8"])
-# Ends of vectors, panels, tiles and of what is summed in registers at a time; and nothing.
+# Around the lengths of vectors, panels, tiles and sums in registers; and empty matrices.
 SHAPES = [(1, 1), (3, 16), (22, 40), (5, 33), (384, 17), (385, 8), (900, 65), (0, 4), (4, 0)]
 
 
@@ -32,7 +32,7 @@ def test_products_are_within_their_roundings(kind, dtype, shape, rng):
 @every_kind
 @every_dtype
 @pytest.mark.parametrize("shape", SHAPES[:-2])
-def test_a_row_has_the_same_bits_in_any_position_and_company(kind, dtype, shape, rng):
+def test_a_row_has_the_same_bits_at_any_place_among_any_others(kind, dtype, shape, rng):
     factor = RightFactor(rng.standard_normal(shape).astype(dtype), instructions=kind)
     row = rng.standard_normal((1, shape[0])).astype(dtype)
     alone = factor.times(row)
@@ -45,24 +45,24 @@ def test_a_row_has_the_same_bits_in_any_position_and_company(kind, dtype, shape,
 
 
 @every_kind
-def test_rows_of_any_strides_are_multiplied_and_nothing_else_is_written(kind, rng):
+def test_rows_of_any_strides_are_multiplied_within_the_output(kind, rng):
     whole = np.full((30, 40), np.nan)
     whole[4:23, 6:25] = rng.standard_normal((19, 19))
     inner, matrix = whole[4:23, 6:25], rng.standard_normal((19, 21))
     factor = RightFactor(matrix, instructions=kind)
     for rows in (inner, inner[::-1], inner[::3], np.asfortranarray(inner), inner[:, ::-1]):
-        room = np.full((len(rows), 24), 7.0)
-        out = room[:, 1:22]
+        buffer = np.full((len(rows), 24), 7.0)
+        out = buffer[:, 1:22]
         assert factor.times(rows, out) is out
         np.testing.assert_allclose(out, rows @ matrix, atol=1e-13)
-        assert (room[:, [0, 22, 23]] == 7.0).all()
+        assert (buffer[:, [0, 22, 23]] == 7.0).all()
     np.testing.assert_array_equal(
         RightFactor(np.asfortranarray(matrix), instructions=kind).times(inner), factor.times(inner)
     )
 
 
 @every_kind
-def test_not_a_number_stays_in_its_row(kind):
+def test_nan_stays_in_its_row(kind):
     rows = np.ones((20, 4))
     rows[11, 2] = np.nan
     out = RightFactor(np.ones((4, 3)), instructions=kind).times(rows)
@@ -70,7 +70,7 @@ def test_not_a_number_stays_in_its_row(kind):
 
 
 @every_kind
-def test_arrays_that_do_not_fit_the_matrix_are_refused(kind):
+def test_arrays_of_other_shapes_or_types_are_refused(kind):
     factor = RightFactor(np.ones((2, 3)), instructions=kind)
     rows = np.ones((5, 2))
     for given in (

@@ -1,4 +1,4 @@
-"""The kernel of the scores and its NumPy twin, against sums in extended precision."""
+"""The kernel for scores and its NumPy version, against sums in extended precision."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_scores_of_any_shape_are_within_their_roundings(kernel, dtype):
                 check(kernel, rows, mean, (mean * 1e-9).astype(dtype), axes)
 
 
-def test_a_row_has_the_same_bits_in_any_company():
+def test_a_row_has_the_same_bits_among_any_others():
     rng = np.random.default_rng(1)
     rows, axes, mean = rng.standard_normal((41, 23)), rng.standard_normal((23, 5)), np.zeros(23)
     for instructions in native.instruction_sets():
@@ -53,7 +53,7 @@ def test_a_row_has_the_same_bits_in_any_company():
             assert (one[0] == whole[row]).all()
 
 
-def test_rows_of_any_strides_and_nothing_next_to_them(kernel):
+def test_rows_of_any_strides_without_the_memory_next_to_them(kernel):
     whole = np.full((40, 30), np.nan)
     whole[4:33, 6:25] = np.random.default_rng(2).standard_normal((29, 19))
     inner, axes = whole[4:33, 6:25], np.random.default_rng(3).standard_normal((19, 3))
@@ -62,13 +62,13 @@ def test_rows_of_any_strides_and_nothing_next_to_them(kernel):
         check(kernel, rows, zero, zero, axes)
 
 
-def test_wide_axes_go_to_blas():
+def test_wide_axes_are_multiplied_by_blas():
     rng = np.random.default_rng(4)
     rows, axes = rng.standard_normal((5, 600)), rng.standard_normal((600, 300))
     check(project, rows, np.zeros(600), np.zeros(600), axes)
 
 
-def test_not_a_number_stays_in_its_row(kernel):
+def test_nan_stays_in_its_row(kernel):
     rows = np.ones((20, 4))
     rows[11, 2] = np.nan
     out = np.empty((20, 2))
@@ -76,7 +76,7 @@ def test_not_a_number_stays_in_its_row(kernel):
     assert list(np.flatnonzero(np.isnan(out).any(axis=1))) == [11]
 
 
-def test_arrays_that_do_not_fit_the_rows_are_refused():
+def test_arrays_of_other_shapes_or_types_are_refused():
     rows, mean, axes = np.ones((3, 2)), np.zeros(2), np.ones((2, 1))
     for instructions in native.instruction_sets():
         for out in (np.empty((2, 1)), np.empty((3, 1), dtype="f4"), np.empty((3, 2))[:, :1]):

@@ -1,4 +1,4 @@
-"""Functions of the compiled library and sizes of buffers: both sides must agree."""
+"""Functions of the compiled library and sizes of buffers: Python and C++ must agree."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.skipif(not SETS, reason="no compiled kernels: apt-get i
 
 
 @pytest.fixture(autouse=True)
-def _checked_again():
-    """Compare the tables again, here and in the tests that follow."""
+def _clear_function_cache():
+    """Compare the tables again in each test, and after the last one."""
     native.function.cache_clear()
     yield
     native.function.cache_clear()
@@ -69,8 +69,8 @@ def test_a_library_with_another_table_is_refused(name, change, monkeypatch):
 
 @pytest.mark.parametrize("instructions", SETS)
 @pytest.mark.parametrize("n", [2, 31, 33, 64, 500, 513, 1025])
-def test_a_reduction_stays_in_the_memory_that_it_asks_for(n, instructions):
-    """A guard of a few lines before and after it is left as it was."""
+def test_a_reduction_stays_in_its_memory(n, instructions):
+    """Guard numbers before and after it are not overwritten."""
     guard = 64
     numbers = native.function("tridiagonal_numbers", instructions)(n)
     memory = np.full(numbers + 2 * guard, -7.0)

@@ -7,8 +7,8 @@ from scipy.linalg import lapack
 from princomp.kernels import native
 from princomp.kernels.tridiagonal import tridiagonalise
 
-# Around vectors, the rows that are read together, a panel and its pieces, and where threads begin
-# to share.
+# Around the sizes of vectors, of rows that are read together, of a panel and its pieces, and the
+# least size for several threads.
 SIZES = (2, 3, 5, 8, 9, 31, 32, 33, 34, 64, 65, 100, 320, 330, 530, 700)
 EPS = np.finfo(float).eps
 
@@ -19,25 +19,25 @@ def instructions(request):
 
 
 def check(matrix, instructions, threads=2):
-    """A backward error and orthogonality of a few n units, as LAPACK's own bounds have it."""
+    """Check a backward error and orthogonality of a few n units, like the bounds of LAPACK."""
     n = len(matrix)
     before = matrix.copy()
     found = tridiagonalise(matrix, threads=threads, instructions=instructions)
     assert (matrix == before).all()
-    turn = np.eye(n, order="F")
+    basis = np.eye(n, order="F")
     inner = np.asfortranarray(np.eye(n - 1))
-    turned = lapack.dormqr("L", "N", found.reflectors, found.factors, inner, 64 * n + 65 * 64)
-    turn[1:, 1:] = turned[0]
-    whole = (
+    product = lapack.dormqr("L", "N", found.reflectors, found.factors, inner, 64 * n + 65 * 64)
+    basis[1:, 1:] = product[0]
+    tridiagonal = (
         np.diag(found.diagonal) + np.diag(found.off_diagonal, 1) + np.diag(found.off_diagonal, -1)
     )
     size = np.linalg.norm(matrix, 2)
-    assert np.linalg.norm(turn @ whole @ turn.T - matrix, 2) <= 8 * n * EPS * size
-    assert np.linalg.norm(turn.T @ turn - np.eye(n), 2) <= 8 * n * EPS
+    assert np.linalg.norm(basis @ tridiagonal @ basis.T - matrix, 2) <= 8 * n * EPS * size
+    assert np.linalg.norm(basis.T @ basis - np.eye(n), 2) <= 8 * n * EPS
     return found
 
 
-def test_the_matrix_is_that_of_its_parts(instructions):
+def test_the_factors_multiply_to_the_matrix(instructions):
     rng = np.random.default_rng(0)
     for n in SIZES:
         half = rng.standard_normal((n, n))
@@ -50,8 +50,8 @@ def test_bits_do_not_depend_on_the_number_of_threads(instructions):
     half = rng.standard_normal((650, 650))
     one = check(half + half.T, instructions, 1)
     for threads in (2, 3, 5):
-        for given, known in zip(check(half + half.T, instructions, threads), one, strict=True):
-            np.testing.assert_array_equal(given, known)
+        for found, expected in zip(check(half + half.T, instructions, threads), one, strict=True):
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_columns_without_anything_below_the_diagonal(instructions):
@@ -61,9 +61,9 @@ def test_columns_without_anything_below_the_diagonal(instructions):
     check(np.zeros((40, 40)), instructions)
     check(np.diag(rng.standard_normal(70)), instructions)
     check(np.outer(half[0], half[0]), instructions)
-    for gone in (0, 31, 32, 50, 88, 89):
+    for index in (0, 31, 32, 50, 88, 89):
         cut = block.copy()
-        cut[gone], cut[:, gone] = 0.0, 0.0
+        cut[index], cut[:, index] = 0.0, 0.0
         check(cut, instructions)
     apart = block.copy()
     apart[:40, 40:], apart[40:, :40] = 0.0, 0.0
@@ -81,14 +81,14 @@ def test_columns_too_small_to_be_squared(instructions, small):
     check(matrix * 2.0**190, instructions)
 
 
-def test_no_thread_is_waited_for_that_never_comes(instructions, monkeypatch):
-    """Pieces that nobody else claims are the leader's."""
+def test_the_leader_does_not_wait_for_missing_threads(instructions, monkeypatch):
+    """The leader computes pieces that no other thread claims."""
     import princomp.kernels.tridiagonal as module
 
     def only_the_first(work, pieces, threads):
         yield work(next(iter(pieces)))
 
     half = np.random.default_rng(4).standard_normal((640, 640))
-    whole = check(half + half.T, instructions, 3)
-    monkeypatch.setattr(module, "in_order", only_the_first)
-    np.testing.assert_array_equal(check(half + half.T, instructions, 3).diagonal, whole.diagonal)
+    expected = check(half + half.T, instructions, 3)
+    monkeypatch.setattr(module, "map_in_order", only_the_first)
+    np.testing.assert_array_equal(check(half + half.T, instructions, 3).diagonal, expected.diagonal)

@@ -1,4 +1,4 @@
-"""A kernel leaves no half of a vector in use, or all that comes after it is slowed down."""
+"""Kernels leave no upper halves of vector registers in use, which would slow down later code."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from princomp.kernels import native
 
 _COMPILER = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
 _FLAGS = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-# What the processor says of its state: the second and the third and fourth quarter of the first
-# sixteen vectors. Those beyond the sixteenth slow nobody down.
+# Bits of the processor state: the second quarter, and the third and fourth, of the first sixteen
+# vector registers. Those beyond the sixteenth slow down nothing.
 _UPPER = 1 << 2 | 1 << 6
 _SOURCE = """
 typedef int (*Kernel)(long, long, long, long, long, long, long, long, long);
@@ -35,12 +35,12 @@ pytestmark = pytest.mark.skipif(
     or platform.machine() != "x86_64"
     or _COMPILER is None
     or "xgetbv1" not in _FLAGS,
-    reason="only Linux on a processor that says what is in use, with a compiler",
+    reason="needs Linux on x86-64 with xgetbv1, and a C compiler",
 )
 
 
 @pytest.fixture(scope="module")
-def after(tmp_path_factory):
+def call_and_read_state(tmp_path_factory):
     folder = tmp_path_factory.mktemp("upper")
     (folder / "after.c").write_text(_SOURCE)
     library = folder / "after.so"
@@ -49,25 +49,31 @@ def after(tmp_path_factory):
     return ctypes.CDLL(str(library)).after
 
 
-def state(after, kernel, *arguments):
+def state(call_and_read_state, kernel, *arguments):
     numbers = [
-        0 if one is None else native.address(one) if hasattr(one, "shape") else one
-        for one in arguments
+        0
+        if argument is None
+        else native.address(argument)
+        if hasattr(argument, "shape")
+        else argument
+        for argument in arguments
     ]
     padded = (ctypes.c_long * 9)(*numbers, *[0] * (9 - len(numbers)))
-    return after(ctypes.cast(kernel, ctypes.c_void_p), padded)
+    return call_and_read_state(ctypes.cast(kernel, ctypes.c_void_p), padded)
 
 
 @pytest.mark.parametrize("instructions", native.instruction_sets())
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(40, 6), (1000, 32), (300, 200)])
-def test_moments_and_products_of_rows(after, instructions, dtype, shape, rng):
+def test_kernels_leave_no_upper_halves_in_use(call_and_read_state, instructions, dtype, shape, rng):
     n, p = shape
     rows = rng.standard_normal(shape).astype(dtype)
     kind = "f32" if dtype == np.float32 else "f64"
     moments = native.function(f"moments_{kind}", instructions=instructions)
     out = np.empty(p * p + 2 * p)
-    assert not state(after, moments, rows, n, p, p, None, out) & _UPPER
+    assert not state(call_and_read_state, moments, rows, n, p, p, None, out) & _UPPER
     across = native.function(f"across_{kind}", instructions=instructions)
     out = np.empty((n, n))
-    assert not state(after, across, rows, n, p, p, None, None, None, None, out) & _UPPER
+    assert (
+        not state(call_and_read_state, across, rows, n, p, p, None, None, None, None, out) & _UPPER
+    )

@@ -6,7 +6,7 @@ import pytest
 from princomp.kernels import native, wide
 from princomp.kernels.gram import sampled_rows
 
-# Around vectors, tiles, panels and groups of every instruction set; and chunks of rows.
+# Around the sizes of vectors, tiles, panels and groups of every instruction set; and of chunks.
 COLUMNS = (1, 2, 5, 8, 15, 17, 33, 48, 49, 97, 144, 145, 241, 300)
 ROWS = (1, 2, 33, 300)
 PRECISIONS = (("f8", False), ("f4", False), ("f4", True))
@@ -17,7 +17,7 @@ def instructions(request):
     return request.param
 
 
-def added(blocks, instructions, weights=None, *, precise=False, threads=2):
+def accumulate(blocks, instructions, weights=None, *, precise=False, threads=2):
     """The scatter of some blocks, each after the other, and their mean."""
     p = blocks[0].shape[1]
     scatter, rows, mean = np.zeros((p, p)), 0.0, np.zeros(p)
@@ -27,24 +27,24 @@ def added(blocks, instructions, weights=None, *, precise=False, threads=2):
         packed = wide.packed(
             block, share, precise=precise, memory=memory, threads=threads, instructions=instructions
         )
-        assert packed.answer == native.DONE
+        assert packed.status == native.DONE
         memory = packed.memory
-        here = packed.shift + packed.sums / packed.rows
-        delta, all_rows = here - mean, rows + packed.rows
-        between = rows * packed.rows / all_rows
-        wide.add(packed, scatter, between, delta, threads=threads, instructions=instructions)
+        block_mean = packed.shift + packed.sums / packed.rows
+        delta, all_rows = block_mean - mean, rows + packed.rows
+        delta_weight = rows * packed.rows / all_rows
+        wide.add(packed, scatter, delta_weight, delta, threads=threads, instructions=instructions)
         mean, rows = mean + delta * (packed.rows / all_rows), all_rows
     wide.mirror(scatter, threads=threads, instructions=instructions)
     return scatter, mean
 
 
 def check(blocks, instructions, weights=None, *, precise=False):
-    """Hold it to the bound of tests/kernels/test_gram.py, and a merge's rounding."""
-    found, _ = added(blocks, instructions, weights, precise=precise)
+    """Compare with exact sums, to the bound of test_gram.py and the rounding of a merge."""
+    found, _ = accumulate(blocks, instructions, weights, precise=precise)
     rows = np.concatenate(blocks).astype(np.longdouble)
     share = (np.ones(len(rows)) if weights is None else np.concatenate(weights)).astype("g")
-    true = share @ rows / share.sum()
-    scatter = ((rows - true) * share[:, None]).T @ (rows - true)
+    mean = share @ rows / share.sum()
+    scatter = ((rows - mean) * share[:, None]).T @ (rows - mean)
     unit = np.finfo("f8" if precise else blocks[0].dtype).eps
     spread = np.sqrt(np.outer(scatter.diagonal(), scatter.diagonal()).astype(float))
     assert (np.abs(found - scatter) <= 64 * unit * spread + 1e-300).all()
@@ -56,13 +56,13 @@ def test_any_shape_is_within_a_few_roundings(instructions, dtype, precise):
     rng = np.random.default_rng(0)
     for p in COLUMNS:
         for m in ROWS:
-            # Rows of half-integers: their differences to a row of them lose nothing.
+            # Rows of half-integers: differences of two rows are exact.
             check([np.round(4 * rng.standard_normal((m, p))).astype(dtype) / 2], instructions,
                   precise=precise)  # fmt: skip
 
 
 @pytest.mark.parametrize(("dtype", "precise"), PRECISIONS)
-def test_several_chunks_and_blocks_come_to_the_scatter_of_all(instructions, dtype, precise):
+def test_several_chunks_and_blocks_add_up_to_the_scatter_of_all(instructions, dtype, precise):
     rng = np.random.default_rng(1)
     blocks = [(rng.standard_normal((m, 60)) + 3 + i).astype(dtype)
               for i, m in enumerate((1100, 513, 1, 20))]  # fmt: skip
@@ -74,19 +74,19 @@ def test_bits_do_not_depend_on_the_number_of_threads(instructions):
     rng = np.random.default_rng(2)
     for dtype in ("f8", "f4"):
         blocks = [(rng.standard_normal((600, 530)) + 3).astype(dtype) for _ in range(2)]
-        one = added(blocks, instructions, threads=1)[0]
+        one = accumulate(blocks, instructions, threads=1)[0]
         for threads in (2, 5):
-            np.testing.assert_array_equal(added(blocks, instructions, threads=threads)[0], one)
+            np.testing.assert_array_equal(accumulate(blocks, instructions, threads=threads)[0], one)
 
 
-def test_a_mean_of_a_million_does_not_cancel_and_constants_leave_nothing(instructions):
+def test_large_means_do_not_cancel_and_constants_have_no_scatter(instructions):
     rows = np.random.default_rng(3).standard_normal((700, 60))
     rows[:, 3], rows[:, 59] = 0.1, -1e8 / 3
     for dtype, mean in (("f8", 1e6), ("f4", 1e3)):
         moved = rows.astype(dtype)
         moved[:, 5] = (rows[:, 5] + mean).astype(dtype)
-        check([moved], instructions)  # this file's own mean of two blocks is one double
-        assert not added([moved[:400], moved[400:]], instructions)[0][[3, 59]].any()
+        check([moved], instructions)  # the mean of two blocks in this file is one double
+        assert not accumulate([moved[:400], moved[400:]], instructions)[0][[3, 59]].any()
 
 
 @pytest.mark.parametrize(("dtype", "precise"), PRECISIONS)
@@ -103,13 +103,13 @@ def test_special_rows_that_are_sampled_do_not_mislead_the_shift(instructions, dt
 
 
 @pytest.mark.parametrize("at", [(0, 0), (0, 48), (500, 4), (1099, 48)])
-def test_a_number_that_is_not_finite_shows_wherever_it_stands(instructions, at):
+def test_non_finite_values_are_detected_anywhere(instructions, at):
     for value in (np.nan, np.inf, -np.inf):
         for dtype in ("f8", "f4"):
             rows = np.random.default_rng(4).standard_normal((1100, 49)).astype(dtype)
             rows[at] = value
             packed = wide.packed(rows, instructions=instructions)
-            assert packed.answer == native.NOT_FINITE
+            assert packed.status == native.NOT_FINITE
             with pytest.raises(ValueError, match="out of range cannot be added"):
                 wide.add(packed, np.zeros((49, 49)), 0.0, np.zeros(49))
 
@@ -118,21 +118,21 @@ def test_products_that_leave_the_range_are_reported(instructions):
     rng = np.random.default_rng(5)
     rows = rng.standard_normal((300, 60))
     rows[:, 2] *= 1e-25
-    assert wide.packed(rows.astype("f4"), instructions=instructions).answer == native.LEFT_RANGE
+    assert wide.packed(rows.astype("f4"), instructions=instructions).status == native.LEFT_RANGE
     rows[:, 2] *= 1e50
-    assert wide.packed(rows.astype("f4"), instructions=instructions).answer == native.NOT_FINITE
+    assert wide.packed(rows.astype("f4"), instructions=instructions).status == native.NOT_FINITE
     check([rows.astype("f4")], instructions, precise=True)
     rows[:, 2] *= 1e150
     packed = wide.packed(rows, instructions=instructions)
-    assert packed.answer == native.NOT_FINITE
+    assert packed.status == native.NOT_FINITE
     assert list(np.flatnonzero(~np.isfinite(packed.squares))) == [2]
-    # Each few rows' squares are within float32 here, those of a chunk are not.
+    # Squares of a few rows are within the range of float32, those of a chunk are not.
     large = (1.5e18 * np.sign(rng.standard_normal((500, 60)))).astype("f4")
-    assert wide.packed(large, instructions=instructions).answer == native.NOT_FINITE
+    assert wide.packed(large, instructions=instructions).status == native.NOT_FINITE
     check([large], instructions, precise=True)
 
 
-def test_rows_of_any_strides_and_nothing_next_to_them(instructions):
+def test_rows_of_any_strides_without_the_memory_next_to_them(instructions):
     whole = np.full((140, 90), np.nan)
     whole[3:123, 5:55] = rows = np.random.default_rng(6).standard_normal((120, 50))
     for given in (whole[3:123, 5:55], np.asfortranarray(rows), rows[::-1], rows[:, ::-1],
@@ -140,7 +140,7 @@ def test_rows_of_any_strides_and_nothing_next_to_them(instructions):
         check([given], instructions)
 
 
-def test_what_does_not_go_together_is_refused(instructions):
+def test_weights_and_scatters_of_other_shapes_are_refused(instructions):
     rows = np.ones((5, 4))
     with pytest.raises(ValueError, match="weights"):
         wide.packed(rows, np.ones(4), instructions=instructions)

@@ -1,4 +1,4 @@
-"""The laws that make a summary mergeable, held by one helper for every kind."""
+"""The laws of mergeable summaries, checked by one helper for every kind."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from princomp.errors import ShapeError
 from princomp.summaries import Moments, Pair, PairOf, Sketch, SketchOf, Triangle
 
 # Sums and products of n numbers of p columns lose at most about n + p roundings; a few
-# of them stand behind each other (shift, product, move to the mean, merge).
+# of them follow each other (shift, product, move to the mean, merge).
 _ROUNDINGS = 16
 
 
 def check_laws(kind, blocks, weights=None, *, rtol=0.0):
-    """Hold ``kind`` to the laws on these blocks (each (m, p), some of them empty).
+    """Check the laws for ``kind`` on these blocks (each (m, p), some of them empty).
 
     A kind makes summaries: a class of them, or a ``SketchOf`` or ``PairOf``. ``weights`` are
-    whole numbers, one array a block, if any. A summary without a mean is compared field by field,
+    whole numbers, one array per block, if any. A summary without a mean is compared field by field,
     to the bit or within ``rtol``.
     """
     p = blocks[0].shape[1]
-    each = weights or [None] * len(blocks)
-    parts = [kind.of(block, w) for block, w in zip(blocks, each, strict=True)]
+    block_weights = weights or [None] * len(blocks)
+    parts = [kind.of(block, w) for block, w in zip(blocks, block_weights, strict=True)]
     rows = np.concatenate(blocks)
     all_weights = None if weights is None else np.concatenate(weights)
     whole = kind.of(rows, all_weights)
-    same = _Comparison(kind, rows, all_weights, rtol)
+    assert_same = _Comparison(kind, rows, all_weights, rtol)
     empty = kind.empty(p)
 
     # identity, exactly
@@ -41,31 +41,33 @@ def check_laws(kind, blocks, weights=None, *, rtol=0.0):
         same_bits(empty.merge(part), part)
 
     # merge of the blocks is the summary of all rows, in any grouping and order
-    same(reduce(_merge, parts, empty), whole)
-    same(reduce(lambda right, left: left.merge(right), parts[::-1], empty), whole)
-    same(reduce(_merge, parts[::-1], empty), whole)
+    assert_same(reduce(_merge, parts, empty), whole)
+    assert_same(reduce(lambda right, left: left.merge(right), parts[::-1], empty), whole)
+    assert_same(reduce(_merge, parts[::-1], empty), whole)
     if len(rows) <= 40:
-        ones = [kind.of(rows[i : i + 1], _part(all_weights, i, i + 1)) for i in range(len(rows))]
-        same(reduce(_merge, ones, empty), whole)
+        single_rows = [
+            kind.of(rows[i : i + 1], _slice(all_weights, i, i + 1)) for i in range(len(rows))
+        ]
+        assert_same(reduce(_merge, single_rows, empty), whole)
 
     # a weight is a frequency
     if weights is not None:
-        same(whole, kind.of(np.repeat(rows, all_weights.astype(int), axis=0)))
+        assert_same(whole, kind.of(np.repeat(rows, all_weights.astype(int), axis=0)))
     elif len(rows):
-        same(kind.of(rows, np.ones(len(rows))), whole)
+        assert_same(kind.of(rows, np.ones(len(rows))), whole)
 
     # sparse rows are the same rows; a sketch of them rounds the mean of a full column (see
-    # test_a_sketch_of_sparse_rows_keeps_a_spread_of_some_units_under_a_large_mean)
+    # test_a_sketch_of_sparse_rows_keeps_small_spreads_about_large_means)
     sketched = isinstance(getattr(kind, "first", kind), SketchOf)
-    loose = np.sqrt(whole.rows) * EPS * np.abs(same.start) if sketched else 0.0
-    same(kind.of(sp.csr_array(rows), all_weights), whole, extra=loose)
+    extra = np.sqrt(whole.rows) * EPS * np.abs(assert_same.start) if sketched else 0.0
+    assert_same(kind.of(sp.csr_array(rows), all_weights), whole, extra=extra)
 
     if hasattr(whole, "scaled"):
-        _check_transformations(parts, whole, same)
+        _check_transformations(parts, whole, assert_same)
     if hasattr(whole, "faded"):
         _check_fading(kind, parts, whole, rows, all_weights)
     if hasattr(whole, "remove"):
-        _check_group(empty, parts, whole, same)
+        _check_group(empty, parts, whole, assert_same)
     return whole
 
 
@@ -74,17 +76,17 @@ def check_kinds_together(kinds, blocks, weights=None):
 
     ``kinds`` go from the most detail of the scatter to the least; the blocks take turns.
     """
-    each = weights or [None] * len(blocks)
+    block_weights = weights or [None] * len(blocks)
     parts = [
         kinds[i % len(kinds)].of(block, w)
-        for i, (block, w) in enumerate(zip(blocks, each, strict=True))
+        for i, (block, w) in enumerate(zip(blocks, block_weights, strict=True))
     ]
     last = kinds[-1].empty(blocks[0].shape[1])
     rows = np.concatenate(blocks)
-    same = _Comparison(kinds[-1], rows, None if weights is None else np.concatenate(weights))
+    assert_same = _Comparison(kinds[-1], rows, None if weights is None else np.concatenate(weights))
     forward = reduce(_merge, parts).merge(last)
     backward = reduce(_merge, parts[::-1], last)
-    same(forward, backward)
+    assert_same(forward, backward)
     assert forward.unit == backward.unit == max(part.unit for part in parts)
     assert forward.count == backward.count == len(rows)
 
@@ -93,48 +95,48 @@ def _merge(one, other):
     return one.merge(other)
 
 
-def _check_transformations(parts, whole, same):
-    """Scaling and taking about the origin commute with merging."""
+def _check_transformations(parts, whole, assert_same):
+    """Scaling and moving to the origin commute with merging."""
     divisor = 0.5 + np.arange(whole.p) % 3
-    # A mean that is divided is rounded once: what separates blocks may be off by so much.
-    loose = np.sqrt(whole.rows) * EPS * np.abs(whole.mean / divisor)
+    # A mean that is divided is rounded once: differences of means may be off by as much.
+    extra = np.sqrt(whole.rows) * EPS * np.abs(whole.mean / divisor)
     merged = reduce(_merge, [part.scaled(divisor) for part in parts])
-    same(merged, whole.scaled(divisor), divisor, extra=loose)
+    assert_same(merged, whole.scaled(divisor), divisor, extra=extra)
     merged = reduce(_merge, [part.about_origin() for part in parts])
     about = whole.about_origin()
     assert not about.mean.any()
     size = np.sqrt(about.column_scatter)
-    bound = same.bound * np.outer(size, size)
-    assert near(scatter_of(merged), scatter_of(about), as_known(bound, about))
+    bound = assert_same.bound * np.outer(size, size)
+    assert within(scatter_of(merged), scatter_of(about), in_form_of(bound, about))
 
 
 def _check_fading(kind, parts, whole, rows, weights):
     """A summary whose weights are halved is that of rows of half the weight, counted as before."""
     halves = 0.5 * np.ones(len(rows)) if weights is None else 0.5 * weights
-    same = _Comparison(kind, rows, halves)
-    same(whole.faded(0.5), kind.of(rows, halves))
-    same(reduce(_merge, [part.faded(0.5) for part in parts]), whole.faded(0.5))
+    assert_same = _Comparison(kind, rows, halves)
+    assert_same(whole.faded(0.5), kind.of(rows, halves))
+    assert_same(reduce(_merge, [part.faded(0.5) for part in parts]), whole.faded(0.5))
     assert whole.faded(0.5).count == whole.count
     same_bits(whole.faded(1.0), whole)
-    # Rows that have faded altogether are as good as not there.
+    # Rows of weight zero do not count.
     for part in parts:
         same_bits(part.faded(0.0).merge(whole), whole)
         same_bits(whole.merge(part.faded(0.0)), whole)
 
 
-def _check_group(empty, parts, whole, same):
-    """What was merged can be removed again, and no more than that."""
+def _check_group(empty, parts, whole, comparison):
+    """Merged summaries can be removed again, and no larger ones."""
     for i, part in enumerate(parts):
         rest = reduce(_merge, parts[:i] + parts[i + 1 :], empty)
         left = whole.remove(part)
         assert left.rows == rest.rows
-        # Removing what is nearly all leaves the rounding of all.
-        share = whole.rows / max(rest.rows, 1.0)
-        off = np.abs((left.mean - rest.mean) + (left.mean_low - rest.mean_low))
-        assert (off <= share * same.mean_bound()).all()
-        bound = share * same.scatter_bound()
-        assert near(scatter_of(left), scatter_of(rest), as_known(bound, rest))
-        assert near(left.column_scatter, rest.column_scatter, bound.diagonal())
+        # Removing nearly all rows leaves the rounding of all.
+        factor = whole.rows / max(rest.rows, 1.0)
+        error = np.abs((left.mean - rest.mean) + (left.mean_low - rest.mean_low))
+        assert (error <= factor * comparison.mean_bound()).all()
+        bound = factor * comparison.scatter_bound()
+        assert within(scatter_of(left), scatter_of(rest), in_form_of(bound, rest))
+        assert within(left.column_scatter, rest.column_scatter, bound.diagonal())
     assert whole.remove(whole).rows == 0
     same_bits(whole.remove(empty), whole)
     if whole.rows:
@@ -145,7 +147,7 @@ def _check_group(empty, parts, whole, same):
 
 
 class _Comparison:
-    """Whether two summaries agree, to what rounding allows for these rows."""
+    """Assert that two summaries of these rows agree to rounding."""
 
     def __init__(self, kind, rows, weights, rtol=0.0):
         wide = np.asarray(rows, dtype=np.longdouble)
@@ -157,14 +159,14 @@ class _Comparison:
         unit = float(np.finfo(np.float32).eps) if coarse else EPS
         n, p = rows.shape
         self.bound = _ROUNDINGS * (n + p) * unit
-        # The mean as a row and an offset: even extended precision would round their sum.
+        # The mean is a row and an offset: even extended precision would round their sum.
         self.start = wide[0] if self.rows else np.zeros(p, np.longdouble)
-        self.offset = (w @ (wide - self.start)) / max(self.rows, 1.0)
-        away = wide - self.start - self.offset
-        self.scatter = (away.T * w) @ away
+        self.offset = (w @ (wide - self.start)) / (self.rows or 1.0)
+        centred = wide - self.start - self.offset
+        self.scatter = (centred.T * w) @ centred
 
     def mean_bound(self, divisor=1.0):
-        spread = np.sqrt(self.scatter.diagonal() / max(self.rows, 1.0))
+        spread = np.sqrt(self.scatter.diagonal() / (self.rows or 1.0))
         # Two doubles hold the mean, so its own size costs only eps².
         return (self.bound * spread + 64 * EPS**2 * np.abs(self.start)) / divisor
 
@@ -189,23 +191,23 @@ class _Comparison:
             assert summary.centred
             if isinstance(summary, Triangle):
                 assert len(summary.factor) <= 2 * summary.p
-            left = (summary.mean - self.start / divisor) + summary.mean_low
-            off = np.abs(left - self.offset / divisor)
-            assert (off <= self.mean_bound(divisor) + extra).all()
+            mean = (summary.mean - self.start / divisor) + summary.mean_low
+            error = np.abs(mean - self.offset / divisor)
+            assert (error <= self.mean_bound(divisor) + extra).all()
             true = self.scatter / np.outer(divisor, divisor)
             bound = self.scatter_bound(divisor, extra)
             found = scatter_of(summary)
-            assert near(found, as_known(true, summary, signed=True), as_known(bound, summary))
-            assert near(summary.column_scatter, true.diagonal(), bound.diagonal())
-            # A column without spread has none, exactly.
-            flat = true.diagonal() == 0
+            assert within(found, in_form_of(true, summary, signed=True), in_form_of(bound, summary))
+            assert within(summary.column_scatter, true.diagonal(), bound.diagonal())
+            # A constant column has exactly zero scatter.
+            constant = true.diagonal() == 0
             if not extra.any():
-                assert not summary.column_scatter[flat].any()
-                assert not found[flat].any()
+                assert not summary.column_scatter[constant].any()
+                assert not found[constant].any()
 
 
 def scatter_of(summary):
-    """What a summary knows of the scatter: (p, p), times directions, or the diagonal alone."""
+    """The scatter that a summary has: (p, p), times directions, or the diagonal alone."""
     if isinstance(summary, Triangle):
         return summary.factor.T @ summary.factor
     if isinstance(summary, Sketch):
@@ -213,15 +215,15 @@ def scatter_of(summary):
     return summary.scatter if isinstance(summary, Moments) else summary.column_scatter
 
 
-def as_known(scatter, summary, *, signed=False):
-    """A scatter (p, p), or bounds of its entries, as this kind of summary knows it."""
+def in_form_of(scatter, summary, *, signed=False):
+    """A scatter (p, p), or bounds of its entries, in the form that the summary has."""
     if isinstance(summary, Sketch):
-        drawn = summary.directions_of(slice(None))
-        return scatter @ (drawn if signed else np.abs(drawn))
+        directions = summary.directions_of(slice(None))
+        return scatter @ (directions if signed else np.abs(directions))
     return scatter if scatter_of(summary).ndim == 2 else scatter.diagonal()
 
 
-def near(one, other, bound):
+def within(one, other, bound):
     return bool((np.abs(one - other) <= bound).all())
 
 
@@ -246,5 +248,5 @@ def same_fields(one, other, rtol=0.0):
             assert a.tobytes() == b.tobytes(), name
 
 
-def _part(weights, start, stop):
+def _slice(weights, start, stop):
     return None if weights is None else weights[start:stop]

@@ -12,13 +12,13 @@ from princomp.engines.local import fold, iter_blocks
 from princomp.errors import NotFiniteError
 from princomp.io.readers.source import Chunk, Source
 from princomp.kernels import native, wide
-from princomp.linalg.threads import at_most, default_threads, uninterrupted
+from princomp.linalg.threads import default_threads, limit_threads, run_uninterrupted
 from princomp.summaries import Extremes, Moments, PairOf, block_rows
 
 
 @pytest.fixture(autouse=True)
 def _wide_from_four_columns(monkeypatch):
-    monkeypatch.setattr(wide, "WIDE", 4)
+    monkeypatch.setattr(wide, "MIN_COLUMNS", 4)
 
 
 @pytest.fixture
@@ -49,10 +49,10 @@ def test_a_fold_is_the_merge_of_its_blocks(rng, small_blocks, dtype):
     assert type(whole) is Moments
     assert (whole.rows, whole.count, whole.unit) == (merged.rows, merged.count, merged.unit)
     size = np.sqrt(np.outer(merged.column_scatter, merged.column_scatter))
-    # Each merge rounds a few times in float64. The kernels' products are the same ones; BLAS may
-    # add 50 rows up in another order, in the precision of the products.
+    # Each merge rounds a few times in float64. The products of kernels are the same; BLAS may add
+    # up 50 rows in another order, in the precision of the products.
     error = 4 * 27 * 2.3e-16
-    if native.name_in_use() == "numpy":
+    if native.instruction_set_in_use() == "numpy":
         error += 50 * np.finfo(dtype).eps
     np.testing.assert_allclose(whole.scatter / size, merged.scatter / size, rtol=0, atol=error)
     np.testing.assert_array_equal(whole.scatter, whole.scatter.T)
@@ -60,16 +60,16 @@ def test_a_fold_is_the_merge_of_its_blocks(rng, small_blocks, dtype):
         same_bits(fold(Moments, rows, threads=threads).summary, whole)
 
 
-def test_what_was_there_before_is_not_touched(rng, small_blocks):
+def test_an_earlier_summary_is_not_modified(rng, small_blocks):
     rows = rng.standard_normal((400, 8))
-    first = fold(Moments, rows[:150]).summary
-    before = first.scatter.copy()
-    later = fold(Moments, rows[150:], before=first).summary
-    np.testing.assert_array_equal(first.scatter, before)
+    earlier = fold(Moments, rows[:150]).summary
+    scatter = earlier.scatter.copy()
+    later = fold(Moments, rows[150:], initial=earlier).summary
+    np.testing.assert_array_equal(earlier.scatter, scatter)
     same_bits(later, fold(Moments, rows).summary)
 
 
-def test_a_value_that_is_not_finite_is_found_in_the_last_row(rng, small_blocks):
+def test_non_finite_values_in_the_last_row_are_located(rng, small_blocks):
     rows = rng.standard_normal((420, 8))
     rows[419, 7] = np.nan
     with pytest.raises(NotFiniteError) as caught:
@@ -93,7 +93,7 @@ def test_float32_rows_out_of_its_range_are_multiplied_in_float64(rng, small_bloc
     np.testing.assert_allclose(found.scatter / size, true / size, atol=1e-13)
 
 
-def test_sparse_rows_and_ranges_go_along(rng, small_blocks):
+def test_sparse_rows_and_pairs_with_ranges_are_added(rng, small_blocks):
     rows = rng.standard_normal((420, 8)) * (rng.random((420, 8)) < 0.5)
     whole = fold(Moments, rows).summary
     for given in (rows, rows * (rng.random((420, 8)) < 0.2)):  # summed as dense rows, and not
@@ -104,14 +104,14 @@ def test_sparse_rows_and_ranges_go_along(rng, small_blocks):
     np.testing.assert_array_equal(pair.second.high, rows.max(axis=0))
 
 
-def test_any_cut_of_a_stream_has_the_bits_of_one_fit(rng, small_blocks):
+def test_batches_of_any_size_have_the_bits_of_one_fit(rng, small_blocks):
     rows = rng.standard_normal((430, 8)) + 5
     whole = PCA(3, svd_solver="covariance_eigh").fit(rows)
     for step in (7, 130):
         model = PCA(3)
         for at in range(0, 430, step):
             model.partial_fit(rows[at : at + step])
-            model.explained_variance_  # noqa: B018  solved in between
+            model.explained_variance_  # noqa: B018  (solves between batches)
         np.testing.assert_array_equal(model.explained_variance_, whole.explained_variance_)
         np.testing.assert_array_equal(model.components_, whole.components_)
 
@@ -126,15 +126,15 @@ def test_a_fit_resumes_from_a_checkpoint_in_the_middle(rng, small_blocks, tmp_pa
         if progress.rows >= 200:
             raise KeyboardInterrupt
 
-    given, model = {"checkpoint": tmp_path / "run"}, PCA(3, svd_solver="covariance_eigh")
+    options, model = {"checkpoint": tmp_path / "run"}, PCA(3, svd_solver="covariance_eigh")
     with pytest.raises(KeyboardInterrupt):
-        model.fit(tmp_path / "rows.npy", progress=stop, **given)
-    resumed = model.fit(tmp_path / "rows.npy", **given)
+        model.fit(tmp_path / "rows.npy", progress=stop, **options)
+    resumed = model.fit(tmp_path / "rows.npy", **options)
     whole = PCA(3, svd_solver="covariance_eigh").fit(rows)
     np.testing.assert_array_equal(resumed.components_, whole.components_)
 
 
-def test_blocks_at_the_true_width_are_those_of_any_width(monkeypatch, rng):
+def test_blocks_of_the_default_width_are_added_accurately(monkeypatch, rng):
     monkeypatch.undo()
     rows = rng.standard_normal((2 * block_rows(1100) + 5, 1100)).astype("f4")
     assert Moments.adds_in_place(1100)
@@ -145,13 +145,13 @@ def test_blocks_at_the_true_width_are_those_of_any_width(monkeypatch, rng):
     assert np.abs(found.scatter[np.ix_(some, some)] - true).max() < 64 * 1.2e-7 * true.max()
 
 
-def test_work_that_is_not_interrupted_keeps_to_its_threads():
-    with at_most(1):
-        assert uninterrupted(default_threads, int)[0] == 1
+def test_uninterrupted_work_keeps_the_thread_limit():
+    with limit_threads(1):
+        assert run_uninterrupted(default_threads, int)[0] == 1
 
 
 class Overlapping(Source):
-    """Rows whose next block comes once the one before is being added."""
+    """Rows whose next block is read only while the one before is being added."""
 
     def __init__(self, rows, adding):
         super().__init__(rows=None, p=rows.shape[1], dtype=rows.dtype)
@@ -165,7 +165,7 @@ class Overlapping(Source):
             yield Chunk(self.table[at : at + 50])
 
 
-def test_rows_are_read_while_those_before_are_added(monkeypatch, rng, small_blocks):
+def test_rows_are_read_while_earlier_ones_are_added(monkeypatch, rng, small_blocks):
     rows = rng.standard_normal((200, 8))
     whole = fold(Moments, rows).summary
     adding = threading.Event()
@@ -181,8 +181,8 @@ def test_rows_are_read_while_those_before_are_added(monkeypatch, rng, small_bloc
     assert source.overlapped == [True] * 3
 
 
-class Positioned(Source):
-    """Rows that are read into memory which the caller gives."""
+class LoadedRows(Source):
+    """Rows that are read into memory of the caller."""
 
     random_access = True
 
@@ -196,17 +196,17 @@ class Positioned(Source):
         return block
 
 
-def test_a_block_is_not_written_over_by_the_one_that_is_read_ahead():
-    # Blocks so large that the memory of the thread is used again.
+def test_reading_ahead_does_not_overwrite_a_block():
+    # Blocks so large that the memory of the thread is reused.
     rows = np.arange(6.0 * 2**14).reshape(6, 2**14)
-    first, second, third = iter_blocks(Positioned(rows), 2)
+    first, second, third = iter_blocks(LoadedRows(rows), 2)
     one, other, last = first.load(), second.load(), third.load()
     for block, at in ((one, 0), (other, 2), (last, 4)):
         np.testing.assert_array_equal(block, rows[at : at + 2])
 
 
-class Cut(Source):
-    """Rows that end in an error of their reader."""
+class FailingRows(Source):
+    """Rows followed by an error of their reader."""
 
     def __init__(self, rows):
         super().__init__(rows=None, p=rows.shape[1], dtype=rows.dtype)
@@ -217,11 +217,11 @@ class Cut(Source):
         raise OSError("the disk is gone")
 
 
-def test_an_error_in_earlier_rows_comes_before_one_of_the_reader(rng, small_blocks):
+def test_errors_in_earlier_rows_precede_errors_of_the_reader(rng, small_blocks):
     rows = rng.standard_normal((100, 8))
     with pytest.raises(OSError, match="the disk is gone"):
-        fold(Moments, Cut(rows))
+        fold(Moments, FailingRows(rows))
     rows[60, 3] = np.inf
     with pytest.raises(NotFiniteError) as caught:
-        fold(Moments, Cut(rows))
+        fold(Moments, FailingRows(rows))
     assert caught.value.place["row"] == 60

@@ -1,4 +1,4 @@
-"""The same rows give the same bits, however many threads add them up."""
+"""The same rows give the same bits for any number of threads."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ ROWS = 5 * block_rows(COLUMNS) + 1234
 @pytest.fixture(scope="module")
 def table():
     rng = np.random.default_rng(7)
-    made = rng.standard_normal((ROWS, COLUMNS)) * np.linspace(1, 0.1, COLUMNS) + 1e3
-    assert made.size > local._THREADS_PAY  # else no thread would start
-    made.flags.writeable = False
-    return made
+    rows = rng.standard_normal((ROWS, COLUMNS)) * np.linspace(1, 0.1, COLUMNS) + 1e3
+    assert rows.size > local._THREADS_PAY  # otherwise no thread would start
+    rows.flags.writeable = False
+    return rows
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +51,8 @@ def weights():
     return np.random.default_rng(8).integers(0, 5, ROWS).astype(float)
 
 
-def answers(kind, table, weights=None, **options):
-    """PartialResult by one thread, and that the same comes of more."""
+def fold_reproducibly(kind, table, weights=None, **options):
+    """The summary and the dropped rows by one thread; assert that more threads give the same."""
     one, dropped, *_ = fold(kind, table, weights, threads=1, **options)
     for threads in (2, 3, None):
         other, also, *_ = fold(kind, table, weights, threads=threads, **options)
@@ -65,43 +65,43 @@ def answers(kind, table, weights=None, **options):
 
 @every_kind
 def test_threads_do_not_change_a_bit(kind, table):
-    answers(kind, table)
+    fold_reproducibly(kind, table)
 
 
 @every_kind
 def test_threads_do_not_change_a_bit_of_weighted_rows(kind, table, weights):
-    summary, _ = answers(kind, table, weights)
+    summary, _ = fold_reproducibly(kind, table, weights)
     assert summary.rows == weights.sum()
 
 
 @every_kind
 def test_threads_do_not_change_a_bit_of_float32_rows(kind, table):
-    answers(kind, table.astype(np.float32))
+    fold_reproducibly(kind, table.astype(np.float32))
 
 
 @every_kind
 def test_threads_do_not_change_a_bit_of_sparse_rows(kind, table):
     sparse = np.where(table - 1e3 > 1.2, table, 0.0)
-    answers(kind, sp.csr_array(sparse))
+    fold_reproducibly(kind, sp.csr_array(sparse))
 
 
 @every_kind
 def test_threads_do_not_change_which_rows_are_dropped(kind, table):
-    holes = table.copy()
+    incomplete = table.copy()
     at = [3, block_rows(COLUMNS) - 1, block_rows(COLUMNS), ROWS - 1]
-    holes[at, [0, 1, 2, 3]] = np.nan
-    summary, dropped = answers(kind, holes, drop=True)
+    incomplete[at, [0, 1, 2, 3]] = np.nan
+    summary, dropped = fold_reproducibly(kind, incomplete, drop=True)
     assert dropped == 4
     assert summary.rows == ROWS - 4
 
 
-def test_the_first_hole_is_named_whatever_thread_finds_it(table):
-    holes = table.copy()
-    holes[4 * block_rows(COLUMNS) + 5, 7] = np.nan
-    holes[2 * block_rows(COLUMNS) + 1, 9] = np.inf
+def test_any_number_of_threads_names_the_first_non_finite_value(table):
+    incomplete = table.copy()
+    incomplete[4 * block_rows(COLUMNS) + 5, 7] = np.nan
+    incomplete[2 * block_rows(COLUMNS) + 1, 9] = np.inf
     for threads in (1, 2, 3):
         with pytest.raises(ValueError) as caught:  # noqa: PT011 - the place is what matters
-            fold(Moments, holes, threads=threads)
+            fold(Moments, incomplete, threads=threads)
         assert caught.value.place == {"row": 2 * block_rows(COLUMNS) + 1, "column": 9}
 
 
@@ -110,21 +110,21 @@ def layouts(table):
     n, p = table.shape
     wide = np.full((2 * n, 3 * p), np.nan)
     wide[::2, ::3] = table
-    frozen = table.copy()
-    frozen.flags.writeable = False
+    read_only = table.copy()
+    read_only.flags.writeable = False
     return {
         "C": np.ascontiguousarray(table),
         "Fortran": np.asfortranarray(table),
         "negative strides": np.ascontiguousarray(table[::-1, ::-1])[::-1, ::-1],
         "strided": wide[::2, ::3],
-        "read-only": frozen,
+        "read-only": read_only,
         "big-endian": table.astype(">f8"),
     }
 
 
 @pytest.mark.parametrize("n", [40, 3000, ROWS])
 @pytest.mark.parametrize("layout", list(layouts(np.zeros((2, 2)))))
-def test_the_layout_of_the_input_changes_nothing_and_is_never_written(layout, n, table):
+def test_the_layout_of_the_input_does_not_change_the_fit(layout, n, table):
     table = table[:n]
     given = layouts(table)[layout]
     copy = given.copy()
@@ -133,10 +133,10 @@ def test_the_layout_of_the_input_changes_nothing_and_is_never_written(layout, n,
     np.testing.assert_array_equal(given, copy)
     plain = PCA(n_components=5).fit(layouts(table)["C"])
     tol = 30 * COLUMNS * EPS
-    found, wanted = model.explained_variance_, plain.explained_variance_
-    np.testing.assert_allclose(found, wanted, rtol=tol)
+    found, variances = model.explained_variance_, plain.explained_variance_
+    np.testing.assert_allclose(found, variances, rtol=tol)
     np.testing.assert_allclose(model.mean_, plain.mean_, rtol=EPS)
-    gap = np.min(-np.diff(wanted)) / wanted[0]
+    gap = np.min(-np.diff(variances)) / variances[0]
     axes = aligned(plain.components_, model.components_)
     np.testing.assert_allclose(axes, plain.components_, rtol=0, atol=tol / gap)
     expected = plain.transform(table)
@@ -186,7 +186,7 @@ STREAMED_KINDS = [
 
 
 class Chunks(Source):
-    """An array (dense or CSR), handed on in chunks of the given sizes, over and over."""
+    """An array (dense or CSR) in chunks of the given sizes, which are used in turn."""
 
     def __init__(self, table, sizes, *, known=True):
         n, p = table.shape
@@ -202,8 +202,8 @@ class Chunks(Source):
             start += size
 
 
-class Placed(Chunks):
-    """The same, read by whoever asks, from any row on."""
+class RandomAccessChunks(Chunks):
+    """The same, with random access to rows."""
 
     random_access = True
 
@@ -212,7 +212,7 @@ class Placed(Chunks):
 
 
 def parts(summary):
-    """What is compared: both of a pair."""
+    """A list of the summary, or of both of a pair."""
     return [summary.first, summary.second] if isinstance(summary, Pair) else [summary]
 
 
@@ -222,7 +222,7 @@ def same_parts(one, other):
 
 
 @pytest.fixture
-def threads_at_once(monkeypatch):
+def threads_for_small_tables(monkeypatch):
     """Threads start for small tables, and blocks are small."""
     monkeypatch.setattr(local, "_THREADS_PAY", 0)
     monkeypatch.setattr(local, "_BLAS_THREADS_PAY", 0)
@@ -233,7 +233,7 @@ def threads_at_once(monkeypatch):
 
 
 def sources_of(table, sizes):
-    return Chunks(table, sizes), Chunks(table, sizes, known=False), Placed(table, sizes)
+    return Chunks(table, sizes), Chunks(table, sizes, known=False), RandomAccessChunks(table, sizes)
 
 
 SIZES = [[1], [7], [1000], [10**9], [255, 1, 1, 256, 3]]
@@ -241,9 +241,9 @@ SIZES = [[1], [7], [1000], [10**9], [255, 1, 1, 256, 3]]
 
 @pytest.mark.parametrize("p", [1, 5, 31, 33, 130])
 @pytest.mark.parametrize("kind", STREAMED_KINDS, ids=lambda kind: getattr(kind, "__name__", None))
-def test_neither_chunks_nor_threads_change_a_bit(kind, p, threads_at_once, rng):
+def test_neither_chunks_nor_threads_change_a_bit(kind, p, threads_for_small_tables, rng):
     step = kind.block_rows(p)
-    # A row past a block is the shortest last one, and a step is the longest.
+    # The shortest last block has one row, the longest is full.
     for n in (2 * step + 1, 3 * step):
         table = rng.standard_normal((n, p)) * 3 + 100
         expected = fold(kind, table, threads=1)
@@ -258,8 +258,8 @@ def test_neither_chunks_nor_threads_change_a_bit(kind, p, threads_at_once, rng):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("kind", STREAMED_KINDS, ids=lambda kind: getattr(kind, "__name__", None))
-def test_weights_and_holes_of_a_stream_stay_with_their_rows(
-    kind, sparse, dtype, threads_at_once, rng
+def test_weights_and_nan_of_a_stream_stay_with_their_rows(
+    kind, sparse, dtype, threads_for_small_tables, rng
 ):
     n, p = 1300, 9
     table = rng.standard_normal((n, p)).astype(dtype)
@@ -277,11 +277,13 @@ def test_weights_and_holes_of_a_stream_stay_with_their_rows(
 
 
 @pytest.mark.parametrize("kind", STREAMED_KINDS, ids=lambda kind: getattr(kind, "__name__", None))
-def test_the_first_hole_of_a_stream_is_named_by_its_row(kind, threads_at_once, rng):
+def test_the_first_non_finite_value_of_a_stream_is_named_by_row(
+    kind, threads_for_small_tables, rng
+):
     table = rng.standard_normal((2000, 4))
     table[700, 2], table[1900, 0], table[701, 0] = np.inf, np.nan, np.nan
     if kind is Extremes:
-        return  # it goes along with another kind, which looks
+        return  # used in pairs only: the other summary checks
     for sizes in ([1], [300], [10**9]):
         for source in sources_of(table, sizes):
             for threads in (1, 2):
@@ -291,7 +293,7 @@ def test_the_first_hole_of_a_stream_is_named_by_its_row(kind, threads_at_once, r
                 assert caught.value.value == np.inf
 
 
-def test_a_krylov_product_has_the_same_bits_from_any_chunks(threads_at_once, rng):
+def test_a_krylov_product_has_the_same_bits_from_any_chunks(threads_for_small_tables, rng):
     table = rng.standard_normal((200, 50)) * 2 + 10
     columns, vectors = Columns.of(table), rng.standard_normal((50, 6))
     divisor = np.linspace(1, 2, 50)
@@ -304,7 +306,7 @@ def test_a_krylov_product_has_the_same_bits_from_any_chunks(threads_at_once, rng
                 found = fold(kind, source, weights, threads=2).summary
                 assert found.rows == expected.rows == weights.sum()
                 assert found.image.tobytes() == expected.image.tobytes()
-    # … and it is the product with the scatter: n + p roundings of sums of n and p terms.
+    # And it is the product with the scatter: n + p roundings of sums of n and p terms.
     kind = ImagesOf(vectors, columns, divisor)
     rows = (table - table.mean(axis=0)) / divisor
     exact = rows.T @ (rows @ vectors)
@@ -313,7 +315,7 @@ def test_a_krylov_product_has_the_same_bits_from_any_chunks(threads_at_once, rng
 
 
 @pytest.mark.parametrize("at", [0, 256, 512])
-def test_an_engine_begins_in_the_middle_at_a_given_row(at, threads_at_once, rng):
+def test_blocks_begin_at_a_given_row(at, threads_for_small_tables, rng):
     table = rng.standard_normal((900, 3))
     for source in (*sources_of(table, [7]), table):
         found = [(piece.start, piece.load().copy()) for piece in iter_blocks(source, 256, at)]
@@ -321,7 +323,7 @@ def test_an_engine_begins_in_the_middle_at_a_given_row(at, threads_at_once, rng)
         assert np.concatenate([rows for _, rows in found]).tobytes() == table[at:].tobytes()
 
 
-def test_a_stream_is_closed_where_a_fold_ends_early(threads_at_once, rng):
+def test_a_stream_is_closed_if_a_fold_ends_early(threads_for_small_tables, rng):
     table = rng.standard_normal((900, 3))
     table[300, 0] = np.nan
     ended = []
@@ -333,7 +335,7 @@ def test_a_stream_is_closed_where_a_fold_ends_early(threads_at_once, rng):
             finally:
                 ended.append(threading.get_ident())
 
-    for threads in (1, 2):  # threads that are idle are kept
+    for threads in (1, 2):  # idle threads are kept
         fold(Moments, Chunks(np.ones((900, 3)), [50]), threads=threads)
     before = threading.active_count()
     for threads in (1, 2):
@@ -343,7 +345,7 @@ def test_a_stream_is_closed_where_a_fold_ends_early(threads_at_once, rng):
     assert threading.active_count() == before
 
 
-def test_blas_has_its_threads_back_after_a_fold_that_failed(rng):
+def test_a_failed_fold_restores_the_threads_of_blas(rng):
     def threads():
         return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
 

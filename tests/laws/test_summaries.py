@@ -1,4 +1,4 @@
-"""Every summary is held to the laws: merged blocks are the summary of all rows."""
+"""Every summary obeys the laws: merged blocks are the summary of all rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from helpers import EPS
-from laws import as_known, check_kinds_together, check_laws, near, same_bits, scatter_of
+from laws import check_kinds_together, check_laws, in_form_of, same_bits, scatter_of, within
 from princomp.errors import NotFiniteError, ShapeError
 from princomp.summaries import Columns, Extremes, Moments, PairOf, SketchOf, Triangle
 
@@ -37,7 +37,7 @@ centred_kinds = pytest.mark.parametrize("kind", CENTRED, ids=_name)
 
 @st.composite
 def tables(draw, rows=24, columns=5):
-    """Rows with ties, constant columns, zeros, unlike scales and large means."""
+    """Rows with ties, constant columns, zeros, different scales and large means."""
     n, p = draw(st.integers(1, rows)), draw(st.integers(1, columns))
     whole = draw(arrays(np.int64, (n, p), elements=st.integers(-99, 99), fill=st.just(0)))
     scale = 2.0 ** draw(arrays(np.int64, p, elements=st.integers(-12, 12)))
@@ -47,8 +47,8 @@ def tables(draw, rows=24, columns=5):
 
 
 @st.composite
-def cut(draw, table):
-    """The rows in blocks, empty ones and blocks of one row among them."""
+def split_rows(draw, table):
+    """The rows in blocks, including empty ones and blocks of one row."""
     ends = st.integers(0, len(table))
     cuts = sorted(draw(st.lists(ends, min_size=1, max_size=4)))
     return np.split(table, [0, *cuts])
@@ -58,14 +58,14 @@ def cut(draw, table):
 @given(data=st.data())
 @quickly
 def test_blocks_merge_to_the_summary_of_all_rows(kind, data):
-    check_laws(kind, data.draw(cut(data.draw(tables()))))
+    check_laws(kind, data.draw(split_rows(data.draw(tables()))))
 
 
 @every_kind
 @given(data=st.data())
 @quickly
 def test_weights_are_repetitions(kind, data):
-    blocks = data.draw(cut(data.draw(tables(rows=12))))
+    blocks = data.draw(split_rows(data.draw(tables(rows=12))))
     weights = [
         data.draw(arrays(np.float64, len(block), elements=st.integers(0, 4).map(float)))
         for block in blocks
@@ -81,21 +81,21 @@ def test_weights_are_repetitions(kind, data):
 @given(data=st.data())
 @quickly
 def test_different_kinds_merge_as_the_one_with_least_detail(kinds, data):
-    check_kinds_together(kinds, data.draw(cut(data.draw(tables()))))
+    check_kinds_together(kinds, data.draw(split_rows(data.draw(tables()))))
 
 
 @every_kind
 @given(data=st.data(), seed=st.integers(0, 99))
 @quickly
 def test_sparse_blocks_obey_the_same_laws(kind, data, seed):
-    """Few entries, so that nothing is made dense, and a full column with a large mean."""
+    """Few entries, so that no block is made dense, and a full column with a large mean."""
     rng = np.random.default_rng(seed)
     table = np.zeros((36, 40))
     at = rng.integers(0, 36, 40), rng.integers(0, 40, 40)
     table[at] = rng.integers(-9, 10, 40) / 4
     if data.draw(st.booleans()):
         table[:, 7] = data.draw(st.sampled_from([0.1, 1e6, 2.0**30])) + rng.integers(0, 2, 36)
-    blocks = data.draw(cut(table))
+    blocks = data.draw(split_rows(table))
     whole = check_laws(kind, blocks)
     parts = [kind.of(sp.csr_array(block)) for block in blocks]
     merged = kind.empty(40)
@@ -109,8 +109,8 @@ def test_sparse_blocks_obey_the_same_laws(kind, data, seed):
         same_bits(merged, whole)
     else:
         size = np.sqrt(whole.column_scatter)
-        allowed = as_known(16 * 76 * EPS * np.outer(size, size), whole)
-        assert near(scatter_of(merged), scatter_of(whole), 2 * allowed)
+        allowed = in_form_of(16 * 76 * EPS * np.outer(size, size), whole)
+        assert within(scatter_of(merged), scatter_of(whole), 2 * allowed)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -122,8 +122,8 @@ def test_thousands_of_rows_obey_the_same_laws(kind, mean, dtype, rng):
 
 
 @every_kind
-def test_a_summary_is_a_value(kind, rng):
-    """Nothing that goes in is written, and merging changes neither side."""
+def test_summaries_are_immutable_values(kind, rng):
+    """Inputs are not modified, and merging changes neither summary."""
     table = rng.standard_normal((9, 3))
     before = table.copy()
     one, other = kind.of(table[:4]), kind.of(table[4:])
@@ -138,7 +138,7 @@ def test_a_summary_is_a_value(kind, rng):
 
 @every_kind
 def test_summaries_of_other_columns_are_refused(kind, rng):
-    """NumPy would broadcast one column over three without a word."""
+    """NumPy would silently broadcast one column over three."""
     three, one = kind.of(rng.standard_normal((5, 3))), kind.of(rng.standard_normal((5, 1)))
     for left, right in ((three, one), (one, three), (kind.empty(3), one), (three, kind.empty(1))):
         with pytest.raises(ShapeError, match="column"):
@@ -146,7 +146,7 @@ def test_summaries_of_other_columns_are_refused(kind, rng):
 
 
 @centred_kinds
-def test_merging_remembers_that_a_scatter_is_about_the_origin(kind, rng):
+def test_merged_summaries_about_the_origin_stay_so(kind, rng):
     table = rng.standard_normal((4, 9))
     merged = kind.of(table[:2]).about_origin().merge(kind.of(table[2:]).about_origin())
     whole = kind.of(table).about_origin()
@@ -162,7 +162,7 @@ def test_a_summary_about_the_origin_does_not_merge_with_a_centred_one(kind, rng)
 
 
 @pytest.mark.parametrize("kind", [Moments, SketchOf(4)], ids=_name)
-def test_rows_that_were_not_there_cannot_be_removed(kind, rng):
+def test_rows_that_were_never_added_cannot_be_removed(kind, rng):
     table = rng.standard_normal((50, 3))
     with pytest.raises(ShapeError, match="spread further in column 1") as caught:
         kind.of(table).remove(kind.of(table[:20] * [1, 9, 1]))
@@ -174,7 +174,7 @@ def test_rows_that_were_not_there_cannot_be_removed(kind, rng):
 
 @pytest.mark.parametrize("kind", [Moments, SketchOf(4)], ids=_name)
 def test_removed_rows_are_no_longer_counted(kind, rng):
-    """The rank and the number of samples follow what is left."""
+    """The rank and the number of samples are those of the remaining rows."""
     table = rng.standard_normal((30, 20))
     left = kind.of(table).remove(kind.of(table[8:]))
     assert left.rows == left.count == 8
@@ -182,7 +182,7 @@ def test_removed_rows_are_no_longer_counted(kind, rng):
 
 
 def test_sketches_in_other_directions_do_not_merge(rng):
-    """Their products are of other matrices: a sum of them means nothing."""
+    """Their products are of different matrices: a sum of them is meaningless."""
     table = rng.standard_normal((30, 5))
     sketch = SketchOf(4).of(table)
     scaled = sketch.scaled(np.arange(1.0, 6.0))
@@ -204,26 +204,26 @@ def test_sketches_in_other_directions_do_not_merge(rng):
     assert again.merge(sketch.scaled(np.full(5, 8.0))).rows == 60
 
 
-def test_a_sketch_of_sparse_rows_keeps_a_spread_of_some_units_under_a_large_mean():
-    """Its dense twin does: the mean is subtracted in two parts."""
+def test_a_sketch_of_sparse_rows_keeps_small_spreads_about_large_means():
+    """As one of dense rows does: the mean is subtracted in two parts."""
     table = 2.0**30 + np.array([[0.0], [1.0], [1.0]]) * 2.0**-22
     dense, sparse = (SketchOf(3).of(stored(table)) for stored in (np.asarray, sp.csr_array))
     scatter = np.full((1, 1), 2 / 3 * 2.0**-44)
     for sketch in (dense, sparse):
-        bound = as_known(16 * 4 * EPS * scatter, sketch)
-        assert near(sketch.product, as_known(scatter, sketch, signed=True), bound)
+        bound = in_form_of(16 * 4 * EPS * scatter, sketch)
+        assert within(sketch.product, in_form_of(scatter, sketch, signed=True), bound)
 
 
-def test_a_sketch_asks_the_same_directions_of_every_block():
-    """Gaussian numbers of the seed alone: a sketch made elsewhere can be merged."""
-    drawn = np.random.default_rng(3).standard_normal((6, 4), dtype=np.float32)
+def test_a_sketch_uses_the_same_directions_for_every_block():
+    """They are Gaussian numbers of the seed: sketches of other processes can be merged."""
+    expected = np.random.default_rng(3).standard_normal((6, 4), dtype=np.float32)
     sketch = SketchOf(4, seed=3).empty(6)
-    assert (sketch.directions_of(slice(None)) == drawn).all()
-    assert (sketch.directions_of(slice(2, 5)) == drawn[2:5]).all()
+    assert (sketch.directions_of(slice(None)) == expected).all()
+    assert (sketch.directions_of(slice(2, 5)) == expected[2:5]).all()
 
 
-def test_rows_added_to_a_sketch_are_those_of_a_merge(rng):
-    """It is the one kind that adds rows in place, to a sketch that nobody else holds."""
+def test_adding_rows_to_a_sketch_equals_a_merge(rng):
+    """Rows are added in place, to a sketch that nothing else refers to."""
     kind, table = SketchOf(4), rng.standard_normal((60, 5)) + 10
     weights = rng.random(60)
     for w in (None, weights):
@@ -231,21 +231,21 @@ def test_rows_added_to_a_sketch_are_those_of_a_merge(rng):
         added = kind.empty(5)
         merged = kind.empty(5)
         for part in parts:
-            each = None if w is None else w[part]
-            added = kind.add(added, table[part], each)
-            merged = merged.merge(kind.of(table[part], each))
+            part_weights = None if w is None else w[part]
+            added = kind.add(added, table[part], part_weights)
+            merged = merged.merge(kind.of(table[part], part_weights))
         assert added.rows == pytest.approx(merged.rows, rel=60 * EPS)
         assert added.count == merged.count == 60
         size = np.sqrt(merged.column_scatter)
-        bound = as_known(16 * 65 * EPS * np.outer(size, size), merged)
-        assert near(added.product, merged.product, bound)
-        assert near(added.column_scatter, merged.column_scatter, 16 * 65 * EPS * size**2)
+        bound = in_form_of(16 * 65 * EPS * np.outer(size, size), merged)
+        assert within(added.product, merged.product, bound)
+        assert within(added.column_scatter, merged.column_scatter, 16 * 65 * EPS * size**2)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("stored", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("kind", [*CENTRED, PairOf(Moments, Extremes)], ids=_name)
-def test_what_is_not_finite_is_found_in_its_place(kind, stored, value, rng):
+def test_non_finite_values_are_located(kind, stored, value, rng):
     table = np.where(rng.random((40, 30)) < 0.05, 1.0, 0.0)
     table[17, 2] = value
     with pytest.raises(NotFiniteError) as caught:

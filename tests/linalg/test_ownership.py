@@ -1,4 +1,4 @@
-"""Nobody writes to memory that somebody else still reads: models, copies, inputs, results."""
+"""Memory that is still in use is not overwritten: of models, copies, inputs and results."""
 
 import copy
 import gc
@@ -22,7 +22,7 @@ from princomp.engines.local import fold
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.numpy_file import open_npy
 from princomp.kernels import csr, entries_of
-from princomp.kernels.wide import WIDE
+from princomp.kernels.wide import MIN_COLUMNS
 from princomp.linalg import scratch
 
 P = 4
@@ -33,8 +33,8 @@ def rows_like(rng, n, size=1.0):
     return size * rng.standard_normal((n, P))
 
 
-def agrees(model, batches):
-    """Whether the model is that of these rows: all of their means and covariances agree.
+def assert_model_of(model, batches):
+    """Assert that the model is that of these rows: all of their means and covariances agree.
 
     The rows of one model are of the size 10**i, those of others differ from it by a factor of 10
     at least: rows that are overwritten change a variance by far more than 1e-8 of it, and the
@@ -49,10 +49,10 @@ def agrees(model, batches):
     np.testing.assert_allclose(model.mean_, rows.mean(axis=0), rtol=0, atol=1e-8 * np.sqrt(size))
 
 
-# ---- rows that wait to be summed -------------------------------------------------------------
+# ---- buffered rows -----------------------------------------------------------------------------
 
 
-def test_a_model_thrown_away_leaves_the_rows_of_others_alone():
+def test_a_discarded_model_keeps_the_rows_of_others():
     rng = np.random.default_rng(0)
     a, b, c = rows_like(rng, 50), rows_like(rng, 30), rows_like(rng, 30, 1e3)
     model = PCA(2).partial_fit(a).partial_fit(sp.csr_array(b))
@@ -61,8 +61,8 @@ def test_a_model_thrown_away_leaves_the_rows_of_others_alone():
     np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-12)
 
 
-def failed(model, rng, size):
-    """Batches of which a later one is refused, after the first was taken."""
+def fail_in_a_batch(model, rng, size):
+    """Add batches of which a later one is refused, after the first was accepted."""
     bad = rows_like(rng, 3, size)
     bad[1, 1] = np.inf
     with pytest.raises(ValueError, match=r"infinite|not finite"):
@@ -79,7 +79,7 @@ def in_a_thread(work):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_models_and_their_copies_keep_their_own_rows(seed):
-    """Any sequence of batches, copies, failures and models that come and go."""
+    """Any sequence of batches, copies, failures, and new and deleted models."""
     rng = np.random.default_rng(seed)
     models = [(PCA(), [], 1.0)]
     for step in range(60):
@@ -93,12 +93,12 @@ def test_models_and_their_copies_keep_their_own_rows(seed):
         elif action == 4:
             in_a_thread(lambda model=model, more=more: model.partial_fit(more))
         elif action == 5:
-            failed(model, rng, size)
+            fail_in_a_batch(model, rng, size)
         elif action == 6 and sum(map(len, batches)) > 1:
-            model.explained_variance_  # noqa: B018  (solves what is there)
+            model.explained_variance_  # noqa: B018  (solves)
         elif action > 6:
-            made = copy.copy if action == 7 else [copy.deepcopy, through_pickle][step % 2]
-            models.append((made(model), list(batches), size))
+            duplicate = copy.copy if action == 7 else [copy.deepcopy, through_pickle][step % 2]
+            models.append((duplicate(model), list(batches), size))
         if action <= 4:
             batches.append(more)
         if step % 5 == 0:
@@ -109,15 +109,15 @@ def test_models_and_their_copies_keep_their_own_rows(seed):
         PCA().partial_fit(rows_like(rng, 64, 1e9))
     for model, batches, _ in models:
         if sum(map(len, batches)) > P:
-            agrees(model, batches)
+            assert_model_of(model, batches)
 
 
 def through_pickle(value):
     return pickle.loads(pickle.dumps(value))
 
 
-class Late:
-    """Weights that are asked for in the middle of ``plus``, when another thread may run."""
+class CallbackWeights:
+    """Weights that call a function when they are read: another thread may run then."""
 
     def __init__(self, weights, meanwhile):
         self.weights, self.meanwhile = weights, meanwhile
@@ -127,49 +127,51 @@ class Late:
         return np.asarray(self.weights, dtype=dtype)
 
 
-def test_two_successors_at_the_same_time_do_not_write_to_the_same_rows():
-    first = RowBuffer().plus(np.zeros((3, P)), None, 100)
+def test_concurrent_additions_do_not_write_to_the_same_rows():
+    first = RowBuffer().appended(np.zeros((3, P)), None, 100)
     others = []
-    late = Late(np.ones(2), lambda: others.append(first.plus(np.full((2, P), 5.0), None, 100)))
-    one = first.plus(np.full((2, P), 7.0), late, 100)
+    weights = CallbackWeights(
+        np.ones(2), lambda: others.append(first.appended(np.full((2, P), 5.0), None, 100))
+    )
+    one = first.appended(np.full((2, P), 7.0), weights, 100)
     assert (one.table()[0][3:] == 7.0).all()
     assert (others[0].table()[0][3:] == 5.0).all()
 
 
-def test_a_failure_after_rows_were_written_leaves_the_others_alone():
+def test_a_failed_addition_does_not_affect_others():
     def stop():
         raise RuntimeError
 
-    first = RowBuffer().plus(np.zeros((3, P)), None, 100)
+    first = RowBuffer().appended(np.zeros((3, P)), None, 100)
     with pytest.raises(RuntimeError):
-        first.plus(np.full((2, P), 7.0), Late(np.ones(2), stop), 100)
-    one, two = (first.plus(np.full((2, P), value), None, 100) for value in (5.0, 6.0))
+        first.appended(np.full((2, P), 7.0), CallbackWeights(np.ones(2), stop), 100)
+    one, two = (first.appended(np.full((2, P), value), None, 100) for value in (5.0, 6.0))
     assert (first.table()[0] == 0.0).all()
     assert (one.table()[0][3:] == 5.0).all()
     assert (two.table()[0][3:] == 6.0).all()
 
 
-def test_a_cleared_stream_leaves_the_rows_of_the_first_alone():
+def test_an_emptied_stream_does_not_affect_the_original():
     stream = Stream(Request.of(PCA()), P)
     stream.add(np.full((10, P), 3.0), None)
-    other = stream.cleared()
+    other = stream.empty_copy()
     other.add(np.full((20, P), 9.0), None)
     stream.add(np.full((5, P), 3.0), None)
     for each, value, n in ((stream, 3.0, 15), (other, 9.0, 20)):
-        summary = each.so_far()[0]
+        summary = each.summary_and_dropped()[0]
         assert summary.rows == n
         assert (summary.mean == value).all()
         assert (summary.scatter == 0.0).all()
 
 
-# ---- memory that is used again ---------------------------------------------------------------
+# ---- reused memory ---------------------------------------------------------------------------
 
 
-def test_scratch_is_used_again_once_no_one_has_it():
-    kept = scratch("used again", LARGE, np.float64)
-    place = kept.ctypes.data
-    del kept
-    assert scratch("used again", LARGE, np.float64).ctypes.data == place
+def test_scratch_is_reused_once_nothing_refers_to_it():
+    array = scratch("used again", LARGE, np.float64)
+    address = array.ctypes.data
+    del array
+    assert scratch("used again", LARGE, np.float64).ctypes.data == address
 
 
 @pytest.mark.parametrize(
@@ -185,26 +187,26 @@ def test_scratch_is_used_again_once_no_one_has_it():
     ],
     ids=["itself", "slice", "transpose", "bytes", "memoryview", "iterator", "generator"],
 )
-def test_scratch_is_not_handed_out_while_a_part_of_it_is_alive(part):
-    held = part(scratch("parts", LARGE, np.float64))
-    # An earlier array may be free: those of three more calls are all that is kept, and more.
+def test_scratch_is_not_reused_while_a_part_of_it_is_alive(part):
+    alive = part(scratch("parts", LARGE, np.float64))
+    # An earlier array may be free: three more calls use up all that are kept.
     for _ in range(3):
         more = scratch("parts", LARGE, np.float64)
         more[:] = 1.0
-        own = np.asarray(next(held) if hasattr(held, "__next__") else held)
-        assert not np.shares_memory(own, more)
+        part_of_it = np.asarray(next(alive) if hasattr(alive, "__next__") else alive)
+        assert not np.shares_memory(part_of_it, more)
 
 
-def test_scratch_of_an_error_that_is_kept_is_not_handed_out():
+def test_scratch_in_the_traceback_of_an_error_is_not_reused():
     def fails():
         array = scratch("failed", LARGE, np.float64)
         array[:] = 1.0
         raise ValueError
 
-    with pytest.raises(ValueError) as kept:  # noqa: PT011
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
         fails()
     scratch("failed", LARGE, np.float64)[:] = 2.0
-    (frame,) = [t for t in kept.traceback if t.name == "fails"]
+    (frame,) = [t for t in caught.traceback if t.name == "fails"]
     assert (frame.locals["array"] == 1.0).all()
 
 
@@ -215,10 +217,10 @@ def test_products_of_sparse_rows_are_not_overwritten_by_the_next():
     assert not np.shares_memory(one, two)
 
 
-def test_a_block_that_is_being_added_is_not_read_over_by_the_next(tmp_path, monkeypatch):
-    """One thread reads ahead of the one that adds, so far that the next block is always there."""
+def test_a_block_being_added_is_not_overwritten_by_the_next(tmp_path, monkeypatch):
+    """One thread reads ahead of the one that adds, so that the next block is always read."""
 
-    def one_ahead(work, pieces, threads=None, *, ahead=False):
+    def one_ahead(work, pieces, threads=None, *, prefetch=False):
         with ThreadPoolExecutor(1) as reader:
             before = None
             for piece in pieces:
@@ -228,11 +230,11 @@ def test_a_block_that_is_being_added_is_not_read_over_by_the_next(tmp_path, monk
                 before = read
             yield before
 
-    rows = np.random.default_rng(0).standard_normal((2 * 2048 + 100, WIDE), dtype=np.float32)
+    rows = np.random.default_rng(0).standard_normal((2 * 2048 + 100, MIN_COLUMNS), dtype=np.float32)
     np.save(tmp_path / "rows.npy", rows)
     source = open_npy(tmp_path / "rows.npy", Selection())
     expected = fold(Moments, rows).summary
-    monkeypatch.setattr(local, "in_order", one_ahead)
+    monkeypatch.setattr(local, "map_in_order", one_ahead)
     found = fold(Moments, source).summary
     np.testing.assert_array_equal(found.scatter, expected.scatter)
 
@@ -248,8 +250,8 @@ def run(program, **environment):
     ).stdout
 
 
-@pytest.mark.parametrize("on", ["1", "0", ""])
-def test_new_and_reused_memory_is_filled_with_nan_if_asked_for(on):
+@pytest.mark.parametrize("setting", ["1", "0", ""])
+def test_new_and_reused_memory_is_filled_with_nan_on_request(setting):
     program = (
         "import numpy as np\n"
         "from princomp.linalg import buffers\n"
@@ -265,11 +267,11 @@ def test_new_and_reused_memory_is_filled_with_nan_if_asked_for(on):
         "assert (integers == filled).all() == buffers.FILL\n"
         "print(buffers.FILL)\n"
     )
-    assert run(program, PRINCOMP_FILL_EMPTY=on).strip() == str(on == "1")
+    assert run(program, PRINCOMP_FILL_EMPTY=setting).strip() == str(setting == "1")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_fork_during_a_fit_of_another_thread_gets_its_blas_threads_back():
+def test_a_fork_during_a_fit_restores_the_threads_of_blas():
     program = """
 import os, threading
 from princomp.linalg import threads as blas
@@ -308,7 +310,7 @@ print("good")
     assert run(program).strip() == "good"
 
 
-# ---- inputs, and what a model hands out ------------------------------------------------------
+# ---- inputs and results of models ------------------------------------------------------------
 
 ROWS = np.random.default_rng(3).standard_normal((60, P)) + 3.0
 
@@ -326,7 +328,7 @@ MAKERS = {
 }
 
 
-def answers(model):
+def results_of(model):
     names = [n for n in dir(type(model)) if n.endswith("_") and not n.startswith("_")]
     found = {"scores": model.transform(ROWS[:7] + 0.5)}
     for name in names:
@@ -337,19 +339,19 @@ def answers(model):
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_a_model_does_not_change_with_the_rows_it_was_given(make):
-    expected = answers(make(ROWS.copy(), np.linspace(1, 2, 60)))
+def test_a_model_does_not_change_with_its_input_rows(make):
+    expected = results_of(make(ROWS.copy(), np.linspace(1, 2, 60)))
     X, weights = ROWS.copy(), np.linspace(1, 2, 60)
     model = make(X, weights)
-    X[:] = 7.0  # writable as before, too
+    X[:] = 7.0  # still writable, too
     weights[:] = 0.0
-    found = answers(model)
+    found = results_of(model)
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
-def test_a_model_does_not_change_with_a_covariance_mean_or_summary_it_was_given():
+def test_a_model_does_not_change_with_its_covariance_or_summary():
     covariance, mean = np.cov(ROWS.T), ROWS.mean(axis=0)
     summary = Moments.of(ROWS)
     models = [
@@ -358,16 +360,16 @@ def test_a_model_does_not_change_with_a_covariance_mean_or_summary_it_was_given(
     ]
     covariance[:], mean[:], summary.scatter[:], summary.mean[:] = 7.0, 7.0, 7.0, 7.0
     for model in models:
-        expected = answers(PCA().fit(ROWS))
-        for name, value in answers(model).items():
+        expected = results_of(PCA().fit(ROWS))
+        for name, value in results_of(model).items():
             np.testing.assert_allclose(value, expected[name], rtol=1e-10, atol=1e-10, err_msg=name)
         assert model.truncated(3).explained_variance_.max() < 2.0
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_what_a_model_hands_out_cannot_change_it(make):
+def test_writing_to_results_does_not_change_the_model(make):
     model = make(ROWS.copy(), np.linspace(1, 2, 60))
-    before = answers(model)
+    before = results_of(model)
     for name in dir(type(model)):
         if not name.endswith("_") or name.startswith("_"):
             continue
@@ -378,5 +380,5 @@ def test_what_a_model_hands_out_cannot_change_it(make):
             if isinstance(array, np.ndarray) and array.flags.writeable and array.dtype != object:
                 array[...] = 7
     model.transform(ROWS)[:] = 7.0
-    for name, value in answers(model).items():
+    for name, value in results_of(model).items():
         np.testing.assert_array_equal(value, before[name], err_msg=name)

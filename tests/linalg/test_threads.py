@@ -1,4 +1,4 @@
-"""Pieces of work on threads: their order, and what is left behind."""
+"""Pieces of work on threads: their order, abandoned iterations and threads that do not start."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import threading
 import pytest
 
 from command_line import ENVIRONMENT
-from princomp.linalg.threads import in_order
+from princomp.linalg.threads import map_in_order
 
 
-def left_in_a_cycle(iteration):
-    """Drop the last hold on an iteration but for one that only a collection finds."""
+def put_in_a_cycle(iteration):
+    """Make an iteration part of a cycle, which only the garbage collector can free."""
     cycle = [iteration]
     cycle.append(cycle)
 
 
 @pytest.fixture
 def _no_collection():
-    """None but those that a test asks for."""
+    """No garbage collection except where a test calls it."""
     gc.collect()
     gc.disable()
     yield
@@ -30,7 +30,7 @@ def _no_collection():
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_results_come_in_the_order_of_their_pieces(threads):
-    assert list(in_order(lambda i: i * i, range(50), threads)) == [i * i for i in range(50)]
+    assert list(map_in_order(lambda i: i * i, range(50), threads)) == [i * i for i in range(50)]
 
 
 def test_one_thread_ahead_works_while_the_next_piece_is_made():
@@ -44,7 +44,7 @@ def test_one_thread_ahead_works_while_the_next_piece_is_made():
     def work(piece):
         return making.wait(20)
 
-    assert list(in_order(work, pieces(), 1, ahead=True)) == [True, True]
+    assert list(map_in_order(work, pieces(), 1, prefetch=True)) == [True, True]
 
 
 def test_one_thread_ahead_works_while_the_last_result_is_used():
@@ -53,55 +53,57 @@ def test_one_thread_ahead_works_while_the_last_result_is_used():
     def work(piece):
         begun[piece].set()
 
-    for piece, _ in enumerate(in_order(work, range(3), 1, ahead=True)):
+    for piece, _ in enumerate(map_in_order(work, range(3), 1, prefetch=True)):
         assert begun[min(piece + 1, 2)].wait(20)
 
 
 @pytest.mark.usefixtures("_no_collection")
-def test_threads_work_on_after_what_they_did_was_left_behind():
-    """Once a fit waited for ever: its pool had been garbage, and the threads were gone."""
-    iteration = in_order(str, range(20), 3)
+def test_threads_work_after_an_abandoned_iteration_is_collected():
+    """A fit once waited for ever: its pool had been collected, and the threads had ended."""
+    iteration = map_in_order(str, range(20), 3)
     next(iteration)
-    left_in_a_cycle(iteration)
+    put_in_a_cycle(iteration)
     del iteration
     gc.collect()
-    made = []
-    worker = threading.Thread(target=lambda: made.extend(in_order(str, range(8), 3)), daemon=True)
+    results = []
+    worker = threading.Thread(
+        target=lambda: results.extend(map_in_order(str, range(8), 3)), daemon=True
+    )
     worker.start()
     worker.join(20)
-    assert made == list("01234567")
+    assert results == list("01234567")
 
 
 @pytest.mark.usefixtures("_no_collection")
 def test_a_thread_that_collects_its_own_work_does_not_wait_for_itself():
-    begun, left, collected = (threading.Event() for _ in range(3))
+    begun, abandoned, collected = (threading.Event() for _ in range(3))
 
     def work(piece):
         if piece == 1:
             begun.set()
-            assert left.wait(20)
+            assert abandoned.wait(20)
             gc.collect()
             collected.set()
         return piece
 
-    iteration = in_order(work, range(20), 3)
+    iteration = map_in_order(work, range(20), 3)
     assert next(iteration) == 0
     assert begun.wait(20)
-    left_in_a_cycle(iteration)
+    put_in_a_cycle(iteration)
     del iteration
-    left.set()
+    abandoned.set()
     assert collected.wait(20)
 
 
 @pytest.mark.parametrize("allowed", [0, 1, 3])
-def test_work_goes_on_where_no_more_threads_can_be_started(allowed, monkeypatch):
-    """Each piece is worked on once, by the threads that there are or by the caller."""
-    start, left, done = threading.Thread.start, [None] * allowed, []
+def test_work_continues_if_no_more_threads_can_be_started(allowed, monkeypatch):
+    """Each piece is computed once, by the threads that have started or by the caller."""
+    start, startable, done = threading.Thread.start, [None] * allowed, []
 
     def start_or_fail(thread):
-        if not left:
+        if not startable:
             raise RuntimeError("can't start new thread")
-        left.pop()
+        startable.pop()
         start(thread)
 
     def work(i):
@@ -109,8 +111,8 @@ def test_work_goes_on_where_no_more_threads_can_be_started(allowed, monkeypatch)
         return i * i
 
     monkeypatch.setattr(threading.Thread, "start", start_or_fail)
-    # Number of threads that no other test uses: a pool keeps the threads it has started.
-    assert list(in_order(work, range(50), 30 + allowed)) == [i * i for i in range(50)]
+    # A number of threads that no other test uses: a pool keeps the threads it has started.
+    assert list(map_in_order(work, range(50), 30 + allowed)) == [i * i for i in range(50)]
     assert sorted(done) == list(range(50))
 
 
@@ -120,14 +122,16 @@ def test_an_error_of_work_in_the_calling_thread_is_raised(monkeypatch):
 
     monkeypatch.setattr(threading.Thread, "start", fail)
     with pytest.raises(ZeroDivisionError):
-        list(in_order(lambda i: 1 // i, range(3), 40))
+        list(map_in_order(lambda i: 1 // i, range(3), 40))
 
 
-@pytest.mark.parametrize("call", ["list(in_order(str, range(9), 2))", "uninterrupted(int, int)"])
-def test_ctrl_c_while_a_thread_is_started_does_not_keep_the_process_from_ending(call):
+@pytest.mark.parametrize(
+    "call", ["list(map_in_order(str, range(9), 2))", "run_uninterrupted(int, int)"]
+)
+def test_ctrl_c_while_a_thread_starts_lets_the_process_end(call):
     code = f"""
 import threading
-from princomp.linalg import in_order, uninterrupted
+from princomp.linalg import map_in_order, run_uninterrupted
 
 start = threading.Thread.start
 
@@ -140,7 +144,7 @@ threading.Thread.start = interrupted
 try:
     {call}
 except KeyboardInterrupt:
-    assert list(in_order(str, range(3), 2)) == ["0", "1", "2"]  # other threads are there
+    assert list(map_in_order(str, range(3), 2)) == ["0", "1", "2"]  # other threads work
     print("interrupted")
 """
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Small changes of a module that a test should notice: other operators, numbers and returns."""
+"""Small changes of a module that a test should notice: in operators, numbers and returns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SKIPPED = ("annotation", "returns", "decorator_list")
 class Change(NamedTuple):
     """A part of a file, in bytes, and what replaces it.
 
-    ``statement`` is the line where its statement begins, None for what runs at import.
+    ``statement`` is the line where its statement begins, or None for code that runs at import.
     """
 
     path: Path
@@ -46,8 +46,8 @@ def changes_of(path: Path) -> list[Change]:
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     found = []
-    for node, statement in _walked(ast.parse(source)):
-        for new in _others(node):
+    for node, statement in _walk(ast.parse(source)):
+        for new in _replacements(node):
             start = starts[node.lineno - 1] + node.col_offset
             part = slice(start, starts[node.end_lineno - 1] + node.end_col_offset)
             text = ast.unparse(new) if isinstance(new, ast.stmt) else f"({ast.unparse(new)})"
@@ -55,10 +55,10 @@ def changes_of(path: Path) -> list[Change]:
     return found
 
 
-def _walked(
+def _walk(
     node: ast.AST, statement: int | None = None, *, called: bool = False
 ) -> Iterator[tuple[ast.AST, int | None]]:
-    """What does something, without types and messages, and where its statement begins."""
+    """Nodes of code, without types and messages, each with the line where its statement begins."""
     if isinstance(node, _TYPES_AND_TEXTS):
         return
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -72,11 +72,11 @@ def _walked(
         inside = called or (name == "body" and isinstance(node, ast.FunctionDef | ast.Lambda))
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and name not in _SKIPPED:
-                yield from _walked(child, statement, called=inside)
+                yield from _walk(child, statement, called=inside)
 
 
-def _others(node: ast.AST) -> Iterator[ast.AST]:
-    """What may stand in place of a node."""
+def _replacements(node: ast.AST) -> Iterator[ast.AST]:
+    """Possible replacements of a node."""
     new = copy(node)
     match node:
         case ast.Compare(ops=[op, *rest]) if type(op) in OTHER:

@@ -1,9 +1,9 @@
-"""Change the package in one place at a time, and see whether a test fails.
+"""Change the package in one place at a time, and check whether a test fails.
 
-``mutants.py --number 40 --seed 1 --room summaries``, after ``make coverage``, which notes the tests
-that reach each line. Of these run those of the module's own room first, then the others, the
-quickest first, as many as take a minute. A mutant that no test notices has survived: add a test, or
-say in ``survivors.md`` why no test can notice it.
+``mutants.py --number 40 --seed 1 --room summaries``, after ``make coverage``, which records the
+tests that reach each line. Of these, tests of the module's own room run first, then the others, the
+quickest first, for up to a minute. A mutant that no test notices has survived: add a test, or
+explain in ``survivors.md`` why no test can notice it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from coverage import CoverageData
 
 ROOT = Path(__file__).parents[2]
 REACHED, SECONDS = (ROOT / "build" / "coverage" / name for name in ("python", "seconds.json"))
-# A finder of the editable installation comes before PYTHONPATH: it would import what is unchanged.
+# The finder of an editable installation precedes PYTHONPATH, and would import unchanged sources.
 OWN_SOURCES = """import sys
 sys.meta_path[:] = [one for one in sys.meta_path if "ScikitBuild" not in type(one).__name__]
 """
@@ -39,39 +39,39 @@ def main() -> None:
         "--room", default="", help="for example summaries; all that are measured by default"
     )
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for a mutant")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     if not REACHED.exists():
         sys.exit(f"{REACHED} is missing: run `make coverage` first")
     reached = CoverageData(str(REACHED))
     reached.read()
     paths = sorted(Path(path).relative_to(ROOT) for path in reached.measured_files())
-    paths = [path for path in paths if f"princomp/{asked.room}" in str(path)]
+    paths = [path for path in paths if f"princomp/{options.room}" in str(path)]
     changes = [change for path in paths for change in changes_of(path)]
     if not changes:
-        sys.exit(f"no measured module in a room {asked.room!r}")
-    drawn = random.Random(asked.seed).sample(changes, min(asked.number, len(changes)))
-    tree = Tree(ROOT / "build" / "mutants" / f"{asked.room or 'all'}-{asked.seed}")
+        sys.exit(f"no measured module in a room {options.room!r}")
+    sample = random.Random(options.seed).sample(changes, min(options.number, len(changes)))
+    tree = Tree(ROOT / "build" / "mutants" / f"{options.room or 'all'}-{options.seed}")
     seconds, counts = json.loads(SECONDS.read_text()), Counter()
-    for change in drawn:
-        tests = chosen(reached, change, seconds, asked.budget)
+    for change in sample:
+        tests = select_tests(reached, change, seconds, options.budget)
         outcome = tree.outcome(change, tests, sum(seconds[test] for test in tests))
         counts[outcome] += 1
         print(f"{outcome:11} {change}", flush=True)
     noticed = counts["killed"] + counts["too slow"]
     listed = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-    print(f"{len(drawn)} of {len(changes)} changes: {listed}; {noticed / len(drawn):.0%} noticed")
+    print(f"{len(sample)} of {len(changes)} changes: {listed}; {noticed / len(sample):.0%} noticed")
 
 
-def chosen(reached: CoverageData, change: Change, seconds: dict, budget: float) -> list[str]:
-    """The tests that reach a line, or its module where it runs at import."""
+def select_tests(reached: CoverageData, change: Change, seconds: dict, budget: float) -> list[str]:
+    """The tests that reach a line, or its module if the line runs at import."""
     by_line = reached.contexts_by_lineno(str(ROOT / change.path))
     tests = set(by_line.get(change.line, by_line.get(change.statement, ())))
     if change.statement is None:
         tests = set().union(*by_line.values())
     own = f"tests/{change.path.parts[2]}/"
     order = sorted(tests - {""}, key=lambda test: (not test.startswith(own), seconds[test]))
-    until = list(accumulate(seconds[test] for test in order))
-    return [test for test, end in zip(order, until, strict=True) if end <= budget] or order[:1]
+    elapsed = list(accumulate(seconds[test] for test in order))
+    return [test for test, end in zip(order, elapsed, strict=True) if end <= budget] or order[:1]
 
 
 class Tree:
@@ -90,7 +90,7 @@ class Tree:
         (folder / "sitecustomize.py").write_text(OWN_SOURCES)
 
     def outcome(self, change: Change, tests: list[str], seconds: float) -> str:
-        """What became of a mutant: "killed", "too slow", "survived" or "not reached"."""
+        """The outcome of a mutant: "killed", "too slow", "survived" or "not reached"."""
         if not tests:
             return "not reached"
         target = self.folder / change.path
@@ -105,7 +105,7 @@ class Tree:
         if not code:
             return "survived"
         failed = re.search(r"^(?:FAILED|ERROR) (tests/\S+::.*?)(?: - |$)", output, re.MULTILINE)
-        # Tests that fail here without a change have killed nothing.
+        # A test that also fails without the change has not killed the mutant.
         checked = [failed[1]] if failed else tests
         if not self.passed.issuperset(checked):
             if self.run(checked, 600.0)[0]:

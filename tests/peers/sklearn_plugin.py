@@ -1,6 +1,6 @@
-"""A pytest plugin that puts princomp's classes where scikit-learn's own tests import theirs.
+"""A pytest plugin that replaces scikit-learn's classes by princomp's in scikit-learn's own tests.
 
-Loaded with ``-p sklearn_plugin``, that is before any test module is imported.
+It is loaded with ``-p sklearn_plugin``, before any test module is imported.
 """
 
 import os
@@ -26,15 +26,15 @@ def pytest_configure():
     for module in _MODULES:
         if module in sys.modules:
             raise RuntimeError(f"{module} was imported before princomp's was put in its place")
-    wanted = os.environ.get("PRINCOMP_SOURCE")
+    source = os.environ.get("PRINCOMP_SOURCE")
     found = Path(princomp.__file__).resolve().parents[1]
-    if wanted and found != Path(wanted).resolve():
-        raise RuntimeError(f"princomp was imported from {found} and not from {wanted}")
+    if source and found != Path(source).resolve():
+        raise RuntimeError(f"princomp was imported from {found} and not from {source}")
     for kind in (princomp.PCA, princomp.IncrementalPCA, princomp.KernelPCA):
-        # The tests name components pca0, …; here that is an option.
+        # The tests expect the names pca0, …, which are an option of princomp.
         kind.__init__.__kwdefaults__["component_names"] = "sklearn"
     sklearn.decomposition.PCA = princomp.PCA
-    # Whoever imports it from its home gets ours too.
+    # For imports from the private modules.
     sklearn.decomposition._pca.PCA = princomp.PCA
     sklearn.decomposition.IncrementalPCA = princomp.IncrementalPCA
     sklearn.decomposition._incremental_pca.IncrementalPCA = princomp.IncrementalPCA
@@ -43,10 +43,12 @@ def pytest_configure():
 
 
 def pytest_collection_finish(session):
-    """Fail the run where the tests hold another class after all."""
-    held = {sys.modules[module]: name for module, name in _MODULES.items() if module in sys.modules}
-    if not held:
+    """Fail the run if the tests did not import princomp's classes."""
+    loaded = {
+        sys.modules[module]: name for module, name in _MODULES.items() if module in sys.modules
+    }
+    if not loaded:
         raise RuntimeError("none of scikit-learn's tests were collected")
-    for module, name in held.items():
+    for module, name in loaded.items():
         if getattr(module, name) is not getattr(princomp, name):
             raise RuntimeError(f"{module.__name__} does not hold princomp's {name}")

@@ -1,4 +1,4 @@
-"""scikit-learn's own tests of PCA, IncrementalPCA and KernelPCA, run on ours."""
+"""scikit-learn's own tests of PCA, IncrementalPCA and KernelPCA, run on princomp."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pytest
 import princomp
 
 _TESTS = "sklearn.decomposition.tests."
-# Fewest functions and passed cases that a whole run has.
+# Smallest numbers of functions and of passed cases in a whole run.
 MODULES = {
     _TESTS + "test_pca": (40, 390),
     _TESTS + "test_incremental_pca": (20, 18),
     _TESTS + "test_kernel_pca": (22, 38),
 }
-# Where ours differs on purpose, each with its reason. Functions, not cases.
+# Test functions that fail because princomp differs on purpose, with the reason.
 DELIBERATE = {
     "test_sparse_pca_solver_error": "wants sparse rows refused by most solvers; ours take them",
     "test_pca_score": "wants a whitened model to score lower; it is the same model",
@@ -36,17 +36,17 @@ DELIBERATE = {
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
-    """Counters of what became of the cases, by module and function."""
+    """Counts of passed, failed and skipped cases, by module and function."""
     return {module: _run(module, tmp_path_factory.mktemp("sklearn")) for module in MODULES}
 
 
 def _run(module, folder):
     report = folder / "report.xml"
     source = str(Path(princomp.__file__).parents[1])
-    here = str(Path(__file__).parent)
+    plugin_folder = str(Path(__file__).parent)
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([here, source]),
+        "PYTHONPATH": os.pathsep.join([plugin_folder, source]),
         "PRINCOMP_SOURCE": source,
         "SKLEARN_TESTS_GLOBAL_RANDOM_SEED": "42",
         "SKLEARN_RUN_FLOAT32_TESTS": "1",
@@ -58,7 +58,7 @@ def _run(module, folder):
     run = subprocess.run(
         command, env=environment, cwd=report.parent, capture_output=True, text=True, timeout=600
     )
-    # 0 and 1: all tests ran. Anything else, and a missing report, is a broken run.
+    # 0 and 1: all tests ran. Anything else, or a missing report, is an error of the run.
     assert run.returncode in (0, 1), run.stdout + run.stderr
     found = {}
     for case in ElementTree.parse(report).iter("testcase"):
@@ -84,7 +84,7 @@ def test_every_other_test_passes(outcomes):
 
 
 @pytest.mark.parametrize("name", list(DELIBERATE))
-def test_each_deliberate_difference_is_still_one(name, outcomes):
+def test_each_deliberate_difference_still_exists(name, outcomes):
     (kinds,) = (found[name] for found in outcomes.values() if name in found)
     assert kinds["failure"], kinds
 

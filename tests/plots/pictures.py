@@ -1,6 +1,6 @@
 """The pictures that tests compare with ``baseline/``, drawn small.
 
-``python tests/plots/pictures.py`` writes them anew; look at each before keeping it.
+``python tests/plots/pictures.py`` rewrites them; look at each one before you commit it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from princomp import PCA, RobustPCA, bootstrap, choose, plots
 HERE = Path(__file__).parent
 BASELINE = HERE / "baseline"
 DPI = 50
-CELL = 4  # pixels whose mean is compared: edges of letters fall out
+# Side of the blocks of pixels whose means are compared, so that edges of letters do not matter.
+CELL = 4
 
 
 @cache
 def table(name, columns):
-    """Names of rows and numbers of a table in the repository."""
+    """Names of rows, numbers and last column of a table in the repository."""
     root = HERE.parents[1]
     path = root / "examples" / name
     with (path if path.exists() else HERE.parent / "references" / name).open() as file:
@@ -44,7 +45,7 @@ def irises():
     return species, X, PCA(3, scale="unit").fit(X)
 
 
-def many():
+def many_rows():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((30_000, 5)) * [4, 2, 1, 1, 0.5]
     return X, PCA(2).fit(X)
@@ -85,7 +86,7 @@ def groups(dark):
 
 
 def density(dark):
-    X, model = many()
+    X, model = many_rows()
     return plots.scores(model, X, dark=dark)
 
 
@@ -143,7 +144,7 @@ PICTURES = {
 }
 
 
-def drawn(name):
+def render(name):
     """A picture as the bytes of a PNG."""
     draw, dark = PICTURES[name]
     file = BytesIO()
@@ -153,8 +154,8 @@ def drawn(name):
     return file.getvalue()
 
 
-def coarse(png):
-    """A picture in cells of 4 × 4 pixels, 0 to 255 for each colour."""
+def downsample(png):
+    """Means of a picture over cells of 4 × 4 pixels, 0 to 255 for each colour."""
     pixels = 255.0 * matplotlib.image.imread(BytesIO(png), format="png")[:, :, :3]
     high, wide = (size // CELL for size in pixels.shape[:2])
     cells = pixels[: high * CELL, : wide * CELL].reshape(high, CELL, wide, CELL, 3)
@@ -165,7 +166,7 @@ def main():
     BASELINE.mkdir(exist_ok=True)
     for name in PICTURES:
         path = BASELINE / f"{name}.png"
-        path.write_bytes(drawn(name))
+        path.write_bytes(render(name))
         print(f"{path.stat().st_size / 1000:5.1f} kB  {path.name}")
 
 

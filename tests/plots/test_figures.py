@@ -1,4 +1,4 @@
-"""What figures show: numbers at their places, words that are true, nothing over another."""
+"""Figures: numbers at their places, correct texts, and no overlaps."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from matplotlib.quiver import Quiver
 
 from princomp import PCA, bootstrap, choose, diagnostics, plots
 from princomp.errors import ParameterError
+from princomp.plots.axes_style import background_colour, text_colour
 from princomp.plots.colours import GROUP_COLOURS, contrast
 from princomp.plots.ellipses import ellipse_of
-from princomp.plots.surface import background, ink
 
 
-def words(ax):
-    """All that is written in an Axes, its legend included."""
+def text_of(ax):
+    """All texts of an Axes, with its legend."""
     legend = ax.get_legend()
-    message = [text.get_text() for text in ax.texts] + [ax.get_xlabel(), ax.get_ylabel()]
+    texts = [text.get_text() for text in ax.texts] + [ax.get_xlabel(), ax.get_ylabel()]
     if legend is not None:
-        message += [
+        texts += [
             legend.get_title().get_text(),
             *(text.get_text() for text in legend.get_texts()),
         ]
-    return "\n".join(message)
+    return "\n".join(texts)
 
 
 def line(ax, label):
@@ -35,7 +35,7 @@ def line(ax, label):
 
 
 def offsets(ax):
-    """Places of all points."""
+    """Positions of all points."""
     return np.concatenate([np.asarray(one.get_offsets()) for one in ax.collections])
 
 
@@ -54,17 +54,17 @@ def test_scree_shows_rates_of_the_total_variance(unit):
     np.testing.assert_allclose(
         line(ax, "accumulated").get_ydata(), [62.006, 86.750, 95.664, 100.0], atol=1e-3
     )
-    assert "62.0%" in words(ax)
-    assert "k = 2" in words(ax)
+    assert "62.0%" in text_of(ax)
+    assert "k = 2" in text_of(ax)
     assert len(ax.get_legend().get_texts()) == 3
 
 
-def test_scree_draws_the_limit_of_a_rule_and_says_whose(arrests, unit):
+def test_scree_draws_the_limit_of_a_rule_and_names_it(arrests, unit):
     decision = choose(arrests, ["broken-stick"], scale="unit")["broken-stick"]
     ax = plots.scree(unit, decision=decision)
     limit = line(ax, "pieces of a broken stick").get_ydata()
     np.testing.assert_allclose(limit, [52.08333, 27.08333, 14.58333, 6.25], atol=1e-4)
-    assert f"k = {decision.k} · broken-stick" in words(ax)
+    assert f"k = {decision.k} · broken-stick" in text_of(ax)
     ruled = PCA("kaiser", scale="unit").fit(arrests)
     mean = line(plots.scree(ruled), "mean variance (kaiser)").get_ydata()
     np.testing.assert_allclose(mean, 25.0)
@@ -89,14 +89,14 @@ def test_scree_draws_quantiles_thresholds_and_edges_in_percent(arrests, unit):
 def test_scree_names_the_p_values_of_a_test_under_the_components(arrests, unit):
     decision = choose(arrests, ["permutation"], scale="unit")["permutation"]
     ax = plots.scree(unit, decision=decision)
-    under = [label.get_text() for label in ax.get_xticklabels()]
-    assert under == ["1\np = 0.01", f"2\np = {decision.at(2):.2g}", "3", "4"]
-    assert len(ax.get_legend().get_texts()) == 3  # and no line of a level
-    assert "the model keeps 2" in words(ax)
+    tick_labels = [label.get_text() for label in ax.get_xticklabels()]
+    assert tick_labels == ["1\np = 0.01", f"2\np = {decision.at(2):.2g}", "3", "4"]
+    assert len(ax.get_legend().get_texts()) == 3  # and no line for the level
+    assert "the model keeps 2" in text_of(ax)
 
 
 @pytest.mark.parametrize("name", ["parallel", "gavish-donoho", "broken-stick"])
-def test_scree_refuses_what_a_rule_said_of_other_variances(arrests, unit, name):
+def test_scree_refuses_decisions_about_other_variances(arrests, unit, name):
     for other in (choose(arrests, [name]), choose(arrests[:25] ** 2, [name], scale="unit")):
         with pytest.raises(ParameterError, match="other variances") as caught:
             plots.scree(unit, decision=other[name])
@@ -113,7 +113,7 @@ def test_scree_of_many_components_says_how_many_there_are():
     X = np.random.default_rng(0).standard_normal((100, 40))
     ax = plots.scree(PCA(3).fit(X), most=10)
     assert len(ax.patches) == 10
-    assert "the first 10 of 40 components" in words(ax)
+    assert "the first 10 of 40 components" in text_of(ax)
 
 
 # ---- rows -----------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def test_scores_are_those_of_the_model_with_rates_at_equal_scales(arrests, unit,
     np.testing.assert_allclose(offsets(ax), unit.transform(arrests), atol=1e-12)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("PC1 (62.0%)", "PC2 (24.7%)")
     assert ax.get_aspect() == 1.0
-    assert "California" in words(ax)
+    assert "California" in text_of(ax)
     np.testing.assert_allclose(
         offsets(plots.scores(unit, arrests, "PC2", 1)), unit.transform(arrests)[:, ::-1], atol=1e-12
     )
@@ -137,7 +137,7 @@ def test_scores_of_whitened_models_are_not_whitened(arrests):
     np.testing.assert_allclose(drawn, plain.transform(arrests), atol=1e-10)
 
 
-def test_rows_without_names_get_no_labels_unless_asked(arrests, unit):
+def test_rows_without_names_get_labels_only_on_request(arrests, unit):
     assert not plots.scores(unit, arrests).texts
     assert len(plots.scores(unit, arrests, label=3).texts) == 3
     named = plots.scores(unit, arrests, label=["7", 8]).texts
@@ -147,26 +147,26 @@ def test_rows_without_names_get_no_labels_unless_asked(arrests, unit):
 def test_groups_under_four_get_no_ellipse_and_a_message(arrests, unit):
     groups = np.array(["a"] * 44 + ["b"] * 3 + ["c"] * 2 + ["d"])
     ax = plots.scores(unit, arrests, groups=groups)
-    told = words(ax)
-    assert "ellipses: 95% prediction of further rows" in told
-    assert "b (3 rows: no ellipse)" in told
-    assert "d (1 row: no ellipse)" in told
-    assert "\na\n" in told
+    shown = text_of(ax)
+    assert "ellipses: 95% prediction of further rows" in shown
+    assert "b (3 rows: no ellipse)" in shown
+    assert "d (1 row: no ellipse)" in shown
+    assert "\na\n" in shown
     assert len({one.center for one in ax.patches if isinstance(one, Ellipse)}) == 1
     assert not plots.scores(unit, arrests, groups=groups, ellipses="none").patches
 
 
 def test_groups_on_a_line_and_rows_without_a_group_are_reported(arrests, unit):
     rows = np.repeat(arrests[:1], 8, axis=0) + np.outer(np.arange(8), unit.components_[0])
-    message = words(plots.scores(unit, rows, groups=["a"] * 5 + [None, "b", "b"]))
-    assert "no group" in message
+    shown = text_of(plots.scores(unit, rows, groups=["a"] * 5 + [None, "b", "b"]))
+    assert "no group" in shown
     one = plots.scores(unit, rows[:5] * 0 + arrests[0], groups=["a"] * 5)
-    assert "a (on a line: no ellipse)" in words(one)
+    assert "a (on a line: no ellipse)" in text_of(one)
 
 
 @pytest.mark.parametrize("kind", ["rows", "mean"])
-def test_an_ellipse_covers_what_it_says(kind):
-    """4,000 groups of 12: the share that is covered is the level, to 4 standard errors."""
+def test_an_ellipse_covers_its_level(kind):
+    """Over 4,000 groups of 12, the covered share is the level to 4 standard errors."""
     rng = np.random.default_rng(2)
     mix, hits, draws = np.array([[2.0, 0.0], [1.5, 0.5]]), 0, 4000
     for _ in range(draws):
@@ -179,23 +179,23 @@ def test_an_ellipse_covers_what_it_says(kind):
     assert abs(hits / draws - 0.9) < 4 * np.sqrt(0.09 / draws)
 
 
-def test_many_rows_are_a_density_and_a_note(monkeypatch):
+def test_many_rows_are_drawn_as_a_density(monkeypatch):
     X = np.random.default_rng(0).standard_normal((25_000, 3)) * [3, 2, 1]
     model = PCA(2).fit(X)
     ax = plots.scores(model, X)
-    assert "25,000 rows as a density" in words(ax)
+    assert "25,000 rows as a density" in text_of(ax)
     assert np.nansum(ax.images[0].get_array()) == 25_000
     grouped = plots.scores(model, X, groups=np.repeat(["a", "b"], [24_950, 50]))
-    message = words(grouped)
-    assert "ellipses are of all" in message
-    assert f"{sum(map(len, (c.get_offsets() for c in grouped.collections))):,} of 25,000" in message
+    shown = text_of(grouped)
+    assert "ellipses are of all" in shown
+    assert f"{sum(map(len, (c.get_offsets() for c in grouped.collections))):,} of 25,000" in shown
     centre, half, _ = ellipse_of(model.transform(X)[:24_950], "rows", 0.95)
     found = next(one for one in grouped.patches if isinstance(one, Ellipse))
     np.testing.assert_allclose(found.center, centre, atol=1e-10)
     np.testing.assert_allclose([found.width, found.height], 2 * half, rtol=1e-10)
 
 
-def test_rows_with_missing_values_are_counted_where_the_model_lets_them_pass(arrests):
+def test_rows_with_missing_values_are_counted_in_a_note(arrests):
     X = arrests.copy()
     X[[3, 9], 1] = np.nan
     model = PCA(2, scale="unit", missing="drop").fit(X)
@@ -203,11 +203,11 @@ def test_rows_with_missing_values_are_counted_where_the_model_lets_them_pass(arr
         plots.scores(model, X, groups=["a", "b"] * 25),
         plots.outliers(model, X),
     ):
-        assert "2 rows with missing values are not drawn" in words(ax)
+        assert "2 rows with missing values are not drawn" in text_of(ax)
         assert sum(len(one.get_offsets()) for one in ax.collections) == 48
 
 
-def test_names_stay_with_their_rows_where_others_are_left_out(arrests, states):
+def test_labels_stay_with_their_rows_if_others_are_left_out(arrests, states):
     X = arrests.copy()
     X[3, 1] = np.nan
     model = PCA(2, scale="unit", missing="drop").fit(X)
@@ -238,7 +238,7 @@ def test_a_biplot_has_one_factor_for_all_arrows_and_prints_it(wide):
     order = np.argsort(-(model.loadings_[:, :2] ** 2).sum(axis=1))[:4]
     ratio = arrows / model.loadings_[order, :2]
     np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-12)
-    assert f"arrows: loadings × {ratio[0, 0]:.3g}, the 4 of 25 variables" in words(ax)
+    assert f"arrows: loadings × {ratio[0, 0]:.3g}, the 4 of 25 variables" in text_of(ax)
     same = plots.biplot(model, X, top=1, factor=2.0)
     np.testing.assert_allclose(arrow_ends(same)[0], 2.0 * model.loadings_[order[0], :2])
 
@@ -257,8 +257,8 @@ def test_contributions_are_sorted_and_compared_with_even_ones(wide):
     widths = [bar.get_width() for bar in ax.patches]
     shares = 100 * np.sort(model.components_[1] ** 2)[::-1]
     np.testing.assert_allclose(widths, shares[:7], rtol=1e-12)
-    assert "100/p = 4%" in words(ax)
-    assert f"7 of 25 variables, {sum(widths):.1f}% together" in words(ax)
+    assert "100/p = 4%" in text_of(ax)
+    assert f"7 of 25 variables, {sum(widths):.1f}% together" in text_of(ax)
 
 
 def test_cos2_sums_to_one_over_all_components(arrests):
@@ -291,7 +291,7 @@ def test_whiskers_are_the_intervals_of_the_bootstrap(arrests, unit):
     segments = np.array(ax.collections[0].get_segments())[:, :, 0]
     order = np.argsort(-unit.loadings_[:, 0])
     np.testing.assert_allclose(segments, found.loading_interval[:, order, 0].T)
-    assert "95% intervals of 50 resamples" in words(ax)
+    assert "95% intervals of 50 resamples" in text_of(ax)
     assert "correlation" in ax.get_xlabel()
 
 
@@ -299,8 +299,8 @@ def test_metadata_has_stars_and_reasons(arrests, unit):
     data = {"murder": arrests[:, 0], "batch": np.ones(50), "half": np.repeat(["a", "b"], 25)}
     ax = plots.metadata(unit, arrests, data)
     table = diagnostics.metadata(unit, arrests, data, frame="listing")
-    assert f"{table['r'][0]:.2f}***" in words(ax)
-    assert "batch: constant" in words(ax)
+    assert f"{table['r'][0]:.2f}***" in text_of(ax)
+    assert "batch: constant" in text_of(ax)
     labels = [text.get_text() for text in ax.get_yticklabels()]
     assert labels == ["murder (r)", "batch", "half (η²)"]
 
@@ -310,12 +310,12 @@ def test_metadata_has_stars_and_reasons(arrests, unit):
 
 def test_the_outlier_map_has_both_limits_and_names_those_beyond(arrests, unit, states):
     ax = plots.outliers(unit, arrests, ids=states)
-    message = words(ax)
-    assert "T² 95% of new rows: 6.645" in message
-    assert "Q 95%: 1.651" in message
-    assert "2 of 50 rows are beyond a limit" in message
+    shown = text_of(ax)
+    assert "T² 95% of new rows: 6.645" in shown
+    assert "Q 95%: 1.651" in shown
+    assert "2 of 50 rows are beyond a limit" in shown
     assert {"Alaska", "Rhode Island"} <= {text.get_text() for text in ax.texts}
-    assert "training rows: 5.747" in words(plots.outliers(unit, arrests, training=True))
+    assert "training rows: 5.747" in text_of(plots.outliers(unit, arrests, training=True))
     one = diagnostics.distances(unit, arrests, frame="listing")
     drawn = offsets(ax)
     np.testing.assert_allclose(np.sort(drawn[:, 0]), np.sort(one["t2"]))
@@ -326,14 +326,14 @@ def test_without_a_residual_t2_is_drawn_alone(arrests):
     ax = plots.outliers(model, arrests)
     assert ax.get_xlabel() == "row"
     assert ax.get_ylabel() == "T² within all 4 components"
-    assert "no limit of Q: the components span all directions" in words(ax)
+    assert "no limit of Q: the components span all directions" in text_of(ax)
     assert len(ax.get_legend().get_texts()) >= 2
 
 
-def test_a_limit_that_cannot_be_had_is_reported():
+def test_an_unavailable_limit_is_reported():
     X = np.random.default_rng(0).standard_normal((4, 9))
     ax = plots.outliers(PCA(2).fit(X[:3]), X)
-    assert "no limit of T²: 3 rows are too few" in words(ax).replace("\n", " ")
+    assert "no limit of T²: 3 rows are too few" in text_of(ax).replace("\n", " ")
 
 
 # ---- all ------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ def test_no_figure_touches_pyplot_or_global_settings(arrests, unit):
     assert loaded or "matplotlib.pyplot" not in sys.modules
 
 
-def test_figures_are_drawn_on_the_axes_that_is_given(arrests, unit):
+def test_figures_are_drawn_on_given_axes(arrests, unit):
     for name in ("scree", "circle", "contributions", "cos2", "loadings"):
         ax = Figure().subplots()
         assert getattr(plots, name)(unit, ax=ax) is ax
@@ -370,44 +370,47 @@ def test_figures_are_drawn_on_the_axes_that_is_given(arrests, unit):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_ink_and_colours_can_be_seen_on_both_grounds(arrests, unit, dark):
+def test_colours_contrast_with_light_and_dark_backgrounds(arrests, unit, dark):
     for ax in every_figure(unit, arrests, dark=dark):
-        ground = background(ax)
-        assert contrast(ink(ax), ground) > 12
+        ground = background_colour(ax)
+        assert contrast(text_colour(ax), ground) > 12
         assert contrast(ground, "white" if dark else "black") > 12
         for text in [*ax.texts, *ax.get_xticklabels(), *ax.get_yticklabels(), ax.xaxis.label]:
             if text.get_text() and not ax.images:
-                inside = text.get_color() in ("#000000", "#ffffff")  # on a bar, chosen for it
+                inside = text.get_color() in (
+                    "#000000",
+                    "#ffffff",
+                )  # on a bar, with a colour chosen for it
                 assert inside or contrast(text.get_color(), ground) >= 4.4, text.get_text()
     for colour in GROUP_COLOURS[:4]:
         assert contrast(colour, "white") > 2.9
         assert contrast(colour, "black") > 2.9
 
 
-def test_a_style_that_the_user_has_chosen_is_kept(arrests, unit):
+def test_the_style_of_the_user_is_kept(arrests, unit):
     with mpl.rc_context({"axes.facecolor": "#222222", "axes.labelcolor": "#eeeeee"}):
         ax = plots.outliers(unit, arrests)
-    assert (background(ax), ink(ax)) == ("#222222", "#eeeeee")
-    message = next(text for text in ax.texts if "beyond a limit" in text.get_text())
-    assert contrast(message.get_color(), "#222222") > 4.4
+    assert (background_colour(ax), text_colour(ax)) == ("#222222", "#eeeeee")
+    note = next(text for text in ax.texts if "beyond a limit" in text.get_text())
+    assert contrast(note.get_color(), "#222222") > 4.4
 
 
-@pytest.mark.parametrize(("draw", "wanted"), [("scores", 25), ("biplot", 25), ("scores", 120)])
-def test_labels_do_not_lie_on_each_other_and_what_finds_no_room_is_listed(wide, draw, wanted):
+@pytest.mark.parametrize(("draw", "requested"), [("scores", 25), ("biplot", 25), ("scores", 120)])
+def test_labels_do_not_overlap_and_omitted_ones_are_listed(wide, draw, requested):
     X, model = wide
     ids = [f"row number {i}" for i in range(200)]
-    ax = getattr(plots, draw)(model, X, label=wanted, ids=ids)
+    ax = getattr(plots, draw)(model, X, label=requested, ids=ids)
     ax.figure.canvas.draw()
     note = "\n".join(text.get_text() for text in ax.texts if text.get_gid())
     texts = [text for text in ax.texts if text.get_text() and not text.get_gid()]
     boxes = [text.get_window_extent() for text in texts]
     assert len(boxes) >= 15
-    left = wanted + (10 if draw == "biplot" else 0) - len(boxes)
-    assert ("no room for row number" in note) == (left > 0)
-    if left > 30:
-        assert note.replace("\n", " ").endswith(f"and {left - 30} more")
+    omitted = requested + (10 if draw == "biplot" else 0) - len(boxes)
+    assert ("no room for row number" in note) == (omitted > 0)
+    if omitted > 30:
+        assert note.replace("\n", " ").endswith(f"and {omitted - 30} more")
     else:
-        assert note.count("row") - note.count("arrow") == left
+        assert note.count("row") - note.count("arrow") == omitted
     shared = [one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i]]
     assert not any(shared)
     if draw == "biplot":

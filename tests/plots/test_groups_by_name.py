@@ -67,7 +67,7 @@ def test_text_with_numbers_is_in_natural_order(table, model):
     assert found == ["-1", "0.5", "9", "10", "B", "a", "b 01", "b 9", "b 9c", "b 10"]
 
 
-def test_files_without_named_columns_say_so(tmp_path):
+def test_files_without_named_columns_are_refused(tmp_path):
     np.save(tmp_path / "x.npy", np.eye(9))
     with pytest.raises(ColumnError, match=r"x.npy: no column 'q': it holds numbers only"):
         plots.scores(PCA(2).fit(np.eye(9)), tmp_path / "x.npy", groups="q")
@@ -111,6 +111,6 @@ def test_metadata_are_columns_by_name(table, tmp_path):
         report(model, mixed, metadata=["agee"])
 
 
-def test_a_list_that_repeats_is_one_value_for_each_row(table, model):
+def test_a_list_with_repeats_has_one_value_for_each_row(table, model):
     found = diagnostics.metadata(model, table, ["u", "v", "w"] * 10, frame="listing")
     assert set(found["groups"]) == {3}

@@ -1,4 +1,4 @@
-"""Mistaken arguments: an error with the next step, or a valid picture."""
+"""Invalid or unusual arguments: an error with a hint, or a valid picture."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def refused(kind, call, *words):
     with pytest.raises(kind) as caught:
         call()
     error = caught.value
-    assert error.hint, "no next step"
+    assert error.hint, "no hint"
     for word in words:
         assert word in str(error)
     return error
 
 
 @pytest.fixture(scope="module")
-def one(arrests):
+def one_component(arrests):
     return PCA(1, scale="unit").fit(arrests)
 
 
-def test_a_component_that_is_not_there(arrests, unit):
+def test_unknown_components_are_refused(arrests, unit):
     for call in (
         lambda: plots.scores(unit, arrests, 1, 7),
         lambda: plots.biplot(unit, arrests, "PC7"),
@@ -51,19 +51,19 @@ def test_a_component_that_is_not_there(arrests, unit):
     refused(ParameterError, lambda: plots.contributions(unit, [1, 2]), "one component")
 
 
-def test_one_component_has_no_plane_but_other_pictures(arrests, one):
+def test_one_component_has_no_plane_but_other_pictures(arrests, one_component):
     for call in (
-        lambda: plots.scores(one, arrests),
-        lambda: plots.biplot(one, arrests),
-        lambda: plots.circle(one),
+        lambda: plots.scores(one_component, arrests),
+        lambda: plots.biplot(one_component, arrests),
+        lambda: plots.circle(one_component),
     ):
         refused(ShapeError, call, "keeps 1", "pairs()")
-    assert plots.pairs(one, arrests).shape == (1, 1)
-    assert len(plots.scree(one).patches) == 4
-    plots.contributions(one)
-    plots.cos2(one)
-    plots.loadings(one)
-    plots.outliers(one, arrests)
+    assert plots.pairs(one_component, arrests).shape == (1, 1)
+    assert len(plots.scree(one_component).patches) == 4
+    plots.contributions(one_component)
+    plots.cos2(one_component)
+    plots.loadings(one_component)
+    plots.outliers(one_component, arrests)
 
 
 def test_one_variable_has_pictures():
@@ -87,7 +87,7 @@ def test_a_circle_of_another_scale_is_refused(arrests):
     plots.circle(PCA(2).fit(arrests).rescaled("unit"))
 
 
-def test_groups_that_are_none(arrests, unit):
+def test_invalid_groups_are_refused(arrests, unit):
     def draw(groups):
         return lambda: plots.scores(unit, arrests, groups=groups)
 
@@ -125,12 +125,12 @@ def test_invalid_options_are_refused(arrests, unit):
     refused(ParameterError, lambda: plots.loadings(unit, bootstrap=3), "bootstrap")
 
 
-def test_a_bootstrap_of_another_model(arrests, unit, one):
+def test_a_bootstrap_of_another_model_is_refused(arrests, unit, one_component):
     found = bootstrap(PCA(2).fit(arrests), arrests, n=20)
     refused(ParameterError, lambda: plots.loadings(unit, bootstrap=found), "another model")
 
 
-def test_rows_that_cannot_be_drawn(arrests, unit):
+def test_rows_that_cannot_be_drawn_are_refused(arrests, unit):
     X = arrests.copy()
     X[3, 1] = np.nan
     refused(NotFiniteError, lambda: plots.scores(unit, X), "row 3, column 1")
@@ -141,7 +141,7 @@ def test_rows_that_cannot_be_drawn(arrests, unit):
     refused(ShapeError, lambda: plots.outliers(dropped, X[3:4]), "none of the 1 rows has scores")
 
 
-def test_models_that_are_none(arrests):
+def test_invalid_models_are_refused(arrests):
     refused(ParameterError, lambda: plots.scree("model.pca"), "princomp.load")
     with pytest.raises(NotFittedError):
         plots.scree(PCA())
@@ -155,7 +155,7 @@ def test_a_constant_column_has_no_cos2_and_no_arrow(arrests):
     assert "constant" in texts[-1]
 
 
-def test_the_accessor_knows_its_figures(unit):
+def test_the_accessor_lists_its_figures(unit):
     assert "scree" in dir(unit.plot)
     assert unit.plot.scores.__doc__ == plots.scores.__doc__
     with pytest.raises(AttributeError, match="no figure 'pie': there are scree"):
@@ -164,7 +164,7 @@ def test_the_accessor_knows_its_figures(unit):
         unit.plot.scre  # noqa: B018
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch):
+def test_missing_matplotlib_is_reported_with_its_extra(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("princomp.plots")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -175,9 +175,9 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
 @pytest.mark.parametrize("name", ["scree", "circle", "contributions", "cos2", "loadings"])
 def test_rows_that_a_figure_does_not_need_are_ignored_with_a_warning(name, unit, arrests):
     figure = getattr(unit.plot, name)
-    for given in ((arrests,), (pd.DataFrame(arrests),), ("rows.csv",)):
+    for rows in ((arrests,), (pd.DataFrame(arrests),), ("rows.csv",)):
         with pytest.warns(UserWarning, match=f"{name} needs the model alone: the rows are ignored"):
-            figure(*given)
+            figure(*rows)
     with pytest.warns(UserWarning, match="the rows are ignored"):
         figure(X=arrests)
     figure()

@@ -1,13 +1,13 @@
-"""Pictures against those that were looked at."""
+"""Compare pictures with reviewed baselines."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from pictures import BASELINE, PICTURES, coarse, drawn
+from pictures import BASELINE, PICTURES, downsample, render
 
-# Root mean square over the cells, in levels of 255. Another release of FreeType moves letters
-# by a part of a pixel, which is about 1; what is seen at a glance is more than 5.
+# Root mean square difference over the cells, in levels of 255. Another release of FreeType moves
+# letters by a part of a pixel, which gives about 1; differences that are easily seen exceed 5.
 TOLERANCE = 3.0
 
 
@@ -17,10 +17,10 @@ def _distance(one, other):
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_is_the_one_that_was_looked_at(name, tmp_path):
-    found = drawn(name)
+def test_a_picture_matches_its_baseline(name, tmp_path):
+    found = render(name)
     kept = BASELINE / f"{name}.png"
-    distance = _distance(coarse(found), coarse(kept.read_bytes()))
+    distance = _distance(downsample(found), downsample(kept.read_bytes()))
     if distance > TOLERANCE:
         (tmp_path / kept.name).write_bytes(found)
         pytest.fail(
@@ -29,13 +29,13 @@ def test_a_picture_is_the_one_that_was_looked_at(name, tmp_path):
         )
 
 
-def test_the_folder_holds_these_pictures_and_small_ones():
+def test_baselines_are_complete_and_small():
     files = sorted(BASELINE.iterdir())
     assert [file.stem for file in files] == sorted(PICTURES)
     assert max(file.stat().st_size for file in files) <= 40_000
 
 
-def test_another_picture_would_be_noticed(monkeypatch):
+def test_a_different_picture_is_noticed(monkeypatch):
     import pictures
 
     from princomp import plots
@@ -45,5 +45,5 @@ def test_another_picture_would_be_noticed(monkeypatch):
         return plots.biplot(model, X, ids=names, top=1, label=0, dark=dark)
 
     monkeypatch.setitem(PICTURES, "biplot", (without_labels, False))
-    kept = coarse((BASELINE / "biplot.png").read_bytes())
-    assert _distance(coarse(drawn("biplot")), kept) > 2 * TOLERANCE
+    kept = downsample((BASELINE / "biplot.png").read_bytes())
+    assert _distance(downsample(render("biplot")), kept) > 2 * TOLERANCE

@@ -1,4 +1,4 @@
-"""``princomp plot``: pictures as files, and what is refused."""
+"""``princomp plot``: pictures as files, and errors."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def test_every_figure_becomes_a_file(princomp, model_file, figure, tmp_path):
     assert (tmp_path / f"a.{kind}").read_bytes().startswith(BEGINNINGS[kind])
 
 
-def test_the_same_words_give_the_same_bytes(princomp, model_file, tmp_path):
+def test_the_same_arguments_give_the_same_bytes(princomp, model_file, tmp_path):
     for kind in BEGINNINGS:
         for name in "ab":
-            words = ("plot", "scores", model_file, ARRESTS, "-o", f"{name}.{kind}", "--label", 3)
-            assert princomp(*words).code == 0
+            args = ("plot", "scores", model_file, ARRESTS, "-o", f"{name}.{kind}", "--label", 3)
+            assert princomp(*args).code == 0
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
 
 
 def test_all_options(princomp, model_file, grouped_file, tmp_path):
-    for words in (
+    for args in (
         ("biplot", grouped_file, "--groups", "region", "--ellipses", "mean", "--level", 0.9),
         ("biplot", grouped_file, "--x", 2, "--y", "PC1", "--label", "Texas,Ohio", "--factor", 2),
         ("pairs", grouped_file, "--groups", "turn", "--components", "1,PC2", "--dark"),
@@ -38,26 +38,26 @@ def test_all_options(princomp, model_file, grouped_file, tmp_path):
         ("contributions", "--x", 2, "--top", 3),
         ("scree", "--top", 2),
     ):
-        figure, *rest = words
+        figure, *rest = args
         done = princomp("plot", figure, model_file, *rest, "-o", "a.png", "--force", "--json")
-        assert done.code == 0, (words, done.out)
+        assert done.code == 0, (args, done.out)
         assert done.document["files"] == {"picture": "a.png"}
         assert done.document["figure"] == figure
 
 
-def test_a_scree_plot_with_what_a_rule_says(princomp, model_file, tmp_path):
+def test_a_scree_plot_with_a_rule(princomp, model_file, tmp_path):
     plain = princomp("plot", "scree", model_file, "-o", "plain.png")
     assert plain.code == 0
     for rule, data in (("parallel", ()), ("parallel", (ARRESTS,)), ("permutation", (ARRESTS,))):
-        words = ("plot", "scree", model_file, *data, "--rule", rule, "-o", "a.png", "--force")
-        done = princomp(*words)
+        args = ("plot", "scree", model_file, *data, "--rule", rule, "-o", "a.png", "--force")
+        done = princomp(*args)
         assert (done.code, done.out) == (0, "")
         assert f"note: {rule}: " in done.err
         assert (tmp_path / "a.png").read_bytes() != (tmp_path / "plain.png").read_bytes()
-        assert f"{rule}: " in princomp(*words, "--json").document["notes"][-1]
+        assert f"{rule}: " in princomp(*args, "--json").document["notes"][-1]
 
 
-def test_only_columns_that_no_one_uses_are_noted(princomp, model_file, grouped_file):
+def test_only_unused_columns_are_noted(princomp, model_file, grouped_file):
     done = princomp("plot", "scores", model_file, grouped_file, "--groups", "region", "-o", "a.png")
     assert done.err == "note: ignored unused columns: turn\n"
 
@@ -73,7 +73,7 @@ def test_rows_that_a_figure_does_not_need_are_ignored_with_a_note(
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "reported"),
+    ("args", "code", "message"),
     [
         (("scores",), 2, "give DATA"),
         (("scree", "--groups", "region"), 2, "--groups has no effect on scree"),
@@ -93,21 +93,21 @@ def test_rows_that_a_figure_does_not_need_are_ignored_with_a_note(
         (("scree", "HALF", "--rule", "parallel"), 2, "other variances"),
     ],
 )
-def test_mistaken_words_are_refused_and_nothing_is_written(
-    princomp, model_file, grouped_file, tmp_path, words, code, reported
+def test_invalid_arguments_are_refused_and_nothing_is_written(
+    princomp, model_file, grouped_file, tmp_path, args, code, message
 ):
     half = tmp_path / "half.csv"
     half.write_text("".join(ARRESTS.read_text().splitlines(keepends=True)[:20]))
     named = {"DATA": grouped_file, "HALF": half}
-    figure, *rest = (named.get(word, word) for word in words)
+    figure, *rest = (named.get(word, word) for word in args)
     done = princomp("plot", figure, model_file, *rest, "-o", "x.svg", "--json")
     assert done.code == code
-    assert reported in done.error["message"] + str(done.error["hint"])
+    assert message in done.error["message"] + str(done.error["hint"])
     assert done.error["hint"]
     assert not (tmp_path / "x.svg").exists()
 
 
-def test_outputs_are_safe(princomp, model_file, tmp_path):
+def test_existing_files_are_not_overwritten(princomp, model_file, tmp_path):
     assert princomp("plot", "scree", model_file, "-o", "a.gif").code == 2
     (tmp_path / "a.svg").write_text("mine")
     assert princomp("plot", "scree", model_file, "-o", "a.svg").code == 73
@@ -120,7 +120,7 @@ def test_outputs_are_safe(princomp, model_file, tmp_path):
     assert picture.read_bytes() == before
 
 
-def test_without_matplotlib_the_extra_is_named(princomp, model_file, monkeypatch, tmp_path):
+def test_missing_matplotlib_is_reported_with_its_extra(princomp, model_file, monkeypatch, tmp_path):
     import sys
 
     for name in [name for name in sys.modules if name.startswith("princomp.plots")]:

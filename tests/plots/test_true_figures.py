@@ -1,4 +1,4 @@
-"""Statements of figures that were not true, or not readable, once."""
+"""Statements of figures that were wrong or unreadable in earlier versions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from princomp import PCA, KernelPCA, bootstrap, choose, plots, report
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.plots.colours import GROUP_COLOURS, VERMILLION
-from princomp.plots.points import group_look
+from princomp.plots.points import group_style
 
 
 def texts_of(ax):
@@ -40,7 +40,7 @@ def bars(ax, colour):
 
 
 @pytest.mark.parametrize("rule", ["parallel", "broken-stick", "kaiser"])
-def test_the_bars_that_are_kept_are_those_of_the_rule_that_is_drawn(arrests, rule):
+def test_highlighted_bars_are_those_of_the_drawn_rule(arrests, rule):
     model = PCA(3, scale="unit").fit(arrests)
     decision = choose(arrests, [rule], scale="unit")[rule]
     ax = plots.scree(model, decision=decision)
@@ -65,7 +65,7 @@ def test_no_line_crosses_a_number_of_a_scree_plot(rule, columns):
             assert not ((low < y) & (y < high)).any(), (text.get_text(), line.get_label())
 
 
-def test_a_component_that_should_not_be_interpreted_says_so():
+def test_unstable_components_are_marked():
     rng = np.random.default_rng(1)
     noise = PCA(2).fit(rng.standard_normal((40, 4)))
     ax = plots.scree(noise)
@@ -104,13 +104,13 @@ def test_arrows_have_labels_before_rows_even_among_ellipses():
     assert {"x0", "x1", "x2", "x3"} <= set(names)
 
 
-def test_arrows_and_limits_have_a_colour_of_their_own():
+def test_arrows_and_limits_have_a_distinct_colour():
     assert VERMILLION not in GROUP_COLOURS
 
 
 def test_twenty_groups_differ_in_colour_or_shape_and_more_than_forty_are_refused(arrests):
-    assert len({group_look(code) for code in range(40)}) == 40
-    assert len({group_look(code)[0] for code in range(8)}) == 8
+    assert len({group_style(code) for code in range(40)}) == 40
+    assert len({group_style(code)[0] for code in range(8)}) == 8
     X = np.tile(arrests, (2, 1))
     model = PCA(2).fit(X)
     plots.scores(model, X, groups=np.arange(100) % 40)
@@ -126,7 +126,7 @@ def test_ellipses_have_the_names_of_their_groups():
     assert sum(isinstance(one, Ellipse) for one in ax.patches) == 6
 
 
-def test_no_number_of_contributions_lies_on_the_line(wide):
+def test_no_number_of_contributions_overlaps_the_line(wide):
     _, model = wide
     for component in (1, 2, 3):
         ax = plots.contributions(model, component, top=25)
@@ -149,18 +149,18 @@ def test_many_grouped_points_are_a_bitmap_in_a_file():
 
 
 def test_figures_take_a_pca_of_scikit_learn(arrests):
-    theirs, ours = decomposition.PCA(2).fit(arrests), PCA(2).fit(arrests)
-    heights = [bar.get_height() for bar in plots.scree(theirs).patches]
+    sklearn_pca, model = decomposition.PCA(2).fit(arrests), PCA(2).fit(arrests)
+    heights = [bar.get_height() for bar in plots.scree(sklearn_pca).patches]
     np.testing.assert_allclose(heights, [96.553422, 2.781734], atol=1e-6)
-    drawn = np.asarray(plots.scores(theirs, arrests).collections[0].get_offsets())
-    np.testing.assert_allclose(drawn, theirs.transform(arrests), atol=1e-9)
-    drawn = np.asarray(plots.biplot(theirs, arrests).collections[0].get_offsets())
-    np.testing.assert_allclose(drawn, ours.transform(arrests), atol=1e-9)
+    drawn = np.asarray(plots.scores(sklearn_pca, arrests).collections[0].get_offsets())
+    np.testing.assert_allclose(drawn, sklearn_pca.transform(arrests), atol=1e-9)
+    drawn = np.asarray(plots.biplot(sklearn_pca, arrests).collections[0].get_offsets())
+    np.testing.assert_allclose(drawn, model.transform(arrests), atol=1e-9)
     for figure in (plots.contributions, plots.loadings):
-        figure(theirs)
-    plots.pairs(theirs, arrests)
+        figure(sklearn_pca)
+    plots.pairs(sklearn_pca, arrests)
     with pytest.raises(NotAvailableError, match="variances of the columns"):
-        plots.cos2(theirs)
+        plots.cos2(sklearn_pca)
     plots.cos2(decomposition.PCA().fit(arrests))
     plots.cos2(decomposition.IncrementalPCA(2).fit(arrests))
     with pytest.raises(ParameterError, match="PCA of scikit-learn, got dict"):
@@ -178,7 +178,7 @@ def test_figures_take_a_pipeline_and_keep_its_names(arrests):
         assert plots.scree(steps).patches[0].get_height() == pytest.approx(62.006, abs=1e-3)
 
 
-def test_other_columns_of_a_frame_pass_a_pipeline_by(arrests):
+def test_a_pipeline_ignores_other_columns_of_a_frame(arrests):
     table = pd.DataFrame(arrests, columns=["Murder", "Assault", "Urban", "Rape"])
     steps = make_pipeline(StandardScaler(), decomposition.PCA(2)).fit(table)
     wide = table.assign(region=["east", "west"] * 25)
@@ -216,5 +216,5 @@ def test_arrows_are_as_thick_at_every_resolution(arrests):
         file.seek(0)
         red, _, blue, _ = matplotlib.image.imread(file, format="png").transpose(2, 0, 1)
         shares.append(float((blue - red).mean()))
-    # With a width in dots it would be several times more.
+    # With a width in pixels the shares would differ several times.
     assert shares[0] == pytest.approx(shares[1], rel=0.1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from recorded_rows import case, counts_for, table, to_npy, used
+from recorded_rows import case, counts_for, results_of, table, to_npy
 
 from princomp import PCA
 
@@ -22,9 +22,9 @@ def batches(rows, step=333):
 
 def streamed(folder, *, of, k=None, once=False, weights=None, **parameters):
     X = table(of)
-    given = None if weights is None else weights(X.shape[0])
+    sample_weight = None if weights is None else weights(X.shape[0])
     rows = batches(X)() if once else batches(X)
-    return used(PCA(k, **parameters).fit(rows, sample_weight=given), X[:7], folder)
+    return results_of(PCA(k, **parameters).fit(rows, sample_weight=sample_weight), X[:7], folder)
 
 
 STREAMED = {
@@ -105,8 +105,8 @@ def to_hdf5(folder, rows):
 def to_zarr(folder, rows):
     import zarr
 
-    made = zarr.create_array(folder / "rows.zarr", data=rows, chunks=(200, rows.shape[1]))
-    assert made.shape == rows.shape
+    array = zarr.create_array(folder / "rows.zarr", data=rows, chunks=(200, rows.shape[1]))
+    assert array.shape == rows.shape
     return folder / "rows.zarr"
 
 
@@ -120,7 +120,7 @@ def from_file(folder, *, of, write, k=3, **parameters):
     X = table(of)
     path = write(folder, X)
     model = PCA(k, **parameters).fit(path)
-    found = used(model, sp.csr_array(X)[:7] if sp.issparse(X) else X[:7], folder)
+    found = results_of(model, sp.csr_array(X)[:7] if sp.issparse(X) else X[:7], folder)
     return {**found, "scores of the file": model.transform(path)[-50:]}
 
 
@@ -172,4 +172,4 @@ def _(folder):
         model.fit(path, checkpoint=checkpoint)
     else:
         raise AssertionError("the fit was not interrupted")
-    return used(model, table("middle")[:7], folder)
+    return results_of(model, table("middle")[:7], folder)

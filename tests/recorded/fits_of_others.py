@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from recorded_rows import NYSTROM, case, counts_for, saved, table, to_npy
+from recorded_rows import NYSTROM, case, counts_for, results_after_saving, table, to_npy
 
 import princomp
 from princomp import PCA, KernelPCA, RobustPCA, diagnostics, load
@@ -26,15 +26,15 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "usarrests.csv"
 def with_kernel(folder, *, of, k=4, weights=None, back=False, **parameters):
     X = table(of)
     X = abs(X) if parameters["kernel"] in ("chi2", "additive_chi2") else X
-    given = None if weights is None else weights(X.shape[0])
-    model = KernelPCA(k, **parameters).fit(X, sample_weight=given)
+    sample_weight = None if weights is None else weights(X.shape[0])
+    model = KernelPCA(k, **parameters).fit(X, sample_weight=sample_weight)
     rows = sp.csr_array(X)[:7] if sp.issparse(X) else X[:7]
     scores = model.transform(rows)
     found = {"model": model, "scores": scores, "error": model.reconstruction_error(rows)}
     if back:
         found["back"] = model.inverse_transform(scores)
         found["pre-image error"] = model.pre_image_error(rows, per_row=True)
-    return {**found, **saved(model, rows, folder)}
+    return {**found, **results_after_saving(model, rows, folder)}
 
 
 FEATURES = dict(approximation="features", n_landmarks=120, random_state=2)
@@ -119,15 +119,19 @@ ROBUST = {
 }
 
 
-def robustly(folder, *, parameters, rows):
+def with_robust_pca(folder, *, parameters, rows):
     model = RobustPCA(**parameters).fit(rows)
     scores = model.transform(rows[:7])
     found = {"model": model, "scores": scores, "back": model.inverse_transform(scores)}
-    return {**found, "map": model.outlier_map(rows[:50]), **saved(model, rows[:7], folder)}
+    return {
+        **found,
+        "map": model.outlier_map(rows[:50]),
+        **results_after_saving(model, rows[:7], folder),
+    }
 
 
 for _name, (_options, _rows) in ROBUST.items():
-    case(f"robust/{_name}")(partial(robustly, parameters=_options, rows=_rows))
+    case(f"robust/{_name}")(partial(with_robust_pca, parameters=_options, rows=_rows))
 
 
 @case("robust/pursuit")
@@ -143,9 +147,9 @@ def _(folder):
     model = PCA(3, scale="unit").fit(table("tall"))
     found = {}
     for method, options in (("varimax", {}), ("promax", {}), ("varimax", {"kaiser": False})):
-        turned = princomp.rotate(model, method, **options)
-        scores = turned.transform(table("tall")[:7])
-        found[f"{method} {options}"] = [turned, scores, turned.inverse_transform(scores)]
+        rotated = princomp.rotate(model, method, **options)
+        scores = rotated.transform(table("tall")[:7])
+        found[f"{method} {options}"] = [rotated, scores, rotated.inverse_transform(scores)]
     return found
 
 
@@ -226,7 +230,7 @@ def _(folder):
     }
 
 
-def drawn(axes):
+def points_of(axes):
     """The points of a figure's lines, marks and bars."""
     lines = [np.asarray(line.get_xydata(), dtype=float) for line in axes.lines]
     marks = [np.asarray(some.get_offsets(), dtype=float) for some in axes.collections]
@@ -242,13 +246,13 @@ def _(folder):
     X = table("tall")
     model = PCA(3, scale="unit").fit(X)
     return {
-        "scree": drawn(plots.scree(model)),
-        "scores": drawn(plots.scores(model, X)),
-        "circle": drawn(plots.circle(model)),
-        "biplot": drawn(plots.biplot(model, X)),
-        "contributions": drawn(plots.contributions(model)),
-        "outliers": drawn(plots.outliers(model, X)),
-        "robust": drawn(plots.outliers(RobustPCA(2).fit(with_outliers()), with_outliers())),
+        "scree": points_of(plots.scree(model)),
+        "scores": points_of(plots.scores(model, X)),
+        "circle": points_of(plots.circle(model)),
+        "biplot": points_of(plots.biplot(model, X)),
+        "contributions": points_of(plots.contributions(model)),
+        "outliers": points_of(plots.outliers(model, X)),
+        "robust": points_of(plots.outliers(RobustPCA(2).fit(with_outliers()), with_outliers())),
     }
 
 
@@ -275,19 +279,19 @@ def _(folder):
 # ---- the command line ---------------------------------------------------------------
 
 
-def run(folder, *words, code=0, **options):
+def run(folder, *arguments, code=0, **options):
     """A command as a process of its own: the document, or the text, on its standard output."""
     environment = {**os.environ, "COLUMNS": "100"}
-    command = [sys.executable, "-m", "princomp", *map(str, words)]
+    command = [sys.executable, "-m", "princomp", *map(str, arguments)]
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, check=False, **options
     )
     if done.returncode != code:
         raise RuntimeError(done.stderr.decode())
-    return json.loads(done.stdout) if "--json" in words else done.stdout
+    return json.loads(done.stdout) if "--json" in arguments else done.stdout
 
 
-def written(folder):
+def written_tables(folder):
     """The tables that a command wrote, byte for byte."""
     found = sorted(path for path in folder.rglob("*") if path.suffix in (".csv", ".npy"))
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
@@ -296,7 +300,7 @@ def written(folder):
 @case("command line/fit, transform, inverse, show", "click", "pyarrow")
 def _(folder):
     fit = ["fit", EXAMPLE, "--id", "State", "--scale", "unit", "-k", "0.8", "-o", "results"]
-    found = {"fit": run(folder, *fit, "--json"), "written": written(folder / "results")}
+    found = {"fit": run(folder, *fit, "--json"), "written": written_tables(folder / "results")}
     model = "results/model.pca"
     found["model"] = load(folder / model)
     found["show"] = run(folder, "show", model, "--json")
@@ -311,9 +315,9 @@ def _(folder):
 def _(folder):
     path = to_npy(folder, table("middle32"))
     fit = ["fit", path, "-k", 3, "--solver", "krylov", "--memory", "1GB", "--format", "npy"]
-    found = {"fit": run(folder, *fit, "-o", "a", "--json"), "written": written(folder / "a")}
-    held = run(folder, "fit", "-", "-k", 2, "-o", "b", "--json", input=path.read_bytes())
-    return {**found, "standard input": held, "its scores": written(folder / "b")}
+    found = {"fit": run(folder, *fit, "-o", "a", "--json"), "written": written_tables(folder / "a")}
+    from_stdin = run(folder, "fit", "-", "-k", 2, "-o", "b", "--json", input=path.read_bytes())
+    return {**found, "standard input": from_stdin, "its scores": written_tables(folder / "b")}
 
 
 @case("command line/robust, kernel", "click", "pyarrow")
@@ -323,7 +327,7 @@ def _(folder):
     found = {"robust": run(folder, *robust, "--json")}
     found["kernel"] = run(folder, *kernel, "--pre-image", "distance", "-o", "k", "--json")
     found["back"] = run(folder, "inverse", "k/model.pca", "k/scores.csv")
-    return {**found, "written": written(folder)}
+    return {**found, "written": written_tables(folder)}
 
 
 @case("command line/merge, missing", "click", "pyarrow")
@@ -350,5 +354,5 @@ def _(folder):
         "choose": run(folder, *choose, "--json"),
         "rotate": run(folder, *rotate, "--json"),
         "bootstrap": run(folder, "bootstrap", "model.pca", EXAMPLE, "-n", 30, "--seed", 1),
-        "written": written(folder / "turned"),
+        "written": written_tables(folder / "turned"),
     }

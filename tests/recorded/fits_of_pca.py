@@ -6,11 +6,11 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from recorded_rows import case, counts_for, in_memory, shares_for, table, to_npy, used
+from recorded_rows import case, counts_for, in_memory, results_of, shares_for, table, to_npy
 
 from princomp import PCA, IncrementalPCA, Moments, Sketch, Triangle, pca, plan, svd
 
-HELD = {
+IN_MEMORY = {
     "auto, int": dict(of="tall", k=3),
     "auto, all": dict(of="tall"),
     "auto, fraction": dict(of="tall", k=0.9),
@@ -113,15 +113,15 @@ RULES = [
     "cv",
     "permutation",
 ]
-HELD |= {f"rule {rule}": dict(of="tall", k=rule, random_state=3) for rule in RULES}
-for _name, _options in HELD.items():
+IN_MEMORY |= {f"rule {rule}": dict(of="tall", k=rule, random_state=3) for rule in RULES}
+for _name, _options in IN_MEMORY.items():
     case(f"pca/{_name}")(partial(in_memory, **_options))
 
 
 # ---- rows over time -----------------------------------------------------------------
 
 
-def added(model, rows, step=37, **options):
+def fit_in_batches(model, rows, step=37, **options):
     for at in range(0, rows.shape[0], step):
         model.partial_fit(rows[at : at + step], **options)
     return model
@@ -137,8 +137,8 @@ OVER_TIME = {
 }
 for _name, (_options, _of) in OVER_TIME.items():
     case(f"over time/{_name}")(
-        lambda folder, options=_options, of=_of: used(
-            added(PCA(**options), table(of)), table(of)[:7], folder
+        lambda folder, options=_options, of=_of: results_of(
+            fit_in_batches(PCA(**options), table(of)), table(of)[:7], folder
         )
     )
 
@@ -147,7 +147,7 @@ for _name, (_options, _of) in OVER_TIME.items():
 def _(folder):
     X = table("tall")
     model = PCA(3).fit(X, sample_weight=shares_for(400))
-    return used(model.forget(X[:90], sample_weight=shares_for(400)[:90]), X[:7], folder)
+    return results_of(model.forget(X[:90], sample_weight=shares_for(400)[:90]), X[:7], folder)
 
 
 @case("over time/merge")
@@ -157,7 +157,7 @@ def _(folder):
     other = PCA(3, svd_solver="full").fit(X[:150]).merge(PCA(3).fit(X[150:]))
     sketches = [PCA(3, svd_solver="sketch").fit(half) for half in np.split(table("middle"), 2)]
     merged = sketches[0].merge(sketches[1])
-    return {**used(one, X[:7], folder), "other": other, "sketch": merged}
+    return {**results_of(one, X[:7], folder), "other": other, "sketch": merged}
 
 
 @case("over time/rescaled, truncated")
@@ -166,7 +166,7 @@ def _(folder):
     model = PCA().fit(X)
     found = {f"rescaled {way}": model.rescaled(way) for way in ("unit", "pareto", None)}
     found |= {f"truncated {k}": model.truncated(k) for k in (2, 0.7, "gcv", "parallel")}
-    return {**found, **used(model.rescaled("unit").truncated(2), X[:7], folder)}
+    return {**found, **results_of(model.rescaled("unit").truncated(2), X[:7], folder)}
 
 
 @case("over time/from_covariance")
@@ -178,7 +178,7 @@ def _(folder):
     return {
         "correlation": PCA.from_covariance(np.corrcoef(X, rowvar=False), n_components=0.9),
         "unit": PCA.from_covariance(C, **known, scale="unit", n_components="mle"),
-        **used(given, X[:7], folder),
+        **results_of(given, X[:7], folder),
     }
 
 
@@ -197,8 +197,8 @@ def _(folder):
 @case("over time/IncrementalPCA")
 def _(folder):
     X = table("tall32")
-    online = added(IncrementalPCA(3, whiten=True), X)
-    return {**used(online, X[:7], folder), "fit": IncrementalPCA(batch_size=50).fit(X)}
+    online = fit_in_batches(IncrementalPCA(3, whiten=True), X)
+    return {**results_of(online, X[:7], folder), "fit": IncrementalPCA(batch_size=50).fit(X)}
 
 
 # ---- functions ----------------------------------------------------------------------

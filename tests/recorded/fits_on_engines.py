@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-from recorded_rows import NYSTROM, case, counts_for, table, to_npy, used
+from recorded_rows import NYSTROM, case, counts_for, results_of, table, to_npy
 
 import princomp
 from princomp import PCA, KernelPCA, load
@@ -40,13 +40,13 @@ def on_processor(folder, *, of, reads=False, weights=None, **parameters):
 
     torch.set_num_threads(1)
     X = table(of)
-    given = None if weights is None else weights(len(X))
+    sample_weight = None if weights is None else weights(len(X))
     rows = torch.from_numpy(X.copy())
     if reads:
         rows = princomp.on_device(to_npy(folder, X), "cpu", memory_limit="100MB")
-    model = PCA(3, **parameters).fit(rows, sample_weight=given)
-    there = model.transform(torch.from_numpy(X[:7].copy())).numpy()
-    return {"there": there, **used(model, X[:7], folder)}
+    model = PCA(3, **parameters).fit(rows, sample_weight=sample_weight)
+    scores = model.transform(torch.from_numpy(X[:7].copy())).numpy()
+    return {"there": scores, **results_of(model, X[:7], folder)}
 
 
 for _name, _options in DEVICE.items():
@@ -80,11 +80,11 @@ def on_dask(folder, *, of, chunks, weights=None, **parameters):
     import dask.array as da
 
     X = table(of)
-    given = None if weights is None else weights(len(X))
+    sample_weight = None if weights is None else weights(len(X))
     rows = da.from_array(X.copy(), chunks=chunks)
-    model = PCA(3, **parameters).fit(rows, sample_weight=given)
+    model = PCA(3, **parameters).fit(rows, sample_weight=sample_weight)
     found = {"lazy": np.asarray(model.transform(rows)[:50].compute())}
-    return {**found, **used(model, X[:7], folder)}
+    return {**found, **results_of(model, X[:7], folder)}
 
 
 for _name, _options in DASK.items():
@@ -136,9 +136,9 @@ if kind == "gloo":
 
 
 def program(name):
-    """A program beside this Python, or any other."""
-    here = str(Path(sys.executable).parent)
-    return shutil.which(name, path=here) or shutil.which(name)
+    """The path of a program, preferably in the folder of this Python."""
+    folder = str(Path(sys.executable).parent)
+    return shutil.which(name, path=folder) or shutil.which(name)
 
 
 def on_ranks(folder, *, kind):
@@ -175,7 +175,7 @@ def session():
 
 
 def stop():
-    """End Spark where a fit has started it."""
+    """Stop Spark if a fit has started it."""
     if session.cache_info().currsize:
         session().stop()
 
@@ -194,7 +194,7 @@ def _(folder):
     found = {"first": scores.sort_values(list(scores.columns)).to_numpy()[:20]}
     found["krylov"] = PCA(2, svd_solver="krylov").fit(frame)
     found["weighted"] = PCA(2).fit(spark_frame(abs(table("tall32"))), sample_weight="c1")
-    return {**found, **used(model, table("tall")[:7], folder)}
+    return {**found, **results_of(model, table("tall")[:7], folder)}
 
 
 @case("spark/RowMatrix", "pyspark", "java", "pandas")

@@ -1,4 +1,4 @@
-"""Record what fits give, to the bit, and compare it with what they gave before.
+"""Record the results of fits, to the bit, and compare them with those of an earlier version.
 
 Run it before and after a change that should leave every number as it is::
 
@@ -6,8 +6,8 @@ Run it before and after a change that should leave every number as it is::
     python tests/recorded/recorded_fits.py --compare build/recorded.json
 
 The fits use the public API and the command line only. Of each fit the file holds a SHA-256 of
-all its fields, a short digest of each field, and a few numbers of it to read. Sentences, paths
-and what depends on free memory are left out. Digests hold on one machine with one set of libraries.
+all its fields, a short digest of each field, and a few readable numbers of it. Sentences, paths and
+what depends on free memory are left out. Digests hold on one machine with one set of libraries.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pathlib import Path
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "dask", "torch", "pyspark")
 THREAD_SETTINGS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
-# Sentences, paths, and what free memory decides.
+# Sentences, paths, and fields that depend on free memory.
 LEFT_OUT = {"reason", "reasons", "note", "notes", "files", "memory", "memory_limit"}
 
 ATTRIBUTES = [
@@ -94,7 +94,7 @@ def attributes_of(model):
     return found
 
 
-def plain(value):
+def to_plain(value):
     """Reduce a result to None, str, bool, int, float, bytes, arrays, lists and dicts."""
     import numpy as np
     import scipy.sparse as sp
@@ -110,23 +110,23 @@ def plain(value):
         places = [rows.indptr.astype(np.int64), rows.indices.astype(np.int64)]
         return [list(rows.shape), *places, rows.data]
     if is_model(value):
-        return plain({"class": type(value).__name__, **attributes_of(value)})
+        return to_plain({"class": type(value).__name__, **attributes_of(value)})
     if hasattr(value, "items"):  # a mapping, or a frame of pandas
-        return {str(name): plain(cell) for name, cell in value.items() if name not in LEFT_OUT}
+        return {str(name): to_plain(cell) for name, cell in value.items() if name not in LEFT_OUT}
     if hasattr(value, "to_numpy"):
-        return plain(value.to_numpy())
+        return to_plain(value.to_numpy())
     if hasattr(value, "to_dict"):
-        return plain(value.to_dict())
+        return to_plain(value.to_dict())
     if hasattr(value, "__dataclass_fields__"):
-        return plain({name: getattr(value, name) for name in value.__dataclass_fields__})
+        return to_plain({name: getattr(value, name) for name in value.__dataclass_fields__})
     if hasattr(value, "_asdict"):
-        return plain(value._asdict())
+        return to_plain(value._asdict())
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return plain(np.asarray(value))
+        return [to_plain(item) for item in value]
+    return to_plain(np.asarray(value))
 
 
-def encoded(value):
+def encode(value):
     """Bytes that differ where plain values differ in any bit, dtype or shape."""
     import numpy as np
 
@@ -138,15 +138,15 @@ def encoded(value):
         return b"bytes " + value
     if isinstance(value, dict):
         pairs = [[name, value[name]] for name in sorted(value)]
-        return b"dict " + encoded(pairs)
+        return b"dict " + encode(pairs)
     if isinstance(value, list):
-        parts = [encoded(item) for item in value]
+        parts = [encode(item) for item in value]
         return b"list " + b"".join(b"%d:" % len(part) + part for part in parts)
     return f"{type(value).__name__} {value!r}".encode()
 
 
 def readable(value):
-    """A few numbers of a plain value, or nothing where there is none to show."""
+    """A few numbers of a plain value as text, or None if there are none."""
     import numpy as np
 
     if isinstance(value, bool | int | float):
@@ -163,14 +163,14 @@ def fields_of(result):
     fields = {}
     for name, value in result.items():
         if is_model(value):
-            fields |= {f"{name}.{inner}": cell for inner, cell in plain(value).items()}
+            fields |= {f"{name}.{inner}": cell for inner, cell in to_plain(value).items()}
         else:
-            fields[name] = plain(value)
+            fields[name] = to_plain(value)
     return fields
 
 
 def record_of(fields):
-    digests = {name: hashlib.sha256(encoded(value)).hexdigest() for name, value in fields.items()}
+    digests = {name: hashlib.sha256(encode(value)).hexdigest() for name, value in fields.items()}
     whole = hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
     numbers = {name: text for name, value in fields.items() if (text := readable(value))}
     short = {name: digest[:12] for name, digest in digests.items()}
@@ -180,19 +180,19 @@ def record_of(fields):
 # ---- running and comparing ----------------------------------------------------------
 
 
-def recorded(pattern, folder, times):
-    """Run the fits whose names match: their records, and why others were skipped."""
+def run_fits(pattern, folder, times):
+    """Run the fits whose names match; return their records, and why others were skipped."""
     import fits_of_files  # noqa: F401  (modules of fits register their cases)
     import fits_of_others  # noqa: F401
     import fits_of_pca  # noqa: F401
     import fits_on_engines
     from recorded_rows import CASES
 
-    wanted = [name for name in CASES if pattern is None or matches(name, pattern)]
+    selected = [name for name in CASES if pattern is None or matches(name, pattern)]
     records, skipped = {}, {}
-    for name in wanted:
+    for name in selected:
         case = CASES[name]
-        if missing := [library for library in case.needs if not is_there(library)]:
+        if missing := [library for library in case.needs if not is_available(library)]:
             skipped[name] = f"needs {', '.join(missing)}"
             continue
         place = folder / f"{len(records):03d}"
@@ -215,7 +215,7 @@ def matches(name, pattern):
     return pattern in name or fnmatchcase(name, pattern)
 
 
-def is_there(library):
+def is_available(library):
     if library in ("java", "mpiexec"):
         import fits_on_engines
 
@@ -223,8 +223,8 @@ def is_there(library):
     return find_spec(library) is not None
 
 
-def compared(before, now, pattern):
-    """Lines that say what differs, and whether anything does."""
+def compare(before, now, pattern):
+    """Lines that say what differs, and lines about fits that are new."""
     lines = []
     for name, record in before["fits"].items():
         if pattern is not None and not matches(name, pattern):
@@ -245,9 +245,9 @@ def differences(before, now):
     for name in names:
         if before["fields"].get(name) == now["fields"].get(name) and name != "error":
             continue
-        was, comes = before["numbers"].get(name), now["numbers"].get(name)
-        if name != "error" or was != comes:
-            lines += [f"    {name}", f"        recorded {was}", f"        now      {comes}"]
+        earlier, current = before["numbers"].get(name), now["numbers"].get(name)
+        if name != "error" or earlier != current:
+            lines += [f"    {name}", f"        recorded {earlier}", f"        now      {current}"]
     return lines
 
 
@@ -269,15 +269,15 @@ def main(arguments=None):
     parser.add_argument("--only", metavar="PATTERN", help="fits whose name contains or matches it")
     parser.add_argument("--threads", type=int, default=1, help="threads of BLAS; 1 by default")
     parser.add_argument("--times", action="store_true", help="say how long each fit takes")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     for name in THREAD_SETTINGS:  # read when NumPy is imported, which nothing has done yet
-        os.environ[name] = str(asked.threads)
+        os.environ[name] = str(options.threads)
     warnings.simplefilter("ignore")
 
-    before = json.loads(Path(asked.compare).read_text()) if asked.compare else None
+    before = json.loads(Path(options.compare).read_text()) if options.compare else None
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="recorded-") as folder:
-        records, skipped = recorded(asked.only, Path(folder), asked.times)
+        records, skipped = run_fits(options.only, Path(folder), options.times)
     import princomp
 
     seconds = time.perf_counter() - begin
@@ -287,12 +287,12 @@ def main(arguments=None):
     now = {"environment": environment(), "skipped": skipped, "fits": records}
     if before is None:
         text = json.dumps(now, indent=1, ensure_ascii=False, sort_keys=True)
-        Path(asked.write).parent.mkdir(parents=True, exist_ok=True)
-        Path(asked.write).write_text(text + "\n")
+        Path(options.write).parent.mkdir(parents=True, exist_ok=True)
+        Path(options.write).write_text(text + "\n")
         return int(any(record["sha256"].startswith("failed") for record in records.values()))
     if before["environment"] != now["environment"]:
         print("recorded with other libraries:", before["environment"], "now:", now["environment"])
-    lines, new = compared(before, now, asked.only)
+    lines, new = compare(before, now, options.only)
     print("\n".join([*lines, *new, f"{sum(x[0] != ' ' for x in lines)} differ or are missing"]))
     return int(bool(lines))
 

@@ -13,7 +13,7 @@ from princomp import PCA, load
 
 
 class Case(NamedTuple):
-    """A recorded fit: a function of a folder of its own, and the libraries that it needs."""
+    """A recorded fit: a function of its own folder, and the libraries that it needs."""
 
     run: Callable[[Any], dict[str, Any]]
     needs: tuple[str, ...] = ()
@@ -34,12 +34,12 @@ def case(name, *needs):
 # ---- tables -------------------------------------------------------------------------
 
 
-def falling(n, p, rate=0.8, seed=0, dtype=np.float64):
+def decaying(n, p, rate=0.8, seed=0, dtype=np.float64):
     """Rows whose variances fall, about means that are not zero."""
     rng = np.random.default_rng(seed)
     k = min(p, 30)
-    turn = np.linalg.qr(rng.standard_normal((p, k)))[0]
-    rows = (rng.standard_normal((n, k)) * 5 * rate ** np.arange(k)) @ turn.T
+    basis = np.linalg.qr(rng.standard_normal((p, k)))[0]
+    rows = (rng.standard_normal((n, k)) * 5 * rate ** np.arange(k)) @ basis.T
     rows += 0.05 * rng.standard_normal((n, p)) + np.linspace(-3, 7, p)
     return rows.astype(dtype)
 
@@ -51,12 +51,12 @@ def scattered(n, p, density, seed=1):
     return sp.hstack([first, rows[:, 3:]], format="csr")
 
 
-def with_holes(rows, share=0.05, seed=2):
+def with_missing_cells(rows, share=0.05, seed=2):
     return np.where(np.random.default_rng(seed).random(rows.shape) < share, np.nan, rows)
 
 
 def unequal(n, p, dtype):
-    """Columns whose squares do not resolve the last ones."""
+    """Columns so unequal that their squares do not resolve the last ones."""
     rng = np.random.default_rng(3)
     return (rng.standard_normal((n, p)) * 10.0 ** -np.arange(p)).astype(dtype)
 
@@ -69,25 +69,25 @@ def repeated():
 
 
 MAKERS: dict[str, Callable[[], Any]] = {
-    "tall": lambda: falling(400, 12),
-    "tall32": lambda: falling(400, 12, dtype=np.float32),
-    "tall, by column": lambda: np.asfortranarray(falling(400, 12)),
-    "tall32, by column": lambda: np.asfortranarray(falling(400, 12, dtype=np.float32)),
-    "every other": lambda: falling(800, 24)[::2, ::2],
-    "integers": lambda: (10 * falling(300, 9)).astype(np.int64),
+    "tall": lambda: decaying(400, 12),
+    "tall32": lambda: decaying(400, 12, dtype=np.float32),
+    "tall, by column": lambda: np.asfortranarray(decaying(400, 12)),
+    "tall32, by column": lambda: np.asfortranarray(decaying(400, 12, dtype=np.float32)),
+    "every other": lambda: decaying(800, 24)[::2, ::2],
+    "integers": lambda: (10 * decaying(300, 9)).astype(np.int64),
     "small integers": lambda: np.random.default_rng(5).integers(0, 255, (300, 9)).astype(np.uint8),
-    "half": lambda: falling(300, 9).astype(np.float16),
-    "square": lambda: falling(60, 60, 0.95),
-    "long": lambda: falling(30_000, 40),
-    "long32": lambda: falling(30_000, 40, dtype=np.float32),
-    "middle": lambda: falling(3_000, 220, 0.9),
-    "middle32": lambda: falling(3_000, 220, 0.9, dtype=np.float32),
-    "small wide": lambda: falling(30, 200),
-    "wide": lambda: falling(110, 2_600),
-    "wide32": lambda: falling(110, 2_600, dtype=np.float32),
-    "large wide": lambda: falling(720, 900),
-    "broad": lambda: falling(1_700, 1_500, dtype=np.float32),
-    "huge": lambda: falling(12_000, 1_500, dtype=np.float32),
+    "half": lambda: decaying(300, 9).astype(np.float16),
+    "square": lambda: decaying(60, 60, 0.95),
+    "long": lambda: decaying(30_000, 40),
+    "long32": lambda: decaying(30_000, 40, dtype=np.float32),
+    "middle": lambda: decaying(3_000, 220, 0.9),
+    "middle32": lambda: decaying(3_000, 220, 0.9, dtype=np.float32),
+    "small wide": lambda: decaying(30, 200),
+    "wide": lambda: decaying(110, 2_600),
+    "wide32": lambda: decaying(110, 2_600, dtype=np.float32),
+    "large wide": lambda: decaying(720, 900),
+    "broad": lambda: decaying(1_700, 1_500, dtype=np.float32),
+    "huge": lambda: decaying(12_000, 1_500, dtype=np.float32),
     "broad noise": lambda: np.random.default_rng(6).standard_normal((1_600, 1_500)),
     "csr": lambda: scattered(500, 60, 0.1),
     "csr32": lambda: scattered(500, 60, 0.1).astype(np.float32),
@@ -95,16 +95,16 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "coo": lambda: sp.coo_matrix(scattered(500, 60, 0.1)),
     "csr wide": lambda: scattered(300, 3_000, 0.02),
     "csr large": lambda: scattered(2_300, 2_600, 0.01),
-    "holes": lambda: with_holes(falling(200, 8)),
-    "holes32": lambda: with_holes(falling(200, 8, dtype=np.float32)),
-    "far": lambda: falling(500, 6) + 1e7,
-    "far32": lambda: (falling(500, 6) + 1e4).astype(np.float32),
+    "holes": lambda: with_missing_cells(decaying(200, 8)),
+    "holes32": lambda: with_missing_cells(decaying(200, 8, dtype=np.float32)),
+    "far": lambda: decaying(500, 6) + 1e7,
+    "far32": lambda: (decaying(500, 6) + 1e4).astype(np.float32),
     "unequal": lambda: unequal(600, 10, np.float64),
     "unequal32": lambda: unequal(600, 10, np.float32),
-    "dependent": lambda: np.column_stack([falling(100, 4), falling(100, 4).sum(axis=1)]),
+    "dependent": lambda: np.column_stack([decaying(100, 4), decaying(100, 4).sum(axis=1)]),
     "repeated": repeated,
-    "one column": lambda: falling(50, 1),
-    "two rows": lambda: falling(2, 5),
+    "one column": lambda: decaying(50, 1),
+    "two rows": lambda: decaying(2, 5),
 }
 
 
@@ -127,28 +127,28 @@ def shares_for(n):
 # ---- what is recorded of a model ----------------------------------------------------
 
 
-def used(model, rows, folder):
-    """A model, what it makes of some rows, and what is loaded after it was saved."""
+def results_of(model, rows, folder):
+    """A model, its results for some rows, and those of the model loaded from a file."""
     scores = model.transform(rows)
     found = {"model": model, "scores": scores, "back": model.inverse_transform(scores)}
     if not np.isnan(scores).any() and rows.shape[1] <= 250:
         found["samples"] = model.score_samples(rows)
         found["covariance"], found["precision"] = model.get_covariance(), model.get_precision()
-    return {**found, **saved(model, rows, folder)}
+    return {**found, **results_after_saving(model, rows, folder)}
 
 
-def saved(model, rows, folder):
+def results_after_saving(model, rows, folder):
     model.save(folder / "model.pca")
     again = load(folder / "model.pca")
-    # In a list the attributes are one field, since they are there one by one already.
+    # In a list the attributes are one field: they are recorded one by one already.
     return {"loaded": [again], "loaded scores": again.transform(rows)}
 
 
 def in_memory(folder, *, of, k=None, weights=None, **parameters):
     X = table(of)
-    given = None if weights is None else weights(X.shape[0])
-    model = PCA(k, **parameters).fit(X, sample_weight=given)
-    return used(model, X[:7] if sp.issparse(X) is False else sp.csr_array(X)[:7], folder)
+    sample_weight = None if weights is None else weights(X.shape[0])
+    model = PCA(k, **parameters).fit(X, sample_weight=sample_weight)
+    return results_of(model, X[:7] if sp.issparse(X) is False else sp.csr_array(X)[:7], folder)
 
 
 def to_npy(folder, rows):

@@ -1,4 +1,4 @@
-"""Published numbers: R's prcomp, the seeds' own examples, scikit-learn's documentation."""
+"""Published numbers: of R's prcomp, of examples of pca(), and of scikit-learn's documentation."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_usarrests_of_unit_scale(solver, arrests):
     np.testing.assert_allclose(np.sqrt(model.explained_variance_), sdev, atol=5e-8)
     variances = [2.4802416, 0.9897652, 0.3565632, 0.1734301]
     np.testing.assert_allclose(model.explained_variance_, variances, atol=5e-8)
-    rates = [0.62006039, 0.24744129, 0.08914080, 0.04335752]
-    np.testing.assert_allclose(model.explained_variance_ratio_, rates, atol=5e-9)
+    ratios = [0.62006039, 0.24744129, 0.08914080, 0.04335752]
+    np.testing.assert_allclose(model.explained_variance_ratio_, ratios, atol=5e-9)
     columns = [
         [0.5358995, 0.4181809, 0.3412327, 0.6492278],
         [0.5831836, 0.1879856, 0.2681484, 0.7434075],
@@ -76,13 +76,13 @@ def test_usarrests_of_unit_scale(solver, arrests):
 
 
 @every_route
-def test_usarrests_as_they_are(solver, arrests):
+def test_usarrests_unscaled(solver, arrests):
     model = PCA(4, svd_solver=solver).fit(arrests)
     variances = [7011.114851, 201.992366, 42.112651, 6.164246]
     np.testing.assert_allclose(model.explained_variance_, variances, atol=5e-7)
 
 
-def test_a_rate_of_0_8_keeps_two_components_of_usarrests(arrests):
+def test_a_fraction_of_0_8_keeps_two_components_of_usarrests(arrests):
     assert PCA(0.8, scale="unit").fit(arrests).n_components_ == 2
 
 
@@ -109,64 +109,64 @@ def test_longley(solver):
 
 
 @every_route
-def test_the_fourth_seeds_example(solver):
+def test_the_example_of_scikit_learn(solver):
     X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
     model = PCA(2, svd_solver=solver).fit(X)
-    rates = [0.99244289, 0.00755711]
-    np.testing.assert_allclose(model.explained_variance_ratio_, rates, atol=5e-9)
+    ratios = [0.99244289, 0.00755711]
+    np.testing.assert_allclose(model.explained_variance_ratio_, ratios, atol=5e-9)
     np.testing.assert_allclose(model.singular_values_, [6.30061232, 0.54980396], atol=5e-9)
 
 
-# ---- the third seed's pca(X, threshold, method) --------------------------------------------
+# ---- published examples of pca(X, threshold, method) -----------------------------------------
 
-SEED_ED = table("""\
+ED_ROWS = table("""\
 0.1554 0.3073 0.3519 0.2276 0.2996 0.1606;0.2149 0.3548 0.3439 0.1938 0.2613 0.2359
 0.1155 0.2791 0.3253 0.1484 0.3288 0.2993;0.1271 0.1632 0.1582 0.1536 0.3300 0.3363
 0.2251 0.2352 0.2583 0.2269 0.3116 0.2623;0.1196 0.0923 0.0868 0.1283 0.1301 0.3860""")
-SEED_ED_SCORES = table(
+ED_SCORES = table(
     "-1.9590 0.1846;-1.6189 -0.5739;0.0392 1.4935;1.3452 0.7089;-1.1598 -0.9971;3.3532 -0.8160"
 )
-SEED_SVD = table("""\
+SVD_ROWS = table("""\
 0.0558 0.1853 0.2894 0.1098 0.2582 0.1973;0.2614 0.3549 0.2800 0.2684 0.4145 0.2685
 0.1207 0.1504 0.1334 0.3646 0.1669 0.2846;0.1669 0.2703 0.1184 0.3008 0.3767 0.1762
 0.2044 0.2599 0.3797 0.1571 0.3134 0.3169;0.3228 0.2217 0.1313 0.2107 0.2329 0.2079""")
-SEED_SVD_SCORES = table("""-0.7686 -1.6490 1.4424 -0.1720;2.1614 0.6757 -0.4007 -0.3613
+SVD_SCORES = table("""-0.7686 -1.6490 1.4424 -0.1720;2.1614 0.6757 -0.4007 -0.3613
 -2.1953 0.1447 -1.3954 -0.5224;-0.0138 1.5043 0.9937 -0.7263;1.2768 -1.5546 -0.7885 0.1798
 -0.4604 0.8790 0.1485 1.6022""")
-SEED_PYTHON = table("""2.5 3.1 1.2 0.7 4.5 3.3;3.5 4.2 1.8 1.1 5.1 4.0;2.8 3.6 1.5 0.9 4.8 3.7
+PYTHON_ROWS = table("""2.5 3.1 1.2 0.7 4.5 3.3;3.5 4.2 1.8 1.1 5.1 4.0;2.8 3.6 1.5 0.9 4.8 3.7
 3.2 4.0 1.7 1.0 5.0 3.9;2.9 3.4 1.3 0.8 4.6 3.5;3.0 3.8 1.6 0.9 4.9 3.8""")
-SEED_PYTHON_SCORES = [3.81991318, -3.48484904, 0.38930715, -2.00373791, 1.92783747, -0.64847085]
+PYTHON_SCORES = [3.81991318, -3.48484904, 0.38930715, -2.00373791, 1.92783747, -0.64847085]
 
 every_method = pytest.mark.parametrize("method", ["ED", "SVD"])
-# Its tables are printed to four decimals, against deviations of about 0.07.
+# Tables of rows are printed to four decimals, and deviations are about 0.07.
 PRINTED = 3e-3
 
 
 @every_method
-def test_the_seeds_ed_run(method):
-    Z = pca(SEED_ED, 0.8, method)
+def test_the_published_scores_of_ed(method):
+    Z = pca(ED_ROWS, 0.8, method)
     assert Z.shape == (6, 2)
-    np.testing.assert_allclose(aligned(SEED_ED_SCORES.T, Z.T).T, SEED_ED_SCORES, atol=PRINTED)
+    np.testing.assert_allclose(aligned(ED_SCORES.T, Z.T).T, ED_SCORES, atol=PRINTED)
 
 
 @every_method
-def test_the_seeds_svd_run_needs_three_components_and_not_the_four_it_printed(method):
-    """It accumulated singular values, not their squares."""
-    Z = pca(SEED_SVD, 0.8, method)
+def test_three_of_the_four_published_components_of_svd_suffice(method):
+    """The published run accumulated singular values, not their squares."""
+    Z = pca(SVD_ROWS, 0.8, method)
     assert Z.shape == (6, 3)
-    printed = SEED_SVD_SCORES[:, :3]
+    printed = SVD_SCORES[:, :3]
     np.testing.assert_allclose(aligned(printed.T, Z.T).T, printed, atol=PRINTED)
 
 
 @every_method
-def test_the_seeds_python_run_divided_by_n(method):
-    printed = np.array(SEED_PYTHON_SCORES)[:, None]
-    Z = pca(SEED_PYTHON, 0.8, method, ddof=0)
+def test_the_published_scores_divided_by_n(method):
+    printed = np.array(PYTHON_SCORES)[:, None]
+    Z = pca(PYTHON_ROWS, 0.8, method, ddof=0)
     assert Z.shape == (6, 1)
     np.testing.assert_allclose(aligned(printed.T, Z.T).T, printed, atol=1e-8)
-    Z = pca(SEED_PYTHON, threshold=0.8, method=method)
-    wanted = printed * np.sqrt(5 / 6)
-    np.testing.assert_allclose(aligned(wanted.T, Z.T).T, wanted, atol=1e-8)
+    Z = pca(PYTHON_ROWS, threshold=0.8, method=method)
+    expected = printed * np.sqrt(5 / 6)
+    np.testing.assert_allclose(aligned(expected.T, Z.T).T, expected, atol=1e-8)
     assert abs(Z[0, 0]) == pytest.approx(3.4871, abs=1e-4)
 
 
@@ -181,7 +181,7 @@ def test_both_methods_agree_and_reach_the_threshold(arrests):
 
 
 def test_a_threshold_met_exactly_is_reached():
-    """Where PCA(0.5) must exceed it, as in scikit-learn, and keeps one more."""
+    """PCA(0.5) must exceed the threshold, as in scikit-learn, and keeps one more."""
     X = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
     assert pca(X, 0.5).shape == (4, 1)
     assert PCA(0.5, scale="unit").fit(X).n_components_ == 2

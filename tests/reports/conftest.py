@@ -30,15 +30,15 @@ def model(table):
 
 
 @pytest.fixture(scope="session")
-def asked(states):
-    """What the report is asked for, beside the model and the rows."""
+def report_options(states):
+    """Options of the report besides model and rows."""
     region = ["NSWE"[i % 4] for i in range(50)]
     return {"ids": states, "groups": region, "metadata": {"turn": np.arange(50.0)}}
 
 
 @pytest.fixture(scope="session")
-def html(model, table, asked):
-    return report(model, table, data="us.csv", **asked)
+def html(model, table, report_options):
+    return report(model, table, data="us.csv", **report_options)
 
 
 @pytest.fixture(scope="session")

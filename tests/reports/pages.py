@@ -1,4 +1,4 @@
-"""Reports as tests read them: tables, texts, headings, and everything that has a name."""
+"""Parse reports for tests: tables, text, headings, ids and tags."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _VOID = {"meta", "link", "input", "br", "hr", "img", "stop", "path", "use"}
 
 
 class Page(HTMLParser):
-    """What stands in a page.
+    """The contents of a page.
 
     Attributes
     ----------
     tables : dict of str to list of list of (text, title)
-        Lines of the bodies, by id.
+        Rows of the table bodies, by id.
     headings : list of (int, str)
     ids : list of str
     tags : list of (str, dict)
@@ -32,20 +32,20 @@ class Page(HTMLParser):
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):
-        found = {name: value or "" for name, value in attrs}
-        self.tags.append((tag, found))
-        if "id" in found:
-            self.ids.append(found["id"])
+        attributes = {name: value or "" for name, value in attrs}
+        self.tags.append((tag, attributes))
+        if "id" in attributes:
+            self.ids.append(attributes["id"])
         if tag == "table":
-            self._table = self.tables[found["id"]] = []
+            self._table = self.tables[attributes["id"]] = []
         elif tag == "tr" and self._inside("tbody"):
             self._table.append([])
         elif tag in ("td", "th") and self._inside("tbody"):
-            self._table[-1].append(("", found.get("title", "")))
+            self._table[-1].append(("", attributes.get("title", "")))
         elif tag in ("h1", "h2", "h3", "h4"):
             self.headings.append((int(tag[1]), ""))
         if tag not in _VOID:
-            self._stack.append((tag, found))
+            self._stack.append((tag, attributes))
 
     def handle_startendtag(self, tag, attrs):
         self.handle_starttag(tag, attrs)
@@ -57,9 +57,9 @@ class Page(HTMLParser):
             pass
 
     def handle_data(self, data):
-        tag, found = self._stack[-1] if self._stack else ("", {})
+        tag, attributes = self._stack[-1] if self._stack else ("", {})
         if tag in ("script", "style"):
-            name = found.get("id") or found.get("type") or tag
+            name = attributes.get("id") or attributes.get("type") or tag
             self.script[name] = self.script.get(name, "") + data
             return
         self.text += data
@@ -76,9 +76,9 @@ class Page(HTMLParser):
         return any(one == tag for one, _ in self._stack)
 
     def column(self, table, number):
-        """Full numbers of a column."""
+        """The numbers of a column in full precision."""
         return [float(line[number][1]) for line in self.tables[table] if line[number][1]]
 
     def line(self, table, name):
-        """Texts of the line that begins with a name."""
+        """The texts of the row that begins with a name."""
         return next([text for text, _ in line] for line in self.tables[table] if line[0][0] == name)

@@ -1,4 +1,4 @@
-"""A report in a real browser: it sorts, it answers, it prints, and it asks for nothing."""
+"""A report in a real browser: sorting, interaction, printing, and no requests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from browser import opened, running
+from browser import launch_browser, open_page
 from command_line import ARRESTS
 from princomp import PCA, report
 
@@ -20,7 +20,7 @@ WIDE, NARROW = {"width": 1100, "height": 900}, {"width": 400, "height": 800}
 
 @pytest.fixture(scope="module")
 def browser():
-    with running() as found:
+    with launch_browser() as found:
         yield found
 
 
@@ -37,7 +37,7 @@ def path(tmp_path_factory):
 
 @pytest.fixture
 def page(browser, path):
-    with opened(browser, path, viewport=WIDE) as found:
+    with open_page(browser, path, viewport=WIDE) as found:
         yield found
 
 
@@ -74,13 +74,13 @@ def test_cells_without_a_number_stay_last(page):
         assert (names[0], names[-1]) == (first, "PC4")
 
 
-def test_pointing_at_a_row_says_what_it_is(page):
+def test_hovering_a_point_describes_its_row(page):
     marks = page.locator("#plot .mark")
     assert marks.count() == 50
     page.locator("#plot .mark[data-row='1']").hover(force=True)
-    said = page.locator("#said").inner_text()
-    assert said.startswith("Alaska: many · PC1 1.93")
-    assert "T² " in said
+    text = page.locator("#said").inner_text()
+    assert text.startswith("Alaska: many · PC1 1.93")
+    assert "T² " in text
     assert page.locator("#plot .name").text_content() == "Alaska"
     assert page.locator("#plot .mark.at").count() == 1
 
@@ -88,13 +88,13 @@ def test_pointing_at_a_row_says_what_it_is(page):
 def test_keys_move_from_point_to_point(page):
     plot = page.locator("#plot")
     plot.focus()
-    message = []
+    names = []
     for key in ("Home", "ArrowRight", "ArrowLeft", "End", "ArrowUp", "ArrowDown"):
         page.keyboard.press(key)
-        message.append(page.locator("#said").inner_text().partition(":")[0])
-    assert message[0] == "North Dakota"
-    assert message[0] == message[2] != message[1]
-    assert message[3] == "Florida" == message[5] != message[4]
+        names.append(page.locator("#said").inner_text().partition(":")[0])
+    assert names[0] == "North Dakota"
+    assert names[0] == names[2] != names[1]
+    assert names[3] == "Florida" == names[5] != names[4]
     assert page.locator("#said").get_attribute("aria-live") == "polite"
     assert "Arrow keys" in plot.get_attribute("aria-label")
 
@@ -113,8 +113,8 @@ def test_other_components_can_be_chosen(page):
     assert page.locator("#legend li").all_inner_texts() == ["few", "many"]
 
 
-def test_every_axis_has_its_scale_alike(page):
-    """A unit is as long across as up."""
+def test_both_axes_have_the_same_scale(page):
+    """A unit has the same length on both axes."""
     page.locator("#plot").focus()
     places = {}
     for row in (1, 4, 33):
@@ -129,7 +129,7 @@ def test_every_axis_has_its_scale_alike(page):
 @pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_fits_and_figures_have_the_colours_of_the_scheme(browser, path, scheme, viewport):
-    with opened(browser, path, viewport=viewport, color_scheme=scheme) as page:
+    with open_page(browser, path, viewport=viewport, color_scheme=scheme) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
         scrolled = "[...document.querySelectorAll('figure')].filter((one) =>"
         scrolled += " one.scrollWidth > one.clientWidth + 1).length"
@@ -141,12 +141,12 @@ def test_the_page_fits_and_figures_have_the_colours_of_the_scheme(browser, path,
         assert ink == {"light": "rgb(26, 26, 26)", "dark": "rgb(232, 232, 232)"}[scheme]
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 24, 29)"}[scheme]
-        # What is drawn lies on the ground of the page.
+        # The figure is drawn on the background of the page.
         assert shown.locator("text").first.is_visible()
 
 
-def test_on_paper_nothing_is_hidden(browser, path):
-    with opened(browser, path, viewport={"width": 700, "height": 900}) as page:
+def test_printing_hides_nothing(browser, path):
+    with open_page(browser, path, viewport={"width": 700, "height": 900}) as page:
         page.emulate_media(media="print", color_scheme="dark")
         assert page.locator("#still svg").is_visible()
         assert not page.locator("#plot").is_visible()
@@ -167,21 +167,21 @@ def test_on_paper_nothing_is_hidden(browser, path):
         assert len(page.pdf(format="A4")) > 10_000
 
 
-def test_without_scripts_the_page_is_whole(browser, path):
-    with opened(browser, path, viewport=WIDE, java_script_enabled=False) as page:
+def test_the_page_is_complete_without_scripts(browser, path):
+    with open_page(browser, path, viewport=WIDE, java_script_enabled=False) as page:
         assert page.locator("#still svg").is_visible()
         assert not page.locator("#touch").is_visible()
         assert page.locator("#table-rows tbody tr").count() == 50
         assert page.get_by_text("3 components of 4 explain 95.7%").is_visible()
 
 
-def test_names_do_nothing_but_stand_there(browser, tmp_path, arrests):
+def test_malicious_names_are_shown_as_text(browser, tmp_path, arrests):
     names = [EVIL, "a " * 200, "Größe 測定", "$x$"]
     X = pd.DataFrame(arrests, columns=names, index=[f"{EVIL}{i}" for i in range(50)])
     model = PCA(2, scale="unit").fit(X)
     file = tmp_path / "evil.html"
     report(model, X, file, groups={EVIL: [EVIL, "plain"] * 25}, title=EVIL, data=EVIL)
-    with opened(browser, file, viewport=NARROW) as page:
+    with open_page(browser, file, viewport=NARROW) as page:
         assert page.locator("h1").inner_text() == EVIL
         page.locator("#plot").focus()
         page.keyboard.press("Home")
@@ -191,7 +191,7 @@ def test_names_do_nothing_but_stand_there(browser, tmp_path, arrests):
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
-def test_everything_that_can_be_used_has_a_name(page):
+def test_every_control_has_an_accessible_name(page):
     nameless = page.evaluate(
         "[...document.querySelectorAll('button, select, input, a, [tabindex]')].filter((one) =>"
         " !(one.getAttribute('aria-label') || one.textContent.trim()"

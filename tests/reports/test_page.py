@@ -1,4 +1,4 @@
-"""A report as a page: its bytes, ids, colours, names that are markup; files and refusals."""
+"""A report as an HTML page: bytes, ids, colours, escaping, files and errors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from princomp.plots.colours import contrast
 EVIL = "<script>alert(1)</script></script>\"'&{{ 7*7 }}"
 
 
-# ---- the page as such -----------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------------
 
 
-def test_the_same_model_and_rows_give_the_same_bytes(html, model, table, asked):
-    assert report(model, table, data="us.csv", **asked) == html
+def test_the_same_model_and_rows_give_the_same_bytes(html, model, table, report_options):
+    assert report(model, table, data="us.csv", **report_options) == html
 
 
-def test_nothing_is_loaded_from_elsewhere(page, html):
+def test_no_external_resources_are_loaded(page, html):
     for tag, attributes in page.tags:
         for name in ("src", "href", "action", "data"):
             value = attributes.get(name, "#")
@@ -34,7 +34,7 @@ def test_nothing_is_loaded_from_elsewhere(page, html):
     assert "default-src 'none'" in html
 
 
-def test_ids_are_there_once_and_what_is_referred_to_is_there(page):
+def test_ids_are_unique_and_references_exist(page):
     assert len(page.ids) == len(set(page.ids))
     html_ids = set(page.ids)
     for _, attributes in page.tags:
@@ -53,7 +53,7 @@ def test_figures_hold_text_and_are_described(page, html):
     assert "font: " not in "".join(re.findall(r"<svg.*?</svg>", html, re.DOTALL))
 
 
-def test_headings_go_down_step_by_step(page):
+def test_heading_levels_skip_none(page):
     levels = [level for level, _ in page.headings]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -69,10 +69,10 @@ def test_tables_have_captions_and_scopes(page):
     assert all(found.get("scope") in ("col", "row", "colgroup") for found in heads)
 
 
-def test_colours_can_be_read_in_both_schemes():
-    from princomp.reports.page import _inside
+def test_colours_have_enough_contrast_in_both_schemes():
+    from princomp.reports.page import _package_file
 
-    css = str(_inside("page.css"))
+    css = str(_package_file("page.css"))
     begin = css.index("@media screen and (prefers-color-scheme: dark)")
     light = dict(re.findall(r"--([\w-]+): (#\w{6})", css[:begin]))
     dark = {**light, **dict(re.findall(r"--([\w-]+): (#\w{6})", css[begin:]))}
@@ -86,7 +86,7 @@ def test_colours_can_be_read_in_both_schemes():
             assert contrast(scheme[ink], scheme["warning-ground"]) >= 4.5, ink
 
 
-def test_names_are_text_whatever_they_hold(arrests):
+def test_names_are_escaped(arrests):
     import pandas as pd
 
     long = "a long name " * 30
@@ -104,10 +104,10 @@ def test_names_are_text_whatever_they_hold(arrests):
     assert [name for name, _ in page.tags].count("script") == 2
 
 
-# ---- files and refusals ---------------------------------------------------------------
+# ---- files and errors -----------------------------------------------------------------
 
 
-def test_the_page_is_written_whole_and_over_nothing(tmp_path, arrests):
+def test_the_page_is_written_and_overwrites_nothing(tmp_path, arrests):
     model = PCA(1).fit(arrests)
     path = tmp_path / "deep" / "page.html"
     html = report(model, path=path)
@@ -124,7 +124,7 @@ def test_an_id_column_of_a_frame_names_the_rows(table, states, model):
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "message"),
+    ("options", "kind", "message"),
     [
         ({"groups": [1] * 50}, errors.ParameterError, "groups needs rows"),
         ({"metadata": {"a": [1] * 50}}, errors.ParameterError, "metadata needs rows"),
@@ -159,13 +159,13 @@ def test_an_id_column_of_a_frame_names_the_rows(table, states, model):
         ({"X": np.full((3, 4), np.nan)}, errors.NotFiniteError, "NaN"),
     ],
 )
-def test_mistakes_are_refused(arrests, given, kind, message):
+def test_invalid_arguments_are_refused(arrests, options, kind, message):
     with pytest.raises(kind, match=re.escape(message)) as caught:
-        report(PCA(2).fit(arrests), **given)
+        report(PCA(2).fit(arrests), **options)
     assert caught.value.hint
 
 
-def test_what_is_no_model_is_refused(arrests):
+def test_invalid_models_are_refused(arrests):
     with pytest.raises(errors.ParameterError, match="got dict"):
         report({})
     with pytest.raises(errors.ShapeError, match="keeps no component"):
@@ -178,7 +178,7 @@ def test_what_is_no_model_is_refused(arrests):
 
 
 @pytest.mark.parametrize("library", ["jinja2", "matplotlib"])
-def test_without_its_libraries_the_extra_is_named(monkeypatch, tmp_path, model, library):
+def test_a_missing_library_is_reported_with_its_extra(monkeypatch, tmp_path, model, library):
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(errors.MissingLibraryError, match=f"a report needs {library}") as caught:
         report(model, path=tmp_path / "x.html")

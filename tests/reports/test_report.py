@@ -1,4 +1,4 @@
-"""What a report says: numbers of USArrests in its tables, words, refusals, the same bytes."""
+"""Contents of a report: numbers and sentences of USArrests, and warnings of other fits."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pages import Page
 
 from princomp import PCA, report
 from princomp.reports.narrative import describe_analysis, describe_results
-from princomp.reports.points import MOST_POINTS
+from princomp.reports.points import MAX_POINTS
 from princomp.reports.rows import reported_rows
-from princomp.reports.tables import MOST_LINES, numbers, variable_table
+from princomp.reports.tables import MAX_LINES, number_cells, variable_table
 from princomp.reports.text import Texts
 from princomp.reports.trust import assess_reliability
 
@@ -67,7 +67,7 @@ def test_the_table_of_rows(page, model, table):
     assert beyond == {"Alaska": "Q", "Rhode Island": "Q", "Mississippi": "T²"}
 
 
-def test_the_words(page):
+def test_sentences(page):
     for sentence in (
         "The table us.csv: 50 rows in 4 columns: Murder, Assault, UrbanPop and Rape.",
         "divided by their standard deviations",
@@ -96,23 +96,23 @@ def test_the_points_of_the_script(page, model, table):
     assert (data["rows"], data["beyond"][1]) == (50, "Q")
 
 
-def test_numbers_are_short_and_behind_them_whole():
-    assert [one.text for one in numbers([1.0, -0.5, np.nan, 0.00001])] == [
+def test_numbers_are_short_with_full_precision_behind():
+    assert [one.text for one in number_cells([1.0, -0.5, np.nan, 0.00001])] == [
         *("1.000", "−0.500", "–", "0.000"),
     ]
-    assert numbers([1 / 3])[0].full == repr(1 / 3)
-    assert [one.text for one in numbers([-0.00001, 12345.6])] == ["0", "12,346"]
-    assert [one.text for one in numbers([1e-9])] == ["1.000e−09"]
-    assert [one.text for one in numbers([])] == []
-    assert numbers([np.inf])[0].text == "∞"
+    assert number_cells([1 / 3])[0].full == repr(1 / 3)
+    assert [one.text for one in number_cells([-0.00001, 12345.6])] == ["0", "12,346"]
+    assert [one.text for one in number_cells([1e-9])] == ["1.000e−09"]
+    assert [one.text for one in number_cells([])] == []
+    assert number_cells([np.inf])[0].text == "∞"
 
 
-# ---- words of other fits --------------------------------------------------------------
+# ---- other fits -----------------------------------------------------------------------
 
 
 def _text(model, rows=None):
-    say = Texts()
-    found = describe_analysis(model, rows, None, say) + describe_results(model, rows, say)
+    texts = Texts()
+    found = describe_analysis(model, rows, None, texts) + describe_results(model, rows, texts)
     return " ".join(map(str, found))
 
 
@@ -127,7 +127,7 @@ def _warnings(model):
     return " ".join(message for message, kind in _trust(model).items() if kind == "warning")
 
 
-def test_how_the_number_was_chosen(arrests):
+def test_the_choice_of_components_is_described(arrests):
     assert "chosen by the rule “kaiser”" in _text(PCA("kaiser", scale="unit").fit(arrests))
     assert "smallest number that explains more than 0.8" in _text(
         PCA(0.8, scale="unit").fit(arrests)
@@ -146,7 +146,7 @@ def test_how_the_number_was_chosen(arrests):
         ({"center": False}, "Means were not subtracted"),
     ],
 )
-def test_what_was_done_to_the_columns(arrests, options, message):
+def test_scaling_and_centring_are_described(arrests, options, message):
     assert message in _text(PCA(2, **options).fit(arrests))
 
 
@@ -158,7 +158,7 @@ def test_missing_cells_are_counted(arrests):
     assert "3 cells (1.50%) in 2 rows were missing and were filled" in filled
 
 
-def test_weights_are_said(arrests):
+def test_weights_are_reported(arrests):
     model = PCA(2).fit(arrests, sample_weight=np.repeat([1.0, 2.0], 25))
     assert "their sum is 75" in _text(model)
 
@@ -181,7 +181,7 @@ def test_rounding_and_equal_variances_are_warnings(rng):
     assert "correlated too little" in _warnings(PCA(2).fit(rng.standard_normal((60, 6))))
 
 
-def test_a_covariance_alone(arrests):
+def test_a_report_of_a_covariance(arrests):
     model = PCA.from_covariance(np.cov(arrests.T), n_components=2)
     page = Page(report(model))
     assert "The number of rows is not known" in page.text
@@ -192,18 +192,18 @@ def test_a_covariance_alone(arrests):
     assert "points" not in page.script
 
 
-def test_new_rows_are_not_those_of_the_fit(model, table):
+def test_new_rows_are_told_from_rows_of_the_fit(model, table):
     few = reported_rows(model, table[:20])
     assert not few.training
     assert np.isnan(few.contribution).all()
     assert "are not those of the fit" in _text(model, few)
-    turned = table[::-1]
-    assert reported_rows(model, turned).training
+    reversed_rows = table[::-1]
+    assert reported_rows(model, reversed_rows).training
     other = table + [0.01, 0, 0, 0] * np.arange(50)[:, None]
     assert not reported_rows(model, other).training
-    said = reported_rows(model, other, training=True)
-    assert said.training
-    assert "are those of the fit." in _text(model, said)
+    as_training = reported_rows(model, other, training=True)
+    assert as_training.training
+    assert "are those of the fit." in _text(model, as_training)
 
 
 def test_one_component_and_one_variable(rng):
@@ -214,23 +214,23 @@ def test_one_component_and_one_variable(rng):
     assert "points" not in page.script
 
 
-def test_very_many_rows_give_a_page_of_some_megabytes(rng):
+def test_reports_of_many_rows_stay_small(rng):
     X = rng.standard_normal((30_000, 5)) * [3, 2, 1, 1, 1]
     X[11] *= 9
     html = report(PCA(3).fit(X), X)
     page = Page(html)
     assert len(html) < 4e6
-    assert len(page.tables["table-rows"]) == MOST_LINES
+    assert len(page.tables["table-rows"]) == MAX_LINES
     assert page.line("table-rows", "11")
-    assert f"The {MOST_LINES:,} most extreme of 30,000 rows" in page.text
+    assert f"The {MAX_LINES:,} most extreme of 30,000 rows" in page.text
     data = json.loads(page.script["points"])
-    assert len(data["names"]) == MOST_POINTS
+    assert len(data["names"]) == MAX_POINTS
     assert "row 11" in data["names"]
-    assert f"shows {MOST_POINTS:,} of 30,000 rows" in page.text
+    assert f"shows {MAX_POINTS:,} of 30,000 rows" in page.text
 
 
-def test_very_many_columns(rng):
+def test_many_columns_are_listed_in_part(rng):
     listing = variable_table(PCA(4).fit(rng.standard_normal((30, 700))))
-    assert len(listing.lines) == MOST_LINES
-    assert f"The {MOST_LINES} of 700 variables" in listing.note
+    assert len(listing.lines) == MAX_LINES
+    assert f"The {MAX_LINES} of 700 variables" in listing.note
     assert "On the first 3 of 4 components" in listing.note

@@ -1,4 +1,4 @@
-"""``princomp report``: of a model, of a table in one command, and what is refused."""
+"""``princomp report``: of a model, of a table in one command, and errors."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from command_line import ARRESTS, ENVIRONMENT
 
 
 def test_a_table_in_one_command_and_to_the_same_bytes(princomp, tmp_path):
-    words = ["report", str(ARRESTS), "--id", "State", "--scale", "unit", "-k", "2"]
+    args = ["report", str(ARRESTS), "--id", "State", "--scale", "unit", "-k", "2"]
     subprocess.run(
-        [sys.executable, "-m", "princomp", *words, "-o", "a.html"],
+        [sys.executable, "-m", "princomp", *args, "-o", "a.html"],
         env={**ENVIRONMENT, "PYTHONHASHSEED": "1"},
         cwd=tmp_path,
         check=True,
         capture_output=True,
     )
-    assert princomp(*words, "-o", "b.html").code == 0
+    assert princomp(*args, "-o", "b.html").code == 0
     html = (tmp_path / "a.html").read_bytes()
     assert html == (tmp_path / "b.html").read_bytes()
     page = Page(html.decode())
@@ -32,9 +32,9 @@ def test_a_table_in_one_command_and_to_the_same_bytes(princomp, tmp_path):
 
 
 def test_a_model_and_its_rows(princomp, model_file, grouped_file, tmp_path):
-    words = ("--groups", "region", "--metadata", "turn,region", "--title", "States")
+    args = ("--groups", "region", "--metadata", "turn,region", "--title", "States")
     done = princomp(
-        "report", model_file, grouped_file, *words, "--bootstrap", 50, "-o", "a.html", "--json"
+        "report", model_file, grouped_file, *args, "--bootstrap", 50, "-o", "a.html", "--json"
     )
     assert done.code == 0
     assert done.document["files"] == {"report": "a.html"}
@@ -67,7 +67,7 @@ def test_a_model_alone(princomp, model_file, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "reported"),
+    ("args", "code", "message"),
     [
         (("MODEL", "-k", 2), 2, "-k is an option of a fit"),
         (("MODEL", "DATA", "--scale", "none"), 2, "--scale is an option of a fit"),
@@ -91,15 +91,15 @@ def test_a_model_alone(princomp, model_file, tmp_path):
         ((), 2, "FILE"),
     ],
 )
-def test_mistaken_words_are_refused_and_nothing_is_written(
-    princomp, model_file, grouped_file, tmp_path, words, code, reported
+def test_invalid_arguments_are_refused_and_nothing_is_written(
+    princomp, model_file, grouped_file, tmp_path, args, code, message
 ):
-    given = [{"MODEL": model_file, "DATA": grouped_file}.get(word, word) for word in words]
-    output = [] if "-o" in words else ["-o", "x.html"]
+    resolved = [{"MODEL": model_file, "DATA": grouped_file}.get(word, word) for word in args]
+    output = [] if "-o" in args else ["-o", "x.html"]
     before = grouped_file.read_bytes()
-    done = princomp("report", *given, *output, "--json")
+    done = princomp("report", *resolved, *output, "--json")
     assert done.code == code
-    assert reported in done.error["message"] + str(done.error["hint"])
+    assert message in done.error["message"] + str(done.error["hint"])
     assert done.error["hint"]
     assert not (tmp_path / "x.html").exists()
     assert grouped_file.read_bytes() == before

@@ -1,4 +1,4 @@
-"""Statements of reports that were not true once, and what a report says in short."""
+"""Statements of reports that were wrong in earlier versions, and the summary of a report."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sklearn.preprocessing import StandardScaler
 
 from princomp import PCA, bootstrap, errors, report
 from princomp.plots import DARK, LIGHT, contrast
-from princomp.plots.colours import BLUE, VERMILLION, mixed
-from princomp.reports.narrative import directions
+from princomp.plots.colours import BLUE, VERMILLION, mix_colours
+from princomp.reports.narrative import variables_by_direction
 from princomp.reports.svg import dark_colour
 from princomp.reports.text import Texts, languages
-from princomp.reports.trust import assess_reliability, judge
+from princomp.reports.trust import assess_reliability, report_verdicts
 
 
 def noise(n=60, p=6, seed=0):
@@ -34,10 +34,10 @@ def sentences(model, found=None, why="no rows"):
 # ---- verdicts -------------------------------------------------------------------------
 
 
-def test_nothing_is_good_where_a_component_is_not_to_be_interpreted():
+def test_unstable_components_get_no_good_verdict():
     X, model = noise()
     found = bootstrap(model, X, n=50)
-    assert {one.kind for one in judge(model, found)} == {"unstable"}
+    assert {one.kind for one in report_verdicts(model, found)} == {"unstable"}
     kinds = [kind for kind, _ in sentences(model, found)]
     assert "good" not in kinds
     assert "warning" in kinds
@@ -46,17 +46,17 @@ def test_nothing_is_good_where_a_component_is_not_to_be_interpreted():
     assert "Do not interpret PC1 to PC3 on their own." in Page(html).text
 
 
-def test_text_table_and_figures_have_one_verdict():
+def test_text_tables_and_figures_have_the_same_verdict():
     X, model = noise()
     page = Page(report(model, X, bootstrap=50))
-    kinds = [one.kind for one in judge(model, bootstrap(model, X, n=50))]
+    kinds = [one.kind for one in report_verdicts(model, bootstrap(model, X, n=50))]
     assert [line[2][0].partition(":")[0] for line in page.tables["table-verdicts"]] == kinds
     assert [line[-1][0] for line in page.tables["table-eigenvalues"]][:3] == kinds
     assert page.text.count("%, unstable)") >= 4  # on the axes of figures
     assert "* unstable: PC1 to PC3" in page.text
 
 
-def test_a_first_component_that_is_not_to_be_interpreted_is_not_described_in_short():
+def test_the_summary_omits_an_unstable_first_component():
     X, model = noise()
     page = Page(report(model, X, bootstrap=50))
     assert "No component can be interpreted on its own" in page.text
@@ -67,8 +67,8 @@ def test_an_interval_without_its_eigenvalue_is_explained(arrests):
     X = np.random.default_rng(0).standard_normal((40, 8))
     model = PCA().fit(X)
     low, high = bootstrap(model, X, n=200).variance_interval
-    off = [i for i in range(8) if not low[i] <= model.explained_variance_[i] <= high[i]]
-    assert off == [6, 7]
+    outside = [i for i in range(8) if not low[i] <= model.explained_variance_[i] <= high[i]]
+    assert outside == [6, 7]
     html = report(model, X, bootstrap=200)
     assert "The intervals of PC7, PC8 do not contain the eigenvalues: in resamples" in html
     text = Page(report(PCA(2, scale="unit").fit(arrests), arrests, bootstrap=200)).text
@@ -87,7 +87,7 @@ def test_all_angles_are_listed():
     assert all(line[3][0].endswith("°") for line in page.tables["table-verdicts"])
 
 
-def test_after_filling_the_true_reason_and_a_caution(arrests):
+def test_filled_cells_get_a_caution_and_no_bootstrap(arrests):
     X = arrests.copy()
     X[3, 1] = X[7, 0] = np.nan
     text = Page(report(PCA(2, scale="unit", missing="em").fit(X), X)).text
@@ -101,13 +101,13 @@ def test_after_filling_the_true_reason_and_a_caution(arrests):
 # ---- components in words --------------------------------------------------------------
 
 
-def test_a_variable_with_a_strong_correlation_is_named_in_its_direction():
-    """Contributions alone would leave out the second group: 8 against 4 variables."""
+def test_strongly_correlated_variables_are_named_in_their_direction():
+    """Contributions alone would omit the second group: it has 4 variables, the first has 8."""
     rng = np.random.default_rng(0)
     t = rng.standard_normal((200, 1))
     X = np.hstack([3 * t + rng.standard_normal((200, 8)), rng.standard_normal((200, 4)) - t])
     model = PCA(1).fit(X)
-    high, low, more_high, more_low = directions(model, "PC1")
+    high, low, more_high, more_low = variables_by_direction(model, "PC1")
     r = [np.corrcoef(X[:, j], model.transform(X)[:, 0])[0, 1] for j in range(12)]
     strong = {f"x{j}" for j in range(12) if r[j] <= -0.7}
     even = {f"x{j}" for j in range(12) if model.components_[0, j] ** 2 >= 1 / 12 and r[j] < 0}
@@ -128,7 +128,7 @@ def test_components_beyond_the_described_ones_are_in_the_table(rng):
 # ---- the dashboard --------------------------------------------------------------------
 
 
-def test_three_sentences_without_formulas_come_first(page):
+def test_the_report_begins_with_a_short_summary(page):
     begin = page.text.index("2 components, weighted sums")
     short = page.text[begin : page.text.index("What was analysed", begin)]
     for sentence in (
@@ -178,17 +178,17 @@ def test_languages(arrests):
     assert languages() == ("en",)
     html = report(PCA(2).fit(arrests), lang="en")
     assert '<html lang="en">' in html
-    with pytest.raises(errors.ParameterError, match="lang must be one of 'en', got 'de'") as told:
+    with pytest.raises(errors.ParameterError, match="lang must be one of 'en', got 'de'") as caught:
         report(PCA(2).fit(arrests), lang="de")
-    assert told.value.hint == "only English ('en') is available so far"
+    assert caught.value.hint == "only English ('en') is available so far"
 
 
-def test_whether_a_component_is_missing_is_said_of_the_component(page):
+def test_a_possibly_missing_component_is_reported(page):
     assert "a larger component may be missing" in page.text
     assert "missed" not in page.text
 
 
-def test_groups_stand_in_natural_order(arrests):
+def test_groups_are_in_natural_order(arrests):
     groups = [f"group {i % 12}" for i in range(50)]
     html = report(PCA(2).fit(arrests), arrests, groups=groups, bootstrap=0)
     labels = json.loads(Page(html).script["points"])["labels"]
@@ -209,11 +209,11 @@ def test_a_report_of_a_pipeline_and_of_scikit_learn(arrests):
     assert pages[0].tables == pages[1].tables
     with pytest.raises(errors.ParameterError, match="PCA is needed, got TruncatedSVD"):
         report(decomposition.TruncatedSVD(2).fit(arrests), arrests)
-    theirs = decomposition.PCA(2).fit(arrests)
-    assert "explain 99.3%" in Page(report(theirs, arrests)).text
+    sklearn_pca = decomposition.PCA(2).fit(arrests)
+    assert "explain 99.3%" in Page(report(sklearn_pca, arrests)).text
     for rows in (None, arrests[:20]):
         with pytest.raises(errors.NotAvailableError, match="needs the rows of the fit"):
-            report(theirs, rows)
+            report(sklearn_pca, rows)
 
 
 # ---- size and colours -----------------------------------------------------------------
@@ -227,13 +227,13 @@ def test_a_page_of_569_rows_and_30_columns_has_at_most_1500_kilobytes():
     assert len(html.encode()) < 1_500_000
 
 
-def test_a_dark_page_has_the_same_mixtures_of_its_own_colours():
+def test_dark_pages_mix_their_colours_in_the_same_proportions():
     (ground, ink), (dark_ground, dark_ink) = LIGHT, DARK
     pairs = ((ground, dark_ground), (ink, dark_ink), (BLUE, BLUE), (VERMILLION, VERMILLION))
     for one, other in pairs:
         for two, another in pairs:
-            found = dark_colour(mixed(one, two, 0.4))
-            expected = mixed(other, another, 0.4)
+            found = dark_colour(mix_colours(one, two, 0.4))
+            expected = mix_colours(other, another, 0.4)
             levels = [int(found[i : i + 2], 16) - int(expected[i : i + 2], 16) for i in (1, 3, 5)]
             if {one, two} != {BLUE, VERMILLION}:
                 assert max(map(abs, levels)) <= 6, (one, two)

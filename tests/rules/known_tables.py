@@ -1,4 +1,4 @@
-"""Tables, and what a fit would tell a rule of them."""
+"""Tables, and the facts about them that a fit passes to a rule."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy as np
 from princomp.rules import Known
 
 
-def known_of(X, scale=None, **more):
-    """What a fit would tell a rule of these rows."""
+def known_of(X, scale=None, **changes):
+    """The facts about these rows that a fit passes to a rule."""
     n, p = X.shape
     rows = X - X.mean(axis=0)
     if scale == "unit":
@@ -26,12 +26,12 @@ def known_of(X, scale=None, **more):
         "resolution": 1e-14 * variances[0],
         "table": rows.copy,
     }
-    return Known(**{**facts, **more})
+    return Known(**{**facts, **changes})
 
 
-def of_variances(values, rows=100.0, **more):
+def of_variances(values, rows=100.0, **changes):
     values = np.asarray(values, dtype=float)
-    facts = {"column_variances": np.full(len(values), values.mean()), **more}
+    facts = {"column_variances": np.full(len(values), values.mean()), **changes}
     return Known(values, float(values.sum()), len(values), rows, **facts)
 
 

@@ -1,4 +1,4 @@
-"""What holds of every rule for the number of components, and of the frame they stand in."""
+"""Properties of every rule for the number of components, and of their common interface."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_three_clear_components_are_found(name, shape):
         assert apply_rule(rule_of(name), known_of(X)).k is None
         return
     found = apply_rule(rule_of(name), known_of(X))
-    # These tend to one more on small tables, and a permutation test errs at its level.
+    # These rules tend to one more on small tables, and a permutation test errs at its level.
     assert found.k in ((3, 4) if name in ("gcv", "bi-cv", "cv", "permutation") else (3,)), found
     assert found.at(found.k) is not None or found.k == 0
 
@@ -54,8 +54,8 @@ def test_noise_alone_has_no_component(name):
 
 
 def test_a_permutation_test_errs_no_more_often_than_its_level():
-    # 40 tables at 5%: more than 6 too many have a probability of 0.3%. Few columns, so that
-    # directions which are not taken out of the permuted tables would be missed.
+    # 40 tables at 5%: more than 6 too many have a probability of 0.3%. There are few
+    # columns, so that directions not removed from the permuted tables would be missed.
     found = [Permutation().decide(known_of(ranked(seed, 60, 8, 3))).k for seed in range(40)]
     assert min(found) == 3
     assert sum(k > 3 for k in found) <= 6
@@ -74,8 +74,8 @@ def test_units_do_not_matter(seed, power, name):
 
 @pytest.mark.parametrize("name", RULES)
 def test_constant_tables_and_missing_facts_have_no_answer(name):
-    nothing = of_variances(np.zeros(4))
-    assert "constant" in apply_rule(rule_of(name), nothing).reason
+    constant = of_variances(np.zeros(4))
+    assert "constant" in apply_rule(rule_of(name), constant).reason
     unknown = apply_rule(rule_of(name), of_variances([4, 3, 1, 0.5], rows=None))
     if name in ("kaiser", "broken-stick", "elbow"):
         assert unknown.k is not None
@@ -86,7 +86,7 @@ def test_constant_tables_and_missing_facts_have_no_answer(name):
 
 
 @pytest.mark.parametrize("name", ["kaiser", "broken-stick", "parallel"])
-def test_leading_rules_wait_for_more_variances_and_no_longer(name):
+def test_leading_rules_ask_for_more_variances_only_if_needed(name):
     whole = known_of(ranked(8, noise=0.1))
     expected = apply_rule(rule_of(name), whole).k
 
@@ -132,7 +132,7 @@ def test_a_seed_gives_the_same_answer_and_another_seed_other_numbers():
         assert (first.statistic, first.threshold) != (other.statistic, other.threshold)
 
 
-# ---- the frame ---------------------------------------------------------------------------
+# ---- the interface -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -151,14 +151,14 @@ def test_a_seed_gives_the_same_answer_and_another_seed_other_numbers():
         (lambda: PCA("kayser").fit(np.eye(4)), "kayser"),
     ],
 )
-def test_options_that_mean_nothing_are_refused_with_their_value(make, message):
+def test_invalid_options_are_refused_with_their_value(make, message):
     with pytest.raises(ParameterError, match=message) as caught:
         make()
     assert caught.value.hint
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_rules_and_decisions_survive_being_written_down(name):
+def test_rules_and_decisions_survive_serialization(name):
     rule = rule_of(name)
     assert rule_of_dict(json.loads(json.dumps(rule_to_dict(rule)))) == rule
     assert pickle.loads(pickle.dumps(rule)) == rule
@@ -168,14 +168,14 @@ def test_rules_and_decisions_survive_being_written_down(name):
     assert str(found).startswith(f"{name}: ")
 
 
-def test_invalid_values_make_no_decision():
+def test_decisions_with_invalid_values_are_refused():
     valid = Decision("mine", 2, "so").to_dict()
     for change in ({"k": -1}, {"k": 1.5}, {"first": "0"}, {"reason": 3}, {"statistic": ["x"]}):
         with pytest.raises((TypeError, ValueError)):
             Decision.of_dict({**valid, **change})
 
 
-class Answering:
+class FixedAnswer:
     name, needs = "answering", "all"
 
     def __init__(self, answer):
@@ -188,4 +188,4 @@ class Answering:
 @pytest.mark.parametrize("answer", [None, 3, Decision("answering", -1, ""), Decision("a", 99, "")])
 def test_an_invalid_answer_of_a_user_defined_rule_is_refused(answer):
     with pytest.raises(ParameterError, match="answering"):
-        apply_rule(Answering(answer), known_of(ranked(1)))
+        apply_rule(FixedAnswer(answer), known_of(ranked(1)))

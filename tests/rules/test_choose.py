@@ -9,16 +9,16 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from command_line import ARRESTS, call
+from command_line import ARRESTS, run_command
 from princomp import PCA, choose
-from princomp.cli.options import RULES as ON_THE_COMMAND_LINE
+from princomp.cli.options import RULES as CLI_RULES
 from princomp.errors import MissingLibraryError, ParameterError
 from princomp.rules import RULES, Choices, Decision, Parallel
 
 ARRESTS_K = {"kaiser": 1, "broken-stick": 1, "elbow": 1, "parallel": 1, "mle": 2, "gcv": 2}
 
 
-def test_all_rules_stand_side_by_side(arrests):
+def test_all_rules_of_usarrests(arrests):
     found = choose(arrests, scale="unit")
     assert list(found) == list(RULES)
     assert {name: found.k[name] for name in ARRESTS_K} == ARRESTS_K
@@ -31,14 +31,14 @@ def test_all_rules_stand_side_by_side(arrests):
         found["kayser"]
 
 
-def test_what_is_shown_is_what_a_fit_does(arrests):
+def test_choose_agrees_with_fits(arrests):
     found = choose(arrests, scale="unit", random_state=3)
     for name in RULES:
         model = PCA(name, scale="unit", random_state=3).fit(arrests)
         assert (model.decision_.k, model.decision_.reason) == (found.k[name], found[name].reason)
 
 
-def test_it_prints_and_agrees_or_not_in_words(arrests):
+def test_printed_tables_and_sentences_of_agreement(arrests):
     found = choose(arrests, ["kaiser", "gcv", "mle"], scale="unit")
     assert found.agreement == (
         "The rules disagree, from 1 to 2. gcv, mle: 2 components; kaiser: 1 component."
@@ -58,7 +58,7 @@ def test_it_prints_and_agrees_or_not_in_words(arrests):
     assert "unknown rows" in str(none)
 
 
-def test_tables_documents_and_html_hold_the_same(arrests):
+def test_frames_json_and_html_agree(arrests):
     found = choose(arrests, scale="unit")
     frame = found.to_frame()
     assert frame.index.tolist() == list(RULES)
@@ -81,7 +81,7 @@ def test_tables_documents_and_html_hold_the_same(arrests):
     assert "<b>" not in odd._repr_html_()
 
 
-def test_without_pandas_a_frame_says_so(arrests, monkeypatch):
+def test_missing_pandas_is_reported(arrests, monkeypatch):
     found = choose(arrests, "kaiser")
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingLibraryError, match="pandas"):
@@ -101,10 +101,10 @@ def test_models_and_summaries_answer_without_rows(arrests):
             else:
                 assert found[name].reason == whole[name].reason
         assert found.n_samples == 50
-    words = []
-    choose(model, "parallel", progress=words.append)
-    assert words[-1].done
-    assert model.n_components_ == 2  # it stays as it was
+    events = []
+    choose(model, "parallel", progress=events.append)
+    assert events[-1].done
+    assert model.n_components_ == 2  # the model is unchanged
 
 
 def test_a_rule_that_does_not_apply_says_why(arrests):
@@ -118,7 +118,7 @@ def test_a_rule_that_does_not_apply_says_why(arrests):
     assert "weights" in weighted["cv"].reason
 
 
-def test_arguments_that_mean_nothing_are_refused(arrests):
+def test_invalid_arguments_are_refused(arrests):
     model = PCA(2).fit(arrests)
     for arguments, options, message in (
         ((arrests,), {"n_components": 2}, "n_components"),
@@ -140,7 +140,7 @@ def test_arguments_that_mean_nothing_are_refused(arrests):
 
 
 def test_the_command_prints_the_table(capfd):
-    done = call(capfd, "choose", ARRESTS, "--scale", "unit")
+    done = run_command(capfd, "choose", ARRESTS, "--scale", "unit")
     assert done.code == 0
     expected = choose(
         np.loadtxt(ARRESTS, delimiter=",", skiprows=1, usecols=(1, 2, 3, 4)), scale="unit"
@@ -150,20 +150,20 @@ def test_the_command_prints_the_table(capfd):
 
 
 def test_the_command_gives_one_document(capfd):
-    words = ("--rules", "gcv, parallel", "--seed", "5", "--scale", "unit", "--json")
-    done = call(capfd, "choose", ARRESTS, *words)
+    args = ("--rules", "gcv, parallel", "--seed", "5", "--scale", "unit", "--json")
+    done = run_command(capfd, "choose", ARRESTS, *args)
     document = done.document
     assert (document["document"], document["version"]) == ("princomp.choose", 1)
     assert document["k"] == {"gcv": 2, "parallel": 1}
     assert (document["rows"], document["columns"], document["seed"]) == (50, 4, 5)
     assert document["decisions"][0]["statistic"][1] == pytest.approx(0.71825, abs=5e-6)
     assert done.err == ""
-    other = call(capfd, "choose", ARRESTS, *words[:3], "6", *words[4:]).document
+    other = run_command(capfd, "choose", ARRESTS, *args[:3], "6", *args[4:]).document
     assert other["decisions"][1]["threshold"] != document["decisions"][1]["threshold"]
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("args", "message"),
     [
         (["--rules", "kayser"], "'kayser' is not a rule"),
         (["--rules", "gcv,gcv"], "'gcv' is given twice"),
@@ -171,32 +171,32 @@ def test_the_command_gives_one_document(capfd):
         (["--columns", "Nobody"], "Nobody"),
     ],
 )
-def test_invalid_options_are_reported(capfd, words, message):
-    done = call(capfd, "choose", ARRESTS, *words)
+def test_invalid_options_are_reported(capfd, args, message):
+    done = run_command(capfd, "choose", ARRESTS, *args)
     assert done.code in (2, 65)
     assert message in done.err
 
 
-def test_a_fit_takes_a_rule_and_show_says_it(capfd, tmp_path):
+def test_fit_takes_a_rule_and_show_reports_it(capfd, tmp_path):
     folder = tmp_path / "out"
-    done = call(capfd, "fit", ARRESTS, "--scale", "unit", "-k", "parallel", "-o", folder)
+    done = run_command(capfd, "fit", ARRESTS, "--scale", "unit", "-k", "parallel", "-o", folder)
     assert "chosen by parallel: 1 leading variance exceeds" in done.out
-    shown = call(capfd, "show", folder / "model.pca", "--json").document
+    shown = run_command(capfd, "show", folder / "model.pca", "--json").document
     assert shown["parameters"]["n_components"] == "parallel"
     assert shown["decision"]["k"] == shown["n_components"] == 1
-    wrong = call(capfd, "fit", ARRESTS, "-k", "kayser")
-    assert wrong.code == 2
-    assert "broken-stick" in wrong.err
+    unknown = run_command(capfd, "fit", ARRESTS, "-k", "kayser")
+    assert unknown.code == 2
+    assert "broken-stick" in unknown.err
 
 
 def test_the_command_line_knows_all_rules():
-    assert tuple(RULES) == ON_THE_COMMAND_LINE
+    assert tuple(RULES) == CLI_RULES
 
 
-def test_the_command_says_where_one_column_outweighs_all_others(capfd, tmp_path):
+def test_the_command_warns_of_a_dominant_column(capfd, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("small,large\n" + "".join(f"{i % 5},{i * i * 100}\n" for i in range(20)))
     message = "'large' has the largest: --scale unit"
-    assert message in call(capfd, "choose", path).err
-    assert message in call(capfd, "choose", path, "--json").document["notes"][0]
-    assert call(capfd, "choose", path, "--scale", "unit").err == ""
+    assert message in run_command(capfd, "choose", path).err
+    assert message in run_command(capfd, "choose", path, "--json").document["notes"][0]
+    assert run_command(capfd, "choose", path, "--scale", "unit").err == ""

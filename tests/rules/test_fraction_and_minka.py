@@ -29,7 +29,7 @@ def test_reaching_allows_for_rounding():
     assert for_fraction(np.full(1000, 1e-3), 1.0, reach=True) == 1000
 
 
-def test_rates_that_do_not_get_there_tell_nothing():
+def test_rates_that_stay_below_give_none():
     assert for_fraction(HALVES[:2], 0.8) is None
     assert for_fraction(HALVES[:2], 0.75) is None
     assert for_fraction(HALVES[:2], 0.75, reach=True) == 2
@@ -74,10 +74,10 @@ SPECTRA = {
 def test_the_evidence_is_that_of_scikit_learn_up_to_a_constant(name, rows):
     variances = SPECTRA[name]
     ranks = range(1, len(variances))
-    ours = np.array([log_evidence(variances, k, rows) for k in ranks])
-    theirs = np.array([_assess_dimension(variances, k, rows) for k in ranks])
+    found = np.array([log_evidence(variances, k, rows) for k in ranks])
+    expected = np.array([_assess_dimension(variances, k, rows) for k in ranks])
     np.testing.assert_allclose(
-        ours - ours[0], theirs - theirs[0], rtol=1e-10, atol=1e-10 * np.abs(theirs).max()
+        found - found[0], expected - expected[0], rtol=1e-10, atol=1e-10 * np.abs(expected).max()
     )
     assert minka_mle(variances, rows) == _infer_dimension(variances, rows)
 

@@ -1,4 +1,4 @@
-"""Rules for the number of components: known answers, and definitions computed the long way."""
+"""Rules for the number of components: known answers, and direct implementations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from princomp.rules import (
     Permutation,
     apply_rule,
 )
-from princomp.rules.marchenko_pastur import median, optimal_factor, optimal_known
+from princomp.rules.marchenko_pastur import law_median, optimal_median_factor, optimal_threshold
 from princomp.rules.scree import broken_stick
 
 # ---- known answers -----------------------------------------------------------------------
@@ -42,9 +42,9 @@ def test_gcv_is_the_mean_of_corrected_squares(rng):
     u, s, vt = np.linalg.svd(centred, full_matrices=False)
     errors = RULES["gcv"]().decide(known_of(X)).statistic
     for q, error in enumerate(errors):
-        left = centred - (u[:, :q] * s[:q]) @ vt[:q]
+        residuals = centred - (u[:, :q] * s[:q]) @ vt[:q]
         free = (15 - 1) * 6 - q * (15 + 6 - q - 1)
-        assert error == pytest.approx(np.mean((15 * 6 * left / free) ** 2), rel=1e-11)
+        assert error == pytest.approx(np.mean((15 * 6 * residuals / free) ** 2), rel=1e-11)
 
 
 def test_psi_and_phi_of_the_arrests(arrests):
@@ -55,18 +55,18 @@ def test_psi_and_phi_of_the_arrests(arrests):
 
 
 def test_thresholds_of_gavish_and_donoho():
-    assert optimal_known(1.0) == pytest.approx(4 / np.sqrt(3), rel=1e-15)
-    assert optimal_factor(1.0) == pytest.approx(2.8584, abs=5e-5)
-    assert optimal_factor(0.5) == pytest.approx(2.1712, abs=5e-5)
+    assert optimal_threshold(1.0) == pytest.approx(4 / np.sqrt(3), rel=1e-15)
+    assert optimal_median_factor(1.0) == pytest.approx(2.8584, abs=5e-5)
+    assert optimal_median_factor(0.5) == pytest.approx(2.1712, abs=5e-5)
 
 
 @pytest.mark.parametrize("beta", [1e-9, 1e-6, 0.01, 0.3, 0.9999, 1.0])
 def test_the_median_halves_the_law_of_marchenko_and_pastur(beta):
     low, high = (1 - np.sqrt(beta)) ** 2, (1 + np.sqrt(beta)) ** 2
-    middle = median(beta)
+    middle = law_median(beta)
     assert low < middle < high
 
-    def density(angle):  # x = 1 + β + 2√β cos φ takes the roots at both ends away
+    def density(angle):  # x = 1 + β + 2√β cos φ removes the roots at both ends
         x = 1 + beta + 2 * np.sqrt(beta) * np.cos(angle)
         return 2 / np.pi * np.sin(angle) ** 2 / x
 
@@ -90,7 +90,7 @@ def test_kaiser_elbow_and_stick_of_small_spectra():
     assert RULES["broken-stick"]().decide(of_variances([0.7, 0.2, 0.05, 0.05])).k == 1
 
 
-# ---- definitions, computed the long way ----------------------------------------------------
+# ---- direct implementations ------------------------------------------------------------
 
 
 def test_cross_validation_leaves_out_the_entry_that_it_predicts(rng):
@@ -172,6 +172,6 @@ def test_noise_that_is_known_is_used(rule):
     assert found.threshold == pytest.approx(free.threshold, rel=0.1)
     n, p = 119, 20
     if rule.name == "gavish-donoho":
-        assert found.threshold == pytest.approx(optimal_known(p / n) * np.sqrt(n) * 0.5)
+        assert found.threshold == pytest.approx(optimal_threshold(p / n) * np.sqrt(n) * 0.5)
     else:
         assert found.threshold == pytest.approx(0.25 * (1 + np.sqrt(p / n)) ** 2)

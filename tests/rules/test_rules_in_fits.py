@@ -1,4 +1,4 @@
-"""``n_components`` by a rule: every solver, kind of rows, file and way back from a file."""
+"""``n_components`` chosen by a rule: solvers, kinds of rows, and model files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from command_line import ARRESTS
 from princomp import PCA, choose, load, plan
-from princomp.core import ask_rule
+from princomp.core import rule_application
 from princomp.errors import (
     ConstantColumnError,
     DataError,
@@ -18,14 +18,14 @@ from princomp.errors import (
     ParameterError,
 )
 from princomp.rules import CV, RULES, Decision, GavishDonoho, Parallel
-from princomp.rules.rule import leading_run
+from princomp.rules.rule import count_leading_above
 
 SOLVERS = ["full", "covariance_eigh", "arpack", "lanczos", "randomized", "row_gram", "auto"]
 BY_VARIANCES = [name for name in RULES if name not in ("bi-cv", "cv", "permutation")]
 
 
 class Odd:
-    """A rule of one's own: half of the components."""
+    """A user-defined rule: half of the components."""
 
     name, needs = "half", "all"
 
@@ -47,7 +47,7 @@ def table():
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", RULES)
-def test_every_rule_says_the_same_with_every_solver(X, name, solver):
+def test_every_rule_decides_the_same_with_every_solver(X, name, solver):
     if name == "mle" and solver in ("arpack", "lanczos", "randomized"):
         with pytest.raises(ParameterError, match="cannot be a string"):
             PCA(name, svd_solver=solver).fit(X)
@@ -63,7 +63,7 @@ def test_every_rule_says_the_same_with_every_solver(X, name, solver):
 
 
 @pytest.mark.parametrize("name", ["kaiser", "parallel", "gavish-donoho", "cv"])
-def test_sparse_and_scaled_rows_of_any_unit_are_counted_as_dense_ones(X, name):
+def test_sparse_and_dense_rows_give_the_same_number(X, name):
     sparse = np.where(np.abs(X - 100) > 3, X - 100, 0.0)
     for solver in ("auto", "lanczos"):
         for scale in (None, "unit"):
@@ -73,7 +73,7 @@ def test_sparse_and_scaled_rows_of_any_unit_are_counted_as_dense_ones(X, name):
                 assert found.n_components_ == dense.n_components_
 
 
-def test_wide_rows_have_all_variances_that_can_be(X):
+def test_wide_rows_have_all_possible_variances(X):
     wide = X[:20]
     for name in ("elbow", "gcv", "gavish-donoho", "marchenko-pastur"):
         model = PCA(name).fit(wide)
@@ -81,14 +81,14 @@ def test_wide_rows_have_all_variances_that_can_be(X):
     assert len(PCA("gcv").fit(wide).decision_.statistic) == 19
 
 
-def test_no_component_is_an_answer():
+def test_zero_components_are_a_valid_decision():
     noise = np.random.default_rng(0).standard_normal((100, 20))
     for solver in ("auto", "lanczos", "full", "randomized"):
         model = PCA("parallel", svd_solver=solver, random_state=0).fit(noise)
         assert (model.n_components_, model.components_.shape) == (0, (0, 20))
 
 
-def test_the_reason_stands_in_the_plan_and_a_number_has_none(X):
+def test_the_plan_has_the_reason_of_a_rule(X):
     model = PCA("parallel").fit(X)
     assert model.plan_.reasons[-1] == str(model.decision_)
     assert "parallel: 4 leading variances exceed" in str(model.plan_)
@@ -99,7 +99,7 @@ def test_the_reason_stands_in_the_plan_and_a_number_has_none(X):
     assert plan(X, "parallel").to_dict()["n_components"] == "parallel"
 
 
-def test_options_and_rules_of_ones_own(X):
+def test_options_and_user_defined_rules(X):
     model = PCA(Odd()).fit(X)
     assert model.n_components_ == 12
     assert str(model.plan_).count("half: 12 of 24") == 1
@@ -121,7 +121,7 @@ def test_the_seed_is_the_random_state(X):
     assert thresholds[3] == thresholds[4] != thresholds[2]
 
 
-def test_decisions_survive_saving_and_own_rules_leave_their_number(X, tmp_path):
+def test_decisions_and_user_defined_rules_are_saved(X, tmp_path):
     for rule in ("cv", Parallel(draws=30), GavishDonoho(0.5)):
         model = PCA(rule).fit(X)
         model.save(tmp_path / "m.pca")
@@ -135,21 +135,21 @@ def test_decisions_survive_saving_and_own_rules_leave_their_number(X, tmp_path):
 
 
 def test_a_decision_in_a_file_is_checked(X, tmp_path):
-    from princomp.core.model_contents import described, restored
+    from princomp.core.model_contents import model_from_contents, model_to_contents
     from princomp.io.model_file import read
 
     PCA("gcv").fit(X).save(tmp_path / "m.pca")
-    tensors, document = described(read(tmp_path / "m.pca", {"PCA": restored}))
+    tensors, document = model_to_contents(read(tmp_path / "m.pca", {"PCA": model_from_contents}))
     for change in (
         {"decision": {"rule": "gcv"}},
         {"parameters": {**document["parameters"], "n_components": {"rule": "os.system"}}},
         {"parameters": {**document["parameters"], "n_components": {"rule": "cv", "folds": 0}}},
     ):
         with pytest.raises(ModelFileError):
-            restored(tensors, {**document, **change})
+            model_from_contents(tensors, {**document, **change})
 
 
-# ---- rows that are not there ---------------------------------------------------------------
+# ---- without rows -------------------------------------------------------------------------
 
 
 def test_rules_of_variances_work_on_sums_and_streams(X):
@@ -164,7 +164,7 @@ def test_rules_of_variances_work_on_sums_and_streams(X):
             assert other.decision_.rule == name
 
 
-def test_rules_that_draw_rows_say_that_there_are_none(X, tmp_path):
+def test_rules_that_need_rows_are_refused_without_them(X, tmp_path):
     fitted = PCA(2).fit(X)
     np.save(tmp_path / "x.npy", X)
     for call in (
@@ -178,7 +178,7 @@ def test_rules_that_draw_rows_say_that_there_are_none(X, tmp_path):
             call()
         assert caught.value.place == {"parameter": "n_components"}
         assert "parallel" in caught.value.hint
-    # A small file is read whole, and its rows are there.
+    # A small file is read whole, so its rows are available.
     assert PCA("cv").fit(tmp_path / "x.npy").n_components_ == PCA("cv").fit(X).n_components_
 
 
@@ -195,13 +195,13 @@ def test_without_a_number_of_rows_only_some_rules_answer(X):
 def test_a_rule_without_an_answer_is_an_error_with_its_reason():
     with pytest.raises(DataError, match=r"'elbow' does not apply: .* no bend"):
         PCA("elbow").fit(np.vstack([np.diag([3.0, 2.9, 2.8, 1]), -np.diag([3.0, 2.9, 2.8, 1])]))
-    # Equal variances have one: all of them are scree.
+    # Equal variances have an answer: all of them are scree.
     model = PCA("elbow").fit(np.vstack([np.eye(4), -np.eye(4)]))
     assert model.n_components_ == 0
     assert "all variances are equal" in model.decision_.reason
 
 
-def test_weights_are_rows_that_stand_twice(X):
+def test_weights_count_as_repeated_rows(X):
     weights = np.tile([1.0, 2.0], 75)
     twice = np.repeat(X, weights.astype(int), axis=0)
     for name in BY_VARIANCES:
@@ -209,17 +209,17 @@ def test_weights_are_rows_that_stand_twice(X):
         assert found.n_components_ == PCA(name).fit(twice).n_components_
 
 
-def test_rows_with_holes_are_not_drawn(X):
-    holes = X.copy()
-    holes[3, 2] = np.nan
+def test_rows_with_missing_cells_are_not_drawn(X):
+    with_nan = X.copy()
+    with_nan[3, 2] = np.nan
     expected = PCA("cv").fit(np.delete(X, 3, axis=0)).decision_
-    found = PCA("cv", missing="drop").fit(holes).decision_
+    found = PCA("cv", missing="drop").fit(with_nan).decision_
     np.testing.assert_allclose(found.statistic, expected.statistic, rtol=1e-9)
 
 
 def test_large_tables_are_sampled_and_the_reason_says_so(X, monkeypatch):
-    monkeypatch.setattr(ask_rule, "_MOST_NUMBERS", 100 * 24)
-    monkeypatch.setattr(ask_rule, "_FEWEST_ROWS", 100)
+    monkeypatch.setattr(rule_application, "_MAX_SAMPLE_SIZE", 100 * 24)
+    monkeypatch.setattr(rule_application, "_MIN_SAMPLE_ROWS", 100)
     decision = PCA("cv").fit(X).decision_
     assert decision.reason.endswith("on 100 of 150 rows, drawn at random")
     assert decision.k == 4
@@ -234,44 +234,46 @@ def test_uncentred_rows_keep_the_degree_of_freedom_of_their_mean(X):
 
 
 def test_progress_counts_the_draws(X):
-    words = []
-    PCA("parallel").fit(X, progress=words.append)
-    last = words[-1]
+    events = []
+    PCA("parallel").fit(X, progress=events.append)
+    last = events[-1]
     assert (last.step, last.unit, last.rows, last.total_rows) == ("parallel", "draws", 100, 100)
     assert last.done
 
 
 def test_files_and_leading_runs(X):
     assert PCA("kaiser", scale="unit").fit(ARRESTS).n_components_ == 1
-    known = ask_rule.Known(np.array([3.0, 1.0]), 4.0, 2, 10.0, np.ones(2))
-    assert leading_run(known.possible, 0.5, known) == 2
-    assert leading_run(known.possible, np.array([4.0, 0.5]), known) == 0
+    known = rule_application.Known(np.array([3.0, 1.0]), 4.0, 2, 10.0, np.ones(2))
+    assert count_leading_above(known.possible, 0.5, known) == 2
+    assert count_leading_above(known.possible, np.array([4.0, 0.5]), known) == 0
 
 
 @pytest.mark.parametrize("center", [True, False])
 def test_a_rule_is_given_the_rows_as_they_are_analysed(X, center):
-    given = {}
+    received = {}
 
-    class Taking:
+    class RecordingRule:
         name, needs = "taking", "rows"
 
         def decide(self, known):
-            given.update(rows=known.table(), variances=known.variances, d=known.column_variances)
+            received.update(rows=known.table(), variances=known.variances, d=known.column_variances)
             return Decision(self.name, 1, "one")
 
     far = X + 1e9
-    PCA(Taking(), scale="unit", center=center).fit(far)
+    PCA(RecordingRule(), scale="unit", center=center).fit(far)
     rows = far - far.mean(axis=0) if center else far
     expected = rows / far.std(axis=0, ddof=1)
-    np.testing.assert_allclose(given["rows"], expected, atol=1e-6 * np.abs(expected).max())
-    singular = np.linalg.svd(given["rows"], compute_uv=False) ** 2 / 149
-    np.testing.assert_allclose(given["variances"][:4], singular[:4], rtol=1e-6)
-    np.testing.assert_allclose(given["d"], np.sum(given["rows"] ** 2, axis=0) / 149, rtol=1e-6)
+    np.testing.assert_allclose(received["rows"], expected, atol=1e-6 * np.abs(expected).max())
+    singular = np.linalg.svd(received["rows"], compute_uv=False) ** 2 / 149
+    np.testing.assert_allclose(received["variances"][:4], singular[:4], rtol=1e-6)
+    np.testing.assert_allclose(
+        received["d"], np.sum(received["rows"] ** 2, axis=0) / 149, rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("scale", ["unit", "pareto", "range"])
-def test_folds_follow_what_the_fit_says_of_constant_columns(scale, rng):
-    """Folds are of rows that the fit has scaled: a column may be constant in one of them."""
+def test_folds_follow_the_option_for_constant_columns(scale, rng):
+    """Folds consist of rows already scaled by the fit; a column may be constant in one of them."""
     X = np.c_[
         rng.standard_normal((20, 1)) @ [[3.0, 2, 1]] + rng.standard_normal((20, 3)), [0.0] * 20
     ]

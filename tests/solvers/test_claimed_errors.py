@@ -1,4 +1,4 @@
-"""What solvers say of their rounding, from the numbers that they have."""
+"""The rounding errors that solvers claim."""
 
 import numpy as np
 import pytest
@@ -10,10 +10,10 @@ from princomp.solvers.lanczos import lanczos
 from princomp.solvers.scatter_search import search_scatter
 
 
-def test_rows_beyond_what_is_summed_at_once_cost_no_more_than_merging():
+def test_more_rows_than_one_sum_add_the_error_of_merging_only():
     p, full = 16, 2**18
     once, more = (dense.roundoff_of_images(p, EPS, rows) for rows in (full, 4 * full))
-    assert more - once == pytest.approx(dense._MERGED * 3 * full * p * EPS, rel=1e-9)
+    assert more - once == pytest.approx(dense._MERGE_UNITS * 3 * full * p * EPS, rel=1e-9)
 
 
 def test_a_search_in_a_scatter_measures_its_error_by_the_first_variance(rng):
@@ -27,7 +27,7 @@ def test_a_search_in_a_scatter_measures_its_error_by_the_first_variance(rng):
 
 @pytest.mark.parametrize("p", [400, 800])
 @pytest.mark.parametrize(("share", "value"), [(0.02, 3.3), (0.1, 0.3)])
-def test_equal_columns_of_two_values_round_all_one_way(p, share, value, rng):
+def test_the_claim_covers_equal_columns_of_biased_rounding(p, share, value, rng):
     """Products of float32 rows are summed over a chunk in float32; long ones lose more."""
     column = (rng.random((2048, 1)) < share).astype(np.float32) * np.float32(value)
     moments = Moments.of(np.repeat(column, p, axis=1))
@@ -41,7 +41,7 @@ def test_equal_columns_of_two_values_round_all_one_way(p, share, value, rng):
 
 @pytest.mark.parametrize(("rank", "drop"), [(103, 8), (112, 5), (112, 6), (112, 8)])
 def test_a_search_of_all_pairs_stays_orthogonal_where_the_values_drop(rank, drop):
-    """A block whose last images are 10⁻⁶ times as long lost the others orthogonality."""
+    """A block whose last images were 10⁻⁶ times as long once lost orthogonality."""
     size, decades = 200, 12
     values = np.concatenate(
         [
@@ -55,5 +55,5 @@ def test_a_search_of_all_pairs_stays_orthogonal_where_the_values_drop(rank, drop
         lambda vectors: values[:, None] * vectors, size, size, tol=4.8e-7, rng=rng, start=start
     )
     np.testing.assert_allclose(found.values, values, rtol=0, atol=64 * EPS)
-    # The tolerance leaves the vectors of a block as much.
+    # The vectors of a block may be off by as much as the tolerance.
     assert np.abs(found.vectors.T @ found.vectors - np.eye(size)).max() <= 1e-8

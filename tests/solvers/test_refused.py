@@ -1,4 +1,4 @@
-"""What solvers refuse, and tables without variance."""
+"""Arguments that solvers refuse, and tables without variance."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from princomp.solvers.scatter_search import search_scatter
 from princomp.summaries.device_moments import moments_on
 
 
-def test_a_spectrum_refuses_variances_and_axes_that_are_none():
+def test_a_spectrum_refuses_invalid_variances_and_axes():
     two = np.array([2.0, 1.0])
     with pytest.raises(DataError, match="do not descend"):
         Spectrum(two[::-1], np.eye(2), 3.0, 1e-15)
@@ -53,15 +53,15 @@ def test_products_that_contradict_the_trace_are_refused():
     np.testing.assert_allclose(pairs.values, values[:2, 0], rtol=1e-9)
 
 
-def test_no_more_eigenpairs_than_the_order():
+def test_more_eigenpairs_than_the_order_are_refused():
     with pytest.raises(ValueError, match="4 eigenpairs of an operator of order 3"):
         lanczos(lambda V: V, 3, 4, tol=1e-9, rng=np.random.default_rng(0), trace=3.0)
 
 
 def test_images_of_no_rows_change_nothing():
-    some, none = Images(2.0, np.ones((3, 1))), Images(0.0, np.zeros((3, 1)))
-    assert some.merge(none) is some
-    assert none.merge(some) is some
+    some, empty = Images(2.0, np.ones((3, 1))), Images(0.0, np.zeros((3, 1)))
+    assert some.merge(empty) is some
+    assert empty.merge(some) is some
     both = some.merge(some)
     assert both.rows == 4
     assert (both.image == 2).all()
@@ -69,10 +69,10 @@ def test_images_of_no_rows_change_nothing():
 
 def test_a_search_in_a_scatter_without_variance():
     rows = np.ones((9, 6))
-    strict = moments_on(rows_of(on_strict.there(rows)), drop=False, precise=True)[0]
+    on_device = moments_on(rows_of(on_strict.to_device(rows)), drop=False, precise=True)[0]
     for found in (
         search_scatter(Moments.of(rows), 2),
-        solve_on_device(strict, 2, few=True, tol=0.0),
+        solve_on_device(on_device, 2, few=True, tol=0.0),
     ):
         assert not found.variances[:2].any()
         assert_orthonormal(found.axes)
@@ -80,11 +80,11 @@ def test_a_search_in_a_scatter_without_variance():
 
 @pytest.mark.parametrize("normalizer", ["auto", "QR", "LU", "none"])
 @pytest.mark.parametrize("shape", [(60, 12), (12, 60)])
-def test_randomized_passes_find_the_same_whatever_normalizes_them(normalizer, shape, rng):
+def test_randomized_passes_agree_for_every_normalizer(normalizer, shape, rng):
     n, p = shape
     X = rng.standard_normal((n, 3)) @ np.diag([9.0, 3.0, 1.0]) @ rng.standard_normal((3, p))
-    asked = {"iterated_power": 3, "power_iteration_normalizer": normalizer}
-    found = PCA(3, svd_solver="randomized", random_state=np.random.default_rng(0), **asked).fit(X)
+    options = {"iterated_power": 3, "power_iteration_normalizer": normalizer}
+    found = PCA(3, svd_solver="randomized", random_state=np.random.default_rng(0), **options).fit(X)
     expected = PCA(3).fit(X)
     np.testing.assert_allclose(found.explained_variance_, expected.explained_variance_, rtol=1e-9)
     np.testing.assert_allclose(found.components_, expected.components_, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Searches find every copy of a repeated variance, and the certificate says what is certain."""
+"""Searches find every copy of a repeated variance; certificates tell if one may be missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from helpers import EPS, with_singular_values
 from princomp import PCA, KernelPCA, load
-from princomp.solvers.copies import chance_of_a_miss, hides_copies
+from princomp.solvers.copies import may_hide_copies, miss_probability
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.warm_start import find_warm_start
 from princomp.summaries import Columns
@@ -18,7 +18,7 @@ from princomp.summaries.centred_rows import CentredRows
 _UNITS = 1000
 
 
-def known(n, variances, rng, *, p=None, dtype=np.float64):
+def rows_with_variances(n, variances, rng, *, p=None, dtype=np.float64):
     """Rows (n, p) with these variances."""
     sigma = np.sqrt(np.asarray(variances, dtype=float) * (n - 1))
     return with_singular_values(n, sigma, rng, p=p)[0].astype(dtype)
@@ -38,7 +38,7 @@ CLUSTERS = [100.0] * 40 + [99.0] * 40 + [1.0] * 560
 )
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_all_copies_of_a_repeated_variance_are_found(shape, solver, dtype, rng):
-    X = known(shape[0], CLUSTERS, rng, p=shape[1], dtype=dtype)
+    X = rows_with_variances(shape[0], CLUSTERS, rng, p=shape[1], dtype=dtype)
     model = PCA(45, svd_solver=solver).fit(X)
     # The rows are rounded: their variances move by a few units of λ₁.
     error = _UNITS * np.finfo(dtype).eps * 100
@@ -68,7 +68,7 @@ def test_kernel_pca_finds_all_copies(rng):
 def test_a_share_of_repeated_variances_has_the_fewest_components(shape, rng):
     n, p = shape
     variances = [100.0] * 40 + [99.0] * 40 + [1.0] * (p - 80)
-    X = known(n, variances, rng)
+    X = rows_with_variances(n, variances, rng)
     share = (4000 + 20 * 99.5) / np.sum(variances)
     model = PCA(share).fit(X)
     assert model.n_components_ == 61
@@ -77,7 +77,7 @@ def test_a_share_of_repeated_variances_has_the_fewest_components(shape, rng):
 
 
 def clustered(seed):
-    """An operator with groups of equal eigenvalues, and the pairs wanted of it."""
+    """An operator with groups of equal eigenvalues, the pairs to find, and the width of blocks."""
     rng = np.random.default_rng(seed)
     size, groups, value = int(rng.integers(150, 900)), [], 100.0
     for _ in range(rng.integers(1, 5)):
@@ -104,32 +104,34 @@ def test_narrow_blocks_find_all_copies(seed):
     def apply(block):
         return basis @ (values[:, None] * (basis.T @ block))
 
-    room, rng = max(k + 3 * width, 256), np.random.default_rng(0)
-    pairs = lanczos(apply, len(values), k, tol=4 * EPS, rng=rng, start=start, room=room)
+    max_vectors, rng = max(k + 3 * width, 256), np.random.default_rng(0)
+    pairs = lanczos(
+        apply, len(values), k, tol=4 * EPS, rng=rng, start=start, max_vectors=max_vectors
+    )
     np.testing.assert_allclose(pairs.values, values[:k], rtol=0, atol=_UNITS * EPS * 100)
-    away = np.linalg.norm(apply(pairs.vectors) - pairs.vectors * pairs.values, axis=0)
-    # The recurrence knows nothing of the rounding of its products.
-    assert (away <= pairs.residuals + _UNITS * EPS * values[0]).all()
+    errors = np.linalg.norm(apply(pairs.vectors) - pairs.vectors * pairs.values, axis=0)
+    # Residuals of the recurrence do not include the rounding of its products.
+    assert (errors <= pairs.residuals + _UNITS * EPS * values[0]).all()
 
 
-def test_only_copies_above_the_last_value_are_looked_for():
+def test_only_copies_above_the_last_value_are_searched_for():
     tied = np.r_[np.full(8, 2.0), 1.0]
-    assert hides_copies(tied, 8, EPS)
-    assert not hides_copies(tied, 9, EPS)  # the start could show them all
-    assert not hides_copies(np.full(30, 2.0), 8, EPS)  # what is missing is not larger
-    assert not hides_copies(np.linspace(2.0, 1.0, 30), 8, EPS)
-    assert hides_copies(np.r_[5.0, np.linspace(2.0, 2.0 - 1e-6, 8), 1.5], 8, EPS)
+    assert may_hide_copies(tied, 8, EPS)
+    assert not may_hide_copies(tied, 9, EPS)  # the start block has room for all
+    assert not may_hide_copies(np.full(30, 2.0), 8, EPS)  # missing copies are not larger
+    assert not may_hide_copies(np.linspace(2.0, 1.0, 30), 8, EPS)
+    assert may_hide_copies(np.r_[5.0, np.linspace(2.0, 2.0 - 1e-6, 8), 1.5], 8, EPS)
 
 
-def test_a_direction_that_a_sample_does_not_show_is_in_the_start(rng):
+def test_the_start_has_directions_that_the_sample_lacks(rng):
     X = rng.standard_normal((200, 50))
-    X[:, 7] = 0.0  # as where every sampled row has the same value
+    X[:, 7] = 0.0  # as if every sampled row had the same value
     columns = Columns.of(X)
     rows = CentredRows.of(X, columns.mean, columns.mean_low, columns.column_scatter, None, None)
     start = find_warm_start(rows, 10, tol=EPS, rng=rng).start
-    part = np.linalg.norm(start[7]) / np.linalg.norm(start)
+    share = np.linalg.norm(start[7]) / np.linalg.norm(start)
     # A tenth of what a random block has.
-    assert part > 0.01 * np.sqrt(1 / 50)
+    assert share > 0.01 * np.sqrt(1 / 50)
 
 
 @pytest.mark.parametrize(
@@ -155,10 +157,17 @@ def test_the_certificate_says_whether_a_larger_variance_may_be_missing(
 def test_a_search_says_how_likely_it_missed_a_larger_variance(rng):
     X = rng.standard_normal((400, 300))
     found = PCA(20, svd_solver="lanczos").fit(X).certificate_
-    assert 0 < found.missed <= chance_of_a_miss(300, 16, 1e-12)
+    assert 0 < found.missed <= miss_probability(300, 16, 1e-12)
     assert "probability at most" in str(found)
     loose = PCA(20, svd_solver="lanczos", tol=1e-3).fit(X).certificate_
     assert loose.missed > found.missed
-    # Where the others together are less than the last one kept, none can be larger.
-    strong = known(400, np.r_[np.full(5, 1000.0), np.full(295, 1.0)], rng)
+    # If the sum of the others is less than the last one kept, none can be larger.
+    strong = rows_with_variances(400, np.r_[np.full(5, 1000.0), np.full(295, 1.0)], rng)
     assert PCA(5, svd_solver="lanczos").fit(strong).certificate_.missed == 0.0
+
+
+def test_copies_are_searched_for_when_one_direction_is_left():
+    values = np.array([2.0] * 7 + [1.0] * 2)
+    rng = np.random.default_rng(0)
+    pairs = lanczos(lambda block: values[:, None] * block, 9, 8, tol=1e-12, rng=rng)
+    np.testing.assert_allclose(pairs.values, values[:8], rtol=1e-12)

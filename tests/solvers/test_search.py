@@ -1,4 +1,4 @@
-"""The search in rows that are in memory: bases, when it stops, and what it gives way to."""
+"""The search in rows in memory: its bases, when it stops, and what it falls back to."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from princomp.core.routes import (
 from princomp.core.routes.base import Cost
 from princomp.errors import DataError
 from princomp.solvers import bases, row_gram, scatter_search
-from princomp.solvers.abandon_rule import AbandonRule, Progress
-from princomp.solvers.bases import factored, growth, swept
+from princomp.solvers.abandon_rule import AbandonRule, StallDetector
+from princomp.solvers.bases import error_growth, project_out, qr_of_rows
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.row_search import search_rows
 from princomp.solvers.warm_start import find_warm_start, sample_step
@@ -47,12 +47,12 @@ def unit_of(dtype):
 
 
 @pytest.mark.parametrize("condition", [1, 1e3, 1e5, 1e9, 1e14, np.inf])
-def test_vectors_however_dependent_become_orthonormal(condition, rng):
+def test_dependent_vectors_become_orthonormal(condition, rng):
     left = orthonormal(3000, 8, rng)
     sizes = np.geomspace(1, 1 / condition, 8) if condition < np.inf else np.r_[np.ones(7), 0]
     vectors = ((left * sizes) @ orthonormal(8, 8, rng)).T
-    assert vectors.size > bases._MANY
-    basis, triangle = factored(vectors)
+    assert vectors.size > bases._MIN_NUMBERS
+    basis, triangle = qr_of_rows(vectors)
     assert np.abs(basis @ basis.T - np.eye(8)).max() <= 30 * EPS
     np.testing.assert_allclose(triangle.T @ basis, vectors, atol=30 * EPS)
     assert not np.tril(triangle, -1).any()
@@ -68,16 +68,16 @@ def test_vectors_however_dependent_become_orthonormal(condition, rng):
 
 def test_vectors_of_any_size_become_orthonormal(rng):
     vectors = rng.standard_normal((4, 5000)) * np.array([[1e-150], [1], [1e150], [1e-300]])
-    basis, triangle = factored(vectors)
+    basis, triangle = qr_of_rows(vectors)
     assert np.abs(basis @ basis.T - np.eye(4)).max() <= 30 * EPS
     assert (np.abs(triangle.diagonal()) > 0).all()
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_vectors_share_does_not_grow_unseen(seed):
-    """Small parts one beyond the other: each alone is 1e-8 at least, together they are 3e-13.
+def test_the_growth_of_a_shared_error_is_bounded(seed):
+    """Nested small parts: each alone is 1e-8 at least, their product is 3e-13.
 
-    A Gram's triangle may say 8e-4 for the last, since 3e-5 before it left rounding only.
+    The triangle of a Gram matrix may have 8e-4 for the last, since 3e-5 before it left rounding.
     """
     left = orthonormal(3000, 9, np.random.default_rng(seed)).T
     shared, vectors = left[8], left[:8].copy()
@@ -85,14 +85,14 @@ def test_what_vectors_share_does_not_grow_unseen(seed):
     vectors[6] = vectors[1] + vectors[5] + 3e-5 * left[6]
     vectors[7] = left[6] + 1e-8 * left[7]
     vectors += 1e-15 * shared
-    basis, triangle = factored(vectors)
-    assert np.abs(basis @ shared).max() <= 4 * growth(triangle) * 1e-15
+    basis, triangle = qr_of_rows(vectors)
+    assert np.abs(basis @ shared).max() <= 4 * error_growth(triangle) * 1e-15
 
 
-def test_what_is_swept_leaves_the_space_and_its_coordinates(rng):
+def test_projected_vectors_and_coordinates_add_up(rng):
     known = orthonormal(5000, 30, rng).T
     vectors = rng.standard_normal((3, 5000))
-    rest, coordinates = swept(vectors, known, "a test")
+    rest, coordinates = project_out(vectors, known, "a test")
     np.testing.assert_allclose(coordinates, known @ vectors.T, atol=1e-12)
     np.testing.assert_allclose(rest + coordinates.T @ known, vectors, atol=1e-13)
     assert np.abs(known @ rest.T).max() <= 1e-13
@@ -101,8 +101,8 @@ def test_what_is_swept_leaves_the_space_and_its_coordinates(rng):
 # ---- when it stops ------------------------------------------------------------------------
 
 
-def falling(n, rng, gap):
-    """A matrix of order n whose first 5 eigenvalues stand above the others by ``gap``."""
+def matrix_with_gap(n, rng, gap):
+    """A matrix of order n whose first 5 eigenvalues exceed the others by ``gap``."""
     values = np.r_[np.linspace(2, 1 + gap, 5), np.linspace(1, 0, n - 5)]
     q = orthonormal(n, n, rng)
     matrix = (q * values) @ q.T
@@ -111,9 +111,9 @@ def falling(n, rng, gap):
 
 @pytest.mark.parametrize("gap", [0.3, 0.03])
 @pytest.mark.parametrize("tol", [1e-4, 1e-7, 4 * EPS])
-def test_the_space_is_found_to_the_residual_over_the_gap_and_its_eigenvalues_better(gap, tol, rng):
+def test_errors_of_space_and_eigenvalues_follow_residual_and_gap(gap, tol, rng):
     """Davis & Kahan 1970: the sine is at most the residuals over the distance to the others."""
-    matrix, values, axes = falling(400, rng, gap)
+    matrix, values, axes = matrix_with_gap(400, rng, gap)
     start = np.random.default_rng(3).standard_normal((400, 16))
     pairs = lanczos(lambda block: matrix @ block, 400, 5, tol=tol, rng=rng, start=start)
     assert pairs.residuals.max() <= tol * values[0]
@@ -122,25 +122,25 @@ def test_the_space_is_found_to_the_residual_over_the_gap_and_its_eigenvalues_bet
     assert (np.abs(pairs.values - values[:5]) <= 4 * angle**2 + 100 * EPS).all()
 
 
-def test_a_search_is_ended_by_who_started_it(rng):
-    matrix, _, _ = falling(400, rng, 1e-3)
-    message = []
+def test_the_caller_can_abandon_a_search(rng):
+    matrix, _, _ = matrix_with_gap(400, rng, 1e-3)
+    estimates = []
     pairs = lanczos(
         lambda block: matrix @ block,
         400,
         5,
         tol=4 * EPS,
         rng=rng,
-        abandon=lambda left, products: message.append(left) or len(message) == 4,
+        abandon=lambda left, products: estimates.append(left) or len(estimates) == 4,
     )
     assert not pairs.converged
-    assert len(message) == 4
-    assert message[0] == np.inf  # of one look nothing follows
+    assert len(estimates) == 4
+    assert estimates[0] == np.inf  # one check gives no estimate
 
 
 @pytest.mark.parametrize("tol", [4 * EPS32, 4 * EPS])
-def test_a_search_restarts_as_often_as_it_takes(tol, rng):
-    """Where nothing stands out the space is filled many times, and stays orthonormal."""
+def test_a_search_restarts_as_often_as_needed(tol, rng):
+    """Without dominant directions the space is filled many times, and stays orthonormal."""
     X = rng.standard_normal((3000, 500))
     matrix = X.T @ X / 3000
     start = np.random.default_rng(3).standard_normal((500, 8))
@@ -151,7 +151,7 @@ def test_a_search_restarts_as_often_as_it_takes(tol, rng):
         tol=tol,
         rng=rng,
         start=start,
-        room=48,
+        max_vectors=48,
     )
     assert pairs.converged
     assert pairs.products > 20
@@ -186,7 +186,7 @@ def test_reported_residuals_bound_the_true_ones(dtype, shape, rng):
 @pytest.mark.parametrize("shape", [(900, 400), (400, 900)])
 @pytest.mark.parametrize("tol", [4 * EPS, 4 * EPS32])
 def test_a_search_of_sparse_float32_rows_is_as_exact_as_it_says(shape, tol, rng):
-    """With products in float32, variances are those of float64 and residuals allow for float32."""
+    """With products in float32, variances are those of float64 and residuals include float32."""
     n, p = shape
     X = rng.standard_normal((n, 12)) * np.geomspace(30, 10, 12) @ rng.standard_normal((12, p))
     X = np.where(rng.random((n, p)) < 0.15, X, 0.0).astype(np.float32)
@@ -201,21 +201,21 @@ def test_a_search_of_sparse_float32_rows_is_as_exact_as_it_says(shape, tol, rng)
     off = np.linalg.norm(axes @ A.T @ A - axes * values[:, None], axis=1) / values[0]
     assert (off <= 2 * spectrum.residuals).all()
     exact = truth(X)[0][:7]
-    # A Ritz value is off by the square of its residual over the gap to what is not wanted.
+    # A Ritz value is off by the square of its residual over the gap to the next eigenvalue.
     gap = exact[5] - exact[6]
-    near = (4 * tol * exact[0]) ** 2 / gap + 4 * p * EPS * exact[0]
-    assert (np.abs(spectrum.variances - exact[:6]) <= near).all()
+    tolerance = (4 * tol * exact[0]) ** 2 / gap + 4 * p * EPS * exact[0]
+    assert (np.abs(spectrum.variances - exact[:6]) <= tolerance).all()
     assert np.abs(axes @ axes.T - np.eye(6)).max() <= tol
 
 
 @every_dtype
 @pytest.mark.parametrize("k", [3, 40])
-def test_the_residuals_of_row_products_bound_those_that_are(dtype, k, rng):
+def test_residuals_of_row_products_bound_the_true_ones(dtype, k, rng):
     sigma = np.geomspace(30, 0.5, 60)
     X = with_singular_values(600, sigma, rng, p=900)[0].astype(dtype)
     model = PCA(k, svd_solver="row_gram").fit(X)
     A = X - X.astype(np.float64).mean(axis=0)
-    # The axes of the fit, not those that are given out in the data's precision.
+    # The axes of the fit; those of the model have the precision of the data.
     axes, values = model._fitted.spectrum.axes, model.explained_variance_ * 599
     off = np.linalg.norm(axes @ A.T @ A - axes * values[:, None], axis=1) / values[0]
     residuals = model.certificate_.residuals
@@ -227,22 +227,20 @@ def test_the_residuals_of_row_products_bound_those_that_are(dtype, k, rng):
 
 
 @pytest.fixture
-def _small_is_large(monkeypatch):
-    """So that tables of some hundred columns take the routes of large ones."""
+def _routes_of_large_tables(monkeypatch):
+    """Tables of a few hundred columns take the routes of large ones."""
     monkeypatch.setattr(moments, "SEARCH_COLUMNS", 300)
     monkeypatch.setattr(row_gram_route, "SEARCH_ROWS", 200)
-    monkeypatch.setattr(triangle, "SMALL", 0)
+    monkeypatch.setattr(triangle, "SMALL_TABLE_SIZE", 0)
     monkeypatch.setattr(lanczos_route, "ROW_PRODUCTS_SHARE", 0.05)
     monkeypatch.setattr(lanczos_route, "SCATTER_SHARE", 0.02)
 
 
-@pytest.mark.usefixtures("_small_is_large")
+@pytest.mark.usefixtures("_routes_of_large_tables")
 @every_dtype
 @pytest.mark.parametrize("shape", [(500, 400), (400, 500), (300, 2500)])
 @pytest.mark.parametrize("mean", [3.0, 1e6])
-def test_few_directions_of_a_large_table_are_found_as_exactly_as_its_precision_holds(
-    dtype, shape, mean, rng
-):
+def test_few_directions_of_a_large_table_are_found_to_rounding(dtype, shape, mean, rng):
     n, p = shape
     axes = orthonormal(p, 8, rng).T
     X = rng.standard_normal((n, 8)) * np.linspace(12, 5, 8) * np.sqrt(p / n + 1) @ axes
@@ -259,9 +257,9 @@ def test_few_directions_of_a_large_table_are_found_as_exactly_as_its_precision_h
     assert not model.certificate_.below_resolution.any()
 
 
-@pytest.mark.usefixtures("_small_is_large")
+@pytest.mark.usefixtures("_routes_of_large_tables")
 @every_dtype
-def test_a_flat_spectrum_falls_back_to_the_products_of_rows_and_the_plan_says_so(dtype, rng):
+def test_a_flat_spectrum_of_wide_rows_falls_back_to_row_products(dtype, rng):
     X = (rng.standard_normal((300, 2000)) + 3).astype(dtype)
     model = PCA(5).fit(X)
     assert model.plan_.solver == "row_gram"
@@ -269,18 +267,18 @@ def test_a_flat_spectrum_falls_back_to_the_products_of_rows_and_the_plan_says_so
     assert model.plan_.passes == model.certificate_.passes > 4
     variances = variances_along(X, truth(X)[1][:5])
     np.testing.assert_allclose(model.explained_variance_, variances, rtol=32 * unit_of(dtype))
-    asked = PCA(5, svd_solver="lanczos").fit(X)
-    assert (asked.plan_.solver, len(asked.plan_.reasons)) == ("lanczos", 1)
+    requested = PCA(5, svd_solver="lanczos").fit(X)
+    assert (requested.plan_.solver, len(requested.plan_.reasons)) == ("lanczos", 1)
 
 
-@pytest.mark.usefixtures("_small_is_large")
+@pytest.mark.usefixtures("_routes_of_large_tables")
 @every_dtype
 def test_a_flat_spectrum_of_tall_rows_falls_back_to_their_scatter(dtype, rng):
     X = (rng.standard_normal((2000, 400)) + 3).astype(dtype)
     model = PCA(5).fit(X)
     assert (model.plan_.summary, model.plan_.solver) == ("moments", "eigh")
     assert "no small set of components dominates" in model.plan_.reasons[1]
-    # A tenth of the rows foretold it: the others were read for means, and for their scatter.
+    # A tenth of the rows predicted this: all were read for the means, and for the scatter.
     assert model.plan_.passes == model.certificate_.passes == 2
     variances = variances_along(X, truth(X)[1][:5])
     # Sums over rows lose up to 64 units, whichever way BLAS adds them up.
@@ -297,38 +295,38 @@ def _rows_for_a_sample(rng, strong):
     assert step == 26
     columns = Columns.of(X)
     mean, low, variances = columns.mean, columns.mean_low, columns.column_scatter / 3999
-    rows, some = (
+    rows, sample = (
         CentredRows.of(data, mean, low, variances, None, None) for data in (X, X[::step].copy())
     )
-    return columns, rows, some
+    return columns, rows, sample
 
 
-def test_some_rows_foretell_whether_few_directions_stand_out(rng):
-    for strong, fewest, most in ((1, 25, np.inf), (5, 0, 12)):
-        _, _, some = _rows_for_a_sample(rng, strong)
-        seen = find_warm_start(some, 5, tol=0.0, rng=np.random.default_rng(0))
-        assert fewest <= seen.products_left <= most
-    assert AbandonRule(20).before(21.0)
-    assert not AbandonRule(20).before(20.0)
-    assert not AbandonRule(20).before(np.inf)
+def test_a_sample_predicts_whether_few_directions_dominate(rng):
+    for strong, low, high in ((1, 25, np.inf), (5, 0, 12)):
+        _, _, sample = _rows_for_a_sample(rng, strong)
+        warm_start = find_warm_start(sample, 5, tol=0.0, rng=np.random.default_rng(0))
+        assert low <= warm_start.products_left <= high
+    assert AbandonRule(20).should_skip(21.0)
+    assert not AbandonRule(20).should_skip(20.0)
+    assert not AbandonRule(20).should_skip(np.inf)
 
 
 @pytest.mark.parametrize("k", [5, 10])
-def test_a_search_from_what_some_rows_gave_takes_fewer_products(k, rng):
-    columns, rows, some = _rows_for_a_sample(rng, 12)
-    start = find_warm_start(some, k, tol=0.0, rng=np.random.default_rng(0)).start
+def test_a_search_from_a_warm_start_takes_fewer_products(k, rng):
+    columns, rows, sample = _rows_for_a_sample(rng, 12)
+    start = find_warm_start(sample, k, tol=0.0, rng=np.random.default_rng(0)).start
     cold, products = search_rows(rows, columns, k, tol=0.0, rng=np.random.default_rng(0))
     warm, fewer = search_rows(rows, columns, k, tol=0.0, rng=np.random.default_rng(0), start=start)
     assert fewer < products
     np.testing.assert_allclose(warm.variances[:5], cold.variances[:5], rtol=32 * EPS)
 
 
-def test_rows_of_which_half_the_columns_are_too_many_are_not_sampled():
+def test_too_few_rows_per_column_are_not_sampled():
     assert sample_step(4999, 1000) is None
     assert sample_step(5000, 1000) == 10
 
 
-@pytest.mark.usefixtures("_small_is_large")
+@pytest.mark.usefixtures("_routes_of_large_tables")
 def test_weighted_rows_are_sampled_with_their_weights(rng):
     X = rng.standard_normal((3000, 300))
     X[:, :4] *= [9, 8, 7, 6]
@@ -339,7 +337,7 @@ def test_weighted_rows_are_sampled_with_their_weights(rng):
     np.testing.assert_allclose(model.explained_variance_, exact, rtol=300 * EPS)
 
 
-@pytest.mark.usefixtures("_small_is_large")
+@pytest.mark.usefixtures("_routes_of_large_tables")
 @every_dtype
 def test_a_flat_spectrum_of_many_rows_is_searched_for_in_their_scatter(dtype, rng, monkeypatch):
     monkeypatch.setattr(moments, "LANCZOS_COLUMNS", 300)
@@ -358,7 +356,7 @@ def test_a_flat_spectrum_of_many_rows_is_searched_for_in_their_scatter(dtype, rn
     assert model.rescaled("unit").scale_ is not None  # since a scatter was kept
 
 
-@pytest.mark.usefixtures("_small_is_large")
+@pytest.mark.usefixtures("_routes_of_large_tables")
 def test_a_search_in_a_scatter_falls_back_to_all_variances(rng, monkeypatch):
     monkeypatch.setattr(moments, "LANCZOS_COLUMNS", 300)
     monkeypatch.setattr(scatter_search, "_PATIENCE", 0.01)
@@ -367,20 +365,20 @@ def test_a_search_in_a_scatter_falls_back_to_all_variances(rng, monkeypatch):
     assert (model.plan_.summary, model.plan_.solver) == ("moments", "eigh")
     assert "computing all 400 variances is faster" in model.plan_.reasons[-1]
     np.testing.assert_allclose(model.explained_variance_, truth(X)[0][:5], rtol=400 * EPS)
-    # Who asks for a tolerance is given what he asked for.
+    # A search for a requested tolerance is not abandoned.
     assert PCA(5, tol=1e-9).fit(X).plan_.solver == "lanczos"
 
 
 @pytest.mark.parametrize(
-    ("left", "products", "over"), [(30, 4, False), (30, 5, True), (20, 9, False)]
+    ("left", "products", "abandoned"), [(30, 4, False), (30, 5, True), (20, 9, False)]
 )
-def test_patience_ends_when_too_much_is_foretold_and_believed(left, products, over):
-    assert AbandonRule(20)(left, products) is over
+def test_a_search_is_abandoned_if_too_many_products_are_predicted(left, products, abandoned):
+    assert AbandonRule(20)(left, products) is abandoned
     assert not AbandonRule(20)(np.inf, products)
 
 
-@pytest.mark.usefixtures("_small_is_large")
-def test_products_of_rows_that_do_not_fit_the_limit_are_not_made(rng, monkeypatch):
+@pytest.mark.usefixtures("_routes_of_large_tables")
+def test_row_products_beyond_the_memory_limit_are_not_computed(rng, monkeypatch):
     X = rng.standard_normal((300, 2000)) + 3
     monkeypatch.setattr(row_gram_route.RowGramRoute, "cost", lambda self, problem: Cost(2**60))
     model = PCA(5, memory_limit="1GB").fit(X)
@@ -388,19 +386,19 @@ def test_products_of_rows_that_do_not_fit_the_limit_are_not_made(rng, monkeypatc
     np.testing.assert_allclose(model.explained_variance_, truth(X)[0][:5], rtol=1e-13)
 
 
-@pytest.mark.usefixtures("_small_is_large")
+@pytest.mark.usefixtures("_routes_of_large_tables")
 @pytest.mark.parametrize("shape", [(500, 400), (300, 2500)])
-def test_a_share_of_the_variance_is_reached_by_growing(shape, rng):
+def test_a_search_grows_until_it_reaches_a_share_of_the_variance(shape, rng):
     n, p = shape
     X = rng.standard_normal((n, 30)) @ rng.standard_normal((30, p))
     X += 0.01 * rng.standard_normal((n, p))
-    wanted = int(np.searchsorted(np.cumsum(truth(X)[0]) / truth(X)[0].sum(), 0.9)) + 1
+    expected = int(np.searchsorted(np.cumsum(truth(X)[0]) / truth(X)[0].sum(), 0.9)) + 1
     model = PCA(0.9, svd_solver="lanczos").fit(X)
-    assert model.n_components_ == wanted > 16
+    assert model.n_components_ == expected > 16
 
 
-@pytest.mark.usefixtures("_small_is_large")
-def test_a_hole_in_the_last_row_is_named(rng):
+@pytest.mark.usefixtures("_routes_of_large_tables")
+def test_nan_in_the_last_row_is_located(rng):
     X = rng.standard_normal((500, 400))
     X[499, 399] = np.nan
     with pytest.raises(ValueError, match="NaN: the first at row 499, column 399") as caught:
@@ -411,7 +409,7 @@ def test_a_hole_in_the_last_row_is_named(rng):
 def test_a_large_table_is_not_copied(rng):
     X = rng.standard_normal((3000, 3000))
     X[:, :5] *= 10
-    PCA(5).fit(X)  # what is loaded once does not count
+    PCA(5).fit(X)  # loads all modules and libraries
     tracemalloc.start()
     model = PCA(5).fit(X)
     peak = tracemalloc.get_traced_memory()[1]
@@ -420,17 +418,17 @@ def test_a_large_table_is_not_copied(rng):
     assert peak < X.nbytes / 2
 
 
-def test_a_search_that_stands_still_near_its_end_is_soon_over():
-    far, near = Progress(100), Progress(100)
+def test_a_search_that_stalls_near_its_end_stops_soon():
+    far, near = StallDetector(100), StallDetector(100)
     assert [far.stalled(1e-9, 1e4) for _ in range(102)].index(True) == 100
     assert [near.stalled(1e-9, 3.0) for _ in range(102)].index(True) == 10
-    stuck = Progress(5)
+    stuck = StallDetector(5)
     with pytest.raises(DataError, match="stalled at a residual"):
         [stuck.stalled(1e-2, 1e9) for _ in range(7)]
 
 
-def test_a_component_that_float64_resolves_is_no_noise_in_sparse_float32_rows(rng):
-    """Its variance is below p roundoffs of float32, in which only the search was made."""
+def test_weak_components_of_sparse_float32_rows_are_resolved(rng):
+    """The variance is below p roundoffs of float32, but only the search is in float32."""
     size = 12_000
     rows, columns = np.repeat(np.arange(size), 2), np.tile([0, 1], size)
     values = (rng.standard_normal((size, 2)) * [1.0, 0.0012**0.5]).ravel().astype(np.float32)
@@ -446,7 +444,7 @@ def test_a_component_that_float64_resolves_is_no_noise_in_sparse_float32_rows(rn
 
 
 def test_strong_directions_of_row_products_need_no_decomposition(rng, monkeypatch):
-    """The first look at a search foretells nothing, so it ends none."""
+    """The first check of a search gives no estimate, so it abandons none."""
     X = with_singular_values(600, np.r_[np.linspace(60, 30, 6), np.ones(200)], rng, p=900)[0]
     exact = truth(X)[0][:6]
     monkeypatch.setattr(row_gram, "eigh_top", None)

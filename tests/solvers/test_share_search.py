@@ -1,4 +1,4 @@
-"""A share of the variance by a search whose space grows."""
+"""The search for a share of the variance, whose space grows."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from princomp.summaries import Moments
 
 
 def rows_of(n, p, rank, rng, dtype=np.float64):
-    """Some directions that stand out of noise."""
+    """Rows of a few strong directions and noise."""
     strong = rng.standard_normal((n, rank)) * np.linspace(20, 8, rank)
     axes = np.linalg.qr(rng.standard_normal((p, rank)))[0].T
     return (strong @ axes + rng.standard_normal((n, p)) + 3).astype(dtype)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_it_finds_what_all_pairs_say(dtype, rng):
+def test_the_search_agrees_with_a_full_decomposition(dtype, rng):
     X = rows_of(3000, 1200, 30, rng, dtype)
-    found, every = PCA(0.7).fit(X), PCA(0.7, svd_solver="covariance_eigh").fit(X)
+    found, full = PCA(0.7).fit(X), PCA(0.7, svd_solver="covariance_eigh").fit(X)
     assert found.plan_.solver == "lanczos"
     assert "of 1,200 components" in str(found.plan_)
-    assert found.n_components_ == every.n_components_
-    # Both are of one scatter, so that only rounding of the solvers is between them.
-    bound = 10 * found._result.spectrum.roundoff * every.explained_variance_[0]
-    np.testing.assert_allclose(found.explained_variance_, every.explained_variance_, atol=bound)
-    gap = every._result.spectrum.variances[found.n_components_ - 1 : found.n_components_ + 1]
-    away = sine(found.components_.astype(float), every.components_.astype(float))
-    assert away <= 10 * np.finfo(dtype).eps * every.explained_variance_[0] / -np.diff(gap)[0] * 34
+    assert found.n_components_ == full.n_components_
+    # Both are of one scatter, so that they differ by the rounding of the solvers only.
+    bound = 10 * found._result.spectrum.roundoff * full.explained_variance_[0]
+    np.testing.assert_allclose(found.explained_variance_, full.explained_variance_, atol=bound)
+    gap = full._result.spectrum.variances[found.n_components_ - 1 : found.n_components_ + 1]
+    angle = sine(found.components_.astype(float), full.components_.astype(float))
+    assert angle <= 10 * np.finfo(dtype).eps * full.explained_variance_[0] / -np.diff(gap)[0] * 34
     assert found.certificate_.residuals.max() <= 4 * EPS
-    total = every.total_variance_
+    total = full.total_variance_
     assert found.total_variance_ == pytest.approx(total, rel=1e-14)
-    assert found.noise_variance_ == pytest.approx(every.noise_variance_, rel=1e-9)
+    assert found.noise_variance_ == pytest.approx(full.noise_variance_, rel=1e-9)
 
 
 def test_too_many_components_are_left_to_lapack(rng):
@@ -48,8 +48,8 @@ def test_too_many_components_are_left_to_lapack(rng):
     assert model.n_components_ > 200
 
 
-def test_a_share_in_reach_that_takes_too_large_a_space(rng):
-    """The Ritz values promise it, and the space is full before they keep it."""
+def test_a_share_that_needs_too_large_a_space_is_given_up(rng):
+    """The Ritz values predict the share, but the space is full before they converge."""
     X = rng.standard_normal((1500, 1000)) * np.linspace(2, 1, 1000)
     moments = Moments.of(X)
     values = np.linalg.eigvalsh(moments.scatter)[::-1]
@@ -58,7 +58,7 @@ def test_a_share_in_reach_that_takes_too_large_a_space(rng):
 
 
 @pytest.mark.parametrize("power", [-300, 0, 300])
-def test_numbers_of_any_size(power, rng):
+def test_rows_of_any_magnitude(power, rng):
     X = rows_of(1500, 1000, 5, rng)
     plain = search_share(Moments.of(X), 0.3)
     scaled = search_share(Moments.of(np.ldexp(X, power)), 0.3)
@@ -73,37 +73,37 @@ def test_no_variance_at_all():
 # ---- by products with the rows ---------------------------------------------------------------
 
 
-def alike(found, every, dtype):
-    """Both to what products in such a precision allow; ``every`` knows all variances."""
-    assert found.n_components_ == every.n_components_
-    k, first = found.n_components_, every.explained_variance_[0]
+def assert_alike(found, full, dtype):
+    """Compare two fits, to what products in such a precision allow; ``full`` has all variances."""
+    assert found.n_components_ == full.n_components_
+    k, first = found.n_components_, full.explained_variance_[0]
     bound = 10 * found._result.spectrum.roundoff * first
-    np.testing.assert_allclose(found.explained_variance_, every.explained_variance_, atol=bound)
-    gap = every._result.spectrum.variances[k - 1] - every._result.spectrum.variances[k]
-    away = sine(found.components_.astype(float), every.components_.astype(float))
-    assert away <= 10 * np.finfo(dtype).eps * first / gap * np.sqrt(len(found.mean_))
+    np.testing.assert_allclose(found.explained_variance_, full.explained_variance_, atol=bound)
+    gap = full._result.spectrum.variances[k - 1] - full._result.spectrum.variances[k]
+    angle = sine(found.components_.astype(float), full.components_.astype(float))
+    assert angle <= 10 * np.finfo(dtype).eps * first / gap * np.sqrt(len(found.mean_))
     assert found.certificate_.residuals.max() <= 4 * np.finfo(dtype).eps
-    assert found.noise_variance_ == pytest.approx(every.noise_variance_, rel=1e-6)
+    assert found.noise_variance_ == pytest.approx(full.noise_variance_, rel=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1600, 7600])  # the second has a sample
 def test_few_components_are_found_without_a_scatter(dtype, n, rng):
     X = rows_of(n, 1500, 20, rng, dtype)
-    found, every = PCA(0.6).fit(X), PCA(0.6, svd_solver="covariance_eigh").fit(X)
+    found, full = PCA(0.6).fit(X), PCA(0.6, svd_solver="covariance_eigh").fit(X)
     assert (found.plan_.summary, found.plan_.solver) == ("columns", "lanczos")
     reached = f"{found.n_components_} of 1,500 components reach the requested share"
     assert reached in str(found.plan_)
-    alike(found, every, dtype)
+    assert_alike(found, full, dtype)
 
 
-def test_weights_and_a_scale_are_those_of_a_scatter(rng):
+def test_weights_and_scaling_agree_with_a_scatter(rng):
     X = rows_of(1700, 1500, 12, rng) * np.exp2(rng.integers(-300, 300, 1500))
     weights = rng.integers(1, 4, 1700).astype(float)
     found = PCA(0.3, scale="unit").fit(X, sample_weight=weights)
     assert found.plan_.summary == "columns"
-    every = PCA(0.3, scale="unit", svd_solver="covariance_eigh").fit(X, sample_weight=weights)
-    alike(found, every, np.float64)
+    full = PCA(0.3, scale="unit", svd_solver="covariance_eigh").fit(X, sample_weight=weights)
+    assert_alike(found, full, np.float64)
 
 
 @pytest.mark.parametrize(
@@ -114,26 +114,26 @@ def test_weights_and_a_scale_are_those_of_a_scatter(rng):
     ],
 )
 def test_too_many_components_are_left_to_a_scatter(n, passes, reason, rng):
-    """After a look at a few products with the rows, or with a sample of them."""
+    """After a few products with the rows, or with a sample of them."""
     X = rng.standard_normal((n, 1500), dtype=np.float32)
     found = PCA(0.9).fit(X)
     assert (found.plan_.summary, found.plan_.solver) == ("moments", "eigh")
     assert reason in str(found.plan_)
     assert found.plan_.passes == passes
-    every = PCA(0.9, svd_solver="covariance_eigh").fit(X)
-    assert found.n_components_ == every.n_components_
-    assert (found.components_ == every.components_).all()
+    full = PCA(0.9, svd_solver="covariance_eigh").fit(X)
+    assert found.n_components_ == full.n_components_
+    assert (found.components_ == full.components_).all()
 
 
-def test_variances_that_fall_slowly_are_given_up_early(rng):
+def test_slowly_falling_variances_are_given_up_early(rng):
     X = rng.standard_normal((1600, 1500)) / np.sqrt(np.arange(1.0, 1501))
     found = PCA(0.9).fit(X)
     assert found.plan_.summary == "moments"
     assert found.plan_.passes <= 2 + 8
 
 
-def test_a_search_that_may_give_way_needs_room_for_a_scatter():
-    facts = Problem(20_000, 2_000, 0.9, limit=2**30)
-    assert select_route(facts).summary == "columns"
+def test_a_search_with_a_fallback_needs_memory_for_a_scatter():
+    problem = Problem(20_000, 2_000, 0.9, memory_limit=2**30)
+    assert select_route(problem).summary == "columns"
     with pytest.raises(MemoryLimitError, match="scatter"):
-        select_route(facts._replace(limit=2**27))
+        select_route(problem._replace(memory_limit=2**27))

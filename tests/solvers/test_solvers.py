@@ -1,4 +1,4 @@
-"""Each solver against the float64 SVD, whatever the rows look like."""
+"""Each solver against the float64 SVD, for many kinds of rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ every_shape = pytest.mark.parametrize("shape", list(SHAPES))
 
 
 def decaying(n, p, rng, zeros=0.0):
-    """Rows whose first variances stand apart, with zeros to leave out when sparse."""
+    """Rows whose first variances are well separated, with zeros if they are to be sparse."""
     q = min(n, p)
     sigma = 0.7 ** np.arange(q)
     X = (orthonormal(n, q, rng) * sigma) @ orthonormal(p, q, rng).T * np.sqrt(n * p)
@@ -60,7 +60,7 @@ def divisor_of(scale, X, weights, rng):
 
 
 def check(model, X, k, *, weights=None, divisor=None, center=True, tol=1e-10):
-    """Variances, axes, rates, mean and scores against the truth."""
+    """Compare variances, axes, ratios, mean and scores with those of the SVD."""
     variances, axes = truth(X, weights=weights, divisor=divisor, center=center)
     found = model.explained_variance_
     assert np.abs(found - variances[:k]).max() <= tol * variances[0]
@@ -123,15 +123,15 @@ def test_float32_rows(solver, shape, form, rng):
 @every_shape
 @pytest.mark.parametrize("form", ["dense", "csr"])
 @pytest.mark.parametrize("fraction", [0.3, 0.8, 0.97, 0.99999])
-def test_a_fraction_keeps_as_many_with_every_solver(solver, shape, form, fraction, rng):
+def test_a_fraction_keeps_as_many_components_with_every_solver(solver, shape, form, fraction, rng):
     X = decaying(*SHAPES[shape], rng, zeros=0.0 if form == "dense" else 0.7)
     variances = truth(X)[0]
-    wanted = int(np.sum(np.cumsum(variances) / variances.sum() <= fraction)) + 1
+    expected = int(np.sum(np.cumsum(variances) / variances.sum() <= fraction)) + 1
     model = PCA(fraction, svd_solver=solver, iterated_power=40, random_state=0)
     model.fit(FORMS[form](X))
-    assert model.n_components_ == wanted
+    assert model.n_components_ == expected
     tol = 1e-8 if solver == "randomized" else 1e-10
-    assert np.abs(model.explained_variance_ - variances[:wanted]).max() <= tol * variances[0]
+    assert np.abs(model.explained_variance_ - variances[:expected]).max() <= tol * variances[0]
     assert model.accumulated_rate_[-1] > fraction
 
 
@@ -177,7 +177,7 @@ def test_lanczos_finds_repeated_eigenvalues(repeats, shape, rng):
 
 @pytest.mark.parametrize("k", [1, 3, 10])
 def test_lanczos_restarts_until_the_residual_is_met(k, rng):
-    """A slowly falling spectrum of 400: many times the room of the basis."""
+    """A slowly falling spectrum of 400: many times the size of the basis."""
     values = np.linspace(1, 0.5, 400) ** 0.5
     q = orthonormal(400, 400, rng)
     matrix = (q * values) @ q.T
@@ -188,11 +188,11 @@ def test_lanczos_restarts_until_the_residual_is_met(k, rng):
     off = matrix @ pairs.vectors - pairs.vectors * pairs.values
     assert np.linalg.norm(off, axis=0).max() <= 1e-11
     assert np.abs(pairs.vectors.T @ pairs.vectors - np.eye(k)).max() <= 1e-12
-    assert pairs.products * min(k, 16) > 100  # more than the basis has room for
+    assert pairs.products * min(k, 16) > 100  # more than fit in the basis
 
 
-def test_lanczos_that_cannot_converge_says_so(rng):
-    """An operator that answers differently each time."""
+def test_lanczos_raises_if_it_cannot_converge(rng):
+    """An operator whose products differ each time."""
     noise = np.random.default_rng(1)
     spread = np.arange(400.0)[:, None]
     with pytest.raises(DataError, match="residual"):
@@ -212,14 +212,14 @@ def test_lanczos_on_a_scatter(rng):
 
 
 @pytest.mark.parametrize("smallest", [1e-3, 1e-6, 1e-9, 1e-13])
-def test_axes_of_the_row_gram_are_orthonormal_however_the_variances_fall(smallest, rng):
+def test_axes_of_the_row_gram_are_orthonormal_for_any_decay(smallest, rng):
     sigma = np.geomspace(1, smallest, 25)
     X, axes = with_singular_values(30, sigma, rng, p=500)
     model = PCA(25, svd_solver="row_gram").fit(X)
     assert_orthonormal(model.components_, tol=30 * 25 * EPS)
     assert np.abs(model.explained_variance_ - sigma**2 / 29).max() <= 30 * 30 * EPS / 29
-    sound = int(np.sum(sigma > 1e-5))
-    assert sine(model.components_[:sound], axes[:sound]) <= 1e-9 / sigma[sound - 1]
+    resolved = int(np.sum(sigma > 1e-5))
+    assert sine(model.components_[:resolved], axes[:resolved]) <= 1e-9 / sigma[resolved - 1]
 
 
 def test_axes_of_the_row_gram_beyond_the_rank_are_orthonormal(rng):
@@ -230,7 +230,7 @@ def test_axes_of_the_row_gram_beyond_the_rank_are_orthonormal(rng):
     assert model.certificate_.below_resolution.tolist() == [False] * 3 + [True] * 9
 
 
-# ---- the plan, and what it does when precision asks for more -----------------------------------
+# ---- fallbacks to higher precision -------------------------------------------------------------
 
 
 def test_auto_falls_back_to_the_triangle_and_says_so(rng):
@@ -254,7 +254,7 @@ def test_auto_multiplies_float32_again_in_float64_and_says_so(rng):
     np.testing.assert_allclose(model.explained_variance_, truth(X)[0], rtol=1e-6)
 
 
-def test_a_solver_that_was_asked_for_is_never_changed(rng):
+def test_a_requested_solver_is_never_replaced(rng):
     X = with_singular_values(500, np.geomspace(1, 1e-10, 12), rng)[0]
     model = PCA(svd_solver="covariance_eigh").fit(X)
     assert (model.plan_.summary, model.plan_.solver, model.plan_.passes) == ("moments", "eigh", 1)
@@ -307,5 +307,5 @@ def test_axes_in_place_of_noise_have_the_residuals_of_the_others():
     variances = np.array([1.0, 0.5 * np.cos(t) ** 2, 0.0])
     residuals = np.linalg.norm(covariance @ axes.T - axes.T * variances, axis=0)
     found = completed(Spectrum(variances, axes, 1.5, 1e-15, residuals=residuals), 3)
-    away = covariance @ found.axes.T - found.axes.T * found.variances
-    assert (np.linalg.norm(away, axis=0) <= found.residuals * (1 + 1e-6)).all()
+    errors = covariance @ found.axes.T - found.axes.T * found.variances
+    assert (np.linalg.norm(errors, axis=0) <= found.residuals * (1 + 1e-6)).all()

@@ -20,7 +20,7 @@ def _narrow_spans(monkeypatch):
 
 
 def check(data, weights=None, *, precise=False):
-    """Mean and scatter against extended precision.
+    """Compare mean and scatter with those in extended precision.
 
     float32 squares are off by some units of each sum of 16 of them; so is a mean, measured by
     the spread. In float64 the squares about a guess are at most 64 times the scatter.
@@ -59,7 +59,7 @@ def test_a_large_mean_does_not_cancel(dtype, mean, rng):
 
 @every_dtype
 def test_rows_that_mislead_the_guess_are_summed_again(dtype, rng):
-    """Each row that the guess looks at lies far from the 1,249 after it."""
+    """Each row that the guess of the mean samples lies far from the 1,249 after it."""
     data = rng.standard_normal((20_000, 3)).astype(dtype)
     data[:: 20_000 // 16] += 1e5
     check(data)
@@ -67,7 +67,7 @@ def test_rows_that_mislead_the_guess_are_summed_again(dtype, rng):
 
 @every_dtype
 @pytest.mark.parametrize("value", [0.0, 0.1, -3e7, 1e-30])
-def test_a_constant_column_has_exactly_no_scatter(dtype, value, rng):
+def test_a_constant_column_has_exactly_zero_scatter(dtype, value, rng):
     data = rng.standard_normal((300, 20)).astype(dtype)
     data[:, [0, 7, 19]] = value
     found = check(data)
@@ -76,7 +76,7 @@ def test_a_constant_column_has_exactly_no_scatter(dtype, value, rng):
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e-25, 1e-20, 1e18, 1e25, 1e37])
-def test_squares_beyond_the_range_of_float32_are_taken_in_float64(size, rng):
+def test_squares_beyond_the_range_of_float32_are_float64(size, rng):
     data = (size * rng.standard_normal((300, 20))).astype(np.float32)
     found = Columns.of(data)
     exact = data.astype(np.float64).var(axis=0) * 300
@@ -84,11 +84,11 @@ def test_squares_beyond_the_range_of_float32_are_taken_in_float64(size, rng):
 
 
 @every_dtype
-@pytest.mark.parametrize("hole", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", [(0, 0), (299, 19), (16, 7), (250, 6)])
-def test_a_hole_is_found_with_its_place(dtype, hole, place, rng):
+def test_non_finite_values_are_located(dtype, value, place, rng):
     data = rng.standard_normal((300, 20)).astype(dtype)
-    data[place] = hole
+    data[place] = value
     with pytest.raises(NotFiniteError) as caught:
         Columns.of(data)
     assert caught.value.place == {"row": place[0], "column": place[1]}
@@ -97,10 +97,10 @@ def test_a_hole_is_found_with_its_place(dtype, hole, place, rng):
 @every_dtype
 def test_the_number_of_threads_changes_no_bit(dtype, rng, monkeypatch):
     data = (rng.standard_normal((300, 50)) + 3).astype(dtype)
-    made = []
+    results = []
     for count in (1, 2, 3):
         monkeypatch.setattr(threads, "default_threads", lambda count=count: count)
         found = Columns.of(data)
         parts = (found.mean, found.mean_low, found.column_scatter)
-        made.append([part.tobytes() for part in parts])
-    assert made[0] == made[1] == made[2]
+        results.append([part.tobytes() for part in parts])
+    assert results[0] == results[1] == results[2]

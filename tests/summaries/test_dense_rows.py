@@ -13,7 +13,7 @@ from princomp.linalg import threads
 from princomp.summaries import Columns, dense_rows
 from princomp.summaries.dense_rows import DenseRows
 
-# Several pieces and a rest each way.
+# Several pieces and a remainder in each direction.
 SHAPES = {"tall": (700, 90), "wide": (90, 700), "square": (300, 300)}
 every_shape = pytest.mark.parametrize("shape", list(SHAPES))
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -22,52 +22,52 @@ WIDTH = 5
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch):
-    """So that small tables have many, and threads to make them."""
-    monkeypatch.setattr(dense_rows, "_ROWS", 64)
-    monkeypatch.setattr(dense_rows, "_NUMBERS", 2**12)
-    monkeypatch.setattr(dense_rows, "_COLUMNS", 100)
-    monkeypatch.setattr(dense_rows, "_SPAN", 100)
+    """Small tables have many pieces, computed by threads."""
+    monkeypatch.setattr(dense_rows, "_MIN_ROWS", 64)
+    monkeypatch.setattr(dense_rows, "_MAX_NUMBERS", 2**12)
+    monkeypatch.setattr(dense_rows, "_MIN_COLUMNS", 100)
+    monkeypatch.setattr(dense_rows, "_MIN_SPAN", 100)
     monkeypatch.setattr(dense_rows, "_THREADS_PAY", 0)
 
 
-def made(data, *, center=True, divisor=None, weights=None, columns=None):
-    """The rows, and the matrix that they are: in extended precision, rounded once."""
+def rows_and_matrix(data, *, center=True, divisor=None, weights=None, columns=None):
+    """DenseRows, and the matrix they represent: computed in extended precision, rounded once."""
     columns = columns or Columns.of(data, weights, precise=True)
     n, p = data.shape
     zero = np.zeros(p)
     mean, low = (columns.mean, columns.mean_low) if center else (zero, zero)
     rows = DenseRows.of(data, mean, low, columns.column_scatter / n, divisor, weights)
-    whole = data.astype(np.longdouble) - mean - low
+    matrix = data.astype(np.longdouble) - mean - low
     if divisor is not None:
-        whole = whole / divisor
+        matrix = matrix / divisor
     if weights is not None:
-        whole = whole * np.sqrt(weights)[:, None]
-    return rows, whole.astype(np.float64)
+        matrix = matrix * np.sqrt(weights)[:, None]
+    return rows, matrix.astype(np.float64)
 
 
-def kept(found, left, right, dtype, *, extra=1.0):
-    """Within the rounding of a product of matrices: (length + a few) u |left| |right|."""
+def assert_product(found, left, right, dtype, *, extra=1.0):
+    """Compare with left @ right, to its rounding: (length + a few) u |left| |right|."""
     unit = EPS32 if dtype == np.float32 else EPS
     bound = extra * (left.shape[1] + 16) * unit * (np.abs(left) @ np.abs(right))
     assert (np.abs(found - left @ right) <= bound).all()
 
 
-def check_products(rows, whole, dtype):
-    n, p = whole.shape
+def check_products(rows, matrix, dtype):
+    n, p = matrix.shape
     rng = np.random.default_rng(5)
     right, left = rng.standard_normal((p, WIDTH)), rng.standard_normal((n, WIDTH))
     assert rows.shape == (n, p)
     assert rows.dtype == dtype
-    kept(rows.rows, whole, np.eye(p), dtype)
-    kept(rows.matmul(right), whole, right, dtype)
-    kept(rows.rmatmul(left), whole.T, left, dtype)
+    assert_product(rows.rows, matrix, np.eye(p), dtype)
+    assert_product(rows.matmul(right), matrix, right, dtype)
+    assert_product(rows.rmatmul(left), matrix.T, left, dtype)
     into = np.ones((p, WIDTH))
     rows.add_rmatmul(left, into)
-    kept(into - 1, whole.T, left, dtype, extra=2)
-    # The second product meets the rounding of the first.
+    assert_product(into - 1, matrix.T, left, dtype, extra=2)
+    # The second product multiplies the rounding of the first.
     for found, one, other, vectors in (
-        (rows.images(right), whole.T, whole, right),
-        (rows.row_images(left), whole, whole.T, left),
+        (rows.images(right), matrix.T, matrix, right),
+        (rows.row_images(left), matrix, matrix.T, left),
     ):
         assert found.dtype == np.float64
         unit = EPS32 if dtype == np.float32 else EPS
@@ -78,7 +78,7 @@ def check_products(rows, whole, dtype):
     np.testing.assert_allclose(
         again, 1 + rows.images(right), rtol=0, atol=16 * EPS * np.abs(again).max()
     )
-    kept(rows.row_products(), whole, whole.T, dtype)
+    assert_product(rows.row_products(), matrix, matrix.T, dtype)
 
 
 @every_shape
@@ -91,21 +91,21 @@ def test_every_product_is_that_of_the_matrix(shape, dtype, center, scaled, weigh
     data = (rng.standard_normal((n, p)) + rng.standard_normal(p)).astype(dtype)
     divisor = rng.uniform(0.5, 2, p) if scaled else None
     weights = rng.integers(1, 5, n).astype(float) if weighted else None
-    rows, whole = made(data, center=center, divisor=divisor, weights=weights)
-    check_products(rows, whole, dtype)
+    rows, matrix = rows_and_matrix(data, center=center, divisor=divisor, weights=weights)
+    check_products(rows, matrix, dtype)
 
 
 @every_dtype
-def test_rows_that_are_too_long_for_two_products_are_read_twice(dtype, rng, monkeypatch):
-    monkeypatch.setattr(dense_rows, "_LONG", 2**10)
-    rows, whole = made((rng.standard_normal((90, 700)) + 3).astype(dtype))
+def test_rows_too_long_for_fused_products_are_read_twice(dtype, rng, monkeypatch):
+    monkeypatch.setattr(dense_rows, "_LONG_ROWS_BYTES", 2**10)
+    rows, matrix = rows_and_matrix((rng.standard_normal((90, 700)) + 3).astype(dtype))
     assert not rows.fused
-    check_products(rows, whole, dtype)
+    check_products(rows, matrix, dtype)
 
 
 @every_shape
 @pytest.mark.parametrize("layout", ["Fortran", "strided", "reversed", "read-only"])
-def test_the_layout_does_not_matter_and_the_input_is_not_written(shape, layout, rng):
+def test_any_layout_is_multiplied_and_not_written_to(shape, layout, rng):
     n, p = SHAPES[shape]
     wide = rng.standard_normal((2 * n, 2 * p)) + 3
     data = np.ascontiguousarray(wide[::2, ::2])
@@ -116,8 +116,8 @@ def test_the_layout_does_not_matter_and_the_input_is_not_written(shape, layout, 
         "read-only": data.copy(),
     }[layout]
     given.flags.writeable = False
-    rows, whole = made(given)
-    check_products(rows, whole, np.float64)
+    rows, matrix = rows_and_matrix(given)
+    check_products(rows, matrix, np.float64)
     np.testing.assert_array_equal(given, data)
 
 
@@ -127,34 +127,34 @@ def test_the_layout_does_not_matter_and_the_input_is_not_written(shape, layout, 
     [(np.float64, 1e6, 1e-3), (np.float64, 2.0**40, 1.0), (np.float32, 1e6, 1.0)],
 )
 def test_a_large_mean_does_not_cancel(shape, dtype, mean, spread, rng):
-    """The bounds are those of the centred numbers, which the data's precision still holds."""
+    """The bounds are those of the centred numbers, which the precision of the data resolves."""
     n, p = SHAPES[shape]
     data = (mean + spread * rng.standard_normal((n, p))).astype(dtype)
-    check_products(*made(data), dtype)
+    check_products(*rows_and_matrix(data), dtype)
 
 
 @every_shape
-def test_the_low_part_of_the_mean_counts(shape, rng):
-    """Noughts and ones on 2⁵²: their mean lies between two doubles."""
+def test_the_low_part_of_the_mean_is_used(shape, rng):
+    """2⁵² plus zeros and ones: their mean lies between two doubles."""
     n, p = SHAPES[shape]
     data = 2.0**52 + rng.integers(0, 2, (n, p))
-    rows, whole = made(data)
+    rows, matrix = rows_and_matrix(data)
     assert rows.low is not None
     assert np.abs(rows.low).max() > 0.1
-    check_products(rows, whole, np.float64)
+    check_products(rows, matrix, np.float64)
 
 
 @every_shape
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_block_is_centred_about_the_mean_of_all_rows(shape, weighted, rng):
-    """Its own sums do not vanish then, and the low part of the mean meets them."""
+    """Its own sums are not zero then, and are multiplied by the low part of the mean."""
     n, p = SHAPES[shape]
     data = 2.0**52 + rng.integers(0, 2, (2 * n, p))
     data[n:] += 4
     weights = rng.integers(1, 5, n).astype(float) if weighted else None
-    rows, whole = made(data[:n], weights=weights, columns=Columns.of(data))
+    rows, matrix = rows_and_matrix(data[:n], weights=weights, columns=Columns.of(data))
     assert rows.low is not None
-    check_products(rows, whole, np.float64)
+    check_products(rows, matrix, np.float64)
 
 
 @every_shape
@@ -163,25 +163,25 @@ def test_the_number_of_threads_changes_no_bit(shape, dtype, rng, monkeypatch):
     n, p = SHAPES[shape]
     data = (rng.standard_normal((n, p)) + 3).astype(dtype)
     right, left = rng.standard_normal((p, WIDTH)), rng.standard_normal((n, WIDTH))
-    answers = []
+    results = []
     for count in (1, 2, 3):
         monkeypatch.setattr(threads, "default_threads", lambda count=count: count)
-        rows, _ = made(data)
+        rows, _ = rows_and_matrix(data)
         products = (
             rows.matmul(right),
             rows.rmatmul(left),
             rows.images(right),
-            rows.images(right),  # in memory that was used before
+            rows.images(right),  # in reused memory
             rows.row_images(left),
             rows.row_products(),
         )
-        answers.append([product.tobytes() for product in products])
-    assert answers[0] == answers[1] == answers[2]
-    assert answers[0][2] == answers[0][3]
+        results.append([product.tobytes() for product in products])
+    assert results[0] == results[1] == results[2]
+    assert results[0][2] == results[0][3]
 
 
 @pytest.mark.usefixtures("rng")
-def test_products_take_no_memory_of_the_size_of_the_rows(rng, monkeypatch):
+def test_products_need_no_memory_of_the_size_of_the_rows(rng, monkeypatch):
     monkeypatch.undo()
     data = rng.standard_normal((3000, 2000))
     mean = data.mean(axis=0)
@@ -193,5 +193,5 @@ def test_products_take_no_memory_of_the_size_of_the_rows(rng, monkeypatch):
     rows.matmul(right)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # Two threads with a panel each, and sums of 2,000 × 16 on their way.
-    assert peak < 2 * dense._PANEL + 8 * right.nbytes + 2**20 < data.nbytes / 3
+    # Two threads with a panel each, and partial sums of 2,000 × 16.
+    assert peak < 2 * dense._TWIN_PANEL_BYTES + 8 * right.nbytes + 2**20 < data.nbytes / 3

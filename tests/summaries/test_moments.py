@@ -1,4 +1,4 @@
-"""Moments, Columns and Triangles of blocks that try to mislead them, against longdouble."""
+"""Moments, Columns and Triangles of rows that mislead their shift, against longdouble."""
 
 import numpy as np
 import pytest
@@ -10,9 +10,9 @@ from princomp.kernels.gram import sampled_rows
 from princomp.summaries import Columns, Moments, Triangle
 
 # Equal numbers that are added one by one lose 3/16 of a unit each: 48 in a chunk of 256 rows, and
-# less in the sums of those. Sparse rows are added up to 1,024 at a time by NumPy. All of it counts
-# twice where the mean lies as far from the shift as the rows from the mean.
-DENSE, SPARSE = 2 * 64 * EPS, 2 * 2 * 192 * EPS
+# less in the sums of those. Sparse rows are added up to 1,024 at a time by NumPy. All of this
+# doubles where the mean lies as far from the shift as the rows from the mean.
+DENSE_TOLERANCE, SPARSE_TOLERANCE = 2 * 64 * EPS, 2 * 2 * 192 * EPS
 
 
 def periodic(m):
@@ -25,7 +25,7 @@ def periodic(m):
 
 
 def sampled(m):
-    """Markers in the rows of which the first shift is made."""
+    """Markers in the rows that the first shift is computed from."""
     markers = np.zeros((m, 3))
     markers[sampled_rows(m), 0] = 1e5
     markers[sampled_rows(m, 16), 1] = 1e5
@@ -49,7 +49,9 @@ def test_marker_rows_mislead_no_summary(kind, sparse, markers):
         centred -= share @ centred / share.sum()
         true = (share @ centred**2).astype(float)
         found = kind.of(block, weights).column_scatter
-        assert (np.abs(found - true) <= (SPARSE if sparse else DENSE) * true).all()
+        assert (
+            np.abs(found - true) <= (SPARSE_TOLERANCE if sparse else DENSE_TOLERANCE) * true
+        ).all()
 
 
 @pytest.mark.parametrize("kind", [Moments, Columns, Triangle])

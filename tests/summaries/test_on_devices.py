@@ -1,4 +1,4 @@
-"""Summaries on a device: the same algebra as on the host, and tables of which no row counts."""
+"""Summaries on a device: the same algebra as on the host, and tables without usable rows."""
 
 from __future__ import annotations
 
@@ -20,15 +20,20 @@ P = 5
 
 
 def on_device_moments(rows):
-    return moments_on(rows_of(on_strict.there(rows)), drop=False, precise=True)[0]
+    return moments_on(rows_of(on_strict.to_device(rows)), drop=False, precise=True)[0]
 
 
 def on_device_triangle(rows):
-    return triangle_on(rows_of(on_strict.there(rows)), drop=False)[0]
+    return triangle_on(rows_of(on_strict.to_device(rows)), drop=False)[0]
 
 
-SAME = {"moments": (on_device_moments, Moments.of), "triangle": (on_device_triangle, Triangle.of)}
-both_kinds = pytest.mark.parametrize(("there", "of"), SAME.values(), ids=list(SAME))
+SUMMARIES = {
+    "moments": (on_device_moments, Moments.of),
+    "triangle": (on_device_triangle, Triangle.of),
+}
+both_kinds = pytest.mark.parametrize(
+    ("on_device", "on_host"), SUMMARIES.values(), ids=list(SUMMARIES)
+)
 
 
 def assert_alike(found, expected, scale=None):
@@ -44,31 +49,31 @@ def assert_alike(found, expected, scale=None):
 
 
 @both_kinds
-def test_operations_are_those_of_the_host(there, of, rng):
+def test_operations_are_those_of_the_host(on_device, on_host, rng):
     X = rng.standard_normal((60, P)) + 1
-    one, expected, divisor = there(X), of(X), np.arange(1.0, P + 1)
+    one, expected, divisor = on_device(X), on_host(X), np.arange(1.0, P + 1)
     assert_alike(one.faded(0.5), expected.faded(0.5))
     assert_alike(one.scaled(divisor), expected.scaled(divisor))
     assert_alike(one.about_origin(), expected.about_origin())
-    assert_alike(one.merge(of(X[:20])), expected.merge(of(X[:20])))
-    sent = pickle.loads(pickle.dumps(one))
-    assert type(sent) is type(expected)
-    assert_alike(sent, expected)
+    assert_alike(one.merge(on_host(X[:20])), expected.merge(on_host(X[:20])))
+    unpickled = pickle.loads(pickle.dumps(one))
+    assert type(unpickled) is type(expected)
+    assert_alike(unpickled, expected)
     assert copy.copy(one) is one
     assert copy.deepcopy(one) is one
 
 
-def test_moments_merge_with_none_and_with_other_kinds(rng):
+def test_moments_merge_with_empty_and_other_summaries(rng):
     X = rng.standard_normal((60, P))
-    one, none = on_device_moments(X), Moments.empty(P)
-    assert one.merge(none) is one
-    assert one.remove(none) is one
+    one, empty = on_device_moments(X), Moments.empty(P)
+    assert one.merge(empty) is one
+    assert one.remove(empty) is one
     assert_alike(one.merge(Triangle.of(X[:20])), Moments.of(X).merge(Moments.of(X[:20])))
     assert_alike(one.merge(on_device_triangle(X[:20])), Moments.of(X).merge(Moments.of(X[:20])))
-    assert_alike(one.remove(on_device_moments(X)), none, 1.0)
+    assert_alike(one.remove(on_device_moments(X)), empty, 1.0)
 
 
-def test_a_column_that_is_constant_in_what_remains_has_exactly_no_scatter(rng):
+def test_a_column_left_constant_has_exactly_zero_scatter(rng):
     X = rng.standard_normal((60, P))
     X[:40, 2] = 3.25
     left = on_device_moments(X).remove(on_device_moments(X[40:]))
@@ -76,19 +81,19 @@ def test_a_column_that_is_constant_in_what_remains_has_exactly_no_scatter(rng):
     assert left.column_scatter[2] == 0
     assert not left.to_host().scatter[2].any()
     assert_alike(left, expected, Moments.of(X).column_scatter.max())
-    again = left.remove(on_device_moments(X[:10])).faded(0.5).scaled(np.full(P, 2.0))
-    assert (again.lost >= 0).all()
-    assert again.lost.max() > 0
+    changed = left.remove(on_device_moments(X[:10])).faded(0.5).scaled(np.full(P, 2.0))
+    assert (changed.lost >= 0).all()
+    assert changed.lost.max() > 0
 
 
-@pytest.mark.parametrize("why", ["weightless", "missing"])
-def test_a_table_of_which_no_row_counts_is_empty(why):
-    X = np.full((7, P), np.nan if why == "missing" else 1.0)
-    table = rows_of(on_strict.there(X))
-    if why == "weightless":
+@pytest.mark.parametrize("reason", ["weightless", "missing"])
+def test_a_table_without_usable_rows_is_empty(reason):
+    X = np.full((7, P), np.nan if reason == "missing" else 1.0)
+    table = rows_of(on_strict.to_device(X))
+    if reason == "weightless":
         table = table.weighted(np.zeros(7))
     kind = SketchOf(2, seed=1)
-    dropped = 7 if why == "missing" else 0
+    dropped = 7 if reason == "missing" else 0
     for (found, count), empty in (
         (moments_on(table, drop=True, precise=False), Moments.empty(P)),
         (triangle_on(table, drop=True), Triangle.empty(P)),

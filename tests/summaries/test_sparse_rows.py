@@ -19,13 +19,13 @@ def table(n, p, *, full=(), mean=0.0, seed=0, dtype=np.float64):
     return dense.astype(dtype)
 
 
-def split(dense, weights):
-    """Weighted mean in two doubles and variances, in extended precision."""
+def mean_and_variances(dense, weights):
+    """Weighted mean in two doubles, variances, and the mean in extended precision."""
     wide = dense.astype(np.longdouble)
-    each = np.ones(len(dense)) if weights is None else weights
-    mean = each @ wide / each.sum()
+    row_weights = np.ones(len(dense)) if weights is None else weights
+    mean = row_weights @ wide / row_weights.sum()
     high = mean.astype(np.float64)
-    variances = each @ (wide - mean) ** 2 / (each.sum() - 1)
+    variances = row_weights @ (wide - mean) ** 2 / (row_weights.sum() - 1)
     return high, (mean - high).astype(np.float64), variances.astype(np.float64), mean
 
 
@@ -38,22 +38,22 @@ def test_products_are_those_of_the_centred_matrix(n, p, full, scaled, weighted):
     rng = np.random.default_rng(1)
     weights = rng.uniform(0.5, 2, n) if weighted else None
     divisor = rng.uniform(0.5, 2, p) if scaled else None
-    high, low, variances, mean = split(dense, weights)
+    high, low, variances, mean = mean_and_variances(dense, weights)
     a = dense.astype(np.longdouble) - mean
     a = a if divisor is None else a / divisor
     a = (a if weights is None else a * np.sqrt(weights)[:, None]).astype(np.float64)
     rows = SparseRows.of(sp.csr_array(dense), high, low, variances, divisor, weights)
     assert rows.shape == a.shape
     right, left = rng.standard_normal((p, 20)), rng.standard_normal((n, 20))
-    # The mean that is taken off is at most 3 deviations, so X is at most 4 times A by columns;
+    # The mean that is subtracted is at most 3 deviations, so X is at most 4 times A by columns;
     # a mean of 1e6 that was not centred first would cost 1e6 roundoffs and more.
-    near = 4 * 2 * (n + p) * EPS
+    tolerance = 4 * 2 * (n + p) * EPS
     size = np.abs(a)
     into = np.ones((p, 20))
     rows.add_images(right, into)
     added = np.ones((p, 20))
     rows.add_rmatmul(left, added)
-    for got, want, bound in (
+    for found, expected, bound in (
         (rows.matmul(right), a @ right, size @ np.abs(right)),
         (rows.rmatmul(left), a.T @ left, size.T @ np.abs(left)),
         (added - 1.0, a.T @ left, size.T @ np.abs(left) + 1.0),
@@ -62,21 +62,21 @@ def test_products_are_those_of_the_centred_matrix(n, p, full, scaled, weighted):
         (rows.row_images(left), a @ (a.T @ left), size @ (size.T @ np.abs(left))),
         (rows.row_products(), a @ a.T, size @ size.T),
     ):
-        assert got.dtype == np.float64
-        np.testing.assert_allclose(got, want, rtol=0, atol=near * bound.max())
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * bound.max())
     products = rows.row_products()
     np.testing.assert_array_equal(products, products.T)
 
 
 @pytest.mark.parametrize(("n", "p"), [(90, 4000), (900, 1500)])
 def test_products_of_rows_with_a_common_mean_lose_no_more_than_three_digits(n, p):
-    # A mean of 1.5 deviations is not centred column by column; of all columns together it is
-    # far longer than what varies, and products are centred afterwards only where that is dear
-    # at most by 2^10 roundoffs.
+    # A mean of 1.5 deviations is not subtracted column by column. Over all columns it is much
+    # longer than the centred rows, and products are centred afterwards only where that costs at
+    # most 2^10 roundoffs.
     rng = np.random.default_rng(2)
     dense = np.where(rng.random((n, p)) < 0.7, 1.0, 0.0)
     dense[:, ::2] *= 1e5
-    high, low, variances, mean = split(dense, None)
+    high, low, variances, mean = mean_and_variances(dense, None)
     a = (dense - mean).astype(np.float64)
     rows = SparseRows.of(sp.csr_array(dense), high, low, variances, None, None)
     largest, whole = np.linalg.norm(a, 2), np.linalg.norm(dense, 2)
@@ -86,33 +86,33 @@ def test_products_of_rows_with_a_common_mean_lose_no_more_than_three_digits(n, p
     assert wrong <= bound <= 20 * 2**10 * EPS * largest**2
 
 
-def test_rows_and_vectors_of_float32_are_multiplied_in_it_and_others_in_float64():
+def test_products_are_float32_only_if_rows_and_vectors_are():
     dense = table(400, 64, dtype=np.float32)
-    high, low, variances, mean = split(dense, None)
+    high, low, variances, mean = mean_and_variances(dense, None)
     a = (dense - mean).astype(np.float64)
     rows = SparseRows.of(sp.csr_array(dense), high, low, variances, None, None)
     right = np.random.default_rng(3).standard_normal((64, 32))
-    want = a.T @ (a @ right)
+    expected = a.T @ (a @ right)
     size = (np.abs(a).T @ (np.abs(a) @ np.abs(right))).max()
     wide = rows.images(right)
-    np.testing.assert_allclose(wide, want, rtol=0, atol=4 * 464 * EPS * size)
+    np.testing.assert_allclose(wide, expected, rtol=0, atol=4 * 464 * EPS * size)
     narrow = rows.images(right.astype(np.float32))
     assert narrow.dtype == np.float64
-    assert np.abs(narrow - want).max() <= 4 * 464 * EPS32 * size
-    assert np.abs(narrow - want).max() > 1e3 * np.abs(wide - want).max()
+    assert np.abs(narrow - expected).max() <= 4 * 464 * EPS32 * size
+    assert np.abs(narrow - expected).max() > 1e3 * np.abs(wide - expected).max()
 
 
-def test_what_was_handed_over_stays_as_it_is():
+def test_the_input_is_not_modified():
     dense = table(50, 20, full=(4,), mean=1e6)
     data = sp.csr_array(dense)
     parts = [part.copy() for part in (data.data, data.indices, data.indptr)]
-    high, low, variances, _ = split(dense, None)
+    high, low, variances, _ = mean_and_variances(dense, None)
     rows = SparseRows.of(data, high, low, variances, np.full(20, 2.0), np.full(50, 3.0))
     rows.row_products()
     rows.images(np.ones((20, 2)))
     sparse_sums(data, np.full(50, 3.0))
-    for part, now in zip(parts, (data.data, data.indices, data.indptr), strict=True):
-        np.testing.assert_array_equal(part, now)
+    for part, after in zip(parts, (data.data, data.indices, data.indptr), strict=True):
+        np.testing.assert_array_equal(part, after)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -120,18 +120,20 @@ def test_what_was_handed_over_stays_as_it_is():
 def test_sums_of_sparse_rows_are_those_about_the_shift(dtype, weighted):
     dense = table(300, 40, full=(0, 39), mean=1e4, dtype=dtype)
     weights = np.random.default_rng(4).uniform(0.5, 2, 300) if weighted else None
-    each = np.ones(300) if weights is None else weights
+    row_weights = np.ones(300) if weights is None else weights
     rows, shift, sums, scatter = sparse_sums(sp.csr_array(dense), weights)
-    assert rows == each.sum()
+    assert rows == row_weights.sum()
     assert set(np.flatnonzero(shift)) == {0, 39}
     about = dense.astype(np.float64) - shift
-    # A full column is shifted to its mean, roughly: nothing of 1e8 is left to cancel, but
-    # for the sums of the others against it.
+    # A full column is shifted roughly to its mean: no numbers of 1e8 are left to cancel, except
+    # in the sums of products with other columns.
     assert np.abs(about).max() < 10
-    near = 2 * 304 * EPS * (np.abs(about).T @ (each[:, None] * np.abs(about))).max()
-    np.testing.assert_allclose(scatter, about.T @ (each[:, None] * about), rtol=0, atol=near)
+    tolerance = 2 * 304 * EPS * (np.abs(about).T @ (row_weights[:, None] * np.abs(about))).max()
+    np.testing.assert_allclose(
+        scatter, about.T @ (row_weights[:, None] * about), rtol=0, atol=tolerance
+    )
     np.testing.assert_array_equal(scatter, scatter.T)
-    np.testing.assert_allclose(sums, each @ about, rtol=0, atol=near)
+    np.testing.assert_allclose(sums, row_weights @ about, rtol=0, atol=tolerance)
 
 
 def test_duplicate_and_unsorted_entries_are_summed_first():
@@ -142,11 +144,11 @@ def test_duplicate_and_unsorted_entries_are_summed_first():
 
 @pytest.mark.parametrize("kind", [Moments, Columns, SketchOf(6)])
 @pytest.mark.parametrize("heavy", [1.0, 1e3, 1e9, 1e15])
-def test_a_few_rows_that_carry_nearly_all_the_weight_do_not_cancel(kind, heavy):
+def test_a_few_rows_of_nearly_all_the_weight_do_not_cancel(kind, heavy):
     """A column is full where it is stored for most of the weight, not in most of the rows.
 
     The heavy rows lie a few deviations around 10⁴: the light ones store nothing and lie 10⁴
-    away, so their weight must not vanish beside that of the heavy ones. Entry (i, j) of a
+    away, so their weight must not be lost in that of the heavy ones. Entry (i, j) of a
     scatter is off by a few (n + p) eps of √(Sᵢᵢ Sⱼⱼ).
     """
     n, p = 400, 12
@@ -156,21 +158,21 @@ def test_a_few_rows_that_carry_nearly_all_the_weight_do_not_cancel(kind, heavy):
     dense[[7, 90, 300]] = 1e4 + rng.standard_normal((3, p))
     dense[90, 3] = 0.0  # a column that a heavy row does not store
     weights[[7, 90, 300]] *= heavy
-    _, _, _, mean = split(dense, weights)
-    moved = dense - mean
-    scatter = np.asarray((moved.T * weights) @ moved, dtype=np.float64)
+    _, _, _, mean = mean_and_variances(dense, weights)
+    centred = dense - mean
+    scatter = np.asarray((centred.T * weights) @ centred, dtype=np.float64)
     found = kind.of(sp.csr_array(dense), weights)
     size = np.sqrt(scatter.diagonal())
     allowed = 16 * (n + p) * EPS * np.outer(size, size)
     np.testing.assert_array_less(
         np.abs(found.column_scatter - scatter.diagonal()), allowed.diagonal()
     )
-    away = (found.mean - mean) + found.mean_low
+    error = (found.mean - mean) + found.mean_low
     # The sum of the weights is rounded as well.
     spread = size / np.sqrt(weights.sum())
-    assert (np.abs(away) <= 16 * (n + p) * EPS * spread + 4 * EPS * np.abs(mean)).all()
+    assert (np.abs(error) <= 16 * (n + p) * EPS * spread + 4 * EPS * np.abs(mean)).all()
     if kind is Moments:
         assert (np.abs(found.scatter - scatter) <= allowed).all()
     elif kind is not Columns:
-        drawn = found.directions
-        assert (np.abs(found.product - scatter @ drawn) <= allowed @ np.abs(drawn)).all()
+        directions = found.directions
+        assert (np.abs(found.product - scatter @ directions) <= allowed @ np.abs(directions)).all()

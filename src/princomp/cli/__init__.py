@@ -11,7 +11,7 @@ results           write the results of commands
 model_or_rows     commands that take a model or a table
 extra_columns     columns that are shown with the rows
 table_writer      write tables of text and numbers
-printed, watching print results; show progress
+output, progress  print results; show progress
 hints             rephrase the library's messages with the flags of the command line
 run               exit codes, errors and signals
 """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 import click
 
 from princomp import errors
-from princomp.cli.read_options import reading_of
+from princomp.cli.read_options import read_options_from
 
 if TYPE_CHECKING:
     from princomp.core import PCAModel, PCAParameters
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Model",
-    "bound",
     "check_output",
     "estimator",
-    "parameters_of",
-    "read",
-    "refuse_inputs",
+    "open_for_fit",
+    "open_for_model",
+    "output_stem",
+    "pca_parameters",
     "refuse_no_components",
-    "stem_of",
+    "refuse_overwriting_inputs",
 ]
 
 
@@ -35,17 +35,17 @@ __all__ = [
 Model: TypeAlias = "PCAModel | PCA | RobustPCA | KernelPCA"
 
 # Standard input of up to this many bytes is kept in memory.
-_KEPT = 2**26
+_MAX_STDIN_IN_MEMORY = 2**26
 
 
 def estimator(options: dict[str, Any]) -> PCA:
     """Make the estimator that the flags describe."""
     from princomp.estimators import PCA
 
-    return PCA(**parameters_of(options)._asdict())
+    return PCA(**pca_parameters(options)._asdict())
 
 
-def parameters_of(options: dict[str, Any]) -> PCAParameters:
+def pca_parameters(options: dict[str, Any]) -> PCAParameters:
     """The parameters of a PCA that the flags describe."""
     from princomp.core import PCAParameters
 
@@ -76,33 +76,35 @@ def refuse_no_components(options: dict[str, Any]) -> None:
         )
 
 
-def read(files: Sequence[str], options: dict[str, Any]) -> Source:
+def open_for_fit(files: Sequence[str], options: dict[str, Any]) -> Source:
     """Open files or standard input, with the flags of a fit."""
     id_column = options["id_column"]
     if id_column is not None and options.get("no_id"):
         raise click.UsageError("--id names the rows and --no-id does not: leave one of them out")
-    return _opened(files, options["columns"], options["exclude"] or (), id_column, again=True)
+    return _open_files(
+        files, options["columns"], options["exclude"] or (), id_column, rereadable=True
+    )
 
 
-def _opened(
+def _open_files(
     files: Sequence[str],
     columns: list[str] | None,
     exclude: Sequence[str] = (),
     id_column: str | None = None,
     *,
-    again: bool = False,
+    rereadable: bool = False,
 ) -> Source:
-    given = click.get_current_context().params
-    how: Any = {
+    flags = click.get_current_context().params
+    arguments: Any = {
         "columns": columns,
         "exclude": exclude,
-        "id_column": False if id_column is None and given.get("no_id") else id_column,
-        "options": reading_of(given),
+        "id_column": False if id_column is None and flags.get("no_id") else id_column,
+        "options": read_options_from(flags),
     }
     if "-" not in files:
         from princomp.io import open_files
 
-        return open_files(files, **how)
+        return open_files(files, **arguments)
     if len(files) > 1:
         raise errors.ParameterError(
             "standard input (-) cannot be put together with files",
@@ -111,9 +113,9 @@ def _opened(
         )
     from princomp.io import open_stdin, read_if_small
 
-    source = open_stdin(_standard_input(), **how)
+    source = open_stdin(_standard_input(), **arguments)
     # A small table is kept in memory, so that its rows can be read again for their scores.
-    return read_if_small(source, _KEPT) if again else source
+    return read_if_small(source, _MAX_STDIN_IN_MEMORY) if rereadable else source
 
 
 def _standard_input() -> BinaryIO:
@@ -126,63 +128,63 @@ def _standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def bound(
-    files: Sequence[str], names: list[str] | None, model: Model, *, numbered: bool = False
+def open_for_model(
+    files: Sequence[str], names: list[str] | None, model: Model, *, allow_unnamed: bool = False
 ) -> tuple[Source, list[str]]:
     """Open files with the columns of a model, matched by name; also return notes.
 
-    With ``numbered``, columns without names are accepted and matched by position.
+    With ``allow_unnamed``, columns without names are accepted and matched by position.
     """
     if names is None:
-        return _opened(files, None), []
-    if "-" in files and _brings_an_array():
-        return _nameless(_opened(files, None), numbered), []
+        return _open_files(files, None), []
+    if "-" in files and _stdin_is_npy():
+        return _accept_unnamed(_open_files(files, None), allow_unnamed), []
     from princomp.core import FittedModel, fitted_model
 
     fitted: FittedModel[Any] = fitted_model(model)
-    source, notes = _bound(files, names, fitted.schema.id_column, numbered)
+    source, notes = _open_columns(files, names, fitted.schema.id_column, allow_unnamed)
     notes.extend(source.notes)
     if source.unused:
         notes.append(f"ignored columns that the model does not use: {', '.join(source.unused)}")
     return source, notes
 
 
-def _bound(
-    files: Sequence[str], names: list[str], id_column: str | None, numbered: bool
+def _open_columns(
+    files: Sequence[str], names: list[str], id_column: str | None, allow_unnamed: bool
 ) -> tuple[Source, list[str]]:
     try:
-        return _opened(files, names, id_column=id_column), []
+        return _open_files(files, names, id_column=id_column), []
     except (errors.ColumnError, errors.ParameterError) as error:
         place = error.place
         file, missing = place.get("file"), place.get("missing")
-        no_ids = id_column is not None and (
+        no_id_column = id_column is not None and (
             (missing or [place.get("column")]) == [id_column]
             or place.get("parameter") == "id_column"
         )
-        if "-" in files and (no_ids or missing is None):
+        if "-" in files and (no_id_column or missing is None):
             raise  # standard input cannot be opened again
-        if no_ids:
-            source, notes = _bound(files, names, None, numbered)
+        if no_id_column:
+            source, notes = _open_columns(files, names, None, allow_unnamed)
             if source.columns is not None:
                 notes.append(f"{file} has no id column {id_column!r}; its rows have no names")
             return source, notes
         if "available" in error.place:
-            raise _unbound(error, str(file), names, id_column) from None
-        source = _opened(files, None)
+            raise _missing_columns_error(error, str(file), names, id_column) from None
+        source = _open_files(files, None)
         if source.columns is not None:
             raise
-        return _nameless(source, numbered), []
+        return _accept_unnamed(source, allow_unnamed), []
 
 
-def _brings_an_array() -> bool:
+def _stdin_is_npy() -> bool:
     """Whether standard input is an .npy file; no text begins with this byte."""
-    look = getattr(_standard_input(), "peek", None)
-    return look is not None and look(1)[:1] == b"\x93"
+    peek = getattr(_standard_input(), "peek", None)
+    return peek is not None and peek(1)[:1] == b"\x93"
 
 
-def _nameless(source: Source, numbered: bool) -> Source:
-    """Return a source without column names if ``numbered`` allows it; otherwise refuse it."""
-    if not numbered:
+def _accept_unnamed(source: Source, allow_unnamed: bool) -> Source:
+    """Return a source without column names if ``allow_unnamed``; otherwise refuse it."""
+    if not allow_unnamed:
         raise errors.ColumnError(
             f"{source.file}: its columns have no names, but those of the model do",
             place={"file": source.file},
@@ -191,7 +193,7 @@ def _nameless(source: Source, numbered: bool) -> Source:
     return source
 
 
-def _unbound(
+def _missing_columns_error(
     error: errors.PrincompError, file: str, names: list[str], id_column: str | None
 ) -> errors.ColumnError:
     """Make the error that says which columns of the model a file lacks, and which are new."""
@@ -206,21 +208,21 @@ def _unbound(
     )
 
 
-def stem_of(files: Sequence[str]) -> str:
+def output_stem(files: Sequence[str]) -> str:
     """Default name for the results of files."""
     if "-" in files:
         return "stdin"
     name = files[0].partition("::")[0]
-    if any(mark in name for mark in "*?["):
+    if any(wildcard in name for wildcard in "*?["):
         name = name.translate(str.maketrans("", "", "*?[]"))
     return Path(name).name.partition(".")[0].strip("-_ ") or "table"
 
 
-def refuse_inputs(outputs: Iterable[Path], inputs: Iterable[str | Path]) -> None:
+def refuse_overwriting_inputs(outputs: Iterable[Path], inputs: Iterable[str | Path]) -> None:
     """Refuse to overwrite an input, even with --force."""
-    read = {path.resolve() for name in inputs for path in _files_of(str(name))}
+    input_paths = {path.resolve() for name in inputs for path in _expand(str(name))}
     for output in outputs:
-        if output.resolve() in read:
+        if output.resolve() in input_paths:
             raise errors.OutputExistsError(
                 f"{output} is an input of this run and would be lost",
                 place={"file": str(output)},
@@ -228,14 +230,14 @@ def refuse_inputs(outputs: Iterable[Path], inputs: Iterable[str | Path]) -> None
             )
 
 
-def _files_of(name: str) -> list[Path]:
+def _expand(name: str) -> list[Path]:
     """The files that a name or pattern stands for; missing files are reported when opened."""
-    from princomp.io import expanded, parts_of
+    from princomp.io import expand_patterns, split_inside
 
     if name == "-":
         return []
     try:
-        return [parts_of(path)[0] for path in expanded([name])]
+        return [split_inside(path)[0] for path in expand_patterns([name])]
     except errors.PrincompError:
         return []
 
@@ -245,6 +247,6 @@ def check_output(output: Path | None, force: bool, *inputs: str | Path) -> None:
     from princomp.io import check_writable, table_format
 
     if output is not None:
-        refuse_inputs([output], inputs)
+        refuse_overwriting_inputs([output], inputs)
         table_format(output)
         check_writable([output], force=force)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import bound, check_output
-from princomp.cli.model_or_rows import check_inverse
+from princomp.cli.actions import check_output, open_for_model
+from princomp.cli.model_or_rows import refuse_without_inverse
 from princomp.cli.options import common_options, files_argument, model_argument, output_options
 from princomp.cli.read_options import read_options
-from princomp.cli.results import hand_over
+from princomp.cli.results import write_rows
 
 if TYPE_CHECKING:
     from princomp.io import Source
@@ -44,18 +44,18 @@ def transform(
 
     pca: Any = load_model(model)
     check_output(output, force, model, *files)
-    source, notes = bound(files, column_names(pca), pca)
+    source, notes = open_for_model(files, column_names(pca), pca)
     fitted: Any = fitted_model(pca)
     fitted.schema.check_width(source.p)
     columns = component_names(fitted.k)
 
-    def scores(source: Source) -> Iterator[tuple[Any, Any]]:
-        at = 0
-        for chunk in source.all_chunks():
-            yield fitted.chunk_scores(chunk.data, source, at), chunk.ids
-            at += chunk.data.shape[0]
+    def compute_scores(source: Source) -> Iterator[tuple[Any, Any]]:
+        start = 0
+        for chunk in source.checked_chunks():
+            yield fitted.chunk_scores(chunk.data, source, start), chunk.ids
+            start += chunk.data.shape[0]
 
-    hand_over("transform", source, scores, columns, output, force, as_json, notes)
+    write_rows("transform", source, compute_scores, columns, output, force, as_json, notes)
 
 
 @click.command()
@@ -78,19 +78,21 @@ def inverse(
     """
     from princomp.core import fitted_model
     from princomp.estimators import load_model
-    from princomp.reports import columns_of, component_names, has_kernel
+    from princomp.reports import column_labels, component_names, is_kernel_pca
 
     pca: Any = load_model(model)
     check_output(output, force, model, *files)
-    source, notes = bound(files, component_names(fitted_model(pca).k), pca, numbered=True)
-    columns = list(map(str, columns_of(pca)))
-    if has_kernel(pca):
-        check_inverse(pca, model)
-    fitted: Any = pca if has_kernel(pca) else fitted_model(pca)
-    back = fitted.inverse_transform if has_kernel(pca) else fitted.reconstruct
+    source, notes = open_for_model(
+        files, component_names(fitted_model(pca).k), pca, allow_unnamed=True
+    )
+    columns = list(map(str, column_labels(pca)))
+    if is_kernel_pca(pca):
+        refuse_without_inverse(pca, model)
+    fitted: Any = pca if is_kernel_pca(pca) else fitted_model(pca)
+    reconstruct = fitted.inverse_transform if is_kernel_pca(pca) else fitted.reconstruct
 
-    def rows(source: Source) -> Iterator[tuple[Any, Any]]:
-        for chunk in source.all_chunks():
-            yield back(chunk.data), chunk.ids
+    def reconstruct_rows(source: Source) -> Iterator[tuple[Any, Any]]:
+        for chunk in source.checked_chunks():
+            yield reconstruct(chunk.data), chunk.ids
 
-    hand_over("inverse", source, rows, columns, output, force, as_json, notes)
+    write_rows("inverse", source, reconstruct_rows, columns, output, force, as_json, notes)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from princomp.cli.actions import refuse_inputs
+from princomp.cli.actions import refuse_overwriting_inputs
 from princomp.cli.model_or_rows import model_and_rows
 from princomp.cli.options import (
     LEVEL,
@@ -17,10 +17,10 @@ from princomp.cli.options import (
     force_option,
     formulas_option,
 )
-from princomp.cli.printed import print_json, print_notes, say
+from princomp.cli.output import echo, print_json, print_notes
+from princomp.cli.progress import progress_bar
 from princomp.cli.read_options import read_options
 from princomp.cli.table_writer import check_extension, write_columns
-from princomp.cli.watching import progress_bar
 
 __all__ = ["bootstrap"]
 
@@ -83,20 +83,20 @@ def bootstrap(
     file = None if str(output) == "-" else output
     if file is not None:
         check_extension(file)
-        refuse_inputs([file], files)
+        refuse_overwriting_inputs([file], files)
         check_writable([file], force=force)
     model, source, notes = model_and_rows(files, options, as_json)
-    from princomp.diagnostics import bootstrap as bootstrap_of
+    from princomp.diagnostics import bootstrap as compute_bootstrap
 
     with progress_bar(as_json) as progress:
-        found = bootstrap_of(
+        result = compute_bootstrap(
             model, source, n=n, random_state=seed, level=level, align=align, progress=progress
         )
     if file is not None or not as_json:
-        write_columns(file, found.columns_of("intervals"), force)
+        write_columns(file, result.columns_of("intervals"), force)
     if as_json:
         paths = {} if file is None else {"intervals": str(file)}
-        print_json(document("bootstrap", seed=seed, **found.to_dict(), notes=notes, files=paths))
+        print_json(document("bootstrap", seed=seed, **result.to_dict(), notes=notes, files=paths))
         return
     print_notes(notes)
-    say(found, err=True)
+    echo(result, err=True)

@@ -6,17 +6,17 @@ from typing import Any
 
 import click
 
-from princomp.cli.actions import estimator, read
+from princomp.cli.actions import estimator, open_for_fit
 from princomp.cli.options import RULES, SEED, choose_options, common_options, files_argument
-from princomp.cli.printed import print_result
+from princomp.cli.output import print_result
+from princomp.cli.progress import progress_bar
 from princomp.cli.read_options import read_options
-from princomp.cli.watching import progress_bar
 from princomp.errors import did_you_mean
 
 __all__ = ["choose"]
 
 
-def _rules(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+def _parse_rules(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
     if value is None:
         return None
     names = [name.strip() for name in value.split(",")]
@@ -35,7 +35,7 @@ def _rules(_: click.Context, __: click.Parameter, value: str | None) -> list[str
 @read_options
 @click.option(
     "--rules",
-    callback=_rules,
+    callback=_parse_rules,
     metavar="A,B",
     help=f"Rules to apply: {', '.join(RULES)}. All by default.",
 )
@@ -58,11 +58,11 @@ def choose(
     from princomp.estimators import choices_and_model
     from princomp.reports import document, scale_hint
 
-    source = read(files, options)
+    source = open_for_fit(files, options)
     parameters = estimator({"k": None, "solver": "auto", **options}).get_params(deep=False)
     del parameters["n_components"], parameters["random_state"]
     with progress_bar(as_json) as progress:
-        found, model = choices_and_model(source, rules, seed, progress, None, parameters)
+        choices, model = choices_and_model(source, rules, seed, progress, None, parameters)
     hint = scale_hint(model)
     notes = [*source.notes, *([] if hint is None else [hint])]
-    print_result(document("choose", seed=seed, **found.to_dict(), notes=notes), as_json, found)
+    print_result(document("choose", seed=seed, **choices.to_dict(), notes=notes), as_json, choices)

@@ -14,13 +14,13 @@ import click
 
 from princomp.cli.fitting import fit
 from princomp.cli.options import PATH, common_options, force_option
-from princomp.cli.printed import print_json, say
+from princomp.cli.output import echo, print_json
 from princomp.cli.reporting import report
 
 __all__ = ["demo"]
 
 # Files that ``fit`` writes.
-_RESULTS = ("eigenvalues.csv", "loadings.csv", "model.pca", "scores.csv")
+_FIT_OUTPUTS = ("eigenvalues.csv", "loadings.csv", "model.pca", "scores.csv")
 
 
 @click.command()
@@ -44,41 +44,41 @@ def demo(output: Path, force: bool, as_json: bool) -> None:
     from princomp.reports import check_libraries, document
 
     table, model, page = (output / name for name in ("usarrests.csv", "model.pca", "report.html"))
-    check_writable([table, page, *(output / name for name in _RESULTS)], force=force)
+    check_writable([table, page, *(output / name for name in _FIT_OUTPUTS)], force=force)
     check_libraries()
     with atomic_write(table, force=force) as file:
         file.write(resources.files("princomp.cli").joinpath(table.name).read_bytes())
     options = [str(table), "--id", "State", "--scale", "unit"]
-    _run(fit, [*options, "-k", "0.8", "-o", str(output)], force, as_json)
-    _run(report, [*options, "-k", "2", "-o", str(page)], force, as_json)
+    _run_command(fit, [*options, "-k", "0.8", "-o", str(output)], force, as_json)
+    _run_command(report, [*options, "-k", "2", "-o", str(page)], force, as_json)
     if as_json:
         files = {"data": str(table), "model": str(model), "report": str(page)}
         print_json(document("demo", notes=[], files=files))
         return
-    say(f"Open the report in a browser: {page.resolve()}\n\nThree things to try next:")
+    echo(f"Open the report in a browser: {page.resolve()}\n\nThree things to try next:")
     biplot = str(output / "biplot.svg")
     for command in (
         ["choose", *options],
         ["plot", "biplot", str(model), str(table), "-o", biplot],
         ["report", "YOUR_TABLE.csv", "--scale", "unit"],
     ):
-        say(f"  {_program()} {shlex.join(command)}")
+        echo(f"  {_program_name()} {shlex.join(command)}")
 
 
-def _program() -> str:
+def _program_name() -> str:
     """Return how to call this program: by name, or by path if the shell does not find the name."""
-    started = Path(sys.argv[0])
-    by_path = started.name == "princomp" and which("princomp") is None
-    return shlex.quote(str(started)) if by_path else "princomp"
+    program = Path(sys.argv[0])
+    by_path = program.name == "princomp" and which("princomp") is None
+    return shlex.quote(str(program)) if by_path else "princomp"
 
 
-def _run(command: click.Command, arguments: list[str], force: bool, quiet: bool) -> None:
+def _run_command(command: click.Command, arguments: list[str], force: bool, quiet: bool) -> None:
     """Print a command as a user would type it, and run it."""
-    words = [*arguments, *(["--force"] if force else [])]
+    full_arguments = [*arguments, *(["--force"] if force else [])]
     with ExitStack() as stack:
         if quiet:
             stack.enter_context(redirect_stdout(StringIO()))
-        say(f"$ princomp {command.name} {shlex.join(arguments)}")
+        echo(f"$ princomp {command.name} {shlex.join(arguments)}")
         group = click.get_current_context().parent
-        command.main(words, prog_name=command.name, standalone_mode=False, parent=group)
-        say()
+        command.main(full_arguments, prog_name=command.name, standalone_mode=False, parent=group)
+        echo()

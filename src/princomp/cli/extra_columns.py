@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from princomp import errors
-from princomp.cli.actions import bound
+from princomp.cli.actions import open_for_model
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +27,7 @@ def rows_and_extra(
 
     columns = column_names(pca)
     values = extra_values(files, columns, extra)
-    source, notes = bound(files, columns, pca)
+    source, notes = open_for_model(files, columns, pca)
     if set(extra) & set(source.unused):  # the last note lists unused columns
         others = [name for name in source.unused if name not in extra]
         note = f"ignored unused columns: {', '.join(others)}"
@@ -51,26 +51,26 @@ def extra_values(
         raise click.UsageError(
             "--groups and --metadata read DATA a second time, so DATA cannot be standard input"
         )
-    return {name: _values(files, columns, name) for name in extra}
+    return {name: _text_column(files, columns, name) for name in extra}
 
 
-def _values(files: Sequence[str], columns: Sequence[str] | None, name: str) -> NDArray[Any]:
+def _text_column(files: Sequence[str], columns: Sequence[str] | None, name: str) -> NDArray[Any]:
     """Return one column as text."""
     import numpy as np
 
-    from princomp.cli.read_options import reading_of
-    from princomp.io import file_column, of_anndata
+    from princomp.cli.read_options import read_options_from
+    from princomp.io import are_anndata_files, file_column
 
-    if columns is not None and name in columns and not of_anndata(files):
+    if columns is not None and name in columns and not are_anndata_files(files):
         raise errors.ColumnError(
             f"the model analyses the column {name!r}",
             place={"column": name},
             hint="name a column that was left out of the fit",
         )
-    options = reading_of(click.get_current_context().params)
+    options = read_options_from(click.get_current_context().params)
     cells = file_column(files, name, options, columns)
-    return np.array([_category(cell) for cell in cells], dtype=object)
+    return np.array([_category_name(cell) for cell in cells], dtype=object)
 
 
-def _category(value: object) -> str | None:
+def _category_name(value: object) -> str | None:
     return None if value is None or value != value or value == "" else str(value)

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import parameters_of, read, refuse_inputs, stem_of
+from princomp.cli.actions import (
+    open_for_fit,
+    output_stem,
+    pca_parameters,
+    refuse_overwriting_inputs,
+)
 from princomp.cli.kernel_options import (
     NO_LOADINGS,
     check_kernel,
@@ -27,11 +32,11 @@ from princomp.cli.options import (
     formulas_option,
     robust_options,
 )
-from princomp.cli.printed import print_json, print_notes, print_summary, say
+from princomp.cli.output import echo, print_json, print_notes, print_summary
+from princomp.cli.progress import hint_to_resume, progress_bar
 from princomp.cli.read_options import read_options
 from princomp.cli.results import result_files, write_results
 from princomp.cli.robust_options import check_robust, robust_estimator, robust_hint, write_outliers
-from princomp.cli.watching import progress_bar, resumable
 
 if TYPE_CHECKING:
     from princomp.core import PCAModel, PCAParameters
@@ -77,63 +82,65 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     standard input (CSV, TSV, an Arrow stream or npy).
     """
     from princomp.io import Checkpoint, check_writable
-    from princomp.reports import of_fit
+    from princomp.reports import fit_document
 
     plain = not options["kernel"] and not options["robust"]
 
     check_kernel(options)
     check_robust(options)
-    outputs = result_files(stem_of(files), options)
-    refuse_inputs(outputs.values(), files)
+    outputs = result_files(output_stem(files), options)
+    refuse_overwriting_inputs(outputs.values(), files)
     check_writable(outputs.values(), force=options["force"])
     checkpoint = options["checkpoint"]
     if checkpoint is not None:
         checkpoint_files = Checkpoint.files(checkpoint)
-        refuse_inputs(checkpoint_files, files)
+        refuse_overwriting_inputs(checkpoint_files, files)
         check_writable([*outputs.values(), *checkpoint_files], force=True)
     # Both functions check the flags before anything is read.
-    model: Any = parameters_of(options) if plain else _estimator(options)
-    source = read(files, options)
-    command = {"arguments": list(_words()), "folder": os.getcwd()}
+    model: Any = pca_parameters(options) if plain else _other_estimator(options)
+    source = open_for_fit(files, options)
+    command = {"arguments": list(_command_arguments()), "folder": os.getcwd()}
     if checkpoint is not None and checkpoint.exists() and not as_json:
         print_notes([f"continuing from {checkpoint}"])
     if not as_json:
         print_notes(cost_notes(options, source.rows))
-    with resumable(checkpoint):
-        with progress_bar(as_json) as tell:
+    with hint_to_resume(checkpoint):
+        with progress_bar(as_json) as progress:
             if plain:
-                model = _fitted(source, model, options, tell, command)
+                model = _fit_plain(source, model, options, progress, command)
             elif options["kernel"]:
-                model.fit(source, progress=tell)
+                model.fit(source, progress=progress)
             else:
                 model.fit(source)
-        with nullcontext() if checkpoint is None else Checkpoint.held(checkpoint):
-            notes = _written(model, source, outputs, options, as_json)
+        with nullcontext() if checkpoint is None else Checkpoint.locked(checkpoint):
+            notes = _write_outputs(model, source, outputs, options, as_json)
             if checkpoint is not None:
                 Checkpoint.remove(checkpoint)
     if as_json:
-        print_json(of_fit(model, outputs, notes))
+        print_json(fit_document(model, outputs, notes))
         return
     print_notes(notes)
     print_summary(model, _axis_angles(model, source) if plain else None)
     for name, path in outputs.items():
-        say(f"{name:12} {path}")
+        echo(f"{name:12} {path}")
 
 
-def _fitted(
+def _fit_plain(
     source: Source,
     parameters: PCAParameters,
     options: dict[str, Any],
-    tell: ProgressCallback | None,
+    progress: ProgressCallback | None,
     command: dict[str, Any],
 ) -> PCAModel:
     """Fit a plain PCA without its estimator, which would import scikit-learn."""
     from princomp.core import PCAModel, fit_table
 
     checkpoint = options["checkpoint"]
-    found = fit_table(source, parameters, progress=tell, checkpoint=checkpoint, command=command)
-    schema = replace(found.schema, id_column=source.id_column)
-    return PCAModel(found.result, schema, parameters)
+    outcome = fit_table(
+        source, parameters, progress=progress, checkpoint=checkpoint, command=command
+    )
+    schema = replace(outcome.schema, id_column=source.id_column)
+    return PCAModel(outcome.result, schema, parameters)
 
 
 def _axis_angles(model: PCAModel, source: Source) -> FloatArray | None:
@@ -141,33 +148,33 @@ def _axis_angles(model: PCAModel, source: Source) -> FloatArray | None:
 
     None if the rows are sparse or cannot be read again, or if there is no quick bootstrap.
     """
-    from princomp.diagnostics import bootstrap_of, quick_bootstrap
+    from princomp.diagnostics import bootstrap_rows, quick_bootstrap
     from princomp.engines import drop_incomplete
     from princomp.io import read_whole
 
     def compute(n: int) -> Bootstrap:
         rows, _, _ = drop_incomplete(read_whole(source), None)
-        return bootstrap_of(model, rows.astype("float64"), n=n)
+        return bootstrap_rows(model, rows.astype("float64"), n=n)
 
     if not source.repeatable or source.stored is not None:
         return None
     assert model.n_samples is not None
     # The fit is done, so a file that changed since or a constant resample must not be an error.
-    found, _ = quick_bootstrap(model, model.n_samples, compute)
-    return None if found is None else found.angle_quantiles((0.95,))[0]
+    bootstrap, _ = quick_bootstrap(model, model.n_samples, compute)
+    return None if bootstrap is None else bootstrap.angle_quantiles((0.95,))[0]
 
 
-def _estimator(options: dict[str, Any]) -> KernelPCA | RobustPCA:
+def _other_estimator(options: dict[str, Any]) -> KernelPCA | RobustPCA:
     return kernel_estimator(options) if options["kernel"] else robust_estimator(options)
 
 
-def _words() -> list[str]:
+def _command_arguments() -> list[str]:
     """The arguments of the command line, without the name of the program; see ``run``."""
-    words = click.get_current_context().find_root().obj
-    return words if isinstance(words, list) else []
+    arguments = click.get_current_context().find_root().obj
+    return arguments if isinstance(arguments, list) else []
 
 
-def _written(
+def _write_outputs(
     model: Any, source: Any, outputs: dict[str, Path], options: dict[str, Any], as_json: bool
 ) -> list[str]:
     """Write those requested outputs that can be written; return notes for the user."""
@@ -201,15 +208,17 @@ def _fit_notes(model: Any, options: dict[str, Any]) -> list[str]:
 
     fitted: Any = fitted_model(model)
     result, imputer = fitted.result, getattr(fitted, "imputer", None)
-    said = ("constant column", "rows without any cell", "row without any cell")
-    constant = [n for n in getattr(result, "notes", ()) if any(word in n for word in said)]
+    phrases = ("constant column", "rows without any cell", "row without any cell")
+    kept_notes = [
+        note for note in getattr(result, "notes", ()) if any(phrase in note for phrase in phrases)
+    ]
     filled = getattr(result, "filled", None) if imputer is None else imputer.imputed_
     if filled is not None and filled.cells:
-        return [str(filled), *constant]
+        return [str(filled), *kept_notes]
     if not result.dropped:
-        return constant
+        return kept_notes
     note = f"rows with missing values: {result.dropped:,}; they were left out of the fit"
-    return [note if options["no_scores"] else f"{note}, and their scores are empty", *constant]
+    return [note if options["no_scores"] else f"{note}, and their scores are empty", *kept_notes]
 
 
 @click.command()
@@ -228,7 +237,7 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
 
     command = Checkpoint.command_in(checkpoint)
     path = checkpoint.resolve()
-    arguments = [str(word) for word in command["arguments"]]
+    arguments = [str(argument) for argument in command["arguments"]]
     try:
         os.chdir(command["folder"])
     except OSError as error:
@@ -238,14 +247,14 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
             hint="move the folder with the input back",
         ) from None
     # Errors are reported in the format that the first command or this one asked for.
-    _words()[:] = arguments
-    parsed = fit.make_context("fit", arguments[1:], parent=ctx.parent)
+    _command_arguments()[:] = arguments
+    fit_context = fit.make_context("fit", arguments[1:], parent=ctx.parent)
     # The checkpoint may have been moved since.
-    parsed.params["checkpoint"] = path
+    fit_context.params["checkpoint"] = path
     for name, value in (("force", force), ("as_json", as_json)):
-        parsed.params[name] |= value
-    with parsed:
-        fit.invoke(parsed)
+        fit_context.params[name] |= value
+    with fit_context:
+        fit.invoke(fit_context)
 
 
 @click.command()
@@ -258,10 +267,10 @@ def plan(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     from princomp.core import plan_table
     from princomp.reports import document
 
-    source = read(files, options)
-    found = plan_table(source, parameters_of(options))
+    source = open_for_fit(files, options)
+    fit_plan = plan_table(source, pca_parameters(options))
     if as_json:
-        print_json(document("plan", plan=found.to_dict(), notes=list(source.notes)))
+        print_json(document("plan", plan=fit_plan.to_dict(), notes=list(source.notes)))
         return
     print_notes(source.notes)
-    say(found)
+    echo(fit_plan)

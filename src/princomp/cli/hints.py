@@ -8,12 +8,12 @@ import shlex
 
 __all__ = ["as_flags"]
 
-_SAME = (
+_SAME_NAMES = (
     *("sep", "decimal", "thousands", "encoding", "na", "skip", "skip_end", "comment", "sheet"),
     *("columns", "exclude", "missing", "scale", "constant"),
 )
 _FLAGS = {
-    **{name: f"--{name.replace('_', '-')}" for name in _SAME},
+    **{name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES},
     "id_column": "--id",
     "n_components": "-k",
     "svd_solver": "--solver",
@@ -23,7 +23,7 @@ _FLAGS = {
     "random_state": "--seed",
 }
 # Parameters with a value for which there is a separate flag.
-_WORDS = {
+_FLAGS_OF_VALUES = {
     "id_column=False": "--no-id",
     "n_components=None": "no -k",
     "scale=None": "--scale none",
@@ -33,7 +33,7 @@ _WORDS = {
     "overwrite=True": "--force",
     "center=False": "--no-center",
 }
-_GIVEN = re.compile(
+_ASSIGNMENT = re.compile(
     r"\b([a-z_]+)=(True|False|None|\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[0-9]+(?:\.[0-9]+)?)"
 )
 # Advice to leave a column out, which has a flag, and advice that applies only in Python.
@@ -41,33 +41,33 @@ _LEAVE_OUT = re.compile(r"\bleave the (?:constant )?columns? out\b", re.IGNORECA
 _PYTHON_ONLY = re.compile("; scale can also be an array of divisors")
 # Names before "=" without a value; names alone that are not English words (with "_"), unless
 # quoted.
-_ASKED = re.compile(r"\b([a-z_]+)=(?=[\s,;.)…]|$)")
-_ALONE = re.compile(r"(?<!['\"\w])([a-z]+(?:_[a-z]+)+)\b(?!['\"=])")
+_NAME_BEFORE_EQUALS = re.compile(r"\b([a-z_]+)=(?=[\s,;.)…]|$)")
+_BARE_NAME = re.compile(r"(?<!['\"\w])([a-z]+(?:_[a-z]+)+)\b(?!['\"=])")
 
 
-def as_flags(text: str, *, alone: bool = False) -> str:
+def as_flags(text: str, *, bare_names: bool = False) -> str:
     """Replace parameters in a text by the corresponding flags.
 
-    With ``alone``, also replace names without a value. Use this only for texts about parameters,
-    because in other texts such a name may be the name of a column.
+    With ``bare_names``, also replace names without a value. Use this only for texts about
+    parameters, because in other texts such a name may be the name of a column.
     """
 
-    def flag(match: re.Match[str]) -> str:
+    def replace_assignment(match: re.Match[str]) -> str:
         name, value = match.groups()
-        if match[0] in _WORDS or name not in _FLAGS:
-            return _WORDS.get(match[0], match[0])
+        if match[0] in _FLAGS_OF_VALUES or name not in _FLAGS:
+            return _FLAGS_OF_VALUES.get(match[0], match[0])
         try:
-            found = ast.literal_eval(value)
+            parsed = ast.literal_eval(value)
         except (ValueError, SyntaxError):
             return match[0]
-        if found is None:
+        if parsed is None:
             return match[0]
-        word = ",".join(map(str, found)) if isinstance(found, list) else str(found)
-        return f"{_FLAGS[name]} {shlex.quote(word)}"
+        argument = ",".join(map(str, parsed)) if isinstance(parsed, list) else str(parsed)
+        return f"{_FLAGS[name]} {shlex.quote(argument)}"
 
     def name(match: re.Match[str]) -> str:
         return _FLAGS.get(match[1], match[0])
 
     text = _PYTHON_ONLY.sub("", _LEAVE_OUT.sub(r"\g<0> (--exclude)", text))
-    text = _ASKED.sub(name, _GIVEN.sub(flag, text))
-    return _ALONE.sub(name, text) if alone else text
+    text = _NAME_BEFORE_EQUALS.sub(name, _ASSIGNMENT.sub(replace_assignment, text))
+    return _BARE_NAME.sub(name, text) if bare_names else text

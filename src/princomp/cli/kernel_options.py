@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from princomp.cli.actions import refuse_no_components
-from princomp.cli.options import refuse_with, refuse_without, with_options
+from princomp.cli.options import refuse_incompatible, refuse_ineffective, with_options
 
 if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
@@ -30,7 +30,7 @@ KERNELS = (
 NO_LOADINGS = "a kernel PCA has no loadings: its axes lie in the feature space of the kernel"
 
 # Number of rows from which computing the kernel of all pairs takes minutes.
-_MANY = 50_000
+_MANY_ROWS = 50_000
 # Options that only a kernel PCA has, with the names of their parameters.
 _PARAMETERS = {
     "gamma": "gamma",
@@ -52,23 +52,25 @@ _REFUSED = (
 )
 
 
-def _number_or(word: str, kind: type[int] | type[float]) -> Callable[..., int | float | str | None]:
+def _parse_number_or(
+    word: str, kind: type[int] | type[float]
+) -> Callable[..., int | float | str | None]:
     """Return a callback that reads a number of at least 1 (int) or 0 (float), or a word."""
-    least = 1 if kind is int else 0
-    valid = f"{'a whole' if kind is int else 'a'} number of at least {least}"
+    minimum = 1 if kind is int else 0
+    valid = f"{'a whole' if kind is int else 'a'} number of at least {minimum}"
 
-    def read(_: click.Context, __: click.Parameter, value: str | None) -> int | float | str | None:
+    def parse(_: click.Context, __: click.Parameter, value: str | None) -> int | float | str | None:
         if value is None or value == word:
             return value
         try:
             number = kind(value)
         except ValueError:
             number = kind(-1)
-        if number < least:
+        if number < minimum:
             raise click.BadParameter(f"{value!r} is not {valid} or {word!r}")
         return number
 
-    return read
+    return parse
 
 
 kernel_options = with_options(
@@ -79,7 +81,7 @@ kernel_options = with_options(
     ),
     click.option(
         "--gamma",
-        callback=_number_or("median", float),
+        callback=_parse_number_or("median", float),
         metavar="NUMBER|median",
         help="Gamma of the kernel; median is computed from distances of rows. 1/p by default.",
     ),
@@ -92,7 +94,7 @@ kernel_options = with_options(
     ),
     click.option(
         "--landmarks",
-        callback=_number_or("auto", int),
+        callback=_parse_number_or("auto", int),
         metavar="N|auto",
         help="Number of landmarks or features; as many as needed by default.",
     ),
@@ -118,9 +120,9 @@ def check_kernel(options: dict[str, Any]) -> None:
     click.UsageError
     """
     kernel, approximation = options["kernel"], options["approximation"]
-    with_gamma = ("poly", "rbf", "sigmoid", "laplacian", "chi2")
-    needs = {
-        "gamma": (kernel in with_gamma, f"--kernel {', '.join(with_gamma)}"),
+    gamma_kernels = ("poly", "rbf", "sigmoid", "laplacian", "chi2")
+    requirements = {
+        "gamma": (kernel in gamma_kernels, f"--kernel {', '.join(gamma_kernels)}"),
         "degree": (kernel == "poly", "--kernel poly"),
         "coef0": (kernel in ("poly", "sigmoid"), "--kernel poly or sigmoid"),
         "approximation": (kernel is not None, "--kernel"),
@@ -129,7 +131,7 @@ def check_kernel(options: dict[str, Any]) -> None:
         "pre_image": (kernel is not None, "--kernel"),
         "alpha": (options["pre_image"] == "ridge", "--pre-image ridge"),
     }
-    refuse_without(options, needs)
+    refuse_ineffective(options, requirements)
     if kernel is None:
         return
     if isinstance(options["k"], str):
@@ -141,7 +143,7 @@ def check_kernel(options: dict[str, Any]) -> None:
         raise click.UsageError(
             "--scale needs columns of rows, which --kernel precomputed does not have"
         )
-    refuse_with("--kernel", options, _REFUSED)
+    refuse_incompatible("--kernel", options, _REFUSED)
     if options["alpha"] is not None and kernel == "linear":
         raise click.UsageError("--alpha has no effect with --kernel linear: its inverse is exact")
     if approximation == "features" and options["pre_image"] is not None:
@@ -178,7 +180,7 @@ def kernel_estimator(options: dict[str, Any]) -> KernelPCA:
 
 def cost_notes(options: dict[str, Any], rows: int | None) -> list[str]:
     """Return a note about the cost of an exact fit if there are many rows."""
-    if not options["kernel"] or options["approximation"] or rows is None or rows <= _MANY:
+    if not options["kernel"] or options["approximation"] or rows is None or rows <= _MANY_ROWS:
         return []
     return [
         f"an exact kernel PCA computes the kernel of each pair of {rows:,} rows many times; "

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from princomp import errors
-from princomp.cli.actions import bound, estimator, read
+from princomp.cli.actions import estimator, open_for_fit, open_for_model
 from princomp.cli.kernel_options import NO_LOADINGS
 from princomp.cli.options import given_parameters
-from princomp.cli.watching import progress_bar
+from princomp.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from princomp.estimators import PCA
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
 
 __all__ = [
-    "check_figure",
-    "check_inverse",
+    "check_kernel_figure",
     "check_plain",
-    "fit_of_files",
+    "fit_files",
     "is_table",
+    "load_plain_model",
     "model_and_rows",
-    "plain_model",
-    "refuse_exact",
-    "refuse_flags_of_a_fit",
+    "refuse_exact_kernel_pca",
+    "refuse_fit_flags",
+    "refuse_without_inverse",
 ]
 
 # Flags of a fit, by the names of their parameters.
-_OF_A_FIT = {
+_FIT_FLAGS = {
     "k": "-k",
     "scale": "--scale",
     "columns": "--columns",
@@ -48,9 +48,9 @@ _OF_A_FIT = {
 
 def is_table(name: str) -> bool:
     """Whether a name refers to a table instead of a model."""
-    from princomp.io import ending_of, parts_of
+    from princomp.io import ending_of, split_inside
 
-    return name == "-" or ending_of(parts_of(name)[0]) is not None
+    return name == "-" or ending_of(split_inside(name)[0]) is not None
 
 
 def _is_model(name: str) -> bool:
@@ -62,22 +62,22 @@ def _is_model(name: str) -> bool:
         return file.read(9)[8:] == b"{"
 
 
-def plain_model(path: Path, use: str) -> PCA:
+def load_plain_model(path: Path, requirement: str) -> PCA:
     """Load a PCA from a file.
 
     Raises
     ------
     NotAvailableError
-        The model is of another kind; ``use`` says in the message why it must be a PCA.
+        The model is of another kind; ``requirement`` says in the message why it must be a PCA.
     """
     from princomp.estimators import load
 
     model: PCA = load(path)
-    check_plain(model, path, use)
+    check_plain(model, path, requirement)
     return model
 
 
-def check_plain(model: Any, path: Path, use: str) -> None:
+def check_plain(model: Any, path: Path, requirement: str) -> None:
     """Refuse a model that is not a plain PCA.
 
     Raises
@@ -85,18 +85,18 @@ def check_plain(model: Any, path: Path, use: str) -> None:
     NotAvailableError
     """
     from princomp.core import PCAModel, fitted_model
-    from princomp.reports import has_kernel
+    from princomp.reports import is_kernel_pca
 
     if not isinstance(fitted_model(model), PCAModel):
-        flag = "--kernel" if has_kernel(model) else "--robust"
+        flag = "--kernel" if is_kernel_pca(model) else "--robust"
         raise errors.NotAvailableError(
-            f"{path} is a {type(model).__name__}, and {use}",
+            f"{path} is a {type(model).__name__}, and {requirement}",
             place={"file": str(path)},
             hint=f"fit a plain PCA to the same rows: princomp fit without {flag}",
         )
 
 
-def refuse_exact(model: KernelPCA, path: Path) -> None:
+def refuse_exact_kernel_pca(model: KernelPCA, path: Path) -> None:
     """Refuse to merge an exact kernel PCA, which keeps rows instead of sums.
 
     Raises
@@ -112,7 +112,7 @@ def refuse_exact(model: KernelPCA, path: Path) -> None:
         )
 
 
-def check_inverse(model: KernelPCA, path: Path) -> None:
+def refuse_without_inverse(model: KernelPCA, path: Path) -> None:
     """Refuse to turn scores back into rows with a model that was fitted without pre-images.
 
     Raises
@@ -127,7 +127,7 @@ def check_inverse(model: KernelPCA, path: Path) -> None:
         )
 
 
-def check_figure(figure: str, path: Path, given: dict[str, Any]) -> None:
+def check_kernel_figure(figure: str, path: Path, figure_options: dict[str, Any]) -> None:
     """Refuse figures that a kernel PCA does not have.
 
     Raises
@@ -140,13 +140,13 @@ def check_figure(figure: str, path: Path, given: dict[str, Any]) -> None:
             place={"file": str(path)},
             hint="draw scree, scores or pairs, or fit a linear PCA: princomp fit without --kernel",
         )
-    if "rule" in given:
+    if "rule" in figure_options:
         raise click.UsageError(
             f"--rule applies to a linear PCA only, and {path} is a kernel PCA: leave it out"
         )
 
 
-def refuse_flags_of_a_fit(model: str) -> None:
+def refuse_fit_flags(model: str) -> None:
     """Refuse flags of a fit, which a model that is already fitted would ignore.
 
     Raises
@@ -154,14 +154,14 @@ def refuse_flags_of_a_fit(model: str) -> None:
     click.UsageError
     """
     given = given_parameters()
-    for name, flag in _OF_A_FIT.items():
+    for name, flag in _FIT_FLAGS.items():
         if name in given:
             raise click.UsageError(
                 f"{flag} is an option of a fit, but {model} is a model: give the table instead"
             )
 
 
-def fit_of_files(files: Sequence[str], options: dict[str, Any], quiet: bool) -> tuple[PCA, Source]:
+def fit_files(files: Sequence[str], options: dict[str, Any], quiet: bool) -> tuple[PCA, Source]:
     """Fit a PCA to files without saving it; return the model and the rows.
 
     Raises
@@ -172,10 +172,10 @@ def fit_of_files(files: Sequence[str], options: dict[str, Any], quiet: bool) -> 
     for name in files:
         if _is_model(name):
             raise click.UsageError(f"{name} is a model: MODEL comes first, then DATA")
-    source = read(files, options)
+    source = open_for_fit(files, options)
     model = estimator(options)
-    with progress_bar(quiet) as tell:
-        model.fit(source, progress=tell)
+    with progress_bar(quiet) as progress:
+        model.fit(source, progress=progress)
     return model, source
 
 
@@ -192,10 +192,10 @@ def model_and_rows(
     from princomp.reports import column_names
 
     if is_table(files[0]):
-        model, source = fit_of_files(files, options, quiet)
+        model, source = fit_files(files, options, quiet)
         return model, source, list(source.notes)
-    refuse_flags_of_a_fit(files[0])
+    refuse_fit_flags(files[0])
     if len(files) == 1:
         raise click.UsageError(f"{files[0]} is a model: give DATA, the rows of its fit, after it")
-    loaded = plain_model(Path(files[0]), "only a PCA can be resampled")
-    return loaded, *bound(files[1:], column_names(loaded), loaded)
+    model = load_plain_model(Path(files[0]), "only a PCA can be resampled")
+    return model, *open_for_model(files[1:], column_names(model), model)

@@ -30,13 +30,13 @@ __all__ = [
     "model_argument",
     "names_option",
     "output_options",
-    "refuse_with",
-    "refuse_without",
+    "refuse_incompatible",
+    "refuse_ineffective",
     "robust_options",
     "with_options",
 ]
 
-# A copy of core.planning.SOLVERS, whose import would add half a second to --help; a test
+# A copy of core.problem.SOLVERS, whose import would add half a second to --help; a test
 # compares them.
 SOLVERS = (
     "auto",
@@ -95,7 +95,7 @@ class _Components(_ParamType):
         return number
 
 
-def _names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+def _parse_names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
     if value is None:
         return None
     # Parse as CSV, so that a name with a comma in it can be quoted.
@@ -105,7 +105,7 @@ def _names(_: click.Context, __: click.Parameter, value: str | None) -> list[str
     return names
 
 
-def _memory(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+def _parse_memory(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     if value is not None:
         from princomp.errors import ParameterError
         from princomp.linalg import byte_count
@@ -140,8 +140,8 @@ def flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def refuse_with(
-    flag: str, options: dict[str, Any], others: Sequence[tuple[str, object, str]]
+def refuse_incompatible(
+    flag: str, options: dict[str, Any], refused: Sequence[tuple[str, object, str]]
 ) -> None:
     """Refuse parameters (name, default, reason) that ``flag`` would ignore.
 
@@ -149,28 +149,28 @@ def refuse_with(
     ------
     click.UsageError
     """
-    for name, default, reason in others:
+    for name, default, reason in refused:
         if options[name] != default:
             raise click.UsageError(f"{flag_of(name)} cannot be used with {flag}: {reason}")
 
 
-def refuse_without(options: dict[str, Any], needs: dict[str, tuple[bool, str]]) -> None:
+def refuse_ineffective(options: dict[str, Any], requirements: dict[str, tuple[bool, str]]) -> None:
     """Refuse parameters that have no effect.
 
-    ``needs`` maps each parameter to whether it has an effect, and what it needs to have one.
+    ``requirements`` maps each parameter to whether it has an effect, and what it needs to have one.
 
     Raises
     ------
     click.UsageError
     """
-    for name, (has_effect, needed) in needs.items():
+    for name, (has_effect, requirement) in requirements.items():
         if options[name] is not None and not has_effect:
-            raise click.UsageError(f"{flag_of(name)} has no effect without {needed}")
+            raise click.UsageError(f"{flag_of(name)} has no effect without {requirement}")
 
 
 def names_option(flag: str, text: str) -> Option:
     """Return an option whose value is column names, as in a line of CSV."""
-    return click.option(flag, callback=_names, metavar="A,B", help=text)
+    return click.option(flag, callback=_parse_names, metavar="A,B", help=text)
 
 
 def format_option(files: str) -> Option:
@@ -222,18 +222,18 @@ output_options = with_options(
 )
 
 
-def _scale(text: str, *more: str) -> Option:
+def _scale_option(more_ways: str, *more_choices: str) -> Option:
     return click.option(
         "--scale",
-        type=click.Choice(["none", "unit", "pareto", "range", *more]),
+        type=click.Choice(["none", "unit", "pareto", "range", *more_choices]),
         default="none",
         show_default=True,
         help="Divide columns by their standard deviation (unit), its square root (pareto) or "
-        f"their range{text}.",
+        f"their range{more_ways}.",
     )
 
 
-_components = click.option(
+_components_option = click.option(
     "-k",
     "--components",
     "k",
@@ -241,7 +241,7 @@ _components = click.option(
     help="Number of components: 3, a fraction of the variance (0.9), or a rule such as parallel "
     "(see princomp choose). All by default.",
 )
-_table = (
+_table_options = (
     names_option("--columns", "Use only these columns."),
     names_option("--exclude", "Leave these columns out."),
     click.option("--id", "id_column", metavar="COLUMN", help="Column with the names of the rows."),
@@ -262,20 +262,20 @@ _table = (
         help="Missing values: fail, drop their rows, or fill the cells from -k components.",
     ),
 )
-_solver = click.option(
+_solver_option = click.option(
     "--solver",
     type=click.Choice(SOLVERS),
     default="auto",
     show_default=True,
     help="Solver; auto chooses one by the shape of the table.",
 )
-_memory_limit = click.option(
+_memory_option = click.option(
     "--memory",
-    callback=_memory,
+    callback=_parse_memory,
     metavar="SIZE",
     help="Memory that the fit may take, such as 2GB; 60% of the free memory by default.",
 )
-_robust = (
+_robust_only_options = (
     click.option(
         "--robust",
         is_flag=True,
@@ -288,9 +288,20 @@ _robust = (
     ),
     click.option("--seed", type=SEED, help="With --robust or --approximation: random seed; 0."),
 )
-_scale_or_mad = _scale("; with --robust by their median absolute deviation (mad)", "mad")
+_robust_scale_option = _scale_option(
+    "; with --robust by their median absolute deviation (mad)", "mad"
+)
 
 # Options of a plain fit, of a fit that may be robust, and of a plain fit without -k and --solver.
-fit_options = with_options(_components, _scale(""), *_table, _solver, _memory_limit)
-robust_options = with_options(_components, _scale_or_mad, *_table, _solver, _memory_limit, *_robust)
-choose_options = with_options(_scale(""), *_table, _memory_limit)
+fit_options = with_options(
+    _components_option, _scale_option(""), *_table_options, _solver_option, _memory_option
+)
+robust_options = with_options(
+    _components_option,
+    _robust_scale_option,
+    *_table_options,
+    _solver_option,
+    _memory_option,
+    *_robust_only_options,
+)
+choose_options = with_options(_scale_option(""), *_table_options, _memory_option)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import refuse_inputs
+from princomp.cli.actions import refuse_overwriting_inputs
 from princomp.cli.extra_columns import rows_and_extra
-from princomp.cli.model_or_rows import check_figure, check_plain
+from princomp.cli.model_or_rows import check_kernel_figure, check_plain
 from princomp.cli.options import (
     LEVEL,
     PATH,
@@ -20,7 +20,7 @@ from princomp.cli.options import (
     force_option,
     model_argument,
 )
-from princomp.cli.printed import print_result
+from princomp.cli.output import print_result
 from princomp.cli.read_options import read_options
 
 if TYPE_CHECKING:
@@ -32,34 +32,36 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES", "plot"]
 
-_PLANE = ("x", "y")
-_GROUPED = ("groups", "ellipses", "level")
+_PLANE_OPTIONS = ("x", "y")
+_GROUP_OPTIONS = ("groups", "ellipses", "level")
 # What each figure shows (the model, or rows of DATA), and its options.
 FIGURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "scree": ("model", ("top", "rule")),
-    "scores": ("rows", (*_PLANE, *_GROUPED, "label")),
-    "biplot": ("rows", (*_PLANE, *_GROUPED, "label", "top", "factor")),
-    "circle": ("model", (*_PLANE, "top")),
+    "scores": ("rows", (*_PLANE_OPTIONS, *_GROUP_OPTIONS, "label")),
+    "biplot": ("rows", (*_PLANE_OPTIONS, *_GROUP_OPTIONS, "label", "top", "factor")),
+    "circle": ("model", (*_PLANE_OPTIONS, "top")),
     "contributions": ("model", ("x", "top")),
     "cos2": ("model", ("components", "top")),
     "loadings": ("model", ("components", "top", "bootstrap")),
-    "pairs": ("rows", ("components", *_GROUPED)),
+    "pairs": ("rows", ("components", *_GROUP_OPTIONS)),
     "outliers": ("rows", ("level", "label", "training")),
 }
 _EXTENSIONS = (".svg", ".png", ".pdf")
 
 
-def _list(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
-    return None if value is None else [one.strip() for one in value.split(",")]
+def _parse_list(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+    return None if value is None else [item.strip() for item in value.split(",")]
 
 
-def _label(ctx: click.Context, param: click.Parameter, value: str | None) -> int | list[str] | None:
+def _parse_label(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> int | list[str] | None:
     if value is not None and value.isascii() and value.isdigit():
         return int(value)
-    return _list(ctx, param, value)
+    return _parse_list(ctx, param, value)
 
 
-def _picture(_: click.Context, __: click.Parameter, value: Path) -> Path:
+def _check_extension(_: click.Context, __: click.Parameter, value: Path) -> Path:
     if value.suffix.lower() not in _EXTENSIONS:
         raise click.BadParameter(f"{value}: the name must end in {', '.join(_EXTENSIONS)}")
     return value
@@ -73,13 +75,13 @@ def _picture(_: click.Context, __: click.Parameter, value: Path) -> Path:
     "-o",
     "--output",
     type=PATH,
-    callback=_picture,
+    callback=_check_extension,
     required=True,
     help="Picture to write (.svg, .png, .pdf).",
 )
 @click.option("--x", metavar="PC", help="Component of the horizontal axis: 1 (default), or PC1.")
 @click.option("--y", metavar="PC", help="Component of the vertical axis: 2 (default), or PC2.")
-@click.option("--components", callback=_list, metavar="A,B", help="Components to draw.")
+@click.option("--components", callback=_parse_list, metavar="A,B", help="Components to draw.")
 @click.option("--groups", metavar="COLUMN", help="Column of DATA with categories.")
 @click.option(
     "--ellipses",
@@ -88,7 +90,10 @@ def _picture(_: click.Context, __: click.Parameter, value: Path) -> Path:
 )
 @click.option("--level", type=LEVEL, help="Level of limits and ellipses; 0.95.")
 @click.option(
-    "--label", callback=_label, metavar="N|A,B", help="Label the N farthest rows, or these rows."
+    "--label",
+    callback=_parse_label,
+    metavar="N|A,B",
+    help="Label the N farthest rows, or these rows.",
 )
 @click.option("--top", type=click.IntRange(min=1), help="Maximum number of variables (bars).")
 @click.option("--factor", type=float, help="Factor of the arrows of a biplot.")
@@ -123,76 +128,76 @@ def plot(
     """
     from princomp.estimators import load
     from princomp.io import check_writable
-    from princomp.reports import document, has_kernel
+    from princomp.reports import document, is_kernel_pca
 
-    given = {
+    figure_options = {
         name: options[name]
-        for name in dict.fromkeys(name for _, taken in FIGURES.values() for name in taken)
+        for name in dict.fromkeys(name for _, allowed in FIGURES.values() for name in allowed)
         if options[name] not in (None, False)
     }
-    _check_arguments(figure, files, given)
+    _check_arguments(figure, files, figure_options)
     notes: list[str] = []
-    if files and FIGURES[figure][0] != "rows" and not given.keys() & {"rule", "bootstrap"}:
+    if files and FIGURES[figure][0] != "rows" and not figure_options.keys() & {"rule", "bootstrap"}:
         notes, files = [f"{figure} draws the model alone: DATA is ignored"], ()
     pca = load(model)
-    if has_kernel(pca):
-        check_figure(figure, model, given)
+    if is_kernel_pca(pca):
+        check_kernel_figure(figure, model, figure_options)
     elif figure != "outliers":
         check_plain(
             pca, model, f"the figure {figure} needs a PCA (a RobustPCA has the figure outliers)"
         )
-    refuse_inputs([output], [model, *files])
+    refuse_overwriting_inputs([output], [model, *files])
     check_writable([output], force=force)
     from princomp import plots  # raises if a library is missing
 
     arguments: list[Any] = [pca]
     if files:
-        groups = given.pop("groups", None)
+        groups = figure_options.pop("groups", None)
         rows, notes, extra = rows_and_extra(pca, files, [] if groups is None else [groups])
         if groups is not None:
-            given["groups"] = extra
+            figure_options["groups"] = extra
         arguments.append(rows)
-    if "rule" in given:
-        given["decision"] = _decision(given.pop("rule"), *arguments)
-        notes = [*notes, str(given["decision"])]
+    if "rule" in figure_options:
+        figure_options["decision"] = _apply_rule(figure_options.pop("rule"), *arguments)
+        notes = [*notes, str(figure_options["decision"])]
         arguments = [pca]
-    _save(_draw(plots, figure, arguments, given, dark), output, force)
+    _save(_draw(plots, figure, arguments, figure_options, dark), output, force)
     contents = document("plot", figure=figure, notes=notes, files={"picture": str(output)})
     print_result(contents, as_json, list_files=False)
 
 
-def _check_arguments(figure: str, files: tuple[str, ...], given: dict[str, Any]) -> None:
+def _check_arguments(figure: str, files: tuple[str, ...], figure_options: dict[str, Any]) -> None:
     """Refuse options that the figure would ignore, and missing arguments."""
-    of, taken = FIGURES[figure]
-    for name in given:
-        if name not in taken:
-            flags = ", ".join(f"--{one}" for one in taken)
+    drawn_from, allowed = FIGURES[figure]
+    for name in figure_options:
+        if name not in allowed:
+            flags = ", ".join(f"--{option}" for option in allowed)
             raise click.UsageError(f"--{name} has no effect on {figure}, which takes {flags}")
-    if of == "rows" and not files:
+    if drawn_from == "rows" and not files:
         raise click.UsageError(f"{figure} draws rows: give DATA after MODEL")
-    if not files and "bootstrap" in given:
+    if not files and "bootstrap" in figure_options:
         raise click.UsageError("--bootstrap resamples rows: give DATA, the rows of the fit")
-    if "groups" not in given:
+    if "groups" not in figure_options:
         for name in ("ellipses", "level"):
-            if name in given and figure != "outliers":
+            if name in figure_options and figure != "outliers":
                 raise click.UsageError(f"--{name} needs groups: name a column with --groups")
 
 
 def _draw(
-    plots: ModuleType, figure: str, arguments: list[Any], given: dict[str, Any], dark: bool
+    plots: ModuleType, figure: str, arguments: list[Any], figure_options: dict[str, Any], dark: bool
 ) -> Figure:
     """Draw the figure, with the options as parameters of its function."""
-    if figure == "scree" and "top" in given:
-        given["most"] = given.pop("top")
-    if figure == "contributions" and "x" in given:
-        given["component"] = given.pop("x")
-    if "bootstrap" in given:
+    if figure == "scree" and "top" in figure_options:
+        figure_options["most"] = figure_options.pop("top")
+    if figure == "contributions" and "x" in figure_options:
+        figure_options["component"] = figure_options.pop("x")
+    if "bootstrap" in figure_options:
         from princomp.diagnostics import bootstrap
 
         model, rows = arguments
-        given["bootstrap"] = bootstrap(model, rows, n=given["bootstrap"])
+        figure_options["bootstrap"] = bootstrap(model, rows, n=figure_options["bootstrap"])
         arguments = [model]
-    axes = getattr(plots, figure)(*arguments, dark=dark, **given)
+    axes = getattr(plots, figure)(*arguments, dark=dark, **figure_options)
     return (axes[0, 0] if figure == "pairs" else axes).figure
 
 
@@ -209,7 +214,7 @@ def _save(figure: Figure, output: Path, force: bool) -> None:
         figure.savefig(file, format=kind, metadata=no_date)
 
 
-def _decision(name: str, model: PCA, rows: Source | None = None) -> Decision:
+def _apply_rule(name: str, model: PCA, rows: Source | None = None) -> Decision:
     """Apply a rule to the rows of a fit or, without rows, to the model."""
     from princomp.estimators import choose
     from princomp.rules import rule_of

@@ -11,18 +11,20 @@ from princomp.cli.options import names_option, with_options
 if TYPE_CHECKING:
     from princomp.io import ReadOptions
 
-__all__ = ["read_options", "reading_of"]
+__all__ = ["read_options", "read_options_from"]
 
-_NAMES = ("sep", "decimal", "thousands", "encoding", "skip", "skip_end", "comment", "sheet")
+_TEXT_OPTIONS = ("sep", "decimal", "thousands", "encoding", "skip", "skip_end", "comment", "sheet")
 
 
-def _separator(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+def _parse_separator(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     return {"tab": "\t", "\\t": "\t", "space": " "}.get(value or "", value)
 
 
 read_options = with_options(
     click.option("--no-id", is_flag=True, help="Use no column as names of the rows."),
-    click.option("--sep", callback=_separator, metavar="CHAR", help="Separator: , ; | tab space."),
+    click.option(
+        "--sep", callback=_parse_separator, metavar="CHAR", help="Separator: , ; | tab space."
+    ),
     click.option("--decimal", type=click.Choice([".", ","]), help="Decimal mark."),
     click.option("--thousands", metavar="CHAR", help="Separator of thousands."),
     click.option("--encoding", metavar="NAME", help="Encoding of the text, such as cp1252."),
@@ -52,13 +54,13 @@ read_options = with_options(
 )
 
 
-def reading_of(options: dict[str, Any]) -> ReadOptions:
+def read_options_from(options: dict[str, Any]) -> ReadOptions:
     """Return the given read options; the others are detected from the file."""
     from princomp.io import ReadOptions
 
-    given = {name: options.get(name) for name in _NAMES}
+    text_options = {name: options.get(name) for name in _TEXT_OPTIONS}
     header = options.get("header_lines") if options.get("header") is None else options["header"]
     untrusted = bool(options.get("untrusted"))
     return ReadOptions.of(
-        {**given, "na": options.get("na") or (), "header": header, "untrusted": untrusted}
+        {**text_options, "na": options.get("na") or (), "header": header, "untrusted": untrusted}
     )

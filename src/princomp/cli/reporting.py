@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import refuse_inputs, stem_of
+from princomp.cli.actions import output_stem, refuse_overwriting_inputs
 from princomp.cli.extra_columns import extra_values, rows_and_extra
-from princomp.cli.model_or_rows import fit_of_files, is_table, plain_model, refuse_flags_of_a_fit
+from princomp.cli.model_or_rows import fit_files, is_table, load_plain_model, refuse_fit_flags
 from princomp.cli.options import (
     LEVEL,
     PATH,
@@ -20,7 +20,7 @@ from princomp.cli.options import (
     given_parameters,
     names_option,
 )
-from princomp.cli.printed import print_result
+from princomp.cli.output import print_result
 from princomp.cli.read_options import read_options
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["report"]
 
 
-def _resamples(_: click.Context, __: click.Parameter, value: int | None) -> int | None:
+def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -> int | None:
     if value == 1:
         raise click.BadParameter("one resample has no spread: give 2 or more, or 0 for none")
     return value
@@ -55,7 +55,7 @@ def _resamples(_: click.Context, __: click.Parameter, value: int | None) -> int 
 @click.option(
     "--bootstrap",
     type=click.IntRange(min=0),
-    callback=_resamples,
+    callback=_check_resamples,
     metavar="N",
     help="Intervals from N resamples, 0 for none; 200 where that takes about a second.",
 )
@@ -81,30 +81,32 @@ def report(
     from princomp.io import check_writable
     from princomp.reports import document
 
-    fitting = is_table(files[0])
-    _check_arguments(files, fitting)
-    output = output or Path(f"{stem_of(files)}_report.html")
-    refuse_inputs([output], files)
+    is_fit = is_table(files[0])
+    _check_arguments(files, is_fit)
+    output = output or Path(f"{output_stem(files)}_report.html")
+    refuse_overwriting_inputs([output], files)
     check_writable([output], force=force)
-    from princomp.reports import check_libraries, report as report_of
+    from princomp.reports import check_libraries, report as write_report
 
     check_libraries()
     extra = list(dict.fromkeys([*([groups] if groups else []), *(metadata or [])]))
     rows: Source | None
-    if fitting:
-        pca, rows, notes, values = _fit(files, options, extra, as_json)
+    if is_fit:
+        pca, rows, notes, values = _fit_and_read(files, options, extra, as_json)
         options["training"] = True
     else:
-        pca, rows, notes, values = _load(files, extra)
-    report_of(
+        pca, rows, notes, values = _load_and_read(files, extra)
+    write_report(
         pca,
         rows,
         output,
         title=options["title"],
         lang=options["lang"],
-        data=_title(files if fitting else files[1:]),
+        data=_rows_name(files if is_fit else files[1:]),
         groups=None if groups is None else {groups: values[groups]},
-        metadata=None if metadata is None else {name: _numbers(values[name]) for name in metadata},
+        metadata=None
+        if metadata is None
+        else {name: _numbers_or_text(values[name]) for name in metadata},
         training=options["training"],
         bootstrap=options["bootstrap"],
         level=options["level"],
@@ -114,45 +116,45 @@ def report(
     print_result(document("report", n_components=k, notes=notes, files=paths), as_json)
 
 
-def _check_arguments(files: Sequence[str], fitting: bool) -> None:
+def _check_arguments(files: Sequence[str], is_fit: bool) -> None:
     """Refuse options that would be ignored."""
     given = given_parameters()
-    if fitting:
+    if is_fit:
         if "training" in given:
             raise click.UsageError(f"{files[0]} is fitted here, so its rows are those of the fit")
         return
-    refuse_flags_of_a_fit(files[0])
+    refuse_fit_flags(files[0])
     if len(files) == 1:
         for name in ("groups", "metadata", "training", "bootstrap"):
             if name in given:
                 raise click.UsageError(f"--{name} needs rows: give DATA after MODEL")
 
 
-def _fit(
+def _fit_and_read(
     files: Sequence[str], options: dict[str, Any], extra: list[str], quiet: bool
 ) -> tuple[PCA, Source, list[str], dict[str, NDArray[Any]]]:
     """Return a model of the files, their rows, notes, and extra columns."""
-    from princomp.io import of_anndata
+    from princomp.io import are_anndata_files
     from princomp.reports import column_names
 
-    if not of_anndata(files):
+    if not are_anndata_files(files):
         options["exclude"] = [*(options["exclude"] or ()), *extra]
-    model, source = fit_of_files(files, options, quiet)
+    model, source = fit_files(files, options, quiet)
     model.id_column_ = source.id_column
     return model, source, list(source.notes), extra_values(files, column_names(model), extra)
 
 
-def _load(
+def _load_and_read(
     files: Sequence[str], extra: list[str]
 ) -> tuple[PCA, Source | None, list[str], dict[str, NDArray[Any]]]:
     """Return a model, the rows of DATA, notes, and extra columns."""
-    model = plain_model(Path(files[0]), "a report needs a plain PCA")
+    model = load_plain_model(Path(files[0]), "a report needs a plain PCA")
     if len(files) == 1:
         return model, None, [], {}
     return model, *rows_and_extra(model, files[1:], extra)
 
 
-def _title(files: Sequence[str]) -> str | None:
+def _rows_name(files: Sequence[str]) -> str | None:
     """Return the name of the rows on the page."""
     if not files:
         return None
@@ -161,7 +163,7 @@ def _title(files: Sequence[str]) -> str | None:
     return first if not more else f"{first} and {more} other file{'s' * (more > 1)}"
 
 
-def _numbers(values: NDArray[Any]) -> NDArray[Any]:
+def _numbers_or_text(values: NDArray[Any]) -> NDArray[Any]:
     """Convert text to numbers if all of it is numeric."""
     import numpy as np
 

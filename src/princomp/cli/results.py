@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from princomp.cli.printed import print_json, print_notes
+from princomp.cli.output import print_json, print_notes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from princomp.io import Source
     from princomp.linalg import FloatArray
 
-__all__ = ["hand_over", "result_files", "write_results", "write_scores"]
+__all__ = ["result_files", "write_results", "write_rows", "write_scores"]
 
-_TABLES = ("scores", "loadings", "eigenvalues")
+_FIT_TABLES = ("scores", "loadings", "eigenvalues")
 
 
 def result_files(stem: str, options: dict[str, Any]) -> dict[str, Path]:
     """Paths of the results of a fit."""
     folder = options["output"] or Path(f"{stem}_pca")
-    tables = ["loadings", "eigenvalues"] if options["no_scores"] else list(_TABLES)
+    tables = ["loadings", "eigenvalues"] if options["no_scores"] else list(_FIT_TABLES)
     if options.get("kernel"):
         tables.remove("loadings")
     if options.get("robust") and not options["no_scores"]:
@@ -39,7 +39,7 @@ def write_results(
     """Write the model, eigenvalues, and scores and loadings if requested."""
     from princomp.core import FittedModel, PCAModel, fitted_model, save_model
     from princomp.io import write_table
-    from princomp.reports import columns_of, component_names, rates_table
+    from princomp.reports import column_labels, component_names, rates_table
 
     fitted: FittedModel[Any] = fitted_model(model)
     components = component_names(fitted.k)
@@ -52,7 +52,7 @@ def write_results(
             files["loadings"],
             columns=components,
             data=fitted.result.loadings if isinstance(model, PCAModel) else model.loadings_,
-            ids=list(map(str, columns_of(model))),
+            ids=list(map(str, column_labels(model))),
             id_column="variable",
             force=force,
         )
@@ -80,12 +80,12 @@ def write_scores(
     n: int | None = None,
 ) -> None:
     """Write scores block by block; ``n`` rows are expected if the source does not know its rows."""
-    from princomp.cli.watching import progress_bar
+    from princomp.cli.progress import progress_bar
     from princomp.engines import ProgressReporter
     from princomp.io import open_table
 
     with (
-        progress_bar(quiet) as tell,
+        progress_bar(quiet) as progress,
         open_table(
             file,
             columns=components,
@@ -96,62 +96,62 @@ def write_scores(
             force=force,
         ) as table,
     ):
-        teller, at = ProgressReporter(tell), 0
-        teller.begin("scores", source.rows or n, source.p * source.dtype.itemsize)
-        for chunk in source.all_chunks():
-            m = chunk.data.shape[0]
-            ids = row_numbers(at, m) if chunk.ids is None else chunk.ids
-            table.write(scores(chunk.data, source, at), ids)
-            at += m
-            teller.advance(at)
+        reporter, start = ProgressReporter(progress), 0
+        reporter.begin("scores", source.rows or n, source.p * source.dtype.itemsize)
+        for chunk in source.checked_chunks():
+            count = chunk.data.shape[0]
+            ids = _row_numbers(start, count) if chunk.ids is None else chunk.ids
+            table.write(scores(chunk.data, source, start), ids)
+            start += count
+            reporter.advance(start)
 
 
-def row_numbers(first: int, count: int) -> NDArray[Any]:
+def _row_numbers(first: int, count: int) -> NDArray[Any]:
     """Row numbers, counted from 0, as ids of rows without names."""
     import numpy as np
 
     return np.arange(first, first + count).astype(object)
 
 
-def hand_over(
+def write_rows(
     command: str,
     source: Source,
-    made: Callable[[Source], Iterator[tuple[Any, Any]]],
+    compute_blocks: Callable[[Source], Iterator[tuple[Any, Any]]],
     columns: list[str],
     output: Path | None,
     force: bool,
     as_json: bool,
     notes: list[str],
 ) -> None:
-    """Write the rows that ``made`` computes from a source to a file, stdout or the document."""
+    """Write rows computed from a source by ``compute_blocks`` to a file, stdout or the document."""
     from princomp.io import open_table
-    from princomp.reports import document, of_rows
+    from princomp.reports import document, rows_document
 
     if as_json and output is None:
         import numpy as np
 
-        blocks = list(made(source))
+        blocks = list(compute_blocks(source))
         ids = None if source.id_column is None else np.concatenate([ids for _, ids in blocks])
         data = np.concatenate([data for data, _ in blocks])
-        print_json(of_rows(command, columns, data, ids, notes))
+        print_json(rows_document(command, columns, data, ids, notes))
         return
-    rows, keyed = 0, command == "transform"
+    n_rows, with_row_numbers = 0, command == "transform"
     with open_table(
         sys.stdout.buffer if output is None else output,
         columns=columns,
-        id_column=source.id_column or ("row" if keyed else None),
-        with_ids=keyed or source.id_column is not None,
+        id_column=source.id_column or ("row" if with_row_numbers else None),
+        with_ids=with_row_numbers or source.id_column is not None,
         dtype=source.dtype,
         rows=source.rows,
         force=force,
     ) as table:
-        for data, ids in made(source):
-            if keyed and ids is None:
-                ids = row_numbers(rows, len(data))
+        for data, ids in compute_blocks(source):
+            if with_row_numbers and ids is None:
+                ids = _row_numbers(n_rows, len(data))
             table.write(data, ids)
-            rows += len(data)
+            n_rows += len(data)
     if as_json:
         files = {"data": str(output)}
-        print_json(document(command, rows=rows, columns=columns, notes=notes, files=files))
+        print_json(document(command, rows=n_rows, columns=columns, notes=notes, files=files))
     else:
         print_notes(notes)

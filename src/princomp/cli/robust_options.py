@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.options import refuse_with, refuse_without
+from princomp.cli.options import refuse_incompatible, refuse_ineffective
 
 if TYPE_CHECKING:
     from princomp.estimators import RobustPCA
@@ -33,12 +33,12 @@ def check_robust(options: dict[str, Any]) -> None:
     ------
     click.UsageError
     """
-    seeded = options["robust"] or options["approximation"] is not None
-    needs = {
+    uses_seed = options["robust"] or options["approximation"] is not None
+    requirements = {
         "support": (options["robust"], "--robust"),
-        "seed": (seeded, "--robust or --approximation"),
+        "seed": (uses_seed, "--robust or --approximation"),
     }
-    refuse_without(options, needs)
+    refuse_ineffective(options, requirements)
     if not options["robust"]:
         if options["scale"] == "mad":
             raise click.UsageError(
@@ -55,7 +55,7 @@ def check_robust(options: dict[str, Any]) -> None:
             f"--scale {options['scale']} is not robust: outliers change it most; with --robust "
             "choose mad"
         )
-    refuse_with("--robust", options, _REFUSED)
+    refuse_incompatible("--robust", options, _REFUSED)
 
 
 def robust_estimator(options: dict[str, Any]) -> RobustPCA:
@@ -88,12 +88,14 @@ def write_outliers(model: RobustPCA, source: Source, file: Path, force: bool) ->
 
     ids = None
     if source.id_column is not None:
-        ids = np.concatenate([chunk.ids for chunk in source.all_chunks() if chunk.ids is not None])
-    found = (model.score_distances_, model.orthogonal_distances_, model.outliers_)
+        ids = np.concatenate(
+            [chunk.ids for chunk in source.checked_chunks() if chunk.ids is not None]
+        )
+    columns = (model.score_distances_, model.orthogonal_distances_, model.outliers_)
     write_table(
         file,
         columns=["score_distance", "orthogonal_distance", "outlier"],
-        data=np.column_stack(found).astype(np.float64),
+        data=np.column_stack(columns).astype(np.float64),
         ids=ids,
         id_column=source.id_column,
         force=force,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import bound, refuse_inputs
-from princomp.cli.model_or_rows import plain_model
+from princomp.cli.actions import open_for_model, refuse_overwriting_inputs
+from princomp.cli.model_or_rows import load_plain_model
 from princomp.cli.options import (
     PATH,
     common_options,
@@ -20,7 +20,7 @@ from princomp.cli.options import (
     formulas_option,
     model_argument,
 )
-from princomp.cli.printed import print_result
+from princomp.cli.output import print_result
 from princomp.cli.read_options import read_options
 from princomp.cli.results import write_scores
 
@@ -69,26 +69,28 @@ def rotate(
 
     if power is not None and method == "varimax":
         raise click.UsageError("--power is an option of promax: leave it out, or choose promax")
-    pca = plain_model(model, "only a PCA can be rotated")
+    pca = load_plain_model(model, "only a PCA can be rotated")
     folder = output or Path(f"{model.name.partition('.')[0]}_{method}")
     tables = ["loadings", "variances", *(["correlations"] if method == "promax" else [])]
     tables += ["scores"] if files else []
     outputs = {name: folder / f"{name}.{kind}" for name in tables}
-    refuse_inputs(outputs.values(), [model, *files])
+    refuse_overwriting_inputs(outputs.values(), [model, *files])
     check_writable(outputs.values(), force=force)
-    from princomp.diagnostics import rotate as rotate_of
+    from princomp.diagnostics import rotate as compute_rotation
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the notes repeat the warnings
-        found = rotate_of(pca, method, kaiser=not no_kaiser, power=4.0 if power is None else power)
-    notes = _write(found, pca, files, outputs, force, as_json)
+        rotation = compute_rotation(
+            pca, method, kaiser=not no_kaiser, power=4.0 if power is None else power
+        )
+    notes = _write_tables(rotation, pca, files, outputs, force, as_json)
     paths = {name: str(path) for name, path in outputs.items()}
-    contents = document("rotate", **found.to_dict(), notes=notes, files=paths)
-    print_result(contents, as_json, found)
+    contents = document("rotate", **rotation.to_dict(), notes=notes, files=paths)
+    print_result(contents, as_json, rotation)
 
 
-def _write(
-    found: Rotation,
+def _write_tables(
+    rotation: Rotation,
     model: PCA,
     files: tuple[str, ...],
     outputs: dict[str, Path],
@@ -101,23 +103,23 @@ def _write(
     from princomp.core import fitted_model
     from princomp.diagnostics import rotated_scores
     from princomp.io import write_table
-    from princomp.reports import column_names, columns_of
+    from princomp.reports import column_labels, column_names
 
-    names, notes = found.names, []
-    if not found.converged:
-        notes.append(f"varimax did not converge in {found.iterations:,} sweeps")
+    names, notes = rotation.names, []
+    if not rotation.converged:
+        notes.append(f"varimax did not converge in {rotation.iterations:,} sweeps")
     if "scores" in outputs:
-        source, source_notes = bound(files, column_names(model), model)
+        source, source_notes = open_for_model(files, column_names(model), model)
         notes += source_notes
         fitted_model(model).schema.check_width(source.p)
-        scores = partial(rotated_scores, found)
+        scores = partial(rotated_scores, rotation)
         write_scores(scores, source, outputs["scores"], names, force, quiet, model.n_samples_)
-    variances = np.column_stack([found.sums_of_squares, found.variances, found.rates])
+    variances = np.column_stack([rotation.sums_of_squares, rotation.variances, rotation.rates])
     headings = ["sum_of_squares", "variance", "contribution_rate"]
     for table, columns, data, ids, id_column in (
-        ("loadings", names, found.loadings, list(map(str, columns_of(model))), "variable"),
+        ("loadings", names, rotation.loadings, list(map(str, column_labels(model))), "variable"),
         ("variances", headings, variances, names, "component"),
-        ("correlations", names, found.factor_correlations, names, "component"),
+        ("correlations", names, rotation.factor_correlations, names, "component"),
     ):
         if table in outputs:
             write_table(

@@ -21,11 +21,11 @@ import click
 from princomp import errors
 from princomp.cli.commands import cli
 from princomp.cli.hints import as_flags
-from princomp.cli.printed import say
+from princomp.cli.output import echo
 
 __all__ = ["run"]
 
-_CODES: tuple[tuple[type[BaseException], int], ...] = (
+_EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.ParameterError, 2),
     (errors.DataError, 65),
     (errors.NotAvailableError, 65),
@@ -41,12 +41,12 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    executed = given.copy()  # ``resume`` puts the arguments of the resumed run here
-    signal.signal(signal.SIGTERM, _terminated)
+    typed = list(sys.argv[1:] if arguments is None else arguments)
+    executed = typed.copy()  # ``resume`` puts the arguments of the resumed run here
+    signal.signal(signal.SIGTERM, _exit_on_sigterm)
     _replace_closed_streams()
     try:
-        cli.main(args=given, prog_name="princomp", standalone_mode=False, obj=executed)
+        cli.main(args=typed, prog_name="princomp", standalone_mode=False, obj=executed)
         sys.stdout.flush()
         return 0
     except click.exceptions.Exit as stop:
@@ -54,27 +54,29 @@ def run(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.exceptions.Abort):
         return 130
     except BrokenPipeError:
-        return _closed_pipe()
+        return _discard_output()
     except SystemExit as stop:
         if stop.code != 1:
             raise
-        return _closed_pipe()  # click exits with 1
+        return _discard_output()  # click exits with 1
     except click.exceptions.NoArgsIsHelpError as error:
-        say(error.format_message(), err=True)
+        echo(error.format_message(), err=True)
         return 2
     except click.UsageError as error:
-        return _failed(error, [*given, *executed], _usage(error), 2)
+        return _print_error(error, [*typed, *executed], _usage_contents(error), 2)
     except Exception as error:
-        code = next((code for kind, code in _CODES if isinstance(error, kind)), 70)
+        code = next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 70)
         if isinstance(error, errors.PrincompError):
-            return _failed(error, [*given, *executed], error.to_dict(), code)
-        what = {"kind": type(error).__name__, "message": str(error) or type(error).__name__}
+            return _print_error(error, [*typed, *executed], error.to_dict(), code)
+        description = {"kind": type(error).__name__, "message": str(error) or type(error).__name__}
         hint = (
             None
             if code != 70
             else "this is a bug in princomp: please report it with what --debug shows"
         )
-        return _failed(error, [*given, *executed], {**what, "place": {}, "hint": hint}, code)
+        return _print_error(
+            error, [*typed, *executed], {**description, "place": {}, "hint": hint}, code
+        )
 
 
 def _replace_closed_streams() -> None:
@@ -88,27 +90,27 @@ def _replace_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
-def _closed_pipe() -> int:
+def _discard_output() -> int:
     """Discard further output, also at exit, because the reader has closed the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
-def _terminated(*_: object) -> NoReturn:
+def _exit_on_sigterm(*_: object) -> NoReturn:
     raise SystemExit(143)
 
 
-def _usage(error: click.UsageError) -> dict[str, Any]:
+def _usage_contents(error: click.UsageError) -> dict[str, Any]:
     command = error.ctx.command_path if error.ctx else "princomp"
     return {
         "kind": "UsageError",
         "message": error.format_message(),
         "place": {"command": command},
-        "hint": f"{_guess(error)}see '{command} --help'",
+        "hint": f"{_suggest_choice(error)}see '{command} --help'",
     }
 
 
-def _guess(error: click.UsageError) -> str:
+def _suggest_choice(error: click.UsageError) -> str:
     """Suggest a valid choice of an option in place of an invalid value."""
     kind = getattr(getattr(error, "param", None), "type", None)
     value = re.match("'([^']*)'", error.message)
@@ -117,19 +119,21 @@ def _guess(error: click.UsageError) -> str:
     return errors.did_you_mean(value[1], kind.choices)
 
 
-def _failed(error: Exception, flags: list[str], contents: dict[str, Any], code: int) -> int:
+def _print_error(
+    error: Exception, arguments: list[str], contents: dict[str, Any], code: int
+) -> int:
     """Print an error as text on stderr, or as JSON on stdout."""
-    alone = "parameter" in contents["place"] and "column" not in contents["place"]
+    about_parameter = "parameter" in contents["place"] and "column" not in contents["place"]
     texts = {name: contents[name] for name in ("message", "hint") if contents[name]}
-    words = {name: as_flags(text, alone=alone) for name, text in texts.items()}
-    contents = {**contents, **words}
-    if "--debug" in flags:
+    rephrased = {name: as_flags(text, bare_names=about_parameter) for name, text in texts.items()}
+    contents = {**contents, **rephrased}
+    if "--debug" in arguments:
         traceback.print_exception(error)
-    if "--json" in flags:
+    if "--json" in arguments:
         document = {"error": {**contents, "exit_code": code}}
-        say(json.dumps(document, ensure_ascii=False, default=str))
+        echo(json.dumps(document, ensure_ascii=False, default=str))
     else:
-        say(f"princomp: {contents['message']}", err=True)
+        echo(f"princomp: {contents['message']}", err=True)
         if contents["hint"]:
-            say(f"Hint: {contents['hint']}", err=True)
+            echo(f"Hint: {contents['hint']}", err=True)
     return code

@@ -9,11 +9,12 @@ fit_summary     the fit of a summary, without rows
 plan_table      the plan of a fit that has not begun
 context         a fit in progress: passes over the rows
 component_count how many components to keep
-ask_rule        apply a rule for the number of components
+rule_application  apply a rule for the number of components
 inputs          rows and weights as users pass them
 schema          the columns of a fit, and other tables compared with them
 fitted          the immutable result and everything derived from it
-projection, likelihood, kept_rows   scores, log-likelihood, and rows restored from all components
+projection, likelihood  scores and log-likelihood
+mergeable_summary  a summary that represents all rows of a fit, made of its components if need be
 fitted_model    a result with its schema: scores of rows of any origin
 certificate     error bounds of a result
 axis_verdicts   whether the axis of a component can be interpreted

@@ -9,14 +9,14 @@ from .certificate import Certificate as Certificate, certify as certify
 from .constraints import (
     FLAG as FLAG,
     Constraint as Constraint,
-    array as array,
+    array_like as array_like,
     check_parameter as check_parameter,
     check_parameters as check_parameters,
     fraction as fraction,
-    is_a as is_a,
+    is_number as is_number,
     number as number,
     one_of as one_of,
-    renamed as renamed,
+    renamed_parameters as renamed_parameters,
     whole_number as whole_number,
 )
 from .context import check_rows as check_rows
@@ -34,18 +34,18 @@ from .fitted_model import (
     fitted_model as fitted_model,
 )
 from .inputs import (
+    attach_weights as attach_weights,
     blocks_of as blocks_of,
     checked_weights as checked_weights,
-    opened as opened,
+    open_rows as open_rows,
     refuse_iterator as refuse_iterator,
-    with_weights as with_weights,
 )
 from .lazy_fit import LazyFit as LazyFit
 from .missing.filled import Filled as Filled
-from .missing.table import METHODS as METHODS
+from .missing.table import FILL_METHODS as FILL_METHODS
 from .model_contents import (
-    described as described,
-    restored as restored,
+    model_from_contents as model_from_contents,
+    model_to_contents as model_to_contents,
     save_model as save_model,
 )
 from .plan import Plan as Plan
@@ -56,7 +56,7 @@ from .request import (
     Request as Request,
     checked_components as checked_components,
 )
-from .routes.triangle import SMALL as SMALL
+from .routes.triangle import SMALL_TABLE_SIZE as SMALL_TABLE_SIZE
 from .schema import TableSchema as TableSchema
 from .stream import Stream as Stream
 from .verify import verify_table as verify_table

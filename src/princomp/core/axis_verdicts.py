@@ -19,7 +19,7 @@ from princomp.linalg import FloatArray
 __all__ = ["Verdict", "component_ranges", "unequal_columns", "verdict_lines", "verdicts"]
 
 # Each kind of verdict, from the best to the worst, and what it says about an axis.
-_KINDS = {
+_MEANINGS = {
     "solid": "another sample would give nearly the same axis",
     "untested": "it is not known how far the axis would turn in another sample",
     "unstable": "do not interpret such an axis on its own",
@@ -27,9 +27,9 @@ _KINDS = {
     "below resolution": "the variance is rounding error: do not interpret it",
 }
 # Axes that differ by more than this between samples, in degrees, should not be interpreted.
-_LOOSE = 45.0
+_MAX_STABLE_ANGLE = 45.0
 # If variances of columns differ by more than this factor, few columns decide an unscaled PCA.
-_UNEQUAL = 1000.0
+_MAX_VARIANCE_RATIO = 1000.0
 
 
 class Verdict(NamedTuple):
@@ -99,27 +99,27 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
     >>> [one.kind for one in verdicts(fitted_model(PCA().fit(X)).result)]
     ['solid', 'unstable', 'unstable']
     """
-    turned = axis_angles(fitted) if angles is None else np.asarray(angles, dtype=np.float64)
+    degrees = axis_angles(fitted) if angles is None else np.asarray(angles, dtype=np.float64)
     noise = fitted.certificate.below_resolution
     partners: list[list[int]] = [[] for _ in range(fitted.k)]
     for a, b in fitted.certificate.inseparable:
         for one, other in ((a, b), (b, a)):
             if one < fitted.k:
                 partners[one].append(other)
-    found = []
+    judged = []
     for i in range(fitted.k):
         names = tuple(f"PC{j + 1}" for j in partners[i])
         if noise[i]:
             kind = "below resolution"
         elif names:
             kind = "inseparable"
-        elif np.isnan(turned[i]):
+        elif np.isnan(degrees[i]):
             kind = "untested"
         else:
-            kind = "unstable" if turned[i] > _LOOSE else "solid"
-        angle = float(turned[i])
-        found.append(Verdict(f"PC{i + 1}", kind, angle, names, angles is not None))
-    return tuple(found)
+            kind = "unstable" if degrees[i] > _MAX_STABLE_ANGLE else "solid"
+        angle = float(degrees[i])
+        judged.append(Verdict(f"PC{i + 1}", kind, angle, names, angles is not None))
+    return tuple(judged)
 
 
 def axis_angles(fitted: Fitted) -> FloatArray:
@@ -131,10 +131,10 @@ def axis_angles(fitted: Fitted) -> FloatArray:
     of the last computed component is then unknown, since the next variance is unknown.
     """
     spectrum, k = fitted.spectrum, fitted.k
-    found = np.full(k, np.nan)
-    rows = fitted.summary.rows - 1.0
-    if fitted.n_samples is None or not spectrum.total > 0 or rows <= 0:
-        return found
+    angles = np.full(k, np.nan)
+    n_minus_1 = fitted.summary.rows - 1.0
+    if fitted.n_samples is None or not spectrum.total > 0 or n_minus_1 <= 0:
+        return angles
     rank = int(min(fitted.p, fitted.analysed.rank_limit))
     known = spectrum.variances[:rank] / spectrum.total
     others, counts = known, np.ones(len(known))
@@ -145,23 +145,23 @@ def axis_angles(fitted: Fitted) -> FloatArray:
         gaps = known[i] - others
         gaps[i] = np.inf
         if not known[i] > 0 or not gaps.all():
-            found[i] = 90.0
+            angles[i] = 90.0
             continue
-        entries = known[i] * others / (rows * gaps**2)
-        mean, spread = float(counts @ entries), float(counts @ entries**2)
+        entries = known[i] * others / (n_minus_1 * gaps**2)
+        mean, square_sum = float(counts @ entries), float(counts @ entries**2)
         if not mean > 0:
-            found[i] = 0.0
+            angles[i] = 0.0
             continue
-        if not np.isfinite(spread):
-            found[i] = 90.0
+        if not np.isfinite(square_sum):
+            angles[i] = 90.0
             continue
-        freedom = mean**2 / spread
-        tangent = 2.0 * spread / mean * float(gammaincinv(freedom / 2.0, 0.95))
-        found[i] = np.degrees(np.arctan(np.sqrt(tangent)))
-    return found
+        chi2_freedom = mean**2 / square_sum
+        tangent = 2.0 * square_sum / mean * float(gammaincinv(chi2_freedom / 2.0, 0.95))
+        angles[i] = np.degrees(np.arctan(np.sqrt(tangent)))
+    return angles
 
 
-def verdict_lines(found: Sequence[Verdict]) -> list[str]:
+def verdict_lines(judged: Sequence[Verdict]) -> list[str]:
     r"""Return a line for each kind of verdict, at most five, from the best to the worst.
 
     Examples
@@ -173,8 +173,8 @@ def verdict_lines(found: Sequence[Verdict]) -> list[str]:
     below resolution: PC2: the variance is rounding error: do not interpret it
     """
     lines = []
-    for kind, meaning in _KINDS.items():
-        of_kind = [one for one in found if one.kind == kind]
+    for kind, meaning in _MEANINGS.items():
+        of_kind = [one for one in judged if one.kind == kind]
         if not of_kind:
             continue
         angles = [one.angle for one in of_kind]
@@ -213,11 +213,11 @@ def unequal_columns(variances: FloatArray, names: list[str] | None) -> str | Non
         Such as "variances of the columns differ 36,610-fold and 'Assault' has the largest"; None
         if they do not differ so much.
     """
-    varied: NDArray[np.float64] = variances[variances > 0]
-    if not varied.size or varied.max() <= _UNEQUAL * varied.min():
+    positive: NDArray[np.float64] = variances[variances > 0]
+    if not positive.size or positive.max() <= _MAX_VARIANCE_RATIO * positive.min():
         return None
-    top = int(np.argmax(variances))
-    name = f"column {top}" if names is None else repr(names[top])
-    ratio = varied.max() / varied.min()
+    largest = int(np.argmax(variances))
+    name = f"column {largest}" if names is None else repr(names[largest])
+    ratio = positive.max() / positive.min()
     times = f"{ratio:,.0f}" if ratio < 1e9 else f"{ratio:.0e}"
     return f"variances of the columns differ {times}-fold and {name} has the largest"

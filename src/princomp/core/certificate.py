@@ -15,7 +15,7 @@ from princomp.summaries import Columns, Moments, Sketch, Triangle
 
 # Axes are called inseparable when the gap leaves them fewer than this many correct digits:
 # by Davis & Kahan (1970) the angle is at most error / gap.
-_DIGITS = 4
+_MIN_DIGITS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class Certificate:
                 "Certificate",
                 f"  largest residual      {worst}",
                 f"  loss of orthogonality {self.orthogonality:.1e}",
-                f"  below resolution      {_listed(noise)}",
+                f"  below resolution      {_component_list(noise)}",
                 f"  inseparable           {(pairs or 'none') + (f' and {more} more' * (more > 0))}",
                 f"  missed a larger one   {self.missed_in_words}",
                 f"  passes                {self.passes}",
@@ -111,7 +111,7 @@ class Certificate:
         )
 
 
-def _listed(components: NDArray[np.intp]) -> str:
+def _component_list(components: NDArray[np.intp]) -> str:
     if not components.size:
         return "none"
     names = ", ".join(str(i + 1) for i in components[:8])
@@ -157,8 +157,8 @@ def _residuals(
     # Relative to λ₁ before anything is squared: a variance may be 1e300.
     images = images / (summary.rows - 1.0) / spectrum.largest
     shares = spectrum.variances[:k] / spectrum.largest
-    away: FloatArray = np.linalg.norm(images - axes * shares, axis=0)
-    return away
+    residuals: FloatArray = np.linalg.norm(images - axes * shares, axis=0)
+    return residuals
 
 
 def _inseparable(spectrum: Spectrum, k: int, residuals: FloatArray) -> list[tuple[int, int]]:
@@ -172,8 +172,8 @@ def _inseparable(spectrum: Spectrum, k: int, residuals: FloatArray) -> list[tupl
         # An error u·σ₁ in σ is 2·u·√(λ λ₁) in λ.
         error = 2 * spectrum.roundoff * np.sqrt(shares[:-1]) + spectrum.roundoff**2
     # A residual turns an axis as much as an error of the matrix of the same size.
-    away = np.nan_to_num(residuals[: len(error)])
-    error[: len(away)] = np.maximum(error[: len(away)], away)
-    error[: len(away) - 1] = np.maximum(error[: len(away) - 1], away[1:])
-    close = (shares[:-1] - shares[1:]) < 10**_DIGITS * error
+    known = np.nan_to_num(residuals[: len(error)])
+    error[: len(known)] = np.maximum(error[: len(known)], known)
+    error[: len(known) - 1] = np.maximum(error[: len(known) - 1], known[1:])
+    close = (shares[:-1] - shares[1:]) < 10**_MIN_DIGITS * error
     return [(int(i), int(i) + 1) for i in np.flatnonzero(close)]

@@ -19,7 +19,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def renamed(**new_names: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+def renamed_parameters(**new_names: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Accept old names of keyword arguments, ``old="new"``, with a warning until version 0.4."""
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -81,37 +81,39 @@ def one_of(*values: str | None) -> Constraint:
     )
 
 
-def number(least: float = -np.inf, most: float = np.inf, *, interior: bool = False) -> Constraint:
-    """Accept finite numbers from ``least`` to ``most``; ``interior`` excludes these two."""
+def number(
+    minimum: float = -np.inf, maximum: float = np.inf, *, exclusive: bool = False
+) -> Constraint:
+    """Accept finite numbers from ``minimum`` to ``maximum``; ``exclusive`` excludes these two."""
 
     def accepts(value: Any) -> bool:
         try:
-            if not (is_a(value, Real) and math.isfinite(value)):
+            if not (is_number(value, Real) and math.isfinite(value)):
                 return False
         except OverflowError:  # an integer beyond the range of float
             return False
-        return bool(least < value < most if interior else least <= value <= most)
+        return bool(minimum < value < maximum if exclusive else minimum <= value <= maximum)
 
-    return Constraint(accepts, (_in_range("number", least, most, interior),))
+    return Constraint(accepts, (_describe_range("number", minimum, maximum, exclusive),))
 
 
-def whole_number(least: float = -np.inf) -> Constraint:
-    """Accept integers of at least ``least``."""
+def whole_number(minimum: float = -np.inf) -> Constraint:
+    """Accept integers of at least ``minimum``."""
     return Constraint(
-        lambda value: is_a(value, Integral) and bool(value >= least),
-        (_in_range("whole number", least, np.inf, False),),
+        lambda value: is_number(value, Integral) and bool(value >= minimum),
+        (_describe_range("whole number", minimum, np.inf, False),),
     )
 
 
 def fraction() -> Constraint:
     """Accept numbers between 0 and 1 that are not of an integer type."""
     return Constraint(
-        lambda value: is_a(value, Real) and not is_a(value, Integral) and 0 < value < 1,
+        lambda value: is_number(value, Real) and not is_number(value, Integral) and 0 < value < 1,
         ("a fraction in (0, 1)",),
     )
 
 
-def array(expected: str) -> Constraint:
+def array_like(expected: str) -> Constraint:
     """Accept anything but strings and None; arrays are checked where they are used."""
     return Constraint(lambda value: value is not None and not isinstance(value, str), (expected,))
 
@@ -147,16 +149,16 @@ def check_parameters(parameters: object, constraints: Mapping[str, Constraint]) 
         check_parameter(name, getattr(parameters, name), constraint)
 
 
-def _in_range(kind: str, least: float, most: float, interior: bool) -> str:
+def _describe_range(kind: str, minimum: float, maximum: float, exclusive: bool) -> str:
     """Name a kind of numbers with its limits."""
-    if least == -np.inf:
+    if minimum == -np.inf:
         return f"a {kind}"
-    if most == np.inf:
-        return f"a {kind} {'greater than' if interior else 'of at least'} {least:g}"
-    return f"a {kind} between {least:g} and {most:g}{' (exclusive)' * interior}"
+    if maximum == np.inf:
+        return f"a {kind} {'greater than' if exclusive else 'of at least'} {minimum:g}"
+    return f"a {kind} between {minimum:g} and {maximum:g}{' (exclusive)' * exclusive}"
 
 
-def is_a(value: object, kind: type | UnionType) -> bool:
+def is_number(value: object, kind: type | UnionType) -> bool:
     """Whether a value is a number of this kind; True and False are not."""
     # Built-in types first: a check against an abstract base class takes longer.
     if type(value) is int or (type(value) is float and kind is Real):

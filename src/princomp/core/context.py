@@ -64,7 +64,7 @@ class FitContext:
         # Handed over by a route that was abandoned.
         self.summary: Summary | None = None
         self.precise = False
-        self._file_states = () if problem.held else rows.file_states()
+        self._file_states = () if problem.in_memory else rows.file_states()
 
     def fold(self, kind: Any, step: str, *, precise: bool = False) -> PartialResult:
         """Make one pass over the rows.
@@ -128,8 +128,8 @@ class FitContext:
         ConstantColumnError, NotAvailableError, NotFiniteError, ShapeError
         """
         scale = self.divisors(summary)
-        ready = self.prepare(summary, scale)
-        return Analysis(scale, ready, ComponentCount(self, summary, ready, scale))
+        analysed = self.prepare(summary, scale)
+        return Analysis(scale, analysed, ComponentCount(self, summary, analysed, scale))
 
     def divisors(self, summary: Summary) -> FloatArray | None:
         """Return the divisors of the columns (p,), or None."""
@@ -146,28 +146,28 @@ class FitContext:
         NotFiniteError
         """
         with np.errstate(over="ignore", invalid="ignore"):  # refused in the next line
-            ready = prepared(summary, scale, self.request.center)
-        check_range(ready, self.names)
-        return ready
+            analysed = prepared(summary, scale, self.request.center)
+        check_range(analysed, self.names)
+        return analysed
 
     def constant_note(self, summary: Summary) -> tuple[str, ...]:
         """A note on constant columns that were not scaled."""
         if self.request.constant == "error" or not isinstance(self.request.scale, str):
             return ()
-        none = np.flatnonzero(np.asarray(summary.column_scatter) == 0)
-        if not none.size:
+        constant = np.flatnonzero(np.asarray(summary.column_scatter) == 0)
+        if not constant.size:
             return ()
-        names = [f"x{j}" if self.names is None else str(self.names[j]) for j in none[:5]]
-        more = "" if none.size <= 5 else f" and {none.size - 5} more"
+        names = [f"x{j}" if self.names is None else str(self.names[j]) for j in constant[:5]]
+        more = "" if constant.size <= 5 else f" and {constant.size - 5} more"
         one, several, what = "column has", "columns have", "no part in any component"
         if not self.request.center:
             one, several, what = "column is", "columns are", "not divided"
         elif self.request.constant == "drop":
             one, several, what = "column is", "columns are", "dropped"
-        many = one if none.size == 1 else several
+        many = one if constant.size == 1 else several
         return (f"constant {many} {what}: {', '.join(names)}{more}",)
 
-    def take_over(self, abandoned: Abandoned) -> None:
+    def continue_from(self, abandoned: Abandoned) -> None:
         """Keep the summary and the precision that an abandoned route hands over."""
         self.summary, self.precise = abandoned.summary, abandoned.precise
 
@@ -176,19 +176,19 @@ class Analysis(NamedTuple):
     """The divisors, the centred and scaled summary, and the number of components wanted."""
 
     scale: FloatArray | None
-    ready: Any
+    analysed: Any
     components: ComponentCount
 
 
 def prepared(summary: Any, scale: FloatArray | None, centred: bool) -> Any:
     """Prepare a summary for a solver: move it to the origin if not centred, then scale it."""
-    ready = summary if centred else summary.about_origin()
+    analysed = summary if centred else summary.about_origin()
     if scale is None:
-        return ready
-    ready = ready.scaled(scale)
-    if ready.lost is not None:
-        ready = replace(ready, lost=ready.lost + _lost_by_divisors(summary, ready))
-    return ready
+        return analysed
+    analysed = analysed.scaled(scale)
+    if analysed.lost is not None:
+        analysed = replace(analysed, lost=analysed.lost + _lost_by_divisors(summary, analysed))
+    return analysed
 
 
 def _lost_by_divisors(summary: Any, scaled: Any) -> FloatArray:
@@ -226,7 +226,7 @@ def rows_in_flight(problem: Problem, step: int) -> tuple[int, int, int]:
     n = problem.rows
     rows = min(n, step) if n else step
     threads = default_threads() if not n or n > step else 1
-    return rows, threads, 0 if problem.held else threads + 3
+    return rows, threads, 0 if problem.in_memory else threads + 3
 
 
 def check_rows(summary: Summary | Pair, n: int, dropped: int) -> None:

@@ -6,19 +6,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.core.ask_rule import check_rows_for_rule, draws_rows
 from princomp.core.context import FitContext
 from princomp.core.fitted import Fitted
-from princomp.core.inputs import checked_weights, with_weights
-from princomp.core.missing import Completed, Filled, completed
+from princomp.core.inputs import attach_weights, checked_weights
+from princomp.core.missing import Filled, FilledTable, fill_table
 from princomp.core.plan import route_of, select_route
 from princomp.core.problem import Problem, RouteChoice
 from princomp.core.request import PCAParameters, Request
 from princomp.core.routes import small
 from princomp.core.routes.base import Abandoned, Solution
+from princomp.core.rule_application import check_rows_for_rule, rule_needs_rows
 from princomp.core.runs import run_context_of
 from princomp.core.schema import TableSchema
-from princomp.engines import Distributed, ProgressCallback, RunContext
+from princomp.engines import DistributedRows, ProgressCallback, RunContext
 from princomp.errors import NotFiniteError
 from princomp.io import (
     PathLike,
@@ -26,15 +26,15 @@ from princomp.io import (
     Rows,
     Source,
     TableSource,
+    not_finite_error,
     read_if_small,
     read_whole,
-    refuse_not_finite,
 )
 from princomp.summaries import Names, SampleWeight, Weights, check_weights, stored_bytes
 
 # If the number of rows is unknown, up to this many bytes of rows are read into memory: most
 # tables are smaller, and more routes are available for rows in memory.
-_HEAD = 2**26
+_SMALL_TABLE_BYTES = 2**26
 
 
 class TableFit(NamedTuple):
@@ -74,7 +74,7 @@ def fit_table(
     """
     request, run = Request.of(parameters), None
     if sample_weight is not None:
-        X, sample_weight = with_weights(X, sample_weight)
+        X, sample_weight = attach_weights(X, sample_weight)
     rows, schema = TableSchema.read(X, owner)
     data, columns, origin = rows
     weights = None if sample_weight is None else checked_weights(sample_weight, data.shape[0])
@@ -83,7 +83,7 @@ def fit_table(
     try:
         return TableFit(fit_rows(data, weights, request, columns, run), schema, rows)
     except NotFiniteError as error:
-        raise refuse_not_finite(data, error, columns=columns, origin=origin) from None
+        raise not_finite_error(data, error, columns=columns, origin=origin) from None
     finally:
         if run is not None:
             run.close()
@@ -112,7 +112,7 @@ def fit_rows(
     ------
     NotFiniteError, ShapeError, ConstantColumnError, ParameterError, MemoryLimitError
     """
-    if weights is None and run is None and type(data) is np.ndarray and data.size < small.FEW:
+    if weights is None and run is None and type(data) is np.ndarray and data.size < small.MAX_SIZE:
         fitted = small.fit(data, request)
         if fitted is not None:
             return fitted
@@ -120,8 +120,8 @@ def fit_rows(
         request = request._replace(memory=run.checkpoint.limit)
     filled, left_out = None, 0
     if request.fill is not None:
-        data, weights, filled, left_out = _completed(data, weights, request, columns)
-    data, problem, choice = _planned(data, request)
+        data, weights, filled, left_out = _fill_missing(data, weights, request, columns)
+    data, problem, choice = _choose_route(data, request)
     fit = FitContext(request, problem, data, weights, columns, run)
     if fit.n is not None:
         check_weights(weights, fit.n)
@@ -140,7 +140,7 @@ def fit_rows(
         route=choice,
         notes=(*_missing_notes(filled, left_out), *notes),
         passes=fit.passes,
-        bytes_read=fit.passes * _bytes(fit.rows, fit.n),
+        bytes_read=fit.passes * _nbytes(fit.rows, fit.n),
         dropped=fit.dropped + left_out,
         extremes=fit.extremes,
         filled=filled,
@@ -155,7 +155,7 @@ def solve(fit: FitContext, choice: RouteChoice) -> tuple[Solution, RouteChoice, 
         summary, solver = outcome.successor
         choice = choice._replace(summary=summary, solver=solver)
         notes += outcome.notes
-        fit.take_over(outcome)
+        fit.continue_from(outcome)
     if outcome.solver is not None:
         choice = choice._replace(solver=outcome.solver)
     notes += outcome.notes + fit.constant_note(outcome.summary)
@@ -172,11 +172,11 @@ def _missing_notes(filled: Filled | None, left_out: int) -> tuple[str, ...]:
     return (str(filled), f"{left_out:,} {what} no part, and scores of such rows are empty")
 
 
-def _completed(data: Any, weights: Weights, request: Request, columns: Names) -> Completed:
+def _fill_missing(data: Any, weights: Weights, request: Request, columns: Names) -> FilledTable:
     """Return the rows with their missing cells filled."""
     assert request.fill is not None
     assert isinstance(request.n_components, int)  # the request was checked
-    return completed(
+    return fill_table(
         data,
         weights,
         request.fill,
@@ -189,34 +189,34 @@ def _completed(data: Any, weights: Weights, request: Request, columns: Names) ->
     )
 
 
-def _planned(data: RowData, request: Request) -> tuple[Any, Problem, RouteChoice]:
+def _choose_route(data: RowData, request: Request) -> tuple[Any, Problem, RouteChoice]:
     """Choose the route; read the rows into memory if they are small enough."""
     if isinstance(data, Source):
-        data = _held_if_small(data, request)
+        data = _in_memory_if_small(data, request)
     problem = request.problem(data)
     choice = select_route(problem)
     if choice.summary == "hold":
         assert isinstance(data, Source)  # others are in memory
-        data = read_whole(data, problem.limit)
+        data = read_whole(data, problem.memory_limit)
         problem = request.problem(data)
         choice = select_route(problem)
     return data, problem, choice
 
 
-def _held_if_small(source: Source, request: Request) -> Any:
+def _in_memory_if_small(source: Source, request: Request) -> Any:
     """Return the rows of a source as an array if they are in memory, or few enough to be read."""
-    if isinstance(source, Distributed):
+    if isinstance(source, DistributedRows):
         return source
-    draws = draws_rows(request.n_components)
-    if not isinstance(source, TableSource) and (source.rows is None or draws):
-        limit = request.problem(source).limit
-        most = min(_HEAD, (limit or _HEAD) // 8)
-        if source.rows is None or source.rows * source.p * source.dtype.itemsize <= most:
-            source = read_if_small(source, most)
+    needs_rows = rule_needs_rows(request.n_components)
+    if not isinstance(source, TableSource) and (source.rows is None or needs_rows):
+        limit = request.problem(source).memory_limit
+        max_bytes = min(_SMALL_TABLE_BYTES, (limit or _SMALL_TABLE_BYTES) // 8)
+        if source.rows is None or source.rows * source.p * source.dtype.itemsize <= max_bytes:
+            source = read_if_small(source, max_bytes)
     return source.table.data if isinstance(source, TableSource) else source
 
 
-def _bytes(data: RowData, n: int) -> int:
+def _nbytes(data: RowData, n: int) -> int:
     if not isinstance(data, Source):
         return stored_bytes(data)
     return data.nbytes if data.nbytes is not None else n * data.p * data.dtype.itemsize

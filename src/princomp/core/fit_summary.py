@@ -50,9 +50,9 @@ def fit_summary(
         )
     check_rows(summary, summary.count, 0)
     if problem is None:
-        problem = Problem(n_samples or 0, summary.p, request.wanted)
-    problem = problem._replace(wanted=request.wanted)
-    fit = FitContext(request, problem._replace(held=True), names=columns)
+        problem = Problem(n_samples or 0, summary.p, request.plain_n_components)
+    problem = problem._replace(n_components=request.plain_n_components)
+    fit = FitContext(request, problem._replace(in_memory=True), names=columns)
     fit.n, fit.summary, fit.extremes = n_samples, summary, extremes
     if isinstance(summary, Sketch):
         choice = RouteChoice("sketch", "nystrom", reason)
@@ -60,7 +60,7 @@ def fit_summary(
         choice = RouteChoice("triangle", "svd", reason)
     else:
         choice = RouteChoice("moments", "eigh", reason)
-    solution, choice, found = solve(fit, choice)
+    solution, choice, solver_notes = solve(fit, choice)
     return Fitted(
         summary=summary,
         spectrum=solution.spectrum,
@@ -71,7 +71,7 @@ def fit_summary(
         n_samples=n_samples,
         problem=problem,
         route=choice,
-        notes=(*notes, *found),
+        notes=(*notes, *solver_notes),
         passes=passes,
         bytes_read=bytes_read,
         dropped=dropped,

@@ -15,7 +15,7 @@ import numpy as np
 from princomp.core import likelihood
 from princomp.core.certificate import Certificate, certify
 from princomp.core.context import prepared
-from princomp.core.kept_rows import kept_rows
+from princomp.core.mergeable_summary import mergeable_summary
 from princomp.core.missing import Filled
 from princomp.core.plan import Plan
 from princomp.core.problem import Problem, RouteChoice
@@ -74,7 +74,7 @@ class Fitted:
     filled: Filled | None = None
     decision: Decision | None = None
 
-    def kept_rows(self) -> Moments | Triangle | Sketch:
+    def mergeable_summary(self) -> Moments | Triangle | Sketch:
         """Return a summary that represents all rows, to be rescaled or merged with others.
 
         A fit that kept only a summary of columns has one if it kept all components.
@@ -84,7 +84,7 @@ class Fitted:
         NotAvailableError
             If only some of the components were kept; the hint says which fit keeps more.
         """
-        return kept_rows(self)
+        return mergeable_summary(self)
 
     # ---- what was found -------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class Fitted:
         return frozen(np.sqrt(self.variances) * np.sqrt(self.summary.rows - 1.0))
 
     @cached_property
-    def sound_components(self) -> int:
+    def n_resolved(self) -> int:
         """Number of components whose variance is above the resolution."""
         return int(np.sum(self.variances > self.spectrum.resolution))
 
@@ -186,7 +186,7 @@ class Fitted:
             bytes_read=self.bytes_read,
         )
 
-    def light(self) -> Fitted:
+    def for_scoring(self) -> Fitted:
         """Return a small copy, sufficient for scores and reconstructions, to travel with rows."""
         kept, k = self.summary, self.k
         columns = Columns(
@@ -198,13 +198,13 @@ class Fitted:
 
     def scores(self, data: RowArray, *, whiten: bool = False) -> FloatArray:
         """Scores (n, k): rows centred, scaled and projected on the axes, in their precision."""
-        mean, mean_low, right = self.towards_axes(data.dtype, whiten=whiten)
+        mean, mean_low, right = self.projection_parts(data.dtype, whiten=whiten)
         if is_sparse(data):
             found = sparse_scores(data, self.mean, self.mean_low, self.column_variances, right)
             return found.astype(data.dtype, copy=False)
         return dense_scores(data, mean, mean_low, right)
 
-    def _projection(self, precision: np.dtype[Any], whiten: bool) -> FloatArray:
+    def _projection_matrix(self, precision: np.dtype[Any], whiten: bool) -> FloatArray:
         """The matrix (p, k) that maps centred rows to scores.
 
         It has the given precision, or float64 if its numbers overflow float32.
@@ -230,28 +230,28 @@ class Fitted:
 
     def reconstruction(self, scores: FloatArray, *, whiten: bool = False) -> FloatArray:
         """Rows (n, p) in the units of the data, from scores (n, k)."""
-        high, low, axes = self.from_axes(scores.dtype, whiten=whiten)
+        high, low, axes = self.reconstruction_parts(scores.dtype, whiten=whiten)
         rows: FloatArray = scores @ axes
         rows += low
         rows += high
         return rows
 
-    def towards_axes(
+    def projection_parts(
         self, precision: np.dtype[Any], *, whiten: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what maps rows to scores: the mean in two parts (p,), and a matrix (p, k).
 
         They have the given precision, or float64 if the matrix overflows float32.
         """
-        self.need_mean()
-        right = self._projection(precision, whiten)
+        self.require_mean()
+        right = self._projection_matrix(precision, whiten)
         return *self._mean_parts(right.dtype), right
 
-    def from_axes(
+    def reconstruction_parts(
         self, precision: np.dtype[Any], *, whiten: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what maps scores to rows: the mean in two parts (p,), and a matrix (k, p)."""
-        self.need_mean()
+        self.require_mean()
         axes = self.spectrum.axes[: self.k]
         if whiten:
             axes = axes * np.sqrt(self.variances)[:, None]
@@ -262,8 +262,8 @@ class Fitted:
     @cached_property
     def _whitening(self) -> FloatArray:
         """1/√λ; zero for components of noise, which would otherwise look like data."""
-        sound = self.variances > self.spectrum.resolution
-        return np.where(sound, 1.0 / np.sqrt(np.where(sound, self.variances, 1.0)), 0.0)
+        resolved = self.variances > self.spectrum.resolution
+        return np.where(resolved, 1.0 / np.sqrt(np.where(resolved, self.variances, 1.0)), 0.0)
 
     def _mean_parts(self, precision: np.dtype[Any]) -> tuple[FloatArray, FloatArray]:
         """The mean in this precision, and the remainder."""
@@ -276,7 +276,7 @@ class Fitted:
         high = self.mean.astype(np.float32)
         return high, ((self.mean - high) + self.mean_low).astype(np.float32)
 
-    def need_mean(self) -> None:
+    def require_mean(self) -> None:
         """Refuse to centre rows if the mean is not known.
 
         Raises
@@ -305,5 +305,5 @@ class Fitted:
         If the model has no noise and fewer than p components above the resolution, the density is
         that within the span of these components, and −inf for a row outside it.
         """
-        self.need_mean()
+        self.require_mean()
         return likelihood.log_likelihood(self, data)

@@ -10,13 +10,20 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from princomp.core.fitted import Fitted
-from princomp.core.inputs import blocks_of, opened
-from princomp.core.missing import METHODS, with_cells_filled
+from princomp.core.inputs import blocks_of, open_rows
+from princomp.core.missing import FILL_METHODS, fill_new_rows
 from princomp.core.request import PCAParameters
 from princomp.core.schema import TableSchema
-from princomp.engines import Distributed
+from princomp.engines import DistributedRows
 from princomp.errors import NotFiniteError, ShapeError, row_words
-from princomp.io import Origin, RowArray, RowData, Source, not_finite_in, refuse_not_finite
+from princomp.io import (
+    Origin,
+    RowArray,
+    RowData,
+    Source,
+    not_finite_error,
+    not_finite_error_in_source,
+)
 from princomp.linalg import FloatArray
 from princomp.summaries import first_not_finite, is_sparse
 
@@ -81,7 +88,7 @@ class FittedModel(ABC, Generic[R]):
         """Scores of rows in memory, without a check for NaN and infinity."""
 
     @abstractmethod
-    def engine_scores(self, data: Distributed) -> Any:
+    def engine_scores(self, data: DistributedRows) -> Any:
         """Scores of resident rows, which the engine multiplies as a whole."""
 
     def scores(
@@ -105,12 +112,12 @@ class FittedModel(ABC, Generic[R]):
         """
         if not isinstance(data, Source):
             return self.chunk_scores(data, data, 0, origin)
-        if isinstance(data, Distributed):
+        if isinstance(data, DistributedRows):
             if data.resident:
                 return self.engine_scores(data)
             assert names is not None
             mapped = data.with_output(frame)
-            return mapped.map_rows(self.light().own_scores, names(), data.dtype)
+            return mapped.map_rows(self.for_scoring().array_scores, names(), data.dtype)
         first, parts = 0, []
         for rows in blocks_of(data):
             parts.append(self.chunk_scores(rows, data, first, origin))
@@ -127,11 +134,11 @@ class FittedModel(ABC, Generic[R]):
             self._check_overflow(scores, first)
         return scores
 
-    def own_scores(self, rows: RowArray) -> FloatArray:
+    def array_scores(self, rows: RowArray) -> FloatArray:
         """Scores of rows that form a table of their own."""
         return self.chunk_scores(rows, rows, 0)
 
-    def light(self) -> Self:
+    def for_scoring(self) -> Self:
         """Return the model with only what scores and reconstructions need."""
         return self
 
@@ -146,24 +153,24 @@ class FittedModel(ABC, Generic[R]):
             With the place in the whole table.
         """
         values = rows.data if is_sparse(rows) else rows
-        empty = self.missing != "error"  # NaN is accepted
-        if (~np.isinf(values) if empty else np.isfinite(values)).all():
+        accepts_nan = self.missing != "error"  # NaN is accepted
+        if (~np.isinf(values) if accepts_nan else np.isfinite(values)).all():
             return
         columns = self.schema.names
         if isinstance(data, Source):
-            found = first_not_finite(rows)
-            found.place["row"] += first
-            raise not_finite_in(data, found, columns=columns, hint=_FILL_HINT)
-        found = NotFiniteError("", place={"row": 0})
-        raise refuse_not_finite(rows, found, columns=columns, origin=origin, hint=_FILL_HINT)
+            error = first_not_finite(rows)
+            error.place["row"] += first
+            raise not_finite_error_in_source(data, error, columns=columns, hint=_FILL_HINT)
+        error = NotFiniteError("", place={"row": 0})
+        raise not_finite_error(rows, error, columns=columns, origin=origin, hint=_FILL_HINT)
 
     def _check_overflow(self, scores: FloatArray, first: int) -> None:
         """Refuse scores that are not finite although the rows are."""
         # If missing cells are accepted, the scores of such rows may be NaN.
-        lost = ~np.isfinite(scores) if self.missing == "error" else np.isinf(scores)
-        if not lost.any():
+        overflowed = ~np.isfinite(scores) if self.missing == "error" else np.isinf(scores)
+        if not overflowed.any():
             return
-        row = first + int(np.argmax(lost.any(axis=1)))
+        row = first + int(np.argmax(overflowed.any(axis=1)))
         raise NotFiniteError(
             f"the scores of {row_words(row)} overflow {scores.dtype}",
             place={"row": row},
@@ -184,35 +191,37 @@ class PCAModel(FittedModel[Fitted]):
 
     def fill(self, rows: RowArray) -> Any:
         """The rows, or a copy with missing cells filled if the fit filled its own."""
-        if self.missing not in METHODS or is_sparse(rows):
+        if self.missing not in FILL_METHODS or is_sparse(rows):
             return rows
-        return with_cells_filled(rows, self.result, self.missing)
+        return fill_new_rows(rows, self.result, self.missing)
 
     def block_scores(self, rows: RowArray) -> FloatArray:
         """Scores of rows in memory, without a check for NaN and infinity."""
         return self.result.scores(self.fill(rows), whiten=self.parameters.whiten)
 
-    def engine_scores(self, data: Distributed) -> Any:
+    def engine_scores(self, data: DistributedRows) -> Any:
         """Scores of resident rows, which the engine multiplies as a whole."""
         whiten, drop = self.parameters.whiten, self.missing == "drop"
         try:
             return data.scores(self.result, whiten=whiten, drop=drop)
         except NotFiniteError as error:
-            raise not_finite_in(data, error, columns=self.schema.names, hint=_FILL_HINT) from None
+            raise not_finite_error_in_source(
+                data, error, columns=self.schema.names, hint=_FILL_HINT
+            ) from None
 
-    def light(self) -> PCAModel:
+    def for_scoring(self) -> PCAModel:
         """Return the model with only what scores and reconstructions need."""
-        return replace(self, result=self.result.light())
+        return replace(self, result=self.result.for_scoring())
 
     def reconstructions(self, X: Any) -> Any:
         """Rows (n, p) in the units of the data from scores (n, k) of any origin."""
-        scores: Any = X if isinstance(X, np.ndarray) else opened(X)[0]
-        if isinstance(scores, Distributed):
+        scores: Any = X if isinstance(X, np.ndarray) else open_rows(X)[0]
+        if isinstance(scores, DistributedRows):
             self._check_scores((scores.rows or "n", scores.p))
             if scores.resident:
                 return scores.reconstructed(self.result, whiten=self.parameters.whiten)
             names = self.schema.text_names() if self.schema.names is None else self.schema.names
-            return scores.map_rows(self.light().reconstruct, names, scores.dtype)
+            return scores.map_rows(self.for_scoring().reconstruct, names, scores.dtype)
         parts = [self.reconstruct(block) for block in blocks_of(scores)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 

@@ -13,7 +13,7 @@ from princomp.io import RowData, Rows, Source, rows_of
 from princomp.summaries import SampleWeight, Weights
 
 
-def opened(X: Any) -> Rows:
+def open_rows(X: Any) -> Rows:
     """Open any table, also one of an engine: return its rows, column names and origin."""
     rows = as_distributed(X)
     return rows_of(X) if rows is None else (rows, rows.columns, None)
@@ -35,7 +35,7 @@ def refuse_iterator(X: Any, why: str, call: str) -> None:
         )
 
 
-def with_weights(
+def attach_weights(
     X: Any, sample_weight: SampleWeight, *, by_chunks: bool = False
 ) -> tuple[Any, Any]:
     """Attach weights to a table of an engine; return the table and the weights not attached.
@@ -100,7 +100,7 @@ def blocks_of(data: RowData) -> Iterator[Any]:
         After the last block, if a file has changed.
     """
     if isinstance(data, Source):
-        for chunk in data.all_chunks():
+        for chunk in data.checked_chunks():
             yield chunk.data
     else:
         yield data

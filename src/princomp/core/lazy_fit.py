@@ -11,14 +11,14 @@ import numpy as np
 from princomp.core.fit_summary import fit_summary
 from princomp.core.fitted import Fitted
 from princomp.core.problem import Problem
-from princomp.core.request import Request, most_components
+from princomp.core.request import Request, max_components
 from princomp.core.stream import Stream
-from princomp.core.stream_kind import check_components, first_of
+from princomp.core.stream_kind import check_components, main_summary
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.rules import name_of
 from princomp.summaries import Names, Pair
 
-_BATCHES = "rows that came in batches, summed as one table"
+_REASON = "rows that came in batches, summed as one table"
 
 
 class LazyFit:
@@ -29,7 +29,7 @@ class LazyFit:
     stream : Stream
     request : Request
     names : tuple of str or None
-    shared : Fitted, optional
+    shared_fit : Fitted, optional
         Fit of the rows before those of the stream, which other ranks have as well.
 
     Raises
@@ -41,7 +41,7 @@ class LazyFit:
     """
 
     def __init__(
-        self, stream: Stream, request: Request, names: Names, shared: Fitted | None = None
+        self, stream: Stream, request: Request, names: Names, shared_fit: Fitted | None = None
     ) -> None:
         check_components(request, stream.p)
         for name, was, now in (
@@ -56,7 +56,7 @@ class LazyFit:
                     hint=f"set {name} back, or begin with a new model",
                 )
         self._stream, self._request, self._names = stream, request, names
-        self.shared = shared
+        self.shared_fit = shared_fit
 
     @property
     def stream(self) -> Stream:
@@ -66,21 +66,21 @@ class LazyFit:
     @cached_property
     def all_rows(self) -> Stream:
         """The rows so far, including those that other ranks share."""
-        if self.shared is None:
+        if self.shared_fit is None:
             return self._stream
-        whole = Stream.after(self.shared, self._request)
-        whole.merge(self._stream)
-        return whole
+        stream = Stream.from_fit(self.shared_fit, self._request)
+        stream.merge(self._stream)
+        return stream
 
     @property
     def summary(self) -> Any:
         """The summary of the rows so far."""
-        return first_of(self.all_rows.so_far()[0])
+        return main_summary(self.all_rows.summary_and_dropped()[0])
 
     @property
     def n_samples(self) -> int:
         """Number of rows so far, without those left out. Reading it does not solve the fit."""
-        return self.all_rows.seen - self.all_rows.so_far()[1]
+        return self.all_rows.rows_seen - self.all_rows.summary_and_dropped()[1]
 
     @cached_property
     def fitted(self) -> Fitted:
@@ -92,24 +92,28 @@ class LazyFit:
             As long as there are fewer than two rows.
         """
         stream, request = self.all_rows, self._request
-        total, dropped = stream.so_far()
-        summary = first_of(total)
+        total, dropped = stream.summary_and_dropped()
+        summary = main_summary(total)
         if not summary.rows > 1.0:
             raise NotAvailableError(
                 f"a variance needs at least 2 rows, and so far there are {summary.rows:g}",
                 hint="give more rows to partial_fit first",
             )
-        wanted = request.n_components
-        if isinstance(wanted, int):
-            wanted = min(wanted, most_components(summary, len(request.dropped_columns(summary))))
-        n = stream.seen - dropped
+        n_components = request.n_components
+        if isinstance(n_components, int):
+            n_components = min(
+                n_components, max_components(summary, len(request.dropped_columns(summary)))
+            )
+        n = stream.rows_seen - dropped
         dtype = np.dtype(np.float64) if stream.dtype is None else stream.dtype
         solver = request.solver
-        problem = Problem(n, summary.p, name_of(wanted), dtype.name, None, solver, request.by_range)
+        problem = Problem(
+            n, summary.p, name_of(n_components), dtype.name, None, solver, request.by_range
+        )
         return fit_summary(
             summary,
-            request._replace(n_components=wanted),
-            problem=problem._replace(held=False, repeatable=False),
+            request._replace(n_components=n_components),
+            problem=problem._replace(in_memory=False, repeatable=False),
             n_samples=n,
             extremes=total.second if isinstance(total, Pair) else None,
             columns=self._names,
@@ -117,6 +121,6 @@ class LazyFit:
             dropped=dropped,
             passes=1,
             bytes_read=stream.bytes_read,
-            reason=_BATCHES,
+            reason=_REASON,
             notes=stream.notes,
         )

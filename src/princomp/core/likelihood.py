@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from princomp.core.fitted import Fitted
 
 # Numbers that are centred at a time: the copy stays in the cache.
-_CHUNK_NUMBERS = 2**17
+_CHUNK_SIZE = 2**17
 # Largest squared distance of a row from the span of a model without noise, in units of the
 # resolution.
-_OFF_SUPPORT = 100.0
+_MAX_SQUARED_DISTANCE = 100.0
 
 
 def _noise(fitted: Fitted) -> float:
@@ -44,7 +44,7 @@ def covariance(fitted: Fitted) -> FloatArray:
 def precision(fitted: Fitted) -> FloatArray:
     """Inverse of the model covariance (p, p), see :meth:`Fitted.precision`."""
     noise = _noise(fitted)
-    axes = fitted.spectrum.axes[: fitted.k if noise else fitted.sound_components]
+    axes = fitted.spectrum.axes[: fitted.k if noise else fitted.n_resolved]
     inverse = 1.0 / fitted.variances[: len(axes)] - (1.0 / noise if noise else 0.0)
     model = (axes.T * inverse) @ axes
     if noise:
@@ -58,7 +58,7 @@ def precision(fitted: Fitted) -> FloatArray:
 def log_likelihood(fitted: Fitted, data: FloatArray | sp.csr_array) -> FloatArray:
     """Log density of each row (n,), see :meth:`Fitted.log_likelihood`."""
     out = empty(data.shape[0])
-    step = max(1, _CHUNK_NUMBERS // fitted.p)
+    step = max(1, _CHUNK_SIZE // fitted.p)
     for start in range(0, len(out), step):
         rows: Any = data[start : start + step]
         if is_sparse(rows):
@@ -75,8 +75,8 @@ def log_likelihood(fitted: Fitted, data: FloatArray | sp.csr_array) -> FloatArra
 def _log_density(fitted: Fitted, rows: FloatArray) -> FloatArray:
     """Log density (m,) of centred and scaled rows (m, p)."""
     p, noise = fitted.p, _noise(fitted)
-    kept = fitted.k if noise else fitted.sound_components
-    axes, variances = fitted.spectrum.axes[:kept], fitted.variances[:kept]
+    n_axes = fitted.k if noise else fitted.n_resolved
+    axes, variances = fitted.spectrum.axes[:n_axes], fitted.variances[:n_axes]
     scores = rows @ axes.T
     residuals = rows - scores @ axes
     distance = np.einsum("ij,ij->i", residuals, residuals)
@@ -84,12 +84,12 @@ def _log_density(fitted: Fitted, rows: FloatArray) -> FloatArray:
     logs = float(np.sum(np.log(variances)))
     if noise:
         squares = squares + distance / noise
-        logs += (p - kept) * np.log(noise)
+        logs += (p - n_axes) * np.log(noise)
         return -0.5 * (squares + logs + p * np.log(2 * np.pi))
-    density = -0.5 * (squares + logs + kept * np.log(2 * np.pi))
-    if kept == p:
+    density = -0.5 * (squares + logs + n_axes * np.log(2 * np.pi))
+    if n_axes == p:
         return density
     mean = fitted.mean if fitted.scale is None else fitted.mean / fitted.scale
     rounding = (np.finfo(np.float64).eps * np.abs(mean)).max() ** 2 * p
-    allowed = _OFF_SUPPORT * max(fitted.spectrum.resolution, rounding)
+    allowed = _MAX_SQUARED_DISTANCE * max(fitted.spectrum.resolution, rounding)
     return np.where(distance <= allowed, density, -np.inf)

@@ -25,24 +25,24 @@ from princomp.io import (
     Field,
     PathLike,
     Schema,
-    from_size,
-    plain,
+    json_value,
+    sizes_from,
     values,
     write,
 )
-from princomp.linalg import number_of
+from princomp.linalg import int_or_none
 from princomp.rules import Decision, is_rule, rule_of_dict, rule_to_dict
 from princomp.solvers import Spectrum
 from princomp.summaries import KINDS, Extremes
 
 # Largest error of orthonormality; that of a solver in float64 is far smaller.
-_ORTHONORMAL = 1e-6
+_MAX_ORTHOGONALITY_ERROR = 1e-6
 # Largest difference of the two halves of a scatter, relative to its largest entry. They differ by
 # rounding only.
-_SKEW = 1e-10
+_MAX_ASYMMETRY = 1e-10
 
 # The arrays that a summary has besides its mean.
-_BODIES = {
+_SUMMARY_ARRAYS = {
     "moments": {
         "scatter": Array("p p", "summary.scatter"),
         "lost": Array("p", "summary.lost", optional=True, sign="not negative"),
@@ -62,18 +62,18 @@ _BODIES = {
 }
 
 
-def _are_facts(value: Any) -> bool:
-    facts = Problem(*value)
+def _is_problem(value: Any) -> bool:
+    problem = Problem(*value)
     return (
-        all(map(values.COUNT.allows, (facts.rows, facts.columns, facts.reader)))
-        and isinstance(facts.wanted, str | int | float | None)
-        and all(map(values.TEXT.allows, (facts.dtype, facts.solver)))
-        and all(map(values.FLAG.allows, (facts.by_range, facts.held, facts.repeatable)))
-        and all(map(values.optional(values.COUNT).allows, (facts.stored, facts.limit)))
+        all(map(values.COUNT.allows, (problem.rows, problem.columns, problem.reader_bytes)))
+        and isinstance(problem.n_components, str | int | float | None)
+        and all(map(values.TEXT.allows, (problem.dtype, problem.solver)))
+        and all(map(values.FLAG.allows, (problem.by_range, problem.in_memory, problem.repeatable)))
+        and all(map(values.optional(values.COUNT).allows, (problem.stored, problem.memory_limit)))
     )
 
 
-_FACTS = values.Values("the facts of a plan", _are_facts)
+_PROBLEM = values.Values("the facts of a plan", _is_problem)
 _CHOICE = values.Values(
     "a summary, a solver and a reason",
     lambda value: values.TEXTS.allows(value) and len(value) == len(RouteChoice._fields),
@@ -86,7 +86,7 @@ _FIELDS = {
     "parameters": Field(values.with_keys("scale")),
     "columns": Field(values.COLUMN_NAMES),
     "id_column": Field(values.optional(values.TEXT)),
-    "summary": Field(values.one_of(*_BODIES)),
+    "summary": Field(values.one_of(*_SUMMARY_ARRAYS)),
     "rows": Field(values.above(1), "summary.rows"),
     "count": Field(values.integer(1), "summary.count"),
     "unit": Field(values.at_least(0), "summary.unit"),
@@ -100,7 +100,7 @@ _FIELDS = {
     "about_mean": Field(values.FLAG, "summary.centred"),
     "dtype": Field(values.DTYPE, "fitted.dtype.name"),
     "n_samples": Field(values.optional(values.COUNT), "fitted.n_samples"),
-    "facts": Field(_FACTS, "fitted.problem"),
+    "facts": Field(_PROBLEM, "fitted.problem"),
     "choice": Field(_CHOICE, "fitted.route"),
     "fallbacks": Field(values.TEXTS, "fitted.notes"),
     "passes": Field(values.optional(values.COUNT), "fitted.passes"),
@@ -117,7 +117,7 @@ def _schema(summary: str) -> Schema:
     arrays = {
         "mean": Array("p", "summary.mean"),
         "mean_low": Array("p", "summary.mean_low"),
-        **_BODIES[summary],
+        **_SUMMARY_ARRAYS[summary],
         "variances": Array("variances", "spectrum.variances", sign="not negative"),
         "axes": Array("k p", "spectrum.axes"),
         "residuals": Array("k", "spectrum.residuals", optional=True, sign="not negative"),
@@ -128,7 +128,7 @@ def _schema(summary: str) -> Schema:
     return Schema(_FIELDS, arrays)
 
 
-def described(
+def model_to_contents(
     model: PCAModel, estimator: str = "PCA", **more: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Convert a model to arrays by name and a document of plain values.
@@ -180,19 +180,19 @@ def _plain_parameters(model: PCAModel) -> dict[str, Any]:
     parameters = dict(sorted(model.parameters._asdict().items()))
     if not isinstance(parameters["scale"], str | None):
         parameters["scale"] = {"array": True}  # stored as the array of that name
-    parameters["random_state"] = number_of(parameters["random_state"])
+    parameters["random_state"] = int_or_none(parameters["random_state"])
     if is_rule(rule := parameters["n_components"]):
         # A user-defined rule cannot be stored; the number that it chose can.
         parameters["n_components"] = rule_to_dict(rule) or model.result.k
-    return {name: plain(name, value) for name, value in parameters.items()}
+    return {name: json_value(name, value) for name, value in parameters.items()}
 
 
 def save_model(path: PathLike, model: PCAModel, *, overwrite: bool = True) -> None:
     """Write the file of a PCA; see :meth:`princomp.PCA.save`."""
-    write(path, *described(model), overwrite=overwrite)
+    write(path, *model_to_contents(model), overwrite=overwrite)
 
 
-def restored(tensors: Arrays, document: Document) -> PCAModel:
+def model_from_contents(tensors: Arrays, document: Document) -> PCAModel:
     """Restore a model from arrays and a document; each is checked before it is used.
 
     Raises
@@ -227,18 +227,18 @@ def _fitted(tensors: Arrays, document: Document) -> Fitted:
         tensors.get("residuals"),
         document["missed"],
     )
-    if spectrum.orthogonality > _ORTHONORMAL:
+    if spectrum.orthogonality > _MAX_ORTHOGONALITY_ERROR:
         raise ModelFileError("the axes are not orthonormal")
     kind, rows = document["summary"], float(document["rows"])
-    known: dict[str, Any] = {"centred": document["about_mean"]}
+    keywords: dict[str, Any] = {"centred": document["about_mean"]}
     if kind != "columns":
-        known["unit"] = float(document["unit"])
-        known["lost"] = tensors.get("lost")
+        keywords["unit"] = float(document["unit"])
+        keywords["lost"] = tensors.get("lost")
     if kind == "sketch":
-        known["seed"] = document["seed"]
-    bodies = [tensors[body] for body in _BODIES[kind] if body != "lost"]
+        keywords["seed"] = document["seed"]
+    summary_arrays = [tensors[name] for name in _SUMMARY_ARRAYS[kind] if name != "lost"]
     summary = KINDS[kind](
-        rows, document["count"], tensors["mean"], tensors["mean_low"], *bodies, **known
+        rows, document["count"], tensors["mean"], tensors["mean_low"], *summary_arrays, **keywords
     )
     extremes = Extremes(rows, tensors["low"], tensors["high"]) if "low" in tensors else None
     return Fitted(
@@ -268,8 +268,8 @@ def _check_arrays(tensors: Arrays, document: Document) -> None:
     sizes = {
         "p": p,
         "k": k,
-        "variances": from_size(k),
-        "width": from_size(k),
+        "variances": sizes_from(k),
+        "width": sizes_from(k),
         "factor_rows": range(2 * p + 1),
     }
     _schema(document["summary"]).check_arrays(tensors, sizes)
@@ -278,8 +278,10 @@ def _check_arrays(tensors: Arrays, document: Document) -> None:
     if columns is not None and len(columns) != p:
         raise ModelFileError(f"it has {len(columns)} column names, not {p}")
     scatter = tensors.get("scatter", np.empty((0, 0)))
-    skew = _SKEW * np.abs(scatter).max(initial=0.0)
-    if (scatter.diagonal() < 0).any() or not np.allclose(scatter, scatter.T, rtol=0, atol=skew):
+    max_asymmetry = _MAX_ASYMMETRY * np.abs(scatter).max(initial=0.0)
+    if (scatter.diagonal() < 0).any() or not np.allclose(
+        scatter, scatter.T, rtol=0, atol=max_asymmetry
+    ):
         raise ModelFileError("array 'scatter' is not symmetric with a diagonal ≥ 0")
     if ("low" in tensors) is not ("high" in tensors):
         raise ModelFileError("it holds one of the arrays 'low' and 'high' without the other")

@@ -25,12 +25,12 @@ from princomp.core.routes.sketch import SKETCH
 from princomp.core.routes.tiles import TILES
 from princomp.core.routes.triangle import TRIANGLE
 from princomp.errors import MemoryLimitError, ParameterError
-from princomp.linalg import in_words
+from princomp.linalg import format_bytes
 
 # Copies of a table that are in memory while its rows are read and joined.
-_HELD_COPIES = 2.0
+_READ_COPIES = 2.0
 
-_ALL: tuple[Route, ...] = (
+_ALL_ROUTES: tuple[Route, ...] = (
     MOMENTS,
     SCATTER_SEARCH,
     TRIANGLE,
@@ -42,13 +42,13 @@ _ALL: tuple[Route, ...] = (
     TILES,
     GIVEN,
 )
-_ROUTES: dict[tuple[str, str], Route] = {(one.summary, one.solver): one for one in _ALL}
-_HOLD = RouteChoice("hold", "", "the rows fit in memory and are read whole")
+_ROUTES: dict[tuple[str, str], Route] = {(one.summary, one.solver): one for one in _ALL_ROUTES}
+_READ_WHOLE = RouteChoice("hold", "", "the rows fit in memory and are read whole")
 # Routes for rows in memory, the best first. At most one of them applies, except that a search also
 # applies where the scatter of another route may exceed the memory limit.
-_IN_MEMORY: tuple[Route, ...] = (MOMENTS, SCATTER_SEARCH, TRIANGLE, ROW_GRAM, LANCZOS)
+_IN_MEMORY_ROUTES: tuple[Route, ...] = (MOMENTS, SCATTER_SEARCH, TRIANGLE, ROW_GRAM, LANCZOS)
 
-_SOME_COMPONENTS = "components alone: it cannot be merged, rescaled or given more rows"
+_COMPONENTS_ONLY = "components alone: it cannot be merged, rescaled or given more rows"
 
 
 @dataclass(frozen=True)
@@ -109,20 +109,20 @@ class Plan:
 
         It can if it keeps more than a summary of columns, or if it keeps all components.
         """
-        return self.summary != "columns" or self.problem.wanted is None
+        return self.summary != "columns" or self.problem.n_components is None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {
             "rows": self.problem.rows,
             "columns": self.problem.columns,
-            "n_components": self.problem.wanted,
+            "n_components": self.problem.n_components,
             "dtype": self.problem.dtype,
             "stored": self.problem.stored,
             "svd_solver": self.problem.solver,
-            "held": self.problem.held,
+            "held": self.problem.in_memory,
             "repeatable": self.problem.repeatable,
-            "memory_limit": self.problem.limit,
+            "memory_limit": self.problem.memory_limit,
             "summary": self.summary,
             "solver": self.solver,
             "reasons": list(self.reasons),
@@ -144,10 +144,10 @@ class Plan:
             f"Plan for {rows} × {self.problem.columns:,} {self.problem.dtype} ({kind})",
             f"  summary  {self.summary}",
             f"  solver   {self.solver}",
-            *([] if self.stands_for_rows else [f"  keeps    {_SOME_COMPONENTS}"]),
+            *([] if self.stands_for_rows else [f"  keeps    {_COMPONENTS_ONLY}"]),
             *(f"  {'why' if i == 0 else 'then':8} {why}" for i, why in enumerate(self.reasons)),
             f"  passes   {passes}",
-            f"  memory   {in_words(self.memory)} beyond the data",
+            f"  memory   {format_bytes(self.memory)} beyond the data",
         ]
         return "\n".join(lines)
 
@@ -163,14 +163,14 @@ def select_route(problem: Problem) -> RouteChoice:
         If no route fits in the limit; the message says how much memory each would take.
     """
     choices = _candidates(problem)
-    if problem.limit is None:
+    if problem.memory_limit is None:
         return next(choices)
-    seen = []
+    rejected = []
     for choice in choices:
         if cost_of(problem, choice).fits(problem):
             return choice
-        seen.append(choice)
-    raise _does_not_fit(problem, seen)
+        rejected.append(choice)
+    raise _does_not_fit(problem, rejected)
 
 
 def route_of(choice: RouteChoice) -> Route:
@@ -184,19 +184,19 @@ def cost_of(problem: Problem, choice: RouteChoice) -> Cost:
         return route_of(choice).cost(problem)
     n, p, size = problem.rows, problem.columns, problem.itemsize
     numbers = n * p * size if problem.stored is None else problem.stored * (size + 4) + 8 * n
-    held = problem._replace(held=True, limit=None)
-    then = route_of(next(_candidates(held))).cost(held)
-    return Cost(int(_HELD_COPIES * numbers) + then.memory)
+    in_memory = problem._replace(in_memory=True, memory_limit=None)
+    then = route_of(next(_candidates(in_memory))).cost(in_memory)
+    return Cost(int(_READ_COPIES * numbers) + then.memory)
 
 
 def _candidates(problem: Problem) -> Iterator[RouteChoice]:
     """Routes that apply to a problem, the best first."""
     if problem.solver != "auto":
-        yield from _asked(problem)
+        yield from _requested(problem)
         return
-    for route in _IN_MEMORY if problem.held else _streamed(problem):
+    for route in _IN_MEMORY_ROUTES if problem.in_memory else _streamed(problem):
         if route is None:
-            yield _HOLD
+            yield _READ_WHOLE
         elif why := route.applies(problem):
             yield RouteChoice(route.summary, route.solver, why)
 
@@ -204,15 +204,15 @@ def _candidates(problem: Problem) -> Iterator[RouteChoice]:
 def _streamed(problem: Problem) -> list[Route | None]:
     """Routes for rows read block by block, best first; None means to read all rows into memory."""
     p, n = problem.columns, problem.rows
-    most = SCATTER_COLUMNS if problem.stored is None else SPARSE_SCATTER
-    most = min(most, ENGINE_COLUMNS.get(problem.engine, most))
-    hold: list[Route | None] = [None] if n and not problem.engine else []
-    if p <= most and (not n or n >= p):
-        return [MOMENTS, SCATTER_SEARCH, *hold, KRYLOV, SKETCH]
-    return [*hold, TRIANGLE, KRYLOV, SKETCH, MOMENTS, SCATTER_SEARCH]
+    max_columns = SCATTER_COLUMNS if problem.stored is None else SPARSE_SCATTER
+    max_columns = min(max_columns, ENGINE_COLUMNS.get(problem.engine, max_columns))
+    read_whole: list[Route | None] = [None] if n and not problem.engine else []
+    if p <= max_columns and (not n or n >= p):
+        return [MOMENTS, SCATTER_SEARCH, *read_whole, KRYLOV, SKETCH]
+    return [*read_whole, TRIANGLE, KRYLOV, SKETCH, MOMENTS, SCATTER_SEARCH]
 
 
-def _asked(problem: Problem) -> Iterator[RouteChoice]:
+def _requested(problem: Problem) -> Iterator[RouteChoice]:
     """Routes for the solver that was requested.
 
     Raises
@@ -222,9 +222,9 @@ def _asked(problem: Problem) -> Iterator[RouteChoice]:
     solver, engine = problem.solver, problem.engine
     if solver not in SOLVERS:
         raise _refused(solver, "is not known", f"choose one of {', '.join(SOLVERS)}")
-    in_memory = solver in ("arpack", "lanczos", "randomized", "row_gram")
-    if problem.held or not in_memory:
-        if solver == "krylov" and not (problem.held or problem.repeatable):
+    needs_memory = solver in ("arpack", "lanczos", "randomized", "row_gram")
+    if problem.in_memory or not needs_memory:
+        if solver == "krylov" and not (problem.in_memory or problem.repeatable):
             raise _refused(
                 solver,
                 "reads the rows several times, and these can be read once",
@@ -235,8 +235,8 @@ def _asked(problem: Problem) -> Iterator[RouteChoice]:
         assert summary_and_solver is not None
         yield RouteChoice(*summary_and_solver, f"svd_solver={solver!r} was asked for")
         return
-    searched = solver in ("arpack", "lanczos")
-    if engine and not searched:
+    is_search = solver in ("arpack", "lanczos")
+    if engine and not is_search:
         raise _refused(
             solver,
             f"multiplies rows in memory, and these are on {engine}",
@@ -246,9 +246,9 @@ def _asked(problem: Problem) -> Iterator[RouteChoice]:
         why = f"svd_solver='lanczos' was asked for: on a scatter in tiles that stay on {engine}"
         yield RouteChoice(TILES.summary, TILES.solver, why)
         return
-    by_passes = searched and problem.repeatable
+    by_passes = is_search and problem.repeatable
     if not engine and (problem.rows or not by_passes):
-        yield _HOLD
+        yield _READ_WHOLE
     if by_passes:
         yield RouteChoice(KRYLOV.summary, KRYLOV.solver, KRYLOV.reason(problem))
 
@@ -261,24 +261,24 @@ def _refused(solver: str, why: str, hint: str) -> ParameterError:
 
 def _does_not_fit(problem: Problem, choices: list[RouteChoice]) -> MemoryLimitError:
     """Error that says how much memory each route would take, and what would fit."""
-    assert problem.limit is not None
-    needs = {_called(choice): cost_of(problem, choice).memory for choice in choices}
-    each = ", ".join(f"{name} {in_words(need)}" for name, need in needs.items())
+    assert problem.memory_limit is not None
+    needs = {_label(choice): cost_of(problem, choice).memory for choice in choices}
+    each = ", ".join(f"{name} {format_bytes(need)}" for name, need in needs.items())
     least = min(needs.values())
     rows = f"{problem.rows:,}" if problem.rows else "unknown"
     return MemoryLimitError(
         f"no route for {rows} rows × {problem.columns:,} columns fits in "
-        f"{in_words(problem.limit)} of memory; needed: {each}",
-        place={"parameter": "memory_limit", "limit": problem.limit, "needed": least},
-        hint=f"allow {in_words(1.05 * least)} (memory_limit), or use fewer columns"
+        f"{format_bytes(problem.memory_limit)} of memory; needed: {each}",
+        place={"parameter": "memory_limit", "limit": problem.memory_limit, "needed": least},
+        hint=f"allow {format_bytes(1.05 * least)} (memory_limit), or use fewer columns"
         + (
             ""
-            if problem.wants_few(problem.columns)
+            if problem.wants_at_most(problem.columns)
             else ", or ask for a whole number of components"
         ),
     )
 
 
-def _called(choice: RouteChoice) -> str:
+def _label(choice: RouteChoice) -> str:
     names = {"hold": "the rows in memory", "moments": "the p × p scatter", "columns": choice.solver}
     return names.get(choice.summary, choice.summary)

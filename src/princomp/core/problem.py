@@ -27,7 +27,7 @@ class Problem(NamedTuple):
     rows : int
         Number of rows; 0 if unknown.
     columns : int
-    wanted : int, float, str or None
+    n_components : int, float, str or None
         ``n_components``; a rule is replaced by its name.
     dtype : str
     stored : int, optional
@@ -36,13 +36,13 @@ class Problem(NamedTuple):
         ``svd_solver``.
     by_range : bool
         Whether columns are divided by their range.
-    held : bool
+    in_memory : bool
         Whether the rows are in memory.
     repeatable : bool
         Whether the rows can be read again.
-    limit : int, optional
+    memory_limit : int, optional
         Memory in bytes that the fit may take.
-    reader : int
+    reader_bytes : int
         Memory in bytes that a library for reading files takes for itself.
     engine : str
         The engine that holds the rows; empty if this process does.
@@ -50,15 +50,15 @@ class Problem(NamedTuple):
 
     rows: int
     columns: int
-    wanted: int | float | str | None
+    n_components: int | float | str | None
     dtype: str = "float64"
     stored: int | None = None
     solver: str = "auto"
     by_range: bool = False
-    held: bool = True
+    in_memory: bool = True
     repeatable: bool = True
-    limit: int | None = None
-    reader: int = 0
+    memory_limit: int | None = None
+    reader_bytes: int = 0
     engine: str = ""
 
     @property
@@ -67,16 +67,20 @@ class Problem(NamedTuple):
         return 4 if self.dtype == "float32" else 8
 
     @property
-    def most_wanted(self) -> int:
+    def max_components(self) -> int:
         """The number of components wanted; the largest possible one if it is not an integer."""
-        if isinstance(self.wanted, int):
-            return self.wanted
+        if isinstance(self.n_components, int):
+            return self.n_components
         return min(self.rows, self.columns) if self.rows else self.columns
 
-    def wants_few(self, most: float) -> bool:
-        """Whether a whole number of components, from 1 to ``most``, is wanted."""
-        wanted = self.wanted
-        return isinstance(wanted, int) and not isinstance(wanted, bool) and 0 < wanted <= most
+    def wants_at_most(self, limit: float) -> bool:
+        """Whether a whole number of components, from 1 to ``limit``, is wanted."""
+        n_components = self.n_components
+        return (
+            isinstance(n_components, int)
+            and not isinstance(n_components, bool)
+            and 0 < n_components <= limit
+        )
 
 
 class RouteChoice(NamedTuple):

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from princomp.core.constraints import (
     FLAG,
     Constraint,
-    array,
+    array_like,
     check_parameter,
     check_parameters,
     fraction,
-    is_a,
+    is_number,
     one_of,
     whole_number,
 )
-from princomp.core.missing import METHODS
+from princomp.core.missing import FILL_METHODS
 from princomp.core.problem import SOLVERS, Problem
-from princomp.engines import Distributed
+from princomp.engines import DistributedRows
 from princomp.errors import ParameterError, ShapeError
 from princomp.io import RowData, Source, TableSource
 from princomp.linalg import FloatArray, byte_count, check_random_state, memory_limit
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 
 # For tables with fewer numbers, the free memory of the system is not checked.
-_LARGE = 2**23
-_COMPONENTS = (
+_LARGE_TABLE = 2**23
+_N_COMPONENTS = (
     whole_number(0) | fraction() | one_of(*RULES) | Constraint(is_rule, ("a rule",)) | one_of(None)
 )
 _CONSTRAINTS = {
-    "scale": one_of("unit", "pareto", "range", None) | array("an array of divisors"),
+    "scale": one_of("unit", "pareto", "range", None) | array_like("an array of divisors"),
     "svd_solver": one_of(*SOLVERS),
-    "missing": one_of("error", "drop", *METHODS),
+    "missing": one_of("error", "drop", *FILL_METHODS),
     "constant": one_of("error", "zero", "drop"),
     "component_names": one_of("PC", "sklearn"),
     "center": FLAG,
@@ -50,10 +50,12 @@ _CONSTRAINTS = {
     "copy": FLAG,
     "power_iteration_normalizer": one_of("auto", "QR", "LU", "none"),
     # An infinite tolerance accepts the first answer of a search.
-    "tol": Constraint(lambda value: is_a(value, Real) and value >= 0, ("a number of at least 0",)),
+    "tol": Constraint(
+        lambda value: is_number(value, Real) and value >= 0, ("a number of at least 0",)
+    ),
     "iterated_power": one_of("auto") | whole_number(0),
     "decay": one_of(None)
-    | Constraint(lambda value: is_a(value, Real) and 0 < value <= 1, ("a number in (0, 1]",)),
+    | Constraint(lambda value: is_number(value, Real) and 0 < value <= 1, ("a number in (0, 1]",)),
     "n_oversamples": whole_number(1),
 }
 
@@ -122,7 +124,7 @@ class Request(NamedTuple):
             parameters.missing == "drop",
             None if parameters.memory_limit is None else byte_count(parameters.memory_limit),
             1.0 if parameters.decay is None else float(parameters.decay),
-            _filling(parameters.missing, parameters.n_components),
+            _fill_method(parameters.missing, parameters.n_components),
             parameters.constant,
         )
 
@@ -136,7 +138,7 @@ class Request(NamedTuple):
         return np.flatnonzero(np.asarray(summary.column_scatter) == 0)
 
     @property
-    def wanted(self) -> int | float | str | None:
+    def plain_n_components(self) -> int | float | str | None:
         """``n_components`` for plans and model files: a rule is replaced by its name."""
         k = self.n_components
         return k if isinstance(k, int | float | str | None) else k.name
@@ -154,7 +156,7 @@ class Request(NamedTuple):
             return Problem(
                 n or 0,
                 p,
-                self.wanted,
+                self.plain_n_components,
                 dtype,
                 data.stored,
                 self.solver,
@@ -162,14 +164,23 @@ class Request(NamedTuple):
                 isinstance(data, TableSource),
                 data.repeatable,
                 memory_limit(self.memory),
-                data.reader,
-                data.engine if isinstance(data, Distributed) else "",
+                data.reader_bytes,
+                data.engine if isinstance(data, DistributedRows) else "",
             )
-        stored = data.nnz if is_sparse(data) else None
+        n_stored = data.nnz if is_sparse(data) else None
         limit = self.memory
-        if limit is None and max(n, p) * p > _LARGE:
+        if limit is None and max(n, p) * p > _LARGE_TABLE:
             limit = memory_limit(None)
-        return Problem(n, p, self.wanted, dtype, stored, self.solver, self.by_range, limit=limit)
+        return Problem(
+            n,
+            p,
+            self.plain_n_components,
+            dtype,
+            n_stored,
+            self.solver,
+            self.by_range,
+            memory_limit=limit,
+        )
 
 
 def checked_components(k: Any) -> int | float | str | Rule | None:
@@ -179,13 +190,13 @@ def checked_components(k: Any) -> int | float | str | Rule | None:
     ------
     ParameterError
     """
-    check_parameter("n_components", k, _COMPONENTS)
+    check_parameter("n_components", k, _N_COMPONENTS)
     if k is None or isinstance(k, str) or is_rule(k):
         return k
-    return int(k) if is_a(k, Integral) else float(k)
+    return int(k) if is_number(k, Integral) else float(k)
 
 
-def most_components(summary: Any, dropped: int = 0) -> int:
+def max_components(summary: Any, dropped: int = 0) -> int:
     """Return the largest number of components: min(n, p), where a row of weight 2 counts twice.
 
     If the weights sum to less than the number of rows, n is the number of rows, so that weights
@@ -194,8 +205,8 @@ def most_components(summary: Any, dropped: int = 0) -> int:
     return min(max(math.floor(summary.rows + 1e-9), summary.count), summary.p - dropped)
 
 
-def check_wanted(
-    wanted: int | float | str | Rule | None, summary: Any, solver: str, dropped: int = 0
+def check_n_components(
+    n_components: int | float | str | Rule | None, summary: Any, solver: str, dropped: int = 0
 ) -> int | float | str | Rule:
     """Return the requested number of components, or the rule that will choose it.
 
@@ -206,38 +217,42 @@ def check_wanted(
     ShapeError
         For a number out of range; the message gives the range.
     """
-    most = most_components(summary, dropped)
-    truncated = solver in ("arpack", "lanczos", "randomized")
-    if wanted is None:
-        return most - 1 if solver == "arpack" else most
-    if isinstance(wanted, float):
-        return wanted
-    if not isinstance(wanted, int):
-        if name_of(wanted) == "mle":
-            _check_mle(summary, solver, truncated, dropped)
-        return RULES[wanted]() if isinstance(wanted, str) and wanted in RULES else wanted
-    lowest = 1 if truncated else 0
-    if solver == "arpack" and wanted == most:
+    max_k = max_components(summary, dropped)
+    is_truncated = solver in ("arpack", "lanczos", "randomized")
+    if n_components is None:
+        return max_k - 1 if solver == "arpack" else max_k
+    if isinstance(n_components, float):
+        return n_components
+    if not isinstance(n_components, int):
+        if name_of(n_components) == "mle":
+            _check_mle(summary, solver, is_truncated, dropped)
+        return (
+            RULES[n_components]()
+            if isinstance(n_components, str) and n_components in RULES
+            else n_components
+        )
+    min_k = 1 if is_truncated else 0
+    if solver == "arpack" and n_components == max_k:
         raise ShapeError(
-            f"n_components={wanted} must be strictly less than min(n_samples, n_features)={most} "
-            "with svd_solver='arpack'",
+            f"n_components={n_components} must be strictly less than min(n_samples, n_features)="
+            f"{max_k} with svd_solver='arpack'",
             place={"parameter": "n_components"},
             hint="svd_solver='full' finds all",
         )
-    if not lowest <= wanted <= most:
+    if not min_k <= n_components <= max_k:
         route = "full" if solver == "auto" else solver
         raise ShapeError(
-            f"n_components={wanted} must be between {lowest} and "
-            f"min(n_samples, n_features)={most} with svd_solver={route!r}"
+            f"n_components={n_components} must be between {min_k} and "
+            f"min(n_samples, n_features)={max_k} with svd_solver={route!r}"
             + (f", where constant columns are dropped ({dropped})" if dropped else ""),
             place={"parameter": "n_components"},
-            hint=f"ask for {lowest} to {most} components",
+            hint=f"ask for {min_k} to {max_k} components",
         )
-    return wanted
+    return n_components
 
 
-def _check_mle(summary: Any, solver: str, truncated: bool, dropped: int) -> None:
-    if truncated:
+def _check_mle(summary: Any, solver: str, is_truncated: bool, dropped: int) -> None:
+    if is_truncated:
         raise ParameterError(
             f"n_components='mle' cannot be a string with svd_solver={solver!r}",
             place={"parameter": "n_components"},
@@ -251,11 +266,11 @@ def _check_mle(summary: Any, solver: str, truncated: bool, dropped: int) -> None
         )
 
 
-def _filling(missing: str, k: object) -> str | None:
+def _fill_method(missing: str, k: object) -> str | None:
     """Return the method that fills missing cells, or None; it needs a number of components."""
-    if missing not in METHODS:
+    if missing not in FILL_METHODS:
         return None
-    if not is_a(k, Integral):
+    if not is_number(k, Integral):
         raise ParameterError(
             f"missing={missing!r} needs a number of components, and n_components={k!r} is given",
             place={"parameter": "n_components"},

@@ -13,7 +13,7 @@ import numpy as np
 
 from princomp import __version__
 from princomp.core.request import Request
-from princomp.engines import Distributed, ProgressCallback, RunContext
+from princomp.engines import DistributedRows, ProgressCallback, RunContext
 from princomp.errors import ParameterError
 from princomp.io import Checkpoint, Mapped, Origin, PathLike, RowData, Source
 from princomp.linalg import memory_limit
@@ -22,7 +22,7 @@ from princomp.summaries import Names, Weights, is_sparse
 # The address of an object in a repr, which differs from process to process.
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 # Numbers that are copied at a time from a table in memory, if its rows are not contiguous.
-_NUMBERS = 2**20
+_CHUNK_SIZE = 2**20
 
 
 def run_context_of(
@@ -46,16 +46,16 @@ def run_context_of(
         return None if progress is None else RunContext(progress=progress)
     run = {
         "princomp": __version__,
-        "input": _input(data, None if origin is None else origin.file),
+        "input": _describe_input(data, None if origin is None else origin.file),
         "columns": None if columns is None else list(map(str, columns)),
         "sample_weight": None if weights is None else _digest(weights),
-        **_plain(request),
+        **_plain_parameters(request),
     }
     limit = memory_limit(request.memory)
     return RunContext(progress=progress, checkpoint=Checkpoint(checkpoint, run, command, limit))
 
 
-def _plain(request: Request) -> dict[str, Any]:
+def _plain_parameters(request: Request) -> dict[str, Any]:
     """Convert parameters to JSON values; those that do not affect the result are left out."""
     plain: dict[str, Any] = {}
     for name, value in request._asdict().items():
@@ -68,12 +68,12 @@ def _plain(request: Request) -> dict[str, Any]:
         elif isinstance(value, np.random.RandomState | np.random.Generator):
             value = f"a {type(value).__name__} of digest {_digest(_state_of(value))}"
         elif not isinstance(value, str | int | float | None):
-            value = _described(name, value)
+            value = _describe(name, value)
         plain[name] = value
     return plain
 
 
-def _described(name: str, value: Any) -> str:
+def _describe(name: str, value: Any) -> str:
     """Describe an array of divisors or a user-defined rule in the same words in any process.
 
     Raises
@@ -85,25 +85,25 @@ def _described(name: str, value: Any) -> str:
         return f"digest {_digest(np.asarray(value, dtype=np.float64))}"
     except (TypeError, ValueError):
         pass
-    words = _words_of(value)
-    if _ADDRESS.search(words):
+    text = _text_of(value)
+    if _ADDRESS.search(text):
         raise ParameterError(
             f"{name}={value!r} cannot be recognised when the run is resumed",
             place={"parameter": name},
             hint="give its class a __repr__ that shows its parameters (a dataclass has one), or "
             "leave checkpoint out",
         )
-    return words
+    return text
 
 
-def _words_of(value: Any) -> str:
+def _text_of(value: Any) -> str:
     """The repr of a value; if its class defines none, its class and attributes."""
     kind: Any = type(value)
     if isinstance(value, np.ndarray) and value.dtype != object:
         return f"{value.dtype} {value.shape} of digest {_digest(value)}"
     if kind.__repr__ is not object.__repr__ or not hasattr(value, "__dict__"):
         return repr(value)
-    attributes = ", ".join(f"{key}={_words_of(part)}" for key, part in vars(value).items())
+    attributes = ", ".join(f"{key}={_text_of(part)}" for key, part in vars(value).items())
     return f"{kind.__module__}.{kind.__qualname__}({attributes})"
 
 
@@ -111,22 +111,22 @@ def _state_of(random_state: np.random.RandomState | np.random.Generator) -> Any:
     """The state of a random generator, as numbers."""
     if isinstance(random_state, np.random.Generator):
         state: Any = random_state.bit_generator.state
-        words = json.dumps(state, sort_keys=True, default=np.ndarray.tolist)
-        return np.frombuffer(words.encode(), np.uint8)
+        text = json.dumps(state, sort_keys=True, default=np.ndarray.tolist)
+        return np.frombuffer(text.encode(), np.uint8)
     state = random_state.get_state(legacy=True)
     return [*state[1].tolist(), *state[2:]]
 
 
-def _input(data: RowData, file: str | None) -> Any:
+def _describe_input(data: RowData, file: str | None) -> Any:
     if isinstance(data, Mapped):
-        return [*_input(data.data, file), f"through a {data.map.mark()}"]
+        return [*_describe_input(data.data, file), f"through a {data.map.fingerprint()}"]
     if isinstance(data, Source):
         files = [
             f"{one.file} of {one.size} bytes, changed at {one.modified_ns} ns"
             for one in data.file_states()
         ]
         known = [f"{data.p} columns of {data.dtype}", f"rows: {data.rows or 'unknown'}", *files]
-        return [*known, *data.fingerprint()] if isinstance(data, Distributed) else known
+        return [*known, *data.fingerprint()] if isinstance(data, DistributedRows) else known
     parts = (data.data, data.indices, data.indptr) if is_sparse(data) else (data,)
     what = "an array" if file is None else f"the table of {file},"
     return [f"{what} of shape {data.shape}, {data.dtype}, checksum {_checksum(parts)}"]
@@ -136,7 +136,7 @@ def _checksum(arrays: Any) -> str:
     """Checksum of all numbers (at 4 GB/s), since any row of a table in memory may have changed."""
     total = 0
     for array in arrays:
-        step = max(1, _NUMBERS * len(array) // max(array.size, 1))
+        step = max(1, _CHUNK_SIZE * len(array) // max(array.size, 1))
         for first in range(0, len(array), step):
             total = zlib.crc32(np.ascontiguousarray(array[first : first + step]).data, total)
     return f"{total:08x}"

@@ -21,16 +21,16 @@ from princomp.io import (
     has_index_name,
     is_file,
     is_frame,
-    is_plain,
-    labels_of_floats,
-    left_out_of,
+    is_numeric_array,
+    labels_of_float_frame,
     rows_of,
-    with_numbers,
+    select_usable_columns,
+    warning_text,
 )
 from princomp.summaries import Names
 
 # Names of columns that a message lists.
-_LISTED = 5
+_MAX_LISTED = 5
 
 
 @dataclass(frozen=True)
@@ -58,22 +58,24 @@ class TableSchema:
     def read(cls, X: Any, owner: str = "PCA") -> tuple[Rows, TableSchema]:
         """Open the table of a fit: its rows, and the schema that other tables must have."""
         warning = None
-        if is_plain(X):
+        if is_numeric_array(X):
             rows: Rows = as_rows(X), None, None
-        elif (labels := labels_of_floats(X)) is not None and not _begins_with_index(labels):
+        elif (labels := labels_of_float_frame(X)) is not None and not _begins_with_index(labels):
             rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
-        elif (away := as_distributed(X)) is not None:
-            rows = away, away.columns, None
-            warning = left_out_of(away.notes, f"cast them to numbers on {away.engine} to keep them")
+        elif (distributed := as_distributed(X)) is not None:
+            rows = distributed, distributed.columns, None
+            warning = warning_text(
+                distributed.notes, f"cast them to numbers on {distributed.engine} to keep them"
+            )
         elif type(X) is not list and is_frame(X):
             table = from_frame(X, find_ids=True, text="leave out")
             if table.columns is not None:
                 _labels(X)  # raises an error if only some labels are text
-            warning = left_out_of(table.notes)
+            warning = warning_text(table.notes)
             rows = rows_of(TableSource(table))
         elif is_file(X):
             source = file_rows(X)
-            warning = left_out_of(source.notes, "read_table(file, columns=[...]) chooses columns")
+            warning = warning_text(source.notes, "read_table(file, columns=[...]) chooses columns")
             rows = rows_of(source)
         else:
             rows = rows_of(X)
@@ -96,23 +98,23 @@ class TableSchema:
         ColumnError, ShapeError
             If the columns differ or are in another order.
         """
-        if is_plain(X):
+        if is_numeric_array(X):
             rows: Rows = as_rows(X), None, None
-        elif (labels := labels_of_floats(X)) is not None and (
+        elif (labels := labels_of_float_frame(X)) is not None and (
             labels == self.names or not _begins_with_index(labels)
         ):
             if labels and labels != self.names:
                 self._check_labels(labels, labels)
             rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
-        elif (away := as_distributed(X)) is not None:
-            if away.columns is not None and self.names not in (None, away.columns):
+        elif (distributed := as_distributed(X)) is not None:
+            if distributed.columns is not None and self.names not in (None, distributed.columns):
                 raise self._other_columns(
-                    "The feature names are not those of the fit", away.columns
+                    "The feature names are not those of the fit", distributed.columns
                 )
-            rows = away, away.columns, None
+            rows = distributed, distributed.columns, None
         elif type(X) is not list and is_frame(X):
             if self.names is not None:
-                X = with_numbers(X, self.names)
+                X = select_usable_columns(X, self.names)
             self._check_frame(X)
             named = None if self.names is None else list(map(str, self.names))
             return rows_of(TableSource(from_frame(X, columns=named)) if named else X)
@@ -160,7 +162,7 @@ class TableSchema:
             return
         if list(map(str, self.names)) == list(map(str, other.names)):
             return
-        missing, new = _only_in(self.names, other.names), _only_in(other.names, self.names)
+        missing, new = _not_among(self.names, other.names), _not_among(other.names, self.names)
         what = f"missing: {', '.join(missing)}; new: {', '.join(new)}" if missing else "their order"
         raise ColumnError(
             f"the columns of the two fits differ: {what}",
@@ -203,7 +205,7 @@ class TableSchema:
     def _other_columns(self, message: str, given: Iterable[str]) -> ColumnError:
         """The error for columns that are not those of the fit, in their order."""
         known, given = list(map(str, self.names or ())), list(given)
-        missing, new = _only_in(known, given), _only_in(given, known)
+        missing, new = _not_among(known, given), _not_among(given, known)
         differences = [
             f"{what}: {', '.join(map(repr, names))}"
             for what, names in (("missing", missing), ("new", new))
@@ -257,14 +259,14 @@ def _mismatch(known: Iterable[str], given: Iterable[str]) -> str:
         ("Feature names seen at fit time, yet now missing:", missing),
     ):
         if names:
-            more = ["- ..."] if len(names) > _LISTED else []
-            lines += [heading, *(f"- {name}" for name in names[:_LISTED]), *more]
+            more = ["- ..."] if len(names) > _MAX_LISTED else []
+            lines += [heading, *(f"- {name}" for name in names[:_MAX_LISTED]), *more]
     if not new and not missing:
         lines.append("Feature names must be in the same order as they were in fit.")
     return "\n".join(lines)
 
 
-def _only_in(names: Iterable[str], others: Iterable[str]) -> list[str]:
+def _not_among(names: Iterable[str], others: Iterable[str]) -> list[str]:
     """The names that are not among the others, in their order."""
     known = set(map(str, others))
     return [name for name in map(str, names) if name not in known]

@@ -15,15 +15,15 @@ import numpy as np
 from princomp.core.fitted import Fitted
 from princomp.core.request import Request
 from princomp.core.row_buffer import RowBuffer
-from princomp.core.stream_blocks import added_by_blocks, check_squares
+from princomp.core.stream_blocks import add_blocks, check_squares
 from princomp.core.stream_kind import (
     check_components,
     check_memory_to_add,
-    first_of,
     kind_for,
     kind_of,
+    main_summary,
 )
-from princomp.engines import Distributed, fold
+from princomp.engines import DistributedRows, fold
 from princomp.errors import NotAvailableError, ParameterError, ShapeError
 from princomp.linalg import default_threads
 from princomp.summaries import (
@@ -33,24 +33,23 @@ from princomp.summaries import (
     PairOf,
     Triangle,
     Weights,
-    part_of,
+    slice_weights,
     stored_bytes,
 )
 
-# Rows are buffered until _TOGETHER blocks can be summed at once, or one block if a block has more
-# than _LARGE_BLOCK numbers.
-_TOGETHER, _LARGE_BLOCK = default_threads(), 2**21
+# Rows are buffered until _BLOCKS_AT_ONCE blocks can be summed at once, or one block if a block has
+# more than _LARGE_BLOCK numbers.
+_BLOCKS_AT_ONCE, _LARGE_BLOCK = default_threads(), 2**21
 
-# Notes in the plan about summaries whose kind has changed. _LESS: after a merge, by the resulting
-# kind.
-_OF_COMPONENTS = (
+# Notes in the plan about summaries whose kind has changed; _MERGE_NOTES by the kind after a merge.
+_FROM_COMPONENTS = (
     "a fit kept no scatter: its rows are represented by its components, all of which it kept"
 )
-_SQUARED_TO_FORGET = (
+_TRIANGLE_SQUARED = (
     "the triangle was squared to a scatter, so that rows can be removed: variances below the "
     "resolution of a scatter are lost"
 )
-_LESS = {
+_MERGE_NOTES = {
     "Moments": "the result is a scatter, so variances below its resolution are lost",
     "Sketch": "the result is a sketch, so its error is estimated",
 }
@@ -70,34 +69,30 @@ class Stream:
         Summary to continue; new rows are summarised by the same kind.
     """
 
-    # Marks of the fits that the stream continues, so that ranks do not count a fit twice.
-    began: frozenset[tuple[Any, ...]] = frozenset()
+    # Identities of the earlier fits that this stream continues, so that two MPI processes do not
+    # both count the same fit.
+    continued_fits: frozenset[tuple[Any, ...]] = frozenset()
     # Notes for the plan about summaries whose kind has changed.
     notes: tuple[str, ...] = ()
 
     def __init__(self, request: Request, p: int, summary: Any = None) -> None:
         check_components(request, p)
-        if request.by_range and request.decay != 1.0:
-            raise ParameterError(
-                "scale='range' cannot be combined with decay: the largest value seen never fades",
-                place={"parameter": "decay"},
-                hint="use scale='unit' or 'pareto'",
-            )
+        _check_decay(request)
         if summary is None:
             kind = kind_for(request, p)
             # The range needs a summary of its own, next to the other one.
             self._kind = PairOf(kind, Extremes) if request.by_range else kind
-            self._blocks = self._kind.empty(p)
+            self._summary = self._kind.empty(p)
         else:
-            self._kind, self._blocks = kind_of(summary), summary
+            self._kind, self._summary = kind_of(summary), summary
         self._buffer = RowBuffer()
         self._request = request
         self.decay, self.drop = request.decay, request.drop
         self.dtype: np.dtype[Any] | None = None
-        self.seen = self.dropped = self.bytes_read = 0
+        self.rows_seen = self.dropped = self.bytes_read = 0
 
     @classmethod
-    def after(cls, fitted: Fitted, request: Request) -> Stream:
+    def from_fit(cls, fitted: Fitted, request: Request) -> Stream:
         """Make a stream that continues a fit.
 
         Raises
@@ -106,14 +101,15 @@ class Stream:
             If the fit kept no summary to which rows can be added, or if its number of rows or
             its mean is not known.
         """
-        summary = fitted.kept_rows()
+        _check_decay(request)
+        summary = fitted.mergeable_summary()
         if fitted.n_samples is None or not fitted.mean_known:
             raise NotAvailableError(
                 "this model was made from a covariance without a mean or a number of rows, so "
                 "rows cannot be added to it",
                 hint="PCA.from_covariance(C, mean=…, n_samples=…)",
             )
-        # Ranges cannot fade. The fit may have kept them without need: with decay they are left out.
+        # Ranges cannot fade: with decay, those that the fit kept are left out.
         if fitted.extremes is not None and request.decay == 1.0:
             stream = cls(request, fitted.p, Pair(summary, fitted.extremes))
         elif not request.by_range:
@@ -125,25 +121,25 @@ class Stream:
                 hint="begin with partial_fit and scale='range'",
             )
         if summary is not fitted.summary:
-            stream.notes = (_OF_COMPONENTS,)
+            stream.notes = (_FROM_COMPONENTS,)
         stream.dtype = fitted.dtype
-        stream.seen = fitted.n_samples + fitted.dropped
+        stream.rows_seen = fitted.n_samples + fitted.dropped
         stream.dropped = fitted.dropped
         stream.bytes_read = fitted.bytes_read
-        stream.began = frozenset((cls.mark_of(fitted),))
+        stream.continued_fits = frozenset((cls.fit_identity(fitted),))
         return stream
 
     @staticmethod
-    def mark_of(fitted: Fitted) -> tuple[Any, ...]:
+    def fit_identity(fitted: Fitted) -> tuple[Any, ...]:
         """Numbers that identify a fit: its rows, total variance and sum of means."""
         return fitted.n_samples, fitted.spectrum.total, float(fitted.summary.mean.sum())
 
-    def cleared(self) -> Stream:
+    def empty_copy(self) -> Stream:
         """A stream of the same kind that has seen no rows."""
         stream = copy(self)
-        stream._blocks, stream._buffer = self._kind.empty(self.p), RowBuffer()
-        stream.dtype, stream.began = None, frozenset()
-        stream.seen = stream.dropped = stream.bytes_read = 0
+        stream._summary, stream._buffer = self._kind.empty(self.p), RowBuffer()
+        stream.dtype, stream.continued_fits = None, frozenset()
+        stream.rows_seen = stream.dropped = stream.bytes_read = 0
         return stream
 
     # ---- rows in and out -------------------------------------------------------------------
@@ -157,28 +153,33 @@ class Stream:
             For infinity, for NaN unless such rows are dropped, and if squares overflow;
             no row is added then.
         """
-        if isinstance(rows, Distributed):
-            self._add_share(rows)
+        if isinstance(rows, DistributedRows):
+            self._add_distributed(rows)
             return
-        check_squares(rows, weights, self._kind, self.drop, lambda: self.so_far()[0])
-        n, step, held = rows.shape[0], self._step, self._buffer.count
-        whole = (held + n) // step * step
-        waiting, stop = self._buffer, 0
-        if held + n >= self._enough and whole:
-            # Buffered rows are completed to whole blocks; the other whole blocks need no copy.
-            blocks, dropped, at, stop = self._blocks, 0, -held % step, whole - held
-            if held:
-                waiting = waiting.plus(*_part(rows, weights, 0, at), held + at)
-                blocks, dropped = self._folded(blocks, *waiting.table())
-            blocks, more = self._folded(blocks, *_part(rows, weights, at, stop))
-            self._blocks, waiting = blocks, RowBuffer()
-            self.dropped += dropped + more
-        self._buffer = waiting.plus(*_part(rows, weights, stop, n), self._enough)
+        check_squares(rows, weights, self._kind, self.drop, lambda: self.summary_and_dropped()[0])
+        n, step, n_buffered = rows.shape[0], self._block_rows, self._buffer.count
+        n_whole = (n_buffered + n) // step * step
+        buffer, stop = self._buffer, 0
+        if n_buffered + n >= self._max_buffered and n_whole:
+            # Fill the buffer up to a whole block, and add the other whole blocks without copying.
+            summary, dropped = self._summary, 0
+            first_whole, stop = -n_buffered % step, n_whole - n_buffered
+            if n_buffered:
+                buffer = buffer.appended(
+                    *_slice_rows(rows, weights, 0, first_whole), n_buffered + first_whole
+                )
+                summary, dropped = self._add_to(summary, *buffer.table())
+            summary, more_dropped = self._add_to(
+                summary, *_slice_rows(rows, weights, first_whole, stop)
+            )
+            self._summary, buffer = summary, RowBuffer()
+            self.dropped += dropped + more_dropped
+        self._buffer = buffer.appended(*_slice_rows(rows, weights, stop, n), self._max_buffered)
         self.dtype = rows.dtype if self.dtype is None else np.result_type(self.dtype, rows.dtype)
-        self.seen += n
+        self.rows_seen += n
         self.bytes_read += stored_bytes(rows)
 
-    def _add_share(self, rows: Distributed) -> None:
+    def _add_distributed(self, rows: DistributedRows) -> None:
         """Add rows that an engine holds, all at once; the engine sums them."""
         if self.decay != 1.0:
             raise NotAvailableError(
@@ -187,9 +188,9 @@ class Stream:
                 hint="leave decay out, or give the rows in arrays of NumPy",
             )
         folded = fold(self._kind, rows, drop=self.drop, precise=True)
-        self._blocks = self._blocks.merge(folded.summary)
+        self._summary = self._summary.merge(folded.summary)
         self.dtype = rows.dtype if self.dtype is None else np.result_type(self.dtype, rows.dtype)
-        self.seen += folded.rows
+        self.rows_seen += folded.rows
         self.dropped += folded.dropped
         self.bytes_read += rows.nbytes or folded.rows * rows.p * rows.dtype.itemsize
 
@@ -203,27 +204,27 @@ class Stream:
         ShapeError
             If more rows are removed than were added.
         """
-        total, dropped = self.so_far()
+        total, dropped = self.summary_and_dropped()
         notes = self.notes
         if self.decay != 1.0:
-            raise _not_forgotten(
+            raise _cannot_remove(
                 "with decay the weight of an old row is not known", "fit without decay"
             )
         if isinstance(total, Pair):
             if self._request.by_range:
-                raise _not_forgotten(
+                raise _cannot_remove(
                     "the smallest and largest values of the other rows are not known",
                     "use another scale than 'range', such as 'unit'",
                 )
             total = total.first  # the ranges are no longer needed
         if isinstance(total, Triangle):
             if self._request.solver == "full":
-                raise _not_forgotten(
+                raise _cannot_remove(
                     "a triangle (svd_solver='full') cannot give rows back",
                     "fit with svd_solver='auto' or 'covariance_eigh'",
                 )
             check_memory_to_add(self._request, self.p)
-            total, notes = Moments.empty(self.p).merge(total), (*notes, _SQUARED_TO_FORGET)
+            total, notes = Moments.empty(self.p).merge(total), (*notes, _TRIANGLE_SQUARED)
         kind = kind_of(total)
         folded = fold(kind, rows, weights, drop=self.drop, precise=True)
         if folded.dropped > dropped:
@@ -232,9 +233,9 @@ class Stream:
                 "rows were left out before",
                 hint="remove only rows that were added before",
             )
-        self._blocks = total.remove(folded.summary)
+        self._summary = total.remove(folded.summary)
         self._kind, self.notes, self._buffer = kind, notes, RowBuffer()
-        self.seen -= folded.rows
+        self.rows_seen -= folded.rows
         self.dropped = dropped - folded.dropped
 
     def merge(self, other: Stream) -> None:
@@ -250,62 +251,74 @@ class Stream:
         NotAvailableError
             If ranges are needed that the other stream did not keep.
         """
-        (mine, dropped), (theirs, more) = self.so_far(), other.so_far()
+        (mine, dropped), (theirs, their_dropped) = (
+            self.summary_and_dropped(),
+            other.summary_and_dropped(),
+        )
         if isinstance(mine, Pair) != isinstance(theirs, Pair):
             if self._request.by_range:
                 raise NotAvailableError(
                     "the other fit kept no ranges of its columns, which scale='range' needs",
                     hint="fit the other one with scale='range', too",
                 )
-            mine, theirs = first_of(mine), first_of(theirs)
-        kinds = {first_of(total).kind for total in (mine, theirs)}
+            mine, theirs = main_summary(mine), main_summary(theirs)
+        kinds = {main_summary(total).kind for total in (mine, theirs)}
         total = mine.merge(theirs)
-        self._blocks, self._kind, self._buffer = total, kind_of(total), RowBuffer()
+        self._summary, self._kind, self._buffer = total, kind_of(total), RowBuffer()
         notes = (*self.notes, *other.notes)
         if len(kinds) > 1:
-            kept = first_of(total).kind
-            notes = (*notes, f"merged {' and '.join(sorted(kinds))}: {_LESS[kept]}")
+            kept = main_summary(total).kind
+            notes = (*notes, f"merged {' and '.join(sorted(kinds))}: {_MERGE_NOTES[kept]}")
         self.notes = tuple(dict.fromkeys(notes))
         if self.dtype is None or other.dtype is None:
             self.dtype = self.dtype or other.dtype
         else:
             self.dtype = np.result_type(self.dtype, other.dtype)
-        self.began |= other.began
-        self.seen += other.seen
-        self.dropped = dropped + more
+        self.continued_fits |= other.continued_fits
+        self.rows_seen += other.rows_seen
+        self.dropped = dropped + their_dropped
         self.bytes_read += other.bytes_read
 
     # ---- the summary so far ----------------------------------------------------------------
 
-    def so_far(self) -> tuple[Any, int]:
+    def summary_and_dropped(self) -> tuple[Any, int]:
         """Return the summary of all rows, including buffered ones, and how many were left out."""
         if not self._buffer.count:
-            return self._blocks, self.dropped
-        blocks, dropped = self._folded(self._blocks, *self._buffer.table())
-        return blocks, self.dropped + dropped
+            return self._summary, self.dropped
+        summary, dropped = self._add_to(self._summary, *self._buffer.table())
+        return summary, self.dropped + dropped
 
     @property
-    def _step(self) -> int:
+    def _block_rows(self) -> int:
         return int(self._kind.block_rows(self.p))
 
     @property
     def p(self) -> int:
         """Number of columns."""
-        return int(first_of(self._blocks).p)
+        return int(main_summary(self._summary).p)
 
     @property
-    def _enough(self) -> int:
-        step = self._step
-        return step if step * self.p > _LARGE_BLOCK else _TOGETHER * step
+    def _max_buffered(self) -> int:
+        step = self._block_rows
+        return step if step * self.p > _LARGE_BLOCK else _BLOCKS_AT_ONCE * step
 
-    def _folded(self, before: Any, rows: Any, weights: Weights) -> tuple[Any, int]:
+    def _add_to(self, summary: Any, rows: Any, weights: Weights) -> tuple[Any, int]:
         """Add rows to a summary; return it and how many rows were left out."""
-        return added_by_blocks(self._kind, before, rows, weights, decay=self.decay, drop=self.drop)
+        return add_blocks(self._kind, summary, rows, weights, decay=self.decay, drop=self.drop)
 
 
-def _not_forgotten(why: str, hint: str) -> NotAvailableError:
+def _check_decay(request: Request) -> None:
+    if request.by_range and request.decay != 1.0:
+        raise ParameterError(
+            "scale='range' cannot be combined with decay: the largest value seen never fades",
+            place={"parameter": "decay"},
+            hint="use scale='unit' or 'pareto'",
+        )
+
+
+def _cannot_remove(why: str, hint: str) -> NotAvailableError:
     return NotAvailableError(f"rows cannot be forgotten here: {why}", hint=hint)
 
 
-def _part(rows: Any, weights: Weights, start: int, stop: int) -> tuple[Any, Weights]:
-    return rows[start:stop], part_of(weights, start, stop)
+def _slice_rows(rows: Any, weights: Weights, start: int, stop: int) -> tuple[Any, Weights]:
+    return rows[start:stop], slice_weights(weights, start, stop)

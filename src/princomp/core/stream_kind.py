@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from princomp.core.ask_rule import check_rows_for_rule
 from princomp.core.request import Request
 from princomp.core.routes.moments import SCATTER_COLUMNS, memory_to_add
 from princomp.core.routes.sketch import whole_number_needed
+from princomp.core.rule_application import check_rows_for_rule
 from princomp.errors import MemoryLimitError, ParameterError, ShapeError
-from princomp.linalg import in_words, memory_limit
-from princomp.solvers import width_for
+from princomp.linalg import format_bytes, memory_limit
+from princomp.solvers import sketch_width
 from princomp.summaries import Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
 
 # For at most this many columns, the memory limit is not checked.
@@ -33,7 +33,7 @@ def check_components(request: Request, p: int) -> None:
         )
 
 
-def first_of(summary: Any) -> Any:
+def main_summary(summary: Any) -> Any:
     """Return the summary to solve: the first one of a pair."""
     return summary.first if isinstance(summary, Pair) else summary
 
@@ -48,8 +48,8 @@ def check_memory_to_add(request: Request, p: int) -> None:
     needed = memory_to_add(p)
     if p > _FEW_COLUMNS and needed > memory_limit(request.memory):
         raise MemoryLimitError(
-            f"a scatter of {p:,} columns takes about {in_words(needed)} to add to, and the fit "
-            f"may take {in_words(memory_limit(request.memory))}",
+            f"a scatter of {p:,} columns takes about {format_bytes(needed)} to add to, and the fit "
+            f"may take {format_bytes(memory_limit(request.memory))}",
             place={"parameter": "memory_limit"},
             hint="allow more, or use svd_solver='sketch' with a whole number of components",
         )
@@ -79,7 +79,7 @@ def kind_for(request: Request, p: int) -> Any:
             check_memory_to_add(request, p)
         except MemoryLimitError:
             if solver == "auto" and isinstance(request.n_components, int):
-                return SketchOf(width_for(request.n_components, p))
+                return SketchOf(sketch_width(request.n_components, p))
             raise
         return Moments
     if solver not in ("auto", "sketch"):
@@ -90,4 +90,4 @@ def kind_for(request: Request, p: int) -> Any:
         )
     if not isinstance(request.n_components, int):
         raise whole_number_needed(request.n_components)
-    return SketchOf(width_for(request.n_components, p))
+    return SketchOf(sketch_width(request.n_components, p))

@@ -11,16 +11,16 @@ from princomp.core.certificate import Certificate
 from princomp.core.context import FitContext, safe_divisor
 from princomp.core.fitted import Fitted
 from princomp.core.fitted_model import PCAModel
-from princomp.core.inputs import checked_weights, with_weights
+from princomp.core.inputs import attach_weights, checked_weights
 from princomp.core.request import Request
 from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
-from princomp.io import RowData, refuse_not_finite
+from princomp.io import RowData, not_finite_error
 from princomp.linalg import FloatArray, one_blas_thread
 from princomp.solvers import ImagesOf
 from princomp.summaries import Columns, Names, SampleWeight, Weights, safe_exponent
 
 # Relative difference of two sums of the weights of the same rows, which is due to rounding.
-_SAME = 1e-9
+_WEIGHT_TOLERANCE = 1e-9
 
 
 def checked_against_rows(
@@ -57,7 +57,7 @@ def checked_against_rows(
             "this fit filled missing cells, so its rows are not those given",
             hint="fill the rows first (model.impute), and fit and check the filled rows",
         )
-    fitted.need_mean()
+    fitted.require_mean()
     summary = fitted.summary
     columns = Columns(
         summary.rows, summary.count, summary.mean, summary.mean_low, summary.column_scatter
@@ -66,14 +66,14 @@ def checked_against_rows(
     exponent = safe_exponent(scaled.column_scatter, np.dtype(np.float64))
     divisor = safe_divisor(fitted.scale, exponent, fitted.p)
     axes: FloatArray = fitted.spectrum.axes[: fitted.k]
-    about = columns if fitted.centred else columns.about_origin()
-    kind = ImagesOf(np.ascontiguousarray(axes.T), about, divisor)
+    centring = columns if fitted.centred else columns.about_origin()
+    kind = ImagesOf(np.ascontiguousarray(axes.T), centring, divisor)
     fit = FitContext(request, request.problem(data), data, weights, names)
     with one_blas_thread():
         folded = fit.fold(kind, "check", precise=True).summary
         if not np.isfinite(folded.image).all():
             fit.fold(Columns, "check")  # raises, with the place of the value
-    if not abs(folded.rows - summary.rows) <= _SAME * summary.rows:
+    if not abs(folded.rows - summary.rows) <= _WEIGHT_TOLERANCE * summary.rows:
         raise ShapeError(
             f"these are not the rows of the fit: it stands for {summary.rows:,.10g} rows, "
             f"and these are {folded.rows:,.10g}",
@@ -91,11 +91,11 @@ def checked_against_rows(
 
 def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) -> Certificate:
     """Check a fit against its rows, with one more pass; see :meth:`princomp.PCA.verify`."""
-    X, sample_weight = with_weights(X, sample_weight)
+    X, sample_weight = attach_weights(X, sample_weight)
     data, columns, origin = model.schema.open(X)
     weights = checked_weights(sample_weight, data.shape[0])
     request = Request.of(model.parameters)
     try:
         return checked_against_rows(model.result, data, weights, request, columns)
     except NotFiniteError as error:
-        raise refuse_not_finite(data, error, columns=columns, origin=origin) from None
+        raise not_finite_error(data, error, columns=columns, origin=origin) from None

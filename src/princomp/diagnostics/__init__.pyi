@@ -15,11 +15,14 @@ from .barycentres import categories as categories
 from .beyond_limits import outliers as outliers
 from .control_limits import Limits as Limits, checked_level as checked_level, limits as limits
 from .ignored_rows import ignoring_rows as ignoring_rows
-from .metadata_columns import extra_columns as extra_columns, named_values as named_values
-from .other_models import own_model as own_model
+from .metadata_columns import (
+    extra_columns as extra_columns,
+    take_named_columns as take_named_columns,
+)
+from .other_models import convert_model as convert_model
 from .reconstruction import reconstruction_error as reconstruction_error
 from .resampling.analysis import (
-    bootstrap_of as bootstrap_of,
+    bootstrap_rows as bootstrap_rows,
     quick_bootstrap as quick_bootstrap,
 )
 from .resampling.calls import bootstrap as bootstrap

@@ -126,7 +126,7 @@ def bartlett(model: PCA) -> Bartlett:
         )
     df = p * (p - 1) // 2
     values = scipy.linalg.eigvalsh(correlation)
-    if values[0] <= _noise(fitted):
+    if values[0] <= _rounding_error(fitted):
         return Bartlett(float("inf"), df, 0.0)
     statistic = max(-factor * float(np.log(values).sum()), 0.0)
     return Bartlett(statistic, df, float(special.chdtrc(df, statistic)))
@@ -174,13 +174,15 @@ def kmo(model: PCA, *, frame: str | None = None) -> Kmo:
     kind = checked_frame(frame, model)
     correlation = _correlation(model, fitted)
     values, vectors = scipy.linalg.eigh(correlation)
-    if values[0] <= _noise(fitted):
+    if values[0] <= _rounding_error(fitted):
         names = variable_names(model)
-        shares = np.abs(vectors[:, 0])
-        listed = ", ".join(repr(names[j]) for j in np.argsort(-shares)[:5] if shares[j] > 1e-6)
+        coefficients = np.abs(vectors[:, 0])
+        listed = ", ".join(
+            repr(names[j]) for j in np.argsort(-coefficients)[:5] if coefficients[j] > 1e-6
+        )
         raise DataError(
             f"the correlation matrix is singular: these columns are linearly dependent: {listed}",
-            place={"column": names[int(np.argmax(shares))]},
+            place={"column": names[int(np.argmax(coefficients))]},
             hint="leave one of them out, or fit more rows than columns",
         )
     inverse = (vectors / values) @ vectors.T
@@ -190,12 +192,12 @@ def kmo(model: PCA, *, frame: str | None = None) -> Kmo:
     np.fill_diagonal(r2, 0.0)
     np.fill_diagonal(p2, 0.0)
     with np.errstate(invalid="ignore"):
-        each = r2.sum(axis=0) / (r2 + p2).sum(axis=0)
+        by_variable = r2.sum(axis=0) / (r2 + p2).sum(axis=0)
         overall = r2.sum() / (r2 + p2).sum()
-    return Kmo(float(overall), table({"variable": variable_names(model), "kmo": each}, kind))
+    return Kmo(float(overall), table({"variable": variable_names(model), "kmo": by_variable}, kind))
 
 
-def _noise(fitted: Fitted) -> float:
+def _rounding_error(fitted: Fitted) -> float:
     """Rounding error of a zero eigenvalue of a correlation matrix."""
     return 8.0 * fitted.p * float(fitted.summary.to_host().effective_unit)
 
@@ -216,14 +218,14 @@ def _correlation(model: PCA, fitted: Fitted) -> FloatArray:
         )
     summary = fitted.summary.to_host()
     if isinstance(summary, Moments):
-        found = summary.scatter / deviations / deviations[:, None]
+        correlation = summary.scatter / deviations / deviations[:, None]
     elif isinstance(summary, Triangle):
         factor = summary.factor / deviations
-        found = factor.T @ factor
+        correlation = factor.T @ factor
     else:
         raise NotAvailableError(
             f"correlations need the covariance, but this fit stores {summary.kind} only",
             hint="refit with svd_solver='covariance_eigh' or 'full'",
         )
-    np.fill_diagonal(found, 1.0)
-    return found
+    np.fill_diagonal(correlation, 1.0)
+    return correlation

@@ -71,27 +71,27 @@ def fitted_of(model: object) -> Fitted:
             "PCA.from_covariance(C) returns"
         )
         raise not_a_pca(model, hint, "give PCA.from_sklearn(model)")
-    model_of: PCAModel = fitted_model(model)
-    return model_of.result
+    core_model: PCAModel = fitted_model(model)
+    return core_model.result
 
 
-def not_a_pca(model: object, hint: str, of_sklearn: str) -> ParameterError:
+def not_a_pca(model: object, hint: str, sklearn_hint: str) -> ParameterError:
     """Return an error for a model that is not a PCA; scikit-learn's gets its own hint."""
     from sklearn import decomposition
 
-    theirs = isinstance(model, decomposition.PCA | decomposition.IncrementalPCA)
-    owner = "scikit-learn's " if theirs else ""
+    is_sklearn = isinstance(model, decomposition.PCA | decomposition.IncrementalPCA)
+    owner = "scikit-learn's " if is_sklearn else ""
     return ParameterError(
         f"a fitted princomp.PCA is needed, got {owner}{type(model).__name__}",
         place={"parameter": "model"},
-        hint=of_sklearn if theirs else hint,
+        hint=sklearn_hint if is_sklearn else hint,
     )
 
 
 def spectrum_of(model: PCA | KernelPCA) -> Spectrum:
     """Return all variances that a fit computed."""
-    found: CoreModel[Any] = fitted_model(model)
-    spectrum: Spectrum = found.result.spectrum
+    core_model: CoreModel[Any] = fitted_model(model)
+    spectrum: Spectrum = core_model.result.spectrum
     return spectrum
 
 
@@ -114,11 +114,11 @@ def read_rows(model: FittedModel, X: object) -> tuple[Any, Origin | None]:
 
 
 def chunk_scores(
-    model: PCA | KernelPCA, rows: Any, data: Any, at: int, origin: Origin | None = None
+    model: PCA | KernelPCA, rows: Any, data: Any, first: int, origin: Origin | None = None
 ) -> FloatArray:
-    """Return scores of rows ``at``, at + 1, … of ``data``."""
-    found: CoreModel[Any] = fitted_model(model)
-    scores: FloatArray = found.chunk_scores(rows, data, at, origin)
+    """Return scores of rows ``first``, first + 1, … of ``data``."""
+    core_model: CoreModel[Any] = fitted_model(model)
+    scores: FloatArray = core_model.chunk_scores(rows, data, first, origin)
     return scores
 
 
@@ -146,7 +146,7 @@ def select_components(k: int, components: Components, first: int | None = None) 
         numbers = list(range(1, min(k, first or k) + 1))
     else:
         single = isinstance(components, int | str) or not np.iterable(components)
-        numbers = [_number(one, k) for one in ([components] if single else components)]  # type: ignore[union-attr]
+        numbers = [_component_number(one, k) for one in ([components] if single else components)]  # type: ignore[union-attr]
         if len(set(numbers)) < len(numbers):
             raise ParameterError(
                 f"components={components!r} names a component twice",
@@ -163,11 +163,11 @@ def select_components(k: int, components: Components, first: int | None = None) 
     return Selection(np.array(numbers, dtype=np.intp) - 1, names)
 
 
-def _number(component: object, k: int) -> int:
+def _component_number(component: object, k: int) -> int:
     text = str(component)
     digits = text.removeprefix("PC") if isinstance(component, str) else text
-    whole = isinstance(component, int | str | np.integer) and not isinstance(component, bool)
-    if whole and digits.isascii() and digits.isdigit() and 1 <= int(digits) <= k:
+    is_whole = isinstance(component, int | str | np.integer) and not isinstance(component, bool)
+    if is_whole and digits.isascii() and digits.isdigit() and 1 <= int(digits) <= k:
         return int(digits)
     raise ParameterError(
         f"component {component!r} is not one of PC1 to PC{k}",
@@ -199,14 +199,14 @@ def row_count(fitted: Fitted, what: str) -> float:
     return float(fitted.summary.rows)
 
 
-def check_count(name: str, value: object, least: int = 1) -> int:
-    """Return a whole number of at least ``least``.
+def check_count(name: str, value: object, minimum: int = 1) -> int:
+    """Return a whole number of at least ``minimum``.
 
     Raises
     ------
     ParameterError
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
-        expected = f"a whole number of at least {least}"
-        raise invalid_value(name, value, expected, f"choose a whole number from {least} on")
+    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < minimum:
+        expected = f"a whole number of at least {minimum}"
+        raise invalid_value(name, value, expected, f"choose a whole number from {minimum} on")
     return int(value)

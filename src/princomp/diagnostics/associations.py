@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from princomp.core import renamed
+from princomp.core import renamed_parameters
 from princomp.diagnostics.arguments import Components
-from princomp.diagnostics.barycentres import eta_squared, grouped
-from princomp.diagnostics.metadata_columns import ExtraColumn, named_values
+from princomp.diagnostics.barycentres import eta_squared, group_scores
+from princomp.diagnostics.metadata_columns import ExtraColumn, take_named_columns
 from princomp.diagnostics.projected import ProjectedRows, project_rows
 from princomp.diagnostics.supplementary import correlations
 from princomp.estimators import PCA
@@ -38,7 +38,7 @@ class _Row(NamedTuple):
     note: str = ""
 
 
-@renamed(weights="sample_weight")
+@renamed_parameters(weights="sample_weight")
 def metadata(
     model: PCA,
     X: object,
@@ -100,23 +100,23 @@ def metadata(
     >>> print(table["component"], np.round(table["r"], 2))
     ['PC1' 'PC2'] [ 0.99 -0.04]
     """
-    data, X = named_values(model, X, data, "data")
+    data, X = take_named_columns(model, X, data, "data")
     projected = project_rows(model, X, sample_weight, components, frame)
-    lines: list[_Row] = []
+    table_rows: list[_Row] = []
     for column in projected.extra_columns(data, categorical, what="data"):
         if column.numbers is not None:
-            lines += _of_numbers(projected, column.name, column.numbers)
+            table_rows += _numeric_rows(projected, column.name, column.numbers)
         elif column.codes is not None:
-            lines += _of_categories(projected, column)
+            table_rows += _categorical_rows(projected, column)
         else:
             note = f"{column.kind}: neither numbers nor categories"
-            lines += [_Row(column.name, column.kind, c, note=note) for c in projected.names]
-    p_adjusted = adjusted(np.array([line.p_value for line in lines]))
-    notes = np.array([line.note for line in lines], dtype=object)
-    return projected.table([*lines], p_adjusted=p_adjusted, note=notes)
+            table_rows += [_Row(column.name, column.kind, c, note=note) for c in projected.names]
+    p_adjusted = benjamini_hochberg(np.array([row.p_value for row in table_rows]))
+    notes = np.array([row.note for row in table_rows], dtype=object)
+    return projected.table([*table_rows], p_adjusted=p_adjusted, note=notes)
 
 
-def adjusted(p: FloatArray) -> FloatArray:
+def benjamini_hochberg(p: FloatArray) -> FloatArray:
     """Adjust p-values (Benjamini & Hochberg 1995); NaN is kept and not counted."""
     out = np.full(len(p), np.nan)
     tested = np.flatnonzero(~np.isnan(p))
@@ -128,8 +128,8 @@ def adjusted(p: FloatArray) -> FloatArray:
     return out
 
 
-def _of_numbers(projected: ProjectedRows, name: str, numbers: FloatArray) -> list[_Row]:
-    lines = []
+def _numeric_rows(projected: ProjectedRows, name: str, numbers: FloatArray) -> list[_Row]:
+    table_rows = []
     for a, (r, count, note) in enumerate(zip(*correlations(projected, numbers), strict=True)):
         row = _Row(name, "numeric", projected.names[a], count, r=r, note=note)
         present = ~np.isnan(numbers) & ~np.isnan(projected.scores[:, a])
@@ -143,26 +143,26 @@ def _of_numbers(projected: ProjectedRows, name: str, numbers: FloatArray) -> lis
             p = float(2.0 * special.stdtr(df, -abs(t)))
             df1, df2 = (1.0, df) if np.isfinite(p) else (_NAN, _NAN)
             row = row._replace(statistic=t, df1=df1, df2=df2, p_value=p)
-        lines.append(row)
-    return lines
+        table_rows.append(row)
+    return table_rows
 
 
-def _of_categories(projected: ProjectedRows, column: ExtraColumn) -> list[_Row]:
-    groups = grouped(projected, column)
+def _categorical_rows(projected: ProjectedRows, column: ExtraColumn) -> list[_Row]:
+    groups = group_scores(projected, column)
     g, rows = len(groups.labels), int(groups.counts.sum())
-    n = float(groups.sizes.sum())
-    why = ""
+    n = float(groups.weights.sum())
+    note = ""
     if g < 2:
-        why = "constant" if g else "no row has a value"
+        note = "constant" if g else "no row has a value"
     elif g >= rows or g > max(2, rows / 2):
-        why = f"nearly unique: {g} categories in {rows} rows"
+        note = f"nearly unique: {g} categories in {rows} rows"
     df1, df2 = g - 1.0, n - g
-    eta2 = eta_squared(groups, projected.floor)
-    lines = []
+    eta2 = eta_squared(groups, projected.resolution)
+    table_rows = []
     for a, c in enumerate(projected.names):
         row = _Row(column.name, column.kind, c, rows, g)
-        if why:
-            row = row._replace(note=why)
+        if note:
+            row = row._replace(note=note)
         elif np.isnan(eta2[a]):
             row = row._replace(note="the component has no variance in these rows")
         elif df2 <= 0:
@@ -172,5 +172,5 @@ def _of_categories(projected: ProjectedRows, column: ExtraColumn) -> list[_Row]:
                 f = float((groups.between[a] / df1) / (groups.within[a] / df2))
             p = float(special.fdtrc(df1, df2, f))
             row = row._replace(eta2=eta2[a], statistic=f, df1=df1, df2=df2, p_value=p)
-        lines.append(row)
-    return lines
+        table_rows.append(row)
+    return table_rows

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core import renamed
+from princomp.core import renamed_parameters
 from princomp.diagnostics.arguments import Components
-from princomp.diagnostics.metadata_columns import ExtraColumn, named_values
+from princomp.diagnostics.metadata_columns import ExtraColumn, take_named_columns
 from princomp.diagnostics.projected import ProjectedRows, project_rows
 from princomp.errors import NotNumericError, ShapeError
 from princomp.estimators import PCA
@@ -18,14 +18,14 @@ from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight
 
 
-class Groups(NamedTuple):
+class ScoreGroups(NamedTuple):
     """Scores of rows grouped by the categories of a column.
 
     Parameters
     ----------
     labels : list
         The g categories that have rows.
-    counts, sizes : ndarray of shape (g,)
+    counts, weights : ndarray of shape (g,)
         Number of rows of each category, and their weights.
     centres : ndarray of shape (g, c)
         Barycentres: mean scores.
@@ -36,14 +36,14 @@ class Groups(NamedTuple):
 
     labels: list[object]
     counts: NDArray[np.intp]
-    sizes: FloatArray
+    weights: FloatArray
     centres: FloatArray
     mean: FloatArray
     between: FloatArray
     within: FloatArray
 
 
-def grouped(projected: ProjectedRows, column: ExtraColumn) -> Groups:
+def group_scores(projected: ProjectedRows, column: ExtraColumn) -> ScoreGroups:
     """Group rows by category, without those that lack a category, a score or a weight."""
     assert column.codes is not None
     scores, weights = projected.scores, projected.weights
@@ -52,20 +52,22 @@ def grouped(projected: ProjectedRows, column: ExtraColumn) -> Groups:
     present, codes = np.unique(codes, return_inverse=True)
     g = len(present)
     counts = np.bincount(codes, minlength=g)
-    sizes = np.bincount(codes, w, minlength=g)
-    sums = np.stack([np.bincount(codes, w * one, minlength=g) for one in t.T], axis=1)
-    centres = sums / sizes[:, None]
+    group_weights = np.bincount(codes, w, minlength=g)
+    sums = np.stack(
+        [np.bincount(codes, w * component_scores, minlength=g) for component_scores in t.T], axis=1
+    )
+    centres = sums / group_weights[:, None]
     mean = np.average(t, axis=0, weights=w) if g else np.zeros(t.shape[1])
-    between, within = sizes @ (centres - mean) ** 2, w @ (t - centres[codes]) ** 2
+    between, within = group_weights @ (centres - mean) ** 2, w @ (t - centres[codes]) ** 2
     labels = [column.labels[code] for code in present]
-    return Groups(labels, counts, sizes, centres, mean, between, within)
+    return ScoreGroups(labels, counts, group_weights, centres, mean, between, within)
 
 
-def eta_squared(groups: Groups, floor: float) -> FloatArray:
+def eta_squared(groups: ScoreGroups, resolution: float) -> FloatArray:
     """Return the share (c,) of each component's sum of squares between the categories."""
     total = groups.between + groups.within
-    sound = total > floor * groups.sizes.sum()
-    share: FloatArray = groups.between / np.where(sound, total, np.nan)
+    resolved = total > resolution * groups.weights.sum()
+    share: FloatArray = groups.between / np.where(resolved, total, np.nan)
     return share
 
 
@@ -81,7 +83,7 @@ class _Row(NamedTuple):
     eta2: float
 
 
-@renamed(weights="sample_weight")
+@renamed_parameters(weights="sample_weight")
 def categories(
     model: PCA,
     X: object,
@@ -144,9 +146,9 @@ def categories(
     >>> print(table["category"][:3])
     ['a' 'a' 'b']
     """
-    columns, X = named_values(model, X, columns, "columns")
+    columns, X = take_named_columns(model, X, columns, "columns")
     projected = project_rows(model, X, sample_weight, components, frame)
-    lines: list[NamedTuple] = []
+    rows: list[NamedTuple] = []
     for column in projected.extra_columns(columns, categorical):
         if column.codes is None:
             raise NotNumericError(
@@ -155,29 +157,31 @@ def categories(
                 hint=f"categorical=[{column.name!r}] uses its numbers as categories; "
                 "supplementary_columns(model, X, …) correlates them",
             )
-        lines += _rows_of(projected, column)
-    return projected.table(lines)
+        rows += _category_rows(projected, column)
+    return projected.table(rows)
 
 
-def _rows_of(projected: ProjectedRows, column: ExtraColumn) -> list[_Row]:
-    groups = grouped(projected, column)
+def _category_rows(projected: ProjectedRows, column: ExtraColumn) -> list[_Row]:
+    groups = group_scores(projected, column)
     if not groups.labels:
         raise ShapeError(
             f"column {column.name!r} has no row with a category",
             place={"parameter": "columns", "column": column.name},
             hint="leave out the column",
         )
-    eta2, whole = eta_squared(groups, projected.floor), float(groups.sizes.sum())
-    sizes = groups.sizes[:, None]
+    eta2, total_weight = eta_squared(groups, projected.resolution), float(groups.weights.sum())
+    weights = groups.weights[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        variance = (groups.between + groups.within) / (whole - 1.0)
-        spread = variance / sizes * (whole - sizes) / whole
-        sound = (spread > 0) & ~np.isnan(eta2)
-        v = (groups.centres - groups.mean) / np.sqrt(np.where(sound, spread, np.nan))
+        variance = (groups.between + groups.within) / (total_weight - 1.0)
+        centre_variance = variance / weights * (total_weight - weights) / total_weight
+        defined = (centre_variance > 0) & ~np.isnan(eta2)
+        v_tests = (groups.centres - groups.mean) / np.sqrt(
+            np.where(defined, centre_variance, np.nan)
+        )
     return [
         _Row(
             *(column.name, str(label), c, int(groups.counts[q])),
-            *(groups.centres[q, a], v[q, a], eta2[a]),
+            *(groups.centres[q, a], v_tests[q, a], eta2[a]),
         )
         for q, label in enumerate(groups.labels)
         for a, c in enumerate(projected.names)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.diagnostics.arguments import Names, check_count, fitted_of, variable_names
-from princomp.diagnostics.control_limits import Limits, limits, need_a_limit
+from princomp.diagnostics.control_limits import Limits, limits, require_a_limit
 from princomp.diagnostics.row_reader import Block, RowReader
 from princomp.diagnostics.t2_and_q import Projector
 from princomp.estimators import PCA
@@ -73,12 +73,15 @@ def outliers(
     [6]
     """
     fitted = fitted_of(model)
-    found = limits(model, level)
+    control_limits = limits(model, level)
     top = check_count("top", top)
-    need_a_limit(found, training)
-    _warn_of_missing_limits(found)
+    require_a_limit(control_limits, training)
+    _warn_of_missing_limits(control_limits)
     reader = RowReader.open(model, X, ids=ids, frame=frame)
-    t2_limit, q_limit = (np.nan if one is None else one for one in (found.t2(training), found.q))
+    t2_limit, q_limit = (
+        np.nan if limit is None else limit
+        for limit in (control_limits.t2(training), control_limits.q)
+    )
     projector, names = Projector.of(fitted), variable_names(model)
     missing = 0
 
@@ -86,19 +89,19 @@ def outliers(
         nonlocal missing
         t2, q = projector.t2_and_q(block.rows)
         missing += int(np.isnan(q).sum())
-        at = np.flatnonzero((t2 > t2_limit) | (q > q_limit))
-        t2, q = t2[at], q[at]
-        by_t2, by_q = projector.contributions(block.rows[at])
-        by_t2 = _largest(by_t2, names, top, t2 > t2_limit)
-        by_q = _largest(np.abs(by_q), names, top, q > q_limit)
-        return block.ids[at], block.start + at, t2, q, by_t2, by_q
+        beyond = np.flatnonzero((t2 > t2_limit) | (q > q_limit))
+        t2, q = t2[beyond], q[beyond]
+        by_t2, by_q = projector.contributions(block.rows[beyond])
+        by_t2 = _largest_variables(by_t2, names, top, t2 > t2_limit)
+        by_q = _largest_variables(np.abs(by_q), names, top, q > q_limit)
+        return block.ids[beyond], block.start + beyond, t2, q, by_t2, by_q
 
     row, position, t2, q, by_t2, by_q = reader.collect(measure)
     if missing:
         message = f"{missing:,} rows of X have missing values and are not judged"
         warnings.warn(message, UserWarning, stacklevel=2)
     order = np.argsort(-np.fmax(t2 / t2_limit, q / q_limit), kind="stable")
-    far, off = t2 > t2_limit, q > q_limit
+    beyond_t2, beyond_q = t2 > t2_limit, q > q_limit
     contents = {
         "row": row,
         "position": position,
@@ -106,7 +109,9 @@ def outliers(
         "t2_limit": np.full(len(order), t2_limit),
         "q": q,
         "q_limit": np.full(len(order), q_limit),
-        "beyond": np.where(far & off, "T2, Q", np.where(far, "T2", "Q")).astype(object),
+        "beyond": np.where(beyond_t2 & beyond_q, "T2, Q", np.where(beyond_t2, "T2", "Q")).astype(
+            object
+        ),
         "t2_variables": by_t2,
         "q_variables": by_q,
     }
@@ -115,23 +120,25 @@ def outliers(
     return reader.table({name: column[order] for name, column in contents.items()})
 
 
-def _warn_of_missing_limits(found: Limits) -> None:
+def _warn_of_missing_limits(control_limits: Limits) -> None:
     for statistic, name in (("t2", "T²"), ("q", "Q")):
-        if statistic in found.reasons:
+        if statistic in control_limits.reasons:
             warnings.warn(
                 f"{name} has no limit, so rows are judged by the other statistic alone: "
-                f"{found.reasons[statistic]}",
+                f"{control_limits.reasons[statistic]}",
                 UserWarning,
                 stacklevel=3,
             )
 
 
-def _largest(values: FloatArray, names: Names, top: int, wanted: NDArray[np.bool_]) -> Names:
+def _largest_variables(
+    values: FloatArray, names: Names, top: int, beyond: NDArray[np.bool_]
+) -> Names:
     """Name the variables with the largest positive values (m, p) of each wanted row."""
     out = np.full(len(values), "", dtype=object)
     order = np.argsort(-values, axis=1, kind="stable")[:, :top]
-    for place, column in enumerate(order.T):
+    for rank, column in enumerate(order.T):
         # Variables with zero or negative contributions did not move the row beyond the limit.
-        adds = wanted & (np.take_along_axis(values, column[:, None], axis=1)[:, 0] > 0)
-        out[adds] += (", " if place else "") + names[column[adds]]
+        contributes = beyond & (np.take_along_axis(values, column[:, None], axis=1)[:, 0] > 0)
+        out[contributes] += (", " if rank else "") + names[column[contributes]]
     return out

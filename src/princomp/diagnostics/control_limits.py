@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 from scipy import special
 
-from princomp.core import Fitted, is_a
+from princomp.core import Fitted, is_number
 from princomp.diagnostics.arguments import fitted_of
 from princomp.diagnostics.ignored_rows import ignoring_rows
 from princomp.errors import NotAvailableError, invalid_value
@@ -101,31 +101,31 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     """
     fitted = fitted_of(model)
     level = checked_level(level)
-    k = fitted.sound_components
+    k = fitted.n_resolved
     reasons: dict[str, str] = {}
-    new = training = None
-    if why := _no_t2(fitted, k):
-        reasons["t2"] = why
+    t2_new = t2_training = None
+    if reason := _why_no_t2_limit(fitted, k):
+        reasons["t2"] = reason
     else:
         n = float(fitted.summary.rows)
-        new = k * (n**2 - 1) / (n * (n - k)) * float(special.fdtri(k, n - k, level))
-        training = (n - 1) ** 2 / n * float(special.betaincinv(k / 2, (n - k - 1) / 2, level))
-    tail = left_out_variances(fitted, k)
-    q = method = None
-    if tail is None:
+        t2_new = k * (n**2 - 1) / (n * (n - k)) * float(special.fdtri(k, n - k, level))
+        t2_training = (n - 1) ** 2 / n * float(special.betaincinv(k / 2, (n - k - 1) / 2, level))
+    residual = residual_variances(fitted, k)
+    q = q_method = None
+    if residual is None:
         reasons["q"] = (
             "the model stores only some variances and no covariance; fit with "
             "svd_solver='covariance_eigh' or 'full'"
         )
-    elif not tail.size:
+    elif not residual.size:
         reasons["q"] = (
             f"the components span all directions (k = p = {k})"
             if k == fitted.p
             else "the rows of the fit do not vary outside the components"
         )
     else:
-        q, method = q_limit(tail, level)
-    return Limits(level, k, new, training, q, method, reasons)
+        q, q_method = q_limit(residual, level)
+    return Limits(level, k, t2_new, t2_training, q, q_method, reasons)
 
 
 def checked_level(level: object) -> float:
@@ -135,12 +135,12 @@ def checked_level(level: object) -> float:
     ------
     ParameterError
     """
-    if not is_a(level, Real) or not 0.0 < float(level) < 1.0:  # type: ignore[arg-type]
+    if not is_number(level, Real) or not 0.0 < float(level) < 1.0:  # type: ignore[arg-type]
         raise invalid_value("level", level, "a number between 0 and 1", "0.95 is usual")
     return float(level)  # type: ignore[arg-type]
 
 
-def _no_t2(fitted: Fitted, k: int) -> str | None:
+def _why_no_t2_limit(fitted: Fitted, k: int) -> str | None:
     """Return why T² has no limit, or None if it has one."""
     if fitted.n_samples is None:
         return "the number of rows behind the covariance is not known (n_samples=…)"
@@ -154,7 +154,7 @@ def _no_t2(fitted: Fitted, k: int) -> str | None:
     return None
 
 
-def left_out_variances(fitted: Fitted, k: int) -> FloatArray | None:
+def residual_variances(fitted: Fitted, k: int) -> FloatArray | None:
     """Return variances above the resolution after the first k; None if not all are known."""
     rank = fitted.analysed.rank_limit
     known = fitted.spectrum.variances
@@ -168,36 +168,36 @@ def left_out_variances(fitted: Fitted, k: int) -> FloatArray | None:
             known = scipy.linalg.svdvals(summary.factor) ** 2 / (summary.rows - 1.0)
         else:
             return None
-    tail = known[k:rank]
-    left: FloatArray = tail[tail > fitted.spectrum.resolution]
-    return left
+    residual = known[k:rank]
+    resolved: FloatArray = residual[residual > fitted.spectrum.resolution]
+    return resolved
 
 
-def q_limit(tail: FloatArray, level: float) -> tuple[float, str]:
+def q_limit(variances: FloatArray, level: float) -> tuple[float, str]:
     """Return the limit of Q from the variances outside the components, and the method.
 
-    ``tail`` is normalised first, so that third powers neither overflow nor underflow.
+    ``variances`` are normalised first, so that third powers neither overflow nor underflow.
     """
-    size = float(tail.sum())
-    one = tail / size
-    two, three = float((one**2).sum()), float((one**3).sum())
-    h = 1.0 - 2.0 * three / (3.0 * two**2)
+    total = float(variances.sum())
+    shares = variances / total
+    theta2, theta3 = float((shares**2).sum()), float((shares**3).sum())
+    h = 1.0 - 2.0 * theta3 / (3.0 * theta2**2)
     # With h below 0 the transformation is decreasing, which the sign of h accounts for.
-    inner = special.ndtri(level) * h * np.sqrt(2.0 * two) + 1.0 + two * h * (h - 1.0)
-    if inner > 0.0 and h != 0.0:
-        return size * float(inner ** (1.0 / h)), "jackson-mudholkar"
-    return size * two * 2.0 * float(special.gammaincinv(0.5 / two, level)), "box"
+    base = special.ndtri(level) * h * np.sqrt(2.0 * theta2) + 1.0 + theta2 * h * (h - 1.0)
+    if base > 0.0 and h != 0.0:
+        return total * float(base ** (1.0 / h)), "jackson-mudholkar"
+    return total * theta2 * 2.0 * float(special.gammaincinv(0.5 / theta2, level)), "box"
 
 
-def need_a_limit(found: Limits, training: bool) -> None:
+def require_a_limit(bounds: Limits, training: bool) -> None:
     """Raise an error if neither statistic has a limit.
 
     Raises
     ------
     NotAvailableError
     """
-    if found.t2(training) is None and found.q is None:
+    if bounds.t2(training) is None and bounds.q is None:
         raise NotAvailableError(
-            f"neither T² nor Q has a limit. T²: {found.reasons['t2']}. Q: {found.reasons['q']}",
+            f"neither T² nor Q has a limit. T²: {bounds.reasons['t2']}. Q: {bounds.reasons['q']}",
             hint="keep fewer components, or fit more rows",
         )

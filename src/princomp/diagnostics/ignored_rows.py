@@ -19,9 +19,9 @@ def ignoring_rows(function: Callable[P, T]) -> Callable[P, T]:
     """Let ``f(model, …)`` also be called as ``f(model, X, …)``, with a warning."""
 
     @wraps(function)
-    def call(model: Any, *args: Any, **options: Any) -> T:
+    def wrapper(model: Any, *args: Any, **options: Any) -> T:
         rows = options.pop("X", None)
-        if rows is None and args and _are_rows(args[0]):
+        if rows is None and args and _is_table(args[0]):
             rows, args = args[0], args[1:]
         if rows is not None:
             warnings.warn(
@@ -31,10 +31,10 @@ def ignoring_rows(function: Callable[P, T]) -> Callable[P, T]:
             )
         return cast("Callable[..., T]", function)(model, *args, **options)
 
-    return cast("Callable[P, T]", call)
+    return cast("Callable[P, T]", wrapper)
 
 
-def _are_rows(value: Any) -> bool:
+def _is_table(value: Any) -> bool:
     """Whether an argument is a table, rather than components, a level or the like."""
     if isinstance(value, os.PathLike | TableInput) or hasattr(value, "columns"):
         return True

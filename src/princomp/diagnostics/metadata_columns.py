@@ -17,7 +17,7 @@ from princomp.errors import ColumnError, NotFiniteError, ParameterError, ShapeEr
 from princomp.io import has_named_columns, named_column, without_column
 from princomp.linalg import FloatArray
 
-_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Boolean)
+_CATEGORICAL_TYPES = (nw.String, nw.Categorical, nw.Enum, nw.Boolean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class ExtraColumn:
         Category of each row, −1 where missing; None for numbers.
     labels : tuple
         The category of each code.
-    other : str, optional
+    other_type : str, optional
         Type of a column that is neither.
     """
 
@@ -41,17 +41,17 @@ class ExtraColumn:
     numbers: FloatArray | None = None
     codes: NDArray[np.intp] | None = None
     labels: tuple[object, ...] = ()
-    other: str | None = None
+    other_type: str | None = None
 
     @property
     def kind(self) -> str:
         """Kind of the column in tables: numeric, categorical or the name of another type."""
         if self.numbers is not None:
             return "numeric"
-        return "categorical" if self.codes is not None else str(self.other)
+        return "categorical" if self.codes is not None else str(self.other_type)
 
 
-def named_values(
+def take_named_columns(
     model: object, X: Any, given: Any, what: str = "groups", source: Any = None
 ) -> tuple[Any, Any]:
     """Look up values that are given as names of columns of X; remove these columns from X.
@@ -78,9 +78,11 @@ def named_values(
     ------
     ColumnError, ParameterError
     """
-    several = isinstance(given, list | tuple) and has_named_columns(X)
-    several = several and all(isinstance(name, str) for name in given)
-    if not isinstance(given, str) and not (several and given and len(set(given)) == len(given)):
+    is_list_of_names = isinstance(given, list | tuple) and has_named_columns(X)
+    is_list_of_names = is_list_of_names and all(isinstance(name, str) for name in given)
+    if not isinstance(given, str) and not (
+        is_list_of_names and given and len(set(given)) == len(given)
+    ):
         return given, X
     names = [given] if isinstance(given, str) else given
     values = {name: named_column(X if source is None else source, name, what) for name in names}
@@ -115,19 +117,19 @@ def extra_columns(
     ------
     ParameterError, ShapeError, ColumnError, NotFiniteError
     """
-    found = _values(data, what)
-    if not found:
+    columns = _read_columns(data, what)
+    if not columns:
         raise ShapeError(
             f"{what} has no column", place={"parameter": what}, hint="give at least one column"
         )
     as_categories = {categorical} if isinstance(categorical, str) else set(map(str, categorical))
-    if unknown := sorted(as_categories - found.keys()):
+    if unknown := sorted(as_categories - columns.keys()):
         raise ColumnError(
             f"{what} has no column {unknown[0]!r}",
             place={"parameter": "categorical", "column": unknown[0]},
-            hint=f"its columns are {', '.join(map(repr, found))}",
+            hint=f"its columns are {', '.join(map(repr, columns))}",
         )
-    for name, (_, cells) in found.items():
+    for name, (_, cells) in columns.items():
         if len(cells) != n:
             raise ShapeError(
                 f"column {name!r} of {what} has {len(cells)} values, and X has {n} rows",
@@ -142,21 +144,21 @@ def extra_columns(
             hint=f"use {what}.loc[X.index], or reset both indices if the order is right",
         )
     return [
-        _column(name, kind, cells, name in as_categories, what)
-        for name, (kind, cells) in found.items()
+        _extra_column(name, kind, cells, name in as_categories, what)
+        for name, (kind, cells) in columns.items()
     ]
 
 
-def _values(data: object, what: str) -> dict[str, tuple[str, Any]]:
+def _read_columns(data: object, what: str) -> dict[str, tuple[str, Any]]:
     """Return the kind ("numeric", "categorical" or a type) and the cells of each column."""
     frame = frame_of(data)
     if frame is not None:
-        return {str(name): _of_series(frame.get_column(name)) for name in frame.columns}
+        return {str(name): _read_series(frame.get_column(name)) for name in frame.columns}
     if isinstance(data, Mapping):
-        return {str(name): _of_cells(cells) for name, cells in data.items()}
+        return {str(name): _read_cells(cells) for name, cells in data.items()}
     series = nw.from_native(data, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        return {str(series.name or what): _of_series(series)}
+        return {str(series.name or what): _read_series(series)}
     array = np.asarray(data)
     if isinstance(data, str | bytes) or data is None or array.ndim not in (1, 2):
         raise ParameterError(
@@ -166,29 +168,29 @@ def _values(data: object, what: str) -> dict[str, tuple[str, Any]]:
             "for each row",
         )
     if array.ndim == 1:
-        return {what: _of_cells(data)}
-    return {f"{what}_{j}": _of_cells(array[:, j]) for j in range(array.shape[1])}
+        return {what: _read_cells(data)}
+    return {f"{what}_{j}": _read_cells(array[:, j]) for j in range(array.shape[1])}
 
 
-def _of_series(series: nw.Series[Any]) -> tuple[str, Any]:
+def _read_series(series: nw.Series[Any]) -> tuple[str, Any]:
     kind = series.dtype
     if kind.is_numeric():
         return "numeric", series.cast(nw.Float64()).to_numpy()
-    if isinstance(kind, _TEXT):
+    if isinstance(kind, _CATEGORICAL_TYPES):
         missing = series.is_null().to_list()
         cells = series.to_list()
         return "categorical", [
-            None if no else cell for cell, no in zip(cells, missing, strict=True)
+            None if is_missing else cell for cell, is_missing in zip(cells, missing, strict=True)
         ]
     if isinstance(kind, nw.Object):
-        return _of_cells(series.to_list())
+        return _read_cells(series.to_list())
     return str(kind), series
 
 
-def _of_cells(cells: Any) -> tuple[str, Any]:
+def _read_cells(cells: Any) -> tuple[str, Any]:
     series = nw.from_native(cells, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        return _of_series(series)
+        return _read_series(series)
     array = np.asarray(cells)
     if array.ndim == 1 and array.dtype.kind == "U" and not isinstance(cells, np.ndarray):
         array = np.empty(len(cells), dtype=object)  # NumPy would turn NaN into the text "nan"
@@ -201,24 +203,24 @@ def _of_cells(cells: Any) -> tuple[str, Any]:
         return "categorical", array.tolist()
     if array.dtype.kind != "O":
         return str(array.dtype), array
-    values = [None if _missing(cell) else cell for cell in array]
+    values = [None if _is_missing(cell) else cell for cell in array]
     present = [value for value in values if value is not None]
-    booleans = any(isinstance(one, bool | np.bool_) for one in present)
-    if not booleans and all(isinstance(one, int | float | np.number) for one in present):
-        return "numeric", np.array([np.nan if one is None else one for one in values], float)
-    if all(isinstance(one, str | int | np.integer | np.bool_) for one in present):
+    booleans = any(isinstance(value, bool | np.bool_) for value in present)
+    if not booleans and all(isinstance(value, int | float | np.number) for value in present):
+        return "numeric", np.array([np.nan if value is None else value for value in values], float)
+    if all(isinstance(value, str | int | np.integer | np.bool_) for value in present):
         return "categorical", values
     return f"{type(present[0]).__name__} objects", values
 
 
-def _missing(cell: object) -> bool:
+def _is_missing(cell: object) -> bool:
     try:
         return cell is None or bool(cell != cell)
     except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal
         return str(cell) == "<NA>"
 
 
-def _column(name: str, kind: str, cells: Any, as_categories: bool, what: str) -> ExtraColumn:
+def _extra_column(name: str, kind: str, cells: Any, as_categories: bool, what: str) -> ExtraColumn:
     if kind == "numeric" and not as_categories:
         if np.isinf(cells).any():
             row = int(np.flatnonzero(np.isinf(cells))[0])
@@ -230,23 +232,23 @@ def _column(name: str, kind: str, cells: Any, as_categories: bool, what: str) ->
         return ExtraColumn(name, numbers=cells)
     if kind == "numeric":
         cells = [
-            None if np.isnan(one) else (int(one) if one == np.floor(one) else one)
-            for one in cells.tolist()
+            None if np.isnan(cell) else (int(cell) if cell == np.floor(cell) else cell)
+            for cell in cells.tolist()
         ]
     elif kind != "categorical":
-        return ExtraColumn(name, other=kind)
-    present = sorted({one for one in cells if one is not None}, key=_natural)
-    numbers: dict[Any, int] = {label: code for code, label in enumerate(present)}
-    codes = np.array([-1 if one is None else numbers[one] for one in cells], dtype=np.intp)
+        return ExtraColumn(name, other_type=kind)
+    present = sorted({cell for cell in cells if cell is not None}, key=_natural_sort_key)
+    code_of: dict[Any, int] = {label: code for code, label in enumerate(present)}
+    codes = np.array([-1 if cell is None else code_of[cell] for cell in cells], dtype=np.intp)
     return ExtraColumn(name, codes=codes, labels=tuple(present))
 
 
-def _natural(label: Any) -> tuple[object, ...]:
+def _natural_sort_key(label: Any) -> tuple[object, ...]:
     """Return a sort key that compares numbers in text by size; text that is a number comes first.
 
-    Labels are sorted by type first.
+    Labels are sorted by type first; all numbers are of one type.
     """
-    kind = str(type(label))
+    kind = "number" if isinstance(label, int | float) else str(type(label))
     if not isinstance(label, str):
         return (kind, label)
     try:
@@ -258,6 +260,6 @@ def _natural(label: Any) -> tuple[object, ...]:
     # Splitting puts text at even and digits at odd positions, so that like is compared with like.
     # Digits are compared by length and then as text, since there may be too many for int().
     pieces = re.split("([0-9]+)", label)
-    digits = [one.lstrip("0") if i % 2 else one for i, one in enumerate(pieces)]
-    key = [(len(one) if i % 2 else 0, one) for i, one in enumerate(digits)]
+    digits = [piece.lstrip("0") if i % 2 else piece for i, piece in enumerate(pieces)]
+    key = [(len(piece) if i % 2 else 0, piece) for i, piece in enumerate(digits)]
     return (kind, 1, key, label)

@@ -13,39 +13,39 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
 
-class OwnModel(NamedTuple):
+class ConvertedModel(NamedTuple):
     """A model of this package, and the rows to pass to it."""
 
     model: Any
     X: Any = None
 
 
-def own_model(model: Any, X: Any = None) -> OwnModel:
+def convert_model(model: Any, X: Any = None) -> ConvertedModel:
     """Convert a model of scikit-learn or a pipeline to one of this package; return others as is.
 
     The steps of a pipeline before the last transform the rows. Frames stay frames, with the names
     that these steps give to the columns.
     """
     if isinstance(model, PCA):
-        return OwnModel(model, X)
+        return ConvertedModel(model, X)
     # Imported here, because these modules load much that a fit does not need.
     from sklearn import decomposition
     from sklearn.pipeline import Pipeline
 
     names = None
     if isinstance(model, Pipeline):
-        before, model = model[:-1], model[-1]
-        if len(before.steps):
-            names = _names(before)
-            X = None if X is None else _transformed(before, X, names)
+        preprocessing, model = model[:-1], model[-1]
+        if len(preprocessing.steps):
+            names = _output_names(preprocessing)
+            X = None if X is None else _transform_rows(preprocessing, X, names)
     if isinstance(model, decomposition.PCA | decomposition.IncrementalPCA):
         model = PCA.from_sklearn(model, feature_names=names)
     elif isinstance(model, PCA) and names is not None and not hasattr(model, "feature_names_in_"):
         model = with_names(model, names)
-    return OwnModel(model, X)
+    return ConvertedModel(model, X)
 
 
-def _names(steps: Pipeline) -> list[str] | None:
+def _output_names(steps: Pipeline) -> list[str] | None:
     """Names of the columns that these steps return; None if the input had none."""
     if not hasattr(steps, "feature_names_in_"):
         return None
@@ -55,15 +55,15 @@ def _names(steps: Pipeline) -> list[str] | None:
         return None  # a step does not know them
 
 
-def _transformed(steps: Pipeline, X: Any, names: list[str] | None) -> Any:
+def _transform_rows(steps: Pipeline, X: Any, names: list[str] | None) -> Any:
     """Transform rows; a frame stays a frame of the same kind, with its index and other columns."""
-    frame, known = frame_of(X), getattr(steps, "feature_names_in_", None)
-    if frame is None or known is None:
+    frame, input_names = frame_of(X), getattr(steps, "feature_names_in_", None)
+    if frame is None or input_names is None:
         return steps.transform(X)
-    others = [column for column in frame.columns if column not in set(known)]
-    rows = steps.transform(frame.drop(others).to_native() if others else X)
+    other_columns = [column for column in frame.columns if column not in set(input_names)]
+    rows = steps.transform(frame.drop(other_columns).to_native() if other_columns else X)
     if names is None or not isinstance(rows, np.ndarray):
         return rows
     columns = {name: rows[:, j] for j, name in enumerate(names)}
-    columns |= {column: frame.get_column(column).to_numpy() for column in others}
+    columns |= {column: frame.get_column(column).to_numpy() for column in other_columns}
     return table(columns, str(frame.implementation), getattr(X, "index", None))

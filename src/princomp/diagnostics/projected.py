@@ -10,7 +10,7 @@ import numpy as np
 from princomp.diagnostics.arguments import Components, Names, fitted_of, select_components
 from princomp.diagnostics.metadata_columns import ExtraColumn, extra_columns
 from princomp.diagnostics.row_reader import RowReader
-from princomp.diagnostics.tables import from_lines
+from princomp.diagnostics.tables import columns_from_rows
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight
@@ -19,13 +19,13 @@ from princomp.summaries import SampleWeight
 class ProjectedRows(NamedTuple):
     """Scores (n, c) of rows on the selected components, and their weights (n,).
 
-    ``floor`` is the variance below which a component is a rounding error.
+    ``resolution`` is the variance below which a component is a rounding error.
     """
 
     scores: FloatArray
     weights: FloatArray
     names: Names
-    floor: float
+    resolution: float
     reader: RowReader
 
     def extra_columns(
@@ -34,10 +34,14 @@ class ProjectedRows(NamedTuple):
         """Read extra columns with one value for each of the rows."""
         return extra_columns(data, len(self.scores), self.reader.index, categorical, what)
 
-    def table(self, lines: list[NamedTuple], **last: Any) -> Any:
+    def table(self, rows: list[NamedTuple], **last_columns: Any) -> Any:
         """Make a table of results from its rows."""
-        first = {name: column for name, column in from_lines(lines).items() if name not in last}
-        return self.reader.table({**first, **last}, by_row=False)
+        columns = {
+            name: column
+            for name, column in columns_from_rows(rows).items()
+            if name not in last_columns
+        }
+        return self.reader.table({**columns, **last_columns}, by_row=False)
 
 
 def project_rows(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core import Fitted, renamed
+from princomp.core import Fitted, renamed_parameters
 from princomp.diagnostics.arguments import axes_of, fitted_of, row_count
 from princomp.diagnostics.row_reader import RowReader
 from princomp.diagnostics.tables import checked_frame, table
@@ -16,7 +16,7 @@ from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight
 
 
-@renamed(weights="sample_weight")
+@renamed_parameters(weights="sample_weight")
 def reconstruction_error(
     model: PCA, X: object = None, sample_weight: SampleWeight = None, *, frame: str | None = None
 ) -> Any:
@@ -68,10 +68,10 @@ def reconstruction_error(
                 place={"parameter": "sample_weight"},
                 hint="give X too; without it, the training rows have the weights of the fit",
             )
-        errors = _of_training(fitted)
+        errors = _training_errors(fitted)
     else:
         reader = RowReader.open(model, X, sample_weight, frame=frame)
-        kind, errors = reader.frame, _of_rows(reader)
+        kind, errors = reader.frame, _row_errors(reader)
     contents = {
         "components": np.arange(fitted.k + 1),
         "squared_error": errors,
@@ -81,33 +81,33 @@ def reconstruction_error(
     return table(contents, kind or checked_frame(frame, model))
 
 
-def _of_training(fitted: Fitted) -> FloatArray:
+def _training_errors(fitted: Fitted) -> FloatArray:
     n = row_count(fitted, "errors of the training rows")
     rank = fitted.analysed.rank_limit
-    left = [fitted.spectrum.total]
-    left += [fitted.spectrum.left_out(q, rank) for q in range(1, fitted.k + 1)]
-    return np.minimum.accumulate(left) * ((n - 1.0) / n)
+    left_out = [fitted.spectrum.total]
+    left_out += [fitted.spectrum.left_out(q, rank) for q in range(1, fitted.k + 1)]
+    return np.minimum.accumulate(left_out) * ((n - 1.0) / n)
 
 
-def _of_rows(reader: RowReader) -> FloatArray:
+def _row_errors(reader: RowReader) -> FloatArray:
     """Add squares along each axis to those outside all k axes, so that nothing cancels."""
     fitted = reader.fitted
     axes = axes_of(fitted)
-    on, off, total = np.zeros(fitted.k), 0.0, 0.0
+    on_axes, off_axes, total_weight = np.zeros(fitted.k), 0.0, 0.0
     for block in reader.blocks():
         weights = np.ones(len(block.rows)) if block.weights is None else block.weights
         scores = block.rows @ axes
-        known = np.isfinite(block.rows).all(axis=1)
-        scores, rows, weights = scores[known], block.rows[known], weights[known]
-        on += weights @ scores**2
+        complete = np.isfinite(block.rows).all(axis=1)
+        scores, rows, weights = scores[complete], block.rows[complete], weights[complete]
+        on_axes += weights @ scores**2
         if fitted.k < fitted.p:
-            left = rows - scores @ axes.T
-            off += float(weights @ np.einsum("ij,ij->i", left, left))
-        total += float(weights.sum())
-    if not total:
+            residuals = rows - scores @ axes.T
+            off_axes += float(weights @ np.einsum("ij,ij->i", residuals, residuals))
+        total_weight += float(weights.sum())
+    if not total_weight:
         raise NotFiniteError(
             "no row of X is complete and has a positive weight",
             place={"parameter": "X"},
             hint="give rows without NaN and with weights above 0",
         )
-    return (off + np.concatenate([np.cumsum(on[::-1])[::-1], [0.0]])) / total
+    return (off_axes + np.concatenate([np.cumsum(on_axes[::-1])[::-1], [0.0]])) / total_weight

@@ -20,12 +20,12 @@ from princomp.diagnostics.arguments import (
     read_rows,
 )
 from princomp.diagnostics.tables import Contents, checked_frame, frame_of, table
-from princomp.engines import Distributed
+from princomp.engines import DistributedRows
 from princomp.errors import ColumnError, ParameterError, ShapeError
 from princomp.estimators import PCA
 from princomp.io import Origin, Source, frame_origin, has_index_name, is_file
 from princomp.linalg import FloatArray
-from princomp.summaries import SampleWeight, Weights, check_weights, part_of
+from princomp.summaries import SampleWeight, Weights, check_weights, slice_weights
 
 # Numbers that are centred at a time, so that the copy stays in the cache.
 _CHUNK_NUMBERS = 2**17
@@ -93,7 +93,7 @@ class RowReader:
         NotAvailableError, ParameterError, ShapeError, ColumnError
         """
         if isinstance(model, PCA):
-            fitted_of(model).need_mean()
+            fitted_of(model).require_mean()
         column = ids if isinstance(ids, str) else None
         wrapped = frame_of(X)
         kind = index = names = None
@@ -104,9 +104,9 @@ class RowReader:
         elif is_file(X):
             X = _open_files(model, X, column or model.id_column_)
         elif column is not None:
-            raise _no_such_ids(column)
+            raise _no_id_column(column)
         data, origin = read_rows(model, X)
-        if isinstance(data, Distributed) and data.resident:
+        if isinstance(data, DistributedRows) and data.resident:
             raise ParameterError(
                 f"rows of {data.engine} cannot be read block by block",
                 place={"parameter": "X"},
@@ -118,7 +118,7 @@ class RowReader:
         if ids is not None and column is None:
             names = _object_array(ids)
             if n is not None and len(names) != n:
-                raise _wrong_number_of_ids(len(names), n)
+                raise _wrong_id_count(len(names), n)
         elif names is None and index is not None:
             names = index.to_numpy()
         reader = cls(model, data, origin, names, index, "", checked_weights(weights, n))
@@ -140,24 +140,24 @@ class RowReader:
         ------
         NotFiniteError, ShapeError
         """
-        fitted, at = self.fitted, 0
+        fitted, chunk_start = self.fitted, 0
         for chunk, names in self.chunks():
             step = max(1, _CHUNK_NUMBERS // fitted.p)
             for start in range(0, chunk.shape[0], step):
                 part = chunk[start : start + step]
-                first, stop = at + start, at + start + part.shape[0]
-                rows = self._analysed(part, first)
+                first, stop = chunk_start + start, chunk_start + start + part.shape[0]
+                rows = self._centred_block(part, first)
                 if names is not None:
                     ids = names[start : start + len(rows)]
                 elif self.ids is not None:
                     ids = self.ids[first:stop]
                 else:
                     ids = np.arange(first, stop)
-                yield Block(first, rows, ids, part_of(self.weights, first, stop))
-            at += chunk.shape[0]
-        check_weights(self.weights, at)
-        if self.ids is not None and len(self.ids) != at:
-            raise _wrong_number_of_ids(len(self.ids), at)
+                yield Block(first, rows, ids, slice_weights(self.weights, first, stop))
+            chunk_start += chunk.shape[0]
+        check_weights(self.weights, chunk_start)
+        if self.ids is not None and len(self.ids) != chunk_start:
+            raise _wrong_id_count(len(self.ids), chunk_start)
 
     def collect(self, measure: Callable[[Block], tuple[NDArray[Any], ...]]) -> list[NDArray[Any]]:
         """Concatenate the arrays that ``measure`` returns for each block."""
@@ -167,7 +167,7 @@ class RowReader:
     def chunks(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
         """Iterate over the rows as given, with their names if the source provides them."""
         if isinstance(self.data, Source):
-            for chunk in self.data.all_chunks():
+            for chunk in self.data.checked_chunks():
                 yield chunk.data, chunk.ids
         else:
             yield self.data, None
@@ -176,15 +176,15 @@ class RowReader:
         self, measure: Callable[[Any, int], tuple[NDArray[Any], ...]]
     ) -> list[NDArray[Any]]:
         """Concatenate the names and the arrays of ``measure(chunk, start)`` over all chunks."""
-        parts, at = [], 0
+        parts, start = [], 0
         for chunk, names in self.chunks():
-            stop = at + chunk.shape[0]
+            stop = start + chunk.shape[0]
             if self.ids is not None:
-                names = self.ids[at:stop]
+                names = self.ids[start:stop]
             elif names is None:
-                names = np.arange(at, stop)
-            parts.append((names, *measure(chunk, at)))
-            at = stop
+                names = np.arange(start, stop)
+            parts.append((names, *measure(chunk, start)))
+            start = stop
         return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 
     def scores(self, indices: NDArray[np.intp]) -> FloatArray:
@@ -196,7 +196,7 @@ class RowReader:
         """Make a table of results; ``by_row`` gives it the index of X, row by row."""
         return table(contents, self.frame, self.index if by_row else None)
 
-    def _analysed(self, part: Any, first: int) -> FloatArray:
+    def _centred_block(self, part: Any, first: int) -> FloatArray:
         """Return rows centred and scaled; check values that are not finite, or fill them."""
         rows = _centred_and_scaled(self.fitted, part)
         if np.isfinite(rows).all():
@@ -225,7 +225,7 @@ def split_ids(
     """Split off the column with the names of the rows: ``column``, or the model's id column."""
     labels = {str(label): label for label in frame.columns}
     if column is not None and column not in labels:
-        raise _no_such_ids(column)
+        raise _no_id_column(column)
     name = column or (id_column if id_column in labels else None)
     if name is None:
         return frame.to_native(), None
@@ -252,7 +252,7 @@ def _open_files(model: FittedModel, X: Any, id_column: str | None) -> Any:
     from princomp.io import TableInput, open_files
 
     if isinstance(X, TableInput):
-        X = X if id_column is None else X.naming_rows_by(id_column)
+        X = X if id_column is None else X.with_id_column(id_column)
         return X.open(feature_names(model))
     paths = X if isinstance(X, list | tuple) else [X]
     return open_files(paths, columns=feature_names(model), id_column=id_column)
@@ -265,15 +265,15 @@ def _object_array(values: Iterable[object]) -> NDArray[Any]:
     return array
 
 
-def _wrong_number_of_ids(given: int, n: int) -> ShapeError:
+def _wrong_id_count(count: int, n: int) -> ShapeError:
     return ShapeError(
-        f"{given} ids were given for {n} rows",
+        f"{count} ids were given for {n} rows",
         place={"parameter": "ids"},
         hint="give one id for each row",
     )
 
 
-def _no_such_ids(column: str) -> ColumnError:
+def _no_id_column(column: str) -> ColumnError:
     return ColumnError(
         f"there is no column {column!r} to name the rows",
         place={"parameter": "ids", "column": column},

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core import renamed
+from princomp.core import renamed_parameters
 from princomp.diagnostics.arguments import (
     Components,
     axes_of,
@@ -16,15 +16,15 @@ from princomp.diagnostics.arguments import (
     select_components,
 )
 from princomp.diagnostics.row_reader import Block, RowReader
-from princomp.diagnostics.tables import checked_form
-from princomp.diagnostics.variable_table import crossed
+from princomp.diagnostics.tables import is_long_form
+from princomp.diagnostics.variable_table import columns_by_component
 from princomp.errors import ParameterError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight
 
 
-@renamed(weights="sample_weight")
+@renamed_parameters(weights="sample_weight")
 def rows(
     model: PCA,
     X: object,
@@ -89,7 +89,7 @@ def rows(
     """
     fitted = fitted_of(model)
     selected = select_components(fitted.k, components)
-    long = checked_form(form)
+    long = is_long_form(form)
     if supplementary and sample_weight is not None:
         raise ParameterError(
             "sample_weight changes only contributions, which supplementary rows do not have",
@@ -112,7 +112,7 @@ def rows(
 
     names, distance, *values = reader.collect(measure)
     measures = dict(zip(("score", "cos2", "contribution"), values, strict=False))
-    contents = crossed("row", names, selected, measures, long)
+    contents = columns_by_component("row", names, selected, measures, long)
     contents["distance"] = np.repeat(distance, len(selected.names)) if long else distance
     return reader.table(contents, by_row=not long)
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.core import renamed
+from princomp.core import renamed_parameters
 from princomp.diagnostics.arguments import Components
-from princomp.diagnostics.metadata_columns import named_values
+from princomp.diagnostics.metadata_columns import take_named_columns
 from princomp.diagnostics.projected import ProjectedRows, project_rows
 from princomp.errors import NotNumericError
 from princomp.estimators import PCA
@@ -30,7 +30,7 @@ class _Row(NamedTuple):
     note: str
 
 
-@renamed(weights="sample_weight")
+@renamed_parameters(weights="sample_weight")
 def supplementary_columns(
     model: PCA,
     X: object,
@@ -81,9 +81,9 @@ def supplementary_columns(
     >>> print(np.round(table["correlation"], 2))
     [0.92 0.37]
     """
-    columns, X = named_values(model, X, columns, "columns")
+    columns, X = take_named_columns(model, X, columns, "columns")
     projected = project_rows(model, X, sample_weight, components, frame)
-    lines: list[NamedTuple] = []
+    rows: list[NamedTuple] = []
     for column in projected.extra_columns(columns):
         if column.numbers is None:
             raise NotNumericError(
@@ -92,11 +92,11 @@ def supplementary_columns(
                 hint="use categories(model, X, …) or metadata(model, X, …) for categories",
             )
         r, n, note = correlations(projected, column.numbers)
-        lines += [
+        rows += [
             _Row(column.name, c, n[a], r[a], r[a] ** 2, note[a])
             for a, c in enumerate(projected.names)
         ]
-    return projected.table(lines)
+    return projected.table(rows)
 
 
 def correlations(
@@ -107,7 +107,7 @@ def correlations(
     r, counts, notes = [], [], []
     for t in projected.scores.T:
         both = present & ~np.isnan(t)
-        value, note = _correlation(x[both], t[both], projected.weights[both], projected.floor)
+        value, note = _correlation(x[both], t[both], projected.weights[both], projected.resolution)
         r.append(value)
         counts.append(int(both.sum()))
         notes.append(note)
@@ -115,7 +115,7 @@ def correlations(
 
 
 def _correlation(
-    x: FloatArray, t: FloatArray, weights: FloatArray, floor: float
+    x: FloatArray, t: FloatArray, weights: FloatArray, resolution: float
 ) -> tuple[float, str]:
     if len(x) < 2:
         return np.nan, "fewer than two rows have a value"
@@ -124,8 +124,8 @@ def _correlation(
     # Subtract a value first: the mean of large numbers would cancel.
     x = (x - x[0]) / (x.max() - x.min())
     x, t = x - np.average(x, weights=weights), t - np.average(t, weights=weights)
-    spread = float(weights @ t**2)
-    if spread <= floor * weights.sum():
+    scatter = float(weights @ t**2)
+    if scatter <= resolution * weights.sum():
         return np.nan, "the component has no variance in these rows"
-    r = float(weights @ (x * t)) / np.sqrt(float(weights @ x**2) * spread)
+    r = float(weights @ (x * t)) / np.sqrt(float(weights @ x**2) * scatter)
     return float(np.clip(r, -1.0, 1.0)), ""

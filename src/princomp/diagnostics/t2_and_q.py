@@ -10,7 +10,7 @@ import numpy as np
 from princomp.core import Fitted
 from princomp.diagnostics.arguments import axes_of, fitted_of, variable_names
 from princomp.diagnostics.row_reader import RowReader
-from princomp.diagnostics.tables import checked_form
+from princomp.diagnostics.tables import is_long_form
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 
@@ -24,7 +24,7 @@ class Projector(NamedTuple):
     @classmethod
     def of(cls, fitted: Fitted) -> Projector:
         """Take the axes of a fit."""
-        k = fitted.sound_components
+        k = fitted.n_resolved
         return cls(axes_of(fitted, slice(k)), fitted.variances[:k])
 
     def residuals(self, rows: FloatArray) -> FloatArray:
@@ -32,20 +32,20 @@ class Projector(NamedTuple):
         p, k = self.axes.shape
         if k == p:
             return np.zeros_like(rows)
-        left: FloatArray = rows - (rows @ self.axes) @ self.axes.T
-        return left
+        residuals: FloatArray = rows - (rows @ self.axes) @ self.axes.T
+        return residuals
 
     def t2_and_q(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return T² and Q (m,) of rows (m, p)."""
         t2 = ((rows @ self.axes) ** 2 / self.variances).sum(axis=1)
-        left = self.residuals(rows)
-        return t2, np.einsum("ij,ij->i", left, left)
+        residuals = self.residuals(rows)
+        return t2, np.einsum("ij,ij->i", residuals, residuals)
 
     def contributions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return contributions (m, p) of variables to T² and, with the residual's sign, to Q."""
-        inner = ((rows @ self.axes) / self.variances) @ self.axes.T
-        left = self.residuals(rows)
-        return rows * inner, left * np.abs(left)
+        scaled_rows = ((rows @ self.axes) / self.variances) @ self.axes.T
+        residuals = self.residuals(rows)
+        return rows * scaled_rows, residuals * np.abs(residuals)
 
 
 def distances(
@@ -91,8 +91,8 @@ def distances(
     """
     projector = Projector.of(fitted_of(model))
     reader = RowReader.open(model, X, ids=ids, frame=frame)
-    found = reader.collect(lambda block: (block.ids, *projector.t2_and_q(block.rows)))
-    return reader.table(dict(zip(("row", "t2", "q"), found, strict=True)))
+    columns = reader.collect(lambda block: (block.ids, *projector.t2_and_q(block.rows)))
+    return reader.table(dict(zip(("row", "t2", "q"), columns, strict=True)))
 
 
 def contributions(
@@ -144,7 +144,7 @@ def contributions(
     >>> print(table["variable"], np.round(table["q"], 3))
     ['x0' 'x1' 'x2'] [-0.019  0.04  -0.339]
     """
-    projector, long = Projector.of(fitted_of(model)), checked_form(form)
+    projector, long = Projector.of(fitted_of(model)), is_long_form(form)
     reader = RowReader.open(model, X, ids=ids, frame=frame)
     row_ids, t2, q = reader.collect(lambda block: (block.ids, *projector.contributions(block.rows)))
     names = variable_names(model)

@@ -19,7 +19,7 @@ Contents: TypeAlias = Mapping[str, NDArray[Any]]
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 _KINDS = (*_LIBRARIES, "listing")
-_SHOWN = 20  # rows that a Listing prints
+_ROWS_SHOWN = 20  # rows that a Listing prints
 
 
 class Listing:
@@ -65,11 +65,12 @@ class Listing:
 
     def __repr__(self) -> str:
         shown = [
-            [name, *map(_cell, column[:_SHOWN].tolist())] for name, column in self._contents.items()
+            [name, *map(_cell, column[:_ROWS_SHOWN].tolist())]
+            for name, column in self._contents.items()
         ]
         lines = text_table(list(zip(*shown, strict=True)))
-        left = len(self) - _SHOWN
-        return "\n".join([*lines, f"… and {left:,} more"] if left > 0 else lines)
+        hidden = len(self) - _ROWS_SHOWN
+        return "\n".join([*lines, f"… and {hidden:,} more"] if hidden > 0 else lines)
 
 
 def _cell(value: object) -> str:
@@ -87,7 +88,7 @@ def frame_of(X: object) -> nw.DataFrame[Any] | None:
     return wrapped if isinstance(wrapped, nw.DataFrame) else None
 
 
-def checked_form(form: str) -> bool:
+def is_long_form(form: str) -> bool:
     """Whether ``form`` asks for a long table, with one row for each pair.
 
     Raises
@@ -100,7 +101,7 @@ def checked_form(form: str) -> bool:
     return form == "long"
 
 
-def checked_frame(frame: str | None, model: object, given: str | None = None) -> str:
+def checked_frame(frame: str | None, model: object, input_kind: str | None = None) -> str:
     """Return the kind of table to make.
 
     The first of: ``frame``; the kind of the input; the setting of ``model.set_output``;
@@ -115,13 +116,13 @@ def checked_frame(frame: str | None, model: object, given: str | None = None) ->
             kinds = f"one of {', '.join(map(repr, _KINDS))}"
             raise invalid_value("frame", frame, kinds, "None stands for the kind of the input")
         return frame
-    if given is not None:
-        return given
-    from princomp.estimators import output_wanted  # imports scikit-learn
+    if input_kind is not None:
+        return input_kind
+    from princomp.estimators import transform_output  # imports scikit-learn
 
-    wanted = output_wanted(model)
-    if wanted in _LIBRARIES:
-        return wanted
+    configured = transform_output(model)
+    if configured in _LIBRARIES:
+        return configured
     return "pandas" if "pandas" in sys.modules else "listing"
 
 
@@ -130,7 +131,7 @@ def table(contents: Contents, kind: str, index: Any = None) -> Any:
     if kind == "listing":
         return Listing(contents)
     columns = {
-        name: _for_frames(column) if column.dtype.kind == "O" else column
+        name: _frame_column(column) if column.dtype.kind == "O" else column
         for name, column in contents.items()
     }
     try:
@@ -147,7 +148,7 @@ def table(contents: Contents, kind: str, index: Any = None) -> Any:
     return native
 
 
-def _for_frames(column: NDArray[np.object_]) -> list[Any] | NDArray[Any]:
+def _frame_column(column: NDArray[np.object_]) -> list[Any] | NDArray[Any]:
     """Return values of one type unchanged, and mixed ones as text, as Arrow requires."""
     values: list[Any] = column.tolist()
     if not values:
@@ -158,22 +159,22 @@ def _for_frames(column: NDArray[np.object_]) -> list[Any] | NDArray[Any]:
     return [None if value is None else str(value) for value in values]
 
 
-def from_lines(lines: Sequence[NamedTuple]) -> dict[str, NDArray[Any]]:
+def columns_from_rows(rows: Sequence[NamedTuple]) -> dict[str, NDArray[Any]]:
     """Transpose rows of a table into columns: text as objects, the rest as numbers."""
     contents: dict[str, NDArray[Any]] = {}
-    for name, cells in zip(lines[0]._fields, zip(*lines, strict=True), strict=True):
-        text = any(isinstance(cell, str) for cell in cells)
-        contents[name] = np.array(cells, dtype=object) if text else np.array(cells)
+    for name, cells in zip(rows[0]._fields, zip(*rows, strict=True), strict=True):
+        is_text = any(isinstance(cell, str) for cell in cells)
+        contents[name] = np.array(cells, dtype=object) if is_text else np.array(cells)
     return contents
 
 
-def pandas_or_dict(contents: Contents, labels: str | None = None) -> Any:
+def pandas_or_dict(contents: Contents, index_column: str | None = None) -> Any:
     """Return a pandas frame if pandas is loaded, else a dict of arrays.
 
-    The column ``labels`` becomes the index of the frame.
+    The column ``index_column`` becomes the index of the frame.
     """
     pandas = sys.modules.get("pandas")
     if pandas is None:
         return dict(contents)
     frame = pandas.DataFrame(dict(contents))
-    return frame if labels is None else frame.set_index(labels)
+    return frame if index_column is None else frame.set_index(index_column)

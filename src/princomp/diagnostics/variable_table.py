@@ -17,7 +17,7 @@ from princomp.diagnostics.arguments import (
     variable_names,
 )
 from princomp.diagnostics.ignored_rows import ignoring_rows
-from princomp.diagnostics.tables import checked_form, checked_frame, table
+from princomp.diagnostics.tables import checked_frame, is_long_form, table
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 
@@ -78,14 +78,20 @@ def variables(
     """
     fitted = fitted_of(model)
     selected = select_components(fitted.k, components)
-    long = checked_form(form)
+    long = is_long_form(form)
     kind = checked_frame(frame, model)
     names = variable_names(model)
-    return table(crossed("variable", names, selected, _measures(fitted, selected), long), kind)
+    return table(
+        columns_by_component("variable", names, selected, _measures(fitted, selected), long), kind
+    )
 
 
-def crossed(
-    what: str, names: Names, selected: Selection, measures: dict[str, FloatArray], long: bool
+def columns_by_component(
+    first_column: str,
+    names: Names,
+    selected: Selection,
+    measures: dict[str, FloatArray],
+    long: bool,
 ) -> dict[str, Names]:
     """Arrange measures (m, c) of m things and c components as columns of a table."""
     if not long:
@@ -94,10 +100,10 @@ def crossed(
             for name, values in measures.items()
             for a, component in enumerate(selected.names)
         }
-        return {what: names, **wide}
+        return {first_column: names, **wide}
     count = len(selected.names)
     return {
-        what: np.repeat(names, count),
+        first_column: np.repeat(names, count),
         "component": np.tile(selected.names, len(names)),
         **{name: values.ravel() for name, values in measures.items()},
     }
@@ -107,14 +113,14 @@ def _measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArray]:
     axes, variances = axes_of(fitted, selected.indices), fitted.variances[selected.indices]
     scale = np.ones(fitted.p) if fitted.scale is None else fitted.scale
     squares, loadings = axes**2, axes * np.sqrt(variances)
-    analysed = fitted.analysed.column_scatter / (fitted.analysed.rows - 1.0)
+    mean_squares = fitted.analysed.column_scatter / (fitted.analysed.rows - 1.0)
     # Divided before they are squared: small loadings of small columns keep their digits.
-    shares = loadings / np.sqrt(np.where(analysed > 0, analysed, np.nan))[:, None]
+    cosines = loadings / np.sqrt(np.where(mean_squares > 0, mean_squares, np.nan))[:, None]
     return {
         "axis": axes,
         "loading": loadings,
         "correlation": _correlations(fitted, axes, variances, scale),
-        "cos2": np.minimum(shares**2, 1.0),
+        "cos2": np.minimum(cosines**2, 1.0),
         "contribution": 100.0 * squares / squares.sum(axis=0),
     }
 
@@ -123,17 +129,17 @@ def _correlations(
     fitted: Fitted, axes: FloatArray, variances: FloatArray, scale: FloatArray
 ) -> FloatArray:
     """Correlations (p, c) of columns and scores, both about their means."""
-    covariances, spread = axes * variances, variances
+    covariances, score_variances = axes * variances, variances
     if not fitted.centred:
         # The axes diagonalise mean squares: subtract the squares of the means.
         n, mean = fitted.summary.rows, fitted.summary.mean / scale
-        along = mean @ axes
-        share = n / (n - 1.0)
-        covariances = covariances - share * np.outer(mean, along)
-        spread = variances - share * along**2
-    sound = spread > fitted.spectrum.resolution
+        mean_scores = mean @ axes
+        factor = n / (n - 1.0)
+        covariances = covariances - factor * np.outer(mean, mean_scores)
+        score_variances = variances - factor * mean_scores**2
+    resolved = score_variances > fitted.spectrum.resolution
     deviations = np.sqrt(fitted.column_variances) / scale
-    size = np.outer(deviations, np.sqrt(np.where(sound, spread, np.nan)))
+    norms = np.outer(deviations, np.sqrt(np.where(resolved, score_variances, np.nan)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = covariances / np.where(size > 0, size, np.nan)
-    return np.clip(found, -1.0, 1.0)
+        correlations = covariances / np.where(norms > 0, norms, np.nan)
+    return np.clip(correlations, -1.0, 1.0)

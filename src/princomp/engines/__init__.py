@@ -1,8 +1,8 @@
 """Engines sum rows: ``local`` in this process, the others where the rows are stored.
 
 Every folder of an engine has ``tables`` (converts tables of users to rows) and ``rows`` (a
-:class:`~princomp.engines.distributed.Distributed`) and, if necessary, ``tasks`` (code that runs on
-workers) and ``weights``.
+:class:`~princomp.engines.distributed.DistributedRows`) and, if necessary, ``tasks`` (code that runs
+on workers) and ``weights``.
 """
 
 import lazy_loader

@@ -1,6 +1,6 @@
 from .device.rows import AbstractDeviceRows as AbstractDeviceRows, DeviceRows as DeviceRows
 from .device.stream import on_device as on_device
-from .distributed import Distributed as Distributed
+from .distributed import DistributedRows as DistributedRows
 from .local import fold as fold
 from .mpi.agreement import Agreement as Agreement, RankInput as RankInput
 from .mpi.rows import (

@@ -19,7 +19,7 @@ RowFunction: TypeAlias = Callable[[RowArray], NDArray[Any]]
 
 
 @dataclass(kw_only=True, eq=False)
-class Distributed(Source):
+class DistributedRows(Source):
     """Rows in the partitions of an engine, summed where they are.
 
     A subclass implements ``reduce``, ``chunks``, which brings partitions to this process for work
@@ -45,7 +45,7 @@ class Distributed(Source):
     # A field, unlike that of other sources: copies made by ``dataclasses.replace`` keep it.
     repeatable: bool = True
 
-    reader = 0
+    reader_bytes = 0
     # Whether the rows are on a device and stay there; such rows implement ``scores`` and
     # ``reconstructed``.
     resident = False
@@ -84,8 +84,8 @@ class Distributed(Source):
         """
         return ()
 
-    def with_output(self, wanted: str) -> Self:
-        """Return the same rows, mapped to the kind of table of ``set_output(transform=wanted)``.
+    def with_output(self, frame: str) -> Self:
+        """Return the same rows, mapped to the kind of table of ``set_output(transform=frame)``.
 
         An engine with one kind of table ignores it.
         """
@@ -129,10 +129,10 @@ class Distributed(Source):
     ) -> PartialResult:
         """Summarise all rows in one pass, or take the summary from the checkpoint."""
         run = run or RunContext()
-        known = run.begin(step_name, self.rows, float(self.p * self.dtype.itemsize))
-        if known is not None and known.done:
-            return PartialResult(known.summary, known.dropped, known.row)
-        run.waiting()
+        saved = run.begin(step_name, self.rows, float(self.p * self.dtype.itemsize))
+        if saved is not None and saved.done:
+            return PartialResult(saved.summary, saved.dropped, saved.row)
+        run.report_start()
         with run.saved_if_interrupted():
             result = self.reduce(kind, drop=drop, precise=precise).checked()
         run.finish(State(result.rows, result.summary, result.dropped))

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
-from princomp.engines.distributed import Distributed
+from princomp.engines.distributed import DistributedRows
 from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.engines.row_blocks import Block, drop_incomplete, stream_blocks
 from princomp.engines.run_context import RunContext
@@ -17,20 +17,20 @@ from princomp.errors import NotFiniteError, PrincompError
 from princomp.io import RowArray, RowData, Source, State
 from princomp.kernels import warn_without_kernels
 from princomp.linalg import (
-    at_most,
     default_threads,
-    in_order,
+    limit_threads,
+    map_in_order,
     one_blas_thread,
+    run_uninterrupted,
     scratch,
-    uninterrupted,
 )
 from princomp.summaries import (
     Moments,
     Weights,
-    added_in_place,
-    handful,
+    blocks_per_task,
+    is_added_in_place,
     is_sparse,
-    part_of,
+    slice_weights,
     stored_bytes,
 )
 
@@ -39,7 +39,7 @@ T = TypeVar("T")
 # Tables with fewer numbers are summed before a thread would have started.
 _THREADS_PAY = 2**19
 # For tables with more numbers, a warning says if the compiled kernels are missing.
-_WORTH_A_NOTE = 2**22
+_KERNEL_WARNING_NUMBERS = 2**22
 # For fewer numbers than this, OpenBLAS and MKL use one thread anyway.
 _BLAS_THREADS_PAY = 2**12
 
@@ -66,7 +66,7 @@ class _Summarizer(NamedTuple):
 
     def _apply(self, summarize: Callable[..., Any], rows: RowArray, start: int) -> tuple[Any, int]:
         """Call ``summarize`` with a block, without incomplete rows where these may be dropped."""
-        weights = part_of(self.weights, start, start + rows.shape[0])
+        weights = slice_weights(self.weights, start, start + rows.shape[0])
         if self.drop and (self.kind.complete_only or is_sparse(rows)):
             rows, weights, dropped = drop_incomplete(rows, weights)
             return summarize(rows, weights, precise=self.precise), dropped
@@ -92,7 +92,7 @@ def fold(
     threads: int | None = None,
     run: RunContext | None = None,
     step_name: str = "",
-    before: Any = None,
+    initial: Any = None,
 ) -> PartialResult:
     """Summarise all rows, block by block in the order of the rows.
 
@@ -116,7 +116,7 @@ def fold(
         Progress and checkpoint of the whole fit.
     step_name : str
         Name of this pass in progress reports.
-    before : summary, optional
+    initial : summary, optional
         Summary of earlier rows, onto which the blocks are merged.
 
     Raises
@@ -124,15 +124,15 @@ def fold(
     NotFiniteError
         With the row counted over the whole table.
     """
-    if isinstance(data, Distributed):
+    if isinstance(data, DistributedRows):
         return data.fold(kind, drop=drop, precise=precise, run=run, step_name=step_name)
     n, p = data.shape
     step = kind.block_rows(p, sparse=_is_sparse(data))
     summarizer = _Summarizer(kind, weights, drop, precise)
     if not isinstance(data, Source) and n <= step and n * p < _BLAS_THREADS_PAY:
         result = summarizer.summarize(Block(0, lambda: data))
-        return result if before is None else result._replace(summary=before.merge(result.summary))
-    return _fold_blocks(summarizer, data, step, threads, run, step_name, before)
+        return result if initial is None else result._replace(summary=initial.merge(result.summary))
+    return _fold_blocks(summarizer, data, step, threads, run, step_name, initial)
 
 
 def reduce_partition(
@@ -157,7 +157,7 @@ def reduce_partition(
     if n == 0:
         return PartialResult(kind.empty(p), 0, 0)
     try:
-        with at_most(threads):
+        with limit_threads(threads):
             return fold(kind, data, weights, drop=drop, precise=precise, threads=threads)
     except PrincompError as error:
         return PartialResult(None, 0, n or 0, error)
@@ -191,22 +191,22 @@ def _fold_blocks(
     threads: int | None,
     run: RunContext | None,
     step_name: str,
-    before: Any,
+    initial: Any,
 ) -> PartialResult:
     """Summarise data block by block, or take the summary from the checkpoint."""
     (n, p), kind = data.shape, summarizer.kind
     state = None if run is None else run.begin(step_name, n, _row_bytes(data))
     if state is None or not state.done:
-        if n is None or n * p >= _WORTH_A_NOTE:
+        if n is None or n * p >= _KERNEL_WARNING_NUMBERS:
             warn_without_kernels()
-        in_place = added_in_place(kind, p, sparse=_is_sparse(data))
-        if state is None and in_place and before is not None:
-            before = deepcopy(before.to_host())
-        state = state or State(0, kind.empty(p) if before is None else before, 0)
-        passed = (_update_all if in_place else _merge_all)(state, data, step, summarizer, threads)
-        with one_blas_thread(), closing(passed):
-            for reached in passed if run is None else run.recorded(passed, in_place=in_place):
-                state = reached
+        in_place = is_added_in_place(kind, p, sparse=_is_sparse(data))
+        if state is None and in_place and initial is not None:
+            initial = deepcopy(initial.to_host())
+        state = state or State(0, kind.empty(p) if initial is None else initial, 0)
+        states = (_update_all if in_place else _merge_all)(state, data, step, summarizer, threads)
+        with one_blas_thread(), closing(states):
+            for latest in states if run is None else run.record_states(states, in_place=in_place):
+                state = latest
         if in_place:
             state = state._replace(summary=state.summary.to_host())
         if run is not None:
@@ -226,20 +226,23 @@ def _merge_all(
     small = n is not None and n * p < _THREADS_PAY
     workers = 1 if small else threads or default_threads()
     # The rows of a stream wait in memory: its blocks go to threads one by one.
-    many = 1 if isinstance(data, Source) and not data.random_access else handful(step, p)
-    tasks = _batched(
-        iter_blocks(data, step, state.row), max(1, min(many, (n or 0) // (step * workers)))
+    task_blocks = (
+        1 if isinstance(data, Source) and not data.random_access else blocks_per_task(step, p)
     )
-    done = in_order(
+    tasks = _batched(
+        iter_blocks(data, step, state.row),
+        max(1, min(task_blocks, (n or 0) // (step * workers))),
+    )
+    results = map_in_order(
         lambda task: [summarizer.summarize(block) for block in task],
         tasks,
         workers,
-        ahead=not small,
+        prefetch=not small,
     )
     # Allocating memory for another scatter takes longer than adding two of them.
     options = {"overwrite": True} if summarizer.kind is Moments else {}
-    with closing(done):
-        for part in chain.from_iterable(done):
+    with closing(results):
+        for part in chain.from_iterable(results):
             summary = state.summary.merge(part.summary, **options)
             state = State(state.row + part.rows, summary, state.dropped + part.dropped)
             yield state
@@ -255,16 +258,16 @@ def _update_all(
     number of rows.
     """
     blocks = iter_blocks(data, step, state.row)
-    following = partial(next, ((block.start, block.load()) for block in blocks), None)
-    with closing(blocks), at_most(threads):
-        loaded = following()
+    load_next = partial(next, ((block.start, block.load()) for block in blocks), None)
+    with closing(blocks), limit_threads(threads):
+        loaded = load_next()
         while loaded is not None:
-            state, loaded, stop = uninterrupted(
-                partial(summarizer.update, state, loaded), following
+            state, loaded, interrupt = run_uninterrupted(
+                partial(summarizer.update, state, loaded), load_next
             )
             yield state
-            if stop is not None:
-                raise stop
+            if interrupt is not None:
+                raise interrupt
 
 
 def _batched(blocks: Iterator[T], size: int) -> Iterator[list[T]]:

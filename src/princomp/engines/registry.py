@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from princomp.engines.distributed import Distributed
+from princomp.engines.distributed import DistributedRows
 
 # The package of a type, and the module whose ``rows_of`` understands the type.
 _ENGINES = {
@@ -16,12 +16,12 @@ _ENGINES = {
 }
 
 
-def as_distributed(X: object) -> Distributed | None:
+def as_distributed(X: object) -> DistributedRows | None:
     """Return X as rows on an engine (X itself if it already is that); None for other tables."""
-    if isinstance(X, Distributed):
+    if isinstance(X, DistributedRows):
         return X
     module = _ENGINES.get(type(X).__module__.partition(".")[0])
     if module is None:
         return None
-    rows: Distributed | None = import_module(module).rows_of(X)
+    rows: DistributedRows | None = import_module(module).rows_of(X)
     return rows

@@ -22,20 +22,20 @@ class Block(NamedTuple):
 
 def stream_blocks(source: Source, step: int, start: int) -> Iterator[Block]:
     """Cut chunks of any size into blocks of ``step`` rows, from row ``start`` on."""
-    waiting: list[RowArray] = []
+    parts: list[RowArray] = []
     count = 0
     for chunk in source.chunks(start):
-        data, at = chunk.data, 0
-        while count + data.shape[0] - at >= step:
-            stop = at + step - count
-            waiting.append(data[at:stop])
-            yield Block(start, partial(_concatenate, waiting))
-            start, at, waiting, count = start + step, stop, [], 0
-        if at < data.shape[0]:
-            waiting.append(data[at:] if at else data)
-            count += data.shape[0] - at
+        data, offset = chunk.data, 0
+        while count + data.shape[0] - offset >= step:
+            stop = offset + step - count
+            parts.append(data[offset:stop])
+            yield Block(start, partial(_concatenate, parts))
+            start, offset, parts, count = start + step, stop, [], 0
+        if offset < data.shape[0]:
+            parts.append(data[offset:] if offset else data)
+            count += data.shape[0] - offset
     if count:
-        yield Block(start, partial(_concatenate, waiting))
+        yield Block(start, partial(_concatenate, parts))
 
 
 def _concatenate(parts: list[RowArray]) -> RowArray:
@@ -49,10 +49,10 @@ def drop_incomplete(block: RowArray, weights: Weights) -> tuple[RowArray, Weight
     if not isinstance(block, np.ndarray):
         row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
         missing = np.bincount(row_of[np.isnan(block.data)], minlength=block.shape[0])
-        kept = missing == 0
+        complete = missing == 0
     else:
-        kept = ~np.isnan(block).any(axis=1)
-    dropped = int(len(kept) - kept.sum())
+        complete = ~np.isnan(block).any(axis=1)
+    dropped = int(len(complete) - complete.sum())
     if not dropped:
         return block, weights, 0
-    return block[kept], weights if weights is None else weights[kept], dropped
+    return block[complete], weights if weights is None else weights[complete], dropped

@@ -11,7 +11,7 @@ from princomp.errors import OutputError
 from princomp.io import Checkpoint, State
 
 # Seconds between two reports: frequent enough to watch, and rare enough to cost nothing.
-_EVERY = 0.1
+_REPORT_INTERVAL = 0.1
 
 
 class Progress(NamedTuple):
@@ -80,15 +80,15 @@ class ProgressReporter:
         self._began = self._last = 0.0
 
     def begin(
-        self, step: str, total: int | None, row_bytes: float, at: int = 0, unit: str = "rows"
+        self, step: str, total: int | None, row_bytes: float, start: int = 0, unit: str = "rows"
     ) -> None:
-        """Begin a pass at row ``at``."""
+        """Begin a pass at row ``start``."""
         self._number += 1
         self._step, self._total, self._row_bytes, self._unit = step, total, row_bytes, unit
-        self._first = self._rows = at
+        self._first = self._rows = start
         self._began = self._last = time.monotonic()
 
-    def waiting(self) -> None:
+    def report_start(self) -> None:
         """Report that a pass has begun whose next report is its last."""
         if self._callback is not None:
             self._callback(self._progress(0.0, False))
@@ -100,15 +100,15 @@ class ProgressReporter:
             return
         now = time.monotonic()
         # Some clocks go back.
-        if not done and 0 <= now - self._last < _EVERY:
+        if not done and 0 <= now - self._last < _REPORT_INTERVAL:
             return
         self._last = now
         self._callback(self._progress(now - self._began, done))
 
     def _progress(self, seconds: float, done: bool) -> Progress:
         rows, total = self._rows, self._rows if done else self._total
-        read = rows - self._first  # a resumed pass did not read the earlier rows
-        rate = read / seconds if seconds > 0 else 0.0
+        rows_read = rows - self._first  # a resumed pass did not read the earlier rows
+        rate = rows_read / seconds if seconds > 0 else 0.0
         return Progress(
             step=self._step,
             number=self._number,
@@ -143,27 +143,27 @@ class RunContext:
         self.checkpoint = checkpoint
         self._reporter = ProgressReporter(progress)
         self._state: State | None = None
-        self._step = ""  # step of the current rule that draws at random
+        self._draws_step = ""  # step of the current rule that draws at random
 
     def begin(self, step: str, total: int | None, row_bytes: float) -> State | None:
         """Begin a pass; return the state that an interrupted run had reached, if any."""
-        known = None if self.checkpoint is None else self.checkpoint.begin()
+        saved = None if self.checkpoint is None else self.checkpoint.begin()
         self._state = None
-        self._reporter.begin(step, total, row_bytes, 0 if known is None else known.row)
-        return known
+        self._reporter.begin(step, total, row_bytes, 0 if saved is None else saved.row)
+        return saved
 
     def report_draws(self, step: str, done: int, total: int) -> None:
         """Report the random draws of a rule for the number of components; it reads no row."""
-        if self._step != step:
+        if self._draws_step != step:
             self._reporter.begin(step, total, 0.0, unit="draws")
-        self._step = "" if done >= total else step
+        self._draws_step = "" if done >= total else step
         self._reporter.advance(done, done=done >= total)
 
-    def waiting(self) -> None:
+    def report_start(self) -> None:
         """Report that rows are summed elsewhere, before a long time without reports."""
-        self._reporter.waiting()
+        self._reporter.report_start()
 
-    def recorded(self, states: Iterator[State], *, in_place: bool) -> Iterator[State]:
+    def record_states(self, states: Iterator[State], *, in_place: bool) -> Iterator[State]:
         """Yield the states of a pass, and record each one when it is reached.
 
         States that are changed in place are not recorded while the next one is computed.

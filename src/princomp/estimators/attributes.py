@@ -21,13 +21,13 @@ class ResultAttribute(Generic[R, T]):
 
     Parameters
     ----------
-    of : callable
+    compute : callable
         Computes the value from the result.
     doc : str
     """
 
-    def __init__(self, of: Callable[[R], T], doc: str) -> None:
-        self._of, self.__doc__ = of, doc
+    def __init__(self, compute: Callable[[R], T], doc: str) -> None:
+        self._compute, self.__doc__ = compute, doc
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -37,7 +37,7 @@ class ResultAttribute(Generic[R, T]):
     @overload
     def __get__(self, model: object, owner: type) -> T: ...
     def __get__(self, model: Any, owner: type) -> Self | T:
-        return self if model is None else self._of(model._result)
+        return self if model is None else self._compute(model._result)
 
     def __set__(self, model: object, value: object) -> NoReturn:
         raise AttributeError(f"{self._name} is read-only")

@@ -12,7 +12,7 @@ from sklearn import get_config
 from sklearn.exceptions import NotFittedError
 
 from princomp.core import FittedModel, TableSchema, checked_weights, refuse_iterator
-from princomp.engines import Distributed, as_distributed
+from princomp.engines import DistributedRows, as_distributed
 from princomp.errors import ParameterError
 from princomp.io import Document, Origin, PathLike, RowData, Rows, Source, write
 from princomp.summaries import SampleWeight
@@ -42,7 +42,7 @@ class TableEstimator(Generic[M]):
         for name in ("transform", "fit_transform"):
             wrapped = cls.__dict__.get(name)
             if hasattr(wrapped, "__wrapped__"):
-                setattr(cls, name, _not_for_engines(wrapped))
+                setattr(cls, name, _bypass_output_wrapper(wrapped))
 
     def __fitted_model__(self) -> M:
         """The fitted model; see :func:`princomp.core.fitted_model`."""
@@ -54,7 +54,7 @@ class TableEstimator(Generic[M]):
 
     # ---- the state of a fit --------------------------------------------------------------
 
-    def _need_fit(self) -> Any:
+    def _require_fit(self) -> Any:
         """The result of the fit.
 
         Raises
@@ -71,12 +71,12 @@ class TableEstimator(Generic[M]):
     @property
     def _result(self) -> Any:
         """The result of the fit, from which attributes are read."""
-        return self._need_fit()
+        return self._require_fit()
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_fitted" in self.__dict__
 
-    def _read(self, X: Any, *, first: bool) -> tuple[Rows, TableSchema]:
+    def _open_table(self, X: Any, *, first: bool) -> tuple[Rows, TableSchema]:
         """Open the table of a first fit, or one that must have the columns of an earlier fit."""
         if first:
             return TableSchema.read(X, type(self).__name__)
@@ -125,14 +125,14 @@ class TableEstimator(Generic[M]):
         """Scores of a table whose columns are those of the fit."""
         model = self.__fitted_model__()
         data, _, origin = model.schema.open(X)
-        return self._scores_by(model, data, origin)
+        return self._scores_with(model, data, origin)
 
     def _scores_of(self, data: RowData, origin: Origin | None) -> Any:
         """Scores of rows that have been read."""
-        return self._scores_by(self.__fitted_model__(), data, origin)
+        return self._scores_with(self.__fitted_model__(), data, origin)
 
-    def _scores_by(self, model: FittedModel[Any], data: RowData, origin: Origin | None) -> Any:
-        frame = output_wanted(self) if isinstance(data, Distributed) else "default"
+    def _scores_with(self, model: FittedModel[Any], data: RowData, origin: Origin | None) -> Any:
+        frame = transform_output(self) if isinstance(data, DistributedRows) else "default"
         return model.scores(data, origin, names=self._component_names, frame=frame)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -159,14 +159,14 @@ class TableEstimator(Generic[M]):
     def _component_names(self) -> tuple[str, ...]:
         return tuple(self.get_feature_names_out())
 
-    def _scores_again(self, X: Any, data: RowData | None, origin: Origin | None) -> Any:
+    def _training_scores(self, X: Any, data: RowData | None, origin: Origin | None) -> Any:
         """Scores of the rows of the fit; a rank may have no rows.
 
         A source is opened again, so that it is read from its start.
         """
         if data is None:
             return np.empty((0, self._result.k), self._result.dtype)
-        if not isinstance(data, Source) or isinstance(data, Distributed):
+        if not isinstance(data, Source) or isinstance(data, DistributedRows):
             return self._scores_of(data, origin)
         scores = self._scores(X)
         data.file_states()  # raises an error if a file has changed since the fit
@@ -185,7 +185,7 @@ class TableEstimator(Generic[M]):
         write(path, *self._contents(), overwrite=overwrite)
 
 
-def model_of_file(kind: type[E], parameters: Document, p: int, document: Document) -> E:
+def estimator_from_document(kind: type[E], parameters: Document, p: int, document: Document) -> E:
     """A model with the parameters and the columns of a file, without a result."""
     # A newer minor version may have added parameters, which can be ignored.
     names: list[str] = kind._get_param_names()  # type: ignore[attr-defined]
@@ -207,7 +207,7 @@ def refuse_reading_twice(X: Any) -> None:
     refuse_iterator(X, why, "fit_transform")
 
 
-def check_other(other: object, kind: type) -> None:
+def check_other_model(other: object, kind: type) -> None:
     """Refuse to merge with anything but an estimator of this kind.
 
     Raises
@@ -226,20 +226,20 @@ def _no_attribute(estimator: object, name: str) -> AttributeError:
     return AttributeError(f"{type(estimator).__name__!r} object has no attribute {name!r}")
 
 
-def output_wanted(estimator: Any) -> str:
+def transform_output(estimator: Any) -> str:
     """Container that ``set_output``, or scikit-learn's configuration, chooses for ``transform``."""
-    own: dict[str, str] = estimator.__dict__.get("_sklearn_output_config", {})
-    return own.get("transform") or str(get_config()["transform_output"])
+    config: dict[str, str] = estimator.__dict__.get("_sklearn_output_config", {})
+    return config.get("transform") or str(get_config()["transform_output"])
 
 
-def _not_for_engines(wrapped: Any) -> Any:
+def _bypass_output_wrapper(wrapped: Any) -> Any:
     """Replace a method that scikit-learn wraps; for tables of engines, call it unwrapped."""
 
     @wraps(wrapped)
     def method(self: Any, X: Any, *args: Any, **options: Any) -> Any:
         # With comm, X is not opened here: an error on one rank must be reported to all ranks.
         rows = None if options.get("comm") is not None else as_distributed(X)
-        chosen = wrapped if rows is None else wrapped.__wrapped__
-        return chosen(self, X, *args, **options)
+        call = wrapped if rows is None else wrapped.__wrapped__
+        return call(self, X, *args, **options)
 
     return method

@@ -14,16 +14,16 @@ from princomp.core import (
     Request,
     Stream,
     TableSchema,
+    attach_weights,
     blocks_of,
     checked_weights,
-    with_weights,
 )
-from princomp.engines import Distributed
+from princomp.engines import DistributedRows
 from princomp.errors import NotAvailableError, NotFiniteError, ParameterError
-from princomp.estimators.base import check_other
+from princomp.estimators.base import check_other_model
 from princomp.estimators.ranks import settings_of
-from princomp.io import refuse_not_finite
-from princomp.summaries import SampleWeight, check_weights, part_of
+from princomp.io import not_finite_error
+from princomp.summaries import SampleWeight, check_weights, slice_weights
 
 if TYPE_CHECKING:
     # An engine is imported where it is used.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="PCA")
 
-_FILL_AT_ONCE = (
+_FILL_HINT = (
     "cells are filled where all rows are given to fit at once; missing='drop' leaves such rows out "
     "as they come"
 )
@@ -62,7 +62,7 @@ def partial_fit(self: P, X: Any, y: object = None, sample_weight: SampleWeight =
     NotFiniteError, ShapeError, ParameterError
         No rows are added then.
     """
-    _change(self, X, sample_weight, Stream.add)
+    _update_rows(self, X, sample_weight, Stream.add)
     return self
 
 
@@ -99,7 +99,7 @@ def forget(self: P, X: Any, y: object = None, sample_weight: SampleWeight = None
             hint="call forget before finalize, on the rank that added the rows; finalize a copy to "
             "keep a model that can forget: copy.copy(model).finalize(comm=…)",
         )
-    _change(self, X, sample_weight, Stream.remove)
+    _update_rows(self, X, sample_weight, Stream.remove)
     return self
 
 
@@ -127,7 +127,7 @@ def merge(self: P, other: PCA) -> P:
     """
     from princomp.estimators.estimator import PCA
 
-    check_other(other, PCA)
+    check_other_model(other, PCA)
     check_is_fitted(self)
     check_is_fitted(other)
     self._schema.check_same(other._schema)
@@ -170,24 +170,26 @@ def finalize(self: P, *, comm: object = None) -> P:
 
     shared = _shared_fit(self, Request())
     settings = settings_of(self, "finalize")
-    settings["earlier_fit"] = None if shared is None else repr(Stream.mark_of(shared))
+    settings["earlier_fit"] = None if shared is None else repr(Stream.fit_identity(shared))
 
     def read() -> RankInput:
         return _rows_of_rank(self)
 
-    def lead(total: Stream, terms: Agreement) -> tuple[TableSchema, Fitted]:
+    def lead(total: Stream, agreement: Agreement) -> tuple[TableSchema, Fitted]:
         request = self._request()
         shared = _shared_fit(self, request)
-        schema = TableSchema(terms.p, terms.columns, None, type(self).__name__)
-        pending = LazyFit(total, request, terms.columns, shared)
-        return schema, pending.fitted
+        schema = TableSchema(agreement.p, agreement.columns, None, type(self).__name__)
+        lazy_fit = LazyFit(total, request, agreement.columns, shared)
+        return schema, lazy_fit.fitted
 
-    schema, fitted = spmd_merge(comm, settings, read, _merged, lead)
+    schema, fitted = spmd_merge(comm, settings, read, _merge_streams, lead)
     self._schema, self._fitted, self._shared, self._checkpoint = schema, fitted, fitted, None
     return self
 
 
-def _change(model: PCA, X: Any, sample_weight: SampleWeight, change: Callable[..., None]) -> None:
+def _update_rows(
+    model: PCA, X: Any, sample_weight: SampleWeight, update: Callable[..., None]
+) -> None:
     """Add rows to the stream of a model, or remove them."""
     request = model._request()
     first = "_fitted" not in model.__dict__
@@ -200,23 +202,23 @@ def _change(model: PCA, X: Any, sample_weight: SampleWeight, change: Callable[..
             return
     elif model._has_no_rows(X, sample_weight):
         return
-    X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
-    (data, columns, origin), schema = model._read(X, first=first)
+    X, sample_weight = attach_weights(X, sample_weight, by_chunks=True)
+    (data, columns, origin), schema = model._open_table(X, first=first)
     weights = checked_weights(sample_weight, data.shape[0])
     stream = Stream(request, schema.p) if first else _own_rows(model, request)
-    at, rows = 0, data
+    start, rows = 0, data
     try:
-        if isinstance(data, Distributed) and (data.resident or data.has_weights):
-            change(stream, data, None)
+        if isinstance(data, DistributedRows) and (data.resident or data.has_weights):
+            update(stream, data, None)
         else:
             for rows in blocks_of(data):
-                stop = at + rows.shape[0]
-                change(stream, rows, part_of(weights, at, stop))
-                at = stop
-            check_weights(weights, at)
+                stop = start + rows.shape[0]
+                update(stream, rows, slice_weights(weights, start, stop))
+                start = stop
+            check_weights(weights, start)
     except NotFiniteError as error:
-        hint = {} if request.fill is None else {"hint": _FILL_AT_ONCE}
-        raise refuse_not_finite(rows, error, columns=columns, origin=origin, **hint) from None
+        hint = {} if request.fill is None else {"hint": _FILL_HINT}
+        raise not_finite_error(rows, error, columns=columns, origin=origin, **hint) from None
     fitted = LazyFit(stream, request, schema.names, _shared_fit(model, request))
     model._schema, model._fitted = schema, fitted
 
@@ -226,21 +228,23 @@ def _own_rows(model: PCA, request: Request) -> Stream:
     fitted = model._fitted
     if isinstance(fitted, LazyFit):
         return fitted.stream
-    stream = Stream.after(fitted, request)
-    return stream if _shared_fit(model, request) is None else stream.cleared()
+    stream = Stream.from_fit(fitted, request)
+    return stream if _shared_fit(model, request) is None else stream.empty_copy()
 
 
 def _all_rows(model: PCA, request: Request) -> Stream:
     """All rows of a fit as a stream, including those of other ranks."""
     fitted = model._fitted
-    return copy(fitted.all_rows) if isinstance(fitted, LazyFit) else Stream.after(fitted, request)
+    return (
+        copy(fitted.all_rows) if isinstance(fitted, LazyFit) else Stream.from_fit(fitted, request)
+    )
 
 
 def _shared_fit(model: PCA, request: Request) -> Fitted | None:
     """The fit of all ranks that this model continues, if there is one."""
     fitted = model.__dict__.get("_fitted")
     if isinstance(fitted, LazyFit):
-        return fitted.shared
+        return fitted.shared_fit
     # With decay, its rows would fade with each new row of this rank, but not on other ranks.
     return model._shared if model._shared is fitted and request.decay == 1.0 else None
 
@@ -260,13 +264,13 @@ def _rows_of_rank(model: PCA) -> RankInput:
     if "_fitted" not in model.__dict__:
         return RankInput(None)
     own = _own_rows(model, request)
-    summed = own.cleared()
+    summed = own.empty_copy()
     summed.merge(own)
     names = model._schema.names
     return RankInput(summed, own.p, columns=None if names is None else tuple(map(str, names)))
 
 
-def _merged(one: Stream, other: Stream) -> Stream:
+def _merge_streams(one: Stream, other: Stream) -> Stream:
     """Merge the rows of two ranks.
 
     Raises
@@ -274,8 +278,8 @@ def _merged(one: Stream, other: Stream) -> Stream:
     NotAvailableError
         If both continue the same earlier fit, which would count twice.
     """
-    if one.began & other.began:
-        rows = next(iter(one.began & other.began))[0]
+    if one.continued_fits & other.continued_fits:
+        rows = next(iter(one.continued_fits & other.continued_fits))[0]
         raise NotAvailableError(
             f"two ranks go on from the same earlier fit of {rows:,} rows, which would count twice",
             hint="load an earlier fit on one rank only; the others begin with partial_fit",

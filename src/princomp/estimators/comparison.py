@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from princomp.core import METHODS, check_parameter, renamed, whole_number
+from princomp.core import FILL_METHODS, check_parameter, renamed_parameters, whole_number
 from princomp.engines import ProgressCallback, RunContext
 from princomp.errors import ParameterError
 from princomp.estimators.estimator import PCA
@@ -14,7 +14,7 @@ from princomp.rules import RULES, Choices, Rule, Several, rule_of
 from princomp.summaries import Moments, SampleWeight, Sketch, Triangle
 
 
-@renamed(seed="random_state")
+@renamed_parameters(seed="random_state")
 def choose(
     X: Any,
     rules: str | Rule | Iterable[str | Rule] | None = None,
@@ -84,7 +84,7 @@ def choices_and_model(
             place={"parameter": "n_components"},
             hint="leave n_components out",
         )
-    if parameters.get("missing") in METHODS:
+    if parameters.get("missing") in FILL_METHODS:
         raise ParameterError(
             f"missing={parameters['missing']!r} needs the number of components, which choose() "
             "is to find",
@@ -95,11 +95,11 @@ def choices_and_model(
     report = RunContext(progress=progress).report_draws if progress is not None else None
     several = Several(_checked_rules(rules), int(random_state), report)
     if isinstance(X, PCA):
-        _refuse_others(parameters, sample_weight)
+        _refuse_parameters(parameters, sample_weight)
         # The summary of the model is solved again; this works for a stream, too.
         model: Any = X.truncated(several)
     elif isinstance(X, Moments | Triangle | Sketch):
-        _refuse_others({}, sample_weight)
+        _refuse_parameters({}, sample_weight)
         model = PCA.from_summary(X, n_components=several, **parameters)
     else:
         several = replace(several, tell=None)  # the fit reports rules as well as passes
@@ -111,21 +111,21 @@ def choices_and_model(
 def _checked_rules(rules: str | Rule | Iterable[str | Rule] | None) -> tuple[Rule, ...]:
     if rules is None:
         return tuple(rule_of(name) for name in RULES)
-    several = isinstance(rules, Iterable) and not isinstance(rules, str)
-    given: Any = rules if several else [rules]
-    chosen = tuple(rule_of(rule, "rules") for rule in given)
+    is_collection = isinstance(rules, Iterable) and not isinstance(rules, str)
+    rule_list: Any = rules if is_collection else [rules]
+    chosen = tuple(rule_of(rule, "rules") for rule in rule_list)
     names = [rule.name for rule in chosen]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice or not names:
+    duplicates = sorted({name for name in names if names.count(name) > 1})
+    if duplicates or not names:
         raise ParameterError(
-            f"rules names {', '.join(twice)} twice" if twice else "rules names none",
+            f"rules names {', '.join(duplicates)} twice" if duplicates else "rules names none",
             place={"parameter": "rules"},
             hint="give each rule once; rules with other options can have names of their own",
         )
     return chosen
 
 
-def _refuse_others(parameters: dict[str, Any], sample_weight: SampleWeight) -> None:
+def _refuse_parameters(parameters: dict[str, Any], sample_weight: SampleWeight) -> None:
     given = [*parameters, *([] if sample_weight is None else ["sample_weight"])]
     if given:
         raise ParameterError(

@@ -15,11 +15,18 @@ from princomp.core import (
     checked_components,
     fit_of_components,
     fit_summary,
-    is_a,
+    is_number,
     truncated_to,
 )
 from princomp.errors import ParameterError, ShapeError
-from princomp.io import checked_covariance, checked_mean, from_frame, is_frame
+from princomp.io import (
+    Origin,
+    checked_covariance,
+    checked_mean,
+    from_frame,
+    is_frame,
+    refuse_duplicates,
+)
 from princomp.rules import Rule, for_fraction
 from princomp.summaries import Columns, Moments, Sketch, Triangle
 
@@ -33,7 +40,7 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound="PCA")
 
 # If contribution rates sum to 1 within this tolerance, all components were kept.
-_COMPLETE = 1e-9
+_COMPLETE_TOLERANCE = 1e-9
 
 
 def from_covariance(
@@ -72,15 +79,15 @@ def from_covariance(
         C, feature_names = table.data, table.columns if feature_names is None else feature_names
     covariance = checked_covariance(C)
     p = len(covariance)
-    known = _checked_count(n_samples)
-    if known is None and model.n_components == "mle":
+    count = _checked_count(n_samples)
+    if count is None and model.n_components == "mle":
         raise ParameterError(
             "n_components='mle' needs the number of rows behind the covariance",
             place={"parameter": "n_samples"},
             hint="PCA.from_covariance(C, n_samples=…, n_components='mle')",
         )
     centre = np.zeros(p) if mean is None else checked_mean(mean, p)
-    if not model.center and (mean is None or (known is None and centre.any())):
+    if not model.center and (mean is None or (count is None and centre.any())):
         raise ParameterError(
             "center=False moves a covariance back to the origin, which needs the mean and the "
             "number of rows",
@@ -88,10 +95,10 @@ def from_covariance(
             hint="give mean=… and n_samples=…; or mean=0 where C is already about the origin",
         )
     # If the number of rows is not known, C may have full rank: p + 1 rows are the fewest for that.
-    rows = float(p + 1 if known is None else known)
+    rows = float(p + 1 if count is None else count)
     moments = Moments.of_covariance(covariance, centre, rows)
-    fitted = fit_summary(moments, model._request(), n_samples=known, mean_known=mean is not None)
-    model._schema, model._fitted = _schema(cls, p, feature_names), fitted
+    fitted = fit_summary(moments, model._request(), n_samples=count, mean_known=mean is not None)
+    model._schema, model._fitted = _make_schema(cls, p, feature_names), fitted
     return model
 
 
@@ -106,7 +113,7 @@ def from_summary(
     """A fitted model from a copy of a summary; ``parameters`` are those of the constructor."""
     model, summary = cls(**parameters), deepcopy(summary)
     fitted = fit_summary(summary, model._request(), n_samples=summary.count)
-    model._schema, model._fitted = _schema(cls, summary.p, feature_names), fitted
+    model._schema, model._fitted = _make_schema(cls, summary.p, feature_names), fitted
     return model
 
 
@@ -160,28 +167,28 @@ def from_sklearn(
         np.asarray(values, dtype=np.float64)
         for values in (model.components_, model.explained_variance_)
     )
-    share = float(np.sum(model.explained_variance_ratio_))
+    kept_share = float(np.sum(model.explained_variance_ratio_))
     n = int(getattr(model, "n_samples_", 0) or getattr(model, "n_samples_seen_", 0))
     if hasattr(model, "var_"):
-        columns = np.asarray(model.var_, dtype=np.float64) * (n / (n - 1.0))
-    elif share > 1.0 - _COMPLETE:
-        columns = variances @ axes**2
+        column_variances = np.asarray(model.var_, dtype=np.float64) * (n / (n - 1.0))
+    elif kept_share > 1.0 - _COMPLETE_TOLERANCE:
+        column_variances = variances @ axes**2
     else:
-        columns = np.full(axes.shape[1], np.nan)
+        column_variances = np.full(axes.shape[1], np.nan)
     fitted = fit_of_components(
         axes,
         variances,
-        float(variances.sum()) / share if share > 0 else 0.0,
+        float(variances.sum()) / kept_share if kept_share > 0 else 0.0,
         mean=np.asarray(model.mean_, dtype=np.float64),
-        column_variances=columns,
+        column_variances=column_variances,
         n_samples=n,
         reason=f"fitted by sklearn.decomposition.{type(model).__name__}",
     )
-    made = cls(fitted.k, whiten=bool(model.whiten))
+    pca = cls(fitted.k, whiten=bool(model.whiten))
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
-    made._schema, made._fitted = _schema(cls, fitted.p, feature_names), fitted
-    return made
+    pca._schema, pca._fitted = _make_schema(cls, fitted.p, feature_names), fitted
+    return pca
 
 
 def rescaled(self: P, scale: ArrayLike | str | None) -> P:
@@ -217,18 +224,18 @@ def truncated(self: P, n_components: int | float | str | Rule | None) -> P:
 
 def with_names(model: P, names: Sequence[str]) -> P:
     """Return a copy of a fitted model with other names of the columns."""
-    made = _copy_with(model, model._result)
-    made._schema = _schema(type(model), len(names), names)
-    return made
+    renamed = _copy_with(model, model._result)
+    renamed._schema = _make_schema(type(model), len(names), names)
+    return renamed
 
 
 def _refitted(model: P, **changes: Any) -> P:
     """Fit the same summary with other parameters."""
     fitted = model._result
-    made = _copy_with(model, fitted, **changes)
-    found = fit_summary(
-        fitted.kept_rows(),
-        made._request(),
+    refitted = _copy_with(model, fitted, **changes)
+    new_fit = fit_summary(
+        fitted.mergeable_summary(),
+        refitted._request(),
         problem=fitted.problem,
         n_samples=fitted.n_samples,
         extremes=fitted.extremes,
@@ -239,31 +246,33 @@ def _refitted(model: P, **changes: Any) -> P:
     )
     if fitted.filled is not None:
         note = f"{fitted.filled}; under the first parameters"
-        found = replace(found, filled=fitted.filled, notes=(note, *found.notes))
-    made._schema, made._fitted = model._schema, found
-    return made
+        new_fit = replace(new_fit, filled=fitted.filled, notes=(note, *new_fit.notes))
+    refitted._schema, refitted._fitted = model._schema, new_fit
+    return refitted
 
 
 def _copy_with(model: P, fitted: Fitted, **changes: Any) -> P:
-    made = type(model)(**{**model.get_params(deep=False), **changes})
-    made._schema, made._fitted = model._schema, fitted
-    return made
+    copy = type(model)(**{**model.get_params(deep=False), **changes})
+    copy._schema, copy._fitted = model._schema, fitted
+    return copy
 
 
-def _schema(cls: type[PCA], p: int, names: Sequence[str] | None) -> TableSchema:
+def _make_schema(cls: type[PCA], p: int, names: Sequence[str] | None) -> TableSchema:
     if names is not None and len(names) != p:
         raise ShapeError(
             f"{len(names)} feature names for {p} columns",
             place={"parameter": "feature_names"},
             hint="pass one name per column",
         )
+    if names is not None:
+        refuse_duplicates(list(map(str, names)), Origin())
     return TableSchema(p, None if names is None else tuple(names), None, cls.__name__)
 
 
 def _checked_count(n_samples: int | None) -> int | None:
     if n_samples is None:
         return None
-    if not (is_a(n_samples, Integral) and n_samples >= 2):
+    if not (is_number(n_samples, Integral) and n_samples >= 2):
         raise ShapeError(
             f"a covariance needs at least 2 rows, got n_samples={n_samples!r}",
             place={"parameter": "n_samples"},

@@ -17,9 +17,9 @@ from princomp.core import (
     PCAParameters,
     RandomState,
     Request,
-    described,
     fit_table,
-    restored,
+    model_from_contents,
+    model_to_contents,
     unequal_columns,
 )
 from princomp.engines import ProgressCallback
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 # Every call that scores rows reads all parameters.
-_values_of = attrgetter(*PCAParameters._fields)
+_get_parameters = attrgetter(*PCAParameters._fields)
 
 
 class PCA(
@@ -321,14 +321,16 @@ class PCA(
         progress: ProgressCallback | None = None,
         checkpoint: PathLike | None = None,
         *,
-        again: bool = False,
+        rereads: bool = False,
     ) -> Rows:
         """Fit on all ranks, and return the rows of this one."""
 
         def check() -> int | None:
             return self._request().memory
 
-        rows = fit_on_ranks(self, X, sample_weight, comm, check, progress, checkpoint, again=again)
+        rows = fit_on_ranks(
+            self, X, sample_weight, comm, check, progress, checkpoint, rereads=rereads
+        )
         self._shared, self._checkpoint = self._fitted, None
         return rows
 
@@ -345,11 +347,11 @@ class PCA(
             For an iterator, whose rows can be read only once.
         """
         if comm is not None:
-            data, _, origin = self._fit_on_ranks(X, sample_weight, comm, again=True)
+            data, _, origin = self._fit_on_ranks(X, sample_weight, comm, rereads=True)
         else:
             refuse_reading_twice(X)
             data, _, origin = self._fit(X, sample_weight)
-        return self._scores_again(X, data, origin)
+        return self._training_scores(X, data, origin)
 
     # ---- using -------------------------------------------------------------------------
 
@@ -389,7 +391,7 @@ class PCA(
     # ---- the fitted model ----------------------------------------------------------------
 
     def _parameters(self) -> PCAParameters:
-        return PCAParameters(*_values_of(self))
+        return PCAParameters(*_get_parameters(self))
 
     def _request(self) -> Request:
         return Request.of(self)
@@ -397,7 +399,7 @@ class PCA(
     @property
     def _result(self) -> Fitted:
         """The result of the fit, solved."""
-        fitted: Fitted | LazyFit = self._need_fit()
+        fitted: Fitted | LazyFit = self._require_fit()
         return fitted.fitted if isinstance(fitted, LazyFit) else fitted
 
     def __fitted_model__(self) -> PCAModel:
@@ -405,12 +407,12 @@ class PCA(
         return PCAModel(self._result, self._schema, self._parameters())
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return described(self.__fitted_model__())
+        return model_to_contents(self.__fitted_model__())
 
     @classmethod
-    def _restored(cls, tensors: dict[str, Any], document: dict[str, Any]) -> Self:
+    def _from_contents(cls, tensors: dict[str, Any], document: dict[str, Any]) -> Self:
         """Restore a model from the contents of a file, all of which are checked."""
-        saved = restored(tensors, document)
+        saved = model_from_contents(tensors, document)
         model = cls(**saved.parameters._asdict())
         model._schema, model._fitted = saved.schema, saved.result
         return model

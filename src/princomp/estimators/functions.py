@@ -8,24 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core import SMALL, Constraint, check_parameter, is_a, one_of, opened
+from princomp.core import (
+    SMALL_TABLE_SIZE,
+    Constraint,
+    check_parameter,
+    is_number,
+    one_of,
+    open_rows,
+)
 from princomp.engines import fold
 from princomp.errors import NotFiniteError, ShapeError
 from princomp.estimators.estimator import PCA
-from princomp.io import RowData, Source, is_file, read_whole, refuse_not_finite, rows_of
+from princomp.io import RowData, Source, is_file, not_finite_error, read_whole, rows_of
 from princomp.linalg import FloatArray, fix_signs, one_blas_thread, svd as lapack_svd
 from princomp.rules import for_fraction
 from princomp.solvers import solve_rows
 from princomp.summaries import CentredRows, Columns, is_sparse, safe_exponent
 
 _THRESHOLD = Constraint(
-    lambda value: is_a(value, Real) and 0 < value <= 1,
+    lambda value: is_number(value, Real) and 0 < value <= 1,
     ("an accumulated contribution rate in (0, 1], such as 0.8",),
 )
 _DDOF = Constraint(lambda value: value in (0, 1), ("0", "1"))
 _METHODS = {"ED": "covariance_eigh", "SVD": "full"}
 # If more than this share of all components is wanted, a full decomposition is faster.
-_MOST_OF_ALL = 0.2
+_FULL_SVD_SHARE = 0.2
 
 
 def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) -> FloatArray:
@@ -67,7 +74,7 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     check_parameter("threshold", threshold, _THRESHOLD)
     check_parameter("method", method, one_of(*_METHODS))
     check_parameter("ddof", ddof, _DDOF)
-    X = _held(rows_of(X)[0]) if is_file(X) or callable(X) or isinstance(X, Iterator) else X
+    X = _in_memory(rows_of(X)[0]) if is_file(X) or callable(X) or isinstance(X, Iterator) else X
     n, p = rows_of(X)[0].shape
     # The eigenvalues of wide data are computed from products of rows, without a p × p matrix.
     solver = "row_gram" if method == "ED" and p > n else _METHODS[method]
@@ -114,10 +121,10 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     >>> print(s, Vt)
     [4.] [[0. 1.]]
     """
-    data, names, origin = opened(X)
-    data = _held(data)
+    data, names, origin = open_rows(X)
+    data = _in_memory(data)
     n, p = data.shape
-    if not (is_a(k, Integral) and 1 <= k <= min(n, p)):
+    if not (is_number(k, Integral) and 1 <= k <= min(n, p)):
         raise ShapeError(
             f"k={k!r} must be a whole number from 1 to min(n, p) = {min(n, p)}",
             place={"parameter": "k"},
@@ -126,7 +133,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     try:
         columns = fold(Columns, data).summary
     except NotFiniteError as error:
-        raise refuse_not_finite(
+        raise not_finite_error(
             data, error, columns=names, origin=origin, hint="fill the missing values before"
         ) from None
     if not center:
@@ -136,22 +143,22 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     divisor = np.full(p, 2.0**exponent) if exponent else None
     rows = CentredRows.of(data, columns.mean, columns.mean_low, variances, divisor, None)
     columns = columns if divisor is None else columns.scaled(divisor)
-    if n * p <= SMALL or (not is_sparse(data) and k > _MOST_OF_ALL * min(n, p)):
-        whole = rows.rows
+    if n * p <= SMALL_TABLE_SIZE or (not is_sparse(data) and k > _FULL_SVD_SHARE * min(n, p)):
+        dense = rows.rows
         if is_sparse(data):
-            whole = rows.matmul(np.eye(p)) if p <= n else rows.rmatmul(np.eye(n)).T
-        u, s, vt = lapack_svd(whole)
+            dense = rows.matmul(np.eye(p)) if p <= n else rows.rmatmul(np.eye(n)).T
+        u, s, vt = lapack_svd(dense)
     else:
         with one_blas_thread():
             rng = np.random.default_rng(0)
             spectrum, _ = solve_rows(rows, columns, int(k), tol=0.0, rng=rng)
             axes = spectrum.axes.astype(rows.dtype)
-            u, s, turn = lapack_svd(rows.matmul(axes.T))
-        vt = turn @ axes
+            u, s, rotation = lapack_svd(rows.matmul(axes.T))
+        vt = rotation @ axes
     signs = fix_signs(vt[:k])
     return u[:, :k] * signs, np.ldexp(s[:k], exponent), vt[:k] * signs[:, None]
 
 
-def _held(data: RowData) -> Any:
+def _in_memory(data: RowData) -> Any:
     """Read the rows of a source into memory; return other rows unchanged."""
     return read_whole(data) if isinstance(data, Source) else data

@@ -5,7 +5,14 @@ from __future__ import annotations
 from copy import copy
 from typing import Any, Self
 
-from princomp.core import check_parameter, check_rows, described, one_of, restored, whole_number
+from princomp.core import (
+    check_parameter,
+    check_rows,
+    model_from_contents,
+    model_to_contents,
+    one_of,
+    whole_number,
+)
 from princomp.engines import ProgressCallback
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.estimators.attributes import FittedAttribute
@@ -84,8 +91,8 @@ class IncrementalPCA(PCA):
         ParameterError
             If ``progress``, ``checkpoint`` or ``comm`` is given.
         """
-        given = (("progress", progress), ("checkpoint", checkpoint), ("comm", comm))
-        for name, value in given:
+        unsupported = (("progress", progress), ("checkpoint", checkpoint), ("comm", comm))
+        for name, value in unsupported:
             if value is not None:
                 raise ParameterError(
                     f"IncrementalPCA.fit takes no {name}",
@@ -97,11 +104,11 @@ class IncrementalPCA(PCA):
         for name in ("_fitted", "_schema"):
             model.__dict__.pop(name, None)
         model.partial_fit(X, sample_weight=sample_weight)
-        pending = model._fitted
-        check_rows(pending.summary, pending.n_samples, 0)
+        lazy_fit = model._fitted
+        check_rows(lazy_fit.summary, lazy_fit.n_samples, 0)
         model._result  # noqa: B018  (solves, or says why that is impossible)
-        size = self._used_batch_size(model._schema.p)
-        self._schema, self._fitted, self.batch_size_ = model._schema, pending, size
+        batch_size = self._used_batch_size(model._schema.p)
+        self._schema, self._fitted, self.batch_size_ = model._schema, lazy_fit, batch_size
         return self
 
     def partial_fit(
@@ -124,24 +131,26 @@ class IncrementalPCA(PCA):
         )
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return described(self.__fitted_model__(), "IncrementalPCA", batch_size=self.batch_size)
+        return model_to_contents(
+            self.__fitted_model__(), "IncrementalPCA", batch_size=self.batch_size
+        )
 
     @classmethod
-    def _restored(cls, tensors: dict[str, Any], document: dict[str, Any]) -> Self:
-        saved, parameters = restored(tensors, document), document["parameters"]
-        found = saved.parameters
-        size = parameters.get("batch_size")
-        found_k: Any = found.n_components
+    def _from_contents(cls, tensors: dict[str, Any], document: dict[str, Any]) -> Self:
+        saved, parameters = model_from_contents(tensors, document), document["parameters"]
+        saved_parameters = saved.parameters
+        batch_size = parameters.get("batch_size")
+        n_components: Any = saved_parameters.n_components
         model = cls(
-            found_k,
-            whiten=found.whiten,
-            copy=found.copy,
-            batch_size=size,
-            component_names=found.component_names,
+            n_components,
+            whiten=saved_parameters.whiten,
+            copy=saved_parameters.copy,
+            batch_size=batch_size,
+            component_names=saved_parameters.component_names,
         )
         model._check_batch_size()
-        size = model._used_batch_size(saved.schema.p)
-        model._schema, model._fitted, model.batch_size_ = saved.schema, saved.result, size
+        batch_size = model._used_batch_size(saved.schema.p)
+        model._schema, model._fitted, model.batch_size_ = saved.schema, saved.result, batch_size
         return model
 
     def _used_batch_size(self, p: int) -> int:
@@ -153,7 +162,7 @@ class IncrementalPCA(PCA):
     @property
     def n_samples_seen_(self) -> int | None:
         """Number of rows so far."""
-        n: int | None = self._need_fit().n_samples
+        n: int | None = self._require_fit().n_samples
         return n
 
     var_ = FittedAttribute(

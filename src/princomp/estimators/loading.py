@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from princomp.core import PCAModel, PCAParameters, Plan, plan_table, restored
+from princomp.core import PCAModel, PCAParameters, Plan, model_from_contents, plan_table
 from princomp.io import PathLike, read
 from princomp.rules import Rule
 
@@ -75,17 +75,17 @@ def load(path: PathLike) -> PCA | IncrementalPCA | RobustPCA | KernelPCA:
     ...     print(load(f"{folder}/model.pca").n_components_)
     1
     """
-    return read(path, {name: partial(_restored, name) for name in _ESTIMATORS})
+    return read(path, {name: partial(_restore_estimator, name) for name in _ESTIMATORS})
 
 
 def load_model(path: PathLike) -> PCAModel | IncrementalPCA | RobustPCA | KernelPCA:
     """Read a model file as :func:`load` does, but return a PCA without its estimator."""
     kinds: dict[str, Callable[[dict[str, Any], dict[str, Any]], Any]]
-    kinds = {name: partial(_restored, name) for name in _ESTIMATORS}
-    return read(path, {**kinds, "PCA": restored})
+    kinds = {name: partial(_restore_estimator, name) for name in _ESTIMATORS}
+    return read(path, {**kinds, "PCA": model_from_contents})
 
 
-def _restored(name: str, tensors: dict[str, Any], document: dict[str, Any]) -> Any:
+def _restore_estimator(name: str, tensors: dict[str, Any], document: dict[str, Any]) -> Any:
     """Restore an estimator; its class is imported only here, since some need more libraries."""
     estimator = getattr(import_module("princomp"), name)
-    return estimator._restored(tensors, document)
+    return estimator._from_contents(tensors, document)

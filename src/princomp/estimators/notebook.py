@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _BARS = 10
 # Multiplications that may be spent on residuals for the card. Reading certificate_ measures them
 # in any case.
-_QUICK = 1e9
+_MAX_MULTIPLICATIONS = 1e9
 # Text has the colour of the notebook, light or dark; bars have a contrast of 3:1 to both.
 _STYLE = """<style>
 .princomp-card { font: 0.875rem/1.5 system-ui, sans-serif; margin: 0.6rem 0; max-width: 36rem; }
@@ -54,8 +55,9 @@ def card(model: PCA) -> str:
     sentences = [_head(model, fitted), *_rule(fitted)]
     lines = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
     names = model._schema.names
-    doubts = _certificate(fitted, None if names is None else list(map(str, names)))
-    return f'{_STYLE}<div class="princomp-card">{lines}{_bars(fitted)}{doubts}</div>'
+    certificate = _certificate(fitted, None if names is None else list(map(str, names)))
+    bars = _bars(fitted, list(model.get_feature_names_out()))
+    return f'{_STYLE}<div class="princomp-card">{lines}{bars}{certificate}</div>'
 
 
 def _head(model: PCA, fitted: Fitted) -> str:
@@ -76,18 +78,18 @@ def _rule(fitted: Fitted) -> list[str]:
     return [] if fitted.decision is None else [f"chosen by {fitted.decision}"]
 
 
-def _bars(fitted: Fitted) -> str:
+def _bars(fitted: Fitted, names: Sequence[str]) -> str:
     """Table with a line for each of the first components, and one for the rest."""
     if not fitted.k:
         return ""
     rates, accumulated = fitted.rates, fitted.spectrum.accumulated
     longest = max(float(rates.max()), 1e-300)
     lines = [
-        _line(f"PC{i + 1}", 100.0 * rates[i] / longest, rates[i], f"{accumulated[i]:.1%}")
+        _line(names[i], 100.0 * rates[i] / longest, rates[i], f"{accumulated[i]:.1%}")
         for i in range(min(fitted.k, _BARS))
     ]
     if fitted.k > _BARS:
-        name = f"PC{_BARS + 1}" + (f" to PC{fitted.k:,}" if fitted.k > _BARS + 1 else "")
+        name = names[_BARS] + (f" to {names[-1]}" if fitted.k > _BARS + 1 else "")
         rest = float(rates[_BARS:].sum())
         lines.append(_line(name, 0.0, rest, f"{accumulated[fitted.k - 1]:.1%}"))
     return (
@@ -97,8 +99,8 @@ def _bars(fitted: Fitted) -> str:
     )
 
 
-def _line(name: str, wide: float, rate: float, accumulated: str) -> str:
-    bar = f'<div style="width: {wide:.1f}%"></div>' if wide else ""
+def _line(name: str, width: float, rate: float, accumulated: str) -> str:
+    bar = f'<div style="width: {width:.1f}%"></div>' if width else ""
     return (
         f'<tr><th scope="row">{name}</th><td class="princomp-bar">{bar}</td>'
         f"<td>{rate:.1%}</td><td>{accumulated}</td></tr>"
@@ -107,21 +109,24 @@ def _line(name: str, wide: float, rate: float, accumulated: str) -> str:
 
 def _certificate(fitted: Fitted, names: list[str] | None) -> str:
     """A line on the accuracy of the fit, and a line for each doubt."""
-    known = "certificate" in fitted.__dict__ or fitted.spectrum.residuals is not None
-    if not known and float(fitted.p) ** 2 * fitted.k > _QUICK:
+    is_measured = "certificate" in fitted.__dict__ or fitted.spectrum.residuals is not None
+    if not is_measured and float(fitted.p) ** 2 * fitted.k > _MAX_MULTIPLICATIONS:
         return "<p>read certificate_ to measure how exact this is: it takes a while</p>"
-    found = fitted.certificate
-    residuals = found.residuals[~np.isnan(found.residuals)]
-    worst = f"largest residual {residuals.max():.1e}" if residuals.size else "residuals not known"
-    judged = verdicts(fitted)
-    doubts = verdict_lines([one for one in judged if not one.interpretable])
+    certificate = fitted.certificate
+    residuals = certificate.residuals[~np.isnan(certificate.residuals)]
+    accuracy = (
+        f"largest residual {residuals.max():.1e}" if residuals.size else "residuals not known"
+    )
+    all_verdicts = verdicts(fitted)
+    doubts = verdict_lines([one for one in all_verdicts if not one.interpretable])
     if fitted.scale is None and (unequal := unequal_columns(fitted.column_variances, names)):
         doubts.append(f"{unequal}: scale='unit' gives each column the same weight")
     filled = fitted.filled
     if filled is not None and filled.cells and not filled.converged:
         doubts.append("filling the missing cells did not converge")
-    sound = "; ".join(verdict_lines([one for one in judged if one.interpretable]))
+    interpretable = "; ".join(verdict_lines([one for one in all_verdicts if one.interpretable]))
     warnings = "".join(f'<p class="princomp-warning">{escape(doubt)}</p>' for doubt in doubts)
     return (
-        f"<p>certificate: {escape(worst)}</p>" + (f"<p>{escape(sound)}</p>" if sound else "")
+        f"<p>certificate: {escape(accuracy)}</p>"
+        + (f"<p>{escape(interpretable)}</p>" if interpretable else "")
     ) + warnings

@@ -7,8 +7,8 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from princomp import __version__
-from princomp.core import checked_weights, opened
-from princomp.engines import Distributed, ProgressCallback
+from princomp.core import checked_weights, open_rows
+from princomp.engines import DistributedRows, ProgressCallback
 from princomp.errors import NotAvailableError
 from princomp.estimators.base import TableEstimator, refuse_reading_twice
 from princomp.io import PathLike, Rows
@@ -29,7 +29,7 @@ def fit_on_ranks(
     progress: ProgressCallback | None = None,
     checkpoint: PathLike | None = None,
     *,
-    again: bool = False,
+    rereads: bool = False,
 ) -> Rows:
     """Fit an estimator to the rows of all ranks, and return those of this one.
 
@@ -40,14 +40,14 @@ def fit_on_ranks(
         As for ``fit``.
     check : callable
         Checks the arguments on each rank; returns the memory limit in bytes, or None.
-    again : bool
+    rereads : bool
         Whether the rows are read again afterwards, for their scores.
     """
     from princomp.engines import spmd_fit
 
     def read() -> RankInput:
         memory = check()
-        if again:
+        if rereads:
             refuse_reading_twice(X)
         refuse_checkpoint(checkpoint)
         return rows_of_rank(X, sample_weight)._replace(memory=memory)
@@ -59,9 +59,9 @@ def fit_on_ranks(
         leader.fit(rows, progress=progress)
         return leader._schema, leader._fitted
 
-    here, found = spmd_fit(comm, settings_of(estimator, "fit"), read, lead)
-    estimator._schema, estimator._fitted = found
-    return here.data, here.columns, here.origin
+    own, result = spmd_fit(comm, settings_of(estimator, "fit"), read, lead)
+    estimator._schema, estimator._fitted = result
+    return own.data, own.columns, own.origin
 
 
 def settings_of(estimator: Any, call: str) -> dict[str, Any]:
@@ -96,8 +96,8 @@ def rows_of_rank(X: Any, sample_weight: SampleWeight) -> RankInput:
     if empty is not None:
         checked_weights(sample_weight, 0)
         return empty
-    data, columns, origin = opened(X)
-    if isinstance(data, Distributed):
+    data, columns, origin = open_rows(X)
+    if isinstance(data, DistributedRows):
         data = data if sample_weight is None else data.weighted(sample_weight)
         return RankInput(data, data.p, None, data.columns, origin)
     names = None if columns is None else tuple(map(str, columns))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from princomp.core import METHODS, Certificate, blocks_of, verify_table
+from princomp.core import FILL_METHODS, Certificate, blocks_of, verify_table
 from princomp.errors import ParameterError
 from princomp.io import frame_like, is_frame
 from princomp.linalg import FloatArray
@@ -76,7 +76,7 @@ def impute(self: PCA, X: Any) -> Any:
         For an infinite value.
     """
     model, first, parts = self.__fitted_model__(), 0, []
-    if model.missing not in METHODS:
+    if model.missing not in FILL_METHODS:
         raise ParameterError(
             f"missing={model.missing!r} does not fill cells",
             place={"parameter": "missing"},

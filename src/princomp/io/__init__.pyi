@@ -13,15 +13,15 @@ from .model_schema import (
     Document as Document,
     Field as Field,
     Schema as Schema,
-    from_size as from_size,
-    plain as plain,
+    json_value as json_value,
+    sizes_from as sizes_from,
 )
 from .readers.cells import LARGEST_INTEGER as LARGEST_INTEGER
 from .readers.coerce import (
     Rows as Rows,
     file_rows as file_rows,
     is_file as is_file,
-    is_plain as is_plain,
+    is_numeric_array as is_numeric_array,
     rows_of as rows_of,
 )
 from .readers.columns import (
@@ -33,19 +33,23 @@ from .readers.covariance import (
     checked_covariance as checked_covariance,
     checked_mean as checked_mean,
 )
-from .readers.file_names import expanded as expanded
-from .readers.files import ending_of as ending_of, open_files as open_files, parts_of as parts_of
+from .readers.file_names import expand_patterns as expand_patterns
+from .readers.files import (
+    ending_of as ending_of,
+    open_files as open_files,
+    split_inside as split_inside,
+)
 from .readers.frames import (
     frame_like as frame_like,
     frame_origin as frame_origin,
     from_frame as from_frame,
     is_frame as is_frame,
-    with_numbers as with_numbers,
+    select_usable_columns as select_usable_columns,
 )
 from .readers.left_out import (
     kind_name as kind_name,
     left_out_notes as left_out_notes,
-    left_out_of as left_out_of,
+    warning_text as warning_text,
 )
 from .readers.mapped import Mapped as Mapped, images_of as images_of
 from .readers.materialize import (
@@ -57,15 +61,15 @@ from .readers.memory import (
     as_rows as as_rows,
     from_sparse as from_sparse,
     in_memory as in_memory,
-    labels_of_floats as labels_of_floats,
-    not_finite_in as not_finite_in,
-    refuse_not_finite as refuse_not_finite,
+    labels_of_float_frame as labels_of_float_frame,
+    not_finite_error as not_finite_error,
+    not_finite_error_in_source as not_finite_error_in_source,
 )
 from .readers.named_column import (
+    are_anndata_files as are_anndata_files,
     file_column as file_column,
     has_named_columns as has_named_columns,
     named_column as named_column,
-    of_anndata as of_anndata,
     without_column as without_column,
 )
 from .readers.read_options import DETECT as DETECT, ReadOptions as ReadOptions

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from princomp.errors import OutputError, OutputExistsError, ParameterError, PrincompError
-from princomp.linalg import uninterrupted
+from princomp.linalg import run_uninterrupted
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -25,9 +25,9 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 # Complete files of an all_or_none block that are not renamed yet: (temporary, target, force).
-_waiting: ContextVar[list[tuple[Path, Path, bool]] | None] = ContextVar("_waiting", default=None)
+_pending: ContextVar[list[tuple[Path, Path, bool]] | None] = ContextVar("_pending", default=None)
 
-_PART = 200  # characters of a file's name that the name of its temporary file repeats
+_REPEATED_LENGTH = 200  # characters of a file's name that the name of its temporary file repeats
 _O_BINARY: int = getattr(os, "O_BINARY", 0)  # without it, Windows would translate line ends
 
 
@@ -53,7 +53,7 @@ def check_writable(paths: Iterable[PathLike], *, force: bool) -> None:
     ParameterError
         Two outputs have the same path.
     """
-    targets = [_target(path) for path in paths]
+    targets = [_resolved_target(path) for path in paths]
     for i, target in enumerate(targets):
         if target in targets[:i]:
             raise ParameterError(
@@ -64,7 +64,7 @@ def check_writable(paths: Iterable[PathLike], *, force: bool) -> None:
         _refuse_folder(target)
     existing = [target for target in targets if target.exists()]
     if existing and not force:
-        raise _exists(existing)
+        raise _exists_error(existing)
 
 
 @contextmanager
@@ -80,16 +80,16 @@ def all_or_none() -> Iterator[None]:
     OutputError, OutputExistsError
         As for :func:`atomic_write`.
     """
-    waiting: list[tuple[Path, Path, bool]] = []
-    token = _waiting.set(waiting)
+    pending: list[tuple[Path, Path, bool]] = []
+    token = _pending.set(pending)
     try:
         yield
-        _, _, stop = uninterrupted(partial(_publish_all, waiting), lambda: None)
-        if stop is not None:
-            raise stop
+        _, _, interrupt = run_uninterrupted(partial(_publish_all, pending), lambda: None)
+        if interrupt is not None:
+            raise interrupt
     finally:
-        _waiting.reset(token)
-        for temporary, _, _ in waiting:
+        _pending.reset(token)
+        for temporary, _, _ in pending:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
 
@@ -130,30 +130,30 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     OutputError
         The file could not be written: disk full, no permission, …
     """
-    target = _target(path)
+    target = _resolved_target(path)
     if not force and target.exists():
-        raise _exists([target])
+        raise _exists_error([target])
     # The name is set before the file exists, so that an interrupt right after its creation
     # still deletes it.
     temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(6)}.tmp")
-    waiting, complete = _waiting.get(), False
+    pending, complete = _pending.get(), False
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _created(temporary, target) as file:
+        with _create_file(temporary, target) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         complete = True
-        if waiting is None:
+        if pending is None:
             _publish(temporary, target, force)
         else:
-            waiting.append((temporary, target, force))
+            pending.append((temporary, target, force))
     except PrincompError:
         raise
     except OSError as error:
-        raise _failed(target, error) from error
+        raise _write_error(target, error) from error
     finally:
-        if waiting is None or not complete:
+        if pending is None or not complete:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
 
@@ -165,27 +165,27 @@ def remove_leftovers(path: PathLike) -> None:
     Nothing is deleted where the name of ``path`` is too long for temporary files to repeat it
     in full.
     """
-    target = _target(path)
-    if len(target.name) > _PART:
+    target = _resolved_target(path)
+    if len(target.name) > _REPEATED_LENGTH:
         return
-    name = re.compile(re.escape(_prefix(target)) + r"[0-9a-f]{12}\.tmp")
+    pattern = re.compile(re.escape(_prefix(target)) + r"[0-9a-f]{12}\.tmp")
     with contextlib.suppress(OSError):
         for other in target.parent.iterdir():
-            if name.fullmatch(other.name):
+            if pattern.fullmatch(other.name):
                 other.unlink(missing_ok=True)
 
 
 def _prefix(target: Path) -> str:
-    return f".{target.name[:_PART]}."
+    return f".{target.name[:_REPEATED_LENGTH]}."
 
 
-def _target(path: PathLike) -> Path:
+def _resolved_target(path: PathLike) -> Path:
     _refuse_special(Path(path))
     # Follow links here, because renaming would replace the link itself.
     return Path(os.path.realpath(path))
 
 
-def _exists(targets: Sequence[Path]) -> OutputExistsError:
+def _exists_error(targets: Sequence[Path]) -> OutputExistsError:
     names = ", ".join(map(str, targets))
     return OutputExistsError(
         f"{names}: {'already exists' if len(targets) == 1 else 'already exist'}",
@@ -194,14 +194,14 @@ def _exists(targets: Sequence[Path]) -> OutputExistsError:
     )
 
 
-def _failed(target: Path, error: OSError, replaced: Sequence[str] = ()) -> OutputError:
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT, None)
-    step = "Free some space or choose" if full else "Choose"
-    changed = f"Already written: {', '.join(replaced)}." if replaced else "Nothing was changed."
+def _write_error(target: Path, error: OSError, replaced: Sequence[str] = ()) -> OutputError:
+    disk_full = error.errno in (errno.ENOSPC, errno.EDQUOT, None)
+    advice = "Free some space or choose" if disk_full else "Choose"
+    outcome = f"Already written: {', '.join(replaced)}." if replaced else "Nothing was changed."
     return OutputError(
         f"{target}: could not be written: {error.strerror or error}",
         place={"file": str(target)},
-        hint=f"{changed} {step} another folder, then run it again.",
+        hint=f"{outcome} {advice} another folder, then run it again.",
     )
 
 
@@ -211,7 +211,7 @@ def _refuse_special(target: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return  # problems with the folder are reported later, with a better message
     except OSError as error:
-        raise _failed(target, error) from error
+        raise _write_error(target, error) from error
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
         raise OutputError(
@@ -236,7 +236,7 @@ def _refuse_folder(target: Path) -> None:
     )
 
 
-def _created(temporary: Path, target: Path) -> BinaryIO:
+def _create_file(temporary: Path, target: Path) -> BinaryIO:
     # tempfile is not used, because its files are private (0600): an output follows the umask …
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _O_BINARY, 0o666)
     with contextlib.suppress(OSError):
@@ -245,14 +245,14 @@ def _created(temporary: Path, target: Path) -> BinaryIO:
     return os.fdopen(handle, "wb")
 
 
-def _publish_all(waiting: Iterable[tuple[Path, Path, bool]]) -> None:
-    done: list[str] = []
-    for temporary, target, force in waiting:
+def _publish_all(pending: Iterable[tuple[Path, Path, bool]]) -> None:
+    published: list[str] = []
+    for temporary, target, force in pending:
         try:
             _publish(temporary, target, force)
         except OSError as error:
-            raise _failed(target, error, done) from error
-        done.append(target.name)
+            raise _write_error(target, error, published) from error
+        published.append(target.name)
 
 
 def _publish(temporary: Path, target: Path, force: bool) -> None:
@@ -262,12 +262,12 @@ def _publish(temporary: Path, target: Path, force: bool) -> None:
         try:
             os.link(temporary, target)
         except FileExistsError as error:
-            raise _exists([target]) from error
+            raise _exists_error([target]) from error
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
             if target.exists():
-                raise _exists([target]) from error
+                raise _exists_error([target]) from error
             os.replace(temporary, target)
     # The folder holds the name, so the folder is flushed too. Where the system cannot do that
     # (Windows, some network drives), the file's contents are on disk all the same.

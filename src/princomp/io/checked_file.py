@@ -26,7 +26,7 @@ from princomp.errors import DataError, InputNotFoundError, PrincompError
 _CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _ZEROS = b"0" * 64
 # The header holds only names and plain values; a longer one is not from princomp.
-_LONGEST_HEADER = 64 * 2**20
+_MAX_HEADER_BYTES = 64 * 2**20
 
 
 class Kind(NamedTuple):
@@ -37,23 +37,23 @@ class Kind(NamedTuple):
     minor: int
     name: str
     error: type[DataError]
-    made_by: str
-    again: str
+    creation_hint: str
+    repair_hint: str
 
 
-def content_of(
+def encode_content(
     kind: Kind, arrays: Mapping[str, NDArray[np.generic]], document: Mapping[str, Any]
 ) -> bytearray:
     """Return the bytes of a file that holds the arrays and the document."""
     # safetensors copies an array's memory as it is, so arrays in Fortran order are converted.
-    plain = {name: np.ascontiguousarray(array, dtype="<f8") for name, array in arrays.items()}
+    converted = {name: np.ascontiguousarray(array, dtype="<f8") for name, array in arrays.items()}
     metadata = {
         "format": kind.format,
         "version": f"{kind.major}.{kind.minor}",
         "document": json.dumps(document, ensure_ascii=True, allow_nan=False),
         "sha256": _ZEROS.decode(),
     }
-    content = _ordered(safetensors.numpy.save(plain, metadata), kind)
+    content = _with_sorted_header(safetensors.numpy.save(converted, metadata), kind)
     start, stop = _checksum_span(content, kind)
     content[start:stop] = hashlib.sha256(content).hexdigest().encode()
     return content
@@ -72,7 +72,7 @@ def read_content(kind: Kind, name: str) -> bytes:
         if path.exists() and not path.is_file():
             what = "is a folder" if path.is_dir() else "is not a regular file"
             raise InputNotFoundError(
-                f"{name}: {what}, so no {kind.name}", place=place, hint=kind.made_by
+                f"{name}: {what}, so no {kind.name}", place=place, hint=kind.creation_hint
             )
         with path.open("rb") as stream:
             start = stream.read(9)
@@ -82,7 +82,7 @@ def read_content(kind: Kind, name: str) -> bytes:
         raise
     except (FileNotFoundError, NotADirectoryError):
         raise InputNotFoundError(
-            f"no {kind.name} file {name!r}", place=place, hint=kind.made_by
+            f"no {kind.name} file {name!r}", place=place, hint=kind.creation_hint
         ) from None
     except OSError as error:
         hint = "ask for permission to read it, or copy it to a folder of your own"
@@ -93,13 +93,14 @@ def read_content(kind: Kind, name: str) -> bytes:
         ) from None
 
 
-def opened(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+def decode_content(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """Verify the checksum of a file's contents, and return the arrays and the document.
 
     Raises
     ------
     DataError
-        The error class of the kind. The message lacks the file's name; ``refusal`` adds it.
+        The error class of the kind. The message lacks the file's name, which
+        ``refuse_malformed`` adds.
     """
     length = _header_length(content, kind)
     start, stop = _checksum_span(content, kind)
@@ -112,11 +113,11 @@ def opened(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
         metadata = header.pop("__metadata__", {})
         ends = [entry["data_offsets"][1] for entry in header.values()]
         if max(ends, default=0) > len(content) - 8 - length:
-            raise kind.error("it is cut short", hint=kind.again)
+            raise kind.error("it is cut short", hint=kind.repair_hint)
     if digest != content[start:stop].decode() or not isinstance(header, dict):
         raise kind.error(
             "its contents have changed since it was written (the checksum differs)",
-            hint=kind.again,
+            hint=kind.repair_hint,
         )
     _check_version(metadata, kind)
     if any(entry["dtype"] != "F64" for entry in header.values()):
@@ -125,7 +126,7 @@ def opened(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 # Errors that Python and safetensors raise for malformed contents.
-_RAISED = (
+_MALFORMED_ERRORS = (
     PrincompError,
     SafetensorError,
     KeyError,
@@ -139,7 +140,7 @@ _RAISED = (
 
 
 @contextmanager
-def refusal(kind: Kind, name: str) -> Iterator[None]:
+def refuse_malformed(kind: Kind, name: str) -> Iterator[None]:
     """Turn any error that malformed contents cause into the kind's error with the file's name."""
     try:
         yield
@@ -147,18 +148,18 @@ def refusal(kind: Kind, name: str) -> Iterator[None]:
         raise kind.error(
             f"{name}: {error.message}",
             place={**error.place, "file": name},
-            hint=error.hint or kind.again,
+            hint=error.hint or kind.repair_hint,
         ) from None
-    except _RAISED as error:
+    except _MALFORMED_ERRORS as error:
         cause = error.message if isinstance(error, PrincompError) else error
         raise kind.error(
             f"{name}: the contents are not those of a {kind.name} ({cause})",
             place={"file": name},
-            hint=kind.again,
+            hint=kind.repair_hint,
         ) from None
 
 
-def _ordered(content: bytes, kind: Kind) -> bytearray:
+def _with_sorted_header(content: bytes, kind: Kind) -> bytearray:
     """Sort the header of a file, because safetensors writes metadata in arbitrary order."""
     stop = 8 + _header_length(content, kind)
     header = json.dumps(json.loads(content[8:stop]), sort_keys=True, separators=(",", ":"))
@@ -169,16 +170,16 @@ def _ordered(content: bytes, kind: Kind) -> bytearray:
 def _checksum_span(content: bytes | bytearray, kind: Kind) -> tuple[int, int]:
     found = _CHECKSUM.search(content, 8, 8 + _header_length(content, kind))
     if found is None:
-        raise kind.error("it has no checksum", hint=kind.made_by)
+        raise kind.error("it has no checksum", hint=kind.creation_hint)
     return found.span(1)
 
 
 def _header_length(content: bytes | bytearray, kind: Kind) -> int:
     length = int.from_bytes(content[:8], "little")
-    if len(content) < 10 or content[8:9] != b"{" or length > _LONGEST_HEADER:
-        raise kind.error(f"it is not a {kind.name} file", hint=kind.made_by)
+    if len(content) < 10 or content[8:9] != b"{" or length > _MAX_HEADER_BYTES:
+        raise kind.error(f"it is not a {kind.name} file", hint=kind.creation_hint)
     if 8 + length > len(content):
-        raise kind.error("it is cut short", hint=kind.again)
+        raise kind.error("it is cut short", hint=kind.repair_hint)
     return length
 
 

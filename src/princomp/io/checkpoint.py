@@ -17,7 +17,13 @@ from typing import Any, NamedTuple
 
 from princomp.errors import CheckpointError
 from princomp.io.atomic import PathLike, atomic_write, check_writable, remove_leftovers
-from princomp.io.checked_file import Kind, content_of, opened, read_content, refusal
+from princomp.io.checked_file import (
+    Kind,
+    decode_content,
+    encode_content,
+    read_content,
+    refuse_malformed,
+)
 from princomp.io.lock import Lock, lock_of
 from princomp.solvers import Images
 from princomp.summaries import KINDS, pack, unpack
@@ -31,9 +37,9 @@ _CHECKPOINT = Kind(
     "princomp fit … --checkpoint PATH writes one",
     "delete it and start again",
 )
-_STATES = {**KINDS, "images": Images}
+_SUMMARY_KINDS = {**KINDS, "images": Images}
 # Seconds between two saves, at most; less where saving takes no more than this share of the time.
-_EVERY, _SHARE = 30.0, 0.02
+_SAVE_INTERVAL, _SAVE_SHARE = 30.0, 0.02
 
 
 class State(NamedTuple):
@@ -75,14 +81,14 @@ class Checkpoint:
     ) -> None:
         # The absolute path without links: the working directory may change before the run ends,
         # and renaming would replace a link instead of its target.
-        self.path = _real(path)
+        self.path = _resolved(path)
         self._run = json.loads(json.dumps(run))  # tuples become lists, as they will in the file
         self._command, self.limit = command, limit
-        self._done: list[State] = []
-        self._open: State | None = None
-        self._read = 0  # passes begun since the file was opened
-        self._cost, self._saved = 0.0, time.monotonic()
-        self._whole = False  # whether the file exists and is valid, so worth keeping as ``PATH~``
+        self._finished: list[State] = []
+        self._current: State | None = None
+        self._passes_begun = 0  # since the file was opened
+        self._save_seconds, self._saved_at = 0.0, time.monotonic()
+        self._file_is_valid = False  # if the file exists and is valid, it is kept as ``PATH~``
         check_writable(Checkpoint.files(self.path), force=True)
         self._lock = Lock(self.path)
         try:
@@ -97,23 +103,24 @@ class Checkpoint:
 
     def begin(self) -> State | None:
         """Start the next pass, and return its stored state if there is one."""
-        self._read += 1
-        if self._read <= len(self._done):
-            return self._done[self._read - 1]
-        return self._open
+        self._passes_begun += 1
+        if self._passes_begun <= len(self._finished):
+            return self._finished[self._passes_begun - 1]
+        return self._current
 
     def advance(self, state: State) -> None:
         """Record that rows were added, and save if the last save was long ago."""
-        self._open = state
-        since = time.monotonic() - self._saved
+        self._current = state
+        since = time.monotonic() - self._saved_at
+        interval = max(self._save_seconds / _SAVE_SHARE, _SAVE_INTERVAL / 30)
         # Save also if the clock went back.
-        if not 0 <= since < min(_EVERY, max(self._cost / _SHARE, _EVERY / 30)):
+        if not 0 <= since < min(_SAVE_INTERVAL, interval):
             self.save()
 
     def finish(self, state: State) -> None:
         """Record that the pass is done."""
-        self._done.append(state._replace(done=True))
-        self._open = None
+        self._finished.append(state._replace(done=True))
+        self._current = None
         self.save()
 
     def save(self) -> None:
@@ -121,29 +128,29 @@ class Checkpoint:
         began = time.monotonic()
         arrays: dict[str, Any] = {}
         passes = []
-        for i, state in enumerate((*self._done, *([self._open] if self._open else []))):
-            packed, words = pack(state.summary, f"{i}.", _STATES)
+        for i, state in enumerate((*self._finished, *([self._current] if self._current else []))):
+            packed, metadata = pack(state.summary, f"{i}.", _SUMMARY_KINDS)
             arrays |= packed
-            passes.append({**state._asdict(), "summary": words})
+            passes.append({**state._asdict(), "summary": metadata})
         document = {
             "run": self._run,
             "command": self._command,
             "limit": self.limit,
             "passes": passes,
         }
-        content = content_of(_CHECKPOINT, arrays, document)
+        content = encode_content(_CHECKPOINT, arrays, document)
         with atomic_write(self.path, force=True) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
             # Rename the previous file only now, so that a full disk leaves both files unchanged.
             # A damaged file must not replace the valid ``PATH~`` that the run resumed from.
-            if self._whole:
-                self._whole = False
-                os.replace(self.path, _older(self.path))
-        self._whole = True
-        self._saved = time.monotonic()
-        self._cost = self._saved - began
+            if self._file_is_valid:
+                self._file_is_valid = False
+                os.replace(self.path, _previous_path(self.path))
+        self._file_is_valid = True
+        self._saved_at = time.monotonic()
+        self._save_seconds = self._saved_at - began
 
     def close(self) -> None:
         """Release the lock; the file is kept."""
@@ -152,19 +159,19 @@ class Checkpoint:
     @staticmethod
     def files(path: PathLike) -> tuple[Path, Path, Path]:
         """Paths of the checkpoint, the previous checkpoint, and the lock."""
-        path = _real(path)
-        return path, _older(path), lock_of(path)
+        path = _resolved(path)
+        return path, _previous_path(path), lock_of(path)
 
     @staticmethod
     @contextmanager
-    def held(path: PathLike) -> Iterator[None]:
+    def locked(path: PathLike) -> Iterator[None]:
         """Lock the checkpoint of a finished fit while the results are written.
 
         Raises
         ------
         InUseError
         """
-        lock = Lock(_real(path))
+        lock = Lock(_resolved(path))
         try:
             yield
         finally:
@@ -189,7 +196,7 @@ class Checkpoint:
             When the checkpoint was not written by the command line.
         """
         _, _, document = _newest(Path(path))
-        with refusal(_CHECKPOINT, str(path)):
+        with refuse_malformed(_CHECKPOINT, str(path)):
             command = document["command"]
         if not isinstance(command, dict):
             raise CheckpointError(
@@ -200,35 +207,35 @@ class Checkpoint:
         return command
 
     def _load(self) -> None:
-        if not any(map(os.path.lexists, (self.path, _older(self.path)))):
+        if not any(map(os.path.lexists, (self.path, _previous_path(self.path)))):
             return
         found, arrays, document = _newest(self.path)
-        with refusal(_CHECKPOINT, str(self.path)):
-            self._refuse_another(document["run"])
+        with refuse_malformed(_CHECKPOINT, str(self.path)):
+            self._refuse_other_run(document["run"])
             self.limit = int(document["limit"])
             if self._command is None:  # a Python program resumes a run of the command line
                 self._command = document["command"]
             states = [
                 State(
-                    int(one["row"]),
-                    unpack(arrays, one["summary"], f"{i}.", _STATES),
-                    int(one["dropped"]),
-                    bool(one["done"]),
+                    int(entry["row"]),
+                    unpack(arrays, entry["summary"], f"{i}.", _SUMMARY_KINDS),
+                    int(entry["dropped"]),
+                    bool(entry["done"]),
                 )
-                for i, one in enumerate(document["passes"])
+                for i, entry in enumerate(document["passes"])
             ]
-        self._done = [state for state in states if state.done]
-        self._open = next((state for state in states if not state.done), None)
-        self._whole = found == self.path
+        self._finished = [state for state in states if state.done]
+        self._current = next((state for state in states if not state.done), None)
+        self._file_is_valid = found == self.path
 
-    def _refuse_another(self, run: dict[str, Any]) -> None:
-        for word in dict.fromkeys([*self._run, *run]):
-            if self._run.get(word) != run.get(word):
-                was, now = _difference(run.get(word), self._run.get(word))
+    def _refuse_other_run(self, run: dict[str, Any]) -> None:
+        for key in dict.fromkeys([*self._run, *run]):
+            if self._run.get(key) != run.get(key):
+                was, now = _difference(run.get(key), self._run.get(key))
                 # Differences in these two are names of files and columns, not parameters.
-                place = {} if word in ("input", "columns") else {"parameter": word}
+                place = {} if key in ("input", "columns") else {"parameter": key}
                 raise CheckpointError(
-                    f"it belongs to another run: {word} was {was} and is {now}",
+                    f"it belongs to another run: {key} was {was} and is {now}",
                     place=place,
                     hint="give the same input and parameters, or another checkpoint; delete this "
                     "one if it is of no more use",
@@ -239,24 +246,24 @@ def _difference(was: object, now: object) -> tuple[str, str]:
     """The first entry that differs, before and now, shortened."""
     if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         was, now = next((a, b) for a, b in zip(was, now, strict=True) if a != b)
-    shown = [
+    shortened = [
         str(value) if len(str(value)) <= 200 else f"{str(value)[:200]}…" for value in (was, now)
     ]
-    return shown[0], shown[1]
+    return shortened[0], shortened[1]
 
 
-def _older(path: Path) -> Path:
+def _previous_path(path: Path) -> Path:
     return path.with_name(path.name + "~")
 
 
-def _real(path: PathLike) -> Path:
+def _resolved(path: PathLike) -> Path:
     return Path(os.path.realpath(path))
 
 
 def _newest(path: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
     """Path and contents of the checkpoint, or of the previous one if it cannot be read."""
     # The checkpoint is missing if a run was killed between the two renamings of a save.
-    names = [name for name in (path, _older(path)) if os.path.lexists(name)]
+    names = [name for name in (path, _previous_path(path)) if os.path.lexists(name)]
     errors = []
     for name in names or [path]:
         try:
@@ -270,8 +277,8 @@ def _newest(path: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
 
 def _contents(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     content = read_content(_CHECKPOINT, str(path))
-    with refusal(_CHECKPOINT, str(path)):
-        return opened(_CHECKPOINT, content)
+    with refuse_malformed(_CHECKPOINT, str(path)):
+        return decode_content(_CHECKPOINT, content)
 
 
 def _is_model(path: Path) -> bool:

@@ -32,11 +32,11 @@ class Lock:
             import fcntl
         except ImportError:  # Windows: without a lock, two runs would overwrite each other's file
             return
-        name = lock_of(path)
+        lock_file = lock_of(path)
         while self._handle is None:
             try:
-                name.parent.mkdir(parents=True, exist_ok=True)
-                handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
+                lock_file.parent.mkdir(parents=True, exist_ok=True)
+                handle = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o666)
             except OSError as error:
                 raise OutputError(
                     f"{path}: could not be written: {error.strerror or error}",
@@ -55,7 +55,7 @@ class Lock:
                     hint="wait for it, or give this run a checkpoint of its own",
                 ) from None
             # A run that ended may have deleted the file between opening and locking.
-            if _is_still(name, handle):
+            if _is_same_file(lock_file, handle):
                 self._handle = handle
             else:
                 os.close(handle)
@@ -73,8 +73,8 @@ class Lock:
             self._handle = None
 
 
-def _is_still(name: Path, handle: int) -> bool:
+def _is_same_file(path: Path, handle: int) -> bool:
     try:
-        return os.path.samestat(os.stat(name), os.fstat(handle))
+        return os.path.samestat(os.stat(path), os.fstat(handle))
     except FileNotFoundError:
         return False

@@ -22,7 +22,7 @@ from princomp.summaries import is_sparse
 Layouts: TypeAlias = dict[str, list[str]]
 
 _DTYPES = ("float32", "float64", "int32", "int64")
-_USUAL = ["float64", "C"]
+_DEFAULT_LAYOUT = ["float64", "C"]
 _CSR_PARTS = ("data", "indices", "indptr")
 
 LAYOUTS = Values(
@@ -30,8 +30,11 @@ LAYOUTS = Values(
     lambda value: (
         isinstance(value, dict)
         and all(
-            isinstance(one, list) and len(one) == 2 and one[0] in _DTYPES and one[1] in ("C", "F")
-            for one in value.values()
+            isinstance(layout, list)
+            and len(layout) == 2
+            and layout[0] in _DTYPES
+            and layout[1] in ("C", "F")
+            for layout in value.values()
         )
     ),
 )
@@ -40,10 +43,10 @@ LAYOUTS = Values(
 def layouts_of(arrays: Arrays) -> Layouts:
     """The dtype and memory order of each array that is not float64 in C order."""
     found = {name: [array.dtype.name, _order(array)] for name, array in arrays.items()}
-    return {name: layout for name, layout in found.items() if layout != _USUAL}
+    return {name: layout for name, layout in found.items() if layout != _DEFAULT_LAYOUT}
 
 
-def with_layouts(tensors: Arrays, layouts: Layouts) -> Arrays:
+def restore_layouts(tensors: Arrays, layouts: Layouts) -> Arrays:
     """Convert the arrays of a file to the dtype and memory order that they had when saved.
 
     Raises
@@ -56,7 +59,7 @@ def with_layouts(tensors: Arrays, layouts: Layouts) -> Arrays:
         raise ModelFileError(f"it has layouts of arrays {sorted(layouts)}, not {sorted(tensors)}")
     found = {}
     for name, array in tensors.items():
-        dtype, order = layouts.get(name, _USUAL)
+        dtype, order = layouts.get(name, _DEFAULT_LAYOUT)
         if not np.isfinite(array).all():
             raise ModelFileError(f"array {name!r} holds values that are not finite")
         with np.errstate(all="ignore"):
@@ -71,7 +74,7 @@ def prefixed(name: str, arrays: Mapping[str, NDArray[np.generic]]) -> Arrays:
     return {f"{name}.{key}": array for key, array in arrays.items()}
 
 
-def take_prefixed(arrays: Arrays, name: str) -> Arrays:
+def pop_prefixed(arrays: Arrays, name: str) -> Arrays:
     """Remove the arrays with the prefix ``name.``, and return them without the prefix."""
     found = [key for key in arrays if key.startswith(f"{name}.")]
     return {key.removeprefix(f"{name}."): arrays.pop(key) for key in found}
@@ -116,8 +119,8 @@ def unpack_rows(
         raise ModelFileError(f"its arrays {sorted(names)} hold no {name!r}: {error}") from None
     values = rows.data if is_sparse(rows) else rows
     if rows.ndim != 2 or rows.shape != (rows.shape[0] if n is None else n, p):
-        wanted = f"({'any' if n is None else n}, {p})"
-        raise ModelFileError(f"its {name!r} have shape {rows.shape}, not {wanted}")
+        expected = f"({'any' if n is None else n}, {p})"
+        raise ModelFileError(f"its {name!r} have shape {rows.shape}, not {expected}")
     if rows.dtype.kind != "f" or not np.isfinite(values).all():
         raise ModelFileError(f"its {name!r} hold values that are not finite numbers")
     return rows

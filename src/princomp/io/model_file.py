@@ -13,7 +13,13 @@ from typing import TypeVar
 from princomp import __version__
 from princomp.errors import ModelFileError
 from princomp.io.atomic import PathLike, atomic_write
-from princomp.io.checked_file import Kind, content_of, opened, read_content, refusal
+from princomp.io.checked_file import (
+    Kind,
+    decode_content,
+    encode_content,
+    read_content,
+    refuse_malformed,
+)
 from princomp.io.model_schema import Arrays, Document
 
 T = TypeVar("T")
@@ -48,7 +54,7 @@ def write(path: PathLike, arrays: Arrays, document: Document, *, overwrite: bool
     OutputError
         When it cannot be written.
     """
-    content = content_of(_MODEL, arrays, document)
+    content = encode_content(_MODEL, arrays, document)
     with atomic_write(path, force=overwrite) as stream:
         stream.write(content)
 
@@ -73,8 +79,8 @@ def read(path: PathLike, kinds: Mapping[str, Callable[[Arrays, Document], T]]) -
     """
     name = os.fspath(path)
     content = read_content(_MODEL, name)
-    with refusal(_MODEL, name):
-        tensors, document = opened(_MODEL, content)
+    with refuse_malformed(_MODEL, name):
+        tensors, document = decode_content(_MODEL, content)
         # Files of formats 1.0 and 1.1 always hold a PCA and have no field "estimator".
         kind = document.get("estimator", "PCA")
         if kind not in kinds:

@@ -87,7 +87,7 @@ class Array(NamedTuple):
             raise ModelFileError(f"array {name!r} holds a zero")
 
 
-def from_size(size: int) -> range:
+def sizes_from(size: int) -> range:
     """All sizes of at least ``size``."""
     return range(size, sys.maxsize)
 
@@ -140,7 +140,9 @@ class Schema:
             if value is _REQUIRED:
                 raise ModelFileError(f"its field {name!r} is missing")
             if not _allowed(field.values, value):
-                raise ModelFileError(f"its {name!r} must be {field.values.words}, got {value!r}")
+                raise ModelFileError(
+                    f"its {name!r} must be {field.values.description}, got {value!r}"
+                )
             found[name] = value
         return found
 
@@ -181,16 +183,16 @@ def _check_shape(
     """Check a shape against its schema, and add the sizes that it fixes to ``known``."""
     fits = len(shape) == len(names)
     for size, length in zip(names, shape, strict=False):
-        allowed = known.get(size, from_size(0))
+        allowed = known.get(size, sizes_from(0))
         fits = fits and (length in allowed if isinstance(allowed, range) else length == allowed)
         if isinstance(allowed, range):
             known[size] = length
     if not fits:
-        wanted = ", ".join(map(str, (known.get(size, size) for size in names)))
-        raise ModelFileError(f"array {name!r} has shape {shape}, not ({wanted})")
+        expected = ", ".join(map(str, (known.get(size, size) for size in names)))
+        raise ModelFileError(f"array {name!r} has shape {shape}, not ({expected})")
 
 
-def plain(name: str, value: object) -> object:
+def json_value(name: str, value: object) -> object:
     """Return a parameter as a value that JSON can hold.
 
     Raises
@@ -199,8 +201,8 @@ def plain(name: str, value: object) -> object:
     """
     if isinstance(value, np.generic):
         value = value.item()
-    known = isinstance(value, str | int | float | dict | None)
-    if not known or (isinstance(value, float) and not np.isfinite(value)):
+    allowed = isinstance(value, str | int | float | dict | None)
+    if not allowed or (isinstance(value, float) and not np.isfinite(value)):
         raise ParameterError(
             f"{name}={value!r} cannot be saved",
             place={"parameter": name},

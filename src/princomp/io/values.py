@@ -11,7 +11,7 @@ import numpy as np
 class Values(NamedTuple):
     """The values a field may hold: a description and a test, which may raise on wrong types."""
 
-    words: str
+    description: str
     allows: Callable[[Any], bool]
 
 
@@ -51,14 +51,16 @@ def with_keys(*keys: str) -> Values:
 
 def optional(values: Values) -> Values:
     """The given values, or null."""
-    return Values(f"{values.words} or null", lambda value: value is None or values.allows(value))
+    return Values(
+        f"{values.description} or null", lambda value: value is None or values.allows(value)
+    )
 
 
 FLAG = Values("true or false", lambda value: type(value) is bool)
 TEXT = Values("text", lambda value: isinstance(value, str))
 TEXTS = Values(
     "a list of texts",
-    lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+    lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
 )
 OBJECT = Values("an object", lambda value: isinstance(value, dict))
 COUNT = integer(0)

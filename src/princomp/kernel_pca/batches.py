@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sklearn.utils.metaestimators import available_if
 
-from princomp.core import METHODS, checked_weights, with_weights
+from princomp.core import FILL_METHODS, attach_weights, checked_weights
 from princomp.errors import NotAvailableError
-from princomp.estimators import check_other
+from princomp.estimators import check_other_model
 from princomp.kernel_pca.fitting import check_enough_rows, fit_first_rows
 from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.parameters import KernelParameters
@@ -24,7 +24,7 @@ M = TypeVar("M")
 def _can_add_rows(model: KernelPCA) -> bool:
     """Whether rows can be added: scikit-learn hides these methods otherwise."""
     if model.approximation is None:
-        raise _no_sums("this method")
+        raise _no_sums_error("this method")
     return True
 
 
@@ -58,12 +58,12 @@ def partial_fit(self: K, X: Any, y: object = None, sample_weight: SampleWeight =
     NotFiniteError, ParameterError
         Then no row was added.
     """
-    parameters = _addable(self, "partial_fit")
+    parameters = _check_rows_can_be_added(self, "partial_fit")
     fitted = self.__dict__.get("_fitted")
     if fitted is not None and self._has_no_rows(X, sample_weight):
         return self
-    X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
-    rows, schema = self._read(X, first=fitted is None)
+    X, sample_weight = attach_weights(X, sample_weight, by_chunks=True)
+    rows, schema = self._open_table(X, first=fitted is None)
     data = rows[0]
     if fitted is None:
         check_enough_rows(data.shape[0], parameters)
@@ -94,11 +94,11 @@ def forget(self: K, X: Any, y: object = None, sample_weight: SampleWeight = None
     ShapeError
         If more rows are removed than there are.
     """
-    _addable(self, "forget")
+    _check_rows_can_be_added(self, "forget")
     fitted = _image_fit(self, "forget")
     if not self._has_no_rows(X, sample_weight):
-        X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
-        rows, schema = self._read(X, first=False)
+        X, sample_weight = attach_weights(X, sample_weight, by_chunks=True)
+        rows, schema = self._open_table(X, first=False)
         drop = self.missing == "drop"
         fitted = fitted.remove(rows[0], sample_weight, drop=drop)
         self._schema, self._fitted = schema, fitted
@@ -124,20 +124,20 @@ def merge(self: K, other: KernelPCA) -> K:
     """
     from princomp.kernel_pca.estimator import KernelPCA
 
-    check_other(other, KernelPCA)
-    _addable(self, "merge")
+    check_other_model(other, KernelPCA)
+    _check_rows_can_be_added(self, "merge")
     mine, theirs = _image_fit(self, "merge"), _image_fit(other, "merge")
     self._schema.check_same(other._schema)
     self._fitted = mine.merge(theirs)
     return self
 
 
-def _addable(model: KernelPCA, method: str) -> KernelParameters:
+def _check_rows_can_be_added(model: KernelPCA, method: str) -> KernelParameters:
     """Return the parameters of a model, or raise if rows cannot be added to it."""
     parameters = model._parameters()
     if "_fitted" in model.__dict__:
         _image_fit(model, method)
-    if parameters.missing in METHODS:
+    if parameters.missing in FILL_METHODS:
         raise NotAvailableError(
             f"missing={parameters.missing!r} fills cells only where all rows are given to fit "
             "at once",
@@ -149,11 +149,11 @@ def _addable(model: KernelPCA, method: str) -> KernelParameters:
 
 def _image_fit(model: KernelPCA, method: str) -> ImageFit:
     if not isinstance(model._result, ImageFit):
-        raise _no_sums(method)
+        raise _no_sums_error(method)
     return model._result
 
 
-def _no_sums(method: str) -> NotAvailableError:
+def _no_sums_error(method: str) -> NotAvailableError:
     return NotAvailableError(
         f"{method} needs sums of rows, and an exact kernel PCA keeps the rows themselves",
         place={"parameter": "approximation"},

@@ -12,26 +12,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from princomp import __version__
-from princomp.core import described as described_pca, fitted_model
+from princomp.core import fitted_model, model_to_contents as pca_to_contents
 from princomp.errors import ModelFileError, ParameterError
 from princomp.estimators import PCA
-from princomp.io import Array, Arrays, Document, Field, Schema, model_arrays, plain, values
+from princomp.io import Array, Arrays, Document, Field, Schema, json_value, model_arrays, values
 from princomp.kernel_pca.exact import ExactFit
-from princomp.kernel_pca.exact_contents import described_exact, restored_exact
-from princomp.kernel_pca.feature_maps import restored as restored_map
+from princomp.kernel_pca.exact_contents import exact_fit_from_contents, exact_fit_to_contents
+from princomp.kernel_pca.feature_maps import map_from_contents
 from princomp.kernel_pca.fit import KernelFit
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.pre_images import Ridge
-from princomp.linalg import number_of
+from princomp.linalg import int_or_none
 
 
-class Kept(NamedTuple):
+class StoredModel(NamedTuple):
     """Parts of a model in a file: fit, learned pre-image, linear PCA that fills missing cells."""
 
     fitted: KernelFit
-    learned: Ridge | None
-    filler: PCA | None
+    ridge: Ridge | None
+    imputer: PCA | None
 
 
 _ARRAY = {"array": True}  # placeholder of a parameter that is stored as an array
@@ -72,8 +72,8 @@ _IMAGES = Schema(
 _RIDGE = Schema({}, {"scores": Array("m k"), "coefficients": Array("m p")})
 
 
-def described(
-    kept: Kept,
+def model_to_contents(
+    stored: StoredModel,
     parameters: dict[str, Any],
     p: int,
     columns: tuple[str, ...] | None,
@@ -86,21 +86,21 @@ def described(
     ParameterError
         For a model that cannot be stored, such as one whose kernel is a Python function.
     """
-    fitted = kept.fitted
+    fitted = stored.fitted
     _check_kernel(parameters["kernel"], fitted.kernel)
     if isinstance(fitted, ExactFit):
-        own, fit = described_exact(fitted)
+        fit_arrays, fit = exact_fit_to_contents(fitted)
     else:
         assert isinstance(fitted, ImageFit)
-        own, fit = _described_map(fitted)
-    if kept.learned is not None:
-        own |= model_arrays.prefixed("learned", _RIDGE.arrays_of(kept.learned))
-    tensors, filler = dict(own), None
+        fit_arrays, fit = _map_to_contents(fitted)
+    if stored.ridge is not None:
+        fit_arrays |= model_arrays.prefixed("learned", _RIDGE.arrays_of(stored.ridge))
+    tensors, filler = dict(fit_arrays), None
     if isinstance(fitted, ImageFit):
-        images, fit["images"] = described_pca(fitted_model(fitted.images))
+        images, fit["images"] = pca_to_contents(fitted_model(fitted.images))
         tensors |= model_arrays.prefixed("images", images)
-    if kept.filler is not None:
-        arrays, filler = described_pca(fitted_model(kept.filler))
+    if stored.imputer is not None:
+        arrays, filler = pca_to_contents(fitted_model(stored.imputer))
         tensors |= model_arrays.prefixed("filler", arrays)
     document = {
         "princomp": __version__,
@@ -111,14 +111,14 @@ def described(
         "features": p,
         "route": "exact" if isinstance(fitted, ExactFit) else "images",
         "fit": fit,
-        "layout": model_arrays.layouts_of(own),
-        "learned": kept.learned is not None,
+        "layout": model_arrays.layouts_of(fit_arrays),
+        "learned": stored.ridge is not None,
         "filler": filler,
     }
     return tensors, document
 
 
-def restored(tensors: Arrays, document: Document) -> tuple[Kept, dict[str, Any]]:
+def model_from_contents(tensors: Arrays, document: Document) -> tuple[StoredModel, dict[str, Any]]:
     """Restore the fit, and the parameters of the estimator.
 
     Raises
@@ -128,17 +128,17 @@ def restored(tensors: Arrays, document: Document) -> tuple[Kept, dict[str, Any]]
     """
     document = _SCHEMA.checked(document)
     p, columns = document["features"], document["columns"]
-    filler = _restored_pca(document["filler"], model_arrays.take_prefixed(tensors, "filler"))
-    images = model_arrays.take_prefixed(tensors, "images")
-    own = model_arrays.with_layouts(tensors, document["layout"])
-    learned = model_arrays.take_prefixed(own, "learned")
+    filler = _pca_from_contents(document["filler"], model_arrays.pop_prefixed(tensors, "filler"))
+    images = model_arrays.pop_prefixed(tensors, "images")
+    fit_arrays = model_arrays.restore_layouts(tensors, document["layout"])
+    learned = model_arrays.pop_prefixed(fit_arrays, "learned")
     fitted: ExactFit | ImageFit
     if document["route"] == "exact":
         if images:
             raise ModelFileError("it holds images, and the fit is exact")
-        fitted, width = restored_exact(own, document["fit"], p), p
+        fitted, width = exact_fit_from_contents(fit_arrays, document["fit"], p), p
     else:
-        fitted = _restored_images(own, images, document["fit"])
+        fitted = _image_fit_from_contents(fit_arrays, images, document["fit"])
         width = fitted.map.p
     if width != p or (columns is not None and len(columns) != p):
         raise ModelFileError("its document and its arrays differ in size")
@@ -155,47 +155,52 @@ def restored(tensors: Arrays, document: Document) -> tuple[Kept, dict[str, Any]]
         raise ModelFileError("its parameter 'scale' and its divisors do not go together")
     if isinstance(parameters.get("scale"), dict):
         parameters["scale"] = divisors
-    ridge = _restored_ridge(learned, function, fitted.k, p) if document["learned"] else None
+    ridge = _ridge_from_contents(learned, function, fitted.k, p) if document["learned"] else None
     if ridge is None and learned:
         raise ModelFileError("it holds a learned pre-image, and says that there is none")
-    return Kept(fitted, ridge, filler), parameters
+    return StoredModel(fitted, ridge, filler), parameters
 
 
 # ---- parts -----------------------------------------------------------------------------
 
 
-def _described_map(fitted: ImageFit) -> tuple[Arrays, Document]:
+def _map_to_contents(fitted: ImageFit) -> tuple[Arrays, Document]:
     fit: Document = {
-        "map": fitted.map.words(),
+        "map": fitted.map.document(),
         "error": None if np.isnan(fitted.error) else float(fitted.error),
         "notes": list(fitted.notes),
     }
     return model_arrays.prefixed("map", fitted.map.arrays()), fit
 
 
-def _restored_images(own: Arrays, images: Arrays, words: Document) -> ImageFit:
-    words = _IMAGES.checked(words)
-    arrays = model_arrays.take_prefixed(own, "map")
-    if own:
-        raise ModelFileError(f"it holds arrays {sorted(own)} in addition to a map and images")
-    made, model = restored_map(words["map"], arrays), _restored_pca(words["images"], images)
+def _image_fit_from_contents(fit_arrays: Arrays, images: Arrays, document: Document) -> ImageFit:
+    document = _IMAGES.checked(document)
+    arrays = model_arrays.pop_prefixed(fit_arrays, "map")
+    if fit_arrays:
+        raise ModelFileError(
+            f"it holds arrays {sorted(fit_arrays)} in addition to a map and images"
+        )
+    feature_map, model = (
+        map_from_contents(document["map"], arrays),
+        _pca_from_contents(document["images"], images),
+    )
     state = fitted_model(model).result
-    if state.p != made.width or state.dtype != made.dtype or state.scale is not None:
+    if state.p != feature_map.width or state.dtype != feature_map.dtype or state.scale is not None:
         raise ModelFileError("its feature map and the PCA of images do not go together")
-    error = float("nan") if words["error"] is None else float(words["error"])
-    return ImageFit(made, model, error, tuple(words["notes"]))
+    error = float("nan") if document["error"] is None else float(document["error"])
+    return ImageFit(feature_map, model, error, tuple(document["notes"]))
 
 
-def _restored_pca(document: Document | None, arrays: Arrays) -> Any:
+def _pca_from_contents(document: Document | None, arrays: Arrays) -> Any:
     """Restore a PCA in the file with the checks of a file of its own; None if there is none."""
     if document is None:
         if arrays:
             raise ModelFileError(f"it holds arrays {sorted(arrays)} of a PCA that is not there")
         return None
-    return PCA._restored(arrays, document)
+    return PCA._from_contents(arrays, document)
 
 
-def _restored_ridge(arrays: Arrays, function: KernelFunction, k: int, p: int) -> Ridge:
+def _ridge_from_contents(arrays: Arrays, function: KernelFunction, k: int, p: int) -> Ridge:
     _RIDGE.check_arrays(arrays, {"k": k, "p": p})
     plain_function = replace(function, shift=None, divisors=None)
     return Ridge(plain_function, arrays["scores"], arrays["coefficients"])
@@ -221,9 +226,9 @@ def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     parameters = dict(parameters)
     if not isinstance(parameters["landmarks"], str):
         parameters["landmarks"] = _ARRAY  # stored with the map
-    parameters["random_state"] = number_of(parameters["random_state"])
+    parameters["random_state"] = int_or_none(parameters["random_state"])
     if not isinstance(parameters["scale"], str | None):
         parameters["scale"] = _ARRAY  # stored with the kernel
     # Only kernels that are Python functions have these, and they cannot be stored.
     parameters["kernel_params"] = None
-    return {name: plain(name, value) for name, value in parameters.items()}
+    return {name: json_value(name, value) for name, value in parameters.items()}

@@ -11,27 +11,27 @@ from typing import Any, Self, TypeVar
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from princomp.core import RandomState, is_a, with_weights
+from princomp.core import RandomState, attach_weights, is_number
 from princomp.engines import ProgressCallback
 from princomp.errors import ParameterError
 from princomp.estimators import (
     PCA,
     ResultAttribute,
     TableEstimator,
+    estimator_from_document,
     fit_on_ranks,
-    model_of_file,
     refuse_reading_twice,
 )
 from princomp.io import Arrays, Document, RowArray, Rows
 from princomp.kernel_pca import batches, scoring
-from princomp.kernel_pca.contents import Kept, described, restored
+from princomp.kernel_pca.contents import StoredModel, model_from_contents, model_to_contents
 from princomp.kernel_pca.fit import KernelFit
 from princomp.kernel_pca.fitting import fit_exact, fit_images
 from princomp.kernel_pca.inverse import Inverse, inverse_of
 from princomp.kernel_pca.model import KernelPCAModel
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.pre_images import Ridge
-from princomp.linalg import FloatArray, at_most, frozen
+from princomp.linalg import FloatArray, frozen, limit_threads
 from princomp.summaries import SampleWeight, is_sparse
 
 T = TypeVar("T")
@@ -282,9 +282,9 @@ class KernelPCA(
     ) -> Rows:
         parameters, inverse = self._parameters(), None
         fitted: KernelFit
-        with at_most(parameters.threads):
-            X, sample_weight = with_weights(X, sample_weight)
-            rows, schema = self._read(X, first=True)
+        with limit_threads(parameters.threads):
+            X, sample_weight = attach_weights(X, sample_weight)
+            rows, schema = self._open_table(X, first=True)
             if parameters.approximation is None:
                 fitted, imputer = fit_exact(rows, sample_weight, parameters)
             else:
@@ -302,7 +302,7 @@ class KernelPCA(
         comm: object,
         progress: ProgressCallback | None = None,
         *,
-        again: bool = False,
+        rereads: bool = False,
     ) -> Rows:
         def check() -> int | None:
             parameters = self._parameters()
@@ -314,7 +314,7 @@ class KernelPCA(
                 )
             return parameters.memory
 
-        rows = fit_on_ranks(self, X, sample_weight, comm, check, progress, again=again)
+        rows = fit_on_ranks(self, X, sample_weight, comm, check, progress, rereads=rereads)
         self._imputer = self._inverse = None
         return rows
 
@@ -329,14 +329,14 @@ class KernelPCA(
             For an iterator, whose rows can be read only once.
         """
         if comm is not None:
-            data, _, origin = self._fit_on_ranks(X, sample_weight, comm, again=True)
-            return self._scores_again(X, data, origin)
+            data, _, origin = self._fit_on_ranks(X, sample_weight, comm, rereads=True)
+            return self._training_scores(X, data, origin)
         if self.approximation is not None:
             refuse_reading_twice(X)
         data, _, origin = self._fit(X, sample_weight)
         if self._result.complete:
             return self._result.training_scores
-        return self._scores_again(X, data, origin)
+        return self._training_scores(X, data, origin)
 
     @property
     def plot(self) -> Any:
@@ -382,24 +382,24 @@ class KernelPCA(
         fitted, schema, ridge = self._result, self._schema, None
         if self._inverse is not None and self._inverse.belongs_to(fitted, self._parameters()):
             # Other pre-images are not saved: they are computed from the fit.
-            made = self._inverse.pre_images
-            ridge = made if isinstance(made, Ridge) else None
-        kept = Kept(fitted, ridge, self._imputer)
-        return described(
-            kept, self.get_params(deep=False), schema.p, schema.names, schema.id_column
+            pre_images = self._inverse.pre_images
+            ridge = pre_images if isinstance(pre_images, Ridge) else None
+        stored = StoredModel(fitted, ridge, self._imputer)
+        return model_to_contents(
+            stored, self.get_params(deep=False), schema.p, schema.names, schema.id_column
         )
 
     @classmethod
-    def _restored(cls, tensors: Arrays, document: Document) -> Self:
+    def _from_contents(cls, tensors: Arrays, document: Document) -> Self:
         """Create the model from the contents of a file, all of them checked."""
-        kept, values = restored(tensors, document)
-        model = model_of_file(cls, values, document["features"], document)
+        stored, values = model_from_contents(tensors, document)
+        model = estimator_from_document(cls, values, document["features"], document)
         parameters, inverse = KernelParameters.of(model), None
-        if kept.learned is not None:
-            found = kept.fitted.spectrum, parameters.pre_image, parameters.n_neighbors
-            inverse = Inverse(*found, kept.learned)
-        model._fitted = kept.fitted
-        model._imputer, model._inverse = kept.filler, inverse
+        if stored.ridge is not None:
+            key = stored.fitted.spectrum, parameters.pre_image, parameters.n_neighbors
+            inverse = Inverse(*key, stored.ridge)
+        model._fitted = stored.fitted
+        model._imputer, model._inverse = stored.imputer, inverse
         return model
 
     # ---- attributes ----------------------------------------------------------------------
@@ -466,7 +466,7 @@ class KernelPCA(
         fitted = self._result
         if fitted.plan.kernel != "precomputed":
             return fitted.plan.gamma
-        if isinstance(self.gamma, str) or not is_a(self.gamma, Real):
+        if isinstance(self.gamma, str) or not is_number(self.gamma, Real):
             return 1.0 / self.n_features_in_
         return float(self.gamma or 0.0)
 

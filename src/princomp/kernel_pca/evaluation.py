@@ -34,21 +34,21 @@ def projection_residuals(
         For a precomputed kernel without ``diagonal``.
     ParameterError, ShapeError
     """
-    own = _checked_diagonal(fit, diagonal)
-    residuals, totals, at = [np.empty(0)], [np.empty(0)], 0
+    kernel_diagonal = _checked_diagonal(fit, diagonal)
+    residuals, totals, start = [np.empty(0)], [np.empty(0)], 0
     for block in blocks:
         scores = block.scores.astype(np.float64)
-        part = None
-        if own is not None:
-            _check_length(own, at + len(scores))
-            part = own[at : at + len(scores)]
-        squares = fit.squares(block.filled, part)
+        block_diagonal = None
+        if kernel_diagonal is not None:
+            _check_length(kernel_diagonal, start + len(scores))
+            block_diagonal = kernel_diagonal[start : start + len(scores)]
+        squares = fit.squared_norms(block.filled, block_diagonal)
         squares = np.where(np.isnan(scores).any(axis=1), np.nan, squares)
-        at += len(scores)
+        start += len(scores)
         totals.append(np.maximum(squares, 0.0))
         residuals.append(np.maximum(squares - np.einsum("ij,ij->i", scores, scores), 0.0))
-    if own is not None:
-        _check_length(own, at, last=True)
+    if kernel_diagonal is not None:
+        _check_length(kernel_diagonal, start, last=True)
     return np.concatenate(residuals), np.concatenate(totals)
 
 
@@ -59,7 +59,7 @@ def pre_image_residuals(
 
     Both are NaN for rows without scores.
     """
-    found: list[FloatArray] = []
+    parts: list[FloatArray] = []
     for rows, scores, _ in blocks:
         scored = np.isfinite(scores).all(axis=1)
         dense = np.asarray(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)
@@ -68,8 +68,8 @@ def pre_image_residuals(
         cells = np.isfinite(differences)
         sums[0, scored] = (np.where(cells, differences, 0.0) ** 2).sum(axis=1)
         sums[1, scored] = cells.sum(axis=1)
-        found.append(sums)
-    squares, counts = np.concatenate(found, axis=1)
+        parts.append(sums)
+    squares, counts = np.concatenate(parts, axis=1)
     return squares, counts
 
 
@@ -112,10 +112,10 @@ def _checked_diagonal(fit: KernelFit, diagonal: npt.ArrayLike | None) -> FloatAr
     return np.ravel(np.asarray(diagonal, dtype=np.float64))
 
 
-def _check_length(own: FloatArray, rows: int, *, last: bool = False) -> None:
-    if len(own) < rows or (last and len(own) != rows):
+def _check_length(diagonal: FloatArray, rows: int, *, last: bool = False) -> None:
+    if len(diagonal) < rows or (last and len(diagonal) != rows):
         raise ShapeError(
-            f"diagonal has {len(own)} entries, and there are {rows} rows or more",
+            f"diagonal has {len(diagonal)} entries, and there are {rows} rows or more",
             place={"parameter": "diagonal"},
             hint="pass the kernel of each row with itself",
         )

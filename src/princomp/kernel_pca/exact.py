@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.core import Certificate, certify
-from princomp.engines import Distributed
+from princomp.engines import DistributedRows
 from princomp.errors import NotAvailableError
 from princomp.io import RowArray
 from princomp.kernel_pca.feature_space import (
@@ -19,9 +19,9 @@ from princomp.kernel_pca.feature_space import (
     KernelMatrix,
     PrecomputedMatrix,
     check_memory,
-    first_width,
-    is_searched,
     solve,
+    start_block_width,
+    uses_lanczos,
 )
 from princomp.kernel_pca.functions import KernelFunction, shift_of
 from princomp.kernel_pca.parameters import KernelParameters
@@ -96,11 +96,11 @@ class ExactFit:
             )
         return points
 
-    def light(self) -> Self:
+    def for_scoring(self) -> Self:
         """Return this fit: scores need all of it."""
         return self
 
-    def without_zeros(self) -> Self:
+    def without_zero_components(self) -> Self:
         """Return a copy without components of variance zero."""
         kept = int((self.spectrum.variances[: self.k] > 0).sum())
         spectrum = replace(self.spectrum.first(kept), variances=self.spectrum.variances[:kept])
@@ -133,18 +133,18 @@ class ExactFit:
         expansion = self.expansion
         if expansion.points is None:
             rows = cross_matrix(rows, len(expansion.mean))
-            return expansion.scores_of(rows).astype(rows.dtype)
+            return expansion.scores_from_kernel(rows).astype(rows.dtype)
         return expansion.scores(rows)
 
-    def scores_on_engine(self, rows: Distributed, *, drop: bool) -> Any:
+    def scores_on_engine(self, rows: DistributedRows, *, drop: bool) -> Any:
         """Refuse: exact scores need rows in memory."""
         return self.scores(in_memory(rows, 0))
 
-    def squares(self, rows: RowArray, diagonal: FloatArray | None = None) -> FloatArray:
+    def squared_norms(self, rows: RowArray, diagonal: FloatArray | None = None) -> FloatArray:
         """Compute the squared lengths of centred images (m,)."""
         expansion = self.expansion
         if diagonal is None:
-            return expansion.squares(rows)
+            return expansion.squared_norms(rows)
         return diagonal - 2 * (rows @ expansion.mean) + expansion.mean_square
 
 
@@ -159,83 +159,85 @@ def solve_rows(
     """
     function, limit = parameters.function(rows), parameters.limit
     if function.shift_invariant and (shift := shift_of(rows)) is not None:
-        function = function.about(shift)
-    wanted, n, solver = parameters.n_components, rows.shape[0], parameters.solver
-    check_memory(n, wanted, solver, limit)
-    width = first_width(wanted) if is_searched(n, wanted, solver, limit) else 0
+        function = function.with_shift(shift)
+    n_components, n, solver = parameters.n_components, rows.shape[0], parameters.solver
+    check_memory(n, n_components, solver, limit)
+    n_random = (
+        start_block_width(n_components) if uses_lanczos(n, n_components, solver, limit) else 0
+    )
     # The other half of the limit is for the search space and products.
-    matrix = KernelMatrix(function, rows, weights, memory=limit // 2, width=width)
-    return _solved(matrix, function, rows, parameters, dropped)
+    matrix = KernelMatrix(function, rows, weights, memory=limit // 2, n_random=n_random)
+    return _exact_fit(matrix, function, rows, parameters, dropped)
 
 
 def solve_matrix(matrix: FloatArray, weights: Weights, parameters: KernelParameters) -> ExactFit:
     """Solve a kernel matrix (n, n) without its rows of weight zero."""
     function = KernelFunction("precomputed")
     if weights is None or weights.all():
-        return _solved(PrecomputedMatrix(matrix, weights), function, None, parameters, 0)
-    n, counted = len(matrix), np.flatnonzero(weights)
-    inner_matrix = PrecomputedMatrix(matrix[np.ix_(counted, counted)], weights[counted])
-    fitted = _solved(inner_matrix, function, None, parameters, 0)
+        return _exact_fit(PrecomputedMatrix(matrix, weights), function, None, parameters, 0)
+    n, positive = len(matrix), np.flatnonzero(weights)
+    inner_matrix = PrecomputedMatrix(matrix[np.ix_(positive, positive)], weights[positive])
+    fitted = _exact_fit(inner_matrix, function, None, parameters, 0)
     # The kernel of new rows is with all n rows, so rows of weight zero get weight zero in each axis
     # and a zero in each eigenvector.
     inner, spectrum = fitted.expansion, fitted.spectrum
-    roots = np.ones((len(counted), 1)) if fitted.roots is None else fitted.roots
+    roots = np.ones((len(positive), 1)) if fitted.roots is None else fitted.roots
     expansion = replace(
         inner,
-        weights=_among(n, counted, inner.weights),
-        mean=_among(n, counted, inner.mean),
-        centre=_among(n, counted, inner.centre),
+        weights=_scatter(n, positive, inner.weights),
+        mean=_scatter(n, positive, inner.mean),
+        centre=_scatter(n, positive, inner.centre),
     )
     return replace(
         fitted,
         expansion=expansion,
-        spectrum=replace(spectrum, axes=_among(n, counted, spectrum.axes.T).T),
-        roots=_among(n, counted, roots),
+        spectrum=replace(spectrum, axes=_scatter(n, positive, spectrum.axes.T).T),
+        roots=_scatter(n, positive, roots),
         complete=False,
     )
 
 
-def _among(n: int, places: NDArray[np.intp], values: FloatArray) -> FloatArray:
-    """Return n values that are zero except at ``places``."""
+def _scatter(n: int, indices: NDArray[np.intp], values: FloatArray) -> FloatArray:
+    """Return n values that are zero except at ``indices``."""
     out = np.zeros((n, *values.shape[1:]))
-    out[places] = values
+    out[indices] = values
     return out
 
 
-def _solved(
+def _exact_fit(
     matrix: KernelMatrix | PrecomputedMatrix,
     function: KernelFunction,
     rows: RowArray | None,
     parameters: KernelParameters,
     dropped: int,
 ) -> ExactFit:
-    found = solve(
+    solution = solve(
         matrix,
         parameters.n_components,
         solver=parameters.solver,
         tol=parameters.tol,
         memory=parameters.limit,
     )
-    spectrum, centring, spread = found.spectrum, matrix.centring, matrix.spread
+    spectrum, centring, sums = solution.spectrum, matrix.centring, matrix.sums
     plan = KernelPlan(
         rows=matrix.n,
         columns=None if rows is None else rows.shape[1],
         kernel=function.name,
         gamma=function.gamma if function.takes_gamma else None,
         route="exact",
-        solver=found.solver,
-        reasons=(found.reason,),
-        passes=matrix.products,
-        memory=found.memory,
+        solver=solution.solver,
+        reasons=(solution.reason,),
+        passes=matrix.n_products,
+        memory=solution.memory,
     )
     return ExactFit(
         expansion=Expansion(
             function=function,
             points=rows,
-            weights=_weights(spectrum, centring),
+            weights=_axis_weights(spectrum, centring),
             mean=centring.shares,
-            centre=spread.column_means,
-            mean_square=spread.mean_square,
+            centre=sums.column_means,
+            mean_square=sums.mean_square,
         ),
         spectrum=spectrum,
         divisor=centring.divisor,
@@ -246,13 +248,13 @@ def _solved(
         bytes_read=(
             matrix.matrix.nbytes
             if isinstance(matrix, PrecomputedMatrix)
-            else matrix.products * stored_bytes(rows)
+            else matrix.n_products * stored_bytes(rows)
         ),
         dropped=dropped,
     )
 
 
-def _weights(spectrum: Spectrum, centring: Centring) -> FloatArray:
+def _axis_weights(spectrum: Spectrum, centring: Centring) -> FloatArray:
     """Compute the weights of the rows in each axis (n, k); zero if an axis has no variance."""
     eigenvalues = spectrum.variances[: spectrum.k] * centring.divisor
     positive = eigenvalues > 0

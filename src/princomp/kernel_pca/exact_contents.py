@@ -13,9 +13,9 @@ from princomp.io import (
     Document,
     Field,
     Schema,
-    from_size,
+    json_value,
     model_arrays,
-    plain,
+    sizes_from,
     values,
 )
 from princomp.kernel_pca.exact import ExactFit
@@ -25,7 +25,7 @@ from princomp.kernel_pca.plan import KernelPlan
 from princomp.solvers import Spectrum
 
 # Largest loss of orthogonality of eigenvectors in a file; that of a fit is far smaller.
-_ORTHONORMAL = 1e-6
+_MAX_ORTHOGONALITY_LOSS = 1e-6
 
 _PLAN = Schema(
     {
@@ -76,7 +76,7 @@ _SCHEMA = Schema(
 )
 
 
-def described_exact(fitted: ExactFit) -> tuple[Arrays, Document]:
+def exact_fit_to_contents(fitted: ExactFit) -> tuple[Arrays, Document]:
     """Return the arrays of a fit by name, and its plain values."""
     expansion = fitted.expansion
     source = SimpleNamespace(
@@ -84,66 +84,66 @@ def described_exact(fitted: ExactFit) -> tuple[Arrays, Document]:
     )
     document = _SCHEMA.document(source, plan=fitted.plan.to_dict())
     arrays = _SCHEMA.arrays_of(source) | model_arrays.pack_rows("points", expansion.points)
-    return arrays, {name: plain(name, value) for name, value in document.items()}
+    return arrays, {name: json_value(name, value) for name, value in document.items()}
 
 
-def restored_exact(arrays: Arrays, document: Document, p: int) -> ExactFit:
+def exact_fit_from_contents(arrays: Arrays, document: Document, p: int) -> ExactFit:
     """Restore a fit of rows with p columns; with a precomputed kernel, p is the number of rows.
 
     Raises
     ------
     ModelFileError
     """
-    words = _SCHEMA.checked(document)
-    plan = _PLAN.checked(words["plan"])
-    precomputed, rows, k = words["kernel"] == "precomputed", words["rows"], words["k"]
+    fields = _SCHEMA.checked(document)
+    plan = _PLAN.checked(fields["plan"])
+    precomputed, rows, k = fields["kernel"] == "precomputed", fields["rows"], fields["k"]
     # A precomputed matrix has a column for each row, including rows of weight zero.
     n = p if precomputed else rows
     points = None if precomputed else model_arrays.unpack_rows(arrays, "points", n, p)
-    _SCHEMA.check_arrays(arrays, {"n": n, "k": k, "p": p, "1": 1, "variances": from_size(k)})
-    counted = int((arrays["roots"] > 0).sum()) if "roots" in arrays else n
-    if counted != rows:
-        raise ModelFileError(f"it is of {rows} rows, and {counted} of them count")
+    _SCHEMA.check_arrays(arrays, {"n": n, "k": k, "p": p, "1": 1, "variances": sizes_from(k)})
+    n_positive = int((arrays["roots"] > 0).sum()) if "roots" in arrays else n
+    if n_positive != rows:
+        raise ModelFileError(f"it is of {rows} rows, and {n_positive} of them count")
     spectrum = Spectrum(
         arrays["variances"],
         arrays["axes"],
-        float(words["total"]),
-        float(words["roundoff"]),
+        float(fields["total"]),
+        float(fields["roundoff"]),
         residuals=arrays.get("residuals"),
-        missed=words["missed"],
+        missed=fields["missed"],
     )
-    if spectrum.orthogonality > _ORTHONORMAL:
+    if spectrum.orthogonality > _MAX_ORTHOGONALITY_LOSS:
         raise ModelFileError("the eigenvectors are not orthonormal")
-    dtype = np.dtype(words["dtype"])
+    dtype = np.dtype(fields["dtype"])
     expansion = Expansion(
-        _restored_function(words, arrays),
+        _kernel_from_contents(fields, arrays),
         points,
         arrays["weights"],
         arrays["mean"],
         arrays["centre"],
-        float(words["mean_square"]),
+        float(fields["mean_square"]),
     )
     return ExactFit(
         expansion,
         spectrum,
-        float(words["divisor"]),
+        float(fields["divisor"]),
         arrays.get("roots"),
         rows,
         dtype,
         KernelPlan(**{**plan, "reasons": tuple(plan["reasons"])}),
-        words["bytes_read"],
-        words["dropped"],
-        words["complete"],
+        fields["bytes_read"],
+        fields["dropped"],
+        fields["complete"],
     )
 
 
-def _restored_function(words: Document, arrays: Arrays) -> KernelFunction:
+def _kernel_from_contents(fields: Document, arrays: Arrays) -> KernelFunction:
     shift = arrays.get("shift")
     function = KernelFunction(
-        words["kernel"],
-        words["gamma"],
-        words["degree"],
-        words["coef0"],
+        fields["kernel"],
+        fields["gamma"],
+        fields["degree"],
+        fields["coef0"],
         shift=shift,
         divisors=arrays.get("divisors"),
     )

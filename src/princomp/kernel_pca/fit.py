@@ -13,7 +13,7 @@ from princomp.kernel_pca.plan import KernelPlan
 from princomp.linalg import FloatArray
 
 if TYPE_CHECKING:
-    from princomp.engines import Distributed
+    from princomp.engines import DistributedRows
     from princomp.kernel_pca.feature_space import Expansion
     from princomp.solvers import Spectrum
 
@@ -26,7 +26,7 @@ class KernelFit(Protocol):
     - A fit is immutable: adding or removing rows returns another fit.
     - The scores of a row depend on this row only: they project its centred image on the axes.
     - The scores of the rows of the fit have mean 0 and the variances of ``spectrum``.
-    - For each row, ‖``scores``‖² is at most ``squares``, up to rounding.
+    - For each row, ‖``scores``‖² is at most ``squared_norms``, up to rounding.
     """
 
     @property
@@ -93,7 +93,7 @@ class KernelFit(Protocol):
     def certificate(self) -> Certificate:
         """Residuals, orthogonality and what they imply."""
 
-    def light(self) -> Self:
+    def for_scoring(self) -> Self:
         """Return a copy with only what scores need, to send to other processes."""
 
     def scores(self, rows: RowArray) -> FloatArray:
@@ -102,10 +102,10 @@ class KernelFit(Protocol):
         With a precomputed kernel, ``rows`` is the kernel of each row with each row of the fit.
         """
 
-    def scores_on_engine(self, rows: Distributed, *, drop: bool) -> Any:
+    def scores_on_engine(self, rows: DistributedRows, *, drop: bool) -> Any:
         """Compute scores on the engine that holds the rows, or raise ParameterError."""
 
-    def squares(self, rows: RowArray, diagonal: FloatArray | None = None) -> FloatArray:
+    def squared_norms(self, rows: RowArray, diagonal: FloatArray | None = None) -> FloatArray:
         """Compute the squared lengths of centred images (m,).
 
         With a precomputed kernel, ``rows`` is a kernel matrix, and ``diagonal`` the kernel of each

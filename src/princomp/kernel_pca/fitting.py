@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.core import METHODS, checked_weights
+from princomp.core import FILL_METHODS, checked_weights
 from princomp.engines import ProgressCallback
 from princomp.errors import ParameterError, ShapeError
 from princomp.estimators import PCA
@@ -16,13 +16,13 @@ from princomp.kernel_pca.exact import ExactFit, solve_matrix, solve_rows
 from princomp.kernel_pca.feature_maps import (
     FeatureMap,
     Nystrom,
-    Sized,
-    enough_features,
-    enough_landmarks,
+    SizedMap,
     landmarks,
     mapped,
     random_map,
     sample_rows,
+    sized_nystrom_map,
+    sized_random_map,
 )
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.images import ImageFit
@@ -41,7 +41,7 @@ from princomp.summaries import SampleWeight
 _MEDIAN_ROWS = 1500
 
 
-class _MadeMap(NamedTuple):
+class _PreparedMap(NamedTuple):
     """A feature map, its estimated error (or NaN), notes for the plan, and rows to map.
 
     Rows that can be read only once were partly read to make the map; ``rows`` has all of them.
@@ -79,7 +79,7 @@ def fit_exact(
         parameters = with_divisors(parameters, data, weights, columns, origin)
         fitted = solve_rows(data, weights, parameters, dropped=dropped)
         fitted = replace(fitted, complete=data.shape[0] == n)
-    return fitted.without_zeros() if parameters.remove_zeros else fitted, imputer
+    return fitted.without_zero_components() if parameters.remove_zeros else fitted, imputer
 
 
 def fit_images(
@@ -91,7 +91,7 @@ def fit_images(
     """Make a feature map and fit a PCA of images; also return the imputer of missing cells."""
     data, columns, origin = rows
     weights, imputer = checked_weights(sample_weight, data.shape[0]), None
-    if parameters.missing in METHODS:
+    if parameters.missing in FILL_METHODS:
         data = in_memory(data, parameters.limit)
         imputer = imputer_for(parameters, data, weights)
         data, _ = complete_rows(data, parameters.missing, columns, origin, imputer)
@@ -99,7 +99,7 @@ def fit_images(
         # A row of weight zero must not become a landmark.
         data, weights = rows_with_weight(data, weights)
     fit, data = fit_first_rows((data, columns, origin), weights, parameters)
-    images = mapped(data, fit.map, holes=parameters.missing == "drop")
+    images = mapped(data, fit.map, allow_missing=parameters.missing == "drop")
     fit.images.fit(images, sample_weight=weights, progress=progress)
     return fit, imputer
 
@@ -110,7 +110,7 @@ def fit_first_rows(
     """Make a feature map and a PCA that is not fitted yet; also return the rows to fit it to."""
     data, columns, origin = rows
     parameters = with_divisors(parameters.seeded(), data, weights, columns, origin)
-    made = _make_map(data, parameters)
+    prepared = _prepare_map(data, parameters)
     model = PCA(
         parameters.n_components,
         tol=parameters.tol,
@@ -118,7 +118,7 @@ def fit_first_rows(
         memory_limit=parameters.memory_limit,
         random_state=parameters.seed,
     )
-    return ImageFit(made.map, model, made.error, made.notes), made.rows
+    return ImageFit(prepared.map, model, prepared.error, prepared.notes), prepared.rows
 
 
 def check_enough_rows(n: int | None, parameters: KernelParameters) -> None:
@@ -141,7 +141,7 @@ def check_enough_rows(n: int | None, parameters: KernelParameters) -> None:
 # ---- feature maps ------------------------------------------------------------------------
 
 
-def _make_map(rows: RowData, parameters: KernelParameters) -> _MadeMap:
+def _prepare_map(rows: RowData, parameters: KernelParameters) -> _PreparedMap:
     """Make the feature map that the parameters describe.
 
     Raises
@@ -150,16 +150,16 @@ def _make_map(rows: RowData, parameters: KernelParameters) -> _MadeMap:
         For a kernel that the approximation does not support.
     MemoryLimitError, NotFiniteError, ShapeError
     """
-    kernel, rows = _kernel_of(rows, parameters)
+    kernel, rows = _kernel_and_rows(rows, parameters)
     if parameters.approximation == "features":
         return _random_features(rows, kernel, parameters)
     if parameters.n_landmarks == "auto" and isinstance(parameters.landmarks, str):
-        found = enough_landmarks(
-            rows, kernel, rule=parameters.landmarks, **_sizing(rows, parameters)
+        sized = sized_nystrom_map(
+            rows, kernel, rule=parameters.landmarks, **_sizing_options(rows, parameters)
         )
-        assert isinstance(found.map, Nystrom)
-        note = f"{found.map.m:,} landmarks leave out {found.estimate:.2g} of the variance"
-        return _sized(note, found)
+        assert isinstance(sized.map, Nystrom)
+        note = f"{sized.map.m:,} landmarks leave out {sized.estimate:.2g} of the variance"
+        return _from_sized(note, sized)
     count = parameters.n_landmarks if isinstance(parameters.n_landmarks, int) else 1
     chosen = landmarks(
         rows,
@@ -169,19 +169,19 @@ def _make_map(rows: RowData, parameters: KernelParameters) -> _MadeMap:
         seed=parameters.seed,
         drop=parameters.missing == "drop",
     )
-    made = Nystrom.of(kernel, chosen.points, rows.dtype)
-    note = f"{made.m:,} landmarks ({chosen.rule}) span {made.width:,} coordinates"
-    return _MadeMap(made, chosen.rows, float("nan"), (note,))
+    feature_map = Nystrom.of(kernel, chosen.points, rows.dtype)
+    note = f"{feature_map.m:,} landmarks ({chosen.rule}) span {feature_map.width:,} coordinates"
+    return _PreparedMap(feature_map, chosen.rows, float("nan"), (note,))
 
 
-def _sized(note: str, found: Sized) -> _MadeMap:
-    notes = (note, found.note) if found.note else (note,)
-    return _MadeMap(found.map, found.rows, found.estimate, notes)
+def _from_sized(note: str, sized: SizedMap) -> _PreparedMap:
+    notes = (note, sized.note) if sized.note else (note,)
+    return _PreparedMap(sized.map, sized.rows, sized.estimate, notes)
 
 
 def _random_features(
     rows: RowData, kernel: KernelFunction, parameters: KernelParameters
-) -> _MadeMap:
+) -> _PreparedMap:
     if not isinstance(parameters.landmarks, str) or parameters.landmarks != "uniform":
         raise ParameterError(
             "random features have no landmarks",
@@ -190,17 +190,17 @@ def _random_features(
         )
     count = parameters.n_landmarks
     if isinstance(count, str):
-        found = enough_features(rows, kernel, **_sizing(rows, parameters))
+        sized = sized_random_map(rows, kernel, **_sizing_options(rows, parameters))
         note = (
-            f"{found.map.width:,} features: estimated relative error of the kernel matrix "
-            f"{found.estimate:.2g}"
+            f"{sized.map.width:,} features: estimated relative error of the kernel matrix "
+            f"{sized.estimate:.2g}"
         )
-        return _sized(note, found)
-    made = random_map(kernel, rows.shape[1], count, seed=parameters.seed, dtype=rows.dtype)
-    return _MadeMap(made, rows, float("nan"), (f"{made.width:,} features",))
+        return _from_sized(note, sized)
+    feature_map = random_map(kernel, rows.shape[1], count, seed=parameters.seed, dtype=rows.dtype)
+    return _PreparedMap(feature_map, rows, float("nan"), (f"{feature_map.width:,} features",))
 
 
-def _kernel_of(rows: RowData, parameters: KernelParameters) -> tuple[KernelFunction, RowData]:
+def _kernel_and_rows(rows: RowData, parameters: KernelParameters) -> tuple[KernelFunction, RowData]:
     """Return the kernel, with a median γ from a sample of the rows, and the rows to fit."""
     if not isinstance(parameters.gamma, str) or callable(parameters.kernel):
         return parameters.function(rows), rows
@@ -209,7 +209,7 @@ def _kernel_of(rows: RowData, parameters: KernelParameters) -> tuple[KernelFunct
     return parameters.function(sample), rows
 
 
-def _sizing(rows: RowData, parameters: KernelParameters) -> dict[str, Any]:
+def _sizing_options(rows: RowData, parameters: KernelParameters) -> dict[str, Any]:
     """Options of the search for a number of landmarks or features."""
     k = parameters.n_components
     return {

@@ -20,23 +20,23 @@ from numpy.typing import NDArray
 from princomp.errors import DataError, NotFiniteError
 from princomp.io import RowArray
 from princomp.linalg import EPS, FloatArray
-from princomp.summaries import Columns, full_columns, is_sparse, with_centred_columns
+from princomp.summaries import Columns, columns_to_centre, is_sparse, with_centred_columns
 
 POLYNOMIALS = ("poly", "polynomial")
 # Kernels computed from products of rows; scikit-learn computes the others entry by entry.
-_PRODUCTS = ("linear", *POLYNOMIALS, "rbf", "sigmoid", "cosine")
-KERNELS = (*_PRODUCTS, "laplacian", "chi2", "additive_chi2")
+_PRODUCT_KERNELS = ("linear", *POLYNOMIALS, "rbf", "sigmoid", "cosine")
+KERNELS = (*_PRODUCT_KERNELS, "laplacian", "chi2", "additive_chi2")
 # Columns that einsum sums at once. It splits longer rows at a place that depends on the number of
 # rows, so the sum of a row would depend on the other rows.
-_BUFFER = 8192
+_EINSUM_COLUMNS = 8192
 # A γ from 2⁻²⁰ to 2²⁰ multiplies the left side only; for other γ, half of the exponent goes to each
 # side.
-_ORDINARY_HALF = 10
+_MAX_ONE_SIDED_HALF = 10
 # Squared lengths between this and its inverse have the full precision of float64.
 _SMALLEST_SQUARE = 1e-280
 # Size of the sample for the median distance, which it estimates to about 1%.
 _MEDIAN_ROWS = 1500
-_WITH_GAMMA = ("rbf", *POLYNOMIALS, "sigmoid", "laplacian", "chi2")
+_GAMMA_KERNELS = ("rbf", *POLYNOMIALS, "sigmoid", "laplacian", "chi2")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,9 +87,9 @@ class KernelFunction:
     divisors: FloatArray | None = None
 
     @property
-    def of_products(self) -> bool:
+    def uses_products(self) -> bool:
         """Whether tiles are products of matrices."""
-        return self.name in _PRODUCTS
+        return self.name in _PRODUCT_KERNELS
 
     @property
     def shift_invariant(self) -> bool:
@@ -99,7 +99,7 @@ class KernelFunction:
     @property
     def takes_gamma(self) -> bool:
         """Whether the kernel has a parameter γ."""
-        return self.name in _WITH_GAMMA
+        return self.name in _GAMMA_KERNELS
 
     def entry_error(self, rows: RowArray, dtype: npt.DTypeLike) -> float:
         """Estimate the rounding error of a kernel matrix entry, relative to the largest entry.
@@ -114,21 +114,21 @@ class KernelFunction:
         unit = float(np.finfo(dtype).eps)
         if self.call is not None:
             return unit
-        rows, gamma = self._prepared(rows), self.gamma or 0.0
+        rows, gamma = self._shifted_and_scaled(rows), self.gamma or 0.0
         if self.name in ("rbf", "laplacian"):
             squared = self.name == "rbf"
-            sizes = _squares(rows) if squared else abs(rows).sum(axis=1, dtype=np.float64)
+            sizes = _squared_norms(rows) if squared else abs(rows).sum(axis=1, dtype=np.float64)
             return max(unit, EPS * gamma * float(sizes.max()))
-        summed = np.diff(rows.indptr).max(initial=1) if is_sparse(rows) else rows.shape[1]
+        n_terms = np.diff(rows.indptr).max(initial=1) if is_sparse(rows) else rows.shape[1]
         if self.name == "chi2" and self.divisors is not None:
             # Division rounds x, which changes γ(x − y)²/(x + y) by 2γ|x − y| units. Multiplied by
             # the kernel, which decreases exponentially, this is at most √(2γ(x + y)) units.
-            most = float(rows.sum(axis=1, dtype=np.float64).max())
-            return unit * float(np.sqrt(summed) + np.sqrt(4.0 * gamma * most))
-        unit *= float(np.sqrt(summed))
+            largest_sum = float(rows.sum(axis=1, dtype=np.float64).max())
+            return unit * float(np.sqrt(n_terms) + np.sqrt(4.0 * gamma * largest_sum))
+        unit *= float(np.sqrt(n_terms))
         if self.name not in ("sigmoid", *POLYNOMIALS):
             return unit
-        size = gamma * float(_squares(rows).max())
+        size = gamma * float(_squared_norms(rows).max())
         # A NumPy scalar: division by zero gives inf.
         terms, value = np.float64(size + abs(self.coef0)), abs(size + self.coef0)
         if terms == 0:
@@ -138,63 +138,67 @@ class KernelFunction:
                 return unit * max(1.0, float(terms / np.tanh(value)))
             return unit * max(1.0, self.degree) * float((terms / value) ** self.degree)
 
-    def about(self, shift: FloatArray) -> KernelFunction:
+    def with_shift(self, shift: FloatArray) -> KernelFunction:
         """Return this kernel for rows minus ``shift``; unchanged if it is not shift-invariant."""
         return replace(self, shift=shift) if self.shift_invariant else self
 
     def sides(self, rows: RowArray) -> Sides:
         """Prepare rows (m, p), dense or CSR, for ``tile``."""
-        rows = self._prepared(rows)
-        if not self.of_products or self.name == "linear":
+        rows = self._shifted_and_scaled(rows)
+        if not self.uses_products or self.name == "linear":
             return Sides(rows, rows)
         if self.name == "cosine":
-            rows, squares = _with_squares(rows)
+            rows, squares = _scaled_with_squared_norms(rows)
             lengths = np.sqrt(squares)
-            over = 1.0 / np.where(lengths > 0, lengths, 1.0)
-            unit = rows.multiply(over[:, None]).tocsr() if is_sparse(rows) else rows * over[:, None]
+            factors = 1.0 / np.where(lengths > 0, lengths, 1.0)
+            unit = (
+                rows.multiply(factors[:, None]).tocsr()
+                if is_sparse(rows)
+                else rows * factors[:, None]
+            )
             return Sides(unit, unit)
         assert self.gamma is not None
         if self.name != "rbf":
             half = int(np.frexp(self.gamma)[1]) // 2
-            if abs(half) <= _ORDINARY_HALF:
+            if abs(half) <= _MAX_ONE_SIDED_HALF:
                 return Sides(rows * self.gamma, rows)
             # Where γxᵀy is in the range of float32, both sides then are, too.
             return Sides(rows * float(np.ldexp(self.gamma, -half)), rows * 2.0**half)
         # Differences of squares lose digits: always use float64.
         rows = rows.astype(np.float64)
-        squares, ones = (-self.gamma * _squares(rows))[:, None], np.ones((rows.shape[0], 1))
+        squares, ones = (-self.gamma * _squared_norms(rows))[:, None], np.ones((rows.shape[0], 1))
         left = _with_columns(2 * self.gamma * rows, squares, ones)
         return Sides(left, _with_columns(rows, ones, squares))
 
-    def _prepared(self, rows: RowArray) -> RowArray:
+    def _shifted_and_scaled(self, rows: RowArray) -> RowArray:
         """Shift and scale rows; a shift of all columns makes sparse rows dense."""
         if self.shift is not None:
             rows = _shifted(rows, self.shift)
-        return rows if self.divisors is None else divided(rows, self.divisors)
+        return rows if self.divisors is None else divide_columns(rows, self.divisors)
 
     def tile(self, left: Sides, right: Sides, dtype: npt.DTypeLike = np.float64) -> FloatArray:
         """Compute kernel values (a, b) as a new array.
 
         The diagonal of a Gaussian is exactly 1 where both sides are the same object.
         """
-        if not self.of_products:
-            return np.ascontiguousarray(self._entries(left.left, right.right), dtype=dtype)
-        return self.of_product(_product(left.left, right.right), dtype, same=left is right)
+        if not self.uses_products:
+            return np.ascontiguousarray(self._pairwise(left.left, right.right), dtype=dtype)
+        return self.values_of_products(_product(left.left, right.right), dtype, same=left is right)
 
-    def of_product(
-        self, product: FloatArray, dtype: npt.DTypeLike, *, same: bool = False
+    def values_of_products(
+        self, products: FloatArray, dtype: npt.DTypeLike, *, same: bool = False
     ) -> FloatArray:
         """Turn the product of two sides into kernel values, in place.
 
         ``same``: both sides are the same rows.
         """
         if self.name == "rbf":
-            np.minimum(product, 0.0, out=product)
+            np.minimum(products, 0.0, out=products)
             if same:
-                np.fill_diagonal(product, 0.0)
-        return self.finished(product.astype(dtype, copy=False))
+                np.fill_diagonal(products, 0.0)
+        return self.apply_to_products(products.astype(dtype, copy=False))
 
-    def finished(self, out: FloatArray) -> FloatArray:
+    def apply_to_products(self, out: FloatArray) -> FloatArray:
         """Apply the scalar function of the kernel to each entry, in place.
 
         Entries are xᵀy for "linear", xᵀy of rows of unit length for "cosine", −γ‖x − y‖² for
@@ -210,17 +214,17 @@ class KernelFunction:
                 np.power(out, out.dtype.type(self.degree), out=out)
         return out
 
-    def _entries(self, left: RowArray, right: RowArray) -> FloatArray:
+    def _pairwise(self, left: RowArray, right: RowArray) -> FloatArray:
         # Imported here because it loads half of scikit-learn.
         from sklearn.metrics.pairwise import pairwise_kernels
 
-        call: Any = self.name if self.call is None else self.call
+        metric: Any = self.name if self.call is None else self.call
         options = dict(self.parameters)
         if self.call is None and self.takes_gamma:
             options = {"gamma": self.gamma}
         if self.name.endswith("chi2"):
             # scikit-learn accepts dense rows only, so make the rows of this tile dense.
-            left, right = (one.toarray() if is_sparse(one) else one for one in (left, right))
+            left, right = (side.toarray() if is_sparse(side) else side for side in (left, right))
             for rows in (left, right):
                 if (rows < 0).any():
                     raise DataError(
@@ -228,23 +232,23 @@ class KernelFunction:
                         hint="use another kernel, such as kernel='rbf'",
                     )
             # scikit-learn refuses read-only arrays.
-            left, right = (np.require(one, requirements="W") for one in (left, right))
-        values: FloatArray = pairwise_kernels(left, right, metric=call, **options)
+            left, right = (np.require(side, requirements="W") for side in (left, right))
+        values: FloatArray = pairwise_kernels(left, right, metric=metric, **options)
         return values
 
     def diagonal(self, rows: RowArray) -> FloatArray:
         """Compute the kernel of each row with itself (m,), in float64."""
         if self.name in ("rbf", "laplacian", "chi2"):
             return np.ones(rows.shape[0])
-        rows = self._prepared(rows)
+        rows = self._shifted_and_scaled(rows)
         if self.name == "additive_chi2":
             return np.zeros(rows.shape[0])
-        if not self.of_products:
+        if not self.uses_products:
             each = (rows[i : i + 1] for i in range(rows.shape[0]))
-            return np.array([float(self._entries(row, row)[0, 0]) for row in each])
+            return np.array([float(self._pairwise(row, row)[0, 0]) for row in each])
         if self.name == "cosine":
-            return (_with_squares(rows)[1] > 0).astype(np.float64)
-        squares = _squares(rows)
+            return (_scaled_with_squared_norms(rows)[1] > 0).astype(np.float64)
+        squares = _squared_norms(rows)
         if self.name == "linear":
             return squares
         values = self.gamma * squares + self.coef0
@@ -260,7 +264,7 @@ def shift_of(rows: RowArray) -> FloatArray | None:
     columns = Columns.of(rows)
     if not is_sparse(rows):
         return columns.mean
-    full = full_columns(columns.mean, columns.column_scatter / columns.rows)
+    full = columns_to_centre(columns.mean, columns.column_scatter / columns.rows)
     shift = np.zeros_like(columns.mean)
     shift[full] = columns.mean[full]
     return shift if full.size else None
@@ -273,7 +277,7 @@ def _shifted(rows: RowArray, shift: FloatArray) -> RowArray:
     return (rows.toarray() if is_sparse(rows) else rows).astype(np.float64) - shift
 
 
-def divided(rows: RowArray, divisors: FloatArray) -> RowArray:
+def divide_columns(rows: RowArray, divisors: FloatArray) -> RowArray:
     """Divide the columns of rows (m, p), dense or CSR, in their precision."""
     if not is_sparse(rows):
         return (rows / divisors).astype(rows.dtype, copy=False)
@@ -281,34 +285,34 @@ def divided(rows: RowArray, divisors: FloatArray) -> RowArray:
     return sp.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
 
 
-def _squares(rows: RowArray) -> FloatArray:
+def _squared_norms(rows: RowArray) -> FloatArray:
     """Compute the squared lengths of rows (m,), in float64."""
     if is_sparse(rows):
         return np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
     total = np.zeros(rows.shape[0])
-    for start in range(0, rows.shape[1], _BUFFER):
-        some = rows[:, start : start + _BUFFER]
-        total += np.einsum("ij,ij->i", some, some, dtype=np.float64)
+    for start in range(0, rows.shape[1], _EINSUM_COLUMNS):
+        part = rows[:, start : start + _EINSUM_COLUMNS]
+        total += np.einsum("ij,ij->i", part, part, dtype=np.float64)
     return total
 
 
-def _with_squares(rows: RowArray) -> tuple[RowArray, FloatArray]:
+def _scaled_with_squared_norms(rows: RowArray) -> tuple[RowArray, FloatArray]:
     """Return rows (m, p) and their squared lengths (m,), for a kernel of directions only.
 
     Rows whose squares leave the range of float64 are multiplied by powers of two first.
     """
     with np.errstate(over="ignore"):
-        squares = _squares(rows)
-    ordinary = (squares > _SMALLEST_SQUARE) & (squares < 1 / _SMALLEST_SQUARE)
-    if ordinary.all():
+        squares = _squared_norms(rows)
+    in_range = (squares > _SMALLEST_SQUARE) & (squares < 1 / _SMALLEST_SQUARE)
+    if in_range.all():
         return rows, squares
     largest = abs(rows).max(axis=1)
     largest = largest.toarray().ravel() if is_sparse(rows) else largest
-    exponents = np.where(ordinary, 0, np.clip(-np.frexp(largest)[1], -1000, 1000))
+    exponents = np.where(in_range, 0, np.clip(-np.frexp(largest)[1], -1000, 1000))
     factors = np.ldexp(1.0, exponents)[:, None]
     scaled = sp.csr_array(rows.multiply(factors)) if is_sparse(rows) else rows * factors
     scaled = scaled.astype(rows.dtype, copy=False)
-    return scaled, _squares(scaled)
+    return scaled, _squared_norms(scaled)
 
 
 def _with_columns(rows: RowArray, first: FloatArray, second: FloatArray) -> RowArray:
@@ -331,11 +335,11 @@ def check_values(name: str, largest: float, terms: int, dtype: npt.DTypeLike) ->
     ------
     NotFiniteError
     """
-    least = terms * float(np.finfo(dtype).tiny)
-    if largest < least:
+    smallest_allowed = terms * float(np.finfo(dtype).tiny)
+    if largest < smallest_allowed:
         raise NotFiniteError(
             f"the values of the kernel {name!r} are too small: the largest is {largest:.3g}, and "
-            f"below {least:.3g} {np.dtype(dtype)} loses digits of products",
+            f"below {smallest_allowed:.3g} {np.dtype(dtype)} loses digits of products",
             hint="multiply the columns by a power of ten, such as 1e10, or raise gamma",
         )
 

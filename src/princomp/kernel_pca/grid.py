@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Grid: TypeAlias = Mapping[str, Sequence[object]] | Sequence[Mapping[str, Sequence[object]]]
 
 # Parameters that can be tuned.
-TUNED = (
+TUNABLE = (
     "kernel",
     "kernel_params",
     "gamma",
@@ -31,8 +31,8 @@ TUNED = (
     "n_neighbors",
     "alpha",
 )
-_OF_KERNEL = TUNED[:5]
-_MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*[*×]\s*median\s*")
+_KERNEL_PARAMETERS = TUNABLE[:5]
+_MEDIAN_MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*[*×]\s*median\s*")
 
 
 class Candidate(NamedTuple):
@@ -55,7 +55,7 @@ class Candidate(NamedTuple):
     @property
     def kernel(self) -> tuple[Any, ...]:
         """The parameters that determine the kernel matrix."""
-        return tuple(repr(self.parameters.get(name)) for name in _OF_KERNEL)
+        return tuple(repr(self.parameters.get(name)) for name in _KERNEL_PARAMETERS)
 
 
 def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Candidate]:
@@ -79,70 +79,73 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
     median: list[float] = []  # computed once
     for chosen in _combinations(grid):
         if isinstance(gamma := chosen.get("gamma", model.gamma), str):
-            chosen["gamma"] = _number(gamma, rows, median)
-        one = clone(model).set_params(**chosen)
-        if by == "pre_image" and one.pre_image is None:
-            one.pre_image = "ridge" if one.fit_inverse_transform else "fixed_point"
-        if is_precomputed(one) != is_precomputed(model):
+            chosen["gamma"] = _gamma_value(gamma, rows, median)
+        trial = clone(model).set_params(**chosen)
+        if by == "pre_image" and trial.pre_image is None:
+            trial.pre_image = "ridge" if trial.fit_inverse_transform else "fixed_point"
+        if is_precomputed(trial) != is_precomputed(model):
             raise ParameterError(
                 "grid has a precomputed kernel and others, but X is either rows or a kernel matrix",
                 place={"parameter": "grid"},
                 hint="pass model=KernelPCA(kernel='precomputed') and no kernel in the grid",
             )
-        made = _candidate(one, rows, by)
-        found.setdefault(tuple(map(repr, made.parameters.items())), made)
+        candidate = _candidate(trial, rows, by)
+        found.setdefault(tuple(map(repr, candidate.parameters.items())), candidate)
     return list(found.values())
 
 
 def kind_of_products(name: str) -> str:
     """Which products of rows a kernel is computed from."""
-    return {"rbf": "distances", "linear": "about", "cosine": "cosine"}.get(name, "raw")
+    return {"rbf": "distances", "linear": "centred", "cosine": "cosine"}.get(name, "raw")
 
 
-def grouped(these: list[Candidate]) -> Iterator[tuple[list[int], list[Candidate]]]:
+def group_by_kernel(combinations: list[Candidate]) -> Iterator[tuple[list[int], list[Candidate]]]:
     """Group candidates by kernel matrix, with their positions."""
     groups: dict[tuple[Any, ...], list[int]] = {}
-    for at, one in enumerate(these):
-        groups.setdefault(one.kernel, []).append(at)
+    for index, candidate in enumerate(combinations):
+        groups.setdefault(candidate.kernel, []).append(index)
     # Kernels of the same products of rows follow each other, so that these are computed once.
-    by_products = sorted(groups.items(), key=lambda each: kind_of_products(each[0][0]))
-    for _, places in by_products:
-        yield places, [these[at] for at in places]
+    by_products = sorted(
+        groups.values(),
+        key=lambda indices: kind_of_products(str(combinations[indices[0]].settings.kernel)),
+    )
+    for indices in by_products:
+        yield indices, [combinations[index] for index in indices]
 
 
 def _combinations(grid: Grid) -> list[dict[str, Any]]:
     from sklearn.model_selection import ParameterGrid  # loads half of scikit-learn
 
     try:
-        made = [dict(each) for each in ParameterGrid(grid)]
+        combinations = [dict(combination) for combination in ParameterGrid(grid)]
     except (TypeError, ValueError) as error:
         raise ParameterError(
             f"grid is not a grid of parameters: {error}",
             place={"parameter": "grid"},
             hint="pass lists by name, such as {'gamma': [0.1, 'median'], 'n_components': [2, 5]}",
         ) from error
-    unknown = sorted({name for each in made for name in each} - set(TUNED))
+    unknown = sorted({name for combination in combinations for name in combination} - set(TUNABLE))
     if unknown:
         raise ParameterError(
             f"grid names {', '.join(unknown)}, which cannot be tuned",
             place={"parameter": "grid"},
-            hint=f"it may name {', '.join(TUNED)}; pass others in model=KernelPCA(…)",
+            hint=f"it may name {', '.join(TUNABLE)}; pass others in model=KernelPCA(…)",
         )
-    return made
+    return combinations
 
 
-def _number(gamma: str, rows: RowArray, known: list[float]) -> float:
+def _gamma_value(gamma: str, rows: RowArray, median: list[float]) -> float:
     """Compute γ from "median" or "0.5 * median"."""
-    times = _MULTIPLE.fullmatch(gamma)
-    if gamma != "median" and times is None:
+    multiple = _MEDIAN_MULTIPLE.fullmatch(gamma)
+    if gamma != "median" and multiple is None:
         raise ParameterError(
             f"gamma={gamma!r} is not valid",
             place={"parameter": "gamma"},
             hint="gamma must be a number, None, 'median', or a multiple such as '0.5 * median'",
         )
-    if not known:
-        known.append(median_gamma(rows))
-    return known[0] * (1.0 if times is None else float(times[1]))
+    if not median:
+        median.append(median_gamma(rows))
+    return median[0] * (1.0 if multiple is None else float(multiple[1]))
 
 
 def _candidate(model: KernelPCA, rows: RowArray, by: str) -> Candidate:
@@ -152,21 +155,21 @@ def _candidate(model: KernelPCA, rows: RowArray, by: str) -> Candidate:
         return Candidate(named, settings, None)
     function = settings.function(rows)
     name = function.name
-    use: dict[str, Any] = {"kernel": settings.kernel}
+    effective: dict[str, Any] = {"kernel": settings.kernel}
     if settings.kernel_params:
-        use["kernel_params"] = settings.kernel_params
+        effective["kernel_params"] = settings.kernel_params
     if function.takes_gamma:
-        use["gamma"] = function.gamma
+        effective["gamma"] = function.gamma
     if name in POLYNOMIALS:
-        use["degree"] = settings.degree
+        effective["degree"] = settings.degree
     if name in (*POLYNOMIALS, "sigmoid"):
-        use["coef0"] = settings.coef0
-    use["n_components"] = settings.n_components
+        effective["coef0"] = settings.coef0
+    effective["n_components"] = settings.n_components
     if by == "pre_image":
         assert settings.pre_image is not None
         check_method(settings.pre_image, function)
-        use["pre_image"] = settings.pre_image
+        effective["pre_image"] = settings.pre_image
         if name != "linear":
-            other = "alpha" if settings.pre_image == "ridge" else "n_neighbors"
-            use[other] = getattr(model, other)
-    return Candidate(use, settings, function)
+            option = "alpha" if settings.pre_image == "ridge" else "n_neighbors"
+            effective[option] = getattr(model, option)
+    return Candidate(effective, settings, function)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from princomp.core import Certificate, Fitted, fitted_model
-from princomp.engines import Distributed
+from princomp.engines import DistributedRows
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.estimators import PCA
 from princomp.io import RowArray, RowData, Source
@@ -48,28 +48,28 @@ class ImageFit:
     training_scores: ClassVar[None] = None
 
     @property
-    def _record(self) -> Fitted:
+    def _pca_result(self) -> Fitted:
         return fitted_model(self.images).result
 
     @property
     def spectrum(self) -> Spectrum:
         """Variances, and axes among the coordinates of images."""
-        return self._record.spectrum
+        return self._pca_result.spectrum
 
     @property
     def k(self) -> int:
         """Number of components."""
-        return self._record.k
+        return self._pca_result.k
 
     @property
     def divisor(self) -> float:
         """Divisor that turns eigenvalues into variances."""
-        return max(float(self._record.summary.rows) - 1.0, 1.0)
+        return max(float(self._pca_result.summary.rows) - 1.0, 1.0)
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """float32 or float64."""
-        return self._record.dtype
+        return self._pca_result.dtype
 
     @property
     def kernel(self) -> KernelFunction:
@@ -138,46 +138,48 @@ class ImageFit:
     @cached_property
     def expansion(self) -> Expansion | None:
         """Axes as sums over landmarks; None for a map without landmarks."""
-        made, found = self.map, self._record
-        if not isinstance(made, Nystrom):
+        feature_map, result = self.map, self._pca_result
+        if not isinstance(feature_map, Nystrom):
             return None
-        mean, axes = found.mean, found.spectrum.axes[: found.k]
+        mean, axes = result.mean, result.spectrum.axes[: result.k]
         # z(x) = k(x, L) W, so the mean image is m W, with m the mean of k(x, L). The columns of W
-        # are orthogonal: ``back`` inverts it within the span of the landmarks.
-        back = made.weights / np.einsum("ij,ij->j", made.weights, made.weights)
+        # are orthogonal: ``inverse_weights`` inverts it within the span of the landmarks.
+        inverse_weights = feature_map.weights / np.einsum(
+            "ij,ij->j", feature_map.weights, feature_map.weights
+        )
         return Expansion(
-            function=made.kernel,
-            points=made.points,
-            weights=made.weights @ axes.T,
-            mean=made.weights @ mean,
-            centre=back @ mean,
+            function=feature_map.kernel,
+            points=feature_map.points,
+            weights=feature_map.weights @ axes.T,
+            mean=feature_map.weights @ mean,
+            centre=inverse_weights @ mean,
             mean_square=float(mean @ mean),
         )
 
-    def light(self) -> Self:
+    def for_scoring(self) -> Self:
         """Return a copy without the summary of the rows."""
         model = copy(self.images)
-        model._fitted = self._record.light()
+        model._fitted = self._pca_result.for_scoring()
         return replace(self, images=model)
 
     def scores(self, rows: RowArray) -> FloatArray:
         """Compute scores of rows (m, p)."""
         if self.expansion is not None:
             return self.expansion.scores(rows)
-        return self._record.scores(self.map.images(rows))
+        return self._pca_result.scores(self.map.images(rows))
 
-    def scores_on_engine(self, rows: Distributed, *, drop: bool) -> Any:
+    def scores_on_engine(self, rows: DistributedRows, *, drop: bool) -> Any:
         """Compute scores on the engine that holds the rows."""
         return fitted_model(self.images).scores(self._images_of(rows, drop))
 
-    def squares(self, rows: RowArray, diagonal: FloatArray | None = None) -> FloatArray:
+    def squared_norms(self, rows: RowArray, diagonal: FloatArray | None = None) -> FloatArray:
         """Compute the squared lengths of centred images (m,).
 
         With landmarks, they include the part outside the span of the landmarks.
         """
         if self.expansion is not None:
-            return self.expansion.squares(rows)
-        images = self.map.images(rows) - self._record.mean
+            return self.expansion.squared_norms(rows)
+        images = self.map.images(rows) - self._pca_result.mean
         return np.einsum("ij,ij->i", images, images, dtype=np.float64)
 
     # ---- rows that are added and removed -------------------------------------------------
@@ -214,4 +216,4 @@ class ImageFit:
         return replace(self, images=model)
 
     def _images_of(self, rows: RowData, drop: bool) -> Source:
-        return mapped(rows, self.map, holes=drop)
+        return mapped(rows, self.map, allow_missing=drop)

@@ -21,20 +21,20 @@ class Inverse(NamedTuple):
 
     def belongs_to(self, fit: KernelFit, parameters: KernelParameters) -> bool:
         """Whether these are the pre-images of this fit with these parameters."""
-        wanted = parameters.pre_image, parameters.n_neighbors
-        return self.spectrum is fit.spectrum and (self.method, self.n_neighbors) == wanted
+        requested = parameters.pre_image, parameters.n_neighbors
+        return self.spectrum is fit.spectrum and (self.method, self.n_neighbors) == requested
 
 
-def inverse_of(fit: KernelFit, parameters: KernelParameters, known: Inverse | None) -> Inverse:
-    """Return the pre-images of a fit: ``known`` if they belong to it, otherwise new ones.
+def inverse_of(fit: KernelFit, parameters: KernelParameters, previous: Inverse | None) -> Inverse:
+    """Return the pre-images of a fit: ``previous`` if they belong to it, otherwise new ones.
 
     Raises
     ------
     NotAvailableError
         For random features.
     """
-    if known is not None and known.belongs_to(fit, parameters):
-        return known
+    if previous is not None and previous.belongs_to(fit, parameters):
+        return previous
     if fit.expansion is None:
         raise NotAvailableError(
             "random features keep no rows, and pre-images are computed from rows",
@@ -42,7 +42,7 @@ def inverse_of(fit: KernelFit, parameters: KernelParameters, known: Inverse | No
             hint="use approximation='nystrom', whose landmarks are rows",
         )
     assert parameters.pre_image is not None
-    made = pre_images(
+    computed = pre_images(
         parameters.pre_image,
         fit.expansion,
         scores=fit.training_scores,
@@ -50,4 +50,4 @@ def inverse_of(fit: KernelFit, parameters: KernelParameters, known: Inverse | No
         n_neighbors=parameters.n_neighbors,
         memory=parameters.limit,
     )
-    return Inverse(fit.spectrum, parameters.pre_image, parameters.n_neighbors, made)
+    return Inverse(fit.spectrum, parameters.pre_image, parameters.n_neighbors, computed)

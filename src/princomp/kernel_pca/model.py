@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from princomp.core import FittedModel, blocks_of
-from princomp.engines import Distributed
+from princomp.engines import DistributedRows
 from princomp.estimators import PCA
 from princomp.io import Origin, RowArray, RowData
 from princomp.kernel_pca.evaluation import ScoredRows
@@ -18,7 +18,7 @@ from princomp.kernel_pca.rows import fill_cells
 from princomp.linalg import FloatArray
 
 # Rows that are scored together.
-_ROWS = 8192
+_BLOCK_ROWS = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class KernelPCAModel(FittedModel[KernelFit]):
 
     def block_scores(self, rows: RowArray) -> FloatArray:
         """Compute scores of rows in memory; NaN if cells are missing and nothing fills them."""
-        return self._scored(rows).scores
+        return self._score(rows).scores
 
     def chunk_scores(
         self, rows: RowArray, data: RowData, first: int, origin: Origin | None = None
@@ -53,25 +53,25 @@ class KernelPCAModel(FittedModel[KernelFit]):
         self.check_finite(rows, data, first, origin)
         return self.block_scores(rows)
 
-    def engine_scores(self, data: Distributed) -> Any:
+    def engine_scores(self, data: DistributedRows) -> Any:
         """Compute scores on the engine that holds the rows."""
         return self.result.scores_on_engine(data, drop=self.missing == "drop")
 
-    def light(self) -> Self:
+    def for_scoring(self) -> Self:
         """Return a copy with only what scores need."""
-        return replace(self, result=self.result.light())
+        return replace(self, result=self.result.for_scoring())
 
     def scored_blocks(self, X: Any) -> Iterator[ScoredRows]:
         """Yield blocks of rows with their scores."""
         data, _, origin = self.schema.open(X)
-        at = 0
+        first = 0
         for block in blocks_of(data):
-            self.check_finite(block, data, at, origin)
-            at += block.shape[0]
-            for start in range(0, block.shape[0], _ROWS):
-                yield self._scored(block[start : start + _ROWS])
+            self.check_finite(block, data, first, origin)
+            first += block.shape[0]
+            for start in range(0, block.shape[0], _BLOCK_ROWS):
+                yield self._score(block[start : start + _BLOCK_ROWS])
 
-    def _scored(self, rows: RowArray) -> ScoredRows:
+    def _score(self, rows: RowArray) -> ScoredRows:
         filled, unknown = fill_cells(rows, self.missing, self.imputer)
         scores = self.result.scores(filled)
         if unknown is not None:

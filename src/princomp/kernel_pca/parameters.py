@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy.typing as npt
 
 from princomp.core import (
+    FILL_METHODS,
     FLAG,
-    METHODS,
     Constraint,
     RandomState,
-    array,
+    array_like,
     check_parameters,
     fraction,
-    is_a,
+    is_number,
     number,
     one_of,
     whole_number,
 )
 from princomp.errors import ParameterError
 from princomp.io import RowData
-from princomp.kernel_pca.functions import KERNELS, KernelFunction, divided, median_gamma
+from princomp.kernel_pca.functions import KERNELS, KernelFunction, divide_columns, median_gamma
 from princomp.kernel_pca.pre_images import METHODS as PRE_IMAGES, check_method
 from princomp.linalg import FloatArray, byte_count, check_random_state, memory_limit, seed_of
 
@@ -39,9 +39,9 @@ _CONSTRAINTS = {
     "eigen_solver": one_of(*_SOLVERS),
     "approximation": one_of(None, "nystrom", "features"),
     "pre_image": one_of(None, *PRE_IMAGES),
-    "missing": one_of("error", "drop", *METHODS),
+    "missing": one_of("error", "drop", *FILL_METHODS),
     "component_names": one_of("PC", "sklearn"),
-    "scale": one_of(None, "unit", "pareto", "range") | array("one divisor per column"),
+    "scale": one_of(None, "unit", "pareto", "range") | array_like("one divisor per column"),
     "gamma": one_of(None, "median") | number(0),
     "degree": number(0),
     "alpha": number(0),
@@ -120,7 +120,7 @@ class KernelParameters(NamedTuple):
             _check_pre_image(model, pre_image)
         k, jobs = model.n_components, model.n_jobs
         return cls(
-            k if k is None or not is_a(k, Integral) else int(k),
+            k if k is None or not is_number(k, Integral) else int(k),
             model.kernel,
             model.gamma,
             model.degree,
@@ -182,7 +182,7 @@ class KernelParameters(NamedTuple):
         if gamma is None:
             gamma = 1.0 / sample.shape[1]
         elif isinstance(gamma, str):
-            scaled = sample if self.divisors is None else divided(sample, self.divisors)
+            scaled = sample if self.divisors is None else divide_columns(sample, self.divisors)
             gamma = median_gamma(scaled)
         return KernelFunction(
             self.kernel, float(gamma), self.degree, self.coef0, divisors=self.divisors

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from princomp.linalg import in_words
+from princomp.linalg import format_bytes
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,6 @@ class KernelPlan:
             f"  solver   {self.solver}",
             *(f"  {'why' if i == 0 else 'then':8} {why}" for i, why in enumerate(self.reasons)),
             f"  passes   {self.passes}",
-            f"  memory   {in_words(self.memory)} beyond the data",
+            f"  memory   {format_bytes(self.memory)} beyond the data",
         ]
         return "\n".join(lines)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core import METHODS, fitted_model
-from princomp.engines import Distributed, fold
+from princomp.core import FILL_METHODS, fitted_model
+from princomp.engines import DistributedRows, fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.estimators import PCA
-from princomp.io import Origin, RowArray, RowData, Source, read_whole, refuse_not_finite
+from princomp.io import Origin, RowArray, RowData, Source, not_finite_error, read_whole
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.linalg import FloatArray
 from princomp.summaries import (
@@ -38,7 +38,7 @@ def in_memory(data: RowData, limit: int) -> RowArray:
     MemoryLimitError
         If they do not fit.
     """
-    if isinstance(data, Distributed):
+    if isinstance(data, DistributedRows):
         raise ParameterError(
             f"an exact kernel PCA needs all rows in memory, and these are on {data.engine}",
             place={"parameter": "approximation"},
@@ -71,12 +71,12 @@ def complete_rows(
     if not np.isinf(values).any():
         if missing == "drop":
             kept = np.ones(data.shape[0], dtype=bool)
-            kept[_rows_of(data, np.isnan(values))] = False
+            kept[_rows_with_missing_cells(data, np.isnan(values))] = False
             return data[kept], kept
         if imputer is not None:
             return imputer.impute(data), None
     error = NotFiniteError("", place={"row": 0})
-    raise refuse_not_finite(data, error, columns=columns, origin=origin, hint=_HINT)
+    raise not_finite_error(data, error, columns=columns, origin=origin, hint=_HINT)
 
 
 def fill_cells(
@@ -92,17 +92,17 @@ def fill_cells(
         return rows, None
     if imputer is not None:
         return fitted_model(imputer).fill(rows), None
-    holes = np.isnan(values)
+    missing_cells = np.isnan(values)
     filled = rows.copy()
-    (filled.data if is_sparse(filled) else filled)[holes] = 0
-    return filled, _rows_of(rows, holes)
+    (filled.data if is_sparse(filled) else filled)[missing_cells] = 0
+    return filled, _rows_with_missing_cells(rows, missing_cells)
 
 
-def _rows_of(rows: RowArray, holes: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the numbers of the rows with a hole among their stored values."""
+def _rows_with_missing_cells(rows: RowArray, missing_cells: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the numbers of the rows with a missing cell among their stored values."""
     if not is_sparse(rows):
-        return np.flatnonzero(holes.any(axis=1))
-    return np.unique(np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[holes])
+        return np.flatnonzero(missing_cells.any(axis=1))
+    return np.unique(np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[missing_cells])
 
 
 def rows_with_weight(data: RowArray, weights: Weights) -> tuple[RowArray, Weights]:
@@ -133,7 +133,7 @@ def imputer_for(parameters: KernelParameters, data: RowArray, weights: Weights) 
     ParameterError
         If ``n_components`` is not a whole number.
     """
-    if parameters.missing not in METHODS:
+    if parameters.missing not in FILL_METHODS:
         return None
     k = parameters.n_components
     if not isinstance(k, int):
@@ -246,7 +246,7 @@ def _column_summary(
     try:
         found = fold(kind, rows, weights, drop=drop, step_name="scale").summary
     except NotFiniteError as error:
-        raise refuse_not_finite(rows, error, columns=columns, origin=origin) from None
+        raise not_finite_error(rows, error, columns=columns, origin=origin) from None
     summary, extremes = (found.first, found.second) if by_range else (found, None)
     if not summary.rows > 1:
         raise ShapeError(

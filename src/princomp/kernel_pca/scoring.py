@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
-from princomp.core import blocks_of, opened
+from princomp.core import blocks_of, open_rows
 from princomp.errors import NotAvailableError
 from princomp.kernel_pca.evaluation import known_mean, pre_image_residuals, projection_residuals
 from princomp.kernel_pca.inverse import inverse_of
@@ -40,7 +40,7 @@ def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
         )
     self._inverse = inverse_of(self._result, parameters, self._inverse)
     rows = self._inverse.pre_images.rows
-    scores = X if isinstance(X, np.ndarray) else opened(X)[0]
+    scores = X if isinstance(X, np.ndarray) else open_rows(X)[0]
     parts = [rows(block.toarray() if is_sparse(block) else block) for block in blocks_of(scores)]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 

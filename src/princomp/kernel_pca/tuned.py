@@ -16,8 +16,8 @@ from princomp.rules import html_table, text_table
 if TYPE_CHECKING:
     from princomp.kernel_pca.estimator import KernelPCA
 
-_SHOWN = 20  # lines that are printed
-_WHAT = {
+_MAX_LINES = 20  # lines that are printed
+_ERROR_NAMES = {
     "pre_image": "error of pre-images, in the units of the data",
     "reconstruction": "share of the variance in the feature space that is left",
 }
@@ -124,20 +124,20 @@ class Tuned:
         count = len(self.parameters)
         return (
             f"{count:,} combination{'s' * (count != 1)}, {self.fold_errors.shape[1]} folds of "
-            f"{rows}: {_WHAT[self.by]}"
+            f"{rows}: {_ERROR_NAMES[self.by]}"
         )
 
     def _cells(self) -> list[list[str]]:
         """Format the headings and the combinations, those with the smallest errors first."""
-        order = np.argsort(self.errors, kind="stable")[:_SHOWN]
+        order = np.argsort(self.errors, kind="stable")[:_MAX_LINES]
         lines = self.lines()
         shown = [[_cell(value) for value in lines[at].values()] for at in order]
         return [list(lines[0]), *shown]
 
     def __str__(self) -> str:
         lines = text_table(self._cells())
-        left = len(self.parameters) - _SHOWN
-        more = [f"… and {left:,} more"] if left > 0 else []
+        n_left = len(self.parameters) - _MAX_LINES
+        more = [f"… and {n_left:,} more"] if n_left > 0 else []
         return "\n".join([self.title, *lines, *more])
 
     def __repr__(self) -> str:

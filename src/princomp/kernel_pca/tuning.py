@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from princomp.core import Constraint, TableSchema, check_parameter, is_a, one_of, whole_number
+from princomp.core import Constraint, TableSchema, check_parameter, is_number, one_of, whole_number
 from princomp.engines import ProgressCallback, ProgressReporter
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.io import RowArray
 from princomp.kernel_pca.estimator import KernelPCA
 from princomp.kernel_pca.folds import Fold, SharedProducts, SolvedFold
-from princomp.kernel_pca.grid import Candidate, Grid, candidates, grouped
+from princomp.kernel_pca.grid import Candidate, Grid, candidates, group_by_kernel
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.rows import complete_rows, in_memory, square_matrix
 from princomp.kernel_pca.tuned import Tuned
-from princomp.linalg import FloatArray, in_words, memory_limit as bytes_of
+from princomp.linalg import FloatArray, format_bytes, memory_limit as bytes_of
 
 
 class Splitter(Protocol):
@@ -33,16 +33,16 @@ class Splitter(Protocol):
 # A number of folds, or the folds themselves.
 Folds: TypeAlias = int | Splitter | Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]
 
-_BY = one_of("pre_image", "reconstruction")
-_SEED = whole_number(0)
-_MODEL = Constraint(
+_BY_CONSTRAINT = one_of("pre_image", "reconstruction")
+_SEED_CONSTRAINT = whole_number(0)
+_MODEL_CONSTRAINT = Constraint(
     lambda value: isinstance(value, KernelPCA),
     ("a KernelPCA with the parameters that the grid does not name",),
 )
 # Number of arrays of n² doubles at the peak: products, two kernel matrices, four to solve one.
-_SQUARES = 7
+_MATRIX_COPIES = 7
 # Size of the smallest sample of rows that fits are compared on.
-_FEWEST = 50
+_MIN_ROWS = 50
 
 
 def tune(
@@ -117,46 +117,48 @@ def tune(
     if memory_limit is None:
         memory_limit = model.memory_limit
     limit = bytes_of(memory_limit)
-    given = _rows_of(X, model, limit)
-    rows = _sample(given, model, cv, limit, int(random_state))
-    these = candidates(model, grid, rows, by)
+    all_rows = _read_rows(X, model, limit)
+    rows = _sample(all_rows, model, cv, limit, int(random_state))
+    combinations = candidates(model, grid, rows, by)
     folds = _folds(cv, rows, int(random_state))
-    errors = _errors(rows, these, folds, by, limit, progress)
-    best = these[int(np.argmin(errors.mean(axis=1)))]
+    errors = _fold_errors(rows, combinations, folds, by, limit, progress)
+    best = combinations[int(np.argmin(errors.mean(axis=1)))]
     # An iterator is exhausted, so use the rows that were read from it.
-    final = clone(model).set_params(**best.parameters).fit(given if isinstance(X, Iterator) else X)
-    parameters = tuple(one.parameters for one in these)
-    return Tuned(parameters, errors, by, rows.shape[0], given.shape[0], final)
+    best_model = (
+        clone(model).set_params(**best.parameters).fit(all_rows if isinstance(X, Iterator) else X)
+    )
+    parameters = tuple(candidate.parameters for candidate in combinations)
+    return Tuned(parameters, errors, by, rows.shape[0], all_rows.shape[0], best_model)
 
 
-def _errors(
+def _fold_errors(
     rows: RowArray,
-    these: list[Candidate],
+    combinations: list[Candidate],
     folds: list[Fold],
     by: str,
     limit: int,
     progress: ProgressCallback | None,
 ) -> FloatArray:
     """Compute the errors (combinations, folds)."""
-    teller = ProgressReporter(progress)
-    teller.begin("tuning", len(these) * len(folds), 0.0, unit="fits")
-    errors, done = np.empty((len(these), len(folds))), 0
+    reporter = ProgressReporter(progress)
+    reporter.begin("tuning", len(combinations) * len(folds), 0.0, unit="fits")
+    errors, done = np.empty((len(combinations), len(folds))), 0
     shared = SharedProducts(rows)
-    for places, group in grouped(these):
+    for indices, group in group_by_kernel(combinations):
         matrix = shared.matrix(group[0].function)
-        for at, fold in enumerate(folds):
+        for column, fold in enumerate(folds):
             solved = SolvedFold.of(matrix, shared, fold, group, limit)
-            for place, one in zip(places, group, strict=True):
-                errors[place, at] = solved.error(one, by)
+            for row, candidate in zip(indices, group, strict=True):
+                errors[row, column] = solved.error(candidate, by)
                 done += 1
-                teller.advance(done, done=done == errors.size)
+                reporter.advance(done, done=done == errors.size)
     return errors
 
 
 def _check_arguments(model: KernelPCA, by: str, random_state: int) -> None:
-    check_parameter("model", model, _MODEL)
-    check_parameter("by", by, _BY)
-    check_parameter("random_state", random_state, _SEED)
+    check_parameter("model", model, _MODEL_CONSTRAINT)
+    check_parameter("by", by, _BY_CONSTRAINT)
+    check_parameter("random_state", random_state, _SEED_CONSTRAINT)
     if model.scale is not None:
         raise ParameterError(
             "tune compares parameters on rows as they are, and the model has scale",
@@ -171,7 +173,7 @@ def _check_arguments(model: KernelPCA, by: str, random_state: int) -> None:
         )
 
 
-def _rows_of(X: Any, model: KernelPCA, limit: int) -> RowArray:
+def _read_rows(X: Any, model: KernelPCA, limit: int) -> RowArray:
     """Read rows without missing cells, or a kernel matrix, into memory."""
     (data, columns, origin), _ = TableSchema.read(X, "KernelPCA")
     rows = in_memory(data, limit)
@@ -184,24 +186,24 @@ def _rows_of(X: Any, model: KernelPCA, limit: int) -> RowArray:
 def _sample(rows: RowArray, model: KernelPCA, cv: Folds, limit: int, seed: int) -> RowArray:
     """Return the rows, or a sample that fits in memory, in float64."""
     n = rows.shape[0]
-    most = int((limit / (8.0 * _SQUARES)) ** 0.5)
-    if most < min(n, _FEWEST):
+    max_rows = int((limit / (8.0 * _MATRIX_COPIES)) ** 0.5)
+    if max_rows < min(n, _MIN_ROWS):
         raise MemoryLimitError(
-            f"comparing fits of {min(n, _FEWEST)} rows needs "
-            f"{in_words(8.0 * _SQUARES * min(n, _FEWEST) ** 2)}, and the limit is "
-            f"{in_words(limit)}",
+            f"comparing fits of {min(n, _MIN_ROWS)} rows needs "
+            f"{format_bytes(8.0 * _MATRIX_COPIES * min(n, _MIN_ROWS) ** 2)}, and the limit is "
+            f"{format_bytes(limit)}",
             place={"parameter": "memory_limit"},
             hint="raise memory_limit",
         )
-    if n <= most:
+    if n <= max_rows:
         return rows.astype(np.float64)
-    if not (is_a(cv, Integral) or hasattr(cv, "split")):
+    if not (is_number(cv, Integral) or hasattr(cv, "split")):
         raise ParameterError(
-            f"cv lists row numbers, and only a sample of {most:,} of {n:,} rows fits in memory",
+            f"cv lists row numbers, and only a sample of {max_rows:,} of {n:,} rows fits in memory",
             place={"parameter": "cv"},
             hint="pass a number of folds or a splitter, or raise memory_limit",
         )
-    kept = np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+    kept = np.sort(np.random.default_rng(seed).choice(n, max_rows, replace=False))
     sample = rows[kept][:, kept] if is_precomputed(model) else rows[kept]
     return sample.astype(np.float64)
 
@@ -211,15 +213,15 @@ def _folds(cv: Folds, rows: RowArray, seed: int) -> list[Fold]:
     from sklearn.model_selection import KFold, check_cv  # loads half of scikit-learn
 
     try:
-        if isinstance(cv, int | np.integer) and is_a(cv, Integral):
+        if isinstance(cv, int | np.integer) and is_number(cv, Integral):
             splitter = KFold(int(cv), shuffle=True, random_state=seed)
         else:
             splitter = check_cv(cv)
-        found = list(splitter.split(rows))
+        folds = list(splitter.split(rows))
     except (ValueError, TypeError) as error:
         raise ParameterError(
             f"cv={cv!r} does not divide {rows.shape[0]:,} rows: {error}",
             place={"parameter": "cv"},
             hint="pass a number of folds from 2 to the number of rows, or a splitter",
         ) from error
-    return [(np.asarray(one), np.asarray(other)) for one, other in found]
+    return [(np.asarray(training), np.asarray(held_out)) for training, held_out in folds]

@@ -7,24 +7,27 @@ from . import (
     wide as wide,
 )
 from .across import row_products as row_products
-from .columns import stored_about as stored_about, sums_about as sums_about
+from .columns import stored_sums_about as stored_sums_about, sums_about as sums_about
 from .dense import Affine as Affine, forward as forward, padded as padded
 from .eigen import (
-    MOST as MOST,
+    MAX_SMALL_COLUMNS as MAX_SMALL_COLUMNS,
     SmallSpectrum as SmallSpectrum,
     moments_and_spectrum as moments_and_spectrum,
 )
 from .entries import Entries as Entries, entries_of as entries_of
 from .gram import (
-    LONG_COLUMNS as LONG_COLUMNS,
+    LONG_CHUNK_COLUMNS as LONG_CHUNK_COLUMNS,
     chunk_bytes as chunk_bytes,
-    misled as misled,
+    is_shift_far as is_shift_far,
     products as products,
     sampled_rows as sampled_rows,
     shift_of as shift_of,
 )
 from .matmul import RightFactor as RightFactor
-from .native import name_in_use as name_in_use, warn_without_kernels as warn_without_kernels
+from .native import (
+    instruction_set_in_use as instruction_set_in_use,
+    warn_without_kernels as warn_without_kernels,
+)
 from .row_images import images_of_rows as images_of_rows
 from .scores import project as project
 from .tridiagonal import tridiagonalise as tridiagonalise

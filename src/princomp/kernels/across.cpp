@@ -13,7 +13,7 @@ namespace PRINCOMP_ISA {
 namespace {
 
 // Columns of a chunk, and bytes of a packed one: about half of a core's second cache.
-constexpr index CHUNK = 256, CHUNK_BYTES = 512 * 1024, FEWEST = 64;
+constexpr index MAX_COLUMNS = 256, CHUNK_BYTES = 512 * 1024, MIN_COLUMNS = 64;
 
 // What centres a row x: root ((x − high) / divisor − low); each may be null.
 template <class T> struct Centring {
@@ -21,7 +21,7 @@ template <class T> struct Centring {
 };
 
 // So many numbers, and zeros up to a whole vector.
-template <class V, class T> inline V some(const T *from, index count) {
+template <class V, class T> inline V load_padded(const T *from, index count) {
     if (count * sizeof(T) == sizeof(V))
         return load<V>(from);
     V v = {};
@@ -29,43 +29,43 @@ template <class V, class T> inline V some(const T *from, index count) {
     return v;
 }
 
-// Where number t comes from when a pair of quarters of two rows is exchanged, `far` numbers staying
-// together: those of the first row are counted from 0 on, of the second from `lanes` on.
-constexpr int source(int t, int far, bool second, int lanes) {
-    const bool other = t & far;
-    return second ? (other ? lanes + t : t + far) : (other ? lanes + t - far : t);
+// Where number t comes from when a pair of quarters of two rows is exchanged, `distance` numbers
+// staying together: those of the first row are counted from 0 on, of the second from `lanes` on.
+constexpr int source(int t, int distance, bool second, int lanes) {
+    const bool other = t & distance;
+    return second ? (other ? lanes + t : t + distance) : (other ? lanes + t - distance : t);
 }
 
-template <class V, int far, bool second, std::size_t... t>
-inline V exchanged(V one, V other, std::index_sequence<t...>) {
+template <class V, int distance, bool second, std::size_t... t>
+inline V exchange(V one, V other, std::index_sequence<t...>) {
     constexpr int lanes = sizeof...(t);
 #ifdef __clang__
-    return __builtin_shufflevector(one, other, source(int(t), far, second, lanes)...);
+    return __builtin_shufflevector(one, other, source(int(t), distance, second, lanes)...);
 #else
     typedef std::conditional_t<sizeof(one[0]) == 4, std::int32_t, std::int64_t> Place;
     typedef typename Vector<Place, int(sizeof(V))>::type Places;
-    return __builtin_shuffle(one, other, Places{source(int(t), far, second, lanes)...});
+    return __builtin_shuffle(one, other, Places{source(int(t), distance, second, lanes)...});
 #endif
 }
 
 // A square of as many vectors as each holds numbers: rows become columns.
-template <class V, int lanes, int far> inline void turned(V *square) {
+template <class V, int lanes, int distance> inline void transpose(V *square) {
     constexpr auto every = std::make_index_sequence<lanes>();
 #pragma GCC unroll 16
     for (int a = 0; a < lanes; ++a)
-        if (!(a & far)) {
-            const V one = square[a], other = square[a + far];
-            square[a] = exchanged<V, far, false>(one, other, every);
-            square[a + far] = exchanged<V, far, true>(one, other, every);
+        if (!(a & distance)) {
+            const V one = square[a], other = square[a + distance];
+            square[a] = exchange<V, distance, false>(one, other, every);
+            square[a + distance] = exchange<V, distance, true>(one, other, every);
         }
-    if constexpr (far > 1)
-        turned<V, lanes, far / 2>(square);
+    if constexpr (distance > 1)
+        transpose<V, lanes, distance / 2>(square);
 }
 
-// Columns [at, at + width) of n rows as panels of rows, each (held, its rows); rows past the
+// Columns [at, at + width) of n rows as panels of rows, each (even_width, its rows); rows past the
 // last are zero.
 template <class T, int bytes>
-void pack(const T *x, index n, index stride, index at, index width, index held,
+void pack(const T *x, index n, index stride, index at, index width, index even_width,
           index padded, const Centring<T> &centre, T *packed) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T)), panel_rows = panel_width<T, bytes>();
@@ -76,25 +76,25 @@ void pack(const T *x, index n, index stride, index at, index width, index held,
             const index columns = width - j < lanes ? width - j : lanes, first = at + j;
             V square[lanes] = {};
             for (index a = 0; a < rows; ++a)
-                square[a] = some<V>(x + (i + a) * stride + first, columns);
-            const V high = centre.high ? some<V>(centre.high + first, columns) : V{};
+                square[a] = load_padded<V>(x + (i + a) * stride + first, columns);
+            const V high = centre.high ? load_padded<V>(centre.high + first, columns) : V{};
             for (index a = 0; a < rows; ++a)
                 square[a] -= high;
             if (centre.divisor) {
-                const V divisor = some<V>(centre.divisor + first, columns);
+                const V divisor = load_padded<V>(centre.divisor + first, columns);
                 for (index a = 0; a < rows; ++a)
                     square[a] /= divisor;
             }
             if (centre.low) {
-                const V low = some<V>(centre.low + first, columns);
+                const V low = load_padded<V>(centre.low + first, columns);
                 for (index a = 0; a < rows; ++a)
                     square[a] -= low;
             }
             if (centre.roots)
                 for (index a = 0; a < rows; ++a)
                     square[a] *= centre.roots[i + a];
-            turned<V, lanes, lanes / 2>(square);
-            T *to = packed + panel * held + j * step + (i - panel);
+            transpose<V, lanes, lanes / 2>(square);
+            T *to = packed + panel * even_width + j * step + (i - panel);
             for (index b = 0; b < columns; ++b)
                 store(to + b * step, square[b]);
         }
@@ -106,19 +106,22 @@ int across(const T *x, index n, index p, index stride, const Centring<T> &centre
     const Columns<T, bytes> columns(n, false); // rows here: what they are packed as
     const index padded = columns.padded;
     constexpr index line = 64 / index(sizeof(T)); // which also fills vectors
-    index most = CHUNK_BYTES / (padded * index(sizeof(T))) / line * line;
-    most = most < FEWEST ? FEWEST : most > CHUNK ? CHUNK : most;
+    index max_columns = CHUNK_BYTES / (padded * index(sizeof(T))) / line * line;
+    max_columns = max_columns < MIN_COLUMNS   ? MIN_COLUMNS
+                  : max_columns > MAX_COLUMNS ? MAX_COLUMNS
+                                              : max_columns;
     // Tiles may take columns by twos, and read FEW numbers past a narrow last panel.
-    T *packed = static_cast<T *>(room.of(sizeof(T) * columns.packed(most)));
+    T *packed = static_cast<T *>(thread_buffer.reserve(sizeof(T) * columns.packed(max_columns)));
     if (!packed)
         return PRINCOMP_NO_MEMORY;
-    for (index at = 0; at < p; at += most) {
-        const index width = p - at < most ? p - at : most, held = width + width % 2;
-        if (held != width)
-            std::memset(packed, 0, sizeof(T) * held * padded);
-        std::memset(packed + held * padded, 0, sizeof(T) * columns.past);
-        pack<T, bytes>(x, n, stride, at, width, held, padded, centre, packed);
-        add_products<T, bytes>(packed, held, columns, {nullptr, nullptr}, {out, n, at == 0});
+    for (index at = 0; at < p; at += max_columns) {
+        const index width = p - at < max_columns ? p - at : max_columns,
+                    even_width = width + width % 2;
+        if (even_width != width)
+            std::memset(packed, 0, sizeof(T) * even_width * padded);
+        std::memset(packed + even_width * padded, 0, sizeof(T) * columns.past);
+        pack<T, bytes>(x, n, stride, at, width, even_width, padded, centre, packed);
+        add_products<T, bytes>(packed, even_width, columns, {nullptr, nullptr}, {out, n, at == 0});
     }
     if (!p)
         std::memset(out, 0, sizeof(double) * n * n);

@@ -41,8 +41,8 @@ def row_products(
         return _twin(rows, low)
     out = empty((n, n))
     arrays = native.contiguous(rows.high, rows.divisor, low, rows.roots)
-    answer = kernel(*rows.place, *map(native.address, arrays), native.address(out))
-    if answer == native.NO_MEMORY:
+    status = kernel(*rows.kernel_arguments, *map(native.address, arrays), native.address(out))
+    if status == native.NO_MEMORY:
         raise MemoryError("no memory for a packed chunk of columns")
     return out
 

@@ -21,16 +21,16 @@ inline void add(const T *x, index count, index stride, index ahead, const double
                 const double *weights, double *sums, double *squares) {
     typedef typename Vector<T, lanes * int(sizeof(T))>::type V;
     typedef typename Vector<double, lanes * int(sizeof(double))>::type D;
-    const D from = load<D>(shift);
+    const D shifts = load<D>(shift);
     D sum = {}, square = {};
 #pragma GCC unroll 8
     for (index r = 0; r < count; ++r) {
         __builtin_prefetch(x + r * stride + ahead, 0, 2);
         const V value = load<V>(x + r * stride);
-        const D away = __builtin_convertvector(value, D) - from;
-        const D share = weighted ? away * weights[r] : away;
+        const D deviation = __builtin_convertvector(value, D) - shifts;
+        const D share = weighted ? deviation * weights[r] : deviation;
         sum += share;
-        square += share * away;
+        square += share * deviation;
     }
     store(sums, load<D>(sums) + sum);
     store(squares, load<D>(squares) + square);
@@ -38,8 +38,8 @@ inline void add(const T *x, index count, index stride, index ahead, const double
 
 // Some columns of some rows.
 template <class T, int bytes, bool weighted>
-void columns_of(const T *x, index m, index p, index stride, const double *shift,
-                const double *weights, double *sums, double *squares) {
+void add_columns(const T *x, index m, index p, index stride, const double *shift,
+                 const double *weights, double *sums, double *squares) {
     constexpr int lanes = bytes / int(sizeof(double));
     for (index row = 0; row < m; row += ROWS) {
         const index count = m - row < ROWS ? m - row : ROWS;
@@ -55,10 +55,10 @@ void columns_of(const T *x, index m, index p, index stride, const double *shift,
         for (; j < p; ++j) {
             double sum = 0.0, square = 0.0;
             for (index r = 0; r < count; ++r) {
-                const double away = double(from[r * stride + j]) - shift[j];
-                const double share = weighted ? away * shares[r] : away;
+                const double deviation = double(from[r * stride + j]) - shift[j];
+                const double share = weighted ? deviation * shares[r] : deviation;
                 sum += share;
-                square += share * away;
+                square += share * deviation;
             }
             sums[j] += sum;
             squares[j] += square;
@@ -70,27 +70,27 @@ template <class T, int bytes, bool weighted>
 int columns(const T *x, index m, index p, index stride, const double *shift, const double *weights,
             double *sums, double *squares) {
     if (m <= GROUP) {
-        columns_of<T, bytes, weighted>(x, m, p, stride, shift, weights, sums, squares);
+        add_columns<T, bytes, weighted>(x, m, p, stride, shift, weights, sums, squares);
         return PRINCOMP_DONE;
     }
     for (index at = 0; at < p; at += SPAN) {
         const index width = std::min(SPAN, p - at);
-        Sum all[SPAN], all_squares[SPAN];
+        Sum totals[SPAN], total_squares[SPAN];
         for (index row = 0; row < m; row += GROUP) {
             double sum[SPAN], square[SPAN];
             std::fill(sum, sum + width, 0.0);
             std::fill(square, square + width, 0.0);
-            columns_of<T, bytes, weighted>(x + row * stride + at, std::min(GROUP, m - row), width,
-                                           stride, shift + at, weighted ? weights + row : nullptr,
-                                           sum, square);
+            add_columns<T, bytes, weighted>(x + row * stride + at, std::min(GROUP, m - row), width,
+                                            stride, shift + at, weighted ? weights + row : nullptr,
+                                            sum, square);
             for (index j = 0; j < width; ++j) {
-                all[j].add(sum[j]);
-                all_squares[j].add(square[j]);
+                totals[j].add(sum[j]);
+                total_squares[j].add(square[j]);
             }
         }
         for (index j = 0; j < width; ++j) {
-            sums[at + j] += all[j].value();
-            squares[at + j] += all_squares[j].value();
+            sums[at + j] += totals[j].value();
+            squares[at + j] += total_squares[j].value();
         }
     }
     return PRINCOMP_DONE;
@@ -101,15 +101,15 @@ constexpr index AHEAD = 16;
 
 // Columns of which the entries are summed in groups, and how many entries a column a group has on
 // an average: wide rows come in blocks of few, so that no sum of theirs is long.
-constexpr index GROUPED = 1024, A_COLUMN = 128;
+constexpr index GROUPED = 1024, ENTRIES_PER_COLUMN = 128;
 
 template <class In, class I>
-int stored(const In *values, const I *columns, const I *ends, index rows, index p,
-           const double *shift, const double *weights, double *sums) {
+int stored_sums(const In *values, const I *columns, const I *ends, index rows, index p,
+                const double *shift, const double *weights, double *sums) {
     const index last = index(ends[rows]);
     double group[4 * GROUPED];
-    Sum all[4 * GROUPED];
-    const bool grouped = p <= GROUPED && last - index(ends[0]) > A_COLUMN * p;
+    Sum totals[4 * GROUPED];
+    const bool grouped = p <= GROUPED && last - index(ends[0]) > ENTRIES_PER_COLUMN * p;
     double *to = grouped ? group : sums;
     if (grouped)
         std::fill(group, group + 4 * p, 0.0);
@@ -120,22 +120,23 @@ int stored(const In *values, const I *columns, const I *ends, index rows, index 
             if (e + AHEAD < last)
                 __builtin_prefetch(to + 4 * index(columns[e + AHEAD]), 1, 3);
             const index j = index(columns[e]);
-            const double away = double(values[e]) - (shift ? shift[j] : 0.0);
-            const double each[4] = {1.0, weight, weight * away, weight * away * away};
+            const double deviation = double(values[e]) - (shift ? shift[j] : 0.0);
+            const double each[4] = {1.0, weight, weight * deviation,
+                                    weight * deviation * deviation};
             for (int i = 0; i < 4; ++i)
                 to[4 * j + i] += each[i];
         }
-        if (grouped && (row + 1 == rows || index(ends[row + 1]) - begin > A_COLUMN * p)) {
+        if (grouped && (row + 1 == rows || index(ends[row + 1]) - begin > ENTRIES_PER_COLUMN * p)) {
             begin = index(ends[row + 1]);
             for (index i = 0; i < 4 * p; ++i) {
-                all[i].add(group[i]);
+                totals[i].add(group[i]);
                 group[i] = 0.0;
             }
         }
     }
     if (grouped)
         for (index i = 0; i < 4 * p; ++i)
-            sums[i] += all[i].value();
+            sums[i] += totals[i].value();
     return PRINCOMP_DONE;
 }
 
@@ -163,7 +164,8 @@ PRINCOMP_COLUMNS(columns_f64, double)
     PRINCOMP_EXPORT(name)                                                                          \
     (const In *values, const I *columns, const I *ends, std::ptrdiff_t rows, std::ptrdiff_t p,     \
      const double *shift, const double *weights, double *sums) {                                   \
-        return PRINCOMP_ISA::stored<In, I>(values, columns, ends, rows, p, shift, weights, sums);  \
+        return PRINCOMP_ISA::stored_sums<In, I>(values, columns, ends, rows, p, shift, weights,    \
+                                                sums);                                             \
     }
 PRINCOMP_STORED(csr_columns_f64_i32, double, std::int32_t)
 PRINCOMP_STORED(csr_columns_f64_i64, double, std::int64_t)

@@ -39,8 +39,8 @@ def sums_about(
     if shift.shape != (p,) or (weights is not None and weights.shape != (m,)):
         raise ValueError("arrays of other shapes than the rows")
     sums, squares = np.zeros(p), np.zeros(p)
-    plain = native.is_plain(block)
-    kernel = native.function(f"columns_f{8 * block.itemsize}", instructions) if plain else None
+    ready = native.is_kernel_ready(block)
+    kernel = native.function(f"columns_f{8 * block.itemsize}", instructions) if ready else None
     if kernel is None:
         _twin(shift, block, weights, sums, squares)
         return sums, squares
@@ -53,7 +53,7 @@ def sums_about(
     return sums, squares
 
 
-def stored_about(
+def stored_sums_about(
     shift: FloatArray | None,
     rows: Entries,
     weights: NDArray[np.float64] | None = None,
@@ -78,8 +78,8 @@ def stored_about(
         weights is not None and weights.shape != (m,)
     ):
         raise ValueError("arrays of other shapes than the rows")
-    value, place = 8 * rows.values.itemsize, 8 * rows.columns.itemsize
-    kernel = native.function(f"csr_columns_f{value}_i{place}", instructions)
+    value_bits, index_bits = 8 * rows.values.itemsize, 8 * rows.columns.itemsize
+    kernel = native.function(f"csr_columns_f{value_bits}_i{index_bits}", instructions)
     sums = np.zeros((p, 4))
     if kernel is None:
         sums = compensated_sum(
@@ -88,8 +88,8 @@ def stored_about(
         )
         return sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3]
     shift, weights = (
-        None if one is None else np.ascontiguousarray(one, dtype=np.float64)
-        for one in (shift, weights)
+        None if array is None else np.ascontiguousarray(array, dtype=np.float64)
+        for array in (shift, weights)
     )
     kernel(
         *map(native.address, (rows.values, rows.columns, rows.ends)),
@@ -103,7 +103,7 @@ def stored_about(
 def _stored_twin(
     shift: FloatArray | None, rows: Entries, weights: NDArray[np.float64] | None
 ) -> FloatArray:
-    """NumPy implementation of :func:`stored_about` for some rows, as an array (p, 4)."""
+    """NumPy implementation of :func:`stored_sums_about` for some rows, as an array (p, 4)."""
     m, p = rows.shape
     stored = slice(int(rows.ends[0]), int(rows.ends[-1]))
     at, values = rows.columns[stored], rows.values[stored].astype(np.float64)
@@ -142,14 +142,14 @@ def _group_twin(
     summed = np.zeros((2, len(shift)))
     for start in range(0, len(block), _ROWS):
         part = block[start : start + _ROWS]
-        moved = np.subtract(
+        shifted = np.subtract(
             part, shift, out=scratch("moved", part.shape, np.float64), dtype=np.float64
         )
         if weights is None:
-            summed[0] += column_sums(moved)
-            summed[1] += np.einsum("ij,ij->j", moved, moved)
+            summed[0] += column_sums(shifted)
+            summed[1] += np.einsum("ij,ij->j", shifted, shifted)
         else:
-            share = weights[start : start + _ROWS]
-            summed[0] += share @ moved
-            summed[1] += np.einsum("i,ij,ij->j", share, moved, moved)
+            part_weights = weights[start : start + _ROWS]
+            summed[0] += part_weights @ shifted
+            summed[1] += np.einsum("i,ij,ij->j", part_weights, shifted, shifted)
     return summed

@@ -17,7 +17,7 @@ namespace {
 
 // Vectors of a cache line, and the lines of a row that are summed in registers, in two sums each.
 constexpr int VECTORS = LINE / PRINCOMP_LANES;
-constexpr int MOST_LINES = PRINCOMP_LANES == 64 ? 4 : PRINCOMP_REGISTERS / VECTORS >= 8 ? 2 : 1;
+constexpr int MAX_LINES = PRINCOMP_LANES == 64 ? 4 : PRINCOMP_REGISTERS / VECTORS >= 8 ? 2 : 1;
 // Entries between asking for a line of memory and using it: 8 to 64 made no difference.
 constexpr index AHEAD = 16;
 // Rows whose sum is kept in the precision of the products before it is added to doubles.
@@ -27,7 +27,7 @@ constexpr index FEW_ROWS = 128;
 constexpr index TILE = 512 * 1024, TILE_ROWS = 512;
 // Columns up to which a scatter is summed in groups of rows, the products that each of its numbers
 // then has in a group on average, and the rows of a group at least.
-constexpr index GROUPED = 256, WORTH = 16, GROUP_ROWS = 128;
+constexpr index GROUPED = 256, PRODUCTS_PER_GROUP = 16, GROUP_ROWS = 128;
 
 template <class T> inline void fetch(const T *row, int lines) {
     for (int i = 0; i < lines; ++i)
@@ -49,94 +49,96 @@ template <class In, class T, class I> struct Pass {
 };
 
 // For each row x with its c and f:  y = f (Σ x_j Q_j − c t),  Z_j += x_j y,  s += c y.
-template <int LINES, class In, class T, class I> void pass(const Pass<In, T, I> &w) {
+template <int LINES, class In, class T, class I> void pass(const Pass<In, T, I> &args) {
     typedef typename Vector<T, PRINCOMP_LANES>::type V;
     constexpr int N = LINES * VECTORS;
     constexpr index NUMBERS = N * (PRINCOMP_LANES / index(sizeof(T)));
-    const index last = index(w.ends[w.rows]);
+    const index last = index(args.ends[args.rows]);
     V sum[N], shift[N];
     for (int i = 0; i < N; ++i) {
         sum[i] = V{};
-        shift[i] = w.shift ? load<V>(w.shift, i) : V{};
+        shift[i] = args.shift ? load<V>(args.shift, i) : V{};
     }
-    for (index row = 0; row < w.rows; ++row) {
-        const index start = index(w.ends[row]), stop = index(w.ends[row + 1]);
-        const T share = w.share ? T(w.share[row]) : T(1);
+    for (index row = 0; row < args.rows; ++row) {
+        const index start = index(args.ends[row]), stop = index(args.ends[row + 1]);
+        const T share = args.share ? T(args.share[row]) : T(1);
         V y[N], odd[N];
-        if (w.right) {
+        if (args.right) {
             // Two sums: an addition need not wait for the one before.
             for (int i = 0; i < N; ++i)
                 y[i] = odd[i] = V{};
             for (index e = start; e < stop; e += 2) {
                 for (index ahead = e + AHEAD; ahead < e + AHEAD + 2 && ahead < last; ++ahead) {
-                    fetch(w.right + index(w.columns[ahead]) * w.step, LINES);
-                    if (w.into)
-                        fetch(w.into + index(w.columns[ahead]) * w.step, LINES);
+                    fetch(args.right + index(args.columns[ahead]) * args.step, LINES);
+                    if (args.into)
+                        fetch(args.into + index(args.columns[ahead]) * args.step, LINES);
                 }
-                const T *one = w.right + index(w.columns[e]) * w.step;
+                const T *one = args.right + index(args.columns[e]) * args.step;
                 for (int i = 0; i < N; ++i)
-                    y[i] += T(w.values[e]) * load<V>(one, i);
+                    y[i] += T(args.values[e]) * load<V>(one, i);
                 if (e + 1 == stop)
                     break;
-                const T *two = w.right + index(w.columns[e + 1]) * w.step;
+                const T *two = args.right + index(args.columns[e + 1]) * args.step;
                 for (int i = 0; i < N; ++i)
-                    odd[i] += T(w.values[e + 1]) * load<V>(two, i);
+                    odd[i] += T(args.values[e + 1]) * load<V>(two, i);
             }
             for (int i = 0; i < N; ++i)
                 y[i] = y[i] + odd[i] - share * shift[i];
         } else {
             for (int i = 0; i < N; ++i)
-                y[i] = load<V>(w.middle + row * w.step, i);
+                y[i] = load<V>(args.middle + row * args.step, i);
         }
-        if (w.factor)
+        if (args.factor)
             for (int i = 0; i < N; ++i)
-                y[i] *= T(w.factor[row]);
-        if (w.right && w.middle)
+                y[i] *= T(args.factor[row]);
+        if (args.right && args.middle)
             for (int i = 0; i < N; ++i)
-                store(w.middle + row * w.step, y[i], i);
-        if (w.total) {
+                store(args.middle + row * args.step, y[i], i);
+        if (args.total) {
             for (int i = 0; i < N; ++i)
                 sum[i] += share * y[i];
-            if ((row + 1) % FEW_ROWS == 0 || row + 1 == w.rows) {
+            if ((row + 1) % FEW_ROWS == 0 || row + 1 == args.rows) {
                 T numbers[NUMBERS];
                 for (int i = 0; i < N; ++i) {
                     store(numbers, sum[i], i);
                     sum[i] = V{};
                 }
                 for (index i = 0; i < NUMBERS; ++i)
-                    w.total[i] += double(numbers[i]);
+                    args.total[i] += double(numbers[i]);
             }
         }
-        if (w.into)
+        if (args.into)
             for (index e = start; e < stop; ++e) {
-                T *line = w.into + index(w.columns[e]) * w.step;
-                if (!w.right && e + AHEAD < last)
-                    fetch(w.into + index(w.columns[e + AHEAD]) * w.step, LINES);
+                T *line = args.into + index(args.columns[e]) * args.step;
+                if (!args.right && e + AHEAD < last)
+                    fetch(args.into + index(args.columns[e + AHEAD]) * args.step, LINES);
                 for (int i = 0; i < N; ++i)
-                    store(line, load<V>(line, i) + T(w.values[e]) * y[i], i);
+                    store(line, load<V>(line, i) + T(args.values[e]) * y[i], i);
             }
     }
 }
 
-template <class T> inline T *moved(T *pointer, index by) { return pointer ? pointer + by : pointer; }
+template <class T> inline T *advance(T *pointer, index by) {
+    return pointer ? pointer + by : pointer;
+}
 
 // As many lines at a time as there are registers for.
 template <class In, class T, class I> int passes(Pass<In, T, I> w, index lines) {
     while (lines > 0) {
-        const int now = int(lines < MOST_LINES ? lines : MOST_LINES);
-        if (now == 1)
+        const int count = int(lines < MAX_LINES ? lines : MAX_LINES);
+        if (count == 1)
             pass<1>(w);
-        else if (now == 2)
-            pass<(MOST_LINES >= 2 ? 2 : 1)>(w);
-        else if (now == 3)
-            pass<(MOST_LINES >= 3 ? 3 : 1)>(w);
+        else if (count == 2)
+            pass<(MAX_LINES >= 2 ? 2 : 1)>(w);
+        else if (count == 3)
+            pass<(MAX_LINES >= 3 ? 3 : 1)>(w);
         else
-            pass<(MOST_LINES >= 4 ? 4 : 1)>(w);
-        const index by = now * (LINE / index(sizeof(T)));
-        w.right = moved(w.right, by), w.shift = moved(w.shift, by);
-        w.middle = moved(w.middle, by), w.into = moved(w.into, by);
-        w.total = moved(w.total, by);
-        lines -= now;
+            pass<(MAX_LINES >= 4 ? 4 : 1)>(w);
+        const index by = count * (LINE / index(sizeof(T)));
+        w.right = advance(w.right, by), w.shift = advance(w.shift, by);
+        w.middle = advance(w.middle, by), w.into = advance(w.into, by);
+        w.total = advance(w.total, by);
+        lines -= count;
     }
     return PRINCOMP_DONE;
 }
@@ -149,15 +151,15 @@ void add_scatter(const In *values, const I *columns, const I *ends, index rows, 
     const index height = TILE / (8 * p) > 8 ? TILE / (8 * p) : 8;
     index next[TILE_ROWS];
     for (index first = 0; first < rows; first += TILE_ROWS) {
-        const index some = rows - first < TILE_ROWS ? rows - first : TILE_ROWS;
-        for (index r = 0; r < some; ++r) {
+        const index count = rows - first < TILE_ROWS ? rows - first : TILE_ROWS;
+        for (index r = 0; r < count; ++r) {
             next[r] = index(ends[first + r]);
             const double weight = weights ? weights[first + r] : 1.0;
             for (index e = next[r]; e < index(ends[first + r + 1]); ++e)
                 sums[columns[e]] += weight * double(values[e]);
         }
         for (index top = 0; top < p; top += height)
-            for (index r = 0; r < some; ++r) {
+            for (index r = 0; r < count; ++r) {
                 const index stop = index(ends[first + r + 1]);
                 const double weight = weights ? weights[first + r] : 1.0;
                 index e = next[r];
@@ -179,7 +181,7 @@ int scatter(const In *values, const I *columns, const I *ends, index rows, index
             const double *weights, double *products, double *sums) {
     // Rows that make many more products than there are numbers to add.
     const double stored = double(ends[rows] - ends[0]) / double(rows ? rows : 1) + 1.0;
-    const double enough = WORTH * double(p * p) / (stored * stored);
+    const double enough = PRODUCTS_PER_GROUP * double(p * p) / (stored * stored);
     const bool grouped = p <= GROUPED && enough < double(rows);
     // The products of a group, and the sums of those of all groups.
     const index size = p * p + p;
@@ -190,20 +192,20 @@ int scatter(const In *values, const I *columns, const I *ends, index rows, index
         add_scatter<In, I>(values, columns, ends, rows, p, weights, products, sums);
         return PRINCOMP_DONE;
     }
-    Sum *all = reinterpret_cast<Sum *>(group + size);
-    std::fill(all, all + size, Sum());
+    Sum *totals = reinterpret_cast<Sum *>(group + size);
+    std::fill(totals, totals + size, Sum());
     const index step = std::max(index(enough), GROUP_ROWS);
     for (index first = 0; first < rows; first += step) {
         std::fill(group, group + size, 0.0);
         add_scatter<In, I>(values, columns, ends + first, std::min(step, rows - first), p,
                            weights ? weights + first : nullptr, group, group + p * p);
         for (index i = 0; i < size; ++i)
-            all[i].add(group[i]);
+            totals[i].add(group[i]);
     }
     for (index i = 0; i < p * p; ++i)
-        products[i] += all[i].value();
+        products[i] += totals[i].value();
     for (index j = 0; j < p; ++j)
-        sums[j] += all[p * p + j].value();
+        sums[j] += totals[p * p + j].value();
     std::free(group);
     return PRINCOMP_DONE;
 }

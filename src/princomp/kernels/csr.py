@@ -64,12 +64,12 @@ def images(
     ndarray of shape (m,)
         s, in float64.
     """
-    made = _pass(rows, right, share, factor, instructions)
-    _check(right, rows.shape[1])
-    if made.kernel is None:
+    csr_pass = _make_pass(rows, right, share, factor, instructions)
+    _check_height(right, rows.shape[1])
+    if csr_pass.kernel is None:
         middle = forward(rows, right, shift=shift, share=share, factor=factor, instructions="numpy")
         return backward(rows, middle, share=share, instructions="numpy")
-    return made.gather(right, None, shift, threads)
+    return csr_pass.gather(right, None, shift, threads)
 
 
 def backward(
@@ -82,16 +82,16 @@ def backward(
     instructions: str = "",
 ) -> tuple[FloatArray, FloatArray]:
     """Compute Z = Xᵀ F Y and s = cᵀ F Y for Y = ``left`` (n, m); see :func:`images`."""
-    made = _pass(rows, left, share, factor, instructions)
+    csr_pass = _make_pass(rows, left, share, factor, instructions)
     n, _ = rows.shape
-    _check(left, n)
-    if made.kernel is None:
-        dtype = made.dtype
-        scaled = left if made.factor is None else left * made.factor[:, None].astype(dtype)
-        each = np.ones(n) if made.share is None else made.share
-        total: FloatArray = each @ scaled.astype(np.float64, copy=False)
-        return _gathered_twin(rows, scaled.astype(dtype, copy=False)), total
-    return made.gather(None, left, None, threads)
+    _check_height(left, n)
+    if csr_pass.kernel is None:
+        dtype = csr_pass.dtype
+        scaled = left if csr_pass.factor is None else left * csr_pass.factor[:, None].astype(dtype)
+        shares = np.ones(n) if csr_pass.share is None else csr_pass.share
+        total: FloatArray = shares @ scaled.astype(np.float64, copy=False)
+        return _backward_twin(rows, scaled.astype(dtype, copy=False)), total
+    return csr_pass.gather(None, left, None, threads)
 
 
 def forward(
@@ -105,15 +105,21 @@ def forward(
     instructions: str = "",
 ) -> FloatArray:
     """Compute F (X Q − c tᵀ), of shape (n, m); see :func:`images`."""
-    made = _pass(rows, right, share, factor, instructions)
+    csr_pass = _make_pass(rows, right, share, factor, instructions)
     n, p = rows.shape
-    _check(right, p)
-    if made.kernel is None:
-        product: FloatArray = rows.matrix() @ right.astype(made.dtype, copy=False)
+    _check_height(right, p)
+    if csr_pass.kernel is None:
+        product: FloatArray = rows.matrix() @ right.astype(csr_pass.dtype, copy=False)
         if shift is not None:
-            product -= np.multiply.outer(np.ones(n) if made.share is None else made.share, shift)
-        return product if made.factor is None else product * made.factor[:, None].astype(made.dtype)
-    return made.forward(right, shift, threads)
+            product -= np.multiply.outer(
+                np.ones(n) if csr_pass.share is None else csr_pass.share, shift
+            )
+        return (
+            product
+            if csr_pass.factor is None
+            else product * csr_pass.factor[:, None].astype(csr_pass.dtype)
+        )
+    return csr_pass.forward(right, shift, threads)
 
 
 def scatter(
@@ -132,7 +138,7 @@ def scatter(
     kernel = native.function(f"csr_scatter_{rows.kind}", instructions)
     n, p = rows.shape
     if weights is not None:
-        weights = native.plain_weights(weights, n)
+        weights = native.as_kernel_weights(weights, n)
     if kernel is None:
         step = _GROUP if p <= _GROUPED else _TWIN_ROWS
         parts = (slice(start, start + step) for start in range(0, max(n, 1), step))
@@ -154,14 +160,14 @@ def _scatter_twin(
 ) -> NDArray[np.float64]:
     """SciPy implementation of :func:`scatter` for some rows: products and sums, (p + 1, p)."""
     matrix = rows.rows(part).matrix().astype(np.float64)
-    rooted, moved = matrix, np.asarray(matrix.sum(axis=0)).ravel()
+    rooted, sums = matrix, np.asarray(matrix.sum(axis=0)).ravel()
     if weights is not None:
         rooted = sp.diags_array(np.sqrt(weights[part])) @ matrix
-        moved = weights[part] @ matrix
-    return np.vstack([(rooted.T @ rooted).toarray(), moved])
+        sums = weights[part] @ matrix
+    return np.vstack([(rooted.T @ rooted).toarray(), sums])
 
 
-def _pass(
+def _make_pass(
     rows: Entries,
     vectors: FloatArray,
     share: FloatArray | None,
@@ -169,18 +175,18 @@ def _pass(
     instructions: str,
 ) -> Pass:
     """Return a pass over the rows; its kernel is None if NumPy does the work."""
-    single = rows.values.dtype == np.float32 == vectors.dtype
-    value, place = rows.kind.split("_")
-    name = f"csr_pass_{value}_{'f32' if single else 'f64'}_{place}"
-    dtype = np.dtype(np.float32 if single else np.float64)
+    single_precision = rows.values.dtype == np.float32 == vectors.dtype
+    value_type, index_type = rows.kind.split("_")
+    name = f"csr_pass_{value_type}_{'f32' if single_precision else 'f64'}_{index_type}"
+    dtype = np.dtype(np.float32 if single_precision else np.float64)
     share, factor = (
-        None if each is None else native.plain_weights(each, rows.shape[0])
+        None if each is None else native.as_kernel_weights(each, rows.shape[0])
         for each in (share, factor)
     )
     return Pass(native.function(name, instructions), rows, dtype, share, factor)
 
 
-def _gathered_twin(rows: Entries, left: FloatArray) -> FloatArray:
+def _backward_twin(rows: Entries, left: FloatArray) -> FloatArray:
     """SciPy implementation of Xᵀ Y, in the precision of Y and summed as in the kernel."""
     matrix, n = rows.matrix(), rows.shape[0]
     step = rows_of_a_sum(rows, left.dtype)
@@ -191,6 +197,6 @@ def _gathered_twin(rows: Entries, left: FloatArray) -> FloatArray:
     return total
 
 
-def _check(block: FloatArray, height: int) -> None:
+def _check_height(block: FloatArray, height: int) -> None:
     if block.ndim != 2 or len(block) != height:
         raise ValueError(f"a block of shape {block.shape} does not have {height} rows")

@@ -14,7 +14,7 @@ import numpy as np
 
 from princomp.kernels import native
 from princomp.kernels.entries import Entries
-from princomp.linalg import LINE, FloatArray, aligned, default_threads, in_order, scratch
+from princomp.linalg import CACHE_LINE, FloatArray, aligned, default_threads, map_in_order, scratch
 
 # Number of products (entries times vectors) from which on several threads are quicker than one.
 _THREADS_PAY = 2**19
@@ -22,7 +22,7 @@ _THREADS_PAY = 2**19
 _HALVES_PAY = 8
 # Average entries per column that are summed in float32 before the sum is added in float64: the
 # error of pure float32 sums is 8e-7 for 100,000 rows, and the additions take little of a pass.
-_A_COLUMN = 64
+_ENTRIES_PER_COLUMN = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +63,7 @@ class Pass:
         threads = self._threads(threads, width)
         # Rows are independent: any division gives the same bits.
         step = max(1, -(-n // (4 * threads))) if threads > 1 else max(n, 1)
-        for _ in in_order(work, range(0, n, step), threads):
+        for _ in map_in_order(work, range(0, n, step), threads):
             pass
         return product[:, : right.shape[1]]
 
@@ -79,54 +79,54 @@ class Pass:
         Each thread has its columns in separate memory. Processors fetch cache lines in pairs, so
         threads that write to neighbouring lines would slow each other down (false sharing).
         """
-        given = right if left is None else left
-        assert given is not None
-        (n, p), (height, wanted) = self.rows.shape, given.shape
-        numbers = LINE // self.dtype.itemsize
-        lines = max(-(-wanted // numbers), 1)
+        vectors = right if left is None else left
+        assert vectors is not None
+        (n, p), (height, width) = self.rows.shape, vectors.shape
+        per_line = CACHE_LINE // self.dtype.itemsize
+        lines = max(-(-width // per_line), 1)
         # One line can occupy only one thread, so the rows are halved, for any number of threads.
         halves = 2 if lines == 1 and len(self.rows.values) >= _HALVES_PAY * p else 1
-        threads = min(self._threads(threads, lines * numbers), lines * halves)
-        shares = min(threads, lines)
-        cuts = [lines * i // shares * numbers for i in range(shares + 1)]
-        ends = [n * i // halves for i in range(halves + 1)]
+        threads = min(self._threads(threads, lines * per_line), lines * halves)
+        parts = min(threads, lines)
+        cuts = [lines * i // parts * per_line for i in range(parts + 1)]
+        row_ends = [n * i // halves for i in range(halves + 1)]
         blocks = scratch("csr given", (height * cuts[-1],), self.dtype)
         sums = scratch("csr made", (halves, p * cuts[-1]), self.dtype)
-        out = scratch("csr into", (halves, p, wanted), np.float64)
+        out = scratch("csr into", (halves, p, width), np.float64)
         totals = np.zeros((halves, cuts[-1]))
         offset = np.zeros(cuts[-1], self.dtype)
         if shift is not None:
-            offset[:wanted] = shift
+            offset[:width] = shift
         step = rows_of_a_sum(self.rows, self.dtype)
-        both = _filled(blocks, given, 0, cuts[-1]) if halves > 1 else None
+        shared_block = _filled(blocks, vectors, 0, cuts[-1]) if halves > 1 else None
 
         def work(piece: tuple[int, int]) -> None:
-            half, place = piece
-            first, last = cuts[place], cuts[place + 1]
-            used = min(last, wanted) - first
-            block = _filled(blocks, given, first, last) if both is None else both
-            into = sums[half, p * first : p * last].reshape(p, last - first)
-            for start in range(ends[half], max(ends[half + 1], ends[half] + 1), step):
-                into.fill(0.0)
+            half, part = piece
+            first, last = cuts[part], cuts[part + 1]
+            used = min(last, width) - first
+            block = _filled(blocks, vectors, first, last) if shared_block is None else shared_block
+            part_sums = sums[half, p * first : p * last].reshape(p, last - first)
+            for start in range(row_ends[half], max(row_ends[half + 1], row_ends[half] + 1), step):
+                part_sums.fill(0.0)
                 self._run(
-                    range(start, min(start + step, ends[half + 1])),
+                    range(start, min(start + step, row_ends[half + 1])),
                     right=block if left is None else None,
                     shift=offset[first:],
                     middle=None if left is None else block,
-                    into=into,
+                    into=part_sums,
                     total=totals[half, first:],
                 )
-                if start == ends[half]:
-                    out[half, :, first:last] = into[:, :used]
+                if start == row_ends[half]:
+                    out[half, :, first:last] = part_sums[:, :used]
                 else:
-                    out[half, :, first:last] += into[:, :used]
+                    out[half, :, first:last] += part_sums[:, :used]
 
-        pieces = [(half, place) for half in range(halves) for place in range(shares)]
-        for _ in in_order(work, pieces, threads):
+        pieces = [(half, part) for half in range(halves) for part in range(parts)]
+        for _ in map_in_order(work, pieces, threads):
             pass
         if halves > 1:
             np.add(out[0], out[1], out=out[0])
-        return out[0], totals.sum(axis=0)[:wanted]
+        return out[0], totals.sum(axis=0)[:width]
 
     def _run(
         self,
@@ -150,18 +150,18 @@ class Pass:
             *map(native.address, (right, shift)),
             native.address(middle, first),
             *map(native.address, (into, total)),
-            *(width, width * block.itemsize // LINE),
+            *(width, width * block.itemsize // CACHE_LINE),
         )
 
     def _packed(self, name: str, block: FloatArray) -> FloatArray:
         """Return the block with rows padded to whole cache lines, uncopied if they are already."""
         height, width = block.shape
-        numbers = LINE // self.dtype.itemsize
-        whole = -(-width // numbers) * numbers
-        ready = block.dtype == self.dtype and block.flags.c_contiguous and width == whole
-        if ready and block.ctypes.data % LINE == 0:
+        per_line = CACHE_LINE // self.dtype.itemsize
+        padded_width = -(-width // per_line) * per_line
+        ready = block.dtype == self.dtype and block.flags.c_contiguous and width == padded_width
+        if ready and block.ctypes.data % CACHE_LINE == 0:
             return block
-        packed = scratch(f"csr {name}", (height, whole), self.dtype)
+        packed = scratch(f"csr {name}", (height, padded_width), self.dtype)
         packed[:, :width] = block
         packed[:, width:] = 0.0
         return packed
@@ -176,14 +176,14 @@ def rows_of_a_sum(rows: Entries, dtype: np.dtype[Any]) -> int:
     n, p = rows.shape
     if dtype == np.float64 or not n:
         return max(n, 1)
-    return max(1, min(n, _A_COLUMN * p * n // max(len(rows.values), 1)))
+    return max(1, min(n, _ENTRIES_PER_COLUMN * p * n // max(len(rows.values), 1)))
 
 
-def _filled(memory: FloatArray, given: FloatArray, first: int, last: int) -> FloatArray:
+def _filled(memory: FloatArray, vectors: FloatArray, first: int, last: int) -> FloatArray:
     """Copy some columns of a block to their part of the memory, padded with zero columns."""
-    height, wanted = given.shape
+    height, width = vectors.shape
     block = memory[height * first : height * last].reshape(height, last - first)
-    used = min(last, wanted) - first
-    block[:, :used] = given[:, first:last]
+    used = min(last, width) - first
+    block[:, :used] = vectors[:, first:last]
     block[:, used:] = 0.0
     return block

@@ -12,16 +12,16 @@ import numpy as np
 
 from princomp.kernels import native
 from princomp.kernels.signatures import SIZES
-from princomp.linalg import LINE, FloatArray, aligned, empty, scratch
+from princomp.linalg import CACHE_LINE, FloatArray, aligned, empty, scratch
 
 # The kernel centres a panel of _PANEL_BYTES at a time, or a strip of _STRIP rows if that is larger,
 # in tiles of TILE bytes per row.
 _PANEL_BYTES, _STRIP, TILE = SIZES["dense_panel_bytes"], SIZES["strip_rows"], SIZES["tile_bytes"]
-# Panels that NumPy centres have at most _PANEL bytes but at least _FEWEST rows; those of more than
-# _ENOUGH rows have at most a quarter of the bytes. On two cores, 4,000 × 4,000 float32 times 16
-# vectors takes 18, 12, 11, 12 and 15 ms with panels of 32, 64, 128, 256 and 500 rows: in short
-# panels BLAS spends its time on packing, and long panels do not fit in the cache.
-_PANEL, _FEWEST, _ENOUGH = 2**22, 32, 128
+# Panels that NumPy centres have at most _TWIN_PANEL_BYTES bytes but at least _MIN_PANEL_ROWS rows;
+# those of more than _LONG_PANEL_ROWS rows have at most a quarter of the bytes. On two cores,
+# 4,000 × 4,000 float32 times 16 vectors takes 18, 12, 11, 12 and 15 ms with panels of 32, 64, 128,
+# 256 and 500 rows: in short panels BLAS spends its time on packing, and long ones exceed the cache.
+_TWIN_PANEL_BYTES, _MIN_PANEL_ROWS, _LONG_PANEL_ROWS = 2**22, 32, 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Affine:
         )
 
     @property
-    def place(self) -> tuple[int | None, int, int, int]:
+    def kernel_arguments(self) -> tuple[int | None, int, int, int]:
         """The first arguments of a kernel: address, rows, columns, and row stride in numbers."""
         data = self.data
         return native.address(data), *self.shape, data.strides[0] // data.itemsize
@@ -74,10 +74,10 @@ class Affine:
     def kernel(self, name: str, instructions: str) -> native.Kernel | None:
         """Return the compiled kernel for these rows, or None if NumPy does the work."""
         data, (m, p) = self.data, self.shape
-        for one, length in ((self.high, p), (self.divisor, p), (self.roots, m)):
-            if one is not None and (one.shape != (length,) or one.dtype != self.dtype):
+        for array, length in ((self.high, p), (self.divisor, p), (self.roots, m)):
+            if array is not None and (array.shape != (length,) or array.dtype != self.dtype):
                 raise ValueError("arrays of other shapes or precisions than the rows")
-        if not (data.size and native.is_plain(data)):
+        if not (data.size and native.is_kernel_ready(data)):
             return None
         return native.function(f"{name}_f{8 * data.itemsize}", instructions)
 
@@ -98,7 +98,7 @@ class Affine:
 
 def padded(vectors: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
     """Copy vectors (p, m) to C order in ``dtype``, with zero columns up to a whole cache line."""
-    lanes = LINE // dtype.itemsize
+    lanes = CACHE_LINE // dtype.itemsize
     width = vectors.shape[1]
     filled = aligned((len(vectors), -(-width // lanes) * lanes), dtype)
     filled[:, :width] = vectors
@@ -111,7 +111,7 @@ def images(
     right: FloatArray,
     out: FloatArray,
     *,
-    taken: FloatArray | None = None,
+    shift: FloatArray | None = None,
     instructions: str = "",
 ) -> FloatArray:
     """Add Aᵀ(AQ − r tᵀ) to ``out``, and return rᵀ(AQ − r tᵀ).
@@ -124,7 +124,7 @@ def images(
         Q, :func:`padded`, in the precision of A.
     out : ndarray of shape (p, w)
         float64.
-    taken : ndarray of shape (w,), optional
+    shift : ndarray of shape (w,), optional
         t, in the precision of A.
     instructions : str, optional
         Instruction set to use instead of the default, or "numpy".
@@ -134,19 +134,19 @@ def images(
     ndarray of shape (w,)
         In float64.
     """
-    check(rows, right, rows.shape[1], out)
+    check_vectors(rows, right, rows.shape[1], out)
     kernel = rows.kernel("dense_pass", instructions)
     if kernel is None:
-        return _images_twin(rows, right, out, taken)
+        return _images_twin(rows, right, out, shift)
     sums = np.zeros(right.shape[1])
     scores = empty_scores(rows, right)
-    _call(kernel, rows, right, taken, scores, out, sums)
+    _call(kernel, rows, right, shift, scores, out, sums)
     return sums
 
 
 def forward(rows: Affine, right: FloatArray, *, instructions: str = "") -> FloatArray:
     """Compute A Q (m, w) for Q = ``right``, :func:`padded`."""
-    check(rows, right, rows.shape[1])
+    check_vectors(rows, right, rows.shape[1])
     kernel = rows.kernel("dense_pass", instructions)
     if kernel is None:
         product = empty((rows.shape[0], right.shape[1]), rows.dtype)
@@ -160,7 +160,7 @@ def forward(rows: Affine, right: FloatArray, *, instructions: str = "") -> Float
 
 def backward(rows: Affine, left: FloatArray, out: FloatArray, *, instructions: str = "") -> None:
     """Add Aᵀ Y to ``out`` (p, w) in float64, for Y = ``left`` (m, w), :func:`padded`."""
-    check(rows, left, rows.shape[0], out)
+    check_vectors(rows, left, rows.shape[0], out)
     kernel = rows.kernel("dense_pass", instructions)
     if kernel is None:
         for span in _panels(rows):
@@ -170,34 +170,39 @@ def backward(rows: Affine, left: FloatArray, out: FloatArray, *, instructions: s
 
 
 def _images_twin(
-    rows: Affine, right: FloatArray, out: FloatArray, taken: FloatArray | None
+    rows: Affine, right: FloatArray, out: FloatArray, shift: FloatArray | None
 ) -> FloatArray:
     """NumPy implementation of :func:`images`, a panel at a time."""
     sums = np.zeros(right.shape[1])
-    across = scratch("image", right.shape[::-1], rows.dtype)
+    image = scratch("image", right.shape[::-1], rows.dtype)
     for span in _panels(rows):
         part = rows.part(span)
         panel, roots = part.formed(), part.roots
         scores = panel @ right
-        if taken is not None:
-            scores -= taken if roots is None else roots[:, None] * taken
+        if shift is not None:
+            scores -= shift if roots is None else roots[:, None] * shift
         sums += scores.sum(axis=0, dtype=np.float64) if roots is None else roots @ scores
-        out += np.matmul(scores.T, panel, out=across).T
+        out += np.matmul(scores.T, panel, out=image).T
     return sums
 
 
 def _panels(rows: Affine) -> list[slice]:
     m, p = rows.shape
     size = max(p, 1) * rows.dtype.itemsize
-    step = max(_FEWEST, min(_PANEL // size, max(_ENOUGH, _PANEL // 4 // size)))
+    step = max(
+        _MIN_PANEL_ROWS,
+        min(_TWIN_PANEL_BYTES // size, max(_LONG_PANEL_ROWS, _TWIN_PANEL_BYTES // 4 // size)),
+    )
     return [slice(at, min(at + step, m)) for at in range(0, m, step)]
 
 
-def check(rows: Affine, given: FloatArray, length: int, out: FloatArray | None = None) -> None:
+def check_vectors(
+    rows: Affine, vectors: FloatArray, length: int, out: FloatArray | None = None
+) -> None:
     """Refuse vectors, or sums, whose shape, precision or memory layout does not fit the rows."""
-    w = given.shape[1]
-    fits = len(given) == length and given.dtype == rows.dtype
-    fits = fits and w % (LINE // rows.dtype.itemsize) == 0
+    w = vectors.shape[1]
+    fits = len(vectors) == length and vectors.dtype == rows.dtype
+    fits = fits and w % (CACHE_LINE // rows.dtype.itemsize) == 0
     if out is not None:
         fits = fits and out.shape == (rows.shape[1], w) and out.dtype == np.float64
         fits = fits and out.flags.c_contiguous
@@ -221,7 +226,7 @@ def _call(
     kernel: native.Kernel,
     rows: Affine,
     right: FloatArray | None,
-    taken: FloatArray | None,
+    shift: FloatArray | None,
     scores: FloatArray,
     out: FloatArray | None,
     sums: FloatArray,
@@ -230,9 +235,9 @@ def _call(
     panel_bytes = max(_PANEL_BYTES, _STRIP * -(-p * size // TILE) * TILE)
     panel = scratch("dense panel", (panel_bytes // size,), rows.dtype)
     part = None if out is None else scratch("dense part", (p, w), rows.dtype)
-    arrays = native.contiguous(rows.high, rows.divisor, rows.roots, right, taken)
+    arrays = native.contiguous(rows.high, rows.divisor, rows.roots, right, shift)
     kernel(
-        *rows.place,
+        *rows.kernel_arguments,
         *map(native.address, arrays),
         w,
         *map(native.address, (panel, scores, part, out, sums)),

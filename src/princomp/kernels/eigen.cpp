@@ -2,8 +2,8 @@
 //
 // Compiled once for each instruction set (see CMakeLists.txt).
 //
-// Householder reflectors make the matrix tridiagonal, rotations with implicit shifts make that diagonal
-// (Golub & Van Loan, 8.3), and both are applied to rows, so that axes come out as rows.
+// Householder reflectors make the matrix tridiagonal, rotations with implicit shifts make that
+// diagonal (Golub & Van Loan, 8.3), and both are applied to rows, so that axes come out as rows.
 
 #include "vectors.hpp"
 
@@ -14,7 +14,8 @@ namespace PRINCOMP_ISA {
 namespace {
 
 // Orders up to here. Rows are as many numbers apart as whole lines hold, and zero at their ends.
-constexpr index MOST = princomp_sizes::small_columns, EIGHT = LINE / index(sizeof(double));
+constexpr index MAX_COLUMNS = princomp_sizes::small_columns,
+                LINE_DOUBLES = LINE / index(sizeof(double));
 // Steps that an eigenvalue is given: two or three are usual, and tens those of a table of low rank.
 constexpr int STEPS = 300;
 // Entries of an axis this close to its largest are its equals, as in Python.
@@ -22,7 +23,7 @@ constexpr double TIE = 1e-12;
 constexpr double EPS = 2.220446049250313e-16;
 
 typedef Vector<double, PRINCOMP_LANES>::type V;
-constexpr index lanes = PRINCOMP_LANES / index(sizeof(double)), VECTORS = EIGHT / lanes;
+constexpr index lanes = PRINCOMP_LANES / index(sizeof(double)), VECTORS = LINE_DOUBLES / lanes;
 
 // ---- rows of whole lines -------------------------------------------------------------------
 
@@ -31,7 +32,7 @@ double dot(const double *a, const double *b, index count) {
     for (index i = 0; i < count / lanes; i += VECTORS)
         for (index v = 0; v < VECTORS; ++v)
             sums[v] += load<V>(a, i + v) * load<V>(b, i + v);
-    double eight[EIGHT];
+    double eight[LINE_DOUBLES];
     for (index v = 0; v < VECTORS; ++v)
         store(eight, sums[v], v);
     return ((eight[0] + eight[4]) + (eight[2] + eight[6])) +
@@ -49,7 +50,7 @@ void subtract(double *to, double a, const double *x, index count) {
         store(to, load<V>(to, i) - a * load<V>(x, i), i);
 }
 
-void turn(double *upper, double *lower, double cosine, double sine, index count) {
+void rotate_rows(double *upper, double *lower, double cosine, double sine, index count) {
     for (index i = 0; i < count / lanes; ++i) {
         const V above = load<V>(upper, i), below = load<V>(lower, i);
         store<V>(lower, sine * above + cosine * below, i);
@@ -61,15 +62,17 @@ void turn(double *upper, double *lower, double cosine, double sine, index count)
 
 struct Small {
     const index p, stride;
-    double matrices[3][MOST * MOST], lengths[MOST], diagonal[MOST], off_diagonal[MOST];
+    double matrices[3][MAX_COLUMNS * MAX_COLUMNS], lengths[MAX_COLUMNS], diagonal[MAX_COLUMNS],
+        off_diagonal[MAX_COLUMNS];
 
-    explicit Small(index order) : p(order), stride((order + EIGHT - 1) / EIGHT * EIGHT) {}
+    explicit Small(index order)
+        : p(order), stride((order + LINE_DOUBLES - 1) / LINE_DOUBLES * LINE_DOUBLES) {}
 
     double *matrix(index i) { return matrices[0] + i * stride; }
     double *row(index i) { return matrices[1] + i * stride; }    // of axes
     double *reflector(index i) { return matrices[2] + i * stride; } // of step i, from i + 1 on
     // Where the line begins that holds the first entry of a reflector.
-    static index first_line(index i) { return (i + 1) / EIGHT * EIGHT; }
+    static index first_line(index i) { return (i + 1) / LINE_DOUBLES * LINE_DOUBLES; }
 
     // Some columns of a matrix `width` wide, and the same rows. The largest entry becomes one of
     // [0.5, 1): no square leaves the range. Answers its power.
@@ -82,7 +85,8 @@ struct Small {
             return INT32_MIN;
         std::frexp(largest, &power);
         // By halves, for no double is as large as what the smallest of them needs.
-        const double once = std::ldexp(1.0, -power / 2), twice = std::ldexp(1.0, -power + power / 2);
+        const double once = std::ldexp(1.0, -power / 2),
+                     twice = std::ldexp(1.0, -power + power / 2);
         for (index i = 0; i < p; ++i) {
             double *to = matrix(i);
             for (index j = 0; j < p; ++j)
@@ -94,28 +98,28 @@ struct Small {
 
     // To a tridiagonal matrix: row i is reflected onto its first off-diagonal entry.
     void reduce() {
-        double image[MOST];
+        double image[MAX_COLUMNS];
         for (index i = 0; i + 2 < p; ++i) {
-            double *beyond = reflector(i), *from = matrix(i);
+            double *v = reflector(i), *from = matrix(i);
             const index start = first_line(i), count = stride - start;
-            std::fill(beyond, beyond + stride, 0.0);
-            std::copy(from + i + 2, from + p, beyond + i + 2);
-            const double rest = dot(beyond + start, beyond + start, count);
+            std::fill(v, v + stride, 0.0);
+            std::copy(from + i + 2, from + p, v + i + 2);
+            const double rest = dot(v + start, v + start, count);
             lengths[i] = 0.0;
             if (rest == 0.0)
                 continue; // nothing to take away
             const double first = from[i + 1], length = std::sqrt(first * first + rest);
             const double end = first > 0.0 ? -length : length;
-            beyond[i + 1] = first - end;
+            v[i + 1] = first - end;
             const double share = lengths[i] = 1.0 / (length * (length + std::fabs(first)));
             from[i + 1] = end;
             std::fill(image + start, image + stride, 0.0);
             for (index j = i + 1; j < p; ++j)
-                image[j] = share * dot(matrix(j) + start, beyond + start, count);
-            const double half = 0.5 * share * dot(image + start, beyond + start, count);
-            subtract(image + start, half, beyond + start, count);
+                image[j] = share * dot(matrix(j) + start, v + start, count);
+            const double half = 0.5 * share * dot(image + start, v + start, count);
+            subtract(image + start, half, v + start, count);
             for (index j = i + 1; j < p; ++j)
-                subtract(matrix(j) + start, beyond[j], image + start, image[j], beyond + start,
+                subtract(matrix(j) + start, v[j], image + start, image[j], v + start,
                          count);
         }
         for (index i = 0; i < p; ++i) {
@@ -166,7 +170,7 @@ struct Small {
             moved = sine * turned;
             diagonal[i + 1] = base + moved;
             bulge = cosine * turned - near;
-            turn(row(i), row(i + 1), cosine, sine, stride);
+            rotate_rows(row(i), row(i + 1), cosine, sine, stride);
         }
         diagonal[low] -= moved;
         off_diagonal[low] = bulge;
@@ -174,24 +178,24 @@ struct Small {
     }
 
     // From axes of the tridiagonal matrix to those of the one that was given.
-    void mirror_back() {
+    void apply_reflectors() {
         for (index i = p - 3; i >= 0; --i) {
             if (lengths[i] == 0.0)
                 continue;
             const index start = first_line(i), count = stride - start;
-            const double *beyond = reflector(i) + start;
+            const double *v = reflector(i) + start;
             for (index r = 0; r < p; ++r) {
                 double *axis = row(r) + start;
-                subtract(axis, lengths[i] * dot(axis, beyond, count), beyond, count);
+                subtract(axis, lengths[i] * dot(axis, v, count), v, count);
             }
         }
     }
 
     // Variances in descending order, none of them below zero and those beyond the rank zero; axes
     // `width` long, with their largest |entry| positive. Answers the largest entry of |VVᵀ − I|.
-    double answer(int power, double divisor, index rank, index width, const index *columns,
-                  double *variances, double *axes, double *clipped) {
-        index order[MOST];
+    double write_results(int power, double divisor, index rank, index width, const index *columns,
+                         double *variances, double *axes, double *clipped) {
+        index order[MAX_COLUMNS];
         for (index i = 0; i < p; ++i) {
             index at = i; // few, and almost in order: by insertion
             for (; at > 0 && diagonal[order[at - 1]] < diagonal[i]; --at)
@@ -224,33 +228,34 @@ struct Small {
 };
 
 int spectrum(const double *scatter, index p, double divisor, index rank, double *out) {
-    if (p < 1 || p > MOST)
+    if (p < 1 || p > MAX_COLUMNS)
         return PRINCOMP_LEFT_RANGE;
     // Columns without scatter take no part, and have the last axes for themselves.
-    index columns[MOST], live = 0, dead = p;
+    index columns[MAX_COLUMNS], varying = 0, constant = p;
     double trace = 0.0;
     for (index i = 0; i < p; ++i) {
         trace += scatter[i * p + i];
         if (scatter[i * p + i] != 0.0)
-            columns[live++] = i;
+            columns[varying++] = i;
     }
     for (index i = p; i-- > 0;)
         if (scatter[i * p + i] == 0.0)
-            columns[--dead] = i;
-    double *variances = out, *axes = out + p, *rest = out + p + p * p;
-    std::fill(out, rest + 3, 0.0);
-    for (index i = live; i < p; ++i)
+            columns[--constant] = i;
+    double *variances = out, *axes = out + p, *summary = out + p + p * p;
+    std::fill(out, summary + 3, 0.0);
+    for (index i = varying; i < p; ++i)
         axes[i * p + columns[i]] = 1.0;
-    Small small(live);
+    Small small(varying);
     const int power = small.load(scatter, p, columns);
     if (power == INT32_MIN)
         return PRINCOMP_NOT_FINITE;
     small.reduce();
     if (!small.rotate())
         return PRINCOMP_LEFT_RANGE;
-    small.mirror_back();
-    rest[0] = std::max(trace, 0.0) / divisor;
-    rest[1] = small.answer(power, divisor, rank, p, columns, variances, axes, rest + 2);
+    small.apply_reflectors();
+    summary[0] = std::max(trace, 0.0) / divisor;
+    summary[1] = small.write_results(power, divisor, rank, p, columns, variances, axes,
+                                     summary + 2);
     return PRINCOMP_DONE;
 }
 
@@ -269,9 +274,9 @@ PRINCOMP_EXPORT(spectrum_f64)(const double *scatter, std::ptrdiff_t p, double di
 #define PRINCOMP_SMALL(name, In, moments)                                                          \
     PRINCOMP_EXPORT(name)(const In *x, std::ptrdiff_t m, std::ptrdiff_t p, std::ptrdiff_t stride,  \
                           double *out) {                                                           \
-        const int answer =                                                                         \
+        const int status =                                                                         \
             PRINCOMP_NAMED(PRINCOMP_ISA, moments)(x, m, p, stride, nullptr, out);                  \
-        return answer ? answer                                                                     \
+        return status ? status                                                                     \
                       : PRINCOMP_ISA::spectrum(out + 2 * p, p, double(m - 1),                      \
                                                std::min(p, m - 1), out + 2 * p + p * p);           \
     }

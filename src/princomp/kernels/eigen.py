@@ -11,7 +11,7 @@ from princomp.kernels.signatures import SIZES
 from princomp.linalg import FloatArray, eigh, empty, fix_signs
 
 # Maximum number of columns: the compiled kernel has buffers for no more.
-MOST = SIZES["small_columns"]
+MAX_SMALL_COLUMNS = SIZES["small_columns"]
 
 
 class SmallSpectrum(NamedTuple):
@@ -57,7 +57,7 @@ def spectrum(
     Parameters
     ----------
     scatter : ndarray of shape (p, p)
-        Finite float64, p at most ``MOST``.
+        Finite float64, p at most ``MAX_SMALL_COLUMNS``.
     divisor : float
         n − 1.
     rank : int
@@ -71,8 +71,8 @@ def spectrum(
     p = len(scatter)
     scatter = np.ascontiguousarray(scatter)
     out = empty(p + p * p + 3)
-    answer = kernel(native.address(scatter), p, divisor, rank, native.address(out))
-    return None if answer != native.DONE else _read(out, 0, p)
+    status = kernel(native.address(scatter), p, divisor, rank, native.address(out))
+    return None if status != native.DONE else _read(out, 0, p)
 
 
 def moments_and_spectrum(rows: FloatArray) -> SmallFit | None:
@@ -116,18 +116,18 @@ def spectrum_twin(scatter: FloatArray, divisor: float, rank: int) -> SmallSpectr
     diagonal, p = scatter.diagonal(), len(scatter)
     total = max(float(np.add.reduce(diagonal)), 0.0) / divisor
     order = np.argsort(diagonal == 0.0, kind="stable")
-    live = np.count_nonzero(diagonal)
-    columns = order[:live]
+    varying = np.count_nonzero(diagonal)
+    columns = order[:varying]
     variances, axes = np.zeros(p), np.zeros((p, p))
-    axes[range(live, p), order[live:]] = 1.0
+    axes[range(varying, p), order[varying:]] = 1.0
     values, inner = eigh(scatter[np.ix_(columns, columns)])
     values = values / divisor
     values[rank:] = 0.0
     clipped = int((values < 0.0).sum())
     inner = inner * fix_signs(inner)[:, None]
     inner += 0.0  # turns −0 into +0
-    variances[:live] = np.maximum(values, 0.0)
-    axes[:live, columns] = inner
+    variances[:varying] = np.maximum(values, 0.0)
+    axes[:varying, columns] = inner
     gram = axes @ axes.T
     gram.ravel()[:: p + 1] -= 1.0
     error = float(np.maximum.reduce(np.abs(gram), axis=None))

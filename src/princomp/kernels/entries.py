@@ -65,18 +65,18 @@ def entries_of(matrix: sp.csr_array) -> Entries:
     values = np.ascontiguousarray(matrix.data)
     if values.dtype.char not in "fd" or not values.dtype.isnative:
         values = values.astype(np.float32 if values.dtype.itemsize == 4 else np.float64)
-    kinds = {matrix.indices.dtype, matrix.indptr.dtype}
-    kind = np.int32 if kinds == {np.dtype(np.int32)} else np.int64
-    columns: NDArray[Any] = np.ascontiguousarray(matrix.indices, dtype=kind)
-    ends: NDArray[Any] = np.ascontiguousarray(matrix.indptr, dtype=kind)
+    dtypes = {matrix.indices.dtype, matrix.indptr.dtype}
+    dtype = np.int32 if dtypes == {np.dtype(np.int32)} else np.int64
+    columns: NDArray[Any] = np.ascontiguousarray(matrix.indices, dtype=dtype)
+    ends: NDArray[Any] = np.ascontiguousarray(matrix.indptr, dtype=dtype)
     stored = min(len(values), len(columns))
-    in_order = len(ends) == n + 1 and int(ends[0]) == 0 and int(ends[-1]) <= stored
-    if not (in_order and (ends[1:] >= ends[:-1]).all()):
+    ascending = len(ends) == n + 1 and int(ends[0]) == 0 and int(ends[-1]) <= stored
+    if not (ascending and (ends[1:] >= ends[:-1]).all()):
         raise _damaged("its row ends are not in ascending order")
     columns = columns[: ends[-1]]
     if len(columns) and not 0 <= int(columns.min()) <= int(columns.max()) < p:
-        wrong = int(np.argmax((columns < 0) | (columns >= p)))
-        raise _damaged(f"index {columns[wrong]} is not in 0 to {p - 1}", entry=wrong)
+        position = int(np.argmax((columns < 0) | (columns >= p)))
+        raise _damaged(f"index {columns[position]} is not in 0 to {p - 1}", entry=position)
     return Entries(values[: ends[-1]], columns, ends, (n, p))
 
 

@@ -25,11 +25,11 @@ const Line table[] = {PRINCOMP_FUNCTIONS(PRINCOMP_FUNCTION) PRINCOMP_SIZES(PRINC
 } // namespace PRINCOMP_ISA
 
 // Writes as much of the table as there is room for, and returns how long all of it is.
-PRINCOMP_EXPORT(table)(char *to, princomp_size room) {
+PRINCOMP_EXPORT(table)(char *to, princomp_size capacity) {
     princomp_size at = 0;
     for (const auto &line : PRINCOMP_ISA::table) {
-        char *const from = at < room ? to + at : nullptr;
-        const std::size_t left = at < room ? std::size_t(room - at) : 0;
+        char *const from = at < capacity ? to + at : nullptr;
+        const std::size_t left = at < capacity ? std::size_t(capacity - at) : 0;
         at += line.arguments ? std::snprintf(from, left, "%s %s\n", line.name, line.arguments)
                              : std::snprintf(from, left, "%s %lld\n", line.name, line.value);
     }

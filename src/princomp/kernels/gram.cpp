@@ -17,9 +17,10 @@ namespace {
 
 // Rows of a chunk: enough to make adding a tile to the scatter cheap, few enough to stay exact
 // in float32; and bytes of a packed chunk, of a core's second cache or twice that. A large scatter
-// is expensive to add to, so there a chunk is long and lies in the third; larger ones are wide.cpp's.
+// is expensive to add to, so there a chunk is long and lies in the third; larger ones are
+// wide.cpp's.
 constexpr index CHUNK_ROWS = 256, CHUNK_BYTES = princomp_sizes::gram_chunk_bytes,
-                LARGE = princomp_sizes::gram_long_columns;
+                LONG_COLUMNS = princomp_sizes::gram_long_columns;
 template <class T> constexpr index LONG_CHUNK =
     princomp_sizes::gram_long_rows / (sizeof(T) == sizeof(double) ? 1 : 2);
 // Rows whose mean is the first shift.
@@ -33,7 +34,8 @@ constexpr index CHUNKS = 64;
 // part that the golden ratio gives. At a stride, rows of the same period could all be special.
 inline index sampled_row(index i, index count, index m) {
     const index begin = i * m / count, length = (i + 1) * m / count - begin;
-    return begin + index((std::uint64_t(std::uint32_t(i) * 2654435769u) * std::uint64_t(length)) >> 32);
+    return begin +
+           index((std::uint64_t(std::uint32_t(i) * 2654435769u) * std::uint64_t(length)) >> 32);
 }
 
 // A row near the mean: one row, and the mean distance of the sampled rows to it, so that constant
@@ -42,18 +44,18 @@ inline index sampled_row(index i, index count, index m) {
 // they lose their digits.
 template <class In, class T>
 void find_shift(const In *x, index m, index p, index stride, const double *weights, double total,
-                double *away, T *shift) {
+                double *distance, T *shift) {
     const index count = weights || m < SAMPLE ? m : SAMPLE;
     const In *base = x + (weights ? std::max_element(weights, weights + m) - weights : 0) * stride;
-    std::memset(away, 0, sizeof(double) * p);
+    std::memset(distance, 0, sizeof(double) * p);
     for (index i = 0; i < count; ++i) {
         const In *row = x + (count < m ? sampled_row(i, count, m) : i) * stride;
         const double share = weights ? weights[i] / total : 1.0;
         for (index j = 0; j < p; ++j)
-            away[j] += share * (double(row[j]) - double(base[j]));
+            distance[j] += share * (double(row[j]) - double(base[j]));
     }
     for (index j = 0; j < p; ++j)
-        shift[j] = T(double(base[j]) + (weights ? away[j] : away[j] / double(count)));
+        shift[j] = T(double(base[j]) + (weights ? distance[j] : distance[j] / double(count)));
 }
 
 // Whether the mean lies further from the shift than the rows lie from the mean: m d² > S for the
@@ -67,7 +69,7 @@ void find_shift(const In *x, index m, index p, index stride, const double *weigh
 // 32 u |d|, since STRIP_ROWS rows are summed in the products' precision. That is too small to
 // matter: the sampled rows belong to the block, so the first d has m d² <= m / SAMPLE · S.
 // Weighted, the first shift already is the nearest number.
-inline bool misled(const double *sums, const double *scatter, index p, double total) {
+inline bool is_shift_far(const double *sums, const double *scatter, index p, double total) {
     for (index j = 0; j < p; ++j)
         if (2.0 * sums[j] * (sums[j] / total) > scatter[j * p + j])
             return true;
@@ -92,62 +94,65 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     const Columns<T, bytes> columns(p, true);
     const index padded = columns.padded;
     const index fit = CHUNK_BYTES / (padded * index(sizeof(T))) / STRIP_ROWS * STRIP_ROWS;
-    const index most = p >= LARGE ? LONG_CHUNK<T> : fit < CHUNK_ROWS ? fit : CHUNK_ROWS;
-    const index rows = m < most ? m : most, held = rows + rows % 2; // tiles may take rows by twos
-    // Packed rows (FEW more numbers are read past a narrow last panel), shift, sums, the scatter and
-    // sums of chunks before the last CHUNKS, roots.
-    const std::size_t packed_size = (std::size_t(columns.packed(held)) * sizeof(T) + 63) / 64 * 64;
+    const index max_rows = p >= LONG_COLUMNS ? LONG_CHUNK<T> : fit < CHUNK_ROWS ? fit : CHUNK_ROWS;
+    // Tiles may take rows by twos.
+    const index rows = m < max_rows ? m : max_rows, packed_rows = rows + rows % 2;
+    // Packed rows (FEW more numbers are read past a narrow last panel), shift, sums, the scatter
+    // and sums of chunks before the last CHUNKS, roots.
+    const std::size_t packed_size =
+        (std::size_t(columns.packed(packed_rows)) * sizeof(T) + 63) / 64 * 64;
     const std::size_t shift_size = (std::size_t(padded + columns.rest) * sizeof(T) + 63) / 64 * 64;
     const index added = m > CHUNKS * rows ? p * p + p : 0;
     char *memory = static_cast<char *>(
-        room.of(packed_size + shift_size + sizeof(double) * (p + added + (weighted ? m : 0))));
+        thread_buffer.reserve(packed_size + shift_size +
+                              sizeof(double) * (p + added + (weighted ? m : 0))));
     if (!memory)
         return PRINCOMP_NO_MEMORY;
     T *packed = reinterpret_cast<T *>(memory), *shift = reinterpret_cast<T *>(memory + packed_size);
     double *sums = reinterpret_cast<double *>(memory + packed_size + shift_size);
-    double *before = sums + p, *roots = before + added;
+    double *earlier = sums + p, *roots = earlier + added;
 
     double total = double(m);
     if constexpr (weighted) {
-        Sum all;
+        Sum weight_sum;
         for (index r = 0; r < m; ++r) {
-            all.add(weights[r]);
+            weight_sum.add(weights[r]);
             roots[r] = std::sqrt(weights[r]);
         }
-        total = all.value();
+        total = weight_sum.value();
     }
-    std::memset(packed + columns.packed(held) - columns.past, 0, columns.past * sizeof(T));
+    std::memset(packed + columns.packed(packed_rows) - columns.past, 0, columns.past * sizeof(T));
     std::memset(shift, 0, shift_size);
     find_shift<In, T>(x, m, p, stride, weighted ? weights : nullptr, total, sums, shift);
 
-    const Packed<In, T, bytes, weighted> from(x, m, stride, columns, shift, roots);
+    const Packer<In, T, bytes, weighted> packer(x, m, stride, columns, shift, roots);
     index chunks = 0;
     for (bool again = false;; again = true) {
         std::memset(sums, 0, sizeof(double) * p);
-        std::memset(before, 0, sizeof(double) * added);
+        std::memset(earlier, 0, sizeof(double) * added);
         chunks = 0;
         for (index row = 0; row < m; row += rows, ++chunks) {
             const bool fresh = chunks % CHUNKS == 0;
             if (fresh && row) {
-                add_upper<T, bytes>(scatter, columns, before);
+                add_upper<T, bytes>(scatter, columns, earlier);
                 for (index j = 0; j < p; ++j) {
-                    before[p * p + j] += sums[j];
+                    earlier[p * p + j] += sums[j];
                     sums[j] = 0.0;
                 }
             }
-            const index now = m - row < rows ? m - row : rows;
-            from.chunk(row, now, now + now % 2, packed, sums);
-            const char *next = reinterpret_cast<const char *>(x + (row + now) * stride);
-            const index left = m - row - now < rows ? m - row - now : rows;
+            const index count = m - row < rows ? m - row : rows;
+            packer.chunk(row, count, count + count % 2, packed, sums);
+            const char *next = reinterpret_cast<const char *>(x + (row + count) * stride);
+            const index left = m - row - count < rows ? m - row - count : rows;
             const Ahead ahead = {next, next + left * stride * index(sizeof(In))};
-            add_products<T, bytes>(packed, now + now % 2, columns, ahead, {scatter, p, fresh});
+            add_products<T, bytes>(packed, count + count % 2, columns, ahead, {scatter, p, fresh});
         }
         if (added) {
-            add_upper<T, bytes>(before, columns, scatter);
+            add_upper<T, bytes>(earlier, columns, scatter);
             for (index j = 0; j < p; ++j)
-                sums[j] += before[p * p + j];
+                sums[j] += earlier[p * p + j];
         }
-        if (again || !misled(sums, scatter, p, total))
+        if (again || !is_shift_far(sums, scatter, p, total))
             break;
         for (index j = 0; j < p; ++j)
             shift[j] = T(double(shift[j]) + sums[j] / total);
@@ -160,7 +165,7 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
         }
     if (sizeof(T) == 4 && left_range<In, T>(x, m, p, stride, shift, scatter, chunks))
         return PRINCOMP_LEFT_RANGE;
-    lift<T, bytes>(scatter, columns);
+    copy_remaining<T, bytes>(scatter, columns);
     for (index i = 0; i < p; ++i) {
         const double offset = sums[i] / total;
         // Squares that vanished: the column is not constant, and must not look like it.
@@ -174,9 +179,9 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     // From about the shift to about the mean, and both triangles, while some rows are near.
     for (index top = 0; top < p; top += MIRRORED) {
         for (index i = top; i < p && i < top + MIRRORED; ++i) {
-            const double moved = total * sums[i];
+            const double scaled_offset = total * sums[i];
             for (index j = i; j < p; ++j)
-                scatter[i * p + j] -= moved * sums[j];
+                scatter[i * p + j] -= scaled_offset * sums[j];
         }
         mirror(scatter, p, top);
     }

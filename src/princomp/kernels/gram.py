@@ -4,7 +4,7 @@ A large mean would cause cancellation, so a block is shifted close to its own me
 is multiplied. The shift is one row plus the mean difference from it over 64 rows, one from each
 of 64 equal parts of the block, so a constant column becomes exactly zero. If the mean turns out
 to lie further from the shift than the rows lie from the mean, the block is summed again about
-the mean, which is known by then. See ``misled`` in gram.cpp for why one repetition is enough.
+the mean, which is known by then. See ``is_shift_far`` in gram.cpp for why one repetition is enough.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from princomp.linalg import (
     add_outer,
     column_sums,
     empty,
-    not_vanished,
+    restore_underflowed,
     scratch,
     two_sum,
 )
@@ -45,7 +45,7 @@ class BlockMoments(NamedTuple):
 
     Parameters
     ----------
-    answer : int
+    status : int
         ``native.DONE``; ``LEFT_RANGE`` if float32 products of nonzero numbers underflowed;
         ``NOT_FINITE`` if a sum or a square is NaN or infinite.
     mean, mean_low : ndarray of shape (p,)
@@ -55,7 +55,7 @@ class BlockMoments(NamedTuple):
         About the mean. If not finite, about the shift, and only the diagonal is valid.
     """
 
-    answer: int
+    status: int
     mean: FloatArray
     mean_low: FloatArray
     scatter: FloatArray
@@ -86,26 +86,26 @@ def moments(
     if kernel is None:
         return moments_twin(block, weights, precise=precise)
     m, p = block.shape
-    block = native.plain_rows(block)
+    block = native.as_kernel_rows(block)
     step = block.strides[0] // block.itemsize
     out = empty(p * p + 2 * p)
     if weights is not None:
-        weights = native.plain_weights(weights, m)
-    where = native.address(weights)
-    answer = kernel(native.address(block), m, p, step, where, native.address(out))
-    if answer == native.NO_MEMORY:
+        weights = native.as_kernel_weights(weights, m)
+    weights_address = native.address(weights)
+    status = kernel(native.address(block), m, p, step, weights_address, native.address(out))
+    if status == native.NO_MEMORY:
         raise MemoryError("no memory for a packed chunk of rows")
-    return BlockMoments(answer, out[:p], out[p : 2 * p], out[2 * p :].reshape(p, p))
+    return BlockMoments(status, out[:p], out[p : 2 * p], out[2 * p :].reshape(p, p))
 
 
 # Number of columns from which on chunks of float32 rows are twice as long.
-LONG_COLUMNS = SIZES["gram_long_columns"]
+LONG_CHUNK_COLUMNS = SIZES["gram_long_columns"]
 
 
 def chunk_bytes(rows: int, columns: int) -> int:
     """Upper bound on the bytes that the kernel keeps per thread for a packed chunk of rows."""
     chunk, long_rows = SIZES["gram_chunk_bytes"], SIZES["gram_long_rows"]
-    most = chunk if columns < LONG_COLUMNS else long_rows * 8 * columns
+    most = chunk if columns < LONG_CHUNK_COLUMNS else long_rows * 8 * columns
     return min(most, 8 * rows * (columns + 16)) + 2**16
 
 
@@ -117,24 +117,24 @@ def moments_twin(
     m, p = block.shape
     dtype = np.dtype(np.float64) if precise else block.dtype
     step = max(_PANEL_NUMBERS // p // _CHUNK_ROWS * _CHUNK_ROWS, _PANEL_ROWS)
-    with np.errstate(all="ignore"):  # overflow here shows in the answer
+    with np.errstate(all="ignore"):  # overflow here shows in the status
         shift = shift_of(block, weights)
         rows = float(m) if weights is None else float(weights.sum())
         sums, scatter = _panels(block, weights, shift, dtype, step)
-        if misled(sums, scatter.diagonal(), rows):
+        if is_shift_far(sums, scatter.diagonal(), rows):
             shift = (shift + sums / rows).astype(block.dtype)
             sums, scatter = _panels(block, weights, shift, dtype, step)
-        answer = answer_of(block, shift, sums, scatter.diagonal(), -(-m // step), dtype)
-        if answer != native.DONE:
-            return BlockMoments(answer, sums, sums, scatter)
-        np.fill_diagonal(scatter, not_vanished(scatter.diagonal(), sums))
+        status = status_of(block, shift, sums, scatter.diagonal(), -(-m // step), dtype)
+        if status != native.DONE:
+            return BlockMoments(status, sums, sums, scatter)
+        np.fill_diagonal(scatter, restore_underflowed(scatter.diagonal(), sums))
         offset = sums / rows
         add_outer(scatter, -rows, offset)
         mean, low = two_sum(shift.astype(np.float64, copy=False), offset)
     return BlockMoments(native.DONE, mean, low, scatter)
 
 
-def answer_of(
+def status_of(
     block: FloatArray,
     shift: FloatArray,
     sums: FloatArray,
@@ -142,7 +142,7 @@ def answer_of(
     chunks: int,
     dtype: np.dtype[Any],
 ) -> int:
-    """Return the ``answer`` for a block from the sums (p,) of its shifted rows and their squares.
+    """Return the ``status`` for a block from the sums (p,) of its shifted rows and their squares.
 
     ``dtype`` is the precision of the products, and ``chunks`` the number of chunks of rows whose
     products are added in float64.
@@ -156,7 +156,7 @@ def answer_of(
     return native.DONE
 
 
-def misled(sums: FloatArray, squares: FloatArray, rows: float) -> bool:
+def is_shift_far(sums: FloatArray, squares: FloatArray, rows: float) -> bool:
     """Whether some column's mean is further from the shift than the rows are from the mean.
 
     Parameters
@@ -224,8 +224,8 @@ def shift_of(block: FloatArray, weights: NDArray[np.float64] | None = None) -> F
         base, share = block[weights.argmax()], weights / weights.sum()
         distance = np.zeros(len(base))
         for start in range(0, len(block), _PANEL_ROWS):
-            some = slice(start, start + _PANEL_ROWS)
-            distance += share[some] @ (block[some] - base)
+            part = slice(start, start + _PANEL_ROWS)
+            distance += share[part] @ (block[part] - base)
         nearby: FloatArray = (base + distance).astype(block.dtype)
         return nearby
     first = block[0]

@@ -23,7 +23,7 @@ enum {
 
 #define PRINCOMP_PASTE(isa, name) princomp_##isa##_##name
 #define PRINCOMP_NAMED(isa, name) PRINCOMP_PASTE(isa, name)
-// The head of an exported function: princomp_ISA_name, which answers one of the codes above.
+// The head of an exported function: princomp_ISA_name, which returns one of the codes above.
 #define PRINCOMP_EXPORT(name) extern "C" PRINCOMP_VISIBLE int PRINCOMP_NAMED(PRINCOMP_ISA, name)
 
 // Declared here, so that a definition with other arguments does not compile.

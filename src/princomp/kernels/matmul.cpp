@@ -29,8 +29,8 @@ constexpr index DEPTH = 384;
 // A whole tile of the product at `out`: written where `first`, else its sums go on. Row i of the
 // tile is row min(i, last) of x, so that tiles of fewer rows run the same code.
 template <class T, int bytes, int panels, int vectors>
-void tile(const T *x, index stride, int last, index depth, const T *packed, index apart, T *out,
-          index out_stride, bool first) {
+void tile(const T *x, index stride, int last, index depth, const T *packed, index panel_stride,
+          T *out, index out_stride, bool first) {
     typedef typename Vector<T, bytes>::type V;
     constexpr int line = int(LINE / sizeof(T));
     constexpr int wide = vectors * panels, height = Tile<bytes>::rows;
@@ -51,7 +51,7 @@ void tile(const T *x, index stride, int last, index depth, const T *packed, inde
         for (int panel = 0; panel < panels; ++panel)
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; ++v)
-                values[panel * vectors + v] = load<V>(packed + panel * apart + j * line, v);
+                values[panel * vectors + v] = load<V>(packed + panel * panel_stride + j * line, v);
 #pragma GCC unroll 12
         for (int i = 0; i < height; ++i) {
             const T one = rows[i][j];
@@ -69,14 +69,14 @@ void tile(const T *x, index stride, int last, index depth, const T *packed, inde
 
 // One or two panels of the product, or some vectors of one, a tile after the other.
 template <class T, int bytes, int panels, int vectors = Tile<bytes>::vectors>
-void strip(const T *x, index stride, index m, index depth, const T *packed, index apart, T *out,
-          index out_stride, index columns, bool first) {
+void strip(const T *x, index stride, index m, index depth, const T *packed, index panel_stride,
+           T *out, index out_stride, index columns, bool first) {
     constexpr int height = Tile<bytes>::rows;
     constexpr int width = panels * vectors * bytes / int(sizeof(T));
     for (index i = 0; i < m; i += height, x += height * stride, out += height * out_stride) {
         const int count = m - i < height ? int(m - i) : height;
         if (count == height && columns >= width) {
-            tile<T, bytes, panels, vectors>(x, stride, count - 1, depth, packed, apart, out,
+            tile<T, bytes, panels, vectors>(x, stride, count - 1, depth, packed, panel_stride, out,
                                             out_stride, first);
             continue;
         }
@@ -85,8 +85,8 @@ void strip(const T *x, index stride, index m, index depth, const T *packed, inde
         const std::size_t used = sizeof(T) * (columns < width ? columns : width);
         for (int a = 0; a < count && !first; ++a)
             std::memcpy(whole + a * width, out + a * out_stride, used);
-        tile<T, bytes, panels, vectors>(x, stride, count - 1, depth, packed, apart, whole, width,
-                                        first);
+        tile<T, bytes, panels, vectors>(x, stride, count - 1, depth, packed, panel_stride, whole,
+                                        width, first);
         for (int a = 0; a < count; ++a)
             std::memcpy(out + a * out_stride, whole + a * width, used);
     }
@@ -97,9 +97,10 @@ int matmul(const T *x, index m, index k, index stride, const T *packed, index n,
            index out_stride) {
     constexpr index panel = LINE / index(sizeof(T)), panels = Tile<bytes>::panels;
     constexpr int half = (Tile<bytes>::vectors + 1) / 2;
-    const index parts = k > DEPTH ? (k + DEPTH - 1) / DEPTH : 1, most = (k + parts - 1) / parts;
-    for (index part = 0, j = 0; part < parts; ++part, j += most) {
-        const index depth = k - j < most ? k - j : most;
+    const index parts = k > DEPTH ? (k + DEPTH - 1) / DEPTH : 1,
+                part_depth = (k + parts - 1) / parts;
+    for (index part = 0, j = 0; part < parts; ++part, j += part_depth) {
+        const index depth = k - j < part_depth ? k - j : part_depth;
         for (index c = 0; c < n;) {
             const bool whole = n - c > panel;
             (whole                ? strip<T, bytes, panels>

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from princomp.kernels import native
-from princomp.linalg import LINE, FloatArray, aligned
+from princomp.linalg import CACHE_LINE, FloatArray, aligned
 
 
 class RightFactor:
@@ -43,8 +43,8 @@ class RightFactor:
             raise ValueError("arrays of other shapes or precisions than the matrix")
         if not out.size:
             return out
-        rows = native.plain_rows(rows)
-        if not native.is_plain(out):
+        rows = native.as_kernel_rows(rows)
+        if not native.is_kernel_ready(out):
             raise ValueError("the rows of the product are not contiguous")
         if self._kernel is None:
             # One product per row, so that the rows cannot affect each other.
@@ -60,7 +60,7 @@ class RightFactor:
 def _packed(matrix: FloatArray) -> FloatArray:
     """Panels (k, 64 bytes) of columns, one after the other, the last padded with zeros."""
     k, n = matrix.shape
-    lanes = LINE // matrix.itemsize
+    lanes = CACHE_LINE // matrix.itemsize
     whole = n // lanes * lanes
     panels = aligned((-(-n // lanes), k, lanes), matrix.dtype)
     panels[: n // lanes] = matrix[:, :whole].reshape(k, n // lanes, lanes).swapaxes(0, 1)

@@ -25,13 +25,13 @@ from princomp.kernels.signatures import SIGNATURES, SIZES
 DONE, NOT_FINITE, LEFT_RANGE, NO_MEMORY = range(4)
 
 # File names of the library: as installed, and as built in place by an editable installation.
-_FILES = ("kernels.native", "kernels.inplace")
+_LIBRARY_FILES = ("kernels.native", "kernels.inplace")
 # Instruction sets, from oldest to newest: a processor can run those up to the index that
 # princomp_supported() returns.
-_SETS = ("plain", "avx2", "avx512")
+_INSTRUCTION_SETS = ("plain", "avx2", "avx512")
 # Environment variable that selects one of the sets, or "numpy".
 _VARIABLE = "PRINCOMP_KERNEL"
-_TYPES = {"p": ctypes.c_void_p, "n": ctypes.c_ssize_t, "d": ctypes.c_double}
+_ARGUMENT_TYPES = {"p": ctypes.c_void_p, "n": ctypes.c_ssize_t, "d": ctypes.c_double}
 
 # Takes the arguments listed in SIGNATURES, and returns one of the codes above.
 Kernel: TypeAlias = Callable[..., int]
@@ -39,7 +39,7 @@ Kernel: TypeAlias = Callable[..., int]
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    for name in _FILES:
+    for name in _LIBRARY_FILES:
         path = Path(__file__).with_name(name)
         if path.exists():
             try:
@@ -57,13 +57,13 @@ def instruction_sets() -> tuple[str, ...]:
         return ()
     return tuple(
         name
-        for name in _SETS[: library.princomp_supported() + 1]
+        for name in _INSTRUCTION_SETS[: library.princomp_supported() + 1]
         if hasattr(library, f"princomp_{name}_moments_f64")
     )
 
 
 @cache
-def name_in_use() -> str:
+def instruction_set_in_use() -> str:
     """Return the instruction set in use, or "numpy".
 
     Raises
@@ -100,13 +100,13 @@ def function(name: str, instructions: str = "") -> Kernel | None:
     MissingLibraryError
         If the library belongs to another version of this package.
     """
-    chosen = instructions or name_in_use()
+    chosen = instructions or instruction_set_in_use()
     library = _library()
     if library is None or chosen == "numpy":
         return None
     check_table(chosen)
     kernel: Kernel = library[f"princomp_{chosen}_{name}"]
-    kernel.argtypes = [_TYPES[letter] for letter in SIGNATURES[name]]  # type: ignore[attr-defined]
+    kernel.argtypes = [_ARGUMENT_TYPES[letter] for letter in SIGNATURES[name]]  # type: ignore[attr-defined]
     return kernel
 
 
@@ -159,17 +159,17 @@ def address(array: NDArray[Any] | None, first: int = 0) -> int | None:
     return at + first * array.strides[0] if first else at
 
 
-def is_plain(rows: NDArray[Any]) -> bool:
+def is_kernel_ready(rows: NDArray[Any]) -> bool:
     """Whether rows are contiguous and aligned, and a whole number of items apart."""
-    step, across = rows.strides
+    row_stride, column_stride = rows.strides
     size = rows.itemsize
-    contiguous = (across == size or rows.shape[1] == 1) and step % size == 0
+    contiguous = (column_stride == size or rows.shape[1] == 1) and row_stride % size == 0
     return contiguous and rows.flags.aligned
 
 
-def plain_rows(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return the rows, copied only if kernels cannot read them (see :func:`is_plain`)."""
-    if is_plain(rows) and rows.dtype.isnative:
+def as_kernel_rows(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return the rows, copied only if kernels cannot read them (see :func:`is_kernel_ready`)."""
+    if is_kernel_ready(rows) and rows.dtype.isnative:
         return rows
     return np.array(rows, dtype=rows.dtype.newbyteorder("="), order="C")
 
@@ -179,18 +179,18 @@ def contiguous(*arrays: NDArray[Any] | None) -> list[NDArray[Any] | None]:
     return [None if array is None else np.ascontiguousarray(array) for array in arrays]
 
 
-def plain_weights(weights: NDArray[Any], rows: int) -> NDArray[Any]:
+def as_kernel_weights(weights: NDArray[Any], rows: int) -> NDArray[Any]:
     """Return the weights of ``rows`` rows as contiguous float64."""
-    plain = np.ascontiguousarray(weights, dtype=np.float64)
-    if plain.shape != (rows,):
-        raise ValueError(f"{plain.shape} weights for {rows} rows")
-    return plain
+    converted = np.ascontiguousarray(weights, dtype=np.float64)
+    if converted.shape != (rows,):
+        raise ValueError(f"{converted.shape} weights for {rows} rows")
+    return converted
 
 
 @cache
 def warn_without_kernels() -> None:
     """Log a warning, once per process, if there are no compiled kernels."""
-    if name_in_use() == "numpy" and not os.environ.get(_VARIABLE):
+    if instruction_set_in_use() == "numpy" and not os.environ.get(_VARIABLE):
         logging.getLogger("princomp").warning(
             "princomp runs without its compiled kernels, two to four times slower on large "
             "tables: it was installed without a compiler. With GCC or Clang: "

@@ -18,7 +18,7 @@ template <class T> struct Bits;
 template <> struct Bits<float> { typedef std::int32_t type; };
 template <> struct Bits<double> { typedef std::int64_t type; };
 
-template <class In, class T, int bytes, bool weighted, bool squared = false> struct Packed {
+template <class In, class T, int bytes, bool weighted, bool squared = false> struct Packer {
     typedef typename Vector<T, bytes>::type V;
     typedef typename Vector<typename Bits<T>::type, bytes>::type M;
     static constexpr index lanes = bytes / index(sizeof(T)), width = panel_width<T, bytes>();
@@ -32,7 +32,7 @@ template <class In, class T, int bytes, bool weighted, bool squared = false> str
     index safe;          // rows before this one may be read past their end
     M last;              // which lanes of the last vector of a row are columns
 
-    Packed(const In *x, index m, index stride, const Columns<T, bytes> &columns, const T *shift,
+    Packer(const In *x, index m, index stride, const Columns<T, bytes> &columns, const T *shift,
            const double *roots)
         : x(x), stride(stride), columns(columns), shift(shift), roots(roots) {
         const index read = columns.rest ? p + columns.remaining : padded;
@@ -42,13 +42,13 @@ template <class In, class T, int bytes, bool weighted, bool squared = false> str
             last[i] = padded - lanes + i < p ? -1 : 0;
     }
 
-    static V lanes_of(const In *from, index count) {
+    static V load_partial(const In *from, index count) {
         V v = {};
         for (index i = 0; i < count; ++i)
             v[i] = T(from[i]);
         return v;
     }
-    static V whole(const In *from) {
+    static V load_vector(const In *from) {
         if constexpr (sizeof(In) == sizeof(T)) {
             return load<V>(from);
         } else {
@@ -67,18 +67,21 @@ template <class In, class T, int bytes, bool weighted, bool squared = false> str
             total[v] = squares[v] = V{};
         }
         const bool ragged = at + count * lanes > p;
-        const index quick = !ragged ? rows : safe <= row ? 0 : safe - row < rows ? safe - row : rows;
+        const index quick = !ragged             ? rows
+                            : safe <= row       ? 0
+                            : safe - row < rows ? safe - row
+                                                : rows;
         for (index r = 0; r < rows; ++r) {
             const In *from = x + (row + r) * stride + at;
 #pragma GCC unroll 8
             for (int v = 0; v < count; ++v) {
                 V value;
                 if (v + 1 < count || !ragged)
-                    value = whole(from + v * lanes);
+                    value = load_vector(from + v * lanes);
                 else if (r < quick)
-                    value = V(M(whole(from + v * lanes)) & last);
+                    value = V(M(load_vector(from + v * lanes)) & last);
                 else
-                    value = lanes_of(from + v * lanes, p - at - v * lanes);
+                    value = load_partial(from + v * lanes, p - at - v * lanes);
                 value -= shifts[v];
                 if constexpr (weighted) {
                     const T root = T(roots[row + r]);
@@ -109,17 +112,17 @@ template <class In, class T, int bytes, bool weighted, bool squared = false> str
             const In *from = x + row * stride + p + b;
             typedef typename Vector<typename Bits<T>::type, FEW * sizeof(T)>::type Mask;
             Four shifts = {}, total = {};
-            Mask there = {};
+            Mask is_column = {};
             for (index i = 0; i < count; ++i) {
                 shifts[i] = shift[p + b + i];
-                there[i] = -1;
+                is_column[i] = -1;
             }
             for (index r = 0; r < rows; ++r) {
                 Four value = {};
                 if (count == FEW || row + r < safe) {
                     typedef typename Vector<In, FEW * sizeof(In)>::type Read;
                     value = __builtin_convertvector(load<Read>(from + r * stride), Four);
-                    value = Four(Mask(value) & there);
+                    value = Four(Mask(value) & is_column);
                 } else {
                     for (index i = 0; i < count; ++i)
                         value[i] = T(from[r * stride + i]);
@@ -139,35 +142,38 @@ template <class In, class T, int bytes, bool weighted, bool squared = false> str
         }
     }
 
-    // Rows [row, row + rows) as panels, each (held, its width); what is left of them is zero.
-    void chunk(index row, index rows, index held, T *to, double *sums) const {
+    // Rows [row, row + rows) as panels, each (packed_rows, its width); what is left of them is
+    // zero.
+    void chunk(index row, index rows, index packed_rows, T *to, double *sums) const {
         for (index done = 0; done < rows; done += STRIP_ROWS) {
-            const index now = rows - done < STRIP_ROWS ? rows - done : STRIP_ROWS;
+            const index count = rows - done < STRIP_ROWS ? rows - done : STRIP_ROWS;
             for (index at = 0; at < padded;) {
                 const index panel = at / width * width;
                 const index step = padded - panel < width ? padded - panel : width;
-                T *into = to + panel * held + done * step + (at - panel);
+                T *into = to + panel * packed_rows + done * step + (at - panel);
                 const index left = (panel + step - at) / lanes;
                 if (left >= 3) {
-                    strip<3>(row + done, now, at, into, step, sums);
+                    strip<3>(row + done, count, at, into, step, sums);
                     at += 3 * lanes;
                 } else if (left == 2) {
-                    strip<2>(row + done, now, at, into, step, sums);
+                    strip<2>(row + done, count, at, into, step, sums);
                     at += 2 * lanes;
                 } else {
-                    strip<1>(row + done, now, at, into, step, sums);
+                    strip<1>(row + done, count, at, into, step, sums);
                     at += lanes;
                 }
             }
             if constexpr (Columns<T, bytes>::can_split)
-                remaining(row + done, now, to + padded * held + done * columns.remaining, sums);
+                remaining(row + done, count, to + padded * packed_rows + done * columns.remaining,
+                          sums);
         }
         for (index panel = 0; panel < padded; panel += width) {
             const index step = padded - panel < width ? padded - panel : width;
-            std::memset(to + panel * held + rows * step, 0, sizeof(T) * step * (held - rows));
+            std::memset(to + panel * packed_rows + rows * step, 0,
+                        sizeof(T) * step * (packed_rows - rows));
         }
-        std::memset(to + padded * held + rows * columns.remaining, 0,
-                    sizeof(T) * columns.remaining * (held - rows));
+        std::memset(to + padded * packed_rows + rows * columns.remaining, 0,
+                    sizeof(T) * columns.remaining * (packed_rows - rows));
     }
 };
 

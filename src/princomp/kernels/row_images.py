@@ -9,7 +9,7 @@ from princomp.kernels.dense import (
     TILE,
     Affine,
     backward,
-    check,
+    check_vectors,
     empty_scores,
     filled_scores,
     forward,
@@ -51,16 +51,16 @@ def images_of_rows(
         In float64.
     """
     m, w = len(left), left.shape[1]
-    check(rows, left, m)
+    check_vectors(rows, left, m)
     rooted = left if rows.roots is None else left * rows.roots[:, None]
-    summed = rooted.sum(axis=0, dtype=np.float64)
+    left_sums = rooted.sum(axis=0, dtype=np.float64)
     fits = m * TILE <= _TILES_BYTES
     kernel = rows.kernel("row_pass", instructions) if fits else None
     if kernel is None:
-        return _in_two_reads(rows, left, low, summed, instructions)
-    given = filled_scores(rows, left)
+        return _in_two_reads(rows, left, low, left_sums, instructions)
+    padded_left = filled_scores(rows, left)
     product, sums = empty_scores(rows, left), np.zeros(w)
-    _call(kernel, rows, given, low, summed, product, sums)
+    _call(kernel, rows, padded_left, low, left_sums, product, sums)
     return product[:m], sums
 
 
@@ -68,7 +68,7 @@ def _in_two_reads(
     rows: Affine,
     left: FloatArray,
     low: FloatArray | None,
-    summed: FloatArray,
+    left_sums: FloatArray,
     instructions: str,
 ) -> tuple[FloatArray, FloatArray]:
     """Compute :func:`images_of_rows` in two reads of the rows."""
@@ -78,7 +78,7 @@ def _in_two_reads(
     backward(rows, left, weights, instructions=instructions)
     sums = np.zeros(left.shape[1])
     if low is not None:
-        weights -= np.outer(low, summed)
+        weights -= np.outer(low, left_sums)
         sums = low @ weights
     narrow = weights
     if rows.dtype != np.float64:
@@ -90,19 +90,19 @@ def _in_two_reads(
 def _call(
     kernel: native.Kernel,
     rows: Affine,
-    given: FloatArray,
+    padded_left: FloatArray,
     low: FloatArray | None,
-    summed: FloatArray,
+    left_sums: FloatArray,
     product: FloatArray,
     sums: FloatArray,
 ) -> None:
-    w, tile = given.shape[1], TILE // rows.dtype.itemsize
-    tiles = scratch("row tiles", (len(given), tile), rows.dtype)
+    w, tile = padded_left.shape[1], TILE // rows.dtype.itemsize
+    tiles = scratch("row tiles", (len(padded_left), tile), rows.dtype)
     part = scratch("row part", (tile, w), rows.dtype)
     weights = scratch("row weights", (tile, w), np.float64)
-    arrays = native.contiguous(rows.high, rows.divisor, rows.roots, given, low, summed)
+    arrays = native.contiguous(rows.high, rows.divisor, rows.roots, padded_left, low, left_sums)
     kernel(
-        *rows.place,
+        *rows.kernel_arguments,
         *map(native.address, arrays),
         w,
         *map(native.address, (tiles, part, weights, product, sums)),

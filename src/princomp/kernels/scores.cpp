@@ -14,20 +14,20 @@ namespace {
 // Rows that are multiplied together: each value of an axis serves all of them.
 constexpr int ROWS = princomp_sizes::score_rows;
 // Vectors of an axis block: ROWS times as many sums, and the vectors, fill the registers.
-constexpr int WIDEST = PRINCOMP_REGISTERS >= 32 ? 3 : 1;
+constexpr int MAX_VECTORS = PRINCOMP_REGISTERS >= 32 ? 3 : 1;
 
 // Bytes of a row up to which centred rows are so far apart that their places are known here: eight
 // others do not fit the registers.
-constexpr index APART = princomp_sizes::score_row_bytes;
+constexpr index KNOWN_ROW_BYTES = princomp_sizes::score_row_bytes;
 
-// `wide` vectors of scores of ROWS centred rows, `count` of them stored. The rows are `known`
-// numbers apart, or p where that is zero.
-template <class T, int bytes, int wide, index known>
+// `wide` vectors of scores of ROWS centred rows, `count` of them stored. The rows are
+// `known_length` numbers apart, or p where that is zero.
+template <class T, int bytes, int wide, index known_length>
 void block(const T *rows, index p, const T *axes, index padded, T *out, index k, index columns,
            int count, const char *ahead, index line) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
-    const index apart = known ? known : p;
+    const index row_step = known_length ? known_length : p;
     V sums[ROWS][wide] = {};
     for (index j = 0; j < p; ++j, ahead += line) {
         __builtin_prefetch(ahead, 0, 2);
@@ -37,7 +37,7 @@ void block(const T *rows, index p, const T *axes, index padded, T *out, index k,
             values[v] = load<V>(axes + j * padded + v * lanes);
 #pragma GCC unroll 8
         for (int i = 0; i < ROWS; ++i) {
-            const T one = rows[i * apart + j];
+            const T one = rows[i * row_step + j];
 #pragma GCC unroll 8
             for (int v = 0; v < wide; ++v)
                 sums[i][v] += one * values[v];
@@ -55,32 +55,32 @@ void block(const T *rows, index p, const T *axes, index padded, T *out, index k,
         }
 }
 
-template <class T, int bytes, index known>
+template <class T, int bytes, index known_length>
 int scores(const T *x, index m, index p, index stride, const T *high, const T *low, const T *axes,
-           index k, index padded, T *room, T *out) {
+           index k, index padded, T *buffer, T *out) {
     constexpr index lanes = bytes / index(sizeof(T));
-    const index apart = known ? known : p;
+    const index row_step = known_length ? known_length : p;
     for (index row = 0; row < m; row += ROWS) {
         const int count = m - row < ROWS ? int(m - row) : ROWS;
         for (int i = 0; i < count; ++i) {
             const T *from = x + (row + i) * stride;
-            T *to = room + i * apart;
+            T *to = buffer + i * row_step;
             for (index j = 0; j < p; ++j)
                 to[j] = (from[j] - high[j]) - low[j];
         }
         // The next rows come from memory while these are multiplied.
         const char *ahead = reinterpret_cast<const char *>(x + (row + count) * stride);
-        const bool more = row + 2 * ROWS <= m && ROWS * index(sizeof(T)) <= LINE;
-        for (index c = 0; c < padded; c += WIDEST * lanes) {
+        const bool prefetch_next = row + 2 * ROWS <= m && ROWS * index(sizeof(T)) <= LINE;
+        for (index c = 0; c < padded; c += MAX_VECTORS * lanes) {
             const T *some = axes + c;
             T *to = out + row * k + c;
-            const index vectors = (padded - c) / lanes, line = more && c == 0 ? LINE : 0;
+            const index vectors = (padded - c) / lanes, line = prefetch_next && c == 0 ? LINE : 0;
 #define PRINCOMP_BLOCK(wide)                                                                       \
-    block<T, bytes, wide, known>(room, p, some, padded, to, k, k - c, count, ahead, line)
-            if (WIDEST >= 3 && vectors >= 3)
-                PRINCOMP_BLOCK((WIDEST >= 3 ? 3 : 1));
-            else if (WIDEST >= 2 && vectors == 2)
-                PRINCOMP_BLOCK((WIDEST >= 2 ? 2 : 1));
+    block<T, bytes, wide, known_length>(buffer, p, some, padded, to, k, k - c, count, ahead, line)
+            if (MAX_VECTORS >= 3 && vectors >= 3)
+                PRINCOMP_BLOCK((MAX_VECTORS >= 3 ? 3 : 1));
+            else if (MAX_VECTORS >= 2 && vectors == 2)
+                PRINCOMP_BLOCK((MAX_VECTORS >= 2 ? 2 : 1));
             else
                 PRINCOMP_BLOCK(1);
 #undef PRINCOMP_BLOCK
@@ -91,25 +91,26 @@ int scores(const T *x, index m, index p, index stride, const T *high, const T *l
 
 template <class T, int bytes>
 int any_scores(const T *x, index m, index p, index stride, const T *high, const T *low,
-               const T *axes, index k, index padded, T *room, T *out) {
-    constexpr index known = APART / index(sizeof(T));
-    if (p <= known)
-        return scores<T, bytes, known>(x, m, p, stride, high, low, axes, k, padded, room, out);
-    return scores<T, bytes, 0>(x, m, p, stride, high, low, axes, k, padded, room, out);
+               const T *axes, index k, index padded, T *buffer, T *out) {
+    constexpr index known_length = KNOWN_ROW_BYTES / index(sizeof(T));
+    if (p <= known_length)
+        return scores<T, bytes, known_length>(x, m, p, stride, high, low, axes, k, padded, buffer,
+                                              out);
+    return scores<T, bytes, 0>(x, m, p, stride, high, low, axes, k, padded, buffer, out);
 }
 
 } // namespace
 } // namespace PRINCOMP_ISA
 
 // Rows x (m, p), `stride` numbers apart; their mean in two parts (p,); axes (p, padded) with
-// columns past k zero, padded a multiple of 64 bytes; room (8, p), of a KiB a row at least; out
+// columns past k zero, padded a multiple of 64 bytes; buffer (8, p), of a KiB a row at least; out
 // (m, k).
 #define PRINCOMP_SCORES(name, T)                                                                   \
     PRINCOMP_EXPORT(name)                                                                          \
     (const T *x, std::ptrdiff_t m, std::ptrdiff_t p, std::ptrdiff_t stride, const T *high,         \
-     const T *low, const T *axes, std::ptrdiff_t k, std::ptrdiff_t padded, T *room, T *out) {      \
+     const T *low, const T *axes, std::ptrdiff_t k, std::ptrdiff_t padded, T *buffer, T *out) {    \
         return PRINCOMP_ISA::any_scores<T, PRINCOMP_LANES>(x, m, p, stride, high, low, axes, k,    \
-                                                           padded, room, out);                     \
+                                                           padded, buffer, out);                   \
     }
 PRINCOMP_SCORES(scores_f32, float)
 PRINCOMP_SCORES(scores_f64, double)

@@ -7,7 +7,7 @@ import numpy as np
 from princomp.kernels import native
 from princomp.kernels.dense import padded
 from princomp.kernels.signatures import SIZES
-from princomp.linalg import LINE, FloatArray, aligned, scratch
+from princomp.linalg import CACHE_LINE, FloatArray, aligned, scratch
 
 # Larger axes than this, about half of a core's L2 cache, are multiplied by BLAS.
 _AXES_BYTES = 2**19
@@ -45,14 +45,14 @@ def project(
         return
     k, size = axes.shape[1], rows.itemsize
     kernel = native.function(f"scores_f{8 * size}", instructions)
-    width = -(-k * size // LINE) * LINE // size
+    width = -(-k * size // CACHE_LINE) * CACHE_LINE // size
     if kernel is None or p * width * size > _AXES_BYTES or not (m and k):
         project_twin(rows, mean, mean_low, axes, out)
         return
-    rows = native.plain_rows(rows)
-    filled = padded(axes, rows.dtype)
-    strip = (SIZES["score_rows"], max(p, SIZES["score_row_bytes"] // size))
-    room = aligned(strip, rows.dtype)
+    rows = native.as_kernel_rows(rows)
+    padded_axes = padded(axes, rows.dtype)
+    shape = (SIZES["score_rows"], max(p, SIZES["score_row_bytes"] // size))
+    buffer = aligned(shape, rows.dtype)
     mean, mean_low = np.ascontiguousarray(mean), np.ascontiguousarray(mean_low)
     if (
         any(array.dtype != rows.dtype for array in (mean, mean_low, out))
@@ -63,8 +63,8 @@ def project(
         raise ValueError("arrays of other shapes or precisions than the rows")
     kernel(
         *(native.address(rows), m, p, rows.strides[0] // size),
-        *map(native.address, (mean, mean_low, filled)),
-        *(k, width, native.address(room), native.address(out)),
+        *map(native.address, (mean, mean_low, padded_axes)),
+        *(k, width, native.address(buffer), native.address(out)),
     )
 
 

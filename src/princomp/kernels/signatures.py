@@ -6,7 +6,7 @@ Both tables are compared with those of the library before a kernel is called: se
 
 from __future__ import annotations
 
-from princomp.linalg import LINE
+from princomp.linalg import CACHE_LINE
 
 _BOTH = ("f32", "f64")
 _MIXED = ("f32", "f32_precise", "f64")
@@ -44,7 +44,7 @@ SIGNATURES = {
 }
 
 SIZES = {
-    "line_bytes": LINE,
+    "line_bytes": CACHE_LINE,
     # Dense rows are centred in strips of rows and tiles of columns: rows of a strip, bytes of a row
     # in a tile, and bytes of a panel, which contains all centred rows that are kept.
     "strip_rows": 8,

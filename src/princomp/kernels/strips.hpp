@@ -21,19 +21,19 @@ template <class T> constexpr index TILE = TILE_BYTES / index(sizeof(T));
 // Rows whose products are summed in their own precision.
 constexpr index CHUNK_ROWS = 512;
 // Sums that do not wait for one another, as each waits for its products.
-constexpr int BUSY = 4;
+constexpr int INDEPENDENT_SUMS = 4;
 // Vectors that eight sums, or eight rows of y, of each fit in the registers.
-constexpr int WIDEST = PRINCOMP_REGISTERS >= 32 ? 3 : 1;
+constexpr int MAX_VECTORS = PRINCOMP_REGISTERS >= 32 ? 3 : 1;
 
 // What will be read soon: called for while a strip is multiplied, a line of each row at a time.
 // Asked for at once, its lines would wait for each other.
-template <class T> struct Next {
+template <class T> struct Prefetch {
     static constexpr index line = LINE / index(sizeof(T));
     const T *x; // or null
     index stride;
     int rows;
 
-    void call(index column) const {
+    void prefetch(index column) const {
         if (x)
             for (int i = 0; i < rows; ++i)
                 __builtin_prefetch(x + i * stride + column, 0, 2);
@@ -42,10 +42,11 @@ template <class T> struct Next {
 
 // Numbers less what is to be subtracted, if anything is.
 template <class T>
-inline __attribute__((always_inline)) void shift(const T *from, const T *by, index count, T *to) {
-    if (by)
+inline __attribute__((always_inline)) void
+subtract(const T *from, const T *subtracted, index count, T *to) {
+    if (subtracted)
         for (index j = 0; j < count; ++j)
-            to[j] = from[j] - by[j];
+            to[j] = from[j] - subtracted[j];
     else
         for (index j = 0; j < count; ++j)
             to[j] = from[j];
@@ -58,14 +59,14 @@ template <class T> struct Rows {
     const T *high, *divisor, *roots; // (p,), (p,) and (m,), or null
 
     // The same columns of the strip after this one, if it is whole.
-    Next<T> after(index row, index at) const {
+    Prefetch<T> next_strip(index row, index at) const {
         const bool whole = row + 2 * ROWS <= m;
         return {whole ? x + (row + ROWS) * stride + at : nullptr, stride, ROWS};
     }
 
-    // Columns [at, at + width) of a strip, into a tile; rows past the last are zero. Whole tiles by a
-    // loop of known length: each of its instructions then reads the same column of row after row,
-    // which processors foresee.
+    // Columns [at, at + width) of a strip, into a tile; rows past the last are zero. Whole tiles by
+    // a loop of known length: each of its instructions then reads the same column of row after
+    // row, which processors foresee.
     void centre(index row, index at, index width, T *to) const {
         for (int i = 0; i < ROWS; ++i, to += TILE<T>) {
             if (row + i >= m) {
@@ -74,9 +75,9 @@ template <class T> struct Rows {
             }
             const T *from = x + (row + i) * stride + at;
             if (width == TILE<T>)
-                shift(from, high ? high + at : nullptr, TILE<T>, to);
+                subtract(from, high ? high + at : nullptr, TILE<T>, to);
             else
-                shift(from, high ? high + at : nullptr, width, to);
+                subtract(from, high ? high + at : nullptr, width, to);
             if (divisor)
                 for (index j = 0; j < width; ++j)
                     to[j] /= divisor[at + j];
@@ -92,18 +93,19 @@ template <class T> struct Rows {
 // What a pass there and back reads, panel after panel of rows, in each tile after tile of columns.
 // Nothing is read on the way back; so that memory does not wait then, half a strip is called for
 // each time that one is multiplied.
-template <class T> struct Reading {
+template <class T> struct PanelPrefetch {
     static constexpr index half = ROWS / 2;
     const Rows<T> &rows;
     index panel, tile, first, row, at;
 
     // Begins at this place of the first panel.
-    Reading(const Rows<T> &of, index panel_rows, index tile_columns, index row_at, index column_at)
+    PanelPrefetch(const Rows<T> &of, index panel_rows, index tile_columns, index row_at,
+                  index column_at)
         : rows(of), panel(panel_rows), tile(tile_columns), first(0), row(row_at), at(column_at) {}
 
-    Next<T> next() {
-        Next<T> here = {row + half <= rows.m ? rows.x + row * rows.stride + at : nullptr,
-                        rows.stride, int(half)};
+    Prefetch<T> next() {
+        Prefetch<T> here = {row + half <= rows.m ? rows.x + row * rows.stride + at : nullptr,
+                            rows.stride, int(half)};
         row += half;
         if (row >= first + panel || row >= rows.m) {
             at += tile;
@@ -119,7 +121,7 @@ template <class T> struct Reading {
 
 // y (ROWS, padded) += strip (ROWS, width) · q (width, padded), for `wide` vectors of columns.
 template <class T, int bytes, int wide>
-void forward(const T *strip, index width, const T *q, T *y, index padded, Next<T> next) {
+void forward(const T *strip, index width, const T *q, T *y, index padded, Prefetch<T> ahead) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
     V sums[ROWS][wide];
@@ -127,8 +129,8 @@ void forward(const T *strip, index width, const T *q, T *y, index padded, Next<T
         for (int v = 0; v < wide; ++v)
             sums[i][v] = load<V>(y + i * padded + v * lanes);
     for (index j = 0; j < width;) {
-        next.call(j);
-        for (const index stop = j + next.line < width ? j + next.line : width; j < stop; ++j) {
+        ahead.prefetch(j);
+        for (const index stop = j + ahead.line < width ? j + ahead.line : width; j < stop; ++j) {
             V values[wide];
 #pragma GCC unroll 8
             for (int v = 0; v < wide; ++v)
@@ -147,29 +149,29 @@ void forward(const T *strip, index width, const T *q, T *y, index padded, Next<T
             store(y + i * padded + v * lanes, sums[i][v]);
 }
 
-// Some columns: z (some, padded) += stripᵀ (some, ROWS) · values (ROWS). Inlined, or the values
+// Some columns: z (count, padded) += stripᵀ (count, ROWS) · values (ROWS). Inlined, or the values
 // would leave the registers.
-template <class T, class V, int wide, int some>
+template <class T, class V, int wide, int count>
 inline __attribute__((always_inline)) void
 add_columns(const T *strip, const V (&values)[ROWS][wide], T *z, index padded) {
     constexpr index lanes = sizeof(V) / sizeof(T);
-    V sums[some][wide];
+    V sums[count][wide];
 #pragma GCC unroll 8
-    for (int j = 0; j < some; ++j)
+    for (int j = 0; j < count; ++j)
 #pragma GCC unroll 8
         for (int v = 0; v < wide; ++v)
             sums[j][v] = load<V>(z + j * padded + v * lanes);
 #pragma GCC unroll 8
     for (int i = 0; i < ROWS; ++i)
 #pragma GCC unroll 8
-        for (int j = 0; j < some; ++j) {
+        for (int j = 0; j < count; ++j) {
             const T one = strip[i * TILE<T> + j];
 #pragma GCC unroll 8
             for (int v = 0; v < wide; ++v)
                 sums[j][v] += one * values[i][v];
         }
 #pragma GCC unroll 8
-    for (int j = 0; j < some; ++j)
+    for (int j = 0; j < count; ++j)
 #pragma GCC unroll 8
         for (int v = 0; v < wide; ++v)
             store(z + j * padded + v * lanes, sums[j][v]);
@@ -177,20 +179,20 @@ add_columns(const T *strip, const V (&values)[ROWS][wide], T *z, index padded) {
 
 // z (width, padded) += stripᵀ (width, ROWS) · y (ROWS, padded).
 template <class T, int bytes, int wide>
-void backward(const T *strip, index width, const T *y, T *z, index padded, Next<T> next) {
+void backward(const T *strip, index width, const T *y, T *z, index padded, Prefetch<T> ahead) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
-    constexpr int some = wide < BUSY / 2 ? BUSY : 2;
+    constexpr int count = wide < INDEPENDENT_SUMS / 2 ? INDEPENDENT_SUMS : 2;
     V values[ROWS][wide];
     for (int i = 0; i < ROWS; ++i)
         for (int v = 0; v < wide; ++v)
             values[i][v] = load<V>(y + i * padded + v * lanes);
     index j = 0;
-    while (j + some <= width) {
-        next.call(j);
-        const index stop = j + next.line < width ? j + next.line : width;
-        for (; j + some <= stop; j += some)
-            add_columns<T, V, wide, some>(strip + j, values, z + j * padded, padded);
+    while (j + count <= width) {
+        ahead.prefetch(j);
+        const index stop = j + ahead.line < width ? j + ahead.line : width;
+        for (; j + count <= stop; j += count)
+            add_columns<T, V, wide, count>(strip + j, values, z + j * padded, padded);
     }
     for (; j < width; ++j)
         add_columns<T, V, wide, 1>(strip + j, values, z + j * padded, padded);
@@ -199,11 +201,11 @@ void backward(const T *strip, index width, const T *y, T *z, index padded, Next<
 #define PRINCOMP_GROUPS(call, strip, width, one, other, next)                                      \
     for (index c = 0; c < padded; next.x = nullptr) {                                              \
         const index left = (padded - c) / lanes;                                                   \
-        if (WIDEST >= 3 && left >= 3 && left != 4) {                                               \
-            call<T, bytes, WIDEST >= 3 ? 3 : 1>(strip, width, one, other, padded, next);           \
+        if (MAX_VECTORS >= 3 && left >= 3 && left != 4) {                                          \
+            call<T, bytes, MAX_VECTORS >= 3 ? 3 : 1>(strip, width, one, other, padded, next);      \
             c += 3 * lanes;                                                                        \
-        } else if (WIDEST >= 2 && left >= 2) {                                                     \
-            call<T, bytes, WIDEST >= 2 ? 2 : 1>(strip, width, one, other, padded, next);           \
+        } else if (MAX_VECTORS >= 2 && left >= 2) {                                                \
+            call<T, bytes, MAX_VECTORS >= 2 ? 2 : 1>(strip, width, one, other, padded, next);      \
             c += 2 * lanes;                                                                        \
         } else {                                                                                   \
             call<T, bytes, 1>(strip, width, one, other, padded, next);                             \
@@ -212,7 +214,7 @@ void backward(const T *strip, index width, const T *y, T *z, index padded, Next<
     }
 
 // Sums of some rows are added in doubles, and begin anew.
-template <class T> void add(T *from, double *to, index count) {
+template <class T> void add_and_clear(T *from, double *to, index count) {
     for (index i = 0; i < count; ++i) {
         to[i] += double(from[i]);
         from[i] = T(0);

@@ -224,13 +224,14 @@ void add_group(const T *packed, const T *other, index rows, const Columns<T, byt
     }
 }
 
-// The upper triangle of a packed chunk's products, added to the scatter (p, p); see `add_remaining`.
+// The upper triangle of a packed chunk's products, added to the scatter (p, p); see
+// `add_remaining`.
 template <class T, int bytes>
 void add_products(const T *packed, index rows, const Columns<T, bytes> &columns, Ahead ahead,
                   const Scatter &scatter) {
-    const index some = left_columns<T, bytes>(rows, columns.padded);
-    for (index begin = 0; begin < columns.main; begin += some)
-        add_group<T, bytes>(packed, packed, rows, columns, begin, begin + some, ahead, scatter);
+    const index group = left_columns<T, bytes>(rows, columns.padded);
+    for (index begin = 0; begin < columns.main; begin += group)
+        add_group<T, bytes>(packed, packed, rows, columns, begin, begin + group, ahead, scatter);
     add_remaining<T, bytes>(packed, rows, columns, ahead, scatter);
 }
 
@@ -244,7 +245,8 @@ void add_upper(const double *from, const Columns<T, bytes> &columns, double *to)
 }
 
 // The last rows of the lower triangle that `add_remaining` left, as columns of the upper one.
-template <class T, int bytes> void lift(double *scatter, const Columns<T, bytes> &columns) {
+template <class T, int bytes>
+void copy_remaining(double *scatter, const Columns<T, bytes> &columns) {
     const index p = columns.count;
     for (index j = columns.main; j < p; ++j)
         for (index i = 0; i < columns.main; ++i)
@@ -252,7 +254,7 @@ template <class T, int bytes> void lift(double *scatter, const Columns<T, bytes>
 }
 
 // A square of the upper triangle at (i, j) turned into the lower one, through the first cache.
-inline void turn(double *scatter, index p, index i, index j) {
+inline void transpose_square(double *scatter, index p, index i, index j) {
     constexpr index side = 8;
     const index height = p - i < side ? p - i : side, width = p - j < side ? p - j : side;
     double square[side][side];
@@ -272,7 +274,7 @@ constexpr index MIRRORED = princomp_sizes::wide_mirrored_rows;
     for (index left = top; left < p; left += MIRRORED)
         for (index i = top; i < p && i < top + MIRRORED; i += side)
             for (index j = left > i ? left : i; j < p && j < left + MIRRORED; j += side)
-                turn(scatter, p, i, j);
+                transpose_square(scatter, p, i, j);
 }
 
 // Memory at a multiple of 64 bytes, or null.
@@ -288,10 +290,10 @@ inline void aligned_free(void *memory) { std::free(memory); }
 #endif
 
 // Memory that a thread keeps for its next block: fresh pages cost as much as the arithmetic.
-struct Room {
+struct ThreadBuffer {
     void *memory = nullptr;
     std::size_t size = 0;
-    void *of(std::size_t bytes) {
+    void *reserve(std::size_t bytes) {
         if (bytes > size) {
             aligned_free(memory);
             memory = aligned_alloc(bytes);
@@ -299,9 +301,9 @@ struct Room {
         }
         return memory;
     }
-    ~Room() { aligned_free(memory); }
+    ~ThreadBuffer() { aligned_free(memory); }
 };
-thread_local Room room;
+thread_local ThreadBuffer thread_buffer;
 
 } // namespace
 } // namespace PRINCOMP_ISA

@@ -23,15 +23,15 @@ typedef typename Vector<double, bytes>::type V;
 
 // Columns of a panel. Rows that a product reads together. Pieces of a product at most, and numbers
 // of the matrix for which one pays; entries of a vector in a piece, and dot products.
-constexpr index PANEL = 32, TOGETHER = 8, SPANS = 16, SPAN_NUMBERS = 32768;
-constexpr index ENTRIES = 512, DOTS = 8;
+constexpr index PANEL = 32, ROWS_TOGETHER = 8, MAX_SPANS = 16, SPAN_NUMBERS = 32768;
+constexpr index ENTRIES = 512, DOTS_PER_PIECE = 8;
 // Rows of the rest in a piece: the first panel of tiles.hpp begins there for every set.
 constexpr index GROUP = 48;
 // Shorter columns are not worth a piece of their own: the leader does them alone.
-constexpr index ALONE = 320;
+constexpr index MIN_SHARED = 320;
 // Squares below this have lost digits: so short a column is taken for zero. The caller keeps the
 // matrix within a range where that is less than rounding.
-constexpr double SHORT = 1e-280;
+constexpr double TINY_SQUARES = 1e-280;
 
 // Numbers of a packed panel of the rest of a matrix, and pieces of one of its columns.
 index packed_numbers(index n) { return 2 * PANEL * ((n + lanes - 1) / lanes * lanes) + 2 * lanes; }
@@ -94,7 +94,8 @@ void product(const double *a, index stride, index size, index first, const doubl
 }
 
 // What all threads see. `ticket` says of what is going on: its number, how many pieces it has, and
-// which is the next; a piece is claimed by counting that on, and nothing changes before all are done.
+// which is the next; a piece is claimed by counting that on, and nothing changes before all are
+// done.
 struct Reduction;
 struct Shared {
     std::atomic<std::uint64_t> ticket;
@@ -112,12 +113,13 @@ struct Reduction {
 
     double *a;
     index n;
-    double *w, *spans, *left, *right; // (PANEL, n), (SPANS, n), and two packed panels
-    double *sums;                     // of pieces
-    double *into, *outof;             // coefficients of a panel's columns, twice (PANEL)
+    double *w, *spans, *left, *right;          // (PANEL, n), (MAX_SPANS, n), and two packed panels
+    double *sums;                              // of pieces
+    double *image_factors, *reflector_factors; // coefficients of a panel's columns, twice (PANEL)
     // What is being done: the panel's first column, those of it that are done, and this one.
     index panel = 0, count = 0, column = 0;
-    double tau = 0.0, more = 0.0; // `more` times its reflector is still to be added to the last of w
+    // `pending` times its reflector is still to be added to the last of w.
+    double tau = 0.0, pending = 0.0;
 
     const double *reflector(index s) const { return a + (panel + s) * n; }
     double *image(index s) const { return w + s * n; }
@@ -133,11 +135,11 @@ struct Reduction {
             double *last = image(count - 1);
             const double *v = reflector(count - 1);
             for (index i = begin; i < end; ++i)
-                last[i] += more * v[i];
+                last[i] += pending * v[i];
         }
         for (index s = 0; s < count; ++s) {
             const double *v = reflector(s), *z = image(s);
-            const double one = into[s], other = outof[s];
+            const double one = image_factors[s], other = reflector_factors[s];
             for (index i = begin; i < end; ++i)
                 x[i] -= v[i] * one + z[i] * other;
         }
@@ -146,36 +148,36 @@ struct Reduction {
     }
 
     index size() const { return n - column - 1; }
-    index products() const {
+    index product_pieces() const {
         const index wanted = size() * size() / 2 / SPAN_NUMBERS;
-        return wanted < 1 ? 1 : wanted > SPANS ? SPANS : wanted;
+        return wanted < 1 ? 1 : wanted > MAX_SPANS ? MAX_SPANS : wanted;
     }
     // Where a piece of the product begins: all have about as many numbers of the triangle.
     index span(index piece) const {
-        if (piece == products())
+        if (piece == product_pieces())
             return size();
-        const double share = 1.0 - std::sqrt(1.0 - double(piece) / double(products()));
-        return index(share * double(size())) / TOGETHER * TOGETHER;
+        const double share = 1.0 - std::sqrt(1.0 - double(piece) / double(product_pieces()));
+        return index(share * double(size())) / ROWS_TOGETHER * ROWS_TOGETHER;
     }
 
     void multiply(index piece) const {
         const double *v = a + column * n + column + 1;
-        if (piece < products()) {
+        if (piece < product_pieces()) {
             const double *rest = a + (column + 1) * n + column + 1;
             double *y = spans + piece * n;
             index row = span(piece);
             const index end = span(piece + 1);
             std::memset(y + row, 0, sizeof(double) * (size() - row));
-            for (; row + TOGETHER <= end; row += TOGETHER)
-                product<TOGETHER>(rest, n, size(), row, v, y);
+            for (; row + ROWS_TOGETHER <= end; row += ROWS_TOGETHER)
+                product<ROWS_TOGETHER>(rest, n, size(), row, v, y);
             for (; row < end; ++row)
                 product<1>(rest, n, size(), row, v, y);
             return;
         }
-        const index first = (piece - products()) * DOTS;
-        for (index s = first; s < first + DOTS && s < count; ++s) {
-            into[s] = dot(image(s) + column + 1, v, size());
-            outof[s] = dot(reflector(s) + column + 1, v, size());
+        const index first = (piece - product_pieces()) * DOTS_PER_PIECE;
+        for (index s = first; s < first + DOTS_PER_PIECE && s < count; ++s) {
+            image_factors[s] = dot(image(s) + column + 1, v, size());
+            reflector_factors[s] = dot(reflector(s) + column + 1, v, size());
         }
     }
 
@@ -184,7 +186,7 @@ struct Reduction {
         const index end = begin + ENTRIES < n ? begin + ENTRIES : n;
         double *y = image(count);
         std::memset(y + begin, 0, sizeof(double) * (end - begin));
-        for (index s = 0; s < products(); ++s) {
+        for (index s = 0; s < product_pieces(); ++s) {
             const double *part = spans + s * n - (column + 1);
             const index known = column + 1 + span(s), from = begin > known ? begin : known;
             for (index i = from; i < end; ++i)
@@ -192,7 +194,7 @@ struct Reduction {
         }
         for (index s = 0; s < count; ++s) {
             const double *v = reflector(s), *z = image(s);
-            const double one = into[s], other = outof[s];
+            const double one = image_factors[s], other = reflector_factors[s];
             for (index i = begin; i < end; ++i)
                 y[i] -= v[i] * one + z[i] * other;
         }
@@ -204,7 +206,8 @@ struct Reduction {
     // Reflectors and images of a panel side by side, and the same with the other first, negated.
     void pack(index piece) const {
         constexpr index width = panel_width<double, bytes>();
-        const index first = panel + count, rest = n - first, padded = (rest + lanes - 1) / lanes * lanes;
+        const index first = panel + count, rest = n - first,
+                    padded = (rest + lanes - 1) / lanes * lanes;
         const index begin = piece * width, step = padded - begin < width ? padded - begin : width;
         double *one = left + begin * 2 * count, *other = right + begin * 2 * count;
         for (index s = 0; s < count; ++s) {
@@ -225,13 +228,14 @@ struct Reduction {
     void add_rest(index piece) const {
         const index first = panel + count, rest = n - first;
         const Columns<double, bytes> columns(rest, false);
-        Ahead nothing = {nullptr, nullptr};
+        Ahead no_prefetch = {nullptr, nullptr};
         static_assert(GROUP % panel_width<double, bytes>() == 0, "a group begins with a panel");
         add_group<double, bytes>(left, right, 2 * count, columns, piece * GROUP,
-                                 (piece + 1) * GROUP, nothing, {a + first * n + first, n, false});
+                                 (piece + 1) * GROUP, no_prefetch,
+                                 {a + first * n + first, n, false});
     }
 
-    void piece(std::int64_t work, index number) const {
+    void run_piece(std::int64_t work, index number) const {
         switch (work) {
         case UPDATE: return update(number);
         case MULTIPLY: return multiply(number);
@@ -254,7 +258,7 @@ struct Reduction {
                                                     std::memory_order_acquire))
                 break;
         }
-        shared.reduction->piece(shared.work, index(ticket % COUNT));
+        shared.reduction->run_piece(shared.work, index(ticket % COUNT));
         shared.done.fetch_add(1, std::memory_order_release);
         return true;
     }
@@ -268,10 +272,10 @@ struct Reduction {
 #endif
     }
 
-    void all(Shared &shared, Work work, index pieces) const {
-        if (pieces == 1 || size() < ALONE) {
+    void run(Shared &shared, Work work, index pieces) const {
+        if (pieces == 1 || size() < MIN_SHARED) {
             for (index i = 0; i < pieces; ++i)
-                piece(work, i);
+                run_piece(work, i);
             return;
         }
         shared.work = work;
@@ -299,7 +303,7 @@ struct Reduction {
     double reflect(double squares) {
         double *x = a + column * n;
         const double alpha = x[column + 1];
-        if (!(squares > SHORT)) {
+        if (!(squares > TINY_SQUARES)) {
             tau = 0.0;
             return alpha;
         }
@@ -320,25 +324,27 @@ struct Reduction {
                 count = 0;
             }
             for (index s = 0; s < count; ++s) {
-                outof[s] = reflector(s)[column];
-                into[s] = image(s)[column] + (s + 1 == count ? more * outof[s] : 0.0);
+                reflector_factors[s] = reflector(s)[column];
+                image_factors[s] =
+                    image(s)[column] + (s + 1 == count ? pending * reflector_factors[s] : 0.0);
             }
             const index entries = (n - column + ENTRIES - 1) / ENTRIES;
-            all(shared, UPDATE, entries);
+            run(shared, UPDATE, entries);
             diagonal[column] = a[column * n + column];
             if (column + 1 == n)
                 return;
             off_diagonal[column] = reflect(total(entries));
             factors[column] = tau;
-            more = 0.0;
+            pending = 0.0;
             if (tau == 0.0) {
                 std::memset(image(count) + column + 1, 0, sizeof(double) * size());
                 std::memset(a + column * n + column + 1, 0, sizeof(double) * size());
             } else {
-                all(shared, MULTIPLY, products() + (count + DOTS - 1) / DOTS);
+                run(shared, MULTIPLY,
+                    product_pieces() + (count + DOTS_PER_PIECE - 1) / DOTS_PER_PIECE);
                 const index rest = (size() + ENTRIES - 1) / ENTRIES;
-                all(shared, COMBINE, rest);
-                more = -0.5 * tau * total(rest);
+                run(shared, COMBINE, rest);
+                pending = -0.5 * tau * total(rest);
             }
             ++count;
         }
@@ -349,10 +355,10 @@ struct Reduction {
         const index rest = n - panel - count, width = panel_width<double, bytes>();
         double *last = image(count - 1);
         for (index i = panel + count; i < n; ++i)
-            last[i] += more * reflector(count - 1)[i];
+            last[i] += pending * reflector(count - 1)[i];
         const index padded = (rest + lanes - 1) / lanes * lanes;
-        all(shared, PACK, (padded + width - 1) / width);
-        all(shared, REST, (rest + GROUP - 1) / GROUP);
+        run(shared, PACK, (padded + width - 1) / width);
+        run(shared, REST, (rest + GROUP - 1) / GROUP);
     }
 };
 
@@ -362,34 +368,34 @@ struct Reduction {
 // Numbers of the memory that tridiagonal_f64 takes for a matrix of order n.
 PRINCOMP_EXPORT(tridiagonal_numbers)(std::ptrdiff_t n) {
     using namespace PRINCOMP_ISA;
-    return int((PANEL + SPANS) * n + 2 * packed_numbers(n) + entry_pieces(n) + 2 * PANEL);
+    return int((PANEL + MAX_SPANS) * n + 2 * packed_numbers(n) + entry_pieces(n) + 2 * PANEL);
 }
 
-// a (n, n): of a symmetric matrix the upper triangle; written over by the reflectors, row by row off
-// the diagonal, as dsytrd leaves them in the lower triangle of columns. diagonal (n), off_diagonal and
-// factors (n − 1); memory: `tridiagonal_numbers`; shared: a cache line of zeros, the one of those
-// who help. Returns when all is done, and lets them go.
+// a (n, n): of a symmetric matrix the upper triangle; written over by the reflectors, row by row
+// off the diagonal, as dsytrd leaves them in the lower triangle of columns. diagonal (n),
+// off_diagonal and factors (n − 1); memory: `tridiagonal_numbers`; shared: a cache line of zeros,
+// the one of those who help. Returns when all is done, and lets them go.
 PRINCOMP_EXPORT(tridiagonal_f64)
-(double *a, std::ptrdiff_t n, double *diagonal, double *off_diagonal, double *factors, double *memory,
- void *shared) {
+(double *a, std::ptrdiff_t n, double *diagonal, double *off_diagonal, double *factors,
+ double *memory, void *shared) {
     using namespace PRINCOMP_ISA;
     const std::ptrdiff_t packed = packed_numbers(n);
-    double *images = memory, *spans = images + PANEL * n, *left = spans + SPANS * n;
+    double *images = memory, *spans = images + PANEL * n, *left = spans + MAX_SPANS * n;
     double *right = left + packed, *sums = right + packed;
-    double *into = sums + entry_pieces(n), *outof = into + PANEL;
-    Shared &all = *static_cast<Shared *>(shared);
-    Reduction reduction{a, n, images, spans, left, right, sums, into, outof};
-    reduction.lead(all, diagonal, off_diagonal, factors);
-    all.ticket.store(OVER, std::memory_order_release);
+    double *image_factors = sums + entry_pieces(n), *reflector_factors = image_factors + PANEL;
+    Shared &state = *static_cast<Shared *>(shared);
+    Reduction reduction{a, n, images, spans, left, right, sums, image_factors, reflector_factors};
+    reduction.lead(state, diagonal, off_diagonal, factors);
+    state.ticket.store(OVER, std::memory_order_release);
     return PRINCOMP_DONE;
 }
 
 // Does what another thread's tridiagonal_f64 has to give away, until that is done.
 PRINCOMP_EXPORT(tridiagonal_help)(void *shared) {
     using namespace PRINCOMP_ISA;
-    Shared &all = *static_cast<Shared *>(shared);
-    for (int turns = 0; all.ticket.load(std::memory_order_acquire) != OVER;)
-        if (Reduction::claim(all))
+    Shared &state = *static_cast<Shared *>(shared);
+    for (int turns = 0; state.ticket.load(std::memory_order_acquire) != OVER;)
+        if (Reduction::claim(state))
             turns = 0;
         else
             Reduction::wait(turns);

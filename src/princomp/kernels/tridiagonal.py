@@ -6,20 +6,20 @@ import numpy as np
 
 from princomp.kernels import native
 from princomp.linalg import (
-    LINE,
+    CACHE_LINE,
     FloatArray,
     Tridiagonal,
     aligned,
     below_diagonal,
     default_threads,
     empty,
-    in_order,
+    map_in_order,
     tridiagonal,
 )
 
 # Maximum number of threads: more would wait for each other, as they read the matrix from a cache
 # that they share.
-_MOST = 8
+_MAX_THREADS = 8
 
 
 def tridiagonalise(
@@ -40,24 +40,27 @@ def tridiagonalise(
     """
     n = len(matrix)
     lead = native.function("tridiagonal_f64", instructions)
-    help_out = native.function("tridiagonal_help", instructions)
-    numbers = native.function("tridiagonal_numbers", instructions)
-    if lead is None or help_out is None or numbers is None:
+    helper = native.function("tridiagonal_help", instructions)
+    memory_numbers = native.function("tridiagonal_numbers", instructions)
+    if lead is None or helper is None or memory_numbers is None:
         return tridiagonal(matrix)
     work = aligned((n, n), np.float64)
     work[:] = matrix
     diagonal, off_diagonal, factors = empty(n), empty(n - 1), empty(n - 1)
-    memory, shared = aligned((numbers(n),), np.float64), aligned((LINE,), np.uint8)
-    shared[:] = 0
+    memory, shared_state = (
+        aligned((memory_numbers(n),), np.float64),
+        aligned((CACHE_LINE,), np.uint8),
+    )
+    shared_state[:] = 0
 
-    def take_part(number: int) -> None:
-        if number:
-            help_out(native.address(shared))
+    def run(worker: int) -> None:
+        if worker:
+            helper(native.address(shared_state))
             return
-        arrays = (diagonal, off_diagonal, factors, memory, shared)
-        lead(native.address(work), n, *(native.address(one) for one in arrays))
+        arrays = (diagonal, off_diagonal, factors, memory, shared_state)
+        lead(native.address(work), n, *(native.address(array) for array in arrays))
 
-    threads = min(threads or default_threads(), _MOST)
-    for _ in in_order(take_part, range(threads), threads):
+    threads = min(threads or default_threads(), _MAX_THREADS)
+    for _ in map_in_order(run, range(threads), threads):
         pass
     return Tridiagonal(diagonal, off_diagonal, below_diagonal(work.T), factors)

@@ -27,40 +27,40 @@ int pack(const In *x, index m, index p, index stride, const T *shift, const doub
          T *packed, double *sums) {
     constexpr int bytes = PRINCOMP_LANES;
     const Columns<T, bytes> columns(p, false);
-    const index held = m + m % 2; // tiles may take rows by twos
+    const index packed_rows = m + m % 2; // tiles may take rows by twos
     std::memset(sums, 0, 2 * p * sizeof(double));
-    std::memset(packed + columns.packed(held) - columns.past, 0, columns.past * sizeof(T));
+    std::memset(packed + columns.packed(packed_rows) - columns.past, 0, columns.past * sizeof(T));
     if (!weights) {
-        const Packed<In, T, bytes, false, true> from(x, m, stride, columns, shift, nullptr);
-        from.chunk(0, m, held, packed, sums);
+        const Packer<In, T, bytes, false, true> packer(x, m, stride, columns, shift, nullptr);
+        packer.chunk(0, m, packed_rows, packed, sums);
         return PRINCOMP_DONE;
     }
     double roots[MOST_ROWS];
     for (index r = 0; r < m; ++r)
         roots[r] = std::sqrt(weights[r]);
-    const Packed<In, T, bytes, true, true> from(x, m, stride, columns, shift, roots);
-    from.chunk(0, m, held, packed, sums);
+    const Packer<In, T, bytes, true, true> packer(x, m, stride, columns, shift, roots);
+    packer.chunk(0, m, packed_rows, packed, sums);
     return PRINCOMP_DONE;
 }
 
 template <class T>
-int add(const T *packed, index apart, index m, index rows, index p, index begin, index end,
-        const double *moved, const double *away, double between, const double *delta,
+int add(const T *packed, index chunk_stride, index m, index rows, index p, index begin, index end,
+        const double *mean_offset, const double *sums, double delta_weight, const double *delta,
         double *scatter) {
     constexpr int bytes = PRINCOMP_LANES;
     static_assert(GROUP % panel_width<T, bytes>() == 0, "a group begins with a panel");
     const Columns<T, bytes> columns(p, false);
-    Ahead nothing = {nullptr, nullptr};
-    for (index row = 0; row < m; row += rows, packed += apart) {
-        const index now = m - row < rows ? m - row : rows;
-        add_group<T, bytes>(packed, packed, now + now % 2, columns, begin, end, nothing,
+    Ahead no_prefetch = {nullptr, nullptr};
+    for (index row = 0; row < m; row += rows, packed += chunk_stride) {
+        const index count = m - row < rows ? m - row : rows;
+        add_group<T, bytes>(packed, packed, count + count % 2, columns, begin, end, no_prefetch,
                             {scatter, p, false});
     }
     for (index i = begin; i < p && i < end; ++i) {
-        const double down = moved[i], up = between * delta[i];
+        const double down = mean_offset[i], up = delta_weight * delta[i];
         double *to = scatter + i * p;
         for (index j = i; j < p; ++j)
-            to[j] += up * delta[j] - down * away[j];
+            to[j] += up * delta[j] - down * sums[j];
     }
     return PRINCOMP_DONE;
 }
@@ -69,8 +69,8 @@ int add(const T *packed, index apart, index m, index rows, index p, index begin,
 } // namespace PRINCOMP_ISA
 
 // Rows x (m, p) of one chunk, `stride` numbers apart; shift, with zeros for a vector past its end;
-// weights (m,) or null; packed: room for m + 1 rows of columns for whole vectors and a vector more;
-// sums: of the shifted rows (p), and of their squares (p).
+// weights (m,) or null; packed: memory for m + 1 rows of columns for whole vectors and a vector
+// more; sums: of the shifted rows (p), and of their squares (p).
 #define PRINCOMP_WIDE_PACK(name, In, T)                                                            \
     PRINCOMP_EXPORT(name)                                                                          \
     (const In *x, std::ptrdiff_t m, std::ptrdiff_t p, std::ptrdiff_t stride, const T *shift,       \
@@ -82,15 +82,15 @@ PRINCOMP_WIDE_PACK(wide_pack_f32_precise, float, double)
 PRINCOMP_WIDE_PACK(wide_pack_f64, double, double)
 
 // To rows [begin, end) of the scatter (p, p), on and above its diagonal: the products of m packed
-// rows, `rows` a chunk and chunks `apart` numbers from each other, + between · delta deltaᵀ −
-// moved awayᵀ (all p).
+// rows, `rows` a chunk and chunks `chunk_stride` numbers from each other, + delta_weight · delta
+// deltaᵀ − mean_offset sumsᵀ (all p).
 #define PRINCOMP_WIDE_ADD(name, T)                                                                 \
     PRINCOMP_EXPORT(name)                                                                          \
-    (const T *packed, std::ptrdiff_t apart, std::ptrdiff_t m, std::ptrdiff_t rows,                 \
-     std::ptrdiff_t p, std::ptrdiff_t begin, std::ptrdiff_t end, const double *moved,              \
-     const double *away, double between, const double *delta, double *scatter) {                   \
-        return PRINCOMP_ISA::add<T>(packed, apart, m, rows, p, begin, end, moved, away, between,   \
-                                    delta, scatter);                                               \
+    (const T *packed, std::ptrdiff_t chunk_stride, std::ptrdiff_t m, std::ptrdiff_t rows,          \
+     std::ptrdiff_t p, std::ptrdiff_t begin, std::ptrdiff_t end, const double *mean_offset,        \
+     const double *sums, double delta_weight, const double *delta, double *scatter) {              \
+        return PRINCOMP_ISA::add<T>(packed, chunk_stride, m, rows, p, begin, end, mean_offset,     \
+                                    sums, delta_weight, delta, scatter);                           \
     }
 PRINCOMP_WIDE_ADD(wide_add_f32, float)
 PRINCOMP_WIDE_ADD(wide_add_f64, double)

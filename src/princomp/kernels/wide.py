@@ -14,26 +14,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.kernels import native
-from princomp.kernels.gram import answer_of, misled, shift_of
+from princomp.kernels.gram import is_shift_far, shift_of, status_of
 from princomp.kernels.signatures import SIZES
-from princomp.linalg import LINE, FloatArray, aligned, default_threads, empty, in_order, unwritten
+from princomp.linalg import (
+    CACHE_LINE,
+    FloatArray,
+    aligned,
+    default_threads,
+    empty,
+    map_in_order,
+    mark_unwritten,
+)
 
 # Number of columns from which on this is quicker than one scatter per block. Relative times: 1.3 at
 # 500 columns, where a scatter stays in the cache; 1.05 at 768; 0.9 (float32) and 1.0 (float64) at
 # 1,000; 0.8 and 0.93 at 2,000.
-WIDE = 1024
+MIN_COLUMNS = 1024
 # Bytes of a column of a packed chunk, by item size: 1,024 numbers of float64, or 512 of float32,
 # whose products are summed in float32 within a chunk.
 _CHUNK_BYTES = {8: 8 * SIZES["wide_chunk_rows"], 4: 4 * SIZES["wide_chunk_rows"] // 2}
-# Rows of the scatter that a thread works on at a time (a group), by item size: the matching
-# columns of a chunk stay in its L2 cache. Groups are smaller if there would be fewer than _TURNS
-# per thread. Their sizes are multiples of _PANEL rows, so that each begins with a panel of
-# wide.cpp, whose width divides _PANEL.
-_GROUP, _PANEL, _TURNS = {8: 144, 4: 240}, SIZES["wide_group_rows"], 3
+# Rows of the scatter that a thread works on at a time (a group), by item size: the matching columns
+# of a chunk stay in its L2 cache. Groups are smaller if there would be fewer than
+# _GROUPS_PER_THREAD per thread. Their sizes are multiples of _PANEL rows, so that each begins with
+# a panel of wide.cpp, whose width divides _PANEL.
+_GROUP, _PANEL, _GROUPS_PER_THREAD = {8: 144, 4: 240}, SIZES["wide_group_rows"], 3
 # Rows of the scatter that are mirrored at a time.
 _MIRRORED = 4 * SIZES["wide_mirrored_rows"]
 # Maximum numbers of a SIMD vector: columns are padded to whole vectors.
-_VECTOR = LINE // 4
+_VECTOR = CACHE_LINE // 4
 
 
 class Packed(NamedTuple):
@@ -41,7 +49,7 @@ class Packed(NamedTuple):
 
     Parameters
     ----------
-    answer : int
+    status : int
         ``native.DONE``, ``LEFT_RANGE`` or ``NOT_FINITE``, as in
         :class:`~princomp.kernels.gram.BlockMoments`. Only a block that is DONE can be added.
     rows : float
@@ -58,7 +66,7 @@ class Packed(NamedTuple):
         Rows of a chunk, or 0 without compiled kernels: the numbers are then stored row by row.
     """
 
-    answer: int
+    status: int
     rows: float
     shift: FloatArray
     sums: FloatArray
@@ -68,7 +76,7 @@ class Packed(NamedTuple):
     chunk: int
 
     @property
-    def apart(self) -> int:
+    def chunk_stride(self) -> int:
         """Distance between the starts of two chunks, in numbers, for SIMD vectors of any length."""
         return _chunk_numbers(self.chunk, self.shape[1])
 
@@ -100,37 +108,37 @@ def packed(
         Instruction set to use instead of the default, or "numpy".
     """
     m, p = block.shape
-    block = native.plain_rows(block)
+    block = native.as_kernel_rows(block)
     dtype = np.dtype(np.float64) if precise else block.dtype
     name = f"wide_pack_f{8 * block.itemsize}" + "_precise" * (dtype != block.dtype)
     kernel = native.function(name, instructions)
     if weights is not None:
-        weights = native.plain_weights(weights, m)
+        weights = native.as_kernel_weights(weights, m)
     size = dtype.itemsize
-    most = _CHUNK_BYTES[size] // size
-    starts = range(0, m, most)
-    chunk = 0 if kernel is None else most
-    numbers = len(starts) * _chunk_numbers(min(most, m), p)
+    chunk_rows = _CHUNK_BYTES[size] // size
+    starts = range(0, m, chunk_rows)
+    chunk = 0 if kernel is None else chunk_rows
+    numbers = len(starts) * _chunk_numbers(min(chunk_rows, m), p)
     if memory is None or memory.dtype != dtype or memory.size < numbers:
         memory = aligned((numbers,), dtype)
     else:
-        unwritten(memory)
-    with np.errstate(all="ignore"):  # overflow here shows in the answer
+        mark_unwritten(memory)
+    with np.errstate(all="ignore"):  # overflow here shows in the status
         shift = shift_of(block, weights)
         filled = np.zeros(p + _VECTOR, dtype)
 
-        def pack(start: int) -> FloatArray:
+        def pack_chunk(start: int) -> FloatArray:
             sums = empty((2, p))
-            stop = min(start + most, m)
+            stop = min(start + chunk_rows, m)
             if kernel is None:
                 share = None if weights is None else weights[start:stop]
-                to = memory[start * p : stop * p].reshape(stop - start, p)
-                return _packed_twin(block[start:stop], share, filled[:p], to)
+                out = memory[start * p : stop * p].reshape(stop - start, p)
+                return _pack_twin(block[start:stop], share, filled[:p], out)
             kernel(
                 *(native.address(block, start), stop - start, p),
                 *(block.strides[0] // block.itemsize, native.address(filled)),
                 native.address(weights, start),
-                native.address(memory, start // most * _chunk_numbers(most, p)),
+                native.address(memory, start // chunk_rows * _chunk_numbers(chunk_rows, p)),
                 native.address(sums),
             )
             return sums
@@ -138,14 +146,14 @@ def packed(
         rows = float(m) if weights is None else float(weights.sum())
         for again in (False, True):
             filled[:p] = shift
-            sums, squares = sum(in_order(pack, starts, threads), start=np.zeros((2, p)))
-            if again or not misled(sums, squares, rows):
+            sums, squares = sum(map_in_order(pack_chunk, starts, threads), start=np.zeros((2, p)))
+            if again or not is_shift_far(sums, squares, rows):
                 break
             shift = (shift + sums / rows).astype(block.dtype)
         # Where the squares overflow the products' precision, the sum over a chunk may too.
-        seen = np.where(squares > np.finfo(dtype).max, np.inf, squares)
-        answer = answer_of(block, shift, sums, seen, len(starts), dtype)
-    return Packed(answer, rows, shift, sums, squares, memory, (m, p), chunk)
+        checked_squares = np.where(squares > np.finfo(dtype).max, np.inf, squares)
+        status = status_of(block, shift, sums, checked_squares, len(starts), dtype)
+    return Packed(status, rows, shift, sums, squares, memory, (m, p), chunk)
 
 
 def _chunk_numbers(rows: int, columns: int) -> int:
@@ -158,39 +166,39 @@ def packed_bytes(rows: int, columns: int) -> int:
 
 
 @np.errstate(all="ignore")  # each thread has its own setting; overflow shows in the sums
-def _packed_twin(
-    rows: FloatArray, weights: NDArray[np.float64] | None, shift: FloatArray, to: FloatArray
+def _pack_twin(
+    rows: FloatArray, weights: NDArray[np.float64] | None, shift: FloatArray, out: FloatArray
 ) -> FloatArray:
     """NumPy implementation of packing: shifted rows, times the square roots of their weights."""
-    np.subtract(rows, shift, out=to, dtype=to.dtype)
+    np.subtract(rows, shift, out=out, dtype=out.dtype)
     sums = empty((2, len(shift)))
     if weights is None:
-        to.sum(axis=0, dtype=np.float64, out=sums[0])
+        out.sum(axis=0, dtype=np.float64, out=sums[0])
     else:
-        np.matmul(weights, to, out=sums[0])
-        to *= np.sqrt(weights).astype(to.dtype)[:, None]
-    np.einsum("ij,ij->j", to, to, out=sums[1], dtype=np.float64)
+        np.matmul(weights, out, out=sums[0])
+        out *= np.sqrt(weights).astype(out.dtype)[:, None]
+    np.einsum("ij,ij->j", out, out, out=sums[1], dtype=np.float64)
     return sums
 
 
 def add(
     block: Packed,
     scatter: FloatArray,
-    between: float,
+    delta_weight: float,
     delta: FloatArray,
     *,
     threads: int | None = None,
     instructions: str = "",
 ) -> None:
-    """Add the block's scatter about its mean, and ``between · delta deltaᵀ``, in place.
+    """Add the block's scatter about its mean, and ``delta_weight · delta deltaᵀ``, in place.
 
     Parameters
     ----------
     block : Packed
-        Its ``answer`` must be ``native.DONE``.
+        Its ``status`` must be ``native.DONE``.
     scatter : ndarray of shape (p, p)
         In C order. The entries below its diagonal are valid only after :func:`mirror`.
-    between : float
+    delta_weight : float
     delta : ndarray of shape (p,)
     threads : int, optional
         All processors by default.
@@ -199,44 +207,44 @@ def add(
     """
     m, p = block.shape
     fits = scatter.shape == (p, p) and scatter.flags.c_contiguous and delta.shape == (p,)
-    if block.answer != native.DONE:
+    if block.status != native.DONE:
         raise ValueError("a block whose sums are out of range cannot be added")
     if not fits or scatter.dtype != np.float64:
         raise ValueError(f"the block needs a C-ordered float64 scatter of {p} columns")
     size = block.memory.itemsize
     delta = np.ascontiguousarray(delta, dtype=np.float64)
-    moved = block.sums / block.rows
+    mean_offset = block.sums / block.rows
     threads = threads or default_threads()
     group, kernel = _GROUP[size], None
     if block.chunk:
         kernel = native.function(f"wide_add_f{8 * size}", instructions)
         # Smaller groups: in the kernel, unlike in BLAS, the grouping does not change any bits.
-        group = min(group, -(-p // (_TURNS * threads * _PANEL)) * _PANEL)
+        group = min(group, -(-p // (_GROUPS_PER_THREAD * threads * _PANEL)) * _PANEL)
 
-    def to_group(begin: int) -> None:
+    def add_to_group(begin: int) -> None:
         end = min(begin + group, p)
         if kernel is None:
-            _added_twin(block, scatter[begin:end, begin:], begin)
-            scatter[begin:end, begin:] -= moved[begin:end, None] * block.sums[begin:]
-            scatter[begin:end, begin:] += between * delta[begin:end, None] * delta[begin:]
+            _add_twin(block, scatter[begin:end, begin:], begin)
+            scatter[begin:end, begin:] -= mean_offset[begin:end, None] * block.sums[begin:]
+            scatter[begin:end, begin:] += delta_weight * delta[begin:end, None] * delta[begin:]
             return
         kernel(
-            *(native.address(block.memory), block.apart, m, block.chunk, p, begin, end),
-            *(native.address(moved), native.address(block.sums)),
-            *(between, native.address(delta), native.address(scatter)),
+            *(native.address(block.memory), block.chunk_stride, m, block.chunk, p, begin, end),
+            *(native.address(mean_offset), native.address(block.sums)),
+            *(delta_weight, native.address(delta), native.address(scatter)),
         )
 
-    for _ in in_order(to_group, range(0, p, group), threads):
+    for _ in map_in_order(add_to_group, range(0, p, group), threads):
         pass
 
 
-def _added_twin(block: Packed, to: FloatArray, begin: int) -> None:
+def _add_twin(block: Packed, out: FloatArray, begin: int) -> None:
     m, p = block.shape
     rows = block.memory[: m * p].reshape(m, p)
     step = _CHUNK_BYTES[rows.itemsize] // rows.itemsize
     for start in range(0, m, step):
         part = rows[start : start + step, begin:]
-        to += part[:, : len(to)].T @ part
+        out += part[:, : len(out)].T @ part
 
 
 def mirror(scatter: FloatArray, *, threads: int | None = None, instructions: str = "") -> None:
@@ -244,7 +252,7 @@ def mirror(scatter: FloatArray, *, threads: int | None = None, instructions: str
     p = len(scatter)
     kernel = native.function("wide_mirror", instructions)
 
-    def turn(begin: int) -> None:
+    def mirror_rows(begin: int) -> None:
         end = min(begin + _MIRRORED, p)
         if kernel is not None:
             kernel(native.address(scatter), p, begin, end)
@@ -253,5 +261,5 @@ def mirror(scatter: FloatArray, *, threads: int | None = None, instructions: str
         square[:] = np.triu(square) + np.triu(square, 1).T
         scatter[end:, begin:end] = scatter[begin:end, end:].T
 
-    for _ in in_order(turn, range(0, p, _MIRRORED), threads):
+    for _ in map_in_order(mirror_rows, range(0, p, _MIRRORED), threads):
         pass

@@ -13,36 +13,36 @@ from .arrays import (
     eigh_top as eigh_top,
     fix_signs as fix_signs,
     frozen as frozen,
-    not_vanished as not_vanished,
     qr_r as qr_r,
-    reproducible as reproducible,
+    reproducible_blas as reproducible_blas,
+    restore_underflowed as restore_underflowed,
     squares_over as squares_over,
     svd as svd,
     tridiagonal as tridiagonal,
     two_sum as two_sum,
 )
 from .buffers import (
-    LINE as LINE,
+    CACHE_LINE as CACHE_LINE,
     aligned as aligned,
     empty as empty,
+    mark_unwritten as mark_unwritten,
     scratch as scratch,
-    unwritten as unwritten,
 )
 from .memory import (
     DEFAULT_SHARE as DEFAULT_SHARE,
     byte_count as byte_count,
-    in_words as in_words,
+    format_bytes as format_bytes,
     memory_limit as memory_limit,
 )
 from .seeds import (
     check_random_state as check_random_state,
-    number_of as number_of,
+    int_or_none as int_or_none,
     seed_of as seed_of,
 )
 from .threads import (
-    at_most as at_most,
     default_threads as default_threads,
-    in_order as in_order,
+    limit_threads as limit_threads,
+    map_in_order as map_in_order,
     one_blas_thread as one_blas_thread,
-    uninterrupted as uninterrupted,
+    run_uninterrupted as run_uninterrupted,
 )

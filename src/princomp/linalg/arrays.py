@@ -73,15 +73,15 @@ def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 @np.errstate(all="ignore")  # overflow shows in the sum
 def compensated_sum(parts: Iterable[FloatArray]) -> FloatArray:
     """Sum of arrays of equal shape; the rounding errors are accumulated and added at the end."""
-    total, lost = np.zeros(()), np.zeros(())
+    total, errors = np.zeros(()), np.zeros(())
     for part in parts:
         total, error = two_sum(total, part)
-        lost = lost + error
-    summed: FloatArray = total + lost
+        errors = errors + error
+    summed: FloatArray = total + errors
     return summed
 
 
-def not_vanished(squares: FloatArray, sums: FloatArray) -> FloatArray:
+def restore_underflowed(squares: FloatArray, sums: FloatArray) -> FloatArray:
     """Sums of squares (p,), with the smallest double in place of zero where squares underflowed.
 
     ``sums`` are the sums of the numbers that were squared. For constant columns they are zero or
@@ -117,7 +117,7 @@ def eigh(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
         if not failed:
             return values[::-1], vectors.T[::-1]
     try:
-        with reproducible(len(matrix)):
+        with reproducible_blas(len(matrix)):
             values, vectors = np.linalg.eigh(matrix)
     except np.linalg.LinAlgError:
         # Divide and conquer did not converge; the QR algorithm is slower but more robust.
@@ -128,7 +128,7 @@ def eigh(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 def eigh_top(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     """The ``k`` largest eigenvalues, descending, and their eigenvectors as rows."""
     p = len(matrix)
-    with reproducible(p):
+    with reproducible_blas(p):
         values, vectors = scipy.linalg.eigh(
             matrix, subset_by_index=(p - k, p - 1), driver="evr", check_finite=False
         )
@@ -179,7 +179,7 @@ def below_diagonal(matrix: FloatArray) -> FloatArray:
 def svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Thin singular value decomposition ``U, s, Vt``."""
     try:
-        with reproducible(min(matrix.shape)):
+        with reproducible_blas(min(matrix.shape)):
             u, s, vt = np.linalg.svd(matrix, full_matrices=False)
     except np.linalg.LinAlgError:
         # gesdd may fail where gesvd converges (scikit-learn issue 7113).
@@ -246,7 +246,7 @@ def divided(matrix: FloatArray, divisor: FloatArray) -> FloatArray:
     return matrix / divisor[:, None] / divisor
 
 
-def reproducible(order: int) -> AbstractContextManager[None]:
+def reproducible_blas(order: int) -> AbstractContextManager[None]:
     """Limit BLAS to one thread for a factorisation of this order, unless that takes too long."""
     if _SMALL_EIGH < order <= _REPRODUCIBLE:
         return one_blas_thread()

@@ -15,18 +15,18 @@ from numpy.typing import DTypeLike
 from princomp.linalg.arrays import FloatArray
 
 # Bytes of a cache line.
-LINE = 64
+CACHE_LINE = 64
 # ``scratch`` keeps arrays of more than _FEW_BYTES (smaller ones are quick to allocate) and up to
-# _SCRATCH bytes, and _KEPT of each name: one may still be read while the next is written.
-_FEW_BYTES, _SCRATCH, _KEPT = 2**16, 2**24, 2
-_of_thread = local()
+# _MAX_BYTES bytes, and _KEPT_ARRAYS of each name: one may still be read while the next is written.
+_FEW_BYTES, _MAX_BYTES, _KEPT_ARRAYS = 2**16, 2**24, 2
+_memory_of_thread = local()
 # For tests: fill new and reused memory with NaN, and integers with _PATTERN, so that reading memory
 # before it is written shows in the results.
 FILL = os.environ.get("PRINCOMP_FILL_EMPTY", "") not in ("", "0")
 _PATTERN = b"\xa5"
 
 
-def unwritten(array: FloatArray) -> FloatArray:
+def mark_unwritten(array: FloatArray) -> FloatArray:
     """Return an array that is not yet written, filled with a test pattern if FILL is set."""
     if FILL and array.dtype.kind in "fc":
         array.fill(np.nan)
@@ -38,7 +38,7 @@ def unwritten(array: FloatArray) -> FloatArray:
 def _filled_empty(
     shape: int | tuple[int, ...], dtype: DTypeLike = float, order: Literal["C", "F"] = "C"
 ) -> FloatArray:
-    return unwritten(np.empty(shape, dtype, order))
+    return mark_unwritten(np.empty(shape, dtype, order))
 
 
 # ``numpy.empty``, filled if FILL is set.
@@ -52,15 +52,15 @@ def aligned(shape: tuple[int, ...], dtype: DTypeLike) -> FloatArray:
     products of dense rows would take up to twice the time.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    memory = np.empty(size + LINE, np.uint8)
-    start = -memory.__array_interface__["data"][0] % LINE
+    memory = np.empty(size + CACHE_LINE, np.uint8)
+    start = -memory.__array_interface__["data"][0] % CACHE_LINE
     array: FloatArray = memory[start : start + size].view(dtype).reshape(shape)
-    return unwritten(array) if FILL else array
+    return mark_unwritten(array) if FILL else array
 
 
-def _references(known: tuple[FloatArray, int]) -> int:
+def _references(entry: tuple[FloatArray, int]) -> int:
     """Reference count of the memory: every array that uses it adds one."""
-    return getrefcount(known[0])
+    return getrefcount(entry[0])
 
 
 # The count if no array uses the memory: references of the tuple and of the call itself.
@@ -68,7 +68,7 @@ _UNUSED = _references((np.empty(0, np.uint8), 0))
 
 
 def scratch(
-    name: str, shape: tuple[int, ...], dtype: DTypeLike, *, most: int = _SCRATCH
+    name: str, shape: tuple[int, ...], dtype: DTypeLike, *, max_bytes: int = _MAX_BYTES
 ) -> FloatArray:
     """Return an uninitialised :func:`aligned` array, in memory that this thread reuses.
 
@@ -82,20 +82,20 @@ def scratch(
         The purpose. Arrays of the same purpose should have similar sizes.
     shape, dtype
         Shape and dtype of the array.
-    most : int
+    max_bytes : int
         Arrays of more bytes are not kept.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    if not _FEW_BYTES < size <= most:
+    if not _FEW_BYTES < size <= max_bytes:
         return aligned(shape, dtype)
-    kept: list[tuple[FloatArray, int]] = _of_thread.__dict__.setdefault(name, [])
-    for known in kept:
-        if _references(known) == _UNUSED and known[0].nbytes >= size + LINE:
-            memory, start = known
+    kept: list[tuple[FloatArray, int]] = _memory_of_thread.__dict__.setdefault(name, [])
+    for entry in kept:
+        if _references(entry) == _UNUSED and entry[0].nbytes >= size + CACHE_LINE:
+            memory, start = entry
             break
     else:
-        memory = np.empty(size + LINE, np.uint8)
-        start = -memory.__array_interface__["data"][0] % LINE
-        kept[:] = [(memory, start), *kept[: _KEPT - 1]]
+        memory = np.empty(size + CACHE_LINE, np.uint8)
+        start = -memory.__array_interface__["data"][0] % CACHE_LINE
+        kept[:] = [(memory, start), *kept[: _KEPT_ARRAYS - 1]]
     array: FloatArray = memory[start : start + size].view(dtype).reshape(shape)
-    return unwritten(array) if FILL else array
+    return mark_unwritten(array) if FILL else array

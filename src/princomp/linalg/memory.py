@@ -51,10 +51,10 @@ def memory_limit(limit: object) -> int:
 
 def free_memory() -> int:
     """Bytes that are free on this machine, or in this container."""
-    return min(_of_machine(), _of_container())
+    return min(_free_on_machine(), _free_in_container())
 
 
-def _of_machine() -> int:
+def _free_on_machine() -> int:
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -68,7 +68,7 @@ def _of_machine() -> int:
         return 4 * 10**9
 
 
-def _of_container(root: Path = Path("/sys/fs/cgroup")) -> int:
+def _free_in_container(root: Path = Path("/sys/fs/cgroup")) -> int:
     """Bytes still available within the limit of the control group (version 2 or 1)."""
     for limit, used, stat, cached in (
         ("memory.max", "memory.current", "memory.stat", "inactive_file"),
@@ -83,11 +83,11 @@ def _of_container(root: Path = Path("/sys/fs/cgroup")) -> int:
             left = int((root / limit).read_text()) - int((root / used).read_text())
         except (OSError, ValueError):
             continue
-        return max(left + _given_back(root / stat, cached), 0)
+        return max(left + _reclaimable(root / stat, cached), 0)
     return 2**62
 
 
-def _given_back(stat: Path, name: str) -> int:
+def _reclaimable(stat: Path, name: str) -> int:
     """Bytes of files in the page cache, which count as used but are released on demand."""
     try:
         for line in stat.read_text().splitlines():
@@ -98,7 +98,7 @@ def _given_back(stat: Path, name: str) -> int:
     return 0
 
 
-def in_words(count: float) -> str:
+def format_bytes(count: float) -> str:
     """Format a number of bytes, rounded to two digits or more, such as ``1.5 MB``."""
     for unit in ("B", "kB", "MB"):
         if round(count) < 1000:

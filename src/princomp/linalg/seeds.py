@@ -23,12 +23,12 @@ def check_random_state(random_state: object) -> None:
     """
     if random_state is None:
         return
-    number = number_of(random_state)
+    number = int_or_none(random_state)
     if number is None:
-        fits = isinstance(random_state, np.random.RandomState | np.random.Generator)
+        valid = isinstance(random_state, np.random.RandomState | np.random.Generator)
     else:
-        fits = 0 <= number <= _LARGEST
-    if not fits:
+        valid = 0 <= number <= _LARGEST
+    if not valid:
         raise ParameterError(
             f"random_state={random_state!r} is not valid",
             place={"parameter": "random_state"},
@@ -37,7 +37,7 @@ def check_random_state(random_state: object) -> None:
         )
 
 
-def number_of(random_state: object) -> int | None:
+def int_or_none(random_state: object) -> int | None:
     """Return a whole number as an int, and None for anything else, including a bool."""
     if isinstance(random_state, bool | np.bool_) or not isinstance(random_state, Integral):
         return None
@@ -50,4 +50,4 @@ def seed_of(random_state: object) -> int:
         return int(random_state.integers(2**31))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
-    return number_of(random_state) or 0
+    return int_or_none(random_state) or 0

@@ -19,25 +19,25 @@ from princomp.errors import PrincompError
 T = TypeVar("T")
 R = TypeVar("R")
 
-_allowed = threading.local()
+_limit = threading.local()
 
 
 @contextmanager
-def at_most(threads: int | None) -> Iterator[None]:
+def limit_threads(threads: int | None) -> Iterator[None]:
     """Limit the number of threads that the current thread's work may use; None keeps the limit."""
-    before = getattr(_allowed, "threads", None)
-    _allowed.threads = threads or before
+    previous = getattr(_limit, "threads", None)
+    _limit.threads = threads or previous
     try:
         yield
     finally:
-        _allowed.threads = before
+        _limit.threads = previous
 
 
 def default_threads() -> int:
-    """The current thread's limit (:func:`at_most`), or the number of available processors."""
-    held: int | None = getattr(_allowed, "threads", None)
-    if held is not None:
-        return held
+    """The current thread's limit (:func:`limit_threads`), or the number of available processors."""
+    limit: int | None = getattr(_limit, "threads", None)
+    if limit is not None:
+        return limit
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -51,7 +51,7 @@ class _Pool:
         self._process = os.getpid()
 
     def _enter(self) -> None:
-        _of_thread.pool = self
+        _current.pool = self
 
     def start(self, work: Callable[..., R], *arguments: Any) -> Future[R]:
         """Run the work in a worker thread, or in the current thread if none can be started."""
@@ -85,8 +85,8 @@ class _Pool:
         except BaseException:
             # A signal arrived while a thread was starting. The executor may not know the thread,
             # which would wait for work forever, and the interpreter would wait for it at exit.
-            if self in _all:
-                _all.remove(self)
+            if self in _all_pools:
+                _all_pools.remove(self)
             self.executor.shutdown(wait=False, cancel_futures=True)
             raise
         return future
@@ -102,40 +102,40 @@ class _Pool:
 
     def _refuse_fork(self) -> None:
         """Raise an error in a forked child, which has no threads and whose locks may be held."""
-        if self.is_elsewhere:
+        if self.belongs_to_parent:
             raise PrincompError(
                 "the process was forked while threads were at work, which the child does not have",
                 hint="start again in the child process, where a new fit starts its own threads",
             )
 
     @property
-    def is_elsewhere(self) -> bool:
+    def belongs_to_parent(self) -> bool:
         """Whether the threads belong to the parent process that this process was forked from."""
         return self._process != os.getpid()
 
     @property
-    def works_here(self) -> bool:
+    def is_own_thread(self) -> bool:
         """Whether the current thread is a worker of this pool."""
-        return getattr(_of_thread, "pool", None) is self
+        return getattr(_current, "pool", None) is self
 
 
-_of_thread = threading.local()
+_current = threading.local()
 # Idle pools by number of threads. Their threads keep scratch memory: allocating it again would take
 # as long as summing a block.
-_idle: dict[int, list[_Pool]] = {}
+_idle_pools: dict[int, list[_Pool]] = {}
 # All pools, so that none is garbage-collected. Otherwise a pool could be collected together with a
 # generator that is in a reference cycle with an error's traceback: the pool's threads would end,
 # and then the generator would return the pool to the idle ones.
-_all: list[_Pool] = []
+_all_pools: list[_Pool] = []
 
 
-def _forget() -> None:
-    _idle.clear()
-    _all.clear()
+def _forget_pools() -> None:
+    _idle_pools.clear()
+    _all_pools.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_forget_pools)  # threads do not survive a fork
 
 
 @contextmanager
@@ -144,23 +144,23 @@ def _workers(threads: int) -> Iterator[_Pool]:
     # Each step is atomic, without a lock: the thread that holds a lock could request it again, if
     # an abandoned generator is garbage-collected meanwhile.
     try:
-        pool = _idle[threads].pop()
+        pool = _idle_pools[threads].pop()
     except (KeyError, IndexError):
         pool = _Pool(threads)
-        _all.append(pool)
+        _all_pools.append(pool)
     try:
         yield pool
     finally:
-        if pool in _all:  # false in a forked child process
-            _idle.setdefault(threads, []).append(pool)
+        if pool in _all_pools:  # false in a forked child process
+            _idle_pools.setdefault(threads, []).append(pool)
 
 
-def in_order(
+def map_in_order(
     work: Callable[[T], R],
     pieces: Iterable[T],
     threads: int | None = None,
     *,
-    ahead: bool = False,
+    prefetch: bool = False,
 ) -> Generator[R, None, None]:
     """Yield ``work(piece)`` for each piece, in order, computing a few results ahead.
 
@@ -173,12 +173,12 @@ def in_order(
     pieces : iterable
     threads : int, optional
         All processors by default. If 1, the work is done in the calling thread.
-    ahead : bool
+    prefetch : bool
         If ``threads`` is 1, work in a second thread instead, one piece ahead of the caller: it
         works while the caller makes the next piece or uses the last result.
     """
     threads = threads or default_threads()
-    if threads == 1 and not ahead:
+    if threads == 1 and not prefetch:
         yield from map(work, pieces)
         return
     waiting: list[Future[R]] = []
@@ -191,17 +191,17 @@ def in_order(
             while waiting:
                 yield pool.result(waiting.pop(0))
         finally:
-            if pool.is_elsewhere:
+            if pool.belongs_to_parent:
                 waiting.clear()
             for future in waiting:
                 future.cancel()
             # An abandoned generator may be garbage-collected in any thread, including a worker of
             # this pool, which would then wait for itself.
-            if not pool.works_here:
+            if not pool.is_own_thread:
                 wait(waiting)
 
 
-def uninterrupted(
+def run_uninterrupted(
     work: Callable[[], R], meanwhile: Callable[[], T]
 ) -> tuple[R, T | None, BaseException | None]:
     """Run ``work`` to its end in another thread, and ``meanwhile`` in this one.
@@ -210,35 +210,35 @@ def uninterrupted(
     -------
     made : result of ``work``
     found : result of ``meanwhile``, or None if it raised an exception
-    stop : exception, optional
+    raised : exception, optional
         An exception raised by ``meanwhile`` or a signal handler. Python runs signal handlers in
         the main thread only, so neither interrupts the work.
     """
-    held: int | None = getattr(_allowed, "threads", None)
+    limit: int | None = getattr(_limit, "threads", None)
 
     def as_here() -> R:
-        with at_most(held):
+        with limit_threads(limit):
             return work()
 
     found: T | None = None
-    stop: BaseException | None = None
+    raised: BaseException | None = None
     with _workers(1) as pool:
         future = pool.start(as_here)
         try:
             found = meanwhile()
-            if not pool.is_elsewhere:
+            if not pool.belongs_to_parent:
                 wait([future])
         except BaseException as error:
-            stop = error
-        return pool.result(future), found, stop
+            raised = error
+        return pool.result(future), found, raised
 
 
-# Number of fits that limit BLAS to one thread, in this process and (``_own``) in this thread, and
-# the number of threads of each BLAS library to restore afterwards.
-_holding = threading.Lock()
-_holders = 0
-_before: list[int] = []
-_own = threading.local()
+# Number of fits that limit BLAS to one thread, in this process and (``_own_fits``) in this thread,
+# and the number of threads of each BLAS library to restore afterwards.
+_blas_lock = threading.Lock()
+_limiting_fits = 0
+_threads_before: list[int] = []
+_own_fits = threading.local()
 
 
 @cache
@@ -270,30 +270,30 @@ def one_blas_thread() -> Iterator[None]:
     The limit applies to the whole process: overlapping fits share it, and the last one to end
     restores the previous numbers.
     """
-    global _holders, _before
-    with _holding:
-        if not _holders:
-            _before = [library.get_num_threads() for library in _blas_libraries()]
-            _set_threads(1 for _ in _before)
-        _holders += 1
-        _own.holders = getattr(_own, "holders", 0) + 1
+    global _limiting_fits, _threads_before
+    with _blas_lock:
+        if not _limiting_fits:
+            _threads_before = [library.get_num_threads() for library in _blas_libraries()]
+            _set_threads(1 for _ in _threads_before)
+        _limiting_fits += 1
+        _own_fits.count = getattr(_own_fits, "count", 0) + 1
     try:
         yield
     finally:
-        with _holding:
-            _holders -= 1
-            _own.holders -= 1
-            if not _holders:
-                _set_threads(_before)
+        with _blas_lock:
+            _limiting_fits -= 1
+            _own_fits.count -= 1
+            if not _limiting_fits:
+                _set_threads(_threads_before)
 
 
 def _after_fork() -> None:
     """Forget the fits of other threads, which do not exist in a forked process."""
-    global _holding, _holders
-    _holding = threading.Lock()  # another thread may have held it
-    others, _holders = _holders, getattr(_own, "holders", 0)
-    if others and not _holders:
-        _set_threads(_before)
+    global _blas_lock, _limiting_fits
+    _blas_lock = threading.Lock()  # another thread may have held it
+    others, _limiting_fits = _limiting_fits, getattr(_own_fits, "count", 0)
+    if others and not _limiting_fits:
+        _set_threads(_threads_before)
 
 
 if hasattr(os, "register_at_fork"):

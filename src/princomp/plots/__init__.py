@@ -23,14 +23,15 @@ except ImportError as error:
     ) from error
 
 from princomp.plots.accessor import Plots
+from princomp.plots.axes_style import DARK, LIGHT, new_axes
 from princomp.plots.circle_plot import circle
-from princomp.plots.colours import ACCENTS, GROUP_COLOURS, contrast, mixed, readable
+from princomp.plots.colours import ACCENTS, GROUP_COLOURS, contrast, mix_colours, readable_colour
 from princomp.plots.contribution_plot import contributions
 from princomp.plots.drawn_rows import (
     Groups,
     Ids,
-    have_names,
-    index_of,
+    has_row_names,
+    pandas_index,
     read_groups,
     rows_with_scores,
 )
@@ -40,7 +41,6 @@ from princomp.plots.outlier_map import outliers
 from princomp.plots.pair_plot import pairs
 from princomp.plots.score_plot import biplot, scores
 from princomp.plots.scree_plot import scree
-from princomp.plots.surface import DARK, LIGHT, new_axes
 
 __all__ = [
     "ACCENTS",
@@ -55,16 +55,16 @@ __all__ = [
     "contrast",
     "contributions",
     "cos2",
-    "have_names",
-    "index_of",
+    "has_row_names",
     "loadings",
     "metadata",
-    "mixed",
+    "mix_colours",
     "new_axes",
     "outliers",
     "pairs",
+    "pandas_index",
     "read_groups",
-    "readable",
+    "readable_colour",
     "rows_with_scores",
     "scores",
     "scree",

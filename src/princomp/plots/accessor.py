@@ -18,8 +18,8 @@ from princomp.plots.pair_plot import pairs
 from princomp.plots.score_plot import biplot, scores
 from princomp.plots.scree_plot import scree
 
-_OF_ANY = (scree, scores, pairs)
-_OF_LINEAR = (biplot, circle, contributions, cos2, loadings, outliers, metadata)
+_FIGURES_OF_ANY_MODEL = (scree, scores, pairs)
+_FIGURES_OF_PCA = (biplot, circle, contributions, cos2, loadings, outliers, metadata)
 
 
 class Plots:
@@ -32,7 +32,11 @@ class Plots:
     """
 
     def __init__(self, model: PCA | KernelPCA) -> None:
-        figures = _OF_ANY if isinstance(model, KernelPCA) else (*_OF_ANY, *_OF_LINEAR)
+        figures = (
+            _FIGURES_OF_ANY_MODEL
+            if isinstance(model, KernelPCA)
+            else (*_FIGURES_OF_ANY_MODEL, *_FIGURES_OF_PCA)
+        )
         self._model, self._figures = model, {figure.__name__: figure for figure in figures}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:

@@ -6,10 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from princomp.linalg import FloatArray
-from princomp.plots.surface import background
+from princomp.plots.axes_style import background_colour
 
 # Width of a shaft in points.
-_SHAFT = 1.3
+_SHAFT_WIDTH = 1.3
 
 
 def spokes(ends: FloatArray) -> list[FloatArray]:
@@ -17,7 +17,7 @@ def spokes(ends: FloatArray) -> list[FloatArray]:
     return [np.stack([np.zeros(2), end]) for end in ends]
 
 
-def arrows(ax: Axes, ends: FloatArray, colour: str) -> None:
+def draw_arrows(ax: Axes, ends: FloatArray, colour: str) -> None:
     """Draw arrows from the origin to ends (m, 2), with a thin edge of the background."""
     origin = np.zeros(len(ends))
     ax.quiver(
@@ -27,13 +27,13 @@ def arrows(ax: Axes, ends: FloatArray, colour: str) -> None:
         scale=1.0,
         # Not in dots: the resolution of files differs from that of the figure.
         units="inches",
-        width=_SHAFT / 72.0,
+        width=_SHAFT_WIDTH / 72.0,
         headwidth=4.6,
         headlength=5.6,
         headaxislength=5.2,
         minlength=0.5,
         color=colour,
-        edgecolor=background(ax),
+        edgecolor=background_colour(ax),
         linewidth=0.5,
         zorder=3,
     )

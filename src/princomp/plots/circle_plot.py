@@ -9,23 +9,23 @@ from matplotlib.patches import Circle
 from princomp.diagnostics import Bootstrap, check_count, fitted_of, variable_names, variables
 from princomp.errors import ParameterError
 from princomp.estimators import PCA
-from princomp.plots.arrows import arrows, spokes
-from princomp.plots.colours import BLUE
-from princomp.plots.drawn_model import of_any_model, verdicts_of
-from princomp.plots.labels import put_labels
-from princomp.plots.surface import (
-    axes_on,
+from princomp.plots.arrows import draw_arrows, spokes
+from princomp.plots.axes_style import (
+    add_note,
     axis_names,
-    inked,
+    join_names,
     lay_out,
-    listed,
-    muted,
-    note,
-    plane_of,
+    muted_colour,
+    readable_on_axes,
+    select_plane,
+    styled_axes,
 )
+from princomp.plots.colours import BLUE
+from princomp.plots.drawn_model import accept_any_model, verdicts_of
+from princomp.plots.labels import place_labels
 
 
-@of_any_model
+@accept_any_model
 def circle(
     model: PCA,
     x: int | str = 1,
@@ -77,39 +77,39 @@ def circle(
             hint="use model.rescaled('unit') or PCA(scale='unit'); loadings() and biplot() draw "
             "any scale",
         )
-    selected = plane_of(fitted.k, fitted.p, x, y)
+    selected = select_plane(fitted.k, fitted.p, x, y)
     top = check_count("top", top)
     table = variables(model, components=selected.names, form="wide", frame="listing")
     r = np.stack([table[f"correlation_{name}"] for name in selected.names], axis=1)
     names = variable_names(model)
-    lost = np.isnan(r).any(axis=1)
-    order = np.argsort(-np.where(lost, -1.0, (r**2).sum(axis=1)), kind="stable")
-    order = order[: min(top, int((~lost).sum()))]
+    undefined = np.isnan(r).any(axis=1)
+    order = np.argsort(-np.where(undefined, -1.0, (r**2).sum(axis=1)), kind="stable")
+    order = order[: min(top, int((~undefined).sum()))]
 
-    ax = axes_on(ax, dark, 6.8, 5.4)
-    faint = muted(ax, 0.75)
-    ax.axhline(0.0, color=faint, linewidth=0.6, zorder=0.3)
-    ax.axvline(0.0, color=faint, linewidth=0.6, zorder=0.3)
-    ax.add_patch(Circle((0, 0), 1.0, fill=False, color=muted(ax), linewidth=0.8, zorder=0.4))
+    ax = styled_axes(ax, dark, 6.8, 5.4)
+    faint_colour = muted_colour(ax, 0.75)
+    ax.axhline(0.0, color=faint_colour, linewidth=0.6, zorder=0.3)
+    ax.axvline(0.0, color=faint_colour, linewidth=0.6, zorder=0.3)
+    ax.add_patch(Circle((0, 0), 1.0, fill=False, color=muted_colour(ax), linewidth=0.8, zorder=0.4))
     labels = axis_names(fitted.rates, selected, verdicts_of(fitted, bootstrap))
     ax.set(xlabel=labels[0], ylabel=labels[1], xlim=(-1.5, 1.5), ylim=(-1.15, 1.15))
     ax.set(aspect="equal", xticks=(-1, -0.5, 0, 0.5, 1), yticks=(-1, -0.5, 0, 0.5, 1))
-    arrows(ax, r[order], BLUE)
-    shown = int((~lost).sum()) > len(order)
-    note(
+    draw_arrows(ax, r[order], BLUE)
+    truncated = int((~undefined).sum()) > len(order)
+    add_note(
         ax,
         f"the {len(order)} of {len(names):,} variables best represented in the plane"
-        if shown
+        if truncated
         else "",
-        f"no correlation: {listed(names[lost], 3)}" if lost.any() else "",
+        f"no correlation: {join_names(names[undefined], 3)}" if undefined.any() else "",
     )
     lay_out(ax)
-    put_labels(
+    place_labels(
         ax,
         r[order],
         names[order],
         lines=spokes(r[order]),
-        colours=[inked(ax, BLUE)] * len(order),
-        first=len(order),
+        colours=[readable_on_axes(ax, BLUE)] * len(order),
+        arrow_count=len(order),
     )
     return ax

@@ -15,10 +15,10 @@ ACCENTS = (*GROUP_COLOURS, VERMILLION)
 # Eight colours and seven markers in turn: 56 different groups.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # Cells of grids have at most this share of a colour, so that texts on them are readable.
-DEEPEST = 0.7
+MAX_CELL_SHARE = 0.7
 
 
-def mixed(one: ColorType, other: ColorType, share: float) -> str:
+def mix_colours(one: ColorType, other: ColorType, share: float) -> str:
     """Mix two colours: ``share`` of the second."""
     (r, g, b), (s, h, c) = to_rgb(one), to_rgb(other)
     rest = 1.0 - share
@@ -32,19 +32,19 @@ def _luminance(colour: ColorType) -> float:
 
 def contrast(one: ColorType, other: ColorType) -> float:
     """Contrast of two colours by WCAG 2, from 1 to 21; shapes should have 3, text 4.5."""
-    low, high = sorted((_luminance(one), _luminance(other)))
-    return (high + 0.05) / (low + 0.05)
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
 
 
-def readable_on(colour: ColorType) -> str:
+def black_or_white(colour: ColorType) -> str:
     """Black or white, the one with more contrast to a colour."""
     return max("#000000", "#ffffff", key=lambda ink: contrast(ink, colour))
 
 
-def readable(colour: ColorType, ink: ColorType, ground: ColorType) -> str:
+def readable_colour(colour: ColorType, ink: ColorType, background: ColorType) -> str:
     """Mix a colour with that of texts until it is readable on the background."""
     for share in (0.0, 0.15, 0.3, 0.45, 0.6):
-        found = mixed(colour, ink, share)
-        if contrast(found, ground) >= 4.5:
-            return found
+        colour_mix = mix_colours(colour, ink, share)
+        if contrast(colour_mix, background) >= 4.5:
+            return colour_mix
     return to_hex(ink)

@@ -7,16 +7,24 @@ from matplotlib.axes import Axes
 
 from princomp.diagnostics import Bootstrap, check_count, fitted_of, variables
 from princomp.estimators import PCA
-from princomp.plots.colours import BLUE, mixed
-from princomp.plots.drawn_model import of_any_model, verdicts_of
-from princomp.plots.labels import plain
-from princomp.plots.surface import SMALL, axes_on, axis_names, background, ink, note, one_component
+from princomp.plots.axes_style import (
+    SMALL,
+    add_note,
+    axis_names,
+    background_colour,
+    select_one_component,
+    styled_axes,
+    text_colour,
+)
+from princomp.plots.colours import BLUE, mix_colours
+from princomp.plots.drawn_model import accept_any_model, verdicts_of
+from princomp.plots.labels import display_name
 
 # Width of a number and its margin, as a share of the axis.
-_NUMBER = 0.09
+_NUMBER_WIDTH = 0.09
 
 
-@of_any_model
+@accept_any_model
 def contributions(
     model: PCA,
     component: int | str = 1,
@@ -55,49 +63,49 @@ def contributions(
     ParameterError
     """
     fitted = fitted_of(model)
-    selected = one_component(fitted.k, component)
+    selected = select_one_component(fitted.k, component)
     top = check_count("top", top)
     table = variables(model, components=selected.names, form="long", frame="listing")
     shares, names = table["contribution"], table["variable"]
     order = np.argsort(-shares, kind="stable")[:top]
-    shares, even = shares[order], 100.0 / fitted.p
+    shares, equal_share = shares[order], 100.0 / fitted.p
 
-    ax = axes_on(ax, dark, 6.4, 1.3 + 0.26 * len(order))
-    place = np.arange(len(order))
-    pale = mixed(BLUE, background(ax), 0.55)
-    fills = [BLUE if share > even else pale for share in shares]
-    ax.barh(place, shares, 0.7, color=fills, edgecolor=BLUE, linewidth=0.7)
-    right = 1.1 * max(float(shares.max()), even)
-    for y, share in zip(place, shares, strict=True):
+    ax = styled_axes(ax, dark, 6.4, 1.3 + 0.26 * len(order))
+    positions = np.arange(len(order))
+    pale = mix_colours(BLUE, background_colour(ax), 0.55)
+    colours = [BLUE if share > equal_share else pale for share in shares]
+    ax.barh(positions, shares, 0.7, color=colours, edgecolor=BLUE, linewidth=0.7)
+    right = 1.1 * max(float(shares.max()), equal_share)
+    for y, share in zip(positions, shares, strict=True):
         # A number that the line would cross is written to the right of the line.
-        crossed = share <= even < share + _NUMBER * right
+        crossed = share <= equal_share < share + _NUMBER_WIDTH * right
         ax.annotate(
             f"{share:.1f}",
-            (even if crossed else share, y),
+            (equal_share if crossed else share, y),
             (3, 0),
             textcoords="offset points",
             va="center",
             fontsize=SMALL,
-            color=ink(ax),
+            color=text_colour(ax),
         ).set_in_layout(False)  # numbers lie inside the Axes
-    ax.axvline(even, color=ink(ax), lw=1.0, ls=(0, (4, 3)))
+    ax.axvline(equal_share, color=text_colour(ax), lw=1.0, ls=(0, (4, 3)))
     ax.annotate(
-        f"100/p = {even:.3g}%",
-        (even, 1.0),
+        f"100/p = {equal_share:.3g}%",
+        (equal_share, 1.0),
         (0, 2),
         xycoords=("data", "axes fraction"),
         textcoords="offset points",
         ha="center",
         va="bottom",
         fontsize=SMALL,
-        color=ink(ax),
+        color=text_colour(ax),
     )
-    ax.set_yticks(place, [plain(name) for name in names[order]])
+    ax.set_yticks(positions, [display_name(name) for name in names[order]])
     ax.tick_params(axis="y", length=0)
     name = axis_names(fitted.rates, selected, verdicts_of(fitted, bootstrap))[0]
     ax.set(xlabel=f"contribution to {name}, %")
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.set_xlim(0, right)
     if len(order) < fitted.p:
-        note(ax, f"{len(order)} of {fitted.p:,} variables, {shares.sum():.1f}% together")
+        add_note(ax, f"{len(order)} of {fitted.p:,} variables, {shares.sum():.1f}% together")
     return ax

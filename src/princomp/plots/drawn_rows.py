@@ -23,9 +23,9 @@ from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
 
 # Up to this many rows all get labels; of more rows only the most distant ones do.
-_ALL_NAMED, _SOME_NAMED = 60, 10
+_MAX_FOR_ALL_LABELS, _DEFAULT_LABELS = 60, 10
 # More would not fit a legend; all of them differ in colour or shape.
-_MOST_GROUPS = 40
+_MAX_GROUPS = 40
 
 Ids: TypeAlias = Iterable[object] | None
 Labels: TypeAlias = int | Iterable[object] | None
@@ -71,7 +71,7 @@ def drawn_rows(
     if isinstance(model, KernelPCA):
         reader = RowReader.open(model, X, ids=ids)
         names, scores = reader.collect_chunks(
-            lambda chunk, at: (chunk_scores(model, chunk, reader.data, at, reader.origin),)
+            lambda chunk, start: (chunk_scores(model, chunk, reader.data, start, reader.origin),)
         )
         scores = np.ascontiguousarray(scores.astype(np.float64)[:, selected.indices])
     else:
@@ -81,7 +81,7 @@ def drawn_rows(
         names = table["row"]
         scores = np.stack([table[f"score_{name}"] for name in selected.names], axis=1)
     kept = rows_with_scores(scores)
-    return DrawnRows(scores[kept], names[kept], kept, have_names(names))
+    return DrawnRows(scores[kept], names[kept], kept, has_row_names(names))
 
 
 def rows_with_scores(scores: FloatArray) -> NDArray[np.bool_]:
@@ -102,12 +102,12 @@ def rows_with_scores(scores: FloatArray) -> NDArray[np.bool_]:
     return kept
 
 
-def have_names(names: Names) -> bool:
+def has_row_names(names: Names) -> bool:
     """Whether rows have names other than numbers from 0."""
     return names.dtype.kind not in "iu" or not np.array_equal(names, np.arange(len(names)))
 
 
-def index_of(X: object) -> object:
+def pandas_index(X: object) -> object:
     """Index of a pandas frame."""
     return getattr(X, "index", None) if hasattr(X, "columns") else None
 
@@ -122,15 +122,15 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
     if groups is None:
         return None
     place = {"parameter": "groups"}
-    n, index = len(kept), index_of(X)
-    found = extra_columns(groups, n, index, what="groups")
-    if len(found) != 1:
+    n, index = len(kept), pandas_index(X)
+    columns = extra_columns(groups, n, index, what="groups")
+    if len(columns) != 1:
         raise ShapeError(
-            f"groups has {len(found)} columns", place=place, hint="give one value for each row"
+            f"groups has {len(columns)} columns", place=place, hint="give one value for each row"
         )
-    column = found[0]
+    column = columns[0]
     if column.numbers is not None:
-        if len(np.unique(column.numbers[~np.isnan(column.numbers)])) > _MOST_GROUPS:
+        if len(np.unique(column.numbers[~np.isnan(column.numbers)])) > _MAX_GROUPS:
             raise ParameterError(
                 "groups has too many different numbers to be categories",
                 place=place,
@@ -147,19 +147,19 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
     present = np.unique(codes[codes >= 0])
     if not len(present):
         raise ShapeError("no row has a group", place=place, hint="leave out groups")
-    if len(present) > _MOST_GROUPS:
+    if len(present) > _MAX_GROUPS:
         raise ParameterError(
-            f"{len(present)} groups are more than the {_MOST_GROUPS} that a figure can show",
+            f"{len(present)} groups are more than the {_MAX_GROUPS} that a figure can show",
             place=place,
             hint="combine some of them",
         )
-    number = np.full(len(column.labels) + 1, -1, dtype=np.intp)
-    number[present] = np.arange(len(present))
+    new_codes = np.full(len(column.labels) + 1, -1, dtype=np.intp)
+    new_codes[present] = np.arange(len(present))
     title = "" if column.name == "groups" else column.name
-    return Groups(number[codes], tuple(str(column.labels[i]) for i in present), title)
+    return Groups(new_codes[codes], tuple(str(column.labels[i]) for i in present), title)
 
 
-def labelled(
+def choose_labelled(
     label: Labels, rows: DrawnRows, distances: FloatArray, *, crowded: bool = False
 ) -> NDArray[np.intp]:
     """Choose the drawn rows that get labels.
@@ -180,24 +180,24 @@ def labelled(
     """
     n = len(distances)
     if label is None:
-        some = n if n <= _ALL_NAMED // (1 + crowded) else _SOME_NAMED
-        label = some if rows.named else 0
+        count = n if n <= _MAX_FOR_ALL_LABELS // (1 + crowded) else _DEFAULT_LABELS
+        label = count if rows.named else 0
     elif isinstance(label, Iterable):
-        return _of_names([label] if isinstance(label, str) else list(label), rows.names)
+        return _rows_named([label] if isinstance(label, str) else list(label), rows.names)
     count = min(check_count("label", label, 0), n)
     order: NDArray[np.intp] = np.argsort(-distances, kind="stable")[:count]
     return order
 
 
-def _of_names(wanted: list[object], names: Names) -> NDArray[np.intp]:
-    places = {str(name): i for i, name in reversed(list(enumerate(names)))}
-    for name in wanted:
-        if str(name) not in places:
-            some = ", ".join(repr(str(one)) for one in names[:3])
+def _rows_named(labels: list[object], names: Names) -> NDArray[np.intp]:
+    index_of_name = {str(name): i for i, name in reversed(list(enumerate(names)))}
+    for name in labels:
+        if str(name) not in index_of_name:
+            examples = ", ".join(repr(str(example)) for example in names[:3])
             raise ColumnError(
                 f"no drawn row is called {str(name)!r}",
                 place={"parameter": "label", "row": name},
-                hint=f"rows are called {some}, …; a number labels the most distant rows, and "
+                hint=f"rows are called {examples}, …; a number labels the most distant rows, and "
                 "ids='column' takes the names of rows from a column",
             )
-    return np.array([places[str(name)] for name in wanted], dtype=np.intp)
+    return np.array([index_of_name[str(name)] for name in labels], dtype=np.intp)

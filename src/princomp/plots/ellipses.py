@@ -12,9 +12,9 @@ from princomp.linalg import FloatArray
 
 KINDS = ("rows", "mean", "none")
 # Fewer rows do not determine the shape of a group.
-FEWEST = 4
-_PLACES = 49  # on the line of an ellipse
-_NARROWEST = 1e-9  # shorter over longer axis: below it there is no area
+MIN_POINTS = 4
+_VERTICES = 49  # on the line of an ellipse
+_MIN_AXIS_RATIO = 1e-9  # shorter over longer axis: below it there is no area
 
 
 def check_kind(kind: str) -> None:
@@ -50,11 +50,11 @@ def ellipse_of(
         None for fewer than 4 points, and for points on a line.
     """
     n = len(points)
-    if n < FEWEST:
+    if n < MIN_POINTS:
         return None
     centre = points.mean(axis=0)
     values, vectors = np.linalg.eigh(np.cov(points - centre, rowvar=False))
-    if not values[0] > _NARROWEST**2 * values[1]:
+    if not values[0] > _MIN_AXIS_RATIO**2 * values[1]:
         return None
     factor = 2.0 * (n - 1) / (n * (n - 2)) * float(special.fdtri(2, n - 2, level))
     if kind == "rows":
@@ -63,17 +63,19 @@ def ellipse_of(
     return centre, np.sqrt(factor * values[::-1]), angle
 
 
-def put_ellipse(ax: Axes, found: tuple[FloatArray, FloatArray, float], colour: str) -> FloatArray:
+def draw_ellipse(
+    ax: Axes, ellipse: tuple[FloatArray, FloatArray, float], colour: str
+) -> FloatArray:
     """Draw an ellipse, a thin line and a faint fill; return places (m, 2) on the line."""
-    centre, half, angle = found
+    centre, half, angle = ellipse
     for options in (
         {"facecolor": colour, "alpha": 0.10, "edgecolor": "none", "zorder": 0.5},
         {"facecolor": "none", "edgecolor": colour, "linewidth": 1.0, "zorder": 1.8},
     ):
         ax.add_patch(Ellipse(tuple(centre), *(2.0 * half), angle=angle, **options))  # type: ignore[arg-type]
-    turn, at = np.radians(angle), np.linspace(0.0, 2.0 * np.pi, _PLACES)
-    along = np.column_stack([half[0] * np.cos(at), half[1] * np.sin(at)])
-    rotation = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
-    line: FloatArray = centre + along @ rotation
+    radians, t = np.radians(angle), np.linspace(0.0, 2.0 * np.pi, _VERTICES)
+    unrotated = np.column_stack([half[0] * np.cos(t), half[1] * np.sin(t)])
+    rotation = np.array([[np.cos(radians), np.sin(radians)], [-np.sin(radians), np.cos(radians)]])
+    line: FloatArray = centre + unrotated @ rotation
     ax.update_datalim(line)  # patches do not always update the limits of an Axes
     return line

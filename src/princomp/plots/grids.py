@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
-from princomp.core import Fitted, renamed
+from princomp.core import Fitted, renamed_parameters
 from princomp.diagnostics import (
     Bootstrap,
     Components,
@@ -22,16 +22,23 @@ from princomp.diagnostics import (
 )
 from princomp.errors import NotAvailableError
 from princomp.estimators import PCA
-from princomp.plots.colours import BLUE, DEEPEST, GREEN, VERMILLION, mixed
-from princomp.plots.drawn_model import of_any_model, verdicts_of
-from princomp.plots.labels import plain
-from princomp.plots.surface import SMALL, axes_on, axis_names, background, ink, note
+from princomp.plots.axes_style import (
+    SMALL,
+    add_note,
+    axis_names,
+    background_colour,
+    styled_axes,
+    text_colour,
+)
+from princomp.plots.colours import BLUE, GREEN, MAX_CELL_SHARE, VERMILLION, mix_colours
+from princomp.plots.drawn_model import accept_any_model, verdicts_of
+from princomp.plots.labels import display_name
 from princomp.summaries import SampleWeight
 
-_SOME = 8  # components by default
+_DEFAULT_COMPONENTS = 8  # components by default
 
 
-@of_any_model
+@accept_any_model
 def cos2(
     model: PCA,
     components: Components = None,
@@ -71,7 +78,7 @@ def cos2(
     ParameterError
     """
     fitted = fitted_of(model)
-    selected = select_components(fitted.k, components, _SOME)
+    selected = select_components(fitted.k, components, _DEFAULT_COMPONENTS)
     top = check_count("top", top)
     if np.isnan(fitted.column_variances).all():
         raise NotAvailableError(
@@ -81,37 +88,42 @@ def cos2(
         )
     summed = select_components(fitted.k, components)
     table = variables(model, components=summed.names, form="wide", frame="listing")
-    values, every = (
+    values, summed_values = (
         np.stack([table[f"cos2_{name}"] for name in chosen.names], axis=1)
         for chosen in (selected, summed)
     )
-    total = every.sum(axis=1)
+    total = summed_values.sum(axis=1)
     order = np.argsort(-np.where(np.isnan(total), -1.0, total), kind="stable")[:top]
-    whole = np.column_stack([values, total])[order]
+    cells = np.column_stack([values, total])[order]
 
-    names = [plain(name) for name in table["variable"][order]]
-    ax = axes_on(ax, dark, _width(names) + 0.75 * whole.shape[1], 1.2 + 0.27 * len(order))
-    shares = DEEPEST * np.nan_to_num(np.clip(whole, 0.0, 1.0))
-    colours = [[mixed(background(ax), BLUE, share) for share in line] for line in shares]
-    texts = [["–" if np.isnan(v) else f"{v:.2f}" for v in line] for line in whole]
-    kept = "kept" if components is None else "shown"
-    labels = [*_headings(fitted, selected, bootstrap), f"sum of\n{len(summed.names)} {kept}"]
-    _grid(ax, colours, texts, names, labels)
-    ax.axvline(len(selected.indices) - 0.5, color=background(ax), lw=5)
-    note(
+    names = [display_name(name) for name in table["variable"][order]]
+    ax = styled_axes(ax, dark, _names_width(names) + 0.75 * cells.shape[1], 1.2 + 0.27 * len(order))
+    shares = MAX_CELL_SHARE * np.nan_to_num(np.clip(cells, 0.0, 1.0))
+    colours = [
+        [mix_colours(background_colour(ax), BLUE, share) for share in line] for line in shares
+    ]
+    texts = [["–" if np.isnan(v) else f"{v:.2f}" for v in line] for line in cells]
+    kept_or_shown = "kept" if components is None else "shown"
+    labels = [
+        *_headings(fitted, selected, bootstrap),
+        f"sum of\n{len(summed.names)} {kept_or_shown}",
+    ]
+    _draw_grid(ax, colours, texts, names, labels)
+    ax.axvline(len(selected.indices) - 0.5, color=background_colour(ax), lw=5)
+    add_note(
         ax,
         "cos²: share of the variable's variance that a component shows",
         f"{len(order)} of {fitted.p:,} variables, those with the largest sums"
         if len(order) < fitted.p
         else "",
-        "–: constant column" if np.isnan(whole).any() else "",
+        "–: constant column" if np.isnan(cells).any() else "",
         below=8.0,
     )
     return ax
 
 
-@renamed(weights="sample_weight")
-@of_any_model
+@renamed_parameters(weights="sample_weight")
+@accept_any_model
 def metadata(
     model: PCA,
     X: object,
@@ -152,7 +164,7 @@ def metadata(
     ParameterError, ShapeError, ColumnError, NotFiniteError
     """
     fitted = fitted_of(model)
-    selected = select_components(fitted.k, components, _SOME)
+    selected = select_components(fitted.k, components, _DEFAULT_COMPONENTS)
     table = metadata_table(
         model,
         X,
@@ -165,32 +177,33 @@ def metadata(
     shape = (-1, len(selected.indices))
     r, eta2, p = (table[name].reshape(shape) for name in ("r", "eta2", "p_adjusted"))
     names = table["column"].reshape(shape)[:, 0]
-    ax = axes_on(ax, dark, 0.5 + _width(names) + 0.85 * r.shape[1], 1.5 + 0.32 * len(r))
-    ground = background(ax)
+    ax = styled_axes(ax, dark, 0.5 + _names_width(names) + 0.85 * r.shape[1], 1.5 + 0.32 * len(r))
+    background = background_colour(ax)
     colours = [
-        [_colour(ground, *cell) for cell in zip(*line, strict=True)]
+        [_cell_colour(background, *cell) for cell in zip(*line, strict=True)]
         for line in zip(r, eta2, strict=True)
     ]
     texts = [
-        [_cell(*cell) for cell in zip(*line, strict=True)] for line in zip(r, eta2, p, strict=True)
+        [_cell_text(*cell) for cell in zip(*line, strict=True)]
+        for line in zip(r, eta2, p, strict=True)
     ]
     labels = _headings(fitted, selected, bootstrap)
     kinds = np.where(~np.isnan(eta2).all(axis=1), " (η²)", "")
     kinds = np.where(~np.isnan(r).all(axis=1), " (r)", kinds)
-    rows = [f"{plain(name)}{kind}" for name, kind in zip(names, kinds, strict=True)]
-    _grid(ax, colours, texts, rows, labels)
-    note(
+    rows = [f"{display_name(name)}{kind}" for name, kind in zip(names, kinds, strict=True)]
+    _draw_grid(ax, colours, texts, rows, labels)
+    add_note(
         ax,
         "adjusted p: * < 0.05, ** < 0.01, *** < 0.001",
-        *_reasons(table),
+        *_reasons_for_empty_cells(table),
         below=8.0,
     )
     return ax
 
 
-def _width(names: Iterable[object]) -> float:
+def _names_width(names: Iterable[object]) -> float:
     """Width in inches of the row names of a grid, and its margins."""
-    return max(1.9, 0.6 + 0.09 * max(len(plain(name)) for name in names))
+    return max(1.9, 0.6 + 0.09 * max(len(display_name(name)) for name in names))
 
 
 def _headings(fitted: Fitted, selected: Selection, bootstrap: Bootstrap | None) -> list[str]:
@@ -199,13 +212,13 @@ def _headings(fitted: Fitted, selected: Selection, bootstrap: Bootstrap | None) 
     return [name.replace(" (", "\n(", 1).replace(", ", ",\n", 1) for name in names]
 
 
-def _colour(ground: str, r: float, eta2: float) -> str:
+def _cell_colour(background: str, r: float, eta2: float) -> str:
     value = eta2 if np.isnan(r) else r
     hue = GREEN if np.isnan(r) else BLUE if r > 0 else VERMILLION
-    return mixed(ground, hue, DEEPEST * abs(float(np.nan_to_num(value))))
+    return mix_colours(background, hue, MAX_CELL_SHARE * abs(float(np.nan_to_num(value))))
 
 
-def _cell(r: float, eta2: float, p: float) -> str:
+def _cell_text(r: float, eta2: float, p: float) -> str:
     value = eta2 if np.isnan(r) else r
     if np.isnan(value):
         return "–"
@@ -213,18 +226,18 @@ def _cell(r: float, eta2: float, p: float) -> str:
     return f"{value:.2f}{stars}".replace("-", "−")
 
 
-def _reasons(table: Listing) -> list[str]:
+def _reasons_for_empty_cells(table: Listing) -> list[str]:
     """Reasons for cells without a number, each once."""
-    found = {
-        f"–  {name}: {why}": None
-        for name, why in zip(table["column"], table["note"], strict=True)
-        if why
+    reasons = {
+        f"–  {name}: {reason}": None
+        for name, reason in zip(table["column"], table["note"], strict=True)
+        if reason
     }
-    lines = list(found)
+    lines = list(reasons)
     return lines if len(lines) <= 6 else [*lines[:5], f"–  and {len(lines) - 5} more"]
 
 
-def _grid(
+def _draw_grid(
     ax: Axes, colours: list[list[str]], texts: list[list[str]], rows: list[str], columns: list[str]
 ) -> None:
     """Draw cells with colours and texts, separated by lines of the background."""
@@ -237,7 +250,7 @@ def _grid(
         PolyCollection(
             cells,
             facecolors=[colour for line in colours for colour in line],
-            edgecolors=background(ax),
+            edgecolors=background_colour(ax),
             linewidths=1.5,
         )
     )
@@ -245,11 +258,11 @@ def _grid(
         for j, text in enumerate(line):
             # Cells lie inside the Axes, so they do not change the layout.
             ax.text(
-                *(j, i, text), ha="center", va="center", fontsize=SMALL, color=ink(ax)
+                *(j, i, text), ha="center", va="center", fontsize=SMALL, color=text_colour(ax)
             ).set_in_layout(False)
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(texts)), rows)
     ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(texts) - 0.5, -0.5))
     ax.xaxis.tick_top()
-    ax.tick_params(length=0, colors=ink(ax))
+    ax.tick_params(length=0, colors=text_colour(ax))
     ax.spines[:].set_visible(False)

@@ -18,15 +18,22 @@ from princomp.diagnostics import (
 )
 from princomp.errors import ParameterError
 from princomp.estimators import PCA
-from princomp.plots.colours import GROUP_COLOURS, MARKERS, mixed
-from princomp.plots.drawn_model import of_any_model, verdicts_of
-from princomp.plots.labels import plain
-from princomp.plots.surface import axes_on, axis_names, ink, legend_above, muted, note
+from princomp.plots.axes_style import (
+    add_note,
+    axis_names,
+    legend_above,
+    muted_colour,
+    styled_axes,
+    text_colour,
+)
+from princomp.plots.colours import GROUP_COLOURS, MARKERS, mix_colours
+from princomp.plots.drawn_model import accept_any_model, verdicts_of
+from princomp.plots.labels import display_name
 
-_SOME, _MOST = 3, 6  # components by default, and at most
+_DEFAULT_COMPONENTS, _MAX_COMPONENTS = 3, 6  # components by default, and at most
 
 
-@of_any_model
+@accept_any_model
 def loadings(
     model: PCA,
     components: Components = None,
@@ -67,35 +74,35 @@ def loadings(
         For unknown components, or a bootstrap of another model.
     """
     fitted = fitted_of(model)
-    selected = select_components(fitted.k, components, _SOME)
+    selected = select_components(fitted.k, components, _DEFAULT_COMPONENTS)
     count = len(selected.indices)
-    if count > _MOST:
+    if count > _MAX_COMPONENTS:
         raise ParameterError(
-            f"at most {_MOST} components can be drawn, got {count}",
+            f"at most {_MAX_COMPONENTS} components can be drawn, got {count}",
             place={"parameter": "components"},
             hint="select fewer, or use cos2()",
         )
     top = check_count("top", top)
-    _check_same(bootstrap, fitted)
+    _check_bootstrap(bootstrap, fitted)
     values, names = fitted.loadings[:, selected.indices], variable_names(model)
     order = np.argsort(-(values**2).sum(axis=1), kind="stable")[:top]
     order = order[np.argsort(-values[order, 0], kind="stable")]
 
-    ax = axes_on(ax, dark, 6.4, 1.4 + len(order) * (0.2 + 0.1 * count))
-    ax.axvline(0.0, color=muted(ax, 0.5), lw=0.7, zorder=0.3)
-    _draw(ax, fitted, selected, order, bootstrap)
-    place = np.arange(len(order))
-    ax.set_yticks(place, [plain(name) for name in names[order]])
+    ax = styled_axes(ax, dark, 6.4, 1.4 + len(order) * (0.2 + 0.1 * count))
+    ax.axvline(0.0, color=muted_colour(ax, 0.5), lw=0.7, zorder=0.3)
+    _draw_loadings(ax, fitted, selected, order, bootstrap)
+    positions = np.arange(len(order))
+    ax.set_yticks(positions, [display_name(name) for name in names[order]])
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(order) - 0.45, -0.55)
-    for y in place[:-1] + 0.5:
-        ax.axhline(y, color=muted(ax, 0.85), lw=0.5, zorder=0.2)
+    for y in positions[:-1] + 0.5:
+        ax.axhline(y, color=muted_colour(ax, 0.85), lw=0.5, zorder=0.2)
     unit = isinstance(model.scale, str) and model.scale == "unit" and fitted.centred
     if unit:
         ax.set_xlim(-1.05, 1.05)
     ax.set(xlabel="loading" + (" (correlation with the component)" if unit else " v√λ"))
     legend_above(ax)
-    note(
+    add_note(
         ax,
         ""
         if bootstrap is None
@@ -107,7 +114,7 @@ def loadings(
     return ax
 
 
-def _draw(
+def _draw_loadings(
     ax: Axes,
     fitted: Fitted,
     selected: Selection,
@@ -117,14 +124,14 @@ def _draw(
     """Draw a point for each variable and component, with components next to each other."""
     labels = axis_names(fitted.rates, selected, verdicts_of(fitted, bootstrap))
     count = len(selected.indices)
-    shift = (np.arange(count) - (count - 1) / 2) * 0.7 / max(count, 1)
-    for a, at in enumerate(selected.indices):
-        values, colour = fitted.loadings[order, at], GROUP_COLOURS[a]
-        y = np.arange(len(order)) + shift[a]
+    offsets = (np.arange(count) - (count - 1) / 2) * 0.7 / max(count, 1)
+    for a, component in enumerate(selected.indices):
+        values, colour = fitted.loadings[order, component], GROUP_COLOURS[a]
+        y = np.arange(len(order)) + offsets[a]
         if bootstrap is None:
             ax.hlines(y, 0.0, values, color=colour, lw=1.0, zorder=1.5)
         else:
-            low, high = bootstrap.loading_interval[:, order, at]
+            low, high = bootstrap.loading_interval[:, order, component]
             ax.hlines(y, low, high, color=colour, lw=1.3, zorder=1.5)
         ax.scatter(
             values,
@@ -132,14 +139,14 @@ def _draw(
             s=24,
             marker=MARKERS[a],
             facecolor=colour,
-            edgecolor=mixed(colour, ink(ax), 0.45),
+            edgecolor=mix_colours(colour, text_colour(ax), 0.45),
             linewidth=0.5,
             zorder=2,
             label=labels[a],
         )
 
 
-def _check_same(bootstrap: Bootstrap | None, fitted: Fitted) -> None:
+def _check_bootstrap(bootstrap: Bootstrap | None, fitted: Fitted) -> None:
     """Raise for anything but a bootstrap of this model."""
     if bootstrap is None:
         return

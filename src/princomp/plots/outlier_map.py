@@ -8,18 +8,18 @@ from numpy.typing import NDArray
 
 from princomp.estimators import PCA, RobustPCA
 from princomp.linalg import FloatArray
+from princomp.plots.axes_style import add_note, lay_out, legend_above, readable_on_axes, styled_axes
 from princomp.plots.colours import BLUE, VERMILLION
-from princomp.plots.drawn_model import of_any_model
-from princomp.plots.drawn_rows import DrawnRows, Ids, Labels, labelled
-from princomp.plots.labels import put_labels
-from princomp.plots.outlying import Limit, outlyingness
-from princomp.plots.points import MOST_POINTS, density, points
-from princomp.plots.surface import axes_on, inked, lay_out, legend_above, note
+from princomp.plots.drawn_model import accept_any_model
+from princomp.plots.drawn_rows import DrawnRows, Ids, Labels, choose_labelled
+from princomp.plots.labels import place_labels
+from princomp.plots.points import MAX_POINTS, draw_density, draw_points
+from princomp.plots.row_distances import Limit, row_distances
 
-_LABELLED = 10  # labels by default
+_DEFAULT_LABELS = 10  # labels by default
 
 
-@of_any_model
+@accept_any_model
 def outliers(
     model: PCA | RobustPCA,
     X: object,
@@ -65,58 +65,58 @@ def outliers(
     ------
     ParameterError, ShapeError, ColumnError, NotFiniteError
     """
-    seen = outlyingness(model, X, level, training, ids)
-    if seen.outside is None:
-        xy = np.column_stack([np.arange(len(seen.kept))[seen.kept], seen.within])
-        vertical, horizontal = None, seen.limit_within
+    distances = row_distances(model, X, level, training, ids)
+    if distances.outside is None:
+        xy = np.column_stack([np.arange(len(distances.kept))[distances.kept], distances.within])
+        vertical, horizontal = None, distances.limit_within
     else:
-        xy = np.column_stack([seen.within, seen.outside])
-        vertical, horizontal = seen.limit_within, seen.limit_outside
-    ratio, count = seen.ratio, len(xy)
+        xy = np.column_stack([distances.within, distances.outside])
+        vertical, horizontal = distances.limit_within, distances.limit_outside
+    ratio, count = distances.ratio, len(xy)
     beyond = np.zeros(count, dtype=bool) if ratio is None else ratio > 1.0
 
-    ax = axes_on(ax, dark)
+    ax = styled_axes(ax, dark)
     density_note = _draw_rows(ax, xy, beyond)
     _draw_limits(ax, vertical, horizontal)
-    rows = DrawnRows(xy, seen.names, seen.kept)
-    label = min(int(beyond.sum()), _LABELLED) if label is None else label
-    at = labelled(label, rows, seen.within if ratio is None else ratio)
+    rows = DrawnRows(xy, distances.names, distances.kept)
+    label = min(int(beyond.sum()), _DEFAULT_LABELS) if label is None else label
+    labelled = choose_labelled(label, rows, distances.within if ratio is None else ratio)
     _set_limits(ax, vertical, horizontal)
-    if seen.outside is None:
-        n = len(seen.kept)
-        ax.set(xlim=(-0.02 * n - 0.5, 1.02 * n), xlabel="row", ylabel=seen.labels[0])
+    if distances.outside is None:
+        n = len(distances.kept)
+        ax.set(xlim=(-0.02 * n - 0.5, 1.02 * n), xlabel="row", ylabel=distances.labels[0])
     else:
-        ax.set(xlabel=seen.labels[0], ylabel=seen.labels[1])
+        ax.set(xlabel=distances.labels[0], ylabel=distances.labels[1])
     if ax.get_legend_handles_labels()[0]:
         legend_above(ax, 2)
-    if count > MOST_POINTS:
-        points(ax, xy[at], VERMILLION, "D", among=400)
-    note(
+    if count > MAX_POINTS:
+        draw_points(ax, xy[labelled], VERMILLION, "D", among=400)
+    add_note(
         ax,
         "" if ratio is None else f"{int(beyond.sum()):,} of {count:,} rows are beyond a limit",
         density_note,
-        *seen.notes,
+        *distances.notes,
         rows.missing_note,
     )
-    lines = _lines(ax, vertical, horizontal)
+    lines = _limit_lines(ax, vertical, horizontal)
     lay_out(ax)
-    put_labels(ax, xy[at], rows.names[at], points=xy, lines=lines)
+    place_labels(ax, xy[labelled], rows.names[labelled], points=xy, lines=lines)
     return ax
 
 
 def _draw_rows(ax: Axes, xy: FloatArray, beyond: NDArray[np.bool_]) -> str:
     """Draw rows as points, or many rows as a density; return a note about it."""
-    if len(xy) <= MOST_POINTS:
-        points(ax, xy[~beyond], BLUE, among=len(xy), label="within the limits")
+    if len(xy) <= MAX_POINTS:
+        draw_points(ax, xy[~beyond], BLUE, among=len(xy), label="within the limits")
         if beyond.any():
-            points(ax, xy[beyond], VERMILLION, "D", among=len(xy), label="beyond a limit")
+            draw_points(ax, xy[beyond], VERMILLION, "D", among=len(xy), label="beyond a limit")
         return ""
-    density(ax, xy, equal=False)
+    draw_density(ax, xy, equal_scales=False)
     return "density of rows on a logarithmic scale"
 
 
 def _draw_limits(ax: Axes, vertical: Limit | None, horizontal: Limit | None) -> None:
-    colour = inked(ax, VERMILLION)
+    colour = readable_on_axes(ax, VERMILLION)
     for limit, draw, style in (
         (vertical, ax.axvline, (0, (5, 3))),
         (horizontal, ax.axhline, (0, (1.5, 2))),
@@ -129,15 +129,15 @@ def _set_limits(ax: Axes, vertical: Limit | None, horizontal: Limit | None) -> N
     """Let both axes start near zero and include the limits."""
     ax.margins(0.06)
     ax.autoscale_view()
-    for high, limit, change in (
+    for upper, limit, set_limits in (
         (ax.get_xlim()[1], vertical, ax.set_xlim),
         (ax.get_ylim()[1], horizontal, ax.set_ylim),
     ):
-        top = max(high, 1.15 * (limit.value if limit else 0.0))
-        change(-0.015 * top, top)
+        top = max(upper, 1.15 * (limit.value if limit else 0.0))
+        set_limits(-0.015 * top, top)
 
 
-def _lines(ax: Axes, vertical: Limit | None, horizontal: Limit | None) -> list[FloatArray]:
+def _limit_lines(ax: Axes, vertical: Limit | None, horizontal: Limit | None) -> list[FloatArray]:
     """Ends of the limit lines, which labels must not cross."""
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     lines = [] if vertical is None else [[[vertical.value, bottom], [vertical.value, top]]]

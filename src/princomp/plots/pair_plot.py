@@ -14,25 +14,33 @@ from princomp.diagnostics import (
     Components,
     Names,
     checked_level,
-    named_values,
     select_components,
+    take_named_columns,
 )
 from princomp.errors import ParameterError
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
+from princomp.plots.axes_style import (
+    SMALL,
+    apply_style,
+    axis_names,
+    muted_colour,
+    new_figure,
+    set_colours,
+    text_colour,
+)
 from princomp.plots.colours import BLUE
-from princomp.plots.drawn_model import DrawnModel, of_any_model
+from princomp.plots.drawn_model import DrawnModel, accept_any_model
 from princomp.plots.drawn_rows import Groups, drawn_rows, read_groups
 from princomp.plots.ellipses import check_kind
-from princomp.plots.labels import plain
-from princomp.plots.points import cloud, group_look, group_points
-from princomp.plots.surface import SMALL, axis_names, dress, figure_of, ink, muted, paint
+from princomp.plots.labels import display_name
+from princomp.plots.points import draw_cloud, draw_groups, group_style
 
-_SOME, _MOST = 4, 8  # components by default, and at most
+_DEFAULT_COMPONENTS, _MAX_COMPONENTS = 4, 8  # components by default, and at most
 
 
-@of_any_model
+@accept_any_model
 def pairs(
     model: PCA | KernelPCA,
     X: object,
@@ -69,57 +77,59 @@ def pairs(
     ShapeError, ParameterError, NotFiniteError
     """
     drawn = DrawnModel.of(model, bootstrap)
-    selected = select_components(drawn.k, components, _SOME)
+    selected = select_components(drawn.k, components, _DEFAULT_COMPONENTS)
     count = len(selected.indices)
-    if count > _MOST:
+    if count > _MAX_COMPONENTS:
         raise ParameterError(
-            f"pairs draws at most {_MOST} components, got {count}",
+            f"pairs draws at most {_MAX_COMPONENTS} components, got {count}",
             place={"parameter": "components"},
             hint="select fewer components",
         )
     check_kind(ellipses)
     checked_level(level)
     if isinstance(groups, str):
-        groups, X = named_values(model, X, groups)
+        groups, X = take_named_columns(model, X, groups)
     rows = drawn_rows(model, X, selected)
-    found = read_groups(groups, X, rows.kept)
+    row_groups = read_groups(groups, X, rows.kept)
     axes = _empty_axes(figure, count, dark)
-    names, text = axis_names(drawn.rates, selected, drawn.verdicts), ""
+    names, note = axis_names(drawn.rates, selected, drawn.verdicts), ""
     for i in range(count):
         for j in range(count):
             ax = axes[i, j]
             if j > i:
                 ax.set_visible(False)
                 continue
-            dress(ax)
+            apply_style(ax)
             ax.tick_params(labelsize=SMALL - 1)
             if i == j:
-                _histogram(ax, rows.scores[:, i], found)
-                ax.set_title(names[i], fontsize=SMALL + 1, color=ink(ax))
-            elif found is None:
-                text = cloud(ax, rows.scores[:, [j, i]], bar=False)
+                _histogram(ax, rows.scores[:, i], row_groups)
+                ax.set_title(names[i], fontsize=SMALL + 1, color=text_colour(ax))
+            elif row_groups is None:
+                note = draw_cloud(ax, rows.scores[:, [j, i]], colour_bar=False)
             else:
                 legend = (i, j) == (1, 0)
                 xy = rows.scores[:, [j, i]]
-                text = "\n".join(group_points(ax, xy, found, ellipses, level, legend=legend).notes)
+                note = "\n".join(
+                    draw_groups(ax, xy, row_groups, ellipses, level, legend=legend).notes
+                )
             _label_axes(ax, i, j, count, selected.names)
     for i in range(1, count):  # planes of a row share the axis labels at the left
-        ends = np.array([axes[i, j].get_ylim() for j in range(i)])
+        limits = np.array([axes[i, j].get_ylim() for j in range(i)])
         for j in range(i):
-            axes[i, j].set_ylim(ends[:, 0].min(), ends[:, 1].max())
-    text = "\n".join(filter(None, [text, rows.missing_note]))
-    if text:
-        colour = muted(axes[0, 0], 0.3)
-        axes[0, 0].figure.supxlabel(text, x=0.01, ha="left", fontsize=SMALL - 0.5, color=colour)
-    if found is not None:
-        _legend(axes, found)
+            axes[i, j].set_ylim(limits[:, 0].min(), limits[:, 1].max())
+    note = "\n".join(filter(None, [note, rows.missing_note]))
+    if note:
+        colour = muted_colour(axes[0, 0], 0.3)
+        axes[0, 0].figure.supxlabel(note, x=0.01, ha="left", fontsize=SMALL - 0.5, color=colour)
+    if row_groups is not None:
+        _legend(axes, row_groups)
     return axes
 
 
 def _empty_axes(figure: Figure | None, count: int, dark: bool | None) -> NDArray[Any]:
     size = max(1.75 * count, 3.2)
     if figure is None:
-        figure = figure_of(size, size, dark)
+        figure = new_figure(size, size, dark)
     elif not isinstance(figure, Figure):
         raise ParameterError(
             f"figure must be a Figure of matplotlib, got {type(figure).__name__}",
@@ -135,7 +145,7 @@ def _empty_axes(figure: Figure | None, count: int, dark: bool | None) -> NDArray
     axes: NDArray[Any] = figure.subplots(count, count, squeeze=False, sharex="col")
     if dark is not None:
         for ax in axes.flat:
-            paint(ax, dark)
+            set_colours(ax, dark)
     return axes
 
 
@@ -157,10 +167,10 @@ def _histogram(ax: Axes, t: FloatArray, groups: Groups | None) -> None:
         ax.hist(t, bins, color=BLUE, alpha=0.85)
     else:
         for code in range(len(groups.labels)):
-            colour, _ = group_look(code)
-            one = t[groups.codes == code]
-            ax.hist(one, bins, color=colour, histtype="stepfilled", alpha=0.25)
-            ax.hist(one, bins, color=colour, histtype="step", lw=1.0)
+            colour, _ = group_style(code)
+            group_scores = t[groups.codes == code]
+            ax.hist(group_scores, bins, color=colour, histtype="stepfilled", alpha=0.25)
+            ax.hist(group_scores, bins, color=colour, histtype="step", lw=1.0)
     ax.spines["left"].set_visible(False)
     ax.tick_params(left=False, labelleft=False)
 
@@ -176,8 +186,8 @@ def _legend(axes: NDArray[Any], groups: Groups) -> None:
         loc="upper right",
         frameon=False,
         fontsize=SMALL,
-        title=plain(groups.title) or None,
+        title=display_name(groups.title) or None,
         title_fontsize=SMALL,
-        labelcolor=ink(axes[0, 0]),
+        labelcolor=text_colour(axes[0, 0]),
     )
-    legend.get_title().set_color(ink(axes[0, 0]))
+    legend.get_title().set_color(text_colour(axes[0, 0]))

@@ -21,13 +21,13 @@ _DIRECTIONS = 24
 _MARGINS = ((2.5, 1.5), (1.0, 0.3))
 # The cost of a place is its distance plus a penalty, which has these weights: for places above or
 # below a point, for places to its left, and for places behind the head of an arrow.
-_SIDEWAYS, _LEFT, _BACKWARDS = 2.0, 0.5, 15.0
-# Labels at the two smallest distances need no leader line; nor do others closer than _SHORT, if no
-# other point is closer to their end than _NEAR.
-_CLOSE, _SHORT, _NEAR = 6.01, 9.0, 14.0
+_VERTICAL_PENALTY, _LEFT_PENALTY, _BACKWARD_PENALTY = 2.0, 0.5, 15.0
+# Labels at the two smallest distances need no leader line; nor do others closer than _SHORT_LEADER,
+# if no other point is closer to their end than _OTHER_POINT_RADIUS.
+_NO_LEADER_BELOW, _SHORT_LEADER, _OTHER_POINT_RADIUS = 6.01, 9.0, 14.0
 
 
-class Place(NamedTuple):
+class Placement(NamedTuple):
     """Lower left corner (2,) of a label, and the ends (2, 2) of a leader line, if it needs one."""
 
     corner: FloatArray
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 
 @dataclass
-class Crowd:
+class LabelPlacer:
     """Obstacles of labels: the border of an area (4,), points (n, 2), segments (s, 4), labels.
 
     A box (4,) is left, bottom, right and top; a segment (4,) is x, y, x, y.
@@ -47,30 +47,34 @@ class Crowd:
     boxes: FloatArray = field(default_factory=lambda: np.empty((0, 4)))
     leaders: FloatArray = field(default_factory=lambda: np.empty((0, 4)))
 
-    def put(
-        self, at: FloatArray, size: FloatArray, outward: FloatArray | None = None
-    ) -> Place | None:
+    def place(
+        self, point: FloatArray, size: FloatArray, outward: FloatArray | None = None
+    ) -> Placement | None:
         """Find the place of a label (width, height) near a point, and reserve it.
 
         Labels of arrows prefer the direction of the arrow, the unit vector ``outward`` (2,).
         """
-        gaps, steps = _candidates()
-        boxes = _boxes(at, gaps, steps, size)
+        gaps, directions = _candidates()
+        boxes = _boxes(point, gaps, directions, size)
         if outward is None:
-            cost = gaps + _SIDEWAYS * np.abs(steps[:, 1]) - _LEFT * steps[:, 0]
+            cost = (
+                gaps
+                + _VERTICAL_PENALTY * np.abs(directions[:, 1])
+                - _LEFT_PENALTY * directions[:, 0]
+            )
         else:
-            cost = gaps + _BACKWARDS * (1.0 - steps @ outward)
+            cost = gaps + _BACKWARD_PENALTY * (1.0 - directions @ outward)
         order = np.argsort(cost, kind="stable")
         boxes, gaps = boxes[order], gaps[order]
-        nearest = np.clip(at, boxes[:, :2], boxes[:, 2:])
+        nearest = np.clip(point, boxes[:, :2], boxes[:, 2:])
         for point_margin, other_margin in _MARGINS:
-            free = np.flatnonzero(self._free(boxes, point_margin, other_margin))
-            free = free[~self._crossed(at, nearest[free])]
+            free = np.flatnonzero(self._free_boxes(boxes, point_margin, other_margin))
+            free = free[~self._leaders_cross(point, nearest[free])]
             if len(free):
-                return self._take(at, boxes[free[0]], nearest[free[0]])
+                return self._reserve(point, boxes[free[0]], nearest[free[0]])
         return None
 
-    def _free(
+    def _free_boxes(
         self, boxes: FloatArray, point_margin: float, other_margin: float
     ) -> NDArray[np.bool_]:
         """Which boxes (c, 4) overlap nothing, and lie inside the area."""
@@ -78,75 +82,84 @@ class Crowd:
         free: NDArray[np.bool_] = np.asarray(inside.all(axis=1))
         lines = np.concatenate([self.segments, self.leaders])
         points = np.concatenate([self.points, self.points], axis=1)
-        for blocks, margin in ((points, point_margin), (self.boxes, other_margin)):
-            left = np.flatnonzero(free)
-            free[left] = ~_overlap(_grown(boxes[left], margin), blocks).any(axis=1)
-        left = np.flatnonzero(free)
-        free[left] = ~_cut(_grown(boxes[left], other_margin), lines).any(axis=1)
+        for obstacles, margin in ((points, point_margin), (self.boxes, other_margin)):
+            remaining = np.flatnonzero(free)
+            free[remaining] = ~_overlap(_expanded(boxes[remaining], margin), obstacles).any(axis=1)
+        remaining = np.flatnonzero(free)
+        free[remaining] = ~_cut_by(_expanded(boxes[remaining], other_margin), lines).any(axis=1)
         return free
 
-    def _crossed(self, at: FloatArray, ends: FloatArray) -> NDArray[np.bool_]:
+    def _leaders_cross(self, point: FloatArray, ends: FloatArray) -> NDArray[np.bool_]:
         """Which leader lines, from a point to ends (c, 2), cross labels or other leader lines."""
-        lines = np.concatenate([np.broadcast_to(at, ends.shape), ends], axis=1)
-        crossed = _cut(self.boxes, lines).any(axis=0) | _crossing(lines, self.leaders).any(axis=1)
+        lines = np.concatenate([np.broadcast_to(point, ends.shape), ends], axis=1)
+        crossed = _cut_by(self.boxes, lines).any(axis=0) | _crosses(lines, self.leaders).any(axis=1)
         return np.asarray(crossed)
 
-    def _take(self, at: FloatArray, box: FloatArray, end: FloatArray) -> Place:
+    def _reserve(self, point: FloatArray, box: FloatArray, end: FloatArray) -> Placement:
         self.boxes = np.concatenate([self.boxes, box[None]])
-        gap = np.hypot(*(end - at))
-        others = self.points[np.hypot(*(self.points - at).T) > 1.0]
-        alone = not (np.hypot(*(others - end).T) < _NEAR).any()
-        if gap < _CLOSE or (gap < _SHORT and alone):
-            return Place(box[:2], None)
-        self.leaders = np.concatenate([self.leaders, np.concatenate([at, end])[None]])
-        return Place(box[:2], np.stack([at, end]))
+        distance = np.hypot(*(end - point))
+        others = self.points[np.hypot(*(self.points - point).T) > 1.0]
+        no_other_near = not (np.hypot(*(others - end).T) < _OTHER_POINT_RADIUS).any()
+        if distance < _NO_LEADER_BELOW or (distance < _SHORT_LEADER and no_other_near):
+            return Placement(box[:2], None)
+        self.leaders = np.concatenate([self.leaders, np.concatenate([point, end])[None]])
+        return Placement(box[:2], np.stack([point, end]))
 
 
 def _candidates() -> tuple[FloatArray, FloatArray]:
     """Distances (c,) and directions (c, 2) of the places to try."""
-    turns = np.linspace(0.0, 2.0 * np.pi, _DIRECTIONS, endpoint=False)
-    gaps, turns = (one.ravel() for one in np.meshgrid(_GAPS, turns, indexing="ij"))
-    return gaps, np.stack([np.cos(turns), np.sin(turns)], axis=1)
+    angles = np.linspace(0.0, 2.0 * np.pi, _DIRECTIONS, endpoint=False)
+    gaps, angles = (grid.ravel() for grid in np.meshgrid(_GAPS, angles, indexing="ij"))
+    return gaps, np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def _boxes(at: FloatArray, gaps: FloatArray, steps: FloatArray, size: FloatArray) -> FloatArray:
+def _boxes(
+    point: FloatArray, gaps: FloatArray, directions: FloatArray, size: FloatArray
+) -> FloatArray:
     """Boxes (c, 4) of a size, roughly at these distances from the point."""
-    centres = at + gaps[:, None] * steps + 0.5 * size * np.clip(np.sqrt(2.0) * steps, -1.0, 1.0)
+    centres = (
+        point
+        + gaps[:, None] * directions
+        + 0.5 * size * np.clip(np.sqrt(2.0) * directions, -1.0, 1.0)
+    )
     return np.concatenate([centres - 0.5 * size, centres + 0.5 * size], axis=1)
 
 
-def _grown(boxes: FloatArray, margin: float) -> FloatArray:
+def _expanded(boxes: FloatArray, margin: float) -> FloatArray:
     return boxes + margin * np.array([-1.0, -1.0, 1.0, 1.0])
 
 
 def _overlap(boxes: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
     """Which boxes (c, 4) and other boxes (m, 4) overlap; shape (c, m)."""
-    one, other = boxes[:, None], others[None]
-    apart = (one[..., :2] > other[..., 2:]) | (one[..., 2:] < other[..., :2])
+    a, b = boxes[:, None], others[None]
+    apart = (a[..., :2] > b[..., 2:]) | (a[..., 2:] < b[..., :2])
     return np.asarray(~apart.any(axis=2))
 
 
-def _cut(boxes: FloatArray, segments: FloatArray) -> NDArray[np.bool_]:
+def _cut_by(boxes: FloatArray, segments: FloatArray) -> NDArray[np.bool_]:
     """Which boxes (c, 4) are cut by which segments (s, 4); shape (c, s)."""
-    start, along = segments[:, :2], segments[:, 2:] - segments[:, :2]
-    ends = np.sort(segments.reshape(-1, 2, 2), axis=1).reshape(-1, 4)
+    start, direction = segments[:, :2], segments[:, 2:] - segments[:, :2]
+    bounds = np.sort(segments.reshape(-1, 2, 2), axis=1).reshape(-1, 4)
     centres, half = 0.5 * (boxes[:, :2] + boxes[:, 2:]), 0.5 * (boxes[:, 2:] - boxes[:, :2])
     # A line cuts a box if its distance from the centre is at most the extent of half the box in the
     # direction at right angles to the line.
-    to = centres[:, None] - start
-    distance = np.abs(along[:, 0] * to[..., 1] - along[:, 1] * to[..., 0])
-    reach = half @ np.abs(along[:, ::-1]).T
-    cut: NDArray[np.bool_] = (distance <= reach) & _overlap(boxes, ends)
-    return cut
+    offset = centres[:, None] - start
+    distance = np.abs(direction[:, 0] * offset[..., 1] - direction[:, 1] * offset[..., 0])
+    extent = half @ np.abs(direction[:, ::-1]).T
+    is_cut: NDArray[np.bool_] = (distance <= extent) & _overlap(boxes, bounds)
+    return is_cut
 
 
-def _crossing(lines: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
+def _crosses(lines: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
     """Which segments (c, 4) cross which others (m, 4); shape (c, m). Ends may touch."""
-    one, other = lines[:, None], others[None]
+    first_segments, second_segments = lines[:, None], others[None]
     apart = np.zeros((len(lines), len(others)), dtype=bool)
-    for a, b in ((one, other), (other, one)):
-        along = a[..., 2:] - a[..., :2]
-        first, second = (b[..., end] - a[..., :2] for end in (slice(0, 2), slice(2, 4)))
-        sides = [along[..., 0] * to[..., 1] - along[..., 1] * to[..., 0] for to in (first, second)]
+    for a, b in ((first_segments, second_segments), (second_segments, first_segments)):
+        direction = a[..., 2:] - a[..., :2]
+        start, stop = (b[..., end] - a[..., :2] for end in (slice(0, 2), slice(2, 4)))
+        sides = [
+            direction[..., 0] * offset[..., 1] - direction[..., 1] * offset[..., 0]
+            for offset in (start, stop)
+        ]
         apart |= sides[0] * sides[1] >= 0
     return ~apart

@@ -12,26 +12,26 @@ from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 
 from princomp.linalg import FloatArray
-from princomp.plots.colours import BLUE, GROUP_COLOURS, MARKERS, mixed
+from princomp.plots.axes_style import muted_colour, text_colour
+from princomp.plots.colours import BLUE, GROUP_COLOURS, MARKERS, mix_colours
 from princomp.plots.drawn_rows import Groups
-from princomp.plots.ellipses import FEWEST, ellipse_label, ellipse_of, put_ellipse
-from princomp.plots.labels import plain
-from princomp.plots.surface import ink, muted
+from princomp.plots.ellipses import MIN_POINTS, draw_ellipse, ellipse_label, ellipse_of
+from princomp.plots.labels import display_name
 
 # A single hue from faint to opaque suits light and dark backgrounds.
 _FAINT_TO_OPAQUE = LinearSegmentedColormap.from_list(
     "princomp", [to_rgba(BLUE, 0.2), to_rgba(BLUE, 1.0)]
 )
 # More points would hide each other: a density is drawn, or a sample of each group.
-MOST_POINTS = 20_000
+MAX_POINTS = 20_000
 # Smallest sample of a group.
-_LEAST_OF_GROUP = 100
+_MIN_GROUP_SAMPLE = 100
 # Largest number of points that are shapes in SVG and PDF files; more become a bitmap.
-_SHAPES = 3000
+_MAX_VECTOR_POINTS = 3000
 _CELLS = 80
 _LAYERS = 8
 # In a small Axes, points have at most the size for this many.
-_SMALL = 300
+_SMALL_AXES_POINTS = 300
 
 
 class DrawnGroups(NamedTuple):
@@ -41,57 +41,57 @@ class DrawnGroups(NamedTuple):
     ellipses: dict[int, FloatArray]
 
 
-def look(n: int) -> tuple[float, float]:
+def point_style(n: int) -> tuple[float, float]:
     """Size in squared points, and opacity, for n points."""
-    for most, size, alpha in ((80, 22, 0.9), (500, 14, 0.8), (3000, 8, 0.6)):
-        if n <= most:
+    for limit, size, alpha in ((80, 22, 0.9), (500, 14, 0.8), (3000, 8, 0.6)):
+        if n <= limit:
             return size, alpha
     return 4.0, 0.45
 
 
-def points(ax: Axes, xy: FloatArray, colour: str, marker: str = "o", **options: Any) -> None:
+def draw_points(ax: Axes, xy: FloatArray, colour: str, marker: str = "o", **options: Any) -> None:
     """Draw points (n, 2); ``among`` is the number of all points, which decides their size."""
     among = options.pop("among", len(xy))
-    size, alpha = look(among)
+    size, alpha = point_style(among)
     ax.scatter(
         xy[:, 0],
         xy[:, 1],
         s=size,
         marker=marker,
         facecolor=colour,
-        edgecolor=mixed(colour, ink(ax), 0.45),
+        edgecolor=mix_colours(colour, text_colour(ax), 0.45),
         linewidth=0.4 if size > 4 else 0.0,
         alpha=alpha,
-        rasterized=among > _SHAPES,
+        rasterized=among > _MAX_VECTOR_POINTS,
         zorder=2,
         **options,
     )
 
 
-def cloud(ax: Axes, xy: FloatArray, *, bar: bool = True) -> str:
+def draw_cloud(ax: Axes, xy: FloatArray, *, colour_bar: bool = True) -> str:
     """Draw points, or the density of many points; return a note."""
-    if len(xy) <= MOST_POINTS:
-        points(ax, xy, BLUE, among=len(xy) if bar else max(len(xy), _SMALL))
+    if len(xy) <= MAX_POINTS:
+        draw_points(ax, xy, BLUE, among=len(xy) if colour_bar else max(len(xy), _SMALL_AXES_POINTS))
         return ""
-    drawn = density(ax, xy, equal=bar)
-    if bar:
-        scale = ax.figure.colorbar(drawn, ax=ax, shrink=0.5, aspect=18, pad=0.02)
-        scale.outline.set_visible(False)
-        scale.ax.set_facecolor("none")
-        if scale.solids is not None:
-            scale.solids.set_rasterized(True)
-        scale.ax.tick_params(labelsize=7, width=0.6, length=2, colors=ink(ax))
-        scale.ax.minorticks_off()
-        scale.set_label("rows in a cell", fontsize=7.5, color=ink(ax))
+    image = draw_density(ax, xy, equal_scales=colour_bar)
+    if colour_bar:
+        bar = ax.figure.colorbar(image, ax=ax, shrink=0.5, aspect=18, pad=0.02)
+        bar.outline.set_visible(False)
+        bar.ax.set_facecolor("none")
+        if bar.solids is not None:
+            bar.solids.set_rasterized(True)
+        bar.ax.tick_params(labelsize=7, width=0.6, length=2, colors=text_colour(ax))
+        bar.ax.minorticks_off()
+        bar.set_label("rows in a cell", fontsize=7.5, color=text_colour(ax))
     return f"{len(xy):,} rows as a density, on a logarithmic scale"
 
 
-def density(ax: Axes, xy: FloatArray, *, equal: bool = True) -> AxesImage:
-    """Draw counts in cells on a logarithmic scale; ``equal`` for axes with equal scales."""
+def draw_density(ax: Axes, xy: FloatArray, *, equal_scales: bool = True) -> AxesImage:
+    """Draw counts in cells on a logarithmic scale; ``equal_scales`` for axes with equal scales."""
     low, high = xy.min(axis=0), xy.max(axis=0)
     span = np.where(high > low, high - low, 1.0)
     cells = np.clip(
-        _CELLS * (span / span.max() if equal else np.array([1.0, 0.75])), 4, None
+        _CELLS * (span / span.max() if equal_scales else np.array([1.0, 0.75])), 4, None
     ).astype(int)
     counts, *edges = np.histogram2d(
         xy[:, 0], xy[:, 1], bins=cells, range=np.stack([low, low + span], axis=1)
@@ -111,37 +111,37 @@ def density(ax: Axes, xy: FloatArray, *, equal: bool = True) -> AxesImage:
     return image
 
 
-def group_points(
+def draw_groups(
     ax: Axes, xy: FloatArray, groups: Groups, kind: str, level: float, *, legend: bool = True
 ) -> DrawnGroups:
     """Draw rows and ellipses by group.
 
     If there are very many rows, a sample is drawn; ellipses are computed from all rows.
     """
-    thinned = len(xy) > MOST_POINTS
+    is_sample = len(xy) > MAX_POINTS
     rng, drawn = np.random.default_rng(0), 0
-    outside, grey = np.flatnonzero(groups.codes < 0), muted(ax, 0.5)
-    if len(outside):
-        kept = _thinned(outside, len(xy), rng) if thinned else outside
-        points(ax, xy[kept], grey, among=len(xy))
-        drawn += len(kept)
-    layers, size, ellipses = [], look(len(xy))[0], {}
+    ungrouped, grey = np.flatnonzero(groups.codes < 0), muted_colour(ax, 0.5)
+    if len(ungrouped):
+        sample = _sample(ungrouped, len(xy), rng) if is_sample else ungrouped
+        draw_points(ax, xy[sample], grey, among=len(xy))
+        drawn += len(sample)
+    layers, size, ellipses = [], point_style(len(xy))[0], {}
     for code, name in enumerate(groups.labels):
-        at = np.flatnonzero(groups.codes == code)
-        colour, marker = group_look(code)
-        found = None if kind == "none" else ellipse_of(xy[at], kind, level)
-        if found is not None:
-            ellipses[code] = put_ellipse(ax, found, colour)
-        kept = rng.permutation(_thinned(at, len(xy), rng) if thinned else at)
+        members = np.flatnonzero(groups.codes == code)
+        colour, marker = group_style(code)
+        ellipse = None if kind == "none" else ellipse_of(xy[members], kind, level)
+        if ellipse is not None:
+            ellipses[code] = draw_ellipse(ax, ellipse, colour)
+        sample = rng.permutation(_sample(members, len(xy), rng) if is_sample else members)
         label = _group_name(name)
-        if kind != "none" and found is None:
-            label += f" ({_no_ellipse(len(at))}: no ellipse)"
+        if kind != "none" and ellipse is None:
+            label += f" ({_why_no_ellipse(len(members))}: no ellipse)"
         if legend:
             ax.scatter([], [], marker=marker, facecolor=colour, s=max(size, 14), label=label)
-        parts = np.array_split(kept, _LAYERS if len(xy) > _SHAPES else 1)
+        parts = np.array_split(sample, _LAYERS if len(xy) > _MAX_VECTOR_POINTS else 1)
         layers.append([(part, colour, marker) for part in parts if len(part)])
-        drawn += len(kept)
-    if legend and len(outside):
+        drawn += len(sample)
+    if legend and len(ungrouped):
         ax.scatter([], [], facecolor=grey, s=max(size, 14), label="no group")
     # Draw the largest groups first, so that they do not hide small ones. If there are many points,
     # the groups are drawn in layers, in turn.
@@ -149,33 +149,33 @@ def group_points(
     for together in zip_longest(*layers):
         for layer in filter(None, together):
             part, colour, marker = layer
-            points(ax, xy[part], colour, marker, among=len(xy))
-    notes = [f"{drawn:,} of {len(xy):,} rows drawn; ellipses are of all"] if thinned else []
+            draw_points(ax, xy[part], colour, marker, among=len(xy))
+    notes = [f"{drawn:,} of {len(xy):,} rows drawn; ellipses are of all"] if is_sample else []
     if ellipses:
         notes.append(f"ellipses: {ellipse_label(kind, level)}")
     return DrawnGroups(tuple(notes), ellipses)
 
 
-def group_look(code: int) -> tuple[str, str]:
+def group_style(code: int) -> tuple[str, str]:
     """Colour and marker of a group."""
     return GROUP_COLOURS[code % len(GROUP_COLOURS)], MARKERS[code % len(MARKERS)]
 
 
 def _group_name(name: str) -> str:
     """Name of a group for a legend, which would hide names with a leading underscore."""
-    text = plain(name)
+    text = display_name(name)
     return "\u200b" + text if text.startswith("_") else text
 
 
-def _no_ellipse(count: int) -> str:
+def _why_no_ellipse(count: int) -> str:
     """Reason why a group has no ellipse."""
-    if count >= FEWEST:
+    if count >= MIN_POINTS:
         return "on a line"
     return f"{count} row" + "s" * (count != 1)
 
 
-def _thinned(at: NDArray[np.intp], n: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    count = max(round(MOST_POINTS * len(at) / n), _LEAST_OF_GROUP)
-    if count >= len(at):
-        return at
-    return np.sort(rng.choice(at, count, replace=False))
+def _sample(rows: NDArray[np.intp], n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    count = max(round(MAX_POINTS * len(rows) / n), _MIN_GROUP_SAMPLE)
+    if count >= len(rows):
+        return rows
+    return np.sort(rng.choice(rows, count, replace=False))

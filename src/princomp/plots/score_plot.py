@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from princomp.core import is_a
+from princomp.core import is_number
 from princomp.diagnostics import (
     Bootstrap,
     Names,
@@ -13,37 +13,44 @@ from princomp.diagnostics import (
     check_count,
     checked_level,
     fitted_of,
-    named_values,
+    take_named_columns,
     variable_names,
 )
 from princomp.errors import invalid_value
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
-from princomp.plots.arrows import arrows, spokes
-from princomp.plots.colours import VERMILLION
-from princomp.plots.drawn_model import DrawnModel, of_any_model
-from princomp.plots.drawn_rows import Ids, Labels, drawn_rows, labelled, read_groups
-from princomp.plots.ellipses import check_kind
-from princomp.plots.labels import plain, put_labels
-from princomp.plots.points import MOST_POINTS, DrawnGroups, cloud, group_look, group_points, points
-from princomp.plots.surface import (
-    axes_on,
+from princomp.plots.arrows import draw_arrows, spokes
+from princomp.plots.axes_style import (
+    add_note,
     axis_names,
-    ink,
-    inked,
     lay_out,
     legend_right,
-    muted,
-    note,
-    plane_of,
+    muted_colour,
+    readable_on_axes,
+    select_plane,
+    styled_axes,
+    text_colour,
+)
+from princomp.plots.colours import VERMILLION
+from princomp.plots.drawn_model import DrawnModel, accept_any_model
+from princomp.plots.drawn_rows import Ids, Labels, choose_labelled, drawn_rows, read_groups
+from princomp.plots.ellipses import check_kind
+from princomp.plots.labels import display_name, place_labels
+from princomp.plots.points import (
+    MAX_POINTS,
+    DrawnGroups,
+    draw_cloud,
+    draw_groups,
+    draw_points,
+    group_style,
 )
 
 # Length of the longest arrow relative to the scores.
-_REACH = 0.8
+_ARROW_LENGTH = 0.8
 
 
-@of_any_model
+@accept_any_model
 def scores(
     model: PCA | KernelPCA,
     X: object,
@@ -104,12 +111,12 @@ def scores(
     ParameterError, ColumnError, NotFiniteError
     """
     drawn = DrawnModel.of(model, bootstrap)
-    selected = plane_of(drawn.k, drawn.p, x, y)
+    selected = select_plane(drawn.k, drawn.p, x, y)
     figure = _RowsOnPlane(model, X, selected, groups, ellipses, level, ids)
-    return figure.draw(axes_on(ax, dark), drawn, label)
+    return figure.draw(styled_axes(ax, dark), drawn, label)
 
 
-@of_any_model
+@accept_any_model
 def biplot(
     model: PCA,
     X: object,
@@ -156,9 +163,9 @@ def biplot(
     """
     drawn = DrawnModel.of(model, bootstrap)
     fitted = fitted_of(model)
-    selected = plane_of(fitted.k, fitted.p, x, y)
+    selected = select_plane(fitted.k, fitted.p, x, y)
     top = check_count("top", top)
-    if factor is not None and not (is_a(factor, float | int) and 0 < factor < np.inf):
+    if factor is not None and not (is_number(factor, float | int) and 0 < factor < np.inf):
         raise invalid_value("factor", factor, "a positive number", "None chooses a factor")
     figure = _RowsOnPlane(model, X, selected, groups, ellipses, level, ids)
     # Contributions to the plane are proportional to squared lengths of loadings.
@@ -170,7 +177,7 @@ def biplot(
     if len(order) < fitted.p:
         arrow_note += f", the {len(order)} of {fitted.p:,} variables that contribute most"
     variables = (variable_names(model)[order], factor * loadings[order], arrow_note)
-    return figure.draw(axes_on(ax, dark), drawn, label, variables)
+    return figure.draw(styled_axes(ax, dark), drawn, label, variables)
 
 
 class _RowsOnPlane:
@@ -190,7 +197,7 @@ class _RowsOnPlane:
         self.selected = selected
         self.ellipses, self.level = ellipses, checked_level(level)
         if isinstance(groups, str):
-            groups, X = named_values(model, X, groups)
+            groups, X = take_named_columns(model, X, groups)
         self.rows = drawn_rows(model, X, selected, ids)
         self.groups = read_groups(groups, X, self.rows.kept)
 
@@ -202,38 +209,44 @@ class _RowsOnPlane:
         variables: tuple[Names, FloatArray, str] | None = None,
     ) -> Axes:
         """Draw rows, groups and arrows, and then labels: of arrows, of groups, of rows."""
-        ax.axhline(0.0, color=muted(ax, 0.75), linewidth=0.6, zorder=0.3)
-        ax.axvline(0.0, color=muted(ax, 0.75), linewidth=0.6, zorder=0.3)
+        ax.axhline(0.0, color=muted_colour(ax, 0.75), linewidth=0.6, zorder=0.3)
+        ax.axvline(0.0, color=muted_colour(ax, 0.75), linewidth=0.6, zorder=0.3)
         names, ends, arrow_note = variables or ((), np.empty((0, 2)), "")
         rows, groups = self.rows, DrawnGroups((), {})
         if self.groups is None:
-            groups = groups._replace(notes=(cloud(ax, rows.scores),))
+            groups = groups._replace(notes=(draw_cloud(ax, rows.scores),))
         else:
-            groups = group_points(ax, rows.scores, self.groups, self.ellipses, self.level)
-            legend_right(ax, plain(self.groups.title) or None)
+            groups = draw_groups(ax, rows.scores, self.groups, self.ellipses, self.level)
+            legend_right(ax, display_name(self.groups.title) or None)
         ax.update_datalim(ends)
-        shown = axis_names(model.rates, self.selected, model.verdicts)
-        ax.set(xlabel=shown[0], ylabel=shown[1])
+        axis_labels = axis_names(model.rates, self.selected, model.verdicts)
+        ax.set(xlabel=axis_labels[0], ylabel=axis_labels[1])
         ax.margins(0.07)
         ax.autoscale_view()
         ax.set_aspect("equal", adjustable="datalim")
-        arrows(ax, ends, VERMILLION)
-        at = labelled(label, rows, _lengths(rows.scores), crowded=self.groups is not None)
-        if len(at) and len(rows.scores) > MOST_POINTS and self.groups is None:
-            points(ax, rows.scores[at], VERMILLION, among=400)
-        note(ax, arrow_note, *groups.notes, rows.missing_note)
+        draw_arrows(ax, ends, VERMILLION)
+        labelled = choose_labelled(
+            label, rows, _lengths(rows.scores), crowded=self.groups is not None
+        )
+        if len(labelled) and len(rows.scores) > MAX_POINTS and self.groups is None:
+            draw_points(ax, rows.scores[labelled], VERMILLION, among=400)
+        add_note(ax, arrow_note, *groups.notes, rows.missing_note)
         _fix_limits(ax)
-        tops = [line[np.argmax(line[:, 1])] for line in groups.ellipses.values()]
-        tints = [inked(ax, group_look(code)[0]) for code in groups.ellipses]
-        labels = [] if self.groups is None else [self.groups.labels[i] for i in groups.ellipses]
-        put_labels(
+        ellipse_tops = [line[np.argmax(line[:, 1])] for line in groups.ellipses.values()]
+        group_colours = [readable_on_axes(ax, group_style(code)[0]) for code in groups.ellipses]
+        group_names = (
+            [] if self.groups is None else [self.groups.labels[i] for i in groups.ellipses]
+        )
+        place_labels(
             ax,
-            np.concatenate([ends, np.reshape(tops, (-1, 2)), rows.scores[at]]),
-            [*names, *labels, *rows.names[at]],
+            np.concatenate([ends, np.reshape(ellipse_tops, (-1, 2)), rows.scores[labelled]]),
+            [*names, *group_names, *rows.names[labelled]],
             points=rows.scores,
             lines=[*spokes(ends), *groups.ellipses.values()],
-            colours=[inked(ax, VERMILLION)] * len(ends) + tints + [ink(ax)] * len(at),
-            first=len(ends),
+            colours=[readable_on_axes(ax, VERMILLION)] * len(ends)
+            + group_colours
+            + [text_colour(ax)] * len(labelled),
+            arrow_count=len(ends),
         )
         return ax
 
@@ -245,10 +258,10 @@ def _lengths(vectors: FloatArray) -> FloatArray:
 
 def _default_factor(scores: FloatArray, loadings: FloatArray) -> float:
     """Factor by which the longest arrow has 80% of the length of scores, with two digits."""
-    rows, arrows = float(_lengths(scores).max()), float(_lengths(loadings).max())
-    if not rows > 0 or not arrows > 0:
+    longest_score, longest_arrow = float(_lengths(scores).max()), float(_lengths(loadings).max())
+    if not longest_score > 0 or not longest_arrow > 0:
         return 1.0
-    return float(f"{_REACH * rows / arrows:.2g}")
+    return float(f"{_ARROW_LENGTH * longest_score / longest_arrow:.2g}")
 
 
 def _fix_limits(ax: Axes) -> None:

@@ -15,17 +15,26 @@ from princomp.errors import ParameterError, ShapeError
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
-from princomp.plots.colours import BLUE, VERMILLION, mixed, readable_on
-from princomp.plots.drawn_model import DrawnModel, of_any_model
-from princomp.plots.surface import SMALL, axes_on, background, ink, inked, legend_above, muted, note
+from princomp.plots.axes_style import (
+    SMALL,
+    add_note,
+    background_colour,
+    legend_above,
+    muted_colour,
+    readable_on_axes,
+    styled_axes,
+    text_colour,
+)
+from princomp.plots.colours import BLUE, VERMILLION, black_or_white, mix_colours
+from princomp.plots.drawn_model import DrawnModel, accept_any_model
 from princomp.rules import Decision
 
 # Largest number of bars with numbers, and with percent signs.
-_LABELLED, _WIDE = 15, 9
+_MAX_NUMBERED_BARS, _MAX_PERCENT_SIGNS = 15, 9
 # Height of a number as a share of an axis of default size.
-_NUMBER = 0.045
+_NUMBER_HEIGHT = 0.045
 # Labels of the limits of some rules.
-_LIMITS = {
+_LIMIT_LABELS = {
     "parallel": "quantile without structure (parallel)",
     "broken-stick": "pieces of a broken stick",
     "kaiser": "mean variance (kaiser)",
@@ -33,10 +42,10 @@ _LIMITS = {
     "gavish-donoho": "threshold (gavish-donoho)",
 }
 # Largest difference between the variances of a decision and of the model, as a share.
-_SAME = 1e-3
+_RATE_TOLERANCE = 1e-3
 
 
-@of_any_model
+@accept_any_model
 def scree(
     model: PCA | KernelPCA,
     *,
@@ -100,40 +109,42 @@ def scree(
         _check_decision(decision, drawn)
     elif drawn.fitted:
         decision = drawn.fitted.decision
-    curve = _null_rates(null, drawn.spectrum.total)
+    null_rates = _null_rates(null, drawn.spectrum.total)
     rates = 100.0 * drawn.spectrum.rates
     shown = min(most, len(rates))
     if not shown or not drawn.spectrum.total > 0:
         raise ShapeError("there is no variance to show", hint="the rows of the fit are all equal")
-    number = np.arange(1, shown + 1)
+    numbers = np.arange(1, shown + 1)
 
-    ax = axes_on(ax, dark)
+    ax = styled_axes(ax, dark)
     accumulated = 100.0 * drawn.spectrum.accumulated[:shown]
     k = drawn.k if decision is None or decision.k is None else decision.k
-    colour = inked(ax, VERMILLION)
-    ax.plot(number, accumulated, color=colour, marker="o", ms=3.5, lw=1.1, label="accumulated")
+    colour = readable_on_axes(ax, VERMILLION)
+    ax.plot(numbers, accumulated, color=colour, marker="o", ms=3.5, lw=1.1, label="accumulated")
     lines = [accumulated]
-    for limit, label, style in _limits(curve, decision, drawn):
+    for limit, label, style in _comparison_lines(null_rates, decision, drawn):
         line = limit[:shown]
         if limit.size == 1 and not style.endswith("s"):
             line = np.full(shown, float(limit[0]))
-            ax.axhline(line[0], color=ink(ax), ls=style, lw=1.0, label=label)
+            ax.axhline(line[0], color=text_colour(ax), ls=style, lw=1.0, label=label)
         else:
-            ax.plot(number[: len(line)], line, style, color=ink(ax), lw=1.0, ms=3, label=label)
+            ax.plot(
+                numbers[: len(line)], line, style, color=text_colour(ax), lw=1.0, ms=3, label=label
+            )
         lines.append(line)
     top = 1.14 * max(float(line.max()) for line in lines)
-    _bars(ax, rates[:shown], min(k, shown), lines, top)
+    _draw_bars(ax, rates[:shown], min(k, shown), lines, top)
     _mark_k(ax, drawn, decision, k, shown)
     ax.set(xlabel="component", ylabel="% of the total variance", ylim=(0, top))
     ax.set_yticks([tick for tick in ax.get_yticks() if tick <= 100.0])
     ax.set_xlim(0.4, shown + 0.6)
-    doubtful = [one for one in drawn.verdicts[:shown] if not one.interpretable]
-    _number_components(ax, shown, decision, {one.component for one in doubtful})
+    doubtful = [verdict for verdict in drawn.verdicts[:shown] if not verdict.interpretable]
+    _number_components(ax, shown, decision, {verdict.component for verdict in doubtful})
     legend_above(ax)
-    known = drawn.most
-    note(
+    rank = drawn.rank
+    add_note(
         ax,
-        f"the first {shown} of {known:,} components" if known and shown < known else "",
+        f"the first {shown} of {rank:,} components" if rank and shown < rank else "",
         f"the model keeps {drawn.k}" if k != drawn.k else "",
         *(f"* {line}" for line in verdict_lines(doubtful)),
         below=48.0 if decision is not None and decision.measure == "p-value" else 36.0,
@@ -141,26 +152,28 @@ def scree(
     return ax
 
 
-def _bars(ax: Axes, rates: FloatArray, kept: int, lines: Sequence[FloatArray], top: float) -> None:
+def _draw_bars(
+    ax: Axes, rates: FloatArray, kept: int, lines: Sequence[FloatArray], top: float
+) -> None:
     """Draw bars and their numbers, which no line crosses, on an axis up to ``top``."""
-    number = np.arange(1, len(rates) + 1)
-    pale = mixed(BLUE, background(ax), 0.55)
-    edge: dict[str, Any] = {"edgecolor": BLUE, "linewidth": 0.7, "zorder": 1}
+    numbers = np.arange(1, len(rates) + 1)
+    pale = mix_colours(BLUE, background_colour(ax), 0.55)
+    edge_style: dict[str, Any] = {"edgecolor": BLUE, "linewidth": 0.7, "zorder": 1}
     if kept:
-        ax.bar(number[:kept], rates[:kept], 0.72, color=BLUE, label="kept", **edge)
+        ax.bar(numbers[:kept], rates[:kept], 0.72, color=BLUE, label="kept", **edge_style)
     if kept < len(rates):
-        ax.bar(number[kept:], rates[kept:], 0.72, color=pale, label="left out", **edge)
-    if len(rates) > _LABELLED:
+        ax.bar(numbers[kept:], rates[kept:], 0.72, color=pale, label="left out", **edge_style)
+    if len(rates) > _MAX_NUMBERED_BARS:
         return
-    high = _NUMBER * top * 4.8 / ax.figure.get_figheight()  # type: ignore[union-attr]
+    height = _NUMBER_HEIGHT * top * 4.8 / ax.figure.get_figheight()  # type: ignore[union-attr]
     for i, rate in enumerate(rates):
         crossing = [line[max(i - 1, 0) : i + 2] for line in lines if i < len(line)]
-        at, inside = _free_place(float(rate), high, crossing)
-        colour = readable_on(BLUE) if inside and i < kept else ink(ax)
+        bottom, inside = _free_position(float(rate), height, crossing)
+        colour = black_or_white(BLUE) if inside and i < kept else text_colour(ax)
         ax.text(
             i + 1,
-            at,
-            f"{rate:.1f}%" if len(rates) <= _WIDE else f"{rate:.1f}",
+            bottom,
+            f"{rate:.1f}%" if len(rates) <= _MAX_PERCENT_SIGNS else f"{rate:.1f}",
             ha="center",
             va="bottom",
             fontsize=SMALL,
@@ -169,19 +182,19 @@ def _bars(ax: Axes, rates: FloatArray, kept: int, lines: Sequence[FloatArray], t
         ).set_in_layout(False)
 
 
-def _free_place(rate: float, high: float, lines: Sequence[FloatArray]) -> tuple[float, bool]:
+def _free_position(rate: float, height: float, lines: Sequence[FloatArray]) -> tuple[float, bool]:
     """Return the bottom of a number that no line crosses, and whether it is inside the bar.
 
-    The number has height ``high``. The parts of ``lines`` reach from the previous component to the
+    The number is ``height`` high. The parts of ``lines`` reach from the previous component to the
     next one.
     """
-    places = [(0.15 * high, True)] if rate > 1.4 * high else []
-    places += [(rate + 0.15 * high, False)]
-    places += sorted((float(line.max()) + 0.15 * high, False) for line in lines)
-    for at, inside in places:
-        if not any(line.min() < at + high and line.max() > at for line in lines):
-            return at, inside
-    return places[0]
+    candidates = [(0.15 * height, True)] if rate > 1.4 * height else []
+    candidates += [(rate + 0.15 * height, False)]
+    candidates += sorted((float(line.max()) + 0.15 * height, False) for line in lines)
+    for bottom, inside in candidates:
+        if not any(line.min() < bottom + height and line.max() > bottom for line in lines):
+            return bottom, inside
+    return candidates[0]
 
 
 def _null_rates(null: ArrayLike | None, total: float) -> FloatArray | None:
@@ -201,19 +214,19 @@ def _null_rates(null: ArrayLike | None, total: float) -> FloatArray | None:
     return 100.0 * values / total
 
 
-def _limits(
-    curve: FloatArray | None, decision: Decision | None, drawn: DrawnModel
+def _comparison_lines(
+    null_rates: FloatArray | None, decision: Decision | None, drawn: DrawnModel
 ) -> list[tuple[FloatArray, str, str]]:
     """Lines to compare the bars with: values in percent, label, style."""
-    found = [] if curve is None else [(curve, "without structure (null)", "--s")]
+    lines = [] if null_rates is None else [(null_rates, "without structure (null)", "--s")]
     if decision is None or decision.threshold is None:
-        return found
+        return lines
     limit = np.atleast_1d(np.asarray(decision.threshold, dtype=np.float64))
     rates = _as_rates(limit, decision, drawn)
     if rates is not None:
-        label = _LIMITS.get(decision.rule, f"limit of {decision.rule}")
-        found.append((rates, label, ":" if limit.size == 1 else ":s"))
-    return found
+        label = _LIMIT_LABELS.get(decision.rule, f"limit of {decision.rule}")
+        lines.append((rates, label, ":" if limit.size == 1 else ":s"))
+    return lines
 
 
 def _as_rates(values: ArrayLike, decision: Decision, drawn: DrawnModel) -> FloatArray | None:
@@ -241,9 +254,9 @@ def _check_decision(decision: Decision, drawn: DrawnModel) -> None:
     rates = _as_rates(decision.statistic, decision, drawn)
     if rates is None or decision.first != 1:
         return
-    known = 100.0 * drawn.spectrum.rates
-    both = min(len(rates), len(known))
-    if np.abs(rates[:both] - known[:both]).max(initial=0.0) > 100.0 * _SAME:
+    model_rates = 100.0 * drawn.spectrum.rates
+    count = min(len(rates), len(model_rates))
+    if np.abs(rates[:count] - model_rates[:count]).max(initial=0.0) > 100.0 * _RATE_TOLERANCE:
         raise ParameterError(
             f"the decision of {decision.rule} is about other variances than those of the model",
             place={"parameter": "decision"},
@@ -253,16 +266,16 @@ def _check_decision(decision: Decision, drawn: DrawnModel) -> None:
 
 def _number_components(ax: Axes, shown: int, decision: Decision | None, doubtful: set[str]) -> None:
     """Write the numbers of components, with stars for some, and the p-values of a test."""
-    tested = decision is not None and decision.measure == "p-value" and shown <= _LABELLED
-    number = np.arange(1, shown + 1)
+    tested = decision is not None and decision.measure == "p-value" and shown <= _MAX_NUMBERED_BARS
+    numbers = np.arange(1, shown + 1)
     if shown > 20:
-        number = np.unique(np.linspace(1, shown, 11).astype(int))
+        numbers = np.unique(np.linspace(1, shown, 11).astype(int))
     labels = []
-    for k in number:
+    for k in numbers:
         label = f"{k}*" if f"PC{k}" in doubtful else f"{k}"
         value = decision.at(int(k)) if tested and decision is not None else None
         labels.append(label if value is None else f"{label}\np = {value:.2g}")
-    ax.set_xticks(number, labels)
+    ax.set_xticks(numbers, labels)
 
 
 def _mark_k(ax: Axes, drawn: DrawnModel, decision: Decision | None, k: int, shown: int) -> None:
@@ -270,11 +283,11 @@ def _mark_k(ax: Axes, drawn: DrawnModel, decision: Decision | None, k: int, show
     rule = "" if decision is None else f" · {decision.rule}"
     if decision is not None and decision.k is None:
         rule += " does not apply"
-    if decision is None and drawn.most is not None and k >= drawn.most:
+    if decision is None and drawn.rank is not None and k >= drawn.rank:
         return  # all components are kept
     if k > shown:
         return
-    ax.axvline(k + 0.5, color=muted(ax), lw=0.8, ls=(0, (4, 3)), zorder=0.5)
+    ax.axvline(k + 0.5, color=muted_colour(ax), lw=0.8, ls=(0, (4, 3)), zorder=0.5)
     right = k + 0.5 > 0.6 * shown
     ax.annotate(
         f"k = {k}{rule}",
@@ -285,5 +298,5 @@ def _mark_k(ax: Axes, drawn: DrawnModel, decision: Decision | None, k: int, show
         ha="right" if right else "left",
         va="top",
         fontsize=SMALL,
-        color=ink(ax),
+        color=text_colour(ax),
     )

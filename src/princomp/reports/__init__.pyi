@@ -1,13 +1,13 @@
-from .calls import check_libraries as check_libraries, report as report
+from .api import check_libraries as check_libraries, report as report
 from .documents import (
+    column_labels as column_labels,
     column_names as column_names,
-    columns_of as columns_of,
     component_names as component_names,
     document as document,
-    has_kernel as has_kernel,
-    of_fit as of_fit,
-    of_model as of_model,
-    of_rows as of_rows,
+    fit_document as fit_document,
+    is_kernel_pca as is_kernel_pca,
+    model_contents as model_contents,
     rates_table as rates_table,
+    rows_document as rows_document,
     scale_hint as scale_hint,
 )

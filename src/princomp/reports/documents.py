@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
 
 __all__ = [
+    "column_labels",
     "column_names",
-    "columns_of",
     "component_names",
     "document",
-    "has_kernel",
-    "of_fit",
-    "of_model",
-    "of_rows",
+    "fit_document",
+    "is_kernel_pca",
+    "model_contents",
     "rates_table",
+    "rows_document",
     "scale_hint",
 ]
 
@@ -53,12 +53,12 @@ def column_names(model: Any) -> list[str] | None:
     return None if names is None else list(map(str, names))
 
 
-def columns_of(model: Any) -> list[str] | list[int]:
+def column_labels(model: Any) -> list[str] | list[int]:
     """Return the names of the columns of a fit; their numbers from 0 if they had no names."""
     return column_names(model) or list(range(fitted_model(model).schema.p))
 
 
-def has_kernel(model: Any) -> TypeGuard[KernelPCA]:
+def is_kernel_pca(model: Any) -> TypeGuard[KernelPCA]:
     """Whether a model is a KernelPCA; ``princomp.kernel_pca`` is not imported to find out."""
     return hasattr(model, "kernel")
 
@@ -68,56 +68,56 @@ def rates_table(model: Any) -> tuple[list[str], FloatArray]:
 
     Columns of the table: eigenvalue, contribution rate, accumulated rate.
     """
-    found: FittedModel[Any] = fitted_model(model)
-    if not isinstance(found, PCAModel) and not has_kernel(model):
+    fitted: FittedModel[Any] = fitted_model(model)
+    if not isinstance(fitted, PCAModel) and not is_kernel_pca(model):
         rates = model.explained_variance_ratio_
         columns = [model.explained_variance_, rates, np.cumsum(rates)]
-        return component_names(found.k), np.column_stack(columns)
-    spectrum = found.result.spectrum
+        return component_names(fitted.k), np.column_stack(columns)
+    spectrum = fitted.result.spectrum
     values = [spectrum.variances, spectrum.rates, spectrum.accumulated]
     return component_names(len(spectrum.variances)), np.column_stack(values)
 
 
-def of_model(model: Any) -> dict[str, Any]:
+def model_contents(model: Any) -> dict[str, Any]:
     """Describe a model in the documents of ``fit`` and ``show``."""
-    if has_kernel(model):
-        return {"estimator": "KernelPCA", **_of_kernel(model)}
-    found = fitted_model(model)
-    if not isinstance(found, PCAModel):
-        return {"estimator": "RobustPCA", **_of_robust(model)}
-    fitted = found.result
+    if is_kernel_pca(model):
+        return {"estimator": "KernelPCA", **_kernel_contents(model)}
+    fitted = fitted_model(model)
+    if not isinstance(fitted, PCAModel):
+        return {"estimator": "RobustPCA", **_robust_contents(model)}
+    result = fitted.result
     return {
-        "estimator": found.schema.owner,
-        "rows": fitted.n_samples,
-        "dropped": fitted.dropped,
-        "columns": columns_of(model),
-        "id_column": found.schema.id_column,
-        "n_components": fitted.k,
-        "decision": None if fitted.decision is None else fitted.decision.to_dict(),
-        **_rates(model),
-        "total_variance": fitted.spectrum.total,
-        "noise_variance": fitted.noise_variance,
-        "mean": fitted.mean.tolist(),
-        "scale": None if fitted.scale is None else fitted.scale.tolist(),
-        "plan": fitted.plan.to_dict(),
-        "certificate": fitted.certificate.to_dict(),
+        "estimator": fitted.schema.owner,
+        "rows": result.n_samples,
+        "dropped": result.dropped,
+        "columns": column_labels(model),
+        "id_column": fitted.schema.id_column,
+        "n_components": result.k,
+        "decision": None if result.decision is None else result.decision.to_dict(),
+        **_rate_columns(model),
+        "total_variance": result.spectrum.total,
+        "noise_variance": result.noise_variance,
+        "mean": result.mean.tolist(),
+        "scale": None if result.scale is None else result.scale.tolist(),
+        "plan": result.plan.to_dict(),
+        "certificate": result.certificate.to_dict(),
     }
 
 
-def _rates(model: Any) -> dict[str, list[float]]:
+def _rate_columns(model: Any) -> dict[str, list[float]]:
     """Return the columns of the table of rates by their names in documents."""
     names = ("eigenvalues", "contribution_rate", "accumulated_rate")
     return dict(zip(names, rates_table(model)[1].T.tolist(), strict=True))
 
 
-def _of_robust(model: RobustPCA) -> dict[str, Any]:
+def _robust_contents(model: RobustPCA) -> dict[str, Any]:
     """Describe a robust fit; outliers are given as row numbers from 0."""
     return {
         "rows": model.n_samples_,
-        "columns": columns_of(model),
+        "columns": column_labels(model),
         "id_column": model.id_column_,
         "n_components": model.n_components_,
-        **_rates(model),
+        **_rate_columns(model),
         "total_variance": model.total_variance_,
         "mean": model.mean_.tolist(),
         "scale": None if model.scale_ is None else model.scale_.tolist(),
@@ -128,13 +128,13 @@ def _of_robust(model: RobustPCA) -> dict[str, Any]:
     }
 
 
-def _of_kernel(model: KernelPCA) -> dict[str, Any]:
+def _kernel_contents(model: KernelPCA) -> dict[str, Any]:
     """Describe a kernel PCA; variances are those of images in the feature space."""
     error = model.approximation_error_
     return {
         "rows": model.n_samples_,
         "dropped": model.n_dropped_,
-        "columns": columns_of(model),
+        "columns": column_labels(model),
         "id_column": model.id_column_,
         "n_components": model.n_components_,
         "kernel": model.kernel,
@@ -143,22 +143,22 @@ def _of_kernel(model: KernelPCA) -> dict[str, Any]:
         "approximation": model.approximation,
         "approximation_error": None if np.isnan(error) else error,
         "pre_image": model.pre_image,
-        **_rates(model),
+        **_rate_columns(model),
         "total_variance": model.total_variance_,
         "plan": model.plan_.to_dict(),
         "certificate": model.certificate_.to_dict(),
     }
 
 
-def of_fit(
+def fit_document(
     model: PCA | PCAModel | RobustPCA | KernelPCA, files: dict[str, Path], notes: list[str]
 ) -> dict[str, Any]:
     """Return the document of ``fit``."""
     paths = {name: str(path) for name, path in files.items()}
-    return document("fit", **of_model(model), files=paths, notes=notes)
+    return document("fit", **model_contents(model), files=paths, notes=notes)
 
 
-def of_rows(
+def rows_document(
     command: str, columns: list[str], data: FloatArray, ids: Any, notes: list[str]
 ) -> dict[str, Any]:
     """Return the document of ``transform`` or ``inverse``, including its rows (n, columns).
@@ -182,18 +182,18 @@ def scale_hint(model: PCA | PCAModel | RobustPCA, rows: Any = None) -> str | Non
 
     A robust fit does not keep the spread of its columns: it is computed from ``rows``, in memory.
     """
-    found: FittedModel[Any] = fitted_model(model)
-    result = found.result
+    fitted: FittedModel[Any] = fitted_model(model)
+    result = fitted.result
     if result.scale is not None:
         return None
     names = column_names(model)
     if isinstance(result, Fitted):
-        found_hint, scale = unequal_columns(result.column_variances, names), "unit"
+        finding, scale = unequal_columns(result.column_variances, names), "unit"
     else:
-        from princomp.estimators import deviations
+        from princomp.estimators import robust_deviations
 
-        found_hint, scale = unequal_columns(deviations(rows) ** 2, names), "mad"
-    if found_hint is None:
+        finding, scale = unequal_columns(robust_deviations(rows) ** 2, names), "mad"
+    if finding is None:
         return None
     robust = "robust " * (scale == "mad")
-    return f"the {robust}{found_hint}: --scale {scale} gives each column the same weight"
+    return f"the {robust}{finding}: --scale {scale} gives each column the same weight"

@@ -10,43 +10,43 @@ from princomp.errors import PrincompError
 from princomp.estimators import PCA, choose
 from princomp.reports.documents import component_names
 from princomp.reports.rows import ReportedRows
-from princomp.reports.text import Texts, cut
+from princomp.reports.text import Texts, shorten
 from princomp.rules import name_of
 
 # Rules that need only the variances, and are fast.
 _RULES = ("kaiser", "broken-stick", "elbow", "gavish-donoho")
 # Components that are described in words, and variables that are named in each direction.
-_DESCRIBED, _NAMED = 3, 6
+_MAX_DESCRIBED, _MAX_NAMED = 3, 6
 # Variables with at least this correlation with a component are named.
-_STRONG = 0.7
+_MIN_CORRELATION = 0.7
 
 
 # ---- the analysis ---------------------------------------------------------------------
 
 
 def describe_analysis(
-    model: PCA, rows: ReportedRows | None, data: str | None, say: Texts
+    model: PCA, rows: ReportedRows | None, data: str | None, texts: Texts
 ) -> list[str]:
     """Describe the rows, the columns and their preparation."""
     fitted, n = fitted_of(model), fitted_of(model).n_samples
-    own = data if rows is not None and rows.training else None
-    sentences = [say("analysed", n, fitted.p, variable_names(model), own)]
+    name_of_rows = data if rows is not None and rows.training else None
+    sentences = [texts("analysed", n, fitted.p, variable_names(model), name_of_rows)]
     if n is not None and fitted.summary.rows != n:
-        sentences.append(say("weights", f"{fitted.summary.rows:,g}"))
+        sentences.append(texts("weights", f"{fitted.summary.rows:,g}"))
     scale = model.scale if fitted.scale is not None else "none"
     scale, constant = (scale, _constant(model)) if isinstance(scale, str) else ("", [])
-    sentences.append(say("preparation", fitted.centred, scale, bool(constant)))
+    sentences.append(texts("preparation", fitted.centred, scale, bool(constant)))
     if constant:
-        sentences.append(say("constant", constant, fitted.centred))
+        sentences.append(texts("constant", constant, fitted.centred))
     filled = model.imputed_
     if filled is not None and filled.cells:
-        sentences.append(say("filled", filled.cells, filled.share, filled.rows, filled.method))
+        sentences.append(texts("filled", filled.cells, filled.share, filled.rows, filled.method))
     elif fitted.dropped:
-        sentences.append(say("dropped", fitted.dropped))
+        sentences.append(texts("dropped", fitted.dropped))
     if rows is None:
-        return [*sentences, say("rows_below", False, False, False, 0, data)]
-    facts = (rows.training, rows.stated, len(rows.scores), data)
-    return [*sentences, say("rows_below", True, *facts)]
+        return [*sentences, texts("rows_below", False, False, False, 0, data)]
+    facts = (rows.training, rows.training_given, len(rows.scores), data)
+    return [*sentences, texts("rows_below", True, *facts)]
 
 
 def _constant(model: PCA) -> list[str]:
@@ -60,52 +60,64 @@ def _constant(model: PCA) -> list[str]:
 # ---- the results ----------------------------------------------------------------------
 
 
-def describe_results(model: PCA, rows: ReportedRows | None, say: Texts) -> list[str]:
+def describe_results(model: PCA, rows: ReportedRows | None, texts: Texts) -> list[str]:
     """Describe the components, and rows beyond the limits."""
     fitted = fitted_of(model)
-    most = int(min(fitted.p, fitted.analysed.rank_limit))
+    max_components = int(min(fitted.p, fitted.analysed.rank_limit))
     sentences = [
-        say("explained", fitted.k, most, float(fitted.rates.sum()), fitted.rates[:6].tolist()),
-        say("choice", *_choice(model, fitted), fitted.k),
-        *_other_rules(model, fitted, say),
+        texts(
+            "explained",
+            fitted.k,
+            max_components,
+            float(fitted.rates.sum()),
+            fitted.rates[:6].tolist(),
+        ),
+        texts("choice", *_choice(model, fitted), fitted.k),
+        *_other_rules(model, fitted, texts),
         *(
-            say("meaning", name, fitted.rates[i], *directions(model, name))
-            for i, name in enumerate(component_names(min(fitted.k, _DESCRIBED)))
+            texts("meaning", name, fitted.rates[i], *variables_by_direction(model, name))
+            for i, name in enumerate(component_names(min(fitted.k, _MAX_DESCRIBED)))
             if fitted.variances[i] > fitted.spectrum.resolution
         ),
     ]
-    return [*sentences, *_outliers(rows, say)]
+    return [*sentences, *_outliers(rows, texts)]
 
 
 def _choice(model: PCA, fitted: Fitted) -> tuple[str, object]:
-    wanted, decision = model.n_components, fitted.decision
+    n_components, decision = model.n_components, fitted.decision
     if decision is not None:
         return "decision", (decision.rule, decision.reason)
-    if isinstance(wanted, float) and 0 < wanted < 1:
-        return "share", f"{wanted:.4g}"
-    if wanted is None:
+    if isinstance(n_components, float) and 0 < n_components < 1:
+        return "share", f"{n_components:.4g}"
+    if n_components is None:
         return "all", ""
-    name = name_of(wanted)
+    name = name_of(n_components)
     return ("rule", name) if isinstance(name, str) else ("number", "")
 
 
-def _other_rules(model: PCA, fitted: Fitted, say: Texts) -> list[str]:
+def _other_rules(model: PCA, fitted: Fitted, texts: Texts) -> list[str]:
     """Describe the results of rules that need only the variances, if these are known."""
     if fitted.filled is not None or type(model) is not PCA:
         return []
     try:
-        answers = choose(model, _RULES)
+        choices = choose(model, _RULES)
     except PrincompError:
         return []
-    own = "" if fitted.decision is None else fitted.decision.rule
-    kept = [(name, one.k) for name, one in answers.items() if one.k is not None and name != own]
-    return [say("other_rules", kept)] if kept else []
+    own_rule = "" if fitted.decision is None else fitted.decision.rule
+    numbers = [
+        (name, choice.k)
+        for name, choice in choices.items()
+        if choice.k is not None and name != own_rule
+    ]
+    return [texts("other_rules", numbers)] if numbers else []
 
 
-Named = list[tuple[str, str | None]]
+NamedVariables = list[tuple[str, str | None]]
 
 
-def directions(model: PCA, name: str) -> tuple[Named, Named, int, int]:
+def variables_by_direction(
+    model: PCA, name: str
+) -> tuple[NamedVariables, NamedVariables, int, int]:
     """Return the variables in the two directions of a component, with their correlations.
 
     Named are variables with a correlation of at least 0.7 in absolute value, or an above-average
@@ -114,55 +126,71 @@ def directions(model: PCA, name: str) -> tuple[Named, Named, int, int]:
     table = variables(model, components=[name], form="wide", frame="listing")
     axis, share = table[f"axis_{name}"], table[f"contribution_{name}"]
     r = table[f"correlation_{name}"]
-    even = 100.0 / len(share) - 1e-9
-    named = (np.abs(np.nan_to_num(r)) >= _STRONG) | (share >= even)
+    equal_share = 100.0 / len(share) - 1e-9
+    named = (np.abs(np.nan_to_num(r)) >= _MIN_CORRELATION) | (share >= equal_share)
     order = np.argsort(-share, kind="stable")
-    found: list[Named] = []
+    by_direction: list[NamedVariables] = []
     for sign in (1, -1):
         chosen = order[named[order] & (sign * axis[order] > 0)]
-        found.append(
+        by_direction.append(
             [
-                (cut(table["variable"][j]), None if np.isnan(r[j]) else _correlation(r[j]))
+                (shorten(table["variable"][j]), None if np.isnan(r[j]) else _correlation(r[j]))
                 for j in chosen
             ]
         )
-    high, low = found
-    return high[:_NAMED], low[:_NAMED], max(0, len(high) - _NAMED), max(0, len(low) - _NAMED)
+    high, low = by_direction
+    return (
+        high[:_MAX_NAMED],
+        low[:_MAX_NAMED],
+        max(0, len(high) - _MAX_NAMED),
+        max(0, len(low) - _MAX_NAMED),
+    )
 
 
 def _correlation(r: float) -> str:
     return f"{r:.2f}".replace("-", "−")
 
 
-def _outliers(rows: ReportedRows | None, say: Texts) -> list[str]:
+def _outliers(rows: ReportedRows | None, texts: Texts) -> list[str]:
     if rows is None:
         return []
     limits = rows.limits
     if limits.t2(rows.training) is None and limits.q is None:
-        return [say("no_limits")]
-    beyond = np.flatnonzero(rows.beyond[rows.order] != "")
+        return [texts("no_limits")]
+    outlying = np.flatnonzero(rows.exceeded[rows.order] != "")
     n = int(np.isfinite(rows.t2).sum())
     level, chance = f"{100 * limits.level:.4g}%", f"{100 * (1 - limits.level):.4g}%"
-    if not len(beyond):
-        return [say("none_beyond", level)]
-    names = rows.names[rows.order][beyond]
+    if not len(outlying):
+        return [texts("none_beyond", level)]
+    names = rows.names[rows.order][outlying]
     shown = list(names if rows.named else [f"row {name}" for name in names])
-    return [say("beyond", len(beyond), n, level, chance, shown)]
+    return [texts("beyond", len(outlying), n, level, chance, shown)]
 
 
 # ---- three sentences for everybody ----------------------------------------------------
 
 
-def describe_briefly(model: PCA, judged: tuple[Verdict, ...], say: Texts) -> list[str]:
+def describe_briefly(
+    model: PCA, component_verdicts: tuple[Verdict, ...], texts: Texts
+) -> list[str]:
     """Describe without formulas how much is explained, by which variables, and how reliably."""
     fitted = fitted_of(model)
-    sentences = [say("short_size", fitted.n_samples, fitted.p, fitted.k, float(fitted.rates.sum()))]
-    if judged[0].interpretable:
-        high, low, _, _ = directions(model, "PC1")
+    sentences = [
+        texts("short_size", fitted.n_samples, fitted.p, fitted.k, float(fitted.rates.sum()))
+    ]
+    if component_verdicts[0].interpretable:
+        high, low, _, _ = variables_by_direction(model, "PC1")
         names = ([name for name, _ in high], [name for name, _ in low])
-        sentences.append(say("short_meaning", "PC1", fitted.rates[0], *names))
-    if any(one.kind == "untested" for one in judged):
-        return [*sentences, say("short_untested")]
-    sound = component_ranges([one.component for one in judged if one.interpretable])
-    doubtful = component_ranges([one.component for one in judged if not one.interpretable])
-    return [*sentences, say("short_trust", fitted.k, sound, doubtful, judged[0].bootstrapped)]
+        sentences.append(texts("short_meaning", "PC1", fitted.rates[0], *names))
+    if any(verdict.kind == "untested" for verdict in component_verdicts):
+        return [*sentences, texts("short_untested")]
+    interpretable = component_ranges(
+        [verdict.component for verdict in component_verdicts if verdict.interpretable]
+    )
+    doubtful = component_ranges(
+        [verdict.component for verdict in component_verdicts if not verdict.interpretable]
+    )
+    return [
+        *sentences,
+        texts("short_trust", fitted.k, interpretable, doubtful, component_verdicts[0].bootstrapped),
+    ]

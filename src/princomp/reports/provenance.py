@@ -9,8 +9,8 @@ import scipy
 import sklearn
 
 from princomp import __version__
-from princomp.linalg import in_words
-from princomp.reports.parts import Request
+from princomp.linalg import format_bytes
+from princomp.reports.figures import Request
 from princomp.rules import name_of
 
 
@@ -29,7 +29,7 @@ def provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
             ("solver", plan.solver),
             *[("why" if i == 0 else "then", reason) for i, reason in enumerate(plan.reasons)],
             ("passes over the rows", passes),
-            ("memory beyond the data", in_words(plan.memory)),
+            ("memory beyond the data", format_bytes(plan.memory)),
         ],
         "Certificate": [
             ("largest residual, relative to the first variance", worst),

@@ -24,13 +24,13 @@ from princomp.errors import ParameterError
 from princomp.estimators import PCA
 from princomp.io import Source
 from princomp.linalg import FloatArray
-from princomp.plots import Groups, Ids, have_names, index_of, read_groups, rows_with_scores
+from princomp.plots import Groups, Ids, has_row_names, pandas_index, read_groups, rows_with_scores
 
 # Components with scores in the page.
-_MOST_COMPONENTS = 8
+_MAX_COMPONENTS = 8
 # Rows are those of the fit if their sums agree to this share: float32 rows are less precise,
 # and other rows differ by far more.
-_ALIKE = 1e-4
+_MATCH_RTOL = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class ReportedRows:
     limits : Limits
     training : bool
         Whether these are the rows of the fit.
-    stated : bool
+    training_given : bool
         Whether the caller passed ``training``.
     groups : Groups, optional
     """
@@ -62,33 +62,37 @@ class ReportedRows:
     q: FloatArray
     limits: Limits
     training: bool
-    stated: bool
+    training_given: bool
     groups: Groups | None
 
     @property
-    def ratio(self) -> FloatArray:
+    def limit_ratio(self) -> FloatArray:
         """Larger ratio (n,) of T² or Q to its limit."""
-        found = np.zeros(len(self.t2))
+        ratio = np.zeros(len(self.t2))
         for values, limit in ((self.t2, self.limits.t2(self.training)), (self.q, self.limits.q)):
             if limit is not None and limit > 0:
-                found = np.fmax(found, values / limit)
-        return np.where(np.isnan(self.t2), np.nan, found)
+                ratio = np.fmax(ratio, values / limit)
+        return np.where(np.isnan(self.t2), np.nan, ratio)
 
     @property
-    def beyond(self) -> NDArray[np.object_]:
+    def exceeded(self) -> NDArray[np.object_]:
         """Limits that each row exceeds: "", "T²", "Q" or "T², Q"."""
         t2, q = self.limits.t2(self.training), self.limits.q
-        far = self.t2 > (np.inf if t2 is None else t2)
-        off = self.q > (np.inf if q is None else q)
-        labels = np.where(far & off, "T², Q", np.where(far, "T²", np.where(off, "Q", "")))
+        t2_exceeded = self.t2 > (np.inf if t2 is None else t2)
+        q_exceeded = self.q > (np.inf if q is None else q)
+        labels = np.where(
+            t2_exceeded & q_exceeded,
+            "T², Q",
+            np.where(t2_exceeded, "T²", np.where(q_exceeded, "Q", "")),
+        )
         return labels.astype(object)
 
     @property
     def order(self) -> NDArray[np.intp]:
         """Order of the rows: the most extreme first, those without scores last."""
-        far = np.where(np.isnan(self.ratio), -1.0, self.ratio)
-        found: NDArray[np.intp] = np.argsort(-far, kind="stable")
-        return found
+        ratio = np.where(np.isnan(self.limit_ratio), -1.0, self.limit_ratio)
+        order: NDArray[np.intp] = np.argsort(-ratio, kind="stable")
+        return order
 
 
 def check_repeatable(X: object) -> None:
@@ -125,7 +129,7 @@ def reported_rows(
     ParameterError, ColumnError, NotFiniteError, NotNumericError, NotAvailableError
     """
     fitted = fitted_of(model)
-    selected = select_components(fitted.k, None, _MOST_COMPONENTS)
+    selected = select_components(fitted.k, None, _MAX_COMPONENTS)
     count_known = fitted.n_samples is not None
     table = row_table(
         model,
@@ -140,35 +144,37 @@ def reported_rows(
         return np.stack([table[f"{measure}_{name}"] for name in selected.names], axis=1)
 
     scores = columns("score")
-    kept = rows_with_scores(scores)
+    with_scores = rows_with_scores(scores)
     contribution = columns("contribution") if count_known else np.full(scores.shape, np.nan)
-    stated = training is not None
+    training_given = training is not None
     if training is None:
-        training = count_known and _are_of_fit(fitted, scores[kept], contribution[kept])
+        training = count_known and _match_fit(
+            fitted, scores[with_scores], contribution[with_scores]
+        )
     if not training:
         contribution = np.full(scores.shape, np.nan)
     if metadata is not None:
-        extra_columns(metadata, len(scores), index_of(X), what="metadata")
-    far = distances(model, X, ids=ids, frame="listing")
+        extra_columns(metadata, len(scores), pandas_index(X), what="metadata")
+    row_distances = distances(model, X, ids=ids, frame="listing")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page explains missing limits
         found_limits = limits(model, level)
     return ReportedRows(
-        *(table["row"], have_names(table["row"]), scores, columns("cos2"), contribution),
-        *(far["t2"], far["q"], found_limits, bool(training), stated),
+        *(table["row"], has_row_names(table["row"]), scores, columns("cos2"), contribution),
+        *(row_distances["t2"], row_distances["q"], found_limits, bool(training), training_given),
         read_groups(groups, X, np.ones(len(scores), dtype=bool)),
     )
 
 
-def _are_of_fit(fitted: Fitted, t: FloatArray, contribution: FloatArray) -> bool:
+def _match_fit(fitted: Fitted, scores: FloatArray, contribution: FloatArray) -> bool:
     """Whether rows have the same number, means and variances as those of the fit.
 
     For the rows of the fit, scores have mean zero and contributions sum to 100%.
     """
-    sound = fitted.variances[: t.shape[1]] > fitted.spectrum.resolution
-    if len(t) != fitted.n_samples or len(t) != fitted.summary.rows or not sound.any():
+    resolved = fitted.variances[: scores.shape[1]] > fitted.spectrum.resolution
+    if len(scores) != fitted.n_samples or len(scores) != fitted.summary.rows or not resolved.any():
         return False
-    spread = np.sqrt(fitted.variances[: t.shape[1]][sound])
-    means = np.abs(t.mean(axis=0)[sound]) / spread if fitted.centred else np.zeros(1)
-    sums = contribution[:, sound].sum(axis=0)
-    return bool((means < _ALIKE).all() and (np.abs(sums - 100.0) < 100.0 * _ALIKE).all())
+    deviations = np.sqrt(fitted.variances[: scores.shape[1]][resolved])
+    means = np.abs(scores.mean(axis=0)[resolved]) / deviations if fitted.centred else np.zeros(1)
+    sums = contribution[:, resolved].sum(axis=0)
+    return bool((means < _MATCH_RTOL).all() and (np.abs(sums - 100.0) < 100.0 * _MATCH_RTOL).all())

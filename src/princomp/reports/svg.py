@@ -14,11 +14,11 @@ from markupsafe import Markup
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from princomp.plots import ACCENTS, DARK, LIGHT, contrast, mixed, readable
+from princomp.plots import ACCENTS, DARK, LIGHT, contrast, mix_colours, readable_colour
 
 # SVG of matplotlib has 72 units per inch; a page has 96 pixels per inch, and 16 pixels per rem.
 _REM = 96.0 / 72.0 / 16.0
-_DROPPED = ("metadata", "style", "title")
+_DROPPED_ELEMENTS = ("metadata", "style", "title")
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 # The page sets the font family; sizes are those of the figure.
 _FONT = re.compile(r"font: (?:\w+ )*([\d.]+px) .*")
@@ -29,16 +29,16 @@ _DEFAULTS = {"stroke-width": "1"} | dict.fromkeys(
     ("font-family", "stroke-linejoin", "stroke-linecap"), ""
 )
 # Tolerance to recognise a mixture of colours, in levels of 255.
-_MIXED = 2.5
+_MIX_TOLERANCE = 2.5
 
 
 class Styles:
     """Classes of the styles of all figures of a page, with colours for light and dark pages."""
 
     def __init__(self) -> None:
-        self._names: dict[str, str] = {}
+        self._classes: dict[str, str] = {}
 
-    def name_of(self, style: str, *, text: bool = False) -> str:
+    def class_of(self, style: str, *, text: bool = False) -> str:
         """Return the class of a style, such as ``fill: #ffffff; stroke: none``."""
         light, dark = [], []
         for declaration in filter(None, map(str.strip, style.split(";"))):
@@ -53,12 +53,12 @@ class Styles:
                 if other != value:
                     dark.append(f"{key}:light-dark({value},{other})")
         rule = ";".join(light + dark)
-        return self._names.setdefault(rule, f"s{len(self._names)}")
+        return self._classes.setdefault(rule, f"s{len(self._classes)}")
 
     @property
     def css(self) -> Markup:
         """The rules of all classes. A second declaration of a colour is for newer browsers."""
-        return Markup("\n".join(f".{name}{{{rule}}}" for rule, name in self._names.items()))
+        return Markup("\n".join(f".{name}{{{rule}}}" for rule, name in self._classes.items()))
 
 
 @cache
@@ -72,20 +72,22 @@ def dark_colour(colour: str, *, text: bool = False) -> str:
     if text and colour in ("#000000", "#ffffff"):
         return colour
     target = np.array(to_rgb(colour))
-    best, found = _MIXED / 255.0, colour
+    best, found = _MIX_TOLERANCE / 255.0, colour
     pairs = [(LIGHT, DARK)]
     for accent in ACCENTS:
-        pairs += [((one, accent), (other, accent)) for one, other in zip(LIGHT, DARK, strict=True)]
+        pairs += [
+            ((tone, accent), (other, accent)) for tone, other in zip(LIGHT, DARK, strict=True)
+        ]
     for light, dark in pairs:
-        first, second = (np.array(to_rgb(one)) for one in light)
-        along = second - first
-        share = float(np.clip((target - first) @ along / (along @ along), 0.0, 1.0))
-        distance = float(np.abs(first + share * along - target).max())
+        first, second = (np.array(to_rgb(tone)) for tone in light)
+        direction = second - first
+        share = float(np.clip((target - first) @ direction / (direction @ direction), 0.0, 1.0))
+        distance = float(np.abs(first + share * direction - target).max())
         if distance < best:
-            best, found = distance, mixed(*dark, share)
-    ground, ink = DARK
-    if text and contrast(found, ground) < 4.5:
-        found = readable(found, ink, ground)
+            best, found = distance, mix_colours(*dark, share)
+    background, text_colour = DARK
+    if text and contrast(found, background) < 4.5:
+        found = readable_colour(found, text_colour, background)
     return found
 
 
@@ -110,9 +112,9 @@ def inline_figure(
     with warnings.catch_warnings():
         # The fonts of readers differ from those of this machine.
         warnings.filterwarnings("ignore", r"Glyph .* missing from font")
-        root = ElementTree.fromstring(_saved(figure, laid_out))
+        root = ElementTree.fromstring(_to_svg(figure, laid_out))
     _clean(root, styles)
-    names = _own_ids(root, key)
+    names = _rename_ids(root, key)
     width = figure.get_figwidth() * 72.0 * _REM
     root.attrib = {
         "viewBox": root.get("viewBox", ""),
@@ -123,11 +125,11 @@ def inline_figure(
     for element in root.iter():
         for attribute, value in element.attrib.items():
             if attribute in ("href", "clip-path"):
-                element.set(attribute, _renamed(value, names))
+                element.set(attribute, _replace_references(value, names))
     return Markup(ElementTree.tostring(root, encoding="unicode"))
 
 
-def _saved(figure: Figure, laid_out: bool) -> str:
+def _to_svg(figure: Figure, laid_out: bool) -> str:
     """Save a figure without its background, which is that of the page."""
     layout = figure.get_layout_engine()
     if layout is not None:
@@ -151,24 +153,24 @@ def _clean(element: ElementTree.Element, styles: Styles) -> None:
         value = element.attrib.pop(name)
         name = name.rpartition("}")[2]
         if name == "style":
-            name, value = "class", styles.name_of(value, text=element.tag == "text")
+            name, value = "class", styles.class_of(value, text=element.tag == "text")
         elif name in ("d", "x", "y", "transform"):
             value = _NUMBER.sub(lambda match: f"{float(match[0]):.2f}", value).replace("\n", "")
         element.set(name, value)
     if element.text is not None and not element.text.strip():
         element.text = None
-    kept = []
+    children = []
     for child in element:
-        if not isinstance(child.tag, str) or child.tag.rpartition("}")[2] in _DROPPED:
+        if not isinstance(child.tag, str) or child.tag.rpartition("}")[2] in _DROPPED_ELEMENTS:
             continue
         _clean(child, styles)
         child.tail = None
-        bare = child.tag == "g" and set(child.attrib) <= {"id"}
-        if bare or (child.tag == "defs" and not len(child)):
-            kept += list(child)
+        is_wrapper = child.tag == "g" and set(child.attrib) <= {"id"}
+        if is_wrapper or (child.tag == "defs" and not len(child)):
+            children += list(child)
         else:
-            kept.append(child)
-    element[:] = kept
+            children.append(child)
+    element[:] = children
     # A class that all children share is that of the group.
     classes = {child.get("class") for child in element}
     if element.tag == "g" and "class" not in element.attrib and len(classes) == 1:
@@ -179,7 +181,7 @@ def _clean(element: ElementTree.Element, styles: Styles) -> None:
                 del child.attrib["class"]
 
 
-def _own_ids(root: ElementTree.Element, key: str) -> dict[str, str]:
+def _rename_ids(root: ElementTree.Element, key: str) -> dict[str, str]:
     """Rename ids that are referred to, and remove all others.
 
     Random ids of matplotlib are replaced by numbers, which are the same each time.
@@ -198,7 +200,7 @@ def _own_ids(root: ElementTree.Element, key: str) -> dict[str, str]:
     return names
 
 
-def _renamed(value: str, names: dict[str, str]) -> str:
+def _replace_references(value: str, names: dict[str, str]) -> str:
     match = _REFERENCE.match(value)
     old = match and (match[1] or match[2])
     return value.replace(old, names[old]) if old else value

@@ -13,17 +13,17 @@ from princomp.diagnostics import Bootstrap, fitted_of, variables
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.reports.documents import component_names, rates_table
-from princomp.reports.narrative import directions
+from princomp.reports.narrative import variables_by_direction
 from princomp.reports.rows import ReportedRows
 from princomp.reports.text import Texts
 
 # Rows of a table, so that pages stay small.
-MOST_LINES = 200
+MAX_LINES = 200
 # Components with their own columns in the tables of rows and variables.
-_SOME = 3
+_MAX_COMPONENTS = 3
 _DIGITS = 4
 # The 97.5% quantile of the normal distribution.
-_NORMAL = 1.959963984540054
+_NORMAL_QUANTILE = 1.959963984540054
 
 
 class Cell(NamedTuple):
@@ -65,83 +65,92 @@ class Table(NamedTuple):
     @property
     def groups(self) -> list[tuple[str, int]]:
         """Headings of groups of columns with their widths; empty where there are none."""
-        found: list[tuple[str, int]] = []
+        spans: list[tuple[str, int]] = []
         for column in self.columns:
-            if found and found[-1][0] == column.group and column.group:
-                found[-1] = (column.group, found[-1][1] + 1)
+            if spans and spans[-1][0] == column.group and column.group:
+                spans[-1] = (column.group, spans[-1][1] + 1)
             else:
-                found.append((column.group, 1))
-        return found if any(name for name, _ in found) else []
+                spans.append((column.group, 1))
+        return spans if any(name for name, _ in spans) else []
 
 
 # ---- columns of numbers and texts -----------------------------------------------------
 
 
-def numbers(values: ArrayLike, digits: int = _DIGITS) -> list[Cell]:
+def number_cells(values: ArrayLike, digits: int = _DIGITS) -> list[Cell]:
     """Format numbers with the same number of decimals, chosen for the largest one."""
     array = np.asarray(values, dtype=np.float64)
-    sizes = np.abs(array[np.isfinite(array)])
-    top = float(sizes.max(initial=0.0))
-    places = digits - 1 - int(np.floor(np.log10(top))) if top > 0 else digits - 1
-    if 0 <= places <= 2 * digits - 1:
-        form = f",.{min(places, 6)}f"
+    magnitudes = np.abs(array[np.isfinite(array)])
+    largest = float(magnitudes.max(initial=0.0))
+    decimals = digits - 1 - int(np.floor(np.log10(largest))) if largest > 0 else digits - 1
+    if 0 <= decimals <= 2 * digits - 1:
+        spec = f",.{min(decimals, 6)}f"
     else:
-        form = f".{digits - 1}e" if places > 0 or top >= 1e9 else ",.0f"
-    return [_number(value, form) for value in array.tolist()]
+        spec = f".{digits - 1}e" if decimals > 0 or largest >= 1e9 else ",.0f"
+    return [_number_cell(value, spec) for value in array.tolist()]
 
 
-def _number(value: float, form: str) -> Cell:
+def _number_cell(value: float, spec: str) -> Cell:
     if value != value:
         return Cell("–")
-    text = format(value, form)
+    text = format(value, spec)
     if not float(text.replace(",", "")):
         text = text.removeprefix("-")
     return Cell(text.replace("-", "−").replace("inf", "∞"), repr(value))
 
 
-def _significant(values: FloatArray) -> list[Cell]:
+def _significant_cells(values: FloatArray) -> list[Cell]:
     """Format each number with its own number of decimals."""
-    return [numbers([value])[0] for value in values.tolist()]
+    return [number_cells([value])[0] for value in values.tolist()]
 
 
-def _share(values: FloatArray) -> list[Cell]:
+def _share_cells(values: FloatArray) -> list[Cell]:
     """Format numbers between -1 and 1."""
-    return [_number(value, ".3f") for value in values.tolist()]
+    return [_number_cell(value, ".3f") for value in values.tolist()]
 
 
-def _percent(values: FloatArray) -> list[Cell]:
+def _percent_cells(values: FloatArray) -> list[Cell]:
     return [
-        Cell("<0.1", repr(value)) if 0.0 < value < 0.05 else _number(value, ".1f")
+        Cell("<0.1", repr(value)) if 0.0 < value < 0.05 else _number_cell(value, ".1f")
         for value in values.tolist()
     ]
 
 
-def _texts(heading: str, description: str, values: Iterable[object]) -> Column:
+def _text_column(heading: str, description: str, values: Iterable[object]) -> Column:
     return Column(heading, description, [Cell(str(value)) for value in values], False)
 
 
 # ---- tables ---------------------------------------------------------------------------
 
 
-def verdict_table(model: PCA, judged: Sequence[Verdict], say: Texts) -> Table:
+def verdict_table(model: PCA, component_verdicts: Sequence[Verdict], texts: Texts) -> Table:
     """List the components with their shares, verdicts, angles and strongest variables."""
-    fitted, words = fitted_of(model), say.words
-    shown = judged[:MOST_LINES]
-    described = [directions(model, one.component) for one in shown]
-    angles = np.array([one.angle for one in shown])
-    verdicts = [
-        Cell(": ".join(filter(None, [say.kinds[one.kind], say("reason", one)])), mark=one.kind)
-        for one in shown
+    fitted, words = fitted_of(model), texts.words
+    shown = component_verdicts[:MAX_LINES]
+    described = [variables_by_direction(model, verdict.component) for verdict in shown]
+    angles = np.array([verdict.angle for verdict in shown])
+    verdict_cells = [
+        Cell(
+            ": ".join(filter(None, [texts.kinds[verdict.kind], texts("reason", verdict)])),
+            mark=verdict.kind,
+        )
+        for verdict in shown
     ]
     high, low = (
-        [Cell(say("with_r", found[side], found[side + 2]) or "–") for found in described]
+        [Cell(texts("with_r", named[side], named[side + 2]) or "–") for named in described]
         for side in (0, 1)
     )
     columns = (
-        _texts(words["component"], words["component"], [one.component for one in shown]),
-        Column(words["share"] + " %", words["share"], _percent(100.0 * fitted.rates[: len(shown)])),
-        Column(words["verdict"], words["verdict"], verdicts, number=False),
-        Column(words["turns"], words["turns"], _degrees(angles)),
+        _text_column(
+            words["component"], words["component"], [verdict.component for verdict in shown]
+        ),
+        Column(
+            words["share"] + " %",
+            words["share"],
+            _percent_cells(100.0 * fitted.rates[: len(shown)]),
+        ),
+        Column(words["verdict"], words["verdict"], verdict_cells, number=False),
+        Column(words["turns"], words["turns"], _degree_cells(angles)),
         Column(words["high"], words["high"], high, number=False),
         Column(words["low"], words["low"], low, number=False),
     )
@@ -149,36 +158,36 @@ def verdict_table(model: PCA, judged: Sequence[Verdict], say: Texts) -> Table:
 
 
 def eigenvalue_table(
-    model: PCA, bootstrap: Bootstrap | None, judged: Sequence[Verdict], say: Texts
+    model: PCA, bootstrap: Bootstrap | None, component_verdicts: Sequence[Verdict], texts: Texts
 ) -> Table:
     """List the variances with their rates, cumulative rates, intervals and verdicts."""
     fitted = fitted_of(model)
     names, values = rates_table(model)
-    shown = min(len(names), max(fitted.k, 1) + 20, MOST_LINES)
+    shown = min(len(names), max(fitted.k, 1) + 20, MAX_LINES)
     note, below = "", ""
     if shown < len(names):
         note = f"The first {shown:,} of {len(names):,} components."
     variances, rates, accumulated = values[:shown].T
     columns = [
-        _texts("component", "component", names[:shown]),
-        Column("eigenvalue", "eigenvalue: variance", _significant(variances)),
-        Column("%", "percent of the total variance", _percent(100.0 * rates)),
-        Column("accumulated %", "accumulated %", _percent(100.0 * accumulated)),
+        _text_column("component", "component", names[:shown]),
+        Column("eigenvalue", "eigenvalue: variance", _significant_cells(variances)),
+        Column("%", "percent of the total variance", _percent_cells(100.0 * rates)),
+        Column("accumulated %", "accumulated %", _percent_cells(100.0 * accumulated)),
     ]
     if interval := _interval(fitted, variances, bootstrap):
         low, high, group = interval
-        columns.append(Column("from", "interval from", _significant(low), group=group))
-        columns.append(Column("to", "to", _significant(high), group=group))
-        off = (variances < low) | (variances > high)
-        off &= variances > fitted.spectrum.resolution
-        outside = [names[i] for i in np.flatnonzero(off)]
-        below = say("outside", component_ranges(outside), len(outside)) if outside else ""
-    kept = [one.kind for one in judged[:shown]]
-    columns.append(_texts("verdict", "verdict", [*kept, *["left out"] * (shown - len(kept))]))
+        columns.append(Column("from", "interval from", _significant_cells(low), group=group))
+        columns.append(Column("to", "to", _significant_cells(high), group=group))
+        is_outside = (variances < low) | (variances > high)
+        is_outside &= variances > fitted.spectrum.resolution
+        outside = [names[i] for i in np.flatnonzero(is_outside)]
+        below = texts("outside", component_ranges(outside), len(outside)) if outside else ""
+    kept = [verdict.kind for verdict in component_verdicts[:shown]]
+    columns.append(_text_column("verdict", "verdict", [*kept, *["left out"] * (shown - len(kept))]))
     return Table("eigenvalues", "Eigenvalues", tuple(columns), note, below)
 
 
-def _degrees(angles: FloatArray) -> list[Cell]:
+def _degree_cells(angles: FloatArray) -> list[Cell]:
     return [
         Cell("–") if np.isnan(angle) else Cell(f"{angle:.0f}°", repr(angle))
         for angle in angles.tolist()
@@ -196,7 +205,7 @@ def _interval(
         return limits[0], limits[1], f"{100 * bootstrap.level:.4g}% interval, bootstrap"
     if fitted.scale is None and fitted.centred and fitted.n_samples is not None:
         # Anderson (1963): the logarithm of λ has the standard error √(2/(n − 1)).
-        factor = np.exp(_NORMAL * np.sqrt(2.0 / (fitted.summary.rows - 1.0)))
+        factor = np.exp(_NORMAL_QUANTILE * np.sqrt(2.0 / (fitted.summary.rows - 1.0)))
         known = np.where(variances > fitted.spectrum.resolution, variances, np.nan)
         return known / factor, known * factor, "95% interval for normally distributed rows"
     return None
@@ -205,14 +214,14 @@ def _interval(
 def variable_table(model: PCA) -> Table:
     """Loadings, correlations, cos² and contributions of the variables."""
     fitted = fitted_of(model)
-    names = component_names(min(fitted.k, _SOME))
-    found = variables(model, components=names, form="wide", frame="listing")
+    names = component_names(min(fitted.k, _MAX_COMPONENTS))
+    table = variables(model, components=names, form="wide", frame="listing")
     weight = np.sum(fitted.loadings[:, : len(names)] ** 2, axis=1)
-    shown = np.sort(np.argsort(-weight, kind="stable")[:MOST_LINES])
-    columns = [_texts("variable", "variable", found["variable"][shown])]
+    shown = np.sort(np.argsort(-weight, kind="stable")[:MAX_LINES])
+    columns = [_text_column("variable", "variable", table["variable"][shown])]
     for name in names:
         for measure, heading, format_cells in _MEASURES:
-            cells = format_cells(found[f"{measure}_{name}"][shown])
+            cells = format_cells(table[f"{measure}_{name}"][shown])
             columns.append(Column(heading, f"{heading} on {name}", cells, group=name))
     note = _components_note(fitted, names)
     if len(shown) < fitted.p:
@@ -221,35 +230,35 @@ def variable_table(model: PCA) -> Table:
 
 
 _MEASURES = (
-    ("loading", "loading", numbers),
-    ("correlation", "correlation", _share),
-    ("cos2", "cos²", _share),
-    ("contribution", "contribution %", _percent),
+    ("loading", "loading", number_cells),
+    ("correlation", "correlation", _share_cells),
+    ("cos2", "cos²", _share_cells),
+    ("contribution", "contribution %", _percent_cells),
 )
 
 
 def row_table(fitted: Fitted, rows: ReportedRows) -> Table:
     """Scores, cos², contributions, T² and Q of the most extreme rows."""
-    shown = rows.order[:MOST_LINES]
-    names = component_names(min(rows.scores.shape[1], _SOME))
-    columns = [_texts("row", "row", rows.names[shown])]
+    shown = rows.order[:MAX_LINES]
+    names = component_names(min(rows.scores.shape[1], _MAX_COMPONENTS))
+    columns = [_text_column("row", "row", rows.names[shown])]
     if rows.groups is not None:
         labels = [*rows.groups.labels, "–"]
         groups = (labels[code] for code in rows.groups.codes[shown])
-        columns.append(_texts(rows.groups.title or "group", "group", groups))
-    for a, name in enumerate(names):
+        columns.append(_text_column(rows.groups.title or "group", "group", groups))
+    for j, name in enumerate(names):
         measures = [
-            ("score", f"score on {name}", numbers(rows.scores[shown, a])),
-            ("cos²", f"cos² on {name}", _share(rows.cos2[shown, a])),
+            ("score", f"score on {name}", number_cells(rows.scores[shown, j])),
+            ("cos²", f"cos² on {name}", _share_cells(rows.cos2[shown, j])),
         ]
         if rows.training:
-            cells = _percent(rows.contribution[shown, a])
+            cells = _percent_cells(rows.contribution[shown, j])
             measures.append(("contribution %", f"contribution to {name} in percent", cells))
         columns += [Column(*measure, group=name) for measure in measures]
     columns += [
-        Column("T²", "T squared", numbers(rows.t2[shown])),
-        Column("Q", "Q", numbers(rows.q[shown])),
-        _texts("beyond", "beyond", rows.beyond[shown]),
+        Column("T²", "T squared", number_cells(rows.t2[shown])),
+        Column("Q", "Q", number_cells(rows.q[shown])),
+        _text_column("beyond", "beyond", rows.exceeded[shown]),
     ]
     n = len(rows.scores)
     which = (

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from princomp.errors import invalid_value
 
 # Largest number of names in a sentence, and letters of each.
-_NAMES, _LETTERS = 12, 60
+_MAX_NAMES, _MAX_LETTERS = 12, 60
 
 
 class Texts:
@@ -39,9 +39,9 @@ class Texts:
         self.lang = lang
         self._module: Any = environment().get_template(f"texts/{lang}.jinja").module
 
-    def __call__(self, name: str, /, *facts: object, **more: object) -> Markup:
+    def __call__(self, name: str, /, *facts: object, **named_facts: object) -> Markup:
         """Return a sentence in one line, with names escaped."""
-        text = getattr(self._module, name)(*facts, **more)
+        text = getattr(self._module, name)(*facts, **named_facts)
         return Markup(re.sub(r"\s*\n\s*", " ", str(text)).strip())
 
     def __getattr__(self, name: str) -> Any:
@@ -56,35 +56,35 @@ class Texts:
 @cache
 def languages() -> tuple[str, ...]:
     """Codes of the languages that reports can be written in."""
-    found = (entry.name for entry in files("princomp.reports").joinpath("texts").iterdir())
-    return tuple(sorted(name.removesuffix(".jinja") for name in found if name.endswith(".jinja")))
+    names = (entry.name for entry in files("princomp.reports").joinpath("texts").iterdir())
+    return tuple(sorted(name.removesuffix(".jinja") for name in names if name.endswith(".jinja")))
 
 
 @cache
 def environment() -> jinja2.Environment:
     """The templates of reports."""
-    found = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.PackageLoader("princomp.reports", ""),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(n="{:,}".format, percent="{:.1%}".format, listed=_listed)
-    return found
+    templates.filters.update(n="{:,}".format, percent="{:.1%}".format, listed=_join)
+    return templates
 
 
-def cut(name: object) -> str:
+def shorten(name: object) -> str:
     """Shorten a name."""
     text = str(name)
-    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…"
+    return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 1]}…"
 
 
-def _listed(names: Sequence[object] | NDArray[Any], most: int = _NAMES) -> Markup:
+def _join(names: Sequence[object] | NDArray[Any], max_names: int = _MAX_NAMES) -> Markup:
     """Join names: ``a, b and c``, with the number of those left out."""
-    texts = [escape(cut(name)) for name in list(names)[:most]]
-    more = len(names) - len(texts)
-    if more:
-        texts.append(Markup(f"{more:,} more"))
+    texts = [escape(shorten(name)) for name in list(names)[:max_names]]
+    n_left_out = len(names) - len(texts)
+    if n_left_out:
+        texts.append(Markup(f"{n_left_out:,} more"))
     joined = Markup(", ").join(texts[:-1])
     return Markup(" and ").join([joined, texts[-1]]) if len(texts) > 1 else Markup("").join(texts)

@@ -3,9 +3,9 @@
 decision          the input and the result of a rule
 rule              the interface of a rule, including user-defined rules
 scree             Kaiser, broken stick, elbow
-fraction, minka, gcv, marchenko_pastur, parallel, cross, permutation   the others
-names             the rules by name
-several           several rules applied to one fit
+fraction, minka, gcv, marchenko_pastur, parallel, cross_validation, permutation   the others
+registry          the rules by name
+choices           several rules applied to one fit
 text_tables       tables as text and HTML
 """
 

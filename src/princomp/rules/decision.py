@@ -139,12 +139,12 @@ class Decision:
 
     def at(self, k: int) -> float | None:
         """Return the statistic of ``k`` components, or of the k-th; None if there is none."""
-        return _item(self.statistic, k - self.first)
+        return _item_or_none(self.statistic, k - self.first)
 
     def threshold_at(self, k: int) -> float | None:
         """Return the threshold of that statistic."""
         if isinstance(self.threshold, tuple):
-            return _item(self.threshold, k - self.first)
+            return _item_or_none(self.threshold, k - self.first)
         return self.threshold
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,12 +155,12 @@ class Decision:
             "k": self.k,
             "reason": self.reason,
             "measure": self.measure,
-            "statistic": [_finite(value) for value in self.statistic],
-            "threshold": [_finite(value) for value in threshold]
+            "statistic": [_finite_or_none(value) for value in self.statistic],
+            "threshold": [_finite_or_none(value) for value in threshold]
             if isinstance(threshold, tuple)
-            else _finite(threshold),
+            else _finite_or_none(threshold),
             "first": self.first,
-            "details": {name: _finite(value) for name, value in self.details.items()},
+            "details": {name: _finite_or_none(value) for name, value in self.details.items()},
         }
 
     @classmethod
@@ -180,29 +180,29 @@ class Decision:
         if not all(isinstance(word, str) for word in words):
             raise ValueError("a text is missing")
         if isinstance(threshold, list):
-            threshold = _numbers(threshold)
+            threshold = _floats_or_nan(threshold)
         elif threshold is not None:
             threshold = float(threshold)
         rule, reason, measure = words
-        details = {str(name): _number(value) for name, value in plain["details"].items()}
-        statistic = _numbers(plain["statistic"])
+        details = {str(name): _float_or_nan(value) for name, value in plain["details"].items()}
+        statistic = _floats_or_nan(plain["statistic"])
         return cls(rule, k, reason, measure, statistic, threshold, plain["first"], details)
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.reason}"
 
 
-def _item(values: tuple[float, ...], index: int) -> float | None:
+def _item_or_none(values: tuple[float, ...], index: int) -> float | None:
     return values[index] if 0 <= index < len(values) else None
 
 
-def _finite(value: float | None) -> float | None:
+def _finite_or_none(value: float | None) -> float | None:
     return None if value is None or not np.isfinite(value) else float(value)
 
 
-def _number(value: float | None) -> float:
+def _float_or_nan(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
-def _numbers(values: Iterable[float | None]) -> tuple[float, ...]:
-    return tuple(map(_number, values))
+def _floats_or_nan(values: Iterable[float | None]) -> tuple[float, ...]:
+    return tuple(map(_float_or_nan, values))

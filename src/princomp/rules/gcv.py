@@ -9,7 +9,7 @@ import numpy as np
 
 from princomp.linalg import FloatArray
 from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import least_error
+from princomp.rules.rule import minimum_decision
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ class GCV:
         """Compare the errors of 0, 1, … components."""
         if known.most < 2:
             return Decision.none(self.name, "at least two components are needed")
-        return least_error(gcv_errors(known), self.name, "GCV error", "the GCV error")
+        return minimum_decision(_gcv_errors(known), self.name, "GCV error", "the GCV error")
 
 
-def gcv_errors(known: Known) -> FloatArray:
+def _gcv_errors(known: Known) -> FloatArray:
     """mean[(n p (X − X̂_q) / ((N − q)(p − q)))²] for q = 0, 1, …, with N = n − 1 if centred."""
-    n, p, free = known.rows, known.columns, known.freedom
+    n, p, degrees_of_freedom = known.rows, known.columns, known.freedom
     assert n is not None
     values = np.where(known.possible > known.resolution, known.possible, 0.0)
     # Sums of the variances above the resolution, from the smallest on.
-    left = np.append(np.cumsum(values[::-1])[::-1], 0.0)[: known.most] * known.divisor
+    residual_sums = np.append(np.cumsum(values[::-1])[::-1], 0.0)[: known.most] * known.divisor
     q = np.arange(known.most)
-    return n * p * left / ((free - q) * (p - q)) ** 2
+    return n * p * residual_sums / ((degrees_of_freedom - q) * (p - q)) ** 2

@@ -14,45 +14,45 @@ import numpy as np
 
 from princomp.errors import invalid_value
 from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import count_above
+from princomp.rules.rule import threshold_decision
 
 # Below this ratio the law is symmetric about 1 to machine precision.
-_NARROW = 1e-7
+_SMALL_BETA = 1e-7
 
 
 @lru_cache(maxsize=64)
-def median(beta: float) -> float:
+def law_median(beta: float) -> float:
     """Return the median of the law for sides of ratio ``beta`` in (0, 1], to 1e-9.
 
     With x = 1 + β + 2√β cos φ the law is (2/π) sin²φ / x dφ, whose integral is elementary.
     """
-    if beta < _NARROW:
+    if beta < _SMALL_BETA:
         return 1.0
     root = float(np.sqrt(beta))
-    centre, half = 1.0 + beta, 2.0 * root
+    centre, half_width = 1.0 + beta, 2.0 * root
 
-    def above(angle: float) -> float:
+    def probability_above(angle: float) -> float:
         """Probability above the point of this angle."""
-        turned = np.arctan2((1.0 - root) * np.sin(angle / 2), (1.0 + root) * np.cos(angle / 2))
-        parts = centre * angle - half * np.sin(angle) - 2.0 * (1.0 - beta) * turned
-        return float(2.0 / np.pi * parts / half**2)
+        angle_term = np.arctan2((1.0 - root) * np.sin(angle / 2), (1.0 + root) * np.cos(angle / 2))
+        integral = centre * angle - half_width * np.sin(angle) - 2.0 * (1.0 - beta) * angle_term
+        return float(2.0 / np.pi * integral / half_width**2)
 
     low, high = 0.0, float(np.pi)
     for _ in range(60):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if above(middle) < 0.5 else (low, middle)
-    return float(centre + half * np.cos(low))
+        low, high = (middle, high) if probability_above(middle) < 0.5 else (low, middle)
+    return float(centre + half_width * np.cos(low))
 
 
-def optimal_known(beta: float) -> float:
+def optimal_threshold(beta: float) -> float:
     """Optimal threshold λ(β) in units of √L σ: 4/√3 if square (Gavish & Donoho 2014, eq. 11)."""
     root = np.sqrt(beta**2 + 14 * beta + 1)
     return float(np.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + root)))
 
 
-def optimal_factor(beta: float) -> float:
+def optimal_median_factor(beta: float) -> float:
     """Optimal threshold ω(β) in units of the median singular value: λ(β)/√(median of the law)."""
-    return optimal_known(beta) / float(np.sqrt(median(beta)))
+    return optimal_threshold(beta) / float(np.sqrt(law_median(beta)))
 
 
 @dataclass(frozen=True)
@@ -87,21 +87,21 @@ class GavishDonoho:
 
     def decide(self, known: Known) -> Decision | None:
         """Count the singular values above the threshold."""
-        large, beta = _sides(known)
+        longer_side, beta = _longer_side_and_ratio(known)
         values = np.sqrt(known.possible * known.divisor)
         if self.noise is not None:
-            limit = optimal_known(beta) * np.sqrt(large) * self.noise
+            threshold = optimal_threshold(beta) * np.sqrt(longer_side) * self.noise
             origin = f"for noise of deviation {self.noise:.4g}"
         else:
-            middle = float(np.median(values))
-            if middle**2 <= known.resolution * known.divisor:
+            median = float(np.median(values))
+            if median**2 <= known.resolution * known.divisor:
                 return Decision.none(self.name, "the median singular value is zero")
-            limit = optimal_factor(beta) * middle
-            origin = f"{optimal_factor(beta):.4f} times their median"
-        described, measure = f"{limit:.4g}, {origin}", "singular value"
+            threshold = optimal_median_factor(beta) * median
+            origin = f"{optimal_median_factor(beta):.4f} times their median"
+        description, measure = f"{threshold:.4g}, {origin}", "singular value"
         details = {"beta": beta}
-        return count_above(
-            self.name, known, values, limit, described, measure=measure, details=details
+        return threshold_decision(
+            self.name, known, values, threshold, description, measure=measure, details=details
         )
 
 
@@ -136,22 +136,24 @@ class MarchenkoPastur:
 
     def decide(self, known: Known) -> Decision | None:
         """Count the variances above the edge."""
-        large, beta = _sides(known)
+        longer_side, beta = _longer_side_and_ratio(known)
         values = known.possible
         if self.noise is not None:
-            noise = self.noise**2
+            noise_variance = self.noise**2
         else:
-            noise = float(np.median(values)) * known.divisor / (large * median(beta))
-            if noise * large <= known.resolution * known.divisor:
+            noise_variance = (
+                float(np.median(values)) * known.divisor / (longer_side * law_median(beta))
+            )
+            if noise_variance * longer_side <= known.resolution * known.divisor:
                 return Decision.none(self.name, "the median variance is zero")
-        edge = noise * (1.0 + np.sqrt(beta)) ** 2 * large / known.divisor
+        edge = noise_variance * (1.0 + np.sqrt(beta)) ** 2 * longer_side / known.divisor
         origin = "noise" if self.noise is not None else "noise of the median variance"
-        limit = f"{edge:.4g}, the upper edge of {origin}"
-        details = {"beta": beta, "noise_variance": noise}
-        return count_above(self.name, known, values, edge, limit, details=details)
+        description = f"{edge:.4g}, the upper edge of {origin}"
+        details = {"beta": beta, "noise_variance": noise_variance}
+        return threshold_decision(self.name, known, values, edge, description, details=details)
 
 
-def _sides(known: Known) -> tuple[float, float]:
+def _longer_side_and_ratio(known: Known) -> tuple[float, float]:
     """Larger side of the centred table, and the ratio of the sides."""
     n, p = known.freedom, float(known.columns)
     return max(n, p), min(n, p) / max(n, p)

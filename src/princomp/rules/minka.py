@@ -66,8 +66,8 @@ def minka_mle(variances: FloatArray, rows: float) -> int:
 
 def _evidence(variances: FloatArray, rows: float) -> list[float]:
     # Dividing by the first changes the evidence of all k by the same constant.
-    units = variances / variances[0] if variances[0] > 0 else variances
-    return [log_evidence(units, k, rows) for k in range(1, len(units))]
+    scaled = variances / variances[0] if variances[0] > 0 else variances
+    return [log_evidence(scaled, k, rows) for k in range(1, len(scaled))]
 
 
 def log_evidence(variances: FloatArray, k: int, rows: float) -> float:
@@ -81,12 +81,14 @@ def log_evidence(variances: FloatArray, k: int, rows: float) -> float:
         return -np.inf
     noise = max(float(variances[k:].mean()), floor)
     i = np.arange(1, k + 1)
-    volume = (p - i + 1) / 2.0  # of the Stiefel manifold that the axes lie on
-    log_prior = -k * np.log(2.0) + float(np.sum(gammaln(volume) - volume * np.log(np.pi)))
+    half_dimensions = (p - i + 1) / 2.0  # of the Stiefel manifold that the axes lie on
+    log_prior = -k * np.log(2.0) + float(
+        np.sum(gammaln(half_dimensions) - half_dimensions * np.log(np.pi))
+    )
     log_signal = -0.5 * rows * float(np.sum(np.log(variances[:k])))
     log_noise = -0.5 * rows * (p - k) * np.log(noise)
-    free = p * k - k * (k + 1) / 2.0  # dimension of the manifold
-    log_occam = 0.5 * (free + k) * np.log(2.0 * np.pi) - 0.5 * k * np.log(rows)
+    dimension = p * k - k * (k + 1) / 2.0  # dimension of the manifold
+    log_occam = 0.5 * (dimension + k) * np.log(2.0 * np.pi) - 0.5 * k * np.log(rows)
     # Determinant of the Hessian: pairs (i ≤ k, j > i), with the noise in place of λ_j beyond k.
     model = np.concatenate([variances[:k], np.full(p - k, noise)])
     log_hessian = 0.0

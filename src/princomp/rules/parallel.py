@@ -10,7 +10,7 @@ import numpy as np
 from princomp.errors import invalid_value
 from princomp.linalg import FloatArray
 from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import check_share, check_whole, count_above
+from princomp.rules.rule import check_share, check_whole, threshold_decision
 
 _NULLS = ("normal", "permuted")
 
@@ -65,55 +65,57 @@ class Parallel:
             return Decision.none(self.name, "there are too few rows")
         # Each call draws the same numbers, since solvers call this again with more variances.
         quantiles = np.quantile(self._null_variances(known), self.quantile, axis=0)
-        limit = (
+        description = (
             f"the {self.quantile:.0%} quantile of {self.draws} {self.null} tables of the same shape"
         )
         noun = "leading variance"
-        return count_above(self.name, known, known.possible, quantiles, limit, noun=noun)
+        return threshold_decision(
+            self.name, known, known.possible, quantiles, description, noun=noun
+        )
 
     def _null_variances(self, known: Known) -> FloatArray:
         """Variances (draws, most) of tables without structure."""
         rng = known.generator()
         rows = known.table() if self.null == "permuted" and known.table else None
-        out = []
+        all_variances = []
         for draw in range(self.draws):
             if rows is not None:
-                values = squares_of(rng.permuted(rows, axis=0)) / (len(rows) - 1.0)
+                variances = squared_singular_values(rng.permuted(rows, axis=0)) / (len(rows) - 1.0)
             else:
-                values = _normal(known, rng)
-            out.append(values[: known.most])
+                variances = _normal_variances(known, rng)
+            all_variances.append(variances[: known.most])
             known.tell(self.name, draw + 1, self.draws)
-        return np.array(out)
+        return np.array(all_variances)
 
 
-def squares_of(rows: FloatArray) -> FloatArray:
+def squared_singular_values(rows: FloatArray) -> FloatArray:
     """Squared singular values, descending, from the Gram matrix of the shorter side."""
     n, p = rows.shape
     values: FloatArray = np.linalg.eigvalsh(rows.T @ rows if p <= n else rows @ rows.T)[::-1]
     return np.maximum(values, 0.0)
 
 
-def _normal(known: Known, rng: np.random.Generator) -> FloatArray:
+def _normal_variances(known: Known, rng: np.random.Generator) -> FloatArray:
     """Variances of independent normal columns.
 
     For N ≥ p rows the triangular factor of the scatter is drawn (Bartlett 1933), at a cost that
     does not depend on N.
     """
-    free, p = int(known.freedom + 1e-9), known.columns
+    degrees_of_freedom, p = int(known.freedom + 1e-9), known.columns
     deviations = np.sqrt(known.column_variances)
-    if free < p:
-        rows = rng.standard_normal((free, p))
+    if degrees_of_freedom < p:
+        rows = rng.standard_normal((degrees_of_freedom, p))
         if known.standardised:
             rows *= np.sqrt(known.divisor) / np.linalg.norm(rows, axis=0)
             rows *= known.column_variances > 0
         else:
             rows *= deviations
-        return squares_of(rows) / known.divisor
+        return squared_singular_values(rows) / known.divisor
     factor = np.tril(rng.standard_normal((p, p)), -1)
-    factor.flat[:: p + 1] = np.sqrt(rng.chisquare(free - np.arange(p)))
+    factor.flat[:: p + 1] = np.sqrt(rng.chisquare(degrees_of_freedom - np.arange(p)))
     if known.standardised:
         factor *= (np.sqrt(known.divisor) / np.linalg.norm(factor, axis=1))[:, None]
         factor *= (known.column_variances > 0)[:, None]
     else:
         factor *= deviations[:, None]
-    return squares_of(factor) / known.divisor
+    return squared_singular_values(factor) / known.divisor

@@ -12,7 +12,7 @@ from princomp.rules.decision import Decision, Known
 from princomp.rules.rule import check_share, check_whole, component_count, floats
 
 # A residual below this share of the table is a rounding error.
-_NOTHING = 1e-24
+_ROUNDING = 1e-24
 
 
 @dataclass(frozen=True)
@@ -63,24 +63,26 @@ class Permutation:
         rows = known.table()
         # A power of two does not change shares, and keeps the fourth powers below in range.
         rows = np.ldexp(rows, -binary_exponent(rows))
-        most = min(len(rows) - known.centred, known.columns)
-        left, lengths, right = np.linalg.svd(rows, full_matrices=False)
+        max_components = min(len(rows) - known.centred, known.columns)
+        left, singular_values, right = np.linalg.svd(rows, full_matrices=False)
         rng, p_values = known.generator(), []
         details = correlation_statistics(known) if known.standardised else {}
-        for k in range(1, most):
-            tail = float(np.sum(lengths[k - 1 :] ** 2))
-            if tail <= _NOTHING * float(np.sum(lengths**2)):
+        for k in range(1, max_components):
+            tail = float(np.sum(singular_values[k - 1 :] ** 2))
+            if tail <= _ROUNDING * float(np.sum(singular_values**2)):
                 break
-            before = left[:, : k - 1], right[: k - 1]
-            p_value, sums = self._p_value(rows, before, lengths[k - 1] ** 2 / tail, rng)
-            known.tell(self.name, k, most)
+            removed = left[:, : k - 1], right[: k - 1]
+            p_value, psi_values = self._p_value(
+                rows, removed, singular_values[k - 1] ** 2 / tail, rng
+            )
+            known.tell(self.name, k, max_components)
             if k == 1 and details:
-                details["psi_p"] = _share(sums >= details["psi"] * (1 - 1e-12))
+                details["psi_p"] = _monte_carlo_p_value(psi_values >= details["psi"] * (1 - 1e-12))
             p_values.append(p_value)
             if p_value > self.level:
                 break
-            rows = rows - lengths[k - 1] * np.outer(left[:, k - 1], right[k - 1])
-        known.tell(self.name, most, most)
+            rows = rows - singular_values[k - 1] * np.outer(left[:, k - 1], right[k - 1])
+        known.tell(self.name, max_components, max_components)
         k = int(np.sum(np.array(p_values) <= self.level))
         reason, values = self._reason(k, p_values), floats(p_values)
         return Decision(self.name, k, reason, "p-value", values, self.level, 1, details)
@@ -88,29 +90,29 @@ class Permutation:
     def _p_value(
         self,
         rows: FloatArray,
-        before: tuple[FloatArray, FloatArray],
+        removed: tuple[FloatArray, FloatArray],
         share: float,
         rng: np.random.Generator,
     ) -> tuple[float, FloatArray]:
         """The p-value of the first component of ``rows``, and Ψ of the permuted tables."""
-        left, right = before
-        allowed = int(self.level * (self.draws + 1) + 1e-9) - 1
-        above, sums = 0, []
+        left, right = removed
+        max_exceedances = int(self.level * (self.draws + 1) + 1e-9) - 1
+        exceedances, psi_values = 0, []
         for draw in range(self.draws):
-            drawn = rng.permuted(rows, axis=0)
+            permuted = rng.permuted(rows, axis=0)
             if len(right):
-                drawn -= left @ (left.T @ drawn)
-                drawn -= (drawn @ right.T) @ right
-            n, p = drawn.shape
-            products = drawn.T @ drawn if p <= n else drawn @ drawn.T
+                permuted -= left @ (left.T @ permuted)
+                permuted -= (permuted @ right.T) @ right
+            n, p = permuted.shape
+            products = permuted.T @ permuted if p <= n else permuted @ permuted.T
             total = float(np.trace(products))
-            top = float(np.linalg.eigvalsh(products)[-1])
+            largest = float(np.linalg.eigvalsh(products)[-1])
             # Σ(λ − 1)² is Σλ² − p, where the variances sum to p.
-            sums.append(p * (p * float(np.sum(products**2)) / total**2 - 1.0))
-            above += top >= share * total * (1 - 1e-12)
-            if above > allowed and draw + 1 < self.draws:
-                return above / (draw + 1), np.array(sums)
-        return (above + 1) / (self.draws + 1), np.array(sums)
+            psi_values.append(p * (p * float(np.sum(products**2)) / total**2 - 1.0))
+            exceedances += largest >= share * total * (1 - 1e-12)
+            if exceedances > max_exceedances and draw + 1 < self.draws:
+                return exceedances / (draw + 1), np.array(psi_values)
+        return (exceedances + 1) / (self.draws + 1), np.array(psi_values)
 
     def _reason(self, k: int, p_values: list[float]) -> str:
         if not p_values:
@@ -130,5 +132,5 @@ def correlation_statistics(known: Known) -> dict[str, float]:
     return {"psi": psi, "phi": float(phi)}
 
 
-def _share(above: FloatArray) -> float:
-    return (float(np.sum(above)) + 1.0) / (len(above) + 1.0)
+def _monte_carlo_p_value(exceeds: FloatArray) -> float:
+    return (float(np.sum(exceeds)) + 1.0) / (len(exceeds) + 1.0)

@@ -22,7 +22,7 @@ from princomp.rules.decision import Decision, Known
 
 _NEEDS = ("leading", "all", "rows")
 # Prediction errors that differ by less than this share of the variance are equal up to rounding.
-_EQUAL = 1e-13
+_TIE = 1e-13
 
 
 @runtime_checkable
@@ -75,7 +75,7 @@ def apply_rule(rule: Rule, known: Known) -> Decision | None:
         decision = rule.decide(known)
     if decision is None and not known.complete:
         return None
-    if not isinstance(decision, Decision) or not _is_count(decision.k, known.columns):
+    if not isinstance(decision, Decision) or not _is_component_count(decision.k, known.columns):
         raise ParameterError(
             f"the rule {rule.name!r} returned {decision!r}",
             place={"parameter": "n_components"},
@@ -86,12 +86,14 @@ def apply_rule(rule: Rule, known: Known) -> Decision | None:
     return decision
 
 
-def _is_count(k: object, most: int) -> bool:
+def _is_component_count(k: object, p: int) -> bool:
     whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
-    return k is None or (whole and 0 <= k <= most)  # type: ignore[operator]
+    return k is None or (whole and 0 <= k <= p)  # type: ignore[operator]
 
 
-def leading_run(values: FloatArray, thresholds: float | FloatArray, known: Known) -> int | None:
+def count_leading_above(
+    values: FloatArray, thresholds: float | FloatArray, known: Known
+) -> int | None:
     """Count the leading values that are above their thresholds.
 
     Returns None if all known values are above, and more may follow. A value below the resolution
@@ -100,19 +102,19 @@ def leading_run(values: FloatArray, thresholds: float | FloatArray, known: Known
     if isinstance(thresholds, np.ndarray):
         values = values[: len(thresholds)]
         thresholds = thresholds[: len(values)]
-    sound = known.possible[: len(values)] > known.resolution
-    fails = np.flatnonzero(~((values > thresholds) & sound))
-    if fails.size:
-        return int(fails[0])
+    resolved = known.possible[: len(values)] > known.resolution
+    failures = np.flatnonzero(~((values > thresholds) & resolved))
+    if failures.size:
+        return int(failures[0])
     return len(values) if known.complete else None
 
 
-def count_above(
+def threshold_decision(
     name: str,
     known: Known,
     values: FloatArray,
     threshold: float | FloatArray,
-    limit: str,
+    description: str,
     *,
     measure: str = "variance",
     noun: str = "",
@@ -129,31 +131,31 @@ def count_above(
         The ``measure`` of each component.
     threshold : float or ndarray
         One for all components, or one for each.
-    limit : str
-        Description of the threshold for the reason: "2 variances exceed" ``limit``.
+    description : str
+        Description of the threshold for the reason: "2 variances exceed" ``description``.
     noun : str, optional
         Name of a value in the reason; by default the measure.
     slack : float
         Factor on the threshold that allows for rounding.
     """
-    k = leading_run(values, threshold * slack, known)
+    k = count_leading_above(values, threshold * slack, known)
     if k is None:
         return None
     plural, verb = ("", "exceeds") if k < 2 else ("s", "exceed")
-    reason = f"{k or 'no'} {noun or measure}{plural} {verb} {limit}"
-    shown = floats(threshold) if isinstance(threshold, np.ndarray) else threshold
-    return Decision(name, k, reason, measure, floats(values), shown, 1, details or {})
+    reason = f"{k or 'no'} {noun or measure}{plural} {verb} {description}"
+    plain_threshold = floats(threshold) if isinstance(threshold, np.ndarray) else threshold
+    return Decision(name, k, reason, measure, floats(values), plain_threshold, 1, details or {})
 
 
-def least_error(errors: FloatArray, name: str, measure: str, what: str) -> Decision:
+def minimum_decision(errors: FloatArray, name: str, measure: str, description: str) -> Decision:
     """Decision of a rule that minimises the errors (m,) of 0, 1, … components.
 
     If several errors differ only by rounding, the first of them is taken.
     """
-    k = int(np.flatnonzero(errors <= np.nanmin(errors) + _EQUAL * float(errors[0]))[0])
-    last = k == len(errors) - 1 and k > 0
-    more = f"; at most {k} were considered, more may be better" if last else ""
-    reason = f"{what} is smallest with {component_count(k)}: {errors[k]:.4g}{more}"
+    k = int(np.flatnonzero(errors <= np.nanmin(errors) + _TIE * float(errors[0]))[0])
+    at_end = k == len(errors) - 1 and k > 0
+    remark = f"; at most {k} were considered, more may be better" if at_end else ""
+    reason = f"{description} is smallest with {component_count(k)}: {errors[k]:.4g}{remark}"
     return Decision(name, k, reason, measure, floats(errors), None, 0)
 
 
@@ -167,12 +169,12 @@ def floats(values: ArrayLike) -> tuple[float, ...]:
     return tuple(np.asarray(values, dtype=np.float64).tolist())
 
 
-def check_whole(name: str, value: object, least: int) -> None:
-    """Raise unless a parameter is a whole number of at least ``least``."""
+def check_whole(name: str, value: object, minimum: int) -> None:
+    """Raise unless a parameter is a whole number of at least ``minimum``."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:  # type: ignore[operator]
-        expected = f"a whole number of at least {least}"
-        raise invalid_value(name, value, expected, f"choose a whole number from {least} on")
+    if not whole or value < minimum:  # type: ignore[operator]
+        expected = f"a whole number of at least {minimum}"
+        raise invalid_value(name, value, expected, f"choose a whole number from {minimum} on")
 
 
 def check_share(name: str, value: float, usual: float) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from princomp.linalg import EPS, FloatArray
 from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import component_count, count_above, floats
+from princomp.rules.rule import component_count, floats, threshold_decision
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Kaiser:
         mean = known.total / known.columns
         # Equal variances differ by rounding; none of them is above their mean.
         slack = 1 + 16 * known.columns * EPS
-        limit = f"the mean, {mean:.4g}"
-        return count_above(self.name, known, known.possible, mean, limit, slack=slack)
+        description = f"the mean, {mean:.4g}"
+        return threshold_decision(self.name, known, known.possible, mean, description, slack=slack)
 
 
 def broken_stick(pieces: int) -> FloatArray:
@@ -73,7 +73,7 @@ class BrokenStick:
 
     def decide(self, known: Known) -> Decision | None:
         """Count the leading rates above the expected pieces."""
-        return count_above(
+        return threshold_decision(
             self.name,
             known,
             known.possible / known.total,
@@ -115,13 +115,13 @@ class Elbow:
         if len(values) < 3:
             few = "1 variance has" if len(values) == 1 else f"{len(values)} variances have"
             return Decision.none(self.name, f"{few} no elbow")
-        fall = values[0] - values[-1]
-        if not fall > 16 * len(values) * EPS * values[0]:
+        drop = values[0] - values[-1]
+        if not drop > 16 * len(values) * EPS * values[0]:
             reason = "all variances are equal, so no component is kept"
             return Decision(self.name, 0, reason, measure, floats(np.zeros(len(values))))
         # Perpendicular distances to the chord are proportional to vertical ones.
         chord = np.linspace(1.0, 0.0, len(values))
-        below = chord - (values - values[-1]) / fall
+        below = chord - (values - values[-1]) / drop
         if below.max() <= 16 * EPS:
             why = "no variance lies below the chord from the first to the last, so there is no bend"
             return Decision.none(self.name, why)

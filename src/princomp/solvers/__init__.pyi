@@ -1,35 +1,39 @@
 from . import dense as dense, randomized as randomized, row_gram as row_gram
 from .abandon_rule import AbandonRule as AbandonRule
 from .bases import orthonormal as orthonormal
-from .dense import eigenpairs as eigenpairs, of_small as of_small, unit_of as unit_of
+from .dense import (
+    eigenpairs as eigenpairs,
+    from_small_spectrum as from_small_spectrum,
+    unit_for_error as unit_for_error,
+)
 from .device import solve_on_device as solve_on_device
 from .krylov import (
     Images as Images,
     ImagesOf as ImagesOf,
     block_width as block_width,
-    room_for as room_for,
+    max_krylov_vectors as max_krylov_vectors,
     solve_blocks as solve_blocks,
 )
 from .lanczos import lanczos as lanczos
 from .nystrom import (
     TEST_DIRECTIONS as TEST_DIRECTIONS,
+    sketch_width as sketch_width,
     solve_sketch as solve_sketch,
-    width_for as width_for,
 )
 from .ritz import FEWEST_UNITS as FEWEST_UNITS
 from .row_search import (
-    search_room as search_room,
+    max_search_vectors as max_search_vectors,
+    search_block_width as search_block_width,
     search_rows as search_rows,
     solve_rows as solve_rows,
-    wide_block as wide_block,
 )
 from .scatter_search import search_scatter as search_scatter
 from .search import Pairs as Pairs
 from .share_search import (
     FEWEST_COLUMNS as FEWEST_COLUMNS,
+    max_share_vectors as max_share_vectors,
     search_rows_share as search_rows_share,
     search_share as search_share,
-    share_room as share_room,
     too_many_components as too_many_components,
 )
 from .spectrum import Spectrum as Spectrum, completed as completed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from princomp.linalg import FloatArray, in_order, scratch
+from princomp.linalg import FloatArray, map_in_order, scratch
 
 # Two Cholesky factorisations of the Gram matrix make unit vectors orthonormal up to rounding if no
 # combination of them is shorter than about this, well above the root of EPS. The test uses the
@@ -14,10 +14,10 @@ from princomp.linalg import FloatArray, in_order, scratch
 _INDEPENDENT = 1e-6
 # One factorisation is enough if, for each unit vector, the absolute inner products with the others
 # add up to less than this.
-_NEARLY = 0.5
+_NEARLY_ORTHOGONAL = 0.5
 # Fewest numbers for which the Gram matrix is faster than Householder reflectors: 16 vectors of
 # length 4,000 take 0.4 instead of 1.5 ms.
-_MANY = 2**13
+_MIN_NUMBERS = 2**13
 # Entries of each vector that are processed at a time: at least _CHUNK, or as many as make _NUMBERS
 # values of all vectors. Fewest multiplications for which several threads pay.
 _CHUNK, _NUMBERS, _THREADS_PAY = 2048, 2**17, 2**23
@@ -28,42 +28,44 @@ def orthonormal(vectors: FloatArray, *, overwrite: bool = False) -> FloatArray:
 
     With ``overwrite``, the result is written to the memory of ``vectors`` if possible.
     """
-    return factored(vectors, overwrite=overwrite)[0]
+    return qr_of_rows(vectors, overwrite=overwrite)[0]
 
 
-def factored(vectors: FloatArray, *, overwrite: bool = False) -> tuple[FloatArray, FloatArray]:
+def qr_of_rows(vectors: FloatArray, *, overwrite: bool = False) -> tuple[FloatArray, FloatArray]:
     """Return :func:`orthonormal` rows Q and an upper triangle R with RᵀQ = ``vectors``.
 
     Computed by two Cholesky factorisations of the Gram matrix (CholeskyQR2; Yamamoto, Nakatsukasa,
     Yanagisawa & Fukaya 2015), or by Householder reflectors if the vectors are nearly dependent. R
     is that of the first factorisation.
     """
-    if vectors.size >= _MANY:
+    if vectors.size >= _MIN_NUMBERS:
         basis = np.array(vectors, dtype=np.float64, order="C", copy=None if overwrite else True)
-        first, nearly = _straightened(basis)
-        if first is not None and (nearly or _straightened(basis)[0] is not None):
-            return basis, first
+        triangle, nearly_orthogonal = _orthonormalise_once(basis)
+        if triangle is not None and (
+            nearly_orthogonal or _orthonormalise_once(basis)[0] is not None
+        ):
+            return basis, triangle
         # After one factorisation, the rows still have the span of the input.
         vectors = basis if overwrite else vectors
     columns, triangle = np.linalg.qr(vectors.T.astype(np.float64))
     return np.ascontiguousarray(columns.T), triangle
 
 
-def growth(triangle: FloatArray) -> float:
+def error_growth(triangle: FloatArray) -> float:
     """Bound how much an error of length one in each vector grows if this triangle is divided out.
 
     Infinity if the vectors are dependent.
     """
-    return _inverted(triangle)[1]
+    return _inverse(triangle)[1]
 
 
-def _inverted(triangle: FloatArray) -> tuple[FloatArray, float]:
-    """Return the inverse of a triangle, and its :func:`growth`."""
+def _inverse(triangle: FloatArray) -> tuple[FloatArray, float]:
+    """Return the inverse of a triangle, and its :func:`error_growth`."""
     inverse, singular = scipy.linalg.lapack.dtrtri(triangle)
     return inverse, np.inf if singular else float(np.abs(inverse).sum(axis=0).max())
 
 
-def _straightened(basis: FloatArray) -> tuple[FloatArray | None, bool]:
+def _orthonormalise_once(basis: FloatArray) -> tuple[FloatArray | None, bool]:
     """Orthonormalise rows in place by one Cholesky factorisation of their Gram matrix.
 
     Return its triangle, or None if the rows are too dependent, and whether the rows were nearly
@@ -77,31 +79,31 @@ def _straightened(basis: FloatArray) -> tuple[FloatArray | None, bool]:
     triangle, failed = scipy.linalg.lapack.dpotrf(gram)
     if failed:
         return None, False
-    inverse, grown = _inverted(triangle)
-    if grown * _INDEPENDENT > 1.0:
+    inverse, growth = _inverse(triangle)
+    if growth * _INDEPENDENT > 1.0:
         return None, False
-    turn = np.ascontiguousarray((inverse / lengths[:, None]).T)
-    turned(turn, basis, basis)
-    return triangle * lengths, bool(np.abs(gram).sum(axis=1).max() - 1.0 < _NEARLY)
+    transform = np.ascontiguousarray((inverse / lengths[:, None]).T)
+    multiply_left(transform, basis, basis)
+    return triangle * lengths, bool(np.abs(gram).sum(axis=1).max() - 1.0 < _NEARLY_ORTHOGONAL)
 
 
 def gram_of(vectors: FloatArray) -> FloatArray:
     """Gram matrix (m, m): inner products of vectors (m, size) with each other."""
     spans, threads = _spans(vectors, len(vectors))
     gram: FloatArray = np.zeros((len(vectors), len(vectors)))
-    for part in in_order(lambda span: vectors[:, span] @ vectors[:, span].T, spans, threads):
+    for part in map_in_order(lambda span: vectors[:, span] @ vectors[:, span].T, spans, threads):
         gram += part
     return gram
 
 
-def turned(turn: FloatArray, vectors: FloatArray, out: FloatArray) -> None:
-    """Write ``turn`` (q, m) times ``vectors`` (m, size) to ``out``, which may be ``vectors``."""
+def multiply_left(matrix: FloatArray, vectors: FloatArray, out: FloatArray) -> None:
+    """Write ``matrix`` (q, m) times ``vectors`` (m, size) to ``out``, which may be ``vectors``."""
 
     def work(span: slice) -> None:
-        out[:, span] = turn @ vectors[:, span]
+        out[:, span] = matrix @ vectors[:, span]
 
-    spans, threads = _spans(vectors, len(turn))
-    for _ in in_order(work, spans, threads):
+    spans, threads = _spans(vectors, len(matrix))
+    for _ in map_in_order(work, spans, threads):
         pass
 
 
@@ -112,23 +114,25 @@ def _spans(vectors: FloatArray, others: int) -> tuple[list[slice], int | None]:
     return spans, 1 if vectors.size * others < _THREADS_PAY else None
 
 
-def swept(vectors: FloatArray, known: FloatArray, name: str) -> tuple[FloatArray, FloatArray]:
-    """Subtract from vectors (m, size) their projection onto orthonormal rows ``known`` (q, size).
+def project_out(
+    vectors: FloatArray, basis: FloatArray, scratch_name: str
+) -> tuple[FloatArray, FloatArray]:
+    """Subtract from vectors (m, size) their projection onto orthonormal rows ``basis`` (q, size).
 
-    Return the result and the coordinates (q, m) of the projection. The result is in
-    :func:`scratch` memory called ``name``. Entries are processed in fixed spans, so the result does
-    not depend on the number of threads.
+    Return the result and the coordinates (q, m) of the projection. The result is in :func:`scratch`
+    memory called ``scratch_name``. Entries are processed in fixed spans, so the result does not
+    depend on the number of threads.
     """
-    spans, threads = _spans(known, len(vectors))
-    coordinates = np.zeros((len(known), len(vectors)))
-    for part in in_order(lambda span: known[:, span] @ vectors[:, span].T, spans, threads):
+    spans, threads = _spans(basis, len(vectors))
+    coordinates = np.zeros((len(basis), len(vectors)))
+    for part in map_in_order(lambda span: basis[:, span] @ vectors[:, span].T, spans, threads):
         coordinates += part
-    rest = scratch(name, vectors.shape, np.float64)
-    turned = np.ascontiguousarray(coordinates.T)
+    remainder = scratch(scratch_name, vectors.shape, np.float64)
+    transposed = np.ascontiguousarray(coordinates.T)
 
     def subtract(span: slice) -> None:
-        np.subtract(vectors[:, span], turned @ known[:, span], out=rest[:, span])
+        np.subtract(vectors[:, span], transposed @ basis[:, span], out=remainder[:, span])
 
-    for _ in in_order(subtract, spans, threads):
+    for _ in map_in_order(subtract, spans, threads):
         pass
-    return rest, coordinates
+    return remainder, coordinates

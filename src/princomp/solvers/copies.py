@@ -18,7 +18,7 @@ _TIED, COPY_UNITS = 1e-3, 16
 _SLACK = 1e-6
 
 
-def hides_copies(values: FloatArray, copies: int, tol: float) -> bool:
+def may_hide_copies(values: FloatArray, copies: int, tol: float) -> bool:
     """Whether eigenvalues larger than the last of those found (k,) may be hidden.
 
     A search from ``copies`` random vectors finds at most that many copies of an eigenvalue. Copies
@@ -33,18 +33,18 @@ def hides_copies(values: FloatArray, copies: int, tol: float) -> bool:
     return bool((tied & larger).any())
 
 
-def chance_of_a_miss(size: int, copies: int, reached: float) -> float:
+def miss_probability(size: int, copies: int, residual: float) -> float:
     """Upper bound of the probability that a search misses an eigenvalue larger than its last.
 
     The smallest singular value of a random w × w matrix is below δ / √w with probability δ
     (Edelman 1988). So with probability 1 − δ, a random block of w = ``copies`` vectors has a
     component of at least δ / √(w·size) along each of w eigenvectors. The search ends when the
-    errors of the wanted vectors are at most ``reached``. A vector with a larger eigenvalue grows
+    errors of the wanted vectors are at most ``residual``. A vector with a larger eigenvalue grows
     faster than they do, so it stays hidden only if its component in the start was less than that.
     """
-    return min(1.0, reached * math.sqrt(size * copies))
+    return min(1.0, residual * math.sqrt(size * copies))
 
 
-def leaves_less(trace: float | None, values: FloatArray) -> bool:
+def rest_is_smaller(trace: float | None, values: FloatArray) -> bool:
     """Whether all other eigenvalues add up to less than the last one of ``values``."""
     return trace is not None and bool(trace * (1.0 + _SLACK) - values.sum() < values[-1])

@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from princomp.kernels import LONG_COLUMNS, SmallSpectrum, eigen, tridiagonalise
+from princomp.kernels import LONG_CHUNK_COLUMNS, SmallSpectrum, eigen, tridiagonalise
 from princomp.linalg import (
     EPS,
     FloatArray,
     Tridiagonal,
     eigh,
-    in_order,
+    map_in_order,
     one_blas_thread,
-    reproducible,
+    reproducible_blas,
     squares_over,
     svd,
     tridiagonal,
@@ -32,31 +32,31 @@ from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import Moments, Triangle
 
 # Number of axes: given, chosen by a rule from a Spectrum without axes, or all.
-Wanted: TypeAlias = int | Callable[[Spectrum], int] | None
+AxisCount: TypeAlias = int | Callable[[Spectrum], int] | None
 # Number of eigenvectors: given, chosen from the eigenvalues, or all.
-Count: TypeAlias = int | Callable[[FloatArray], int] | None
+VectorCount: TypeAlias = int | Callable[[FloatArray], int] | None
 
 # Units of roundoff that sums over rows lose at worst. If c equal numbers are added one by one, all
 # roundings may go in the same direction, by up to 3c/16 units in total: 48 units in a chunk of 256
 # rows, and 16 from the chunks to a block (gram.cpp). Blocks of at least 2²⁰ numbers are merged one
-# by one, which adds _MERGED units per number.
-_SUMMED, _MERGED = 64, 3 / 16 / 2**20
+# by one, which adds _MERGE_UNITS units per number.
+_SUM_UNITS, _MERGE_UNITS = 64, 3 / 16 / 2**20
 # Bounds for float32 products whose roundings all go in the same direction, in units of roundoff
 # relative to λ₁. The largest error of sums of a few hundred products was 34 units over 900 tables
 # with columns of two or three values; there, a fiftieth of a column was 1 and the rest 0. For equal
 # columns whose products are summed over longer chunks, it was 61.
-_ONE_WAY, _ONE_WAY_LONG = 40, 80
-# From order _REDUCED on, only the wanted vectors are computed, for any k: k = 10 takes 3.1 instead
-# of 5.4 ms at p = 256, and 59 instead of 150 ms at p = 1,000 (one thread). For smaller matrices,
-# this pays if k is at most _VERY_FEW of p: at p = 100, k = 2 takes 0.45 instead of 0.64 ms.
-_REDUCED, _VERY_FEW = 256, 0.04
+_ONE_WAY_UNITS, _ONE_WAY_UNITS_LONG = 40, 80
+# From order _REDUCED_ORDER on, only the wanted vectors are computed, for any k: k = 10 takes 3.1
+# instead of 5.4 ms at p = 256, and 59 instead of 150 ms at p = 1,000 (one thread). Below, this pays
+# if k is at most _VERY_FEW_SHARE of p: at p = 100, k = 2 takes 0.45 instead of 0.64 ms.
+_REDUCED_ORDER, _VERY_FEW_SHARE = 256, 0.04
 # Up to this share of the vectors, inverse iteration is used: it takes about 0.3 µs · p per vector
 # and leaves vectors orthogonal to 1e-15. Computing all vectors by divide and conquer takes as long
 # as 0.1 p vectors by inverse iteration at p = 100, 0.17 p at 500 and 0.28 p at 1,000.
-_FEW = 0.125
+_FEW_SHARE = 0.125
 # Most vectors that a thread transforms back at a time: 1,656 vectors at p = 2,000 take 245 ms on
 # two threads and 370 ms on one.
-_TOGETHER = 512
+_VECTORS_PER_TASK = 512
 # Matrices with entries beyond 2 to this power, or to its negative, are scaled to keep squares in
 # range: LAPACK's drivers do that, but the routines called here do not.
 _SAFE_POWER = 200
@@ -73,7 +73,7 @@ def roundoff(p: int, unit: float, rows: int = 0) -> float:
     About p times the unit roundoff, which LAPACK may lose; sums over rows may lose more if there
     are few columns.
     """
-    return max(float(p), _SUMMED + _MERGED * rows * p) * unit
+    return max(float(p), _SUM_UNITS + _MERGE_UNITS * rows * p) * unit
 
 
 def roundoff_of_products(p: int, unit: float, total: float, first: float, rows: int) -> float:
@@ -85,7 +85,7 @@ def roundoff_of_products(p: int, unit: float, total: float, first: float, rows: 
     adds to that. LAPACK's own error has no such bound: in float64, :func:`roundoff` holds.
     """
     if unit > EPS and first > 0.0:
-        one_way = _ONE_WAY if p < LONG_COLUMNS else _ONE_WAY_LONG
+        one_way = _ONE_WAY_UNITS if p < LONG_CHUNK_COLUMNS else _ONE_WAY_UNITS_LONG
         products = (one_way + min(p, 2.0 * total / first)) * unit
         return max(products, roundoff(p, EPS, rows))
     return roundoff(p, unit, rows)
@@ -94,19 +94,19 @@ def roundoff_of_products(p: int, unit: float, total: float, first: float, rows: 
 def roundoff_of_images(p: int, unit: float, rows: int) -> float:
     """Relative error to expect of products AᵀA @ vectors, from sums over up to 2²² numbers.
 
-    Roundings of a sum of equal products may all go in the same direction, as in :data:`_SUMMED`,
+    Roundings of a sum of equal products may all go in the same direction, as in :data:`_SUM_UNITS`,
     but in float64.
     """
-    units = _SUMMED + 3 / 16 * min(rows, 2**22 // max(p, 1)) + _MERGED * rows * p
+    units = _SUM_UNITS + 3 / 16 * min(rows, 2**22 // max(p, 1)) + _MERGE_UNITS * rows * p
     return max(roundoff(p, unit), units * EPS)
 
 
-def unit_of(error: float) -> float:
+def unit_for_error(error: float) -> float:
     """Return the unit roundoff of products for which to expect at least this relative error."""
-    return max(2.0 * EPS, error / _ONE_WAY)
+    return max(2.0 * EPS, error / _ONE_WAY_UNITS)
 
 
-def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
+def solve_moments(moments: Moments, k: AxisCount = None) -> Spectrum:
     """Compute all p variances and the first axes of a scatter.
 
     Parameters
@@ -117,25 +117,25 @@ def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
         All by default.
     """
     p, divisor, limit = moments.p, moments.rows - 1.0, moments.rank_limit
-    if p <= eigen.MOST:
+    if p <= eigen.MAX_SMALL_COLUMNS:
         small = eigen.spectrum(moments.scatter, divisor, limit)
         if small is not None:
-            return of_small(small, moments.effective_unit, moments.count, k)
+            return from_small_spectrum(small, moments.effective_unit, moments.count, k)
     scatter, diagonal = moments.scatter, moments.column_scatter
     total = max(float(np.add.reduce(diagonal)), 0.0) / divisor
-    live: NDArray[np.intp] | None = None
+    varying: NDArray[np.intp] | None = None
     if total and np.count_nonzero(diagonal) < p:
         # Leave out constant columns: their entries in each axis are exactly zero.
-        live = np.flatnonzero(diagonal)
-        scatter, limit = scatter[np.ix_(live, live)], min(limit, len(live))
+        varying = np.flatnonzero(diagonal)
+        scatter, limit = scatter[np.ix_(varying, varying)], min(limit, len(varying))
 
     def spectrum(values: FloatArray, axes: FloatArray) -> Spectrum:
-        if live is None:
+        if varying is None:
             variances = values / divisor
         else:
-            variances, among_live, axes = np.zeros(p), axes, np.zeros((len(axes), p))
-            variances[: len(live)] = np.maximum(values, 0.0) / divisor
-            axes[:, live] = among_live
+            variances, varying_axes, axes = np.zeros(p), axes, np.zeros((len(axes), p))
+            variances[: len(varying)] = np.maximum(values, 0.0) / divisor
+            axes[:, varying] = varying_axes
         error = roundoff_of_products(
             p, moments.effective_unit, total, float(variances[0]), moments.count
         )
@@ -148,7 +148,9 @@ def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
     return spectrum(*eigenpairs(scatter, count if callable(k) else k))
 
 
-def of_small(small: SmallSpectrum, unit: float, rows: int, k: Wanted = None) -> Spectrum:
+def from_small_spectrum(
+    small: SmallSpectrum, unit: float, rows: int, k: AxisCount = None
+) -> Spectrum:
     """Return the Spectrum of a table with few columns, for which all axes were computed."""
     variances, axes, total, orthogonality, clipped = small
     error = roundoff_of_products(len(variances), unit, total, variances.item(0), rows)
@@ -160,7 +162,7 @@ def of_small(small: SmallSpectrum, unit: float, rows: int, k: Wanted = None) -> 
     return spectrum.first(k(spectrum)) if callable(k) else spectrum
 
 
-def solve_triangle(triangle: Triangle, k: Wanted = None) -> Spectrum:
+def solve_triangle(triangle: Triangle, k: AxisCount = None) -> Spectrum:
     """Compute min(r, p) variances and the first axes of a triangle.
 
     The error of a singular value is about ``u σ₁``, compared with ``u σ₁² / σ`` on the covariance
@@ -196,7 +198,7 @@ def within_rank(variances: FloatArray, limit: int) -> FloatArray:
     return variances
 
 
-def eigenpairs(matrix: FloatArray, k: Count = None) -> tuple[FloatArray, FloatArray]:
+def eigenpairs(matrix: FloatArray, k: VectorCount = None) -> tuple[FloatArray, FloatArray]:
     """Compute all eigenvalues, descending, and the wanted eigenvectors as rows.
 
     Parameters
@@ -207,9 +209,9 @@ def eigenpairs(matrix: FloatArray, k: Count = None) -> tuple[FloatArray, FloatAr
         Number of eigenvectors, or a rule that chooses it from the eigenvalues. All by default.
     """
     size = len(matrix)
-    few = isinstance(k, int) and k <= _VERY_FEW * size
-    if few or size >= _REDUCED:
-        with reproducible(size):
+    few = isinstance(k, int) and k <= _VERY_FEW_SHARE * size
+    if few or size >= _REDUCED_ORDER:
+        with reproducible_blas(size):
             found = _reduced(matrix, k)
         if found is not None:
             return found
@@ -217,7 +219,7 @@ def eigenpairs(matrix: FloatArray, k: Count = None) -> tuple[FloatArray, FloatAr
     return values, vectors[: k(values) if callable(k) else k]
 
 
-def _reduced(matrix: FloatArray, k: Count) -> tuple[FloatArray, FloatArray] | None:
+def _reduced(matrix: FloatArray, k: VectorCount) -> tuple[FloatArray, FloatArray] | None:
     """Compute :func:`eigenpairs` from the tridiagonal form; None if LAPACK fails."""
     largest = max(matrix.max(), -matrix.min())
     if not np.isfinite(largest):
@@ -231,7 +233,7 @@ def _reduced(matrix: FloatArray, k: Count) -> tuple[FloatArray, FloatArray] | No
     if reduced is None:
         return None
     diagonal, off_diagonal = reduced.diagonal, reduced.off_diagonal
-    if k is None or (isinstance(k, int) and k > _FEW * size):
+    if k is None or (isinstance(k, int) and k > _FEW_SHARE * size):
         values, vectors, failed = lapack.dstevd(diagonal, off_diagonal)
         found = None if failed else vectors[:, size - min(k or size, size) :]
     else:
@@ -248,7 +250,7 @@ def _reduced(matrix: FloatArray, k: Count) -> tuple[FloatArray, FloatArray] | No
 def _transform_back(reduced: Tridiagonal, vectors: FloatArray) -> bool:
     """Transform eigenvectors (size − 1, k) back in place; return False if LAPACK fails."""
     count = vectors.shape[1]
-    step = -(-count // -(-count // _TOGETHER))
+    step = -(-count // -(-count // _VECTORS_PER_TASK))
 
     def transform(at: int) -> bool:
         some = vectors[:, at : at + step]
@@ -259,13 +261,15 @@ def _transform_back(reduced: Tridiagonal, vectors: FloatArray) -> bool:
         return not failed
 
     with one_blas_thread():
-        return all(list(in_order(transform, range(0, count, step), None if count > step else 1)))
+        return all(
+            list(map_in_order(transform, range(0, count, step), None if count > step else 1))
+        )
 
 
 def _of_tridiagonal(diagonal: FloatArray, off_diagonal: FloatArray, k: int) -> FloatArray | None:
     """Return the last ``k`` eigenvectors (size, k) of a tridiagonal matrix, ascending."""
     size = len(diagonal)
-    if k > _FEW * size:
+    if k > _FEW_SHARE * size:
         _, vectors, failed = lapack.dstevd(diagonal, off_diagonal)
         return None if failed else vectors[:, size - k :]
     if not k:

@@ -6,7 +6,7 @@ import numpy as np
 
 from princomp.linalg import EPS, FloatArray, squares_over
 from princomp.solvers.bases import orthonormal
-from princomp.solvers.dense import Wanted, roundoff, within_rank
+from princomp.solvers.dense import AxisCount, roundoff, within_rank
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.ritz import FEWEST_UNITS, spectrum_of, without_variance
 from princomp.solvers.spectrum import Spectrum
@@ -14,7 +14,7 @@ from princomp.summaries import DeviceMoments, DeviceTriangle
 
 
 def solve_on_device(
-    summary: DeviceMoments | DeviceTriangle, k: Wanted, *, few: bool, tol: float
+    summary: DeviceMoments | DeviceTriangle, k: AxisCount, *, few: bool, tol: float
 ) -> Spectrum:
     """Compute the spectrum of a summary that is on a device.
 
@@ -35,40 +35,40 @@ def solve_on_device(
     return _solve_moments(summary, k)
 
 
-def _power(moments: DeviceMoments) -> float:
+def _trace_scale(moments: DeviceMoments) -> float:
     """Return a power of two near the trace, to keep squares of large or tiny numbers in range."""
     return float(2.0 ** np.frexp(float(np.sum(moments.column_scatter)))[1])
 
 
-def _solve_moments(moments: DeviceMoments, k: Wanted) -> Spectrum:
+def _solve_moments(moments: DeviceMoments, k: AxisCount) -> Spectrum:
     """Compute all variances and the first axes."""
     space, p, divisor = moments.space, moments.p, moments.rows - 1.0
     xp = space.xp
-    live = np.flatnonzero(moments.column_scatter)
+    varying = np.flatnonzero(moments.column_scatter)
     total = max(float(np.sum(moments.column_scatter)), 0.0) / divisor
-    if not live.size:
+    if not varying.size:
         count = k(_without_axes(moments, np.zeros(p), total)) if callable(k) else k
         return without_variance(p if count is None else count, p, moments.effective_unit)
-    size, matrix = _power(moments), moments.scatter
-    if live.size < p:
+    scale, matrix = _trace_scale(moments), moments.scatter
+    if varying.size < p:
         # Leave out constant columns: their entries in each axis are exactly zero.
-        at = xp.asarray(live, device=space.device)
-        matrix = xp.take(xp.take(matrix, at, axis=0), at, axis=1)
-    matrix = matrix / size
+        indices = xp.asarray(varying, device=space.device)
+        matrix = xp.take(xp.take(matrix, indices, axis=0), indices, axis=1)
+    matrix = matrix / scale
     found, vectors = xp.linalg.eigh(matrix)
     values = np.zeros(p)
-    values[: live.size] = space.get(found)[::-1] * size / divisor
-    if live.size < p:
+    values[: varying.size] = space.get(found)[::-1] * scale / divisor
+    if varying.size < p:
         values = np.maximum(values, 0.0)
     spectrum = _without_axes(moments, values, total)
     count = k(spectrum) if callable(k) else k
-    count = live.size if count is None else min(count, live.size)
-    wanted = xp.flip(vectors[:, live.size - count :], axis=1)
+    count = varying.size if count is None else min(count, varying.size)
+    chosen = xp.flip(vectors[:, varying.size - count :], axis=1)
     # Measure the residuals: this takes a product with the scatter.
-    errors = xp.matmul(matrix, wanted) - wanted * xp.flip(found[live.size - count :])[None, :]
+    errors = xp.matmul(matrix, chosen) - chosen * xp.flip(found[varying.size - count :])[None, :]
     first = max(float(space.get(found[-1:])[0]), float(np.finfo(np.float64).tiny))
     axes = np.zeros((count, p))
-    axes[:, live] = space.get(wanted).T
+    axes[:, varying] = space.get(chosen).T
     residuals = space.get(xp.sqrt(xp.sum(errors * errors, axis=0))) / first
     error = roundoff(p, moments.effective_unit, moments.count)
     return Spectrum(spectrum.variances, axes, total, error, residuals=residuals)
@@ -92,37 +92,37 @@ def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
     total = float(np.sum(moments.column_scatter)) / divisor
     if total == 0.0:
         return without_variance(k, p, moments.effective_unit)
-    size = _power(moments)
+    scale = _trace_scale(moments)
 
     def apply(vectors: FloatArray) -> FloatArray:
-        return space.get(space.xp.matmul(moments.scatter, space.put(vectors))) / size
+        return space.get(space.xp.matmul(moments.scatter, space.put(vectors))) / scale
 
     least, rng = FEWEST_UNITS * EPS, np.random.default_rng(0)
-    trace = total * divisor / size
+    trace = total * divisor / scale
     pairs = lanczos(apply, p, k, tol=max(tol, least), rng=rng, trace=trace)
     axes, error = orthonormal(pairs.vectors.T), roundoff(p, moments.effective_unit, moments.count)
-    return spectrum_of(pairs, moments, total, error, axes=axes, unit_value=size)
+    return spectrum_of(pairs, moments, total, error, axes=axes, scale=scale)
 
 
-def _solve_triangle(triangle: DeviceTriangle, k: Wanted) -> Spectrum:
+def _solve_triangle(triangle: DeviceTriangle, k: AxisCount) -> Spectrum:
     """Compute the singular values of the factor and the first axes."""
     space, p, divisor = triangle.space, triangle.p, triangle.rows - 1.0
-    _, found, turned = space.xp.linalg.svd(triangle.factor, full_matrices=False)
+    _, s, vt = space.xp.linalg.svd(triangle.factor, full_matrices=False)
     total = float(np.sum(triangle.column_scatter / divisor))
-    variances = within_rank(squares_over(space.get(found), divisor), triangle.rank_limit)
+    variances = within_rank(squares_over(space.get(s), divisor), triangle.rank_limit)
 
     def spectrum(axes: FloatArray, residuals: FloatArray | None = None) -> Spectrum:
         error = roundoff(p, EPS)
         return Spectrum(variances, axes, total, error, squared=False, residuals=residuals)
 
     count = k(spectrum(np.empty((0, p)))) if callable(k) else k
-    kept = turned.shape[0] if count is None else min(count, turned.shape[0])
-    axes, first = turned[:kept, :], float(space.get(found[:1])[0])
+    kept = vt.shape[0] if count is None else min(count, vt.shape[0])
+    axes, first = vt[:kept, :], float(space.get(s[:1])[0])
     residuals = np.zeros(kept)
     if first > 0:
         # Divide by the first singular value, so that squares stay in range.
         reduced = triangle.factor / first
         images = space.xp.matmul(space.xp.matmul(axes, reduced.T), reduced)
-        errors = images - axes * ((found[:kept] / first) ** 2)[:, None]
+        errors = images - axes * ((s[:kept] / first) ** 2)[:, None]
         residuals = space.get(space.xp.sqrt(space.xp.sum(errors * errors, axis=1)))
     return spectrum(space.get(axes), residuals)

@@ -54,11 +54,15 @@ def block_width(k: int, p: int) -> int:
     return min(p, k + _OVERSAMPLES)
 
 
-def room_for(k: int, p: int, most: int | None = None) -> int:
-    """Number of vectors in the search space; fewer if only ``most`` fit in memory."""
+def max_krylov_vectors(k: int, p: int, limit: int | None = None) -> int:
+    """Number of vectors in the search space; fewer if only ``limit`` fit in memory."""
     width = block_width(k, p)
-    room = min(p, _BLOCKS * width)
-    return room if most is None else max(min(room, most), min(p, _FEWEST_BLOCKS * width))
+    max_vectors = min(p, _BLOCKS * width)
+    return (
+        max_vectors
+        if limit is None
+        else max(min(max_vectors, limit), min(p, _FEWEST_BLOCKS * width))
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +98,7 @@ class ImagesOf:
 
     def of(self, block: Block, weights: Weights = None, *, precise: bool = False) -> Images:
         """Images of a block (m, p), dense or CSR."""
-        return self.add(self.empty(block.shape[1]), block, weights)
+        return self.add(self.empty(block.shape[1]), block, weights, precise=precise)
 
     @staticmethod
     def adds_in_place(p: int, *, sparse: bool = False) -> bool:
@@ -112,7 +116,7 @@ class ImagesOf:
         if precise:
             block = block.astype(np.float64, copy=False)
         # In C order for the compiled kernel, which takes half as long as BLAS.
-        block = block if is_sparse(block) else native.plain_rows(block)
+        block = block if is_sparse(block) else native.as_kernel_rows(block)
         columns = self.columns
         spread = columns.column_scatter / max(columns.rows - 1.0, 1.0)
         mean = columns.mean if columns.centred else np.zeros(columns.p)
@@ -157,26 +161,26 @@ class SteadyRows:
         InputChangedError
             If the difference shows that the rows changed.
         """
-        image, before = self._apply(vectors), self._last
+        image, previous = self._apply(vectors), self._last
         self._last = vectors, image
         lengths = np.linalg.norm(vectors, axis=0)
         self._largest = max(self._largest, float((np.linalg.norm(image, axis=0) / lengths).max()))
-        if before is not None and self._largest > 0.0:
-            apart = np.abs(vectors.T @ before[1] - image.T @ before[0])
-            apart /= self._largest * np.outer(lengths, np.linalg.norm(before[0], axis=0))
-            self.difference = max(self.difference, float(apart.max()))
+        if previous is not None and self._largest > 0.0:
+            differences = np.abs(vectors.T @ previous[1] - image.T @ previous[0])
+            differences /= self._largest * np.outer(lengths, np.linalg.norm(previous[0], axis=0))
+            self.difference = max(self.difference, float(differences.max()))
             self.check(_CHANGED)
         return image
 
-    def check(self, most: float) -> None:
-        """Check that the largest difference so far is at most ``most``.
+    def check(self, max_difference: float) -> None:
+        """Check that the largest difference so far is at most ``max_difference``.
 
         Raises
         ------
         InputChangedError
             If it is not.
         """
-        if self.difference > most:
+        if self.difference > max_difference:
             raise InputChangedError(
                 "the rows were not the same in every pass: products of two passes contradict each "
                 f"other by {self.difference:.1e} of the first variance",
@@ -193,7 +197,7 @@ def solve_blocks(
     *,
     tol: float,
     unit: float,
-    room: int | None = None,
+    max_vectors: int | None = None,
     known: tuple[FloatArray, FloatArray] | None = None,
 ) -> Spectrum:
     """Compute the top ``k`` of the scatter that ``apply`` multiplies by, to a residual each.
@@ -212,7 +216,7 @@ def solve_blocks(
         precision of the data requires it.
     unit : float
         Unit roundoff of the products.
-    room : int, optional
+    max_vectors : int, optional
         Number of vectors in the search space.
     known : tuple of ndarray, optional
         Vectors and their product from an earlier pass, to compare with; see :class:`SteadyRows`.
@@ -234,7 +238,7 @@ def solve_blocks(
         tol=max(tol or _RESIDUAL, FEWEST_UNITS * unit),
         rng=np.random.default_rng(0),
         start=start,
-        room=room,
+        max_vectors=max_vectors,
         trace=total * divisor,
     )
     axes, residuals = np.ascontiguousarray(pairs.vectors.T), relative_residuals(pairs, unit)

@@ -1,8 +1,8 @@
 """The k largest eigenpairs of an operator, each to a given residual.
 
-If a search has found as many copies of an eigenvalue as it can find, there may be more. It then
-continues from a new random block, orthogonal to the pairs found, until nothing larger appears: see
-:mod:`~princomp.solvers.copies`.
+A start of w vectors finds at most w copies of a repeated eigenvalue. If that many were found, there
+may be more, and the search starts again from a random block orthogonal to the pairs found, until
+nothing larger appears: see :mod:`~princomp.solvers.copies`.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ import numpy as np
 
 from princomp.errors import DataError
 from princomp.linalg import EPS, FloatArray
-from princomp.solvers.abandon_rule import Abandon, Forecast, Progress
+from princomp.solvers.abandon_rule import Abandon, Forecast, StallDetector
 from princomp.solvers.bases import orthonormal
-from princomp.solvers.copies import COPY_UNITS, chance_of_a_miss, hides_copies, leaves_less
+from princomp.solvers.copies import COPY_UNITS, may_hide_copies, miss_probability, rest_is_smaller
 from princomp.solvers.search import Pairs, search
 from princomp.solvers.search_space import SearchSpace
 
 # Measured on sparse 30,000 × 6,000 rows with a flat spectrum and two scatters of order 2,000:
 # blocks of 4 and room for 128 vectors take half the time of blocks of 16, and a quarter less than
 # blocks of 2 or 8.
-_BLOCK, _ROOM = 4, 128
-# Check the residual again after at most this share of the products so far, for any forecast,
+_BLOCK, _DEFAULT_MAX_VECTORS = 4, 128
+# Whatever the forecast, check the residual again after at most this share of additional products,
 # because it falls faster and faster. Sparse 100,000 × 20,000 rows then take 14 and 19 passes
 # (float32 and float64) instead of 18 and 28.
-_LOOKS = 0.5
+_CHECK_SHARE = 0.5
 # A search has stalled if it fills its space this many times without halving its residual.
 _PATIENCE = 20
 # Relative error allowed when eigenvalues are compared with the trace: far above that of float32.
-_SHARE_ROUNDING = 1e-2
+_TRACE_TOLERANCE = 1e-2
 # While checking for more copies, the residual of the next pair after the k wanted must be below
 # this, relative to the first eigenvalue, to be sure that the pair is not one of the k largest.
-_BEYOND = 1e-6
+_NEXT_PAIR_TOLERANCE = 1e-6
 
 
-class _Check(NamedTuple):
+class _CopyCheck(NamedTuple):
     """State of a search when it began to check for more copies.
 
     Parameters
@@ -58,7 +58,7 @@ class TopPairs:
 
     Parameters
     ----------
-    k, width, room : int
+    k, width, max_vectors : int
         Numbers of pairs, of vectors in a block, and of vectors that the space can hold.
     tol : float
         Largest residual, relative to the largest eigenvalue.
@@ -74,65 +74,69 @@ class TopPairs:
         self,
         k: int,
         width: int,
-        room: int,
+        max_vectors: int,
         *,
         tol: float,
         copies: int,
         trace: float | None = None,
         abandon: Abandon | None = None,
     ) -> None:
-        self.k, self.width, self.room, self.tol = k, width, room, tol
+        self.k, self.width, self.max_vectors, self.tol = k, width, max_vectors, tol
         self._copies, self._trace, self._abandon = copies, trace, abandon
-        self._check: _Check | None = None
+        self._copy_check: _CopyCheck | None = None
         self._begin()
 
     def _begin(self) -> None:
-        self._forecast = Forecast(_LOOKS)
-        self._progress = Progress(_PATIENCE * max(1, self.room // self.width))
+        self._forecast = Forecast(_CHECK_SHARE)
+        self._progress = StallDetector(_PATIENCE * max(1, self.max_vectors // self.width))
 
-    def look(self, space: SearchSpace) -> Pairs | None:
+    def check(self, space: SearchSpace) -> Pairs | None:
         """Return the pairs if they have converged or the search is abandoned."""
         k, stop, products = self.k, space.stop, space.products
         full = space.is_full(self.width)
-        if stop < k or not (full or products >= self._forecast.next_look):
+        if stop < k or not (full or products >= self._forecast.next_check):
             return None
-        values, inner = space.pairs(k + self.width)
-        residuals = space.residuals(inner[: k + 1]) / max(values[0], np.finfo(np.float64).tiny)
+        values, coordinates = space.pairs(k + self.width)
+        residuals = space.residuals(coordinates[: k + 1]) / max(
+            values[0], np.finfo(np.float64).tiny
+        )
         worst = residuals[:k].max() / max(self.tol, EPS)
-        if self._check is not None:
-            residuals[:k] = np.maximum(residuals[:k], self._check.residual)
-            worst = max(worst, residuals[-1] / _BEYOND)
-        reached = residuals[:k].max()
-        left = self._forecast.after(products, worst)
+        if self._copy_check is not None:
+            residuals[:k] = np.maximum(residuals[:k], self._copy_check.residual)
+            worst = max(worst, residuals[-1] / _NEXT_PAIR_TOLERANCE)
+        largest = residuals[:k].max()
+        products_left = self._forecast.update(products, worst)
         exhausted = stop >= space.size
-        done = exhausted or worst <= 1.0 or self._progress.stalled(reached, worst)
+        done = exhausted or worst <= 1.0 or self._progress.stalled(largest, worst)
         if done and not exhausted and self._may_hide_copies(values[:k]):
-            self._check = _Check(values[:k], reached)
-            space.restart(values[:k], inner[:k], random=True)
-            self.width = min(2 * self.width, (self.room - k) // 2, space.size - k)
+            self._copy_check = _CopyCheck(values[:k], largest)
+            space.restart(values[:k], coordinates[:k], random=True)
+            self.width = min(2 * self.width, max(1, (self.max_vectors - k) // 2), space.size - k)
             self._begin()
             return None
-        if done or (self._abandon is not None and self._abandon(left, products)):
-            sure = exhausted or leaves_less(self._trace, values[:k])
+        if done or (self._abandon is not None and self._abandon(products_left, products)):
+            complete = exhausted or rest_is_smaller(self._trace, values[:k])
             missed = 0.0
-            if not sure:
-                missed = chance_of_a_miss(space.size, self._copies, max(reached, self.tol))
-            vectors = (inner[:k] @ space.vectors).T
+            if not complete:
+                missed = miss_probability(space.size, self._copies, max(largest, self.tol))
+            vectors = (coordinates[:k] @ space.vectors).T
             found = np.maximum(residuals[:k], space.overlap)
             return Pairs(values[:k], vectors, found * values[0], products, done, missed)
         if full:
             keep = min(k + self.width, stop - self.width)
-            space.restart(values[:keep], inner[:keep])
+            space.restart(values[:keep], coordinates[:keep])
         return None
 
     def _may_hide_copies(self, values: FloatArray) -> bool:
         """Whether to look for more copies: some may be hidden, and the last check found some."""
-        if leaves_less(self._trace, values) or not hides_copies(values, self._copies, self.tol):
+        if rest_is_smaller(self._trace, values) or not may_hide_copies(
+            values, self._copies, self.tol
+        ):
             return False
-        if self._check is None:
+        if self._copy_check is None:
             return True
-        rounding = max(self.tol, self._check.residual) * values[0]
-        return bool((values - self._check.values).max() > COPY_UNITS * rounding)
+        rounding = max(self.tol, self._copy_check.residual) * values[0]
+        return bool((values - self._copy_check.values).max() > COPY_UNITS * rounding)
 
 
 def lanczos(
@@ -143,8 +147,8 @@ def lanczos(
     tol: float,
     rng: np.random.Generator,
     start: FloatArray | None = None,
-    fresh: int | None = None,
-    room: int | None = None,
+    n_random: int | None = None,
+    max_vectors: int | None = None,
     trace: float | None = None,
     abandon: Abandon | None = None,
 ) -> Pairs:
@@ -162,9 +166,9 @@ def lanczos(
         Draws random vectors: the first block by default, and replacements.
     start : ndarray of shape (size, width), optional
         First block; all blocks are as wide as this one. For operators with expensive products.
-    fresh : int, optional
+    n_random : int, optional
         Number of random vectors in ``start``; all by default.
-    room : int, optional
+    max_vectors : int, optional
         Vectors that the search space holds before it restarts; at least k + 2·width.
     trace : float, optional
         Sum of all eigenvalues. If the other eigenvalues add up to less than the last one wanted,
@@ -181,11 +185,11 @@ def lanczos(
     if k > size:  # the search would never reach k vectors
         raise ValueError(f"{k} eigenpairs of an operator of order {size}")
     width = min(size, max(2, min(k, _BLOCK)) if start is None else start.shape[1])
-    room = min(size, (room or max(6 * k, _ROOM)) + width)
+    max_vectors = min(size, (max_vectors or max(6 * k, _DEFAULT_MAX_VECTORS)) + width)
     first = orthonormal((rng.standard_normal((size, width)) if start is None else start).T)
-    space = SearchSpace(apply, first, room, tol)
-    copies = width if fresh is None else fresh
-    rule = TopPairs(k, width, room, tol=tol, copies=copies, trace=trace, abandon=abandon)
+    space = SearchSpace(apply, first, max_vectors, tol)
+    copies = width if n_random is None else n_random
+    rule = TopPairs(k, width, max_vectors, tol=tol, copies=copies, trace=trace, abandon=abandon)
     pairs = search(space, rule, rng)
     if trace is not None and pairs.converged:
         _check_share(pairs, trace, tol)
@@ -195,11 +199,11 @@ def lanczos(
 def _check_share(pairs: Pairs, trace: float, tol: float) -> None:
     """Check that the largest k of p eigenvalues add up to at least k/p of their sum.
 
-    Residuals do not show that the operator is not the one whose trace is known: products that
-    underflow to zero have the residual zero.
+    Residuals cannot detect a wrong operator: products that underflow to zero have a residual of
+    zero. The trace can.
     """
     size, k = pairs.vectors.shape
-    share = k / size * (1.0 - _SHARE_ROUNDING) * trace
+    share = k / size * (1.0 - _TRACE_TOLERANCE) * trace
     if pairs.values.sum() + k * tol * pairs.values[0] < share:
         raise DataError(
             f"the {k} largest of {size} eigenvalues add up to {pairs.values.sum():.3g}, but the "
@@ -236,22 +240,22 @@ def lanczos_without_constants(
     **options
         As for :func:`lanczos`.
     """
-    live = np.flatnonzero(column_scatter)
-    p, size = len(column_scatter), len(live)
+    varying = np.flatnonzero(column_scatter)
+    p, size = len(column_scatter), len(varying)
     if size == p:
         pairs = lanczos(apply, p, k, start=start, **options)
         return replace(pairs, vectors=orthonormal(pairs.vectors.T).T)
 
-    def apply_live(vectors: FloatArray) -> FloatArray:
+    def apply_varying(vectors: FloatArray) -> FloatArray:
         whole = np.zeros((p, vectors.shape[1]))
-        whole[live] = vectors
-        return apply(whole)[live]
+        whole[varying] = vectors
+        return apply(whole)[varying]
 
     found = min(k, size)
-    pairs = lanczos(apply_live, size, found, start=start[live, :size], **options)
+    pairs = lanczos(apply_varying, size, found, start=start[varying, :size], **options)
     more = k - found
     vectors = np.zeros((p, k))
-    vectors[live, :found] = orthonormal(pairs.vectors.T).T
+    vectors[varying, :found] = orthonormal(pairs.vectors.T).T
     vectors[np.flatnonzero(column_scatter == 0)[:more], np.arange(found, k)] = 1.0
     return replace(
         pairs,

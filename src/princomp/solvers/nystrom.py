@@ -27,7 +27,7 @@ _PANEL = 2**14
 TEST_DIRECTIONS = 10
 
 
-def width_for(k: int, p: int) -> int:
+def sketch_width(k: int, p: int) -> int:
     """Number of directions for ``k`` components: 4k + 10, and those to estimate the error.
 
     Measured with p = 2,000, k = 20 and variances i⁻²: the first variance is 0.2% too low and the
@@ -42,29 +42,29 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
     total = float(sketch.column_scatter.sum())
     if total == 0.0:
         return without_variance(k, sketch.p, sketch.effective_unit)
-    inner = sketch.width - TEST_DIRECTIONS
+    width = sketch.width - TEST_DIRECTIONS
     # Divide by a power of two near the total, to keep squares in range.
-    size = 2.0 ** np.frexp(total)[1]
-    values, axes, halves = _nystrom(sketch, inner, k, size)
-    diagonal = sketch.column_scatter / size
-    left_out = diagonal - np.einsum("ij,ij->i", halves, halves)
-    values = np.minimum(values, total / size)
+    scale = 2.0 ** np.frexp(total)[1]
+    values, axes, factor = _nystrom(sketch, width, k, scale)
+    diagonal = sketch.column_scatter / scale
+    left_out = diagonal - np.einsum("ij,ij->i", factor, factor)
+    values = np.minimum(values, total / scale)
     errors = np.zeros((len(axes), TEST_DIRECTIONS))
-    for part, images, drawn in _panels(sketch, size):
-        errors += axes[:, part] @ images[:, inner:]
-        errors -= values[: len(axes), None] * (axes[:, part] @ drawn[:, inner:])
+    for part, images, omega in _panels(sketch, scale):
+        errors += axes[:, part] @ images[:, width:]
+        errors -= values[: len(axes), None] * (axes[:, part] @ omega[:, width:])
     residuals = np.linalg.norm(errors, axis=1) / np.sqrt(TEST_DIRECTIONS) / values[0]
     divisor = _unit_divisor(sketch)
     if divisor is not None:
         residuals /= _lengths(divisor, np.maximum(left_out, EPS * diagonal), axes)
         # E has no negative eigenvalues, so its norm is at most its trace. If E is only rounding,
         # amplified by unequal divisors, it may be several times as large as its diagonal.
-        most = 16.0 * float(np.abs(left_out).sum()) + sketch.effective_unit * total / size
-        residuals = np.minimum(residuals, most / values[0])
-        if sketch.p <= inner:
-            rounding = _rounding(sketch, divisor, inner, size, halves, axes)
+        bound = 16.0 * float(np.abs(left_out).sum()) + sketch.effective_unit * total / scale
+        residuals = np.minimum(residuals, bound / values[0])
+        if sketch.p <= width:
+            rounding = _rounding(sketch, divisor, width, scale, factor, axes)
             residuals = np.maximum(residuals, rounding / values[0])
-    variances = values[:k] * (size / (sketch.rows - 1.0))
+    variances = values[:k] * (scale / (sketch.rows - 1.0))
     variances[sketch.rank_limit :] = 0.0
     unit = roundoff(sketch.p, sketch.effective_unit)
     total /= sketch.rows - 1.0
@@ -96,9 +96,9 @@ def _lengths(divisor: FloatArray, left_out: FloatArray, axes: FloatArray) -> Flo
 def _rounding(
     sketch: Sketch,
     divisor: FloatArray,
-    inner: int,
-    size: float,
-    halves: FloatArray,
+    width: int,
+    scale: float,
+    factor: FloatArray,
     axes: FloatArray,
 ) -> FloatArray:
     """Estimate ‖E v‖ (k,) if the sketch leaves nothing out: E is rounding, amplified by divisors.
@@ -109,30 +109,30 @@ def _rounding(
     rows of those columns do.
     """
     lengths = np.zeros(sketch.p)
-    seen = sum(halves[part].T @ drawn[:, inner:] for part, _, drawn in _panels(sketch, size))
-    for part, images, _ in _panels(sketch, size):
-        lengths[part] = np.linalg.norm(images[:, inner:] - halves[part] @ seen, axis=1)
+    image = sum(factor[part].T @ omega[:, width:] for part, _, omega in _panels(sketch, scale))
+    for part, images, _ in _panels(sketch, scale):
+        lengths[part] = np.linalg.norm(images[:, width:] - factor[part] @ image, axis=1)
     lengths /= np.sqrt(TEST_DIRECTIONS)
     entries = np.divide.outer(lengths, divisor)
-    most = np.minimum(entries, entries.T)
-    squares = np.einsum("ij,ij->j", most, most) / sketch.p
+    smaller = np.minimum(entries, entries.T)
+    squares = np.einsum("ij,ij->j", smaller, smaller) / sketch.p
     bounds: FloatArray = np.sqrt(axes**2 @ squares)
     return bounds
 
 
-def _panels(sketch: Sketch, size: float) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Yield rows of SΩ / size and of Ω in panels, in float64, so that neither is copied as a whole.
+def _panels(sketch: Sketch, scale: float) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+    """Yield panels of rows of SΩ / scale and of Ω in float64, so that neither is copied whole.
 
     For a scaled sketch, both are divided by a power of two as in :func:`_unit_divisor`.
     """
     unit = 1.0 if sketch.divisor is None else 0.5 ** binary_exponent(sketch.divisor)
     for start in range(0, sketch.p, _PANEL):
         part = slice(start, start + _PANEL)
-        yield part, sketch.product[part] / size * unit, sketch.directions_of(part) * unit
+        yield part, sketch.product[part] / scale * unit, sketch.directions_of(part) * unit
 
 
 def _nystrom(
-    sketch: Sketch, inner: int, k: int, size: float
+    sketch: Sketch, width: int, k: int, scale: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Compute eigenvalues, descending, and the first ``k`` eigenvectors, as rows, of Y (ΩᵀY)⁺ Yᵀ.
 
@@ -142,11 +142,11 @@ def _nystrom(
     are their images. A small shift of the scatter makes ΩᵀY positive definite despite rounding; it
     is subtracted from the eigenvalues.
     """
-    gram, core, norm = np.zeros((inner, inner)), np.zeros((inner, inner)), 0.0
-    for _, images, drawn in _panels(sketch, size):
-        gram += drawn[:, :inner].T @ drawn[:, :inner]
-        core += drawn[:, :inner].T @ images[:, :inner]
-        norm += float(np.linalg.norm(images[:, :inner])) ** 2
+    gram, core, norm = np.zeros((width, width)), np.zeros((width, width)), 0.0
+    for _, images, omega in _panels(sketch, scale):
+        gram += omega[:, :width].T @ omega[:, :width]
+        core += omega[:, :width].T @ images[:, :width]
+        norm += float(np.linalg.norm(images[:, :width])) ** 2
     # The p rows of Ω have unit variance, so ‖Y‖ includes a factor √p.
     shift = sketch.effective_unit * np.sqrt(norm)
     divisor = _unit_divisor(sketch)
@@ -154,20 +154,22 @@ def _nystrom(
         shift /= float(divisor.max())  # Ω, and so Y, are larger by this factor
     whole = None
     if sketch.divisor is None:  # with rows of Ω of unequal lengths, products lose twice the digits
-        whole = _whole_triangle(gram, core, shift)
+        whole = _shifted_triangle(gram, core, shift)
     if whole is None:
-        into = _into_sound_directions(sketch, inner, size, shift)
-        halves = _halves(sketch, inner, size, shift, lambda rows: rows @ into)
+        root = _pseudo_inverse_root(sketch, width, scale, shift)
+        factor = _approximation_factor(sketch, width, scale, shift, lambda rows: rows @ root)
     else:
         triangle = whole
-        halves = _halves(sketch, inner, size, shift, lambda rows: _solved(triangle, rows))
-    values, turn = eigh(halves.T @ halves)
+        factor = _approximation_factor(
+            sketch, width, scale, shift, lambda rows: _solved(triangle, rows)
+        )
+    values, rotation = eigh(factor.T @ factor)
     k = min(k, len(values))
-    axes = np.linalg.qr(halves @ turn[:k].T)[0].T
-    return np.maximum(values - shift, 0.0), axes, halves
+    axes = np.linalg.qr(factor @ rotation[:k].T)[0].T
+    return np.maximum(values - shift, 0.0), axes, factor
 
 
-def _whole_triangle(gram: FloatArray, core: FloatArray, shift: float) -> FloatArray | None:
+def _shifted_triangle(gram: FloatArray, core: FloatArray, shift: float) -> FloatArray | None:
     """Return the triangle by which Y + shift · Ω is divided, or None if a product is singular.
 
     Parameters are ΩᵀΩ, ΩᵀY and the shift.
@@ -181,25 +183,25 @@ def _whole_triangle(gram: FloatArray, core: FloatArray, shift: float) -> FloatAr
     return np.ascontiguousarray(scipy.linalg.blas.dtrmm(1.0, factor, triangle))
 
 
-def _into_sound_directions(sketch: Sketch, inner: int, size: float, shift: float) -> FloatArray:
+def _pseudo_inverse_root(sketch: Sketch, width: int, scale: float, shift: float) -> FloatArray:
     """Return the matrix to multiply Y + shift · Ω by if a triangle of Ω or of ΩᵀY is singular.
 
     The scatter may have a lower rank than the sketch, and directions that were scaled by very
     unequal divisors are nearly dependent. The matrix keeps only the directions above the noise.
     """
-    triangle = np.empty((0, inner))
-    for _, _, drawn in _panels(sketch, size):
-        triangle = qr_r(np.vstack([triangle, drawn[:, :inner]]))
-    _, lengths, turn = np.linalg.svd(triangle)
-    kept = lengths > inner * EPS * lengths[0]
-    even = turn[: len(lengths)][kept].T / lengths[kept]
-    core = np.zeros((even.shape[1], even.shape[1]))
-    for _, images, drawn in _panels(sketch, size):
-        core += (drawn[:, :inner] @ even).T @ (images[:, :inner] @ even)
-    roots, turn = np.linalg.eigh((core + core.T) / 2 + shift * np.eye(len(core)))
+    triangle = np.empty((0, width))
+    for _, _, omega in _panels(sketch, scale):
+        triangle = qr_r(np.vstack([triangle, omega[:, :width]]))
+    _, lengths, rotation = np.linalg.svd(triangle)
+    kept = lengths > width * EPS * lengths[0]
+    orthonormaliser = rotation[: len(lengths)][kept].T / lengths[kept]
+    core = np.zeros((orthonormaliser.shape[1], orthonormaliser.shape[1]))
+    for _, images, omega in _panels(sketch, scale):
+        core += (omega[:, :width] @ orthonormaliser).T @ (images[:, :width] @ orthonormaliser)
+    roots, rotation = np.linalg.eigh((core + core.T) / 2 + shift * np.eye(len(core)))
     kept = roots > shift
-    into: FloatArray = even @ (turn[:, kept] / np.sqrt(roots[kept]))
-    return into
+    root: FloatArray = orthonormaliser @ (rotation[:, kept] / np.sqrt(roots[kept]))
+    return root
 
 
 def _solved(triangle: FloatArray, rows: FloatArray) -> FloatArray:
@@ -208,14 +210,14 @@ def _solved(triangle: FloatArray, rows: FloatArray) -> FloatArray:
     return solved
 
 
-def _halves(
-    sketch: Sketch, inner: int, size: float, shift: float, transform: Callable[..., FloatArray]
+def _approximation_factor(
+    sketch: Sketch, width: int, scale: float, shift: float, transform: Callable[..., FloatArray]
 ) -> FloatArray:
     """Return H (p, l) with HHᵀ the approximation: transformed rows of Y + shift·Ω."""
-    halves = np.empty((0, 0))
-    for part, images, drawn in _panels(sketch, size):
-        rows = transform(images[:, :inner] + shift * drawn[:, :inner])
-        if not halves.size:
-            halves = empty((sketch.p, rows.shape[1]))
-        halves[part] = rows
-    return halves
+    factor = np.empty((0, 0))
+    for part, images, omega in _panels(sketch, scale):
+        rows = transform(images[:, :width] + shift * omega[:, :width])
+        if not factor.size:
+            factor = empty((sketch.p, rows.shape[1]))
+        factor[part] = rows
+    return factor

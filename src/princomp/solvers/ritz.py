@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from princomp.linalg import EPS, FloatArray, eigh, squares_over, svd
-from princomp.solvers.bases import gram_of, orthonormal, turned
+from princomp.solvers.bases import gram_of, multiply_left, orthonormal
 from princomp.solvers.dense import roundoff
 from princomp.solvers.search import Pairs
 from princomp.solvers.spectrum import Spectrum
@@ -25,7 +25,7 @@ def spectrum_of(
     error: float,
     *,
     axes: FloatArray,
-    unit_value: float = 1.0,
+    scale: float = 1.0,
     residuals: FloatArray | None = None,
 ) -> Spectrum:
     """Return the variances and axes of eigenpairs of a scatter.
@@ -39,12 +39,12 @@ def spectrum_of(
         Total variance and relative error; see :class:`Spectrum`.
     axes : ndarray of shape (k, p)
         Overwritten.
-    unit_value : float
+    scale : float
         Power of two by which the scatter was divided.
     residuals : ndarray of shape (k,), optional
         Relative to the first eigenvalue; those of the pairs by default.
     """
-    variances = np.maximum(pairs.values, 0.0) / (summary.rows - 1.0) * unit_value
+    variances = np.maximum(pairs.values, 0.0) / (summary.rows - 1.0) * scale
     variances[summary.rank_limit :] = 0.0
     if residuals is None:
         residuals = relative_residuals(pairs)
@@ -73,8 +73,8 @@ def project(rows: CentredRows, columns: Columns, vectors: FloatArray, k: int) ->
     divisor = columns.rows - 1.0
     basis = orthonormal(vectors.T)
     scores = rows.matmul(basis.T.astype(rows.dtype)).astype(np.float64)
-    _, s, turn = svd(scores)
-    axes = turn[:k] @ basis
+    _, s, rotation = svd(scores)
+    axes = rotation[:k] @ basis
     values = squares_over(s[:k], divisor)
     values[columns.rank_limit :] = 0.0
     total = float(columns.column_scatter.sum()) / divisor
@@ -99,30 +99,30 @@ def axes_of_rows(rows: CentredRows, vectors: FloatArray, values: FloatArray) -> 
     descending order changes only axes with a small σ.
     """
     lengths = np.sqrt(np.maximum(values, 0.0))
-    gone = lengths <= EPS * lengths.max(initial=0.0)
-    weighted = np.zeros((vectors.shape[1], rows.shape[1]))
-    rows.add_rmatmul(vectors / np.where(gone, 1.0, lengths), weighted.T)
-    if not gone.any():
-        return orthonormal(weighted, overwrite=True)
+    zero_variance = lengths <= EPS * lengths.max(initial=0.0)
+    axes = np.zeros((vectors.shape[1], rows.shape[1]))
+    rows.add_rmatmul(vectors / np.where(zero_variance, 1.0, lengths), axes.T)
+    if not zero_variance.any():
+        return orthonormal(axes, overwrite=True)
     # Beyond the rank, any axes complete the basis: draw the same ones each time.
     rng = np.random.default_rng(0)
-    weighted[gone] = rng.standard_normal((int(gone.sum()), weighted.shape[1]))
+    axes[zero_variance] = rng.standard_normal((int(zero_variance.sum()), axes.shape[1]))
     # Twice, because vectors may nearly vanish when their projection on the others is subtracted.
-    return orthonormal(orthonormal(weighted))
+    return orthonormal(orthonormal(axes))
 
 
-def within(rows: CentredRows, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+def rayleigh_ritz(rows: CentredRows, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Find eigenvalues (k,) and axes (k, p) in the span of ``vectors`` (p, k) (Rayleigh–Ritz).
 
     This squares the error of vectors that were found by a search in lower precision.
     """
     basis = orthonormal(vectors.T)
     scores = rows.matmul(basis.T)
-    values, turn = eigh(scores.T @ scores)
-    return values, turn @ basis
+    values, rotation = eigh(scores.T @ scores)
+    return values, rotation @ basis
 
 
-def within_rows(
+def rayleigh_ritz_of_rows(
     rows: CentredRows, vectors: FloatArray, unit: float
 ) -> tuple[FloatArray, FloatArray]:
     """Find eigenvalues and axes in the span of Aᵀ ``vectors``, of orthonormal vectors (n, k).
@@ -131,11 +131,11 @@ def within_rows(
     """
     axes = np.zeros((vectors.shape[1], rows.shape[1]))
     rows.add_rmatmul(vectors, axes.T)
-    values, turn = eigh(gram_of(axes))
-    turned(turn / np.sqrt(values)[:, None], axes, axes)
+    values, rotation = eigh(gram_of(axes))
+    multiply_left(rotation / np.sqrt(values)[:, None], axes, axes)
     # The rounding error of the Gram matrix is relative to its largest eigenvalue.
-    sound = EPS * values[0] <= unit * values[-1]
-    return values, axes if sound else orthonormal(axes, overwrite=True)
+    accurate = EPS * values[0] <= unit * values[-1]
+    return values, axes if accurate else orthonormal(axes, overwrite=True)
 
 
 def is_bounded(values: FloatArray) -> bool:
@@ -155,5 +155,5 @@ def bound_of_rows(residuals: FloatArray, values: FloatArray, unit: float) -> Flo
 
 def without_variance(k: int, p: int, unit: float) -> Spectrum:
     """Return the spectrum of columns that are all constant."""
-    none = np.zeros(k)
-    return Spectrum(none, np.eye(k, p), 0.0, roundoff(p, unit), residuals=none)
+    zeros = np.zeros(k)
+    return Spectrum(zeros, np.eye(k, p), 0.0, roundoff(p, unit), residuals=zeros)

@@ -40,21 +40,21 @@ def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> tup
     divisor = columns.rows - 1.0
     unit = float(np.finfo(rows.dtype).eps)
     products = rows.row_products()
-    most = min(n, p)
-    k = most if k is None else min(k, most)
+    max_rank = min(n, p)
+    k = max_rank if k is None else min(k, max_rank)
     values, vectors, missed = _top(products, k)
-    values = np.maximum(values[:most] / divisor, 0.0)
+    values = np.maximum(values[:max_rank] / divisor, 0.0)
     values[columns.rank_limit :] = 0.0
-    known, eigenvalues = np.ascontiguousarray(vectors[:k].T), values[:k] * divisor
-    axes = axes_of_rows(rows, known, eigenvalues)
+    eigenvectors, eigenvalues = np.ascontiguousarray(vectors[:k].T), values[:k] * divisor
+    axes = axes_of_rows(rows, eigenvectors, eigenvalues)
     total = float(columns.column_scatter.sum()) / divisor
     passes = 2
     if is_bounded(eigenvalues):
-        errors = np.linalg.norm(products @ known - known * eigenvalues, axis=0)
+        errors = np.linalg.norm(products @ eigenvectors - eigenvectors * eigenvalues, axis=0)
         residuals = bound_of_rows(errors, eigenvalues, unit)
     else:
         residuals, passes = residuals_of(rows, axes, eigenvalues), 3
-    error = roundoff(most, unit)
+    error = roundoff(max_rank, unit)
     spectrum = Spectrum(
         values, axes, total, error, residuals=residuals, missed=missed, overwrite=True
     )

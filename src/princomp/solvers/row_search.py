@@ -20,10 +20,10 @@ from princomp.solvers.ritz import (
     FEWEST_UNITS,
     bound_of_rows,
     project,
+    rayleigh_ritz,
+    rayleigh_ritz_of_rows,
     relative_residuals,
     spectrum_of,
-    within,
-    within_rows,
     without_variance,
 )
 from princomp.solvers.search import Pairs
@@ -31,11 +31,12 @@ from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import CentredRows, Columns, DenseRows
 
 # A product reads all rows, so a block has as many vectors as a product multiplies at once, and as
-# many again for each further _SERVED components. k = 20 of 4,000 × 4,000 with 8, 16 and 32 vectors
-# takes 12, 10 and 9 products and 308, 346 and 669 ms in float64, which multiplies 8 at once, and 8,
-# 6 and 5 products and 207, 167 and 237 ms in float32, which multiplies 16. Sparse 100,000 × 20,000
-# rows in float64 with 8, 16 and 24 vectors take 30, 22 and 19 products of 15, 28 and 42 ms.
-_WIDE, _SERVED = 16, 32
+# many again for each further _COMPONENTS_PER_BLOCK components. k = 20 of 4,000 × 4,000 with 8, 16
+# and 32 vectors takes 12, 10 and 9 products and 308, 346 and 669 ms in float64, which multiplies 8
+# at once, and 8, 6 and 5 products and 207, 167 and 237 ms in float32, which multiplies 16. Sparse
+# 100,000 × 20,000 rows in float64 with 8, 16 and 24 vectors take 30, 22 and 19 products of 15, 28
+# and 42 ms.
+_DEFAULT_STEP, _COMPONENTS_PER_BLOCK = 16, 32
 # The search space has room for _WIDE_ROOM vectors, or for _WIDE_NUMBERS numbers if that is less.
 _WIDE_ROOM, _WIDE_NUMBERS = 640, 2**23
 # If p is at least this many times n, vectors have one entry per row even if AᵀA is multiplied in
@@ -80,39 +81,39 @@ def search_rows(
     rng : numpy Generator
     abandon : callable, optional
         See :func:`~princomp.solvers.lanczos.lanczos`.
-    start : ndarray of shape (p, :func:`wide_block`), optional
+    start : ndarray of shape (p, :func:`search_block_width`), optional
         First block of a search by vectors with one entry per column.
     """
     n, p = rows.shape
     unit = _unit_of(rows, tol)
-    rough = unit > np.finfo(rows.dtype).eps
+    low_precision = unit > np.finfo(rows.dtype).eps
     if not columns.column_scatter.any():
         return without_variance(k, p, unit), 0
     # Fused products read all rows once instead of twice, but vectors with an entry per column are
     # longer.
     fused = isinstance(rows, DenseRows) and rows.fused and p < _SHORT * n
     on_rows = p > n and not fused
-    side = n if on_rows else p
-    width = wide_block(k, rows.step)
+    length = n if on_rows else p
+    width = search_block_width(k, rows.vectors_at_once)
     images = rows.row_images if on_rows else rows.images
     pairs = lanczos_without_constants(
-        (lambda block: images(block.astype(rows.coarsest))) if rough else images,
+        (lambda block: images(block.astype(rows.lowest_dtype))) if low_precision else images,
         np.ones(n) if on_rows else columns.column_scatter,
         k,
         tol=tolerance(rows, tol),
         rng=rng,
-        start=rng.standard_normal((side, min(width, side))) if start is None else start,
-        room=search_room(side, k),
+        start=rng.standard_normal((length, min(width, length))) if start is None else start,
+        max_vectors=max_search_vectors(length, k),
         trace=float(columns.column_scatter.sum()),
         abandon=abandon,
     )
     if not pairs.converged:
         return None, pairs.products
-    spectrum, more = finished(rows, columns, pairs, tol=tol, on_rows=on_rows)
-    return spectrum, pairs.products + more
+    spectrum, extra = spectrum_of_pairs(rows, columns, pairs, tol=tol, on_rows=on_rows)
+    return spectrum, pairs.products + extra
 
 
-def finished(
+def spectrum_of_pairs(
     rows: CentredRows, columns: Columns, pairs: Pairs, *, tol: float = 0.0, on_rows: bool = False
 ) -> tuple[Spectrum, int]:
     """Turn the result of a search into a spectrum; also return the number of passes this takes.
@@ -128,10 +129,10 @@ def finished(
         return replace(spectrum, missed=pairs.missed), 2 + on_rows
     residuals = relative_residuals(pairs, unit)
     if on_rows:
-        values, axes = within_rows(rows, vectors, unit)
+        values, axes = rayleigh_ritz_of_rows(rows, vectors, unit)
         residuals, passes = bound_of_rows(pairs.residuals, values, unit), 1
     elif unit > exact:
-        values, axes = within(rows, vectors)
+        values, axes = rayleigh_ritz(rows, vectors)
         passes = 1
     else:
         axes = orthonormal(vectors.T)
@@ -143,7 +144,7 @@ def finished(
 
 def _unit_of(rows: CentredRows, tol: float) -> float:
     """Unit roundoff of products in a search: that of the rows, or coarser if ``tol`` allows it."""
-    exact, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.coarsest))
+    exact, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.lowest_dtype))
     return coarse if exact < coarse <= tol else exact
 
 
@@ -152,11 +153,11 @@ def tolerance(rows: CentredRows, tol: float) -> float:
     return max(tol, FEWEST_UNITS * _unit_of(rows, tol))
 
 
-def wide_block(k: int, step: int = _WIDE) -> int:
+def search_block_width(k: int, step: int = _DEFAULT_STEP) -> int:
     """Number of vectors in a block, for products that multiply ``step`` vectors at once."""
-    return step * -(-k // _SERVED)
+    return step * -(-k // _COMPONENTS_PER_BLOCK)
 
 
-def search_room(side: int, k: int) -> int:
+def max_search_vectors(side: int, k: int) -> int:
     """Number of vectors, of ``side`` entries each, that a search space holds before it restarts."""
-    return max(min(_WIDE_ROOM, _WIDE_NUMBERS // side), k + 3 * wide_block(k))
+    return max(min(_WIDE_ROOM, _WIDE_NUMBERS // side), k + 3 * search_block_width(k))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from princomp.kernels import Affine, forward, padded
-from princomp.linalg import EPS, FloatArray, empty, in_order
+from princomp.linalg import EPS, FloatArray, empty, map_in_order
 from princomp.solvers.abandon_rule import AbandonRule
 from princomp.solvers.dense import roundoff_of_products
 from princomp.solvers.lanczos import lanczos_without_constants
@@ -20,14 +20,14 @@ from princomp.solvers.search import Pairs
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import Moments
 
-# A block has _BLOCK vectors for every _FOR_AXES axes, and the search space has room for _ROOM. At
-# p = 2,000 and k = 10, for 20,000 rows of noise, blocks of 8 and 16 take 59 and 43 products of 3.2
-# and 3.5 ms; spaces of 512 and 1,024 vectors need fewer products, but take longer.
-_BLOCK, _FOR_AXES, _ROOM = 16, 32, 256
+# A block has _BLOCK vectors for every _AXES_PER_BLOCK axes, and the search space has room for
+# _ROOM. At p = 2,000 and k = 10, for 20,000 rows of noise, blocks of 8 and 16 take 59 and 43
+# products of 3.2 and 3.5 ms; spaces of 512 and 1,024 vectors need fewer products, but take longer.
+_BLOCK, _AXES_PER_BLOCK, _ROOM = 16, 32, 256
 # Rows of the scatter that a thread multiplies at a time.
 _SPAN = 512
 # Share of the unit roundoff of products that remains, about, in a sum over thousands of chunks.
-_LOST = 1 / 16
+_REMAINING_ROUNDOFF = 1 / 16
 # A decomposition takes as long as about p / 40 products, including other work per product: 0.38 to
 # 0.56 s at p = 2,000, where a product takes 7 to 8 ms (two threads, AVX2). A search with a longer
 # forecast is abandoned: for noise at p = 2,000, after 110 ms, where it would take 850 ms.
@@ -50,38 +50,38 @@ def search_scatter(
         If False, return None if a decomposition would be faster.
     """
     p = moments.p
-    size = unit_trace(moments)
-    if not size:
+    scale = trace_scale(moments)
+    if not scale:
         return without_variance(k, p, moments.effective_unit)
-    width = min(p, _BLOCK * -(-k // _FOR_AXES))
+    width = min(p, _BLOCK * -(-k // _AXES_PER_BLOCK))
     rng = np.random.default_rng(0)
     pairs = lanczos_without_constants(
-        products_with(moments.scatter, size),
+        products_with(moments.scatter, scale),
         moments.column_scatter,
         k,
-        tol=max(tol, FEWEST_UNITS * EPS, _LOST * moments.unit),
+        tol=max(tol, FEWEST_UNITS * EPS, _REMAINING_ROUNDOFF * moments.unit),
         rng=rng,
         start=rng.standard_normal((p, width)),
-        room=max(6 * k, _ROOM),
-        trace=float(moments.scatter.trace()) / size,
+        max_vectors=max(6 * k, _ROOM),
+        trace=float(moments.scatter.trace()) / scale,
         abandon=None if patient else AbandonRule(_PATIENCE * p),
     )
     if not pairs.converged:
         return None
-    return spectrum_of_scatter(pairs, moments, size, np.ascontiguousarray(pairs.vectors.T))
+    return spectrum_of_scatter(pairs, moments, scale, np.ascontiguousarray(pairs.vectors.T))
 
 
-def spectrum_of_scatter(pairs: Pairs, moments: Moments, size: float, axes: FloatArray) -> Spectrum:
-    """Return the spectrum from the pairs of a scatter that was divided by ``size``."""
+def spectrum_of_scatter(pairs: Pairs, moments: Moments, scale: float, axes: FloatArray) -> Spectrum:
+    """Return the spectrum from the pairs of a scatter that was divided by ``scale``."""
     divisor = moments.rows - 1.0
     total, first = float(moments.scatter.trace()) / divisor, float(pairs.values[0])
     error = roundoff_of_products(
-        moments.p, moments.effective_unit, total, max(first, 0.0) / divisor * size, moments.count
+        moments.p, moments.effective_unit, total, max(first, 0.0) / divisor * scale, moments.count
     )
-    return spectrum_of(pairs, moments, total, error, axes=axes, unit_value=size)
+    return spectrum_of(pairs, moments, total, error, axes=axes, scale=scale)
 
 
-def unit_trace(moments: Moments) -> float:
+def trace_scale(moments: Moments) -> float:
     """Return a power of two near the trace, to keep squares of large or tiny numbers in range.
 
     Zero if there is no variance.
@@ -90,8 +90,8 @@ def unit_trace(moments: Moments) -> float:
     return float(2.0 ** np.frexp(trace)[1]) if trace > 0 else 0.0
 
 
-def products_with(scatter: FloatArray, size: float) -> Callable[[FloatArray], FloatArray]:
-    """Return a function that multiplies vectors (p, m) by ``scatter / size``, on all threads."""
+def products_with(scatter: FloatArray, scale: float) -> Callable[[FloatArray], FloatArray]:
+    """Return a function that multiplies vectors (p, m) by ``scatter / scale``, on all threads."""
     rows = Affine(scatter)
     spans = [slice(at, at + _SPAN) for at in range(0, len(scatter), _SPAN)]
 
@@ -100,9 +100,9 @@ def products_with(scatter: FloatArray, size: float) -> Callable[[FloatArray], Fl
         out: FloatArray = empty((len(right), width))
 
         def work(span: slice) -> None:
-            np.divide(forward(rows.part(span), right)[:, :width], size, out=out[span])
+            np.divide(forward(rows.part(span), right)[:, :width], scale, out=out[span])
 
-        for _ in in_order(work, spans, None if len(spans) > 1 else 1):
+        for _ in map_in_order(work, spans, None if len(spans) > 1 else 1):
             pass
         return out
 

@@ -33,7 +33,7 @@ class Pairs:
         False if the search was abandoned; the pairs are then the best so far.
     missed : float
         Upper bound of the probability that a larger eigenvalue is missing; see
-        :func:`~princomp.solvers.copies.chance_of_a_miss`.
+        :func:`~princomp.solvers.copies.miss_probability`.
     """
 
     values: FloatArray
@@ -51,7 +51,7 @@ class Rule(Protocol):
     def width(self) -> int:
         """Number of vectors in the next block."""
 
-    def look(self, space: SearchSpace) -> Pairs | None:
+    def check(self, space: SearchSpace) -> Pairs | None:
         """Return pairs to end the search, or None to continue; called when the space has grown.
 
         To continue with a full space, the rule must restart it.
@@ -62,7 +62,7 @@ def search(space: SearchSpace, rule: Rule, rng: np.random.Generator) -> Pairs:
     """Grow the space until the rule ends the search."""
     while True:
         space.grow()
-        pairs = rule.look(space)
+        pairs = rule.check(space)
         if pairs is not None:
             return pairs
         space.extend(rule.width, rng)

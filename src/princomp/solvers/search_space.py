@@ -8,7 +8,7 @@ import numpy as np
 
 from princomp.errors import NotFiniteError
 from princomp.linalg import EPS, FloatArray, eigh, eigh_top, empty
-from princomp.solvers.bases import factored, growth, orthonormal, swept
+from princomp.solvers.bases import error_growth, orthonormal, project_out, qr_of_rows
 
 # After two passes of Gram-Schmidt, inner products of a block with the space are about EPS / s,
 # where s is the ratio of the block's smallest to its largest singular value. There is another pass
@@ -28,14 +28,14 @@ class SearchSpace:
         Maps an array (size, m) to the operator times it, of the same shape.
     block : ndarray of shape (m, size)
         Orthonormal rows, the first block.
-    room : int
+    max_vectors : int
         Number of vectors that the basis can hold.
     tol : float
         Largest relative residual that the search may end with.
 
     Attributes
     ----------
-    room, size : int
+    max_vectors, size : int
         Number of vectors that the basis can hold, and their length.
     stop : int
         Number of vectors in the basis.
@@ -50,15 +50,15 @@ class SearchSpace:
         self,
         apply: Callable[[FloatArray], FloatArray],
         block: FloatArray,
-        room: int,
+        max_vectors: int,
         tol: float,
     ) -> None:
         self._apply, self._tol = apply, tol
-        self.room, self.size = room, block.shape[1]
-        self._basis = empty((room, self.size))
-        self._projected = np.zeros((room, room))
+        self.max_vectors, self.size = max_vectors, block.shape[1]
+        self._basis = empty((max_vectors, self.size))
+        self._projected = np.zeros((max_vectors, max_vectors))
         self._block, self._image, self._random_next = block, block, False
-        self._first = self.stop = self.products = 0
+        self._block_start = self.stop = self.products = 0
         self._image_norm = self._largest_so_far = self._norm_needed = self._rounding_norm = 0.0
         self.overlap = 0.0
 
@@ -69,20 +69,23 @@ class SearchSpace:
 
     def is_full(self, width: int) -> bool:
         """Whether there is no room for another block of this width, or no direction left."""
-        return self.stop >= self.size or self.stop + min(width, self.size - self.stop) > self.room
+        return (
+            self.stop >= self.size
+            or self.stop + min(width, self.size - self.stop) > self.max_vectors
+        )
 
     def grow(self) -> None:
         """Apply the operator to the block, and add the block to the space."""
         first, stop = self.stop, self.stop + len(self._block)
         self._basis[first:stop] = self._block
-        self._first, self.stop = first, stop
+        self._block_start, self.stop = first, stop
         image = self._apply(self._block.T).T
         if not np.isfinite(image).all():
             raise NotFiniteError(
                 "a product with the rows is not finite: it overflowed",
                 hint="divide the columns by a power of ten, or choose svd_solver='full'",
             )
-        image, coupling = swept(image, self.vectors, "swept once")
+        image, coupling = project_out(image, self.vectors, "projected once")
         self.products += 1
         self._projected[:stop, first:stop] = coupling
         self._projected[first:stop, :stop] = coupling.T
@@ -95,35 +98,37 @@ class SearchSpace:
         self._norm_needed = max(norm * ratio, _NOISE * self._rounding_norm)
         # The second pass of Gram-Schmidt, which is usually enough (Kahan; Parlett 1998); `extend`
         # makes another one if not. The image is in scratch memory that the next step reuses.
-        self._image, _ = swept(image, self.vectors, "swept")
+        self._image, _ = project_out(image, self.vectors, "projected")
 
-    def pairs(self, most: int | None = None) -> tuple[FloatArray, FloatArray]:
+    def pairs(self, count: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the Ritz values, descending, and the Ritz vectors as rows of coordinates.
 
-        All pairs, or those of the ``most`` largest values. Coordinates refer to :attr:`vectors`.
+        All pairs, or those of the ``count`` largest values. Coordinates refer to :attr:`vectors`.
         """
-        inner = self._projected[: self.stop, : self.stop]
-        if most is None or 3 * most >= self.stop:
-            values, vectors = eigh(inner)
+        projected = self._projected[: self.stop, : self.stop]
+        if count is None or 3 * count >= self.stop:
+            values, vectors = eigh(projected)
         else:
-            values, vectors = eigh_top(inner, most)
-        return values[:most], vectors[:most]
+            values, vectors = eigh_top(projected, count)
+        return values[:count], vectors[:count]
 
-    def residuals(self, inner: FloatArray) -> FloatArray:
+    def residuals(self, coordinates: FloatArray) -> FloatArray:
         """Norms of ``A v − λ v`` of Ritz vectors with these coordinates; call after `grow`.
 
         They are the norms of the part of the last images outside the space: A is not applied.
         """
-        norms: FloatArray = np.linalg.norm(inner[:, self._first : self.stop] @ self._image, axis=1)
+        norms: FloatArray = np.linalg.norm(
+            coordinates[:, self._block_start : self.stop] @ self._image, axis=1
+        )
         return norms
 
-    def restart(self, values: FloatArray, inner: FloatArray, *, random: bool = False) -> None:
+    def restart(self, values: FloatArray, coordinates: FloatArray, *, random: bool = False) -> None:
         """Keep these Ritz pairs and discard the rest of the space (thick restart).
 
         ``random``: continue with random vectors instead of the last images.
         """
         keep = len(values)
-        self._basis[:keep] = inner @ self.vectors
+        self._basis[:keep] = coordinates @ self.vectors
         self._projected[:] = 0.0
         self._projected[np.arange(keep), np.arange(keep)] = values
         self.stop, self._random_next = keep, random
@@ -132,33 +137,33 @@ class SearchSpace:
         """Make the next block from the images of the last one, and random vectors where needed.
 
         The images still have small components in the space. Orthonormalising the images amplifies
-        these components, by ``grown`` for an image of length 1. If that is too much, or a direction
-        was replaced, there is another pass of Gram-Schmidt. Directions in which no image is longer
-        than its rounding errors are replaced by random ones.
+        these components, by ``growth`` for an image of length 1. If that is too much, or a
+        direction was replaced, there is another pass of Gram-Schmidt. Directions in which no image
+        is longer than its rounding errors are replaced by random ones.
         """
         width = min(width, self.size - self.stop)
         if self._random_next:
             self._random_next = False
-            self._block = self._outside(rng.standard_normal((width, self.size)))
+            self._block = self._orthogonal_block(rng.standard_normal((width, self.size)))
             return
-        block, triangle = factored(self._image)
+        block, triangle = qr_of_rows(self._image)
         # A row of the triangle has the coefficients of one direction in all images.
         lengths = np.abs(triangle).max(axis=1)
-        lost = (lengths <= self._rounding_norm) | ~np.isfinite(block).all(axis=1)
-        if lost.any():
-            block[lost] = rng.standard_normal((int(lost.sum()), block.shape[1]))
+        replaced = (lengths <= self._rounding_norm) | ~np.isfinite(block).all(axis=1)
+        if replaced.any():
+            block[replaced] = rng.standard_normal((int(replaced.sum()), block.shape[1]))
         block = block[:width]
-        grown = growth(triangle)
-        if lost.any() or grown * self._norm_needed > 1.0:
-            block = self._outside(block)
-        elif grown * self._image_norm * _LEAST_RATIO > 1.0:
-            self.overlap = max(self.overlap, EPS * grown * self._image_norm)
+        growth = error_growth(triangle)
+        if replaced.any() or growth * self._norm_needed > 1.0:
+            block = self._orthogonal_block(block)
+        elif growth * self._image_norm * _LEAST_RATIO > 1.0:
+            self.overlap = max(self.overlap, EPS * growth * self._image_norm)
         self._block = block
 
-    def _outside(self, block: FloatArray) -> FloatArray:
+    def _orthogonal_block(self, block: FloatArray) -> FloatArray:
         """Orthonormalise a block, orthogonal to the space."""
         for _ in range(2):
-            block = orthonormal(swept(block, self.vectors, "swept once")[0])
+            block = orthonormal(project_out(block, self.vectors, "projected once")[0])
         return block
 
 

@@ -63,19 +63,19 @@ class Spectrum:
     overwrite: InitVar[bool] = False
 
     def __post_init__(self, overwrite: bool) -> None:
-        put = object.__setattr__  # the dataclass is frozen
+        set_field = object.__setattr__  # the dataclass is frozen
         values = np.array(self.variances, dtype=np.float64)
         if values.size:
             if values[-1] < 0:
-                put(self, "clipped", int((values < 0).sum()))
+                set_field(self, "clipped", int((values < 0).sum()))
                 np.maximum(values, 0.0, out=values)
             # For small tables, a list is faster than array operations.
-            known: list[float] = values.tolist()
-            if not all(map(operator.ge, known, known[1:])):
+            listed: list[float] = values.tolist()
+            if not all(map(operator.ge, listed, listed[1:])):
                 raise DataError("the variances do not descend")
-            if not (known[0] <= _LARGEST and self.total <= _LARGEST):
+            if not (listed[0] <= _LARGEST and self.total <= _LARGEST):
                 raise _overflow()
-        put(self, "variances", frozen(values))
+        set_field(self, "variances", frozen(values))
         if not len(self.axes):
             return
         axes, signs = self.axes, fix_signs(self.axes)
@@ -86,8 +86,8 @@ class Spectrum:
         else:
             axes = np.multiply(axes, signs[:, None], order="C")
             axes += 0.0
-        put(self, "axes", frozen(axes))
-        if not (_probed(axes) <= _ORTHONORMAL or self.orthogonality <= _ORTHONORMAL):
+        set_field(self, "axes", frozen(axes))
+        if not (_probe_error(axes) <= _ORTHONORMAL or self.orthogonality <= _ORTHONORMAL):
             raise _not_orthonormal(self.orthogonality)
 
     @classmethod
@@ -195,7 +195,7 @@ def _probe(k: int) -> FloatArray:
     return frozen(1.0 + np.arange(k) * 0.6180339887498949 % 1.0)
 
 
-def _probed(axes: FloatArray) -> float:
+def _probe_error(axes: FloatArray) -> float:
     """Largest absolute entry of (VVᵀ − I) z, for a vector z with entries of at least 1.
 
     It is at least as large as any entry of VVᵀ − I, unless other entries of the same row cancel it

@@ -12,11 +12,11 @@ import numpy as np
 
 from princomp.linalg import FloatArray
 from princomp.solvers.lanczos import lanczos
-from princomp.solvers.row_search import search_room, tolerance, wide_block
+from princomp.solvers.row_search import max_search_vectors, search_block_width, tolerance
 from princomp.summaries import CentredRows
 
 # Most columns per sampled row, and fewest rows of the table per sampled row.
-_COLUMNS_A_ROW, _FEWEST_LEFT = 2, 10
+_COLUMNS_PER_ROW, _MIN_STEP = 2, 10
 # Number of vectors that are multiplied with the sample. With 1,000 rows of 2,000 columns, the
 # forecast after four products of 16 vectors is 24 to 65 further products for noise, 1 to 3 if a few
 # directions dominate, and 2 to 15 if variances fall as 1/i² to 1/√i. The start saves one product
@@ -43,8 +43,8 @@ class WarmStart(NamedTuple):
 
 def sample_step(rows: int, columns: int) -> int | None:
     """Return the step from one sampled row to the next; None if the sample would be too large."""
-    step = rows * _COLUMNS_A_ROW // max(columns, 1)
-    return step if step >= _FEWEST_LEFT else None
+    step = rows * _COLUMNS_PER_ROW // max(columns, 1)
+    return step if step >= _MIN_STEP else None
 
 
 def find_warm_start(
@@ -55,11 +55,11 @@ def find_warm_start(
     Parameters are those of :func:`~princomp.solvers.row_search.search_rows`.
     """
     p = sample.shape[1]
-    width, forecast = min(wide_block(k, sample.step), p), np.inf
+    width, forecast = min(search_block_width(k, sample.vectors_at_once), p), np.inf
 
-    def abandon(left: float, products: int) -> bool:
+    def abandon(products_left: float, products: int) -> bool:
         nonlocal forecast
-        forecast = left
+        forecast = products_left
         return products * width >= _VECTORS
 
     pairs = lanczos(
@@ -69,7 +69,7 @@ def find_warm_start(
         tol=tolerance(sample, tol),
         rng=rng,
         start=rng.standard_normal((p, width)),
-        room=search_room(p, k),
+        max_vectors=max_search_vectors(p, k),
         abandon=abandon,
     )
     # Each vector is a random combination of all pairs; random vectors fill the block.

@@ -2,16 +2,16 @@ from .blocks import (
     Block as Block,
     SampleWeight as SampleWeight,
     Weights as Weights,
-    added_in_place as added_in_place,
     block_rows as block_rows,
+    blocks_per_task as blocks_per_task,
     check_mergeable as check_mergeable,
     check_weights as check_weights,
     checked_block as checked_block,
     first_not_finite as first_not_finite,
-    handful as handful,
+    is_added_in_place as is_added_in_place,
     is_sparse as is_sparse,
     panel_rows as panel_rows,
-    part_of as part_of,
+    slice_weights as slice_weights,
     stored_bytes as stored_bytes,
 )
 from .centred import Names as Names, check_range as check_range, column_name as column_name
@@ -30,13 +30,13 @@ from .device_sums import first_fault as first_fault
 from .device_triangle import DeviceTriangle as DeviceTriangle, triangle_on as triangle_on
 from .extremes import Extremes as Extremes
 from .moments import Moments as Moments
+from .packing import KINDS as KINDS, pack as pack, unpack as unpack
 from .pair import Pair as Pair, PairOf as PairOf
 from .scaling import divisors as divisors
 from .sketch import Sketch as Sketch, SketchOf as SketchOf, wide_block_rows as wide_block_rows
 from .space import DeviceBlock as DeviceBlock, Space as Space
 from .sparse_rows import (
-    full_columns as full_columns,
+    columns_to_centre as columns_to_centre,
     with_centred_columns as with_centred_columns,
 )
-from .stored import KINDS as KINDS, pack as pack, unpack as unpack
 from .triangle import Triangle as Triangle

@@ -22,14 +22,14 @@ SampleWeight: TypeAlias = ArrayLike | str | None
 # A panel holds about 2 MB of doubles, so it stays in a core's cache while it is shifted, summed
 # and multiplied. Wide rows need panels of up to 2p rows, so that the work per panel on p × p
 # numbers stays small compared with the panel's product: it is 5% at 2,048 rows.
-_PANEL_NUMBERS, _ENOUGH_ROWS = 2**18, 2048
+_PANEL_NUMBERS, _MAX_PANEL_ROWS = 2**18, 2048
 # A block is several panels, to reduce the work per block. This work, mostly in Python, took two
 # fifths of the time for 15,000,000 × 100 float32 with one panel per block, a sixth with two, and a
 # tenth with four. For wider rows it is moving, mirroring and merging a scatter: a quarter of the
 # time for 100,000 × 500 float32 with blocks of 2**20 numbers, and a tenth with 2**21. Larger blocks
 # gain little and keep more rows waiting: rows of online fits until there are blocks for all
 # threads, and rows of a stream until a thread is free.
-_BLOCK_NUMBERS, _WIDE = 2**20, 400
+_BLOCK_NUMBERS, _WIDE_COLUMNS = 2**20, 400
 # Numbers that a thread takes at once, in one or more blocks: handing one block to a thread costs a
 # tenth of the time to sum it.
 _TASK_NUMBERS = 2**21
@@ -41,30 +41,30 @@ def block_rows(columns: int, *, sparse: bool = False) -> int:
     Blocks begin at multiples of this number, counted from the first row of the table, so neither
     the reader's chunks nor the number of threads changes the result.
     """
-    numbers = _BLOCK_NUMBERS * (2 if columns >= _WIDE else 1)
+    numbers = _BLOCK_NUMBERS * (2 if columns >= _WIDE_COLUMNS else 1)
     return max(panel_rows(columns), _power_of_two(numbers // max(columns, 1)))
 
 
 def panel_rows(columns: int, *, sparse: bool = False) -> int:
     """Number of rows in a panel: the part of a block that is multiplied at a time."""
     return _power_of_two(
-        max(_PANEL_NUMBERS // max(columns, 1), min(2 * columns, _ENOUGH_ROWS), 256)
+        max(_PANEL_NUMBERS // max(columns, 1), min(2 * columns, _MAX_PANEL_ROWS), 256)
     )
 
 
-def added_in_place(kind: object, columns: int, *, sparse: bool = False) -> bool:
+def is_added_in_place(kind: object, columns: int, *, sparse: bool = False) -> bool:
     """Whether blocks are added to a summary of this kind in place instead of merged into it."""
     return hasattr(kind, "adds_in_place") and bool(kind.adds_in_place(columns, sparse=sparse))
 
 
-def handful(rows: int, columns: int) -> int:
+def blocks_per_task(rows: int, columns: int) -> int:
     """Number of blocks of ``rows`` × ``columns`` that a thread takes at once."""
     return max(1, _TASK_NUMBERS // (rows * max(columns, 1)))
 
 
-def _power_of_two(most: int) -> int:
-    """The largest power of two up to ``most``; at least 1."""
-    return 1 << (max(most, 1).bit_length() - 1)
+def _power_of_two(limit: int) -> int:
+    """The largest power of two up to ``limit``; at least 1."""
+    return 1 << (max(limit, 1).bit_length() - 1)
 
 
 def is_sparse(block: object) -> TypeGuard[CSR]:
@@ -117,11 +117,11 @@ def in_range(factors: FloatArray | None, dtype: np.dtype[Any]) -> bool:
     if factors is None:
         return True
     limits = np.finfo(dtype)
-    least = factors.min(initial=np.inf, where=factors > 0.0)
-    return bool(least >= limits.tiny and factors.max(initial=0.0) <= limits.max)
+    smallest = factors.min(initial=np.inf, where=factors > 0.0)
+    return bool(smallest >= limits.tiny and factors.max(initial=0.0) <= limits.max)
 
 
-def part_of(weights: Weights, start: int, stop: int) -> Weights:
+def slice_weights(weights: Weights, start: int, stop: int) -> Weights:
     """The weights of the rows ``start`` to ``stop``.
 
     Raises
@@ -194,9 +194,9 @@ def squares_overflow(sums: FloatArray, squares: FloatArray) -> NotFiniteError:
 def first_not_finite(block: Block) -> NotFiniteError:
     """The error for a block with a NaN or an infinity, with the position of the first."""
     if is_sparse(block):
-        at = int(np.flatnonzero(~np.isfinite(block.data))[0])
-        row = int(np.searchsorted(block.indptr, at, side="right") - 1)
-        column, value = int(block.indices[at]), float(block.data[at])
+        position = int(np.flatnonzero(~np.isfinite(block.data))[0])
+        row = int(np.searchsorted(block.indptr, position, side="right") - 1)
+        column, value = int(block.indices[position]), float(block.data[position])
     else:
         row, column = (int(i) for i in np.argwhere(~np.isfinite(block))[0])
         value = float(block[row, column])

@@ -15,23 +15,25 @@ from princomp.summaries.blocks import block_rows, check_mergeable, merged_mean
 Names = tuple[str, ...] | None
 Kind = TypeVar("Kind", bound="Centred")
 
-# A column may be constant if its scatter is below this many times its unit roundoff.
+# A column may be constant if its scatter is below this many times the unit roundoff of the scatter
+# that it had.
 ROUNDING = 64
 _SUBNORMAL = np.finfo(np.float64).smallest_subnormal
 
 
 class Joined(NamedTuple):
-    """Rows and mean of two merged summaries, and the difference of their means.
+    """Rows and mean after a merge, and the difference of the two means.
 
-    When rows are removed: of one summary without the rows of the other; ``between`` is negative.
+    After a removal: the rows and mean that remain, and the offset of the removed rows' mean from
+    the mean of all rows; ``delta_weight`` is then negative.
     """
 
     rows: float
-    added: int
+    row_count: int
     mean: FloatArray
     mean_low: FloatArray
     delta: FloatArray
-    between: float  # n₁n₂/(n₁+n₂), the weight of δδᵀ in the joint scatter
+    delta_weight: float  # n₁n₂/(n₁+n₂), the weight of δδᵀ in the joint scatter
 
 
 class Centred:
@@ -41,10 +43,12 @@ class Centred:
 
     # Rows per block.
     block_rows = staticmethod(block_rows)
-    # Whether incomplete rows must be removed before a summary is made; if not, the sums show them.
+    # Whether incomplete rows must be removed before a summary is made. If not, they are found
+    # because the sums are NaN.
     complete_only = False
     on_device = False
-    # Summaries of two kinds are merged as the kind with less detail of the scatter; see `alike`.
+    # Summaries of two kinds are merged as the kind with less detail of the scatter; see
+    # `to_common_kind`.
     detail = 0
     # Errors (p,) of the column scatters due to removed rows; see `lost_by_removing`.
     lost: FloatArray | None = None
@@ -134,10 +138,10 @@ class Centred:
         offset = (other.mean - self.mean) + (other.mean_low - self.mean_low)
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
         # With weights, part of the weight of a removed row may remain.
-        plain = self.rows == self.count and other.rows == other.count
-        count = self.count - other.count if plain else self.count
-        # For δ = offset · rows(all)/rows(left), the last field is the multiple of offset offsetᵀ
-        # that equals c·δδᵀ.
+        unweighted = self.rows == self.count and other.rows == other.count
+        count = self.count - other.count if unweighted else self.count
+        # The two means differ by δ = offset · n/n_left. So the scatter loses
+        # (n_removed·n_left/n)·δδᵀ = (n_removed·n/n_left)·offset offsetᵀ.
         return Joined(rows, count, mean, low, offset, -other.rows * (self.rows / rows))
 
 
@@ -149,8 +153,8 @@ class OnDevice(Centred):
     on_device = True
 
     def __reduce__(self) -> Any:
-        held = self.to_host()
-        return type(held), tuple(getattr(held, one.name) for one in fields(held))
+        summary = self.to_host()
+        return type(summary), tuple(getattr(summary, field.name) for field in fields(summary))
 
     def __copy__(self) -> Self:
         return self
@@ -161,11 +165,11 @@ class OnDevice(Centred):
 
 def as_kind(kind: type[Kind], summary: Centred, **changes: Any) -> Kind:
     """Return a summary as class ``kind``, with its fields except for those in ``changes``."""
-    kept = {one.name for one in fields(kind)} - changes.keys()  # type: ignore[arg-type]
-    return kind(**{name: getattr(summary, name) for name in kept}, **changes)
+    names = {field.name for field in fields(kind)} - changes.keys()  # type: ignore[arg-type]
+    return kind(**{name: getattr(summary, name) for name in names}, **changes)
 
 
-def alike(one: Centred, other: Centred) -> tuple[Any, Any]:
+def to_common_kind(one: Centred, other: Centred) -> tuple[Any, Any]:
     """Return two summaries of different kinds, converted to the less detailed kind of the two.
 
     A triangle can become a scatter, and both can become a sketch. The resulting kind depends
@@ -196,12 +200,12 @@ def check_range(summary: Centred, names: Names = None, *, each: bool = False) ->
             place={"column": column},
             hint="divide the column by a power of ten",
         )
-    least = max(summary.count, summary.rows) * np.finfo(np.float64).tiny
-    if not each and squares.size and squares.item(0) >= least:
+    min_squares = max(summary.count, summary.rows) * np.finfo(np.float64).tiny
+    if not each and squares.size and squares.item(0) >= min_squares:
         return  # the first column is of ordinary size, as usual
-    low = (squares > 0.0) & (squares < least)
-    if low.any() and (each or not (squares >= least).any()):
-        column = column_name(names, np.flatnonzero(low)[0])
+    too_small = (squares > 0.0) & (squares < min_squares)
+    if too_small.any() and (each or not (squares >= min_squares).any()):
+        column = column_name(names, np.flatnonzero(too_small)[0])
         raise NotFiniteError(
             f"the spread of column {column!r} is too small: squares of deviations below "
             "about 1e-154 underflow float64",
@@ -218,17 +222,17 @@ def column_name(names: Names, column: int | np.intp) -> str | int:
 # ---- removing rows: shared by the summaries with ``remove`` ------------------------------
 
 
-def lost_by_removing(whole: Centred, part: Centred, left: FloatArray) -> FloatArray:
-    """Errors (p,) of the column scatters ``left`` when ``part`` is removed from ``whole``.
+def lost_by_removing(whole: Centred, part: Centred, remaining: FloatArray) -> FloatArray:
+    """Errors (p,) of the column scatters ``remaining`` when ``part`` is removed from ``whole``.
 
     The difference keeps the rounding errors of the removed rows: if their values were 10⁶ times
     larger than the others, twelve digits are lost. ``unit`` covers the rounding of the other rows.
     """
-    gone = np.maximum(whole.column_scatter - left, 0.0)
-    lost: FloatArray = whole.unit * gone + part.unit * part.column_scatter
-    for one in (whole, part):
-        if one.lost is not None:
-            lost = lost + one.lost
+    removed = np.maximum(whole.column_scatter - remaining, 0.0)
+    lost: FloatArray = whole.unit * removed + part.unit * part.column_scatter
+    for summary in (whole, part):
+        if summary.lost is not None:
+            lost = lost + summary.lost
     return lost
 
 
@@ -240,7 +244,7 @@ def lost_by_both(one: Centred, other: Centred) -> FloatArray | None:
     return both
 
 
-def check_remaining_scatter(whole: Centred, part: Centred, left: FloatArray) -> FloatArray:
+def check_remaining_scatter(whole: Centred, part: Centred, remaining: FloatArray) -> FloatArray:
     """Return the scatter (p,) that a constant column may have from rounding alone.
 
     If equal numbers are added one by one, all sums round in the same direction: over the 256 rows
@@ -254,9 +258,9 @@ def check_remaining_scatter(whole: Centred, part: Centred, left: FloatArray) -> 
     error = max(whole.unit, part.unit) * whole.column_scatter
     error = error + whole.count * _SUBNORMAL  # of products that underflow
     slack = ROUNDING * (error if whole.lost is None else error + whole.lost)
-    beyond = left + whole.p * slack
-    if (beyond < 0).any():
-        column = int(np.argmin(beyond))
+    upper = remaining + whole.p * slack
+    if (upper < 0).any():
+        column = int(np.argmin(upper))
         raise ShapeError(
             f"the rows to remove spread further in column {column} than all rows do",
             place={"column": column},
@@ -266,30 +270,31 @@ def check_remaining_scatter(whole: Centred, part: Centred, left: FloatArray) -> 
 
 
 def lost_by_zeroing(lost: FloatArray, columns: NDArray[np.intp], products: FloatArray) -> None:
-    """Add the error of setting the ``products`` (m, p) of m constant columns to zero to ``lost``.
+    """Add to ``lost`` the error made by setting the products of m constant columns to zero.
 
-    Changes ``lost`` (p,) in place. Its sum bounds the norm of the error. The products count
-    twice: they are rows and columns of the scatter.
+    ``products`` has the shape (m, p). ``lost`` (p,) is changed in place; its sum bounds the norm of
+    the error. The products count twice: they are rows and columns of the scatter.
     """
     if columns.size:
         lost[columns] += 2.0 * np.sqrt(np.einsum("ij,ij->", products, products)) / columns.size
 
 
 def constant_columns(
-    few: NDArray[np.intp], products: FloatArray, slack: FloatArray
+    candidates: NDArray[np.intp], products: FloatArray, slack: FloatArray
 ) -> NDArray[np.intp]:
-    """The columns among ``few`` that are constant: all their products are rounding errors.
+    """The columns among ``candidates`` that are constant: all their products are rounding errors.
 
     Parameters
     ----------
-    few : ndarray of shape (m,)
+    candidates : ndarray of shape (m,)
         Columns whose scatter may be a rounding error.
     products : ndarray of shape (m, p)
         Rows of the scatter for these columns.
     slack : ndarray of shape (p,)
         See :func:`check_remaining_scatter`.
     """
-    # Underflow does not show that a column is constant; such columns are refused when solving.
+    # A scatter that underflowed is no evidence that a column is constant; such columns are refused
+    # when solving.
     deviations = np.sqrt(np.where(slack >= np.finfo(np.float64).tiny, slack, 0.0))
-    noise = np.abs(products) <= deviations[few, None] * deviations
-    return few[noise.all(axis=1)]
+    noise = np.abs(products) <= deviations[candidates, None] * deviations
+    return candidates[noise.all(axis=1)]

@@ -60,11 +60,11 @@ class CentredRows(Protocol):
         """Precision of the products."""
 
     @property
-    def coarsest(self) -> np.dtype[Any]:
+    def lowest_dtype(self) -> np.dtype[Any]:
         """Lowest precision of :meth:`images`, for vectors of the same precision."""
 
     @property
-    def step(self) -> int:
+    def vectors_at_once(self) -> int:
         """Number of vectors that products multiply at once; fewer take as long."""
 
     @property

@@ -7,8 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.kernels import Entries, entries_of, sampled_rows, shift_of, stored_about, sums_about
-from princomp.linalg import EPS, FloatArray, in_order, not_vanished, two_sum
+from princomp.kernels import (
+    Entries,
+    entries_of,
+    sampled_rows,
+    shift_of,
+    stored_sums_about,
+    sums_about,
+)
+from princomp.linalg import EPS, FloatArray, map_in_order, restore_underflowed, two_sum
 from princomp.summaries.blocks import (
     CSR,
     Block,
@@ -92,8 +99,8 @@ class Columns(Centred):
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
-        rows, count, mean, low, delta, between = joined
-        scatter = self.column_scatter + other.column_scatter + between * delta * delta
+        rows, count, mean, low, delta, delta_weight = joined
+        scatter = self.column_scatter + other.column_scatter + delta_weight * delta * delta
         return Columns(rows, count, mean, low, scatter, self.centred)
 
     def scaled(self, divisor: FloatArray) -> Columns:
@@ -115,14 +122,16 @@ def _of_dense(block: FloatArray, weights: Weights) -> Columns:
     step = max(_SPAN, _NUMBERS // max(len(block), 1))
     spans = [slice(at, at + step) for at in range(0, block.shape[1], step)]
     threads = 1 if block.size < _THREADS_PAY else None
-    done = in_order(lambda span: _summed(block[:, span], weights, rows), spans, threads)
-    mean, low, scatter, sums = (np.concatenate(parts) for parts in zip(*done, strict=True))
+    results = map_in_order(
+        lambda span: _sums_of_columns(block[:, span], weights, rows), spans, threads
+    )
+    mean, low, scatter, sums = (np.concatenate(parts) for parts in zip(*results, strict=True))
     check_finite(sums, block)
     return Columns(rows, len(block), mean, low, scatter)
 
 
 @np.errstate(all="ignore")  # each thread has its own error state; _of_dense checks the sums
-def _summed(
+def _sums_of_columns(
     block: FloatArray, weights: Weights, rows: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Compute the mean (high and low part), the scatter and the sums about a shift of columns."""
@@ -132,14 +141,14 @@ def _summed(
     offset = sums / rows
     scatter = np.maximum(squares - rows * offset**2, 0.0)
     mean, low = two_sum(shift.astype(np.float64), offset)
-    again = squares > _CANCELLED * scatter
-    if again.any():
-        about = mean[again]
-        sums[again], squares = sums_about(about, block[:, again], weights)
-        offset = sums[again] / rows
-        mean[again], low[again] = two_sum(about, offset)
-        scatter[again] = np.maximum(squares - rows * offset**2, 0.0)
-    return mean, low, not_vanished(scatter, sums), sums
+    inaccurate = squares > _CANCELLED * scatter
+    if inaccurate.any():
+        about = mean[inaccurate]
+        sums[inaccurate], squares = sums_about(about, block[:, inaccurate], weights)
+        offset = sums[inaccurate] / rows
+        mean[inaccurate], low[inaccurate] = two_sum(about, offset)
+        scatter[inaccurate] = np.maximum(squares - rows * offset**2, 0.0)
+    return mean, low, restore_underflowed(scatter, sums), sums
 
 
 def _of_sparse(block: CSR, weights: Weights) -> Columns:
@@ -149,22 +158,22 @@ def _of_sparse(block: CSR, weights: Weights) -> Columns:
     """
     entries = entries_of(block)
     m, p = entries.shape
-    mass = float(m) if weights is None else float(weights.sum())
+    total_weight = float(m) if weights is None else float(weights.sum())
     shift: FloatArray | None = None
-    left: FloatArray | None = None
+    unstored: FloatArray | None = None
     for again in range(_ROUNDS):
-        count, stored, sums, squares = stored_about(shift, entries, weights)
+        count, stored, sums, squares = stored_sums_about(shift, entries, weights)
         if shift is None:
             check_finite(sums, block)
             shift = np.zeros(p)
-        if left is None:
-            left = np.maximum(mass - stored, 0.0)
-            if weights is not None and ((left * _LIGHT < mass) & (count < m)).any():
-                left = _weight_not_stored(entries, weights)
-            left[count == m] = 0.0
-        offset = (sums - left * shift) / mass
-        squares = squares + left * shift * shift
-        scatter = np.maximum(squares - mass * offset * offset, 0.0)
+        if unstored is None:
+            unstored = np.maximum(total_weight - stored, 0.0)
+            if weights is not None and ((unstored * _LIGHT < total_weight) & (count < m)).any():
+                unstored = _weight_not_stored(entries, weights)
+            unstored[count == m] = 0.0
+        offset = (sums - unstored * shift) / total_weight
+        squares = squares + unstored * shift * shift
+        scatter = np.maximum(squares - total_weight * offset * offset, 0.0)
         mean, low = two_sum(shift, offset)
         cancelled = ~(squares <= _CANCELLED * scatter)
         if not cancelled.any():
@@ -174,7 +183,7 @@ def _of_sparse(block: CSR, weights: Weights) -> Columns:
             # Constant columns must come out as exactly constant: shift by a stored value.
             full = np.flatnonzero(cancelled & (count == m))
             shift[full] = _last_stored(entries, full)
-    return Columns(mass, m, mean, low, not_vanished(scatter, offset))
+    return Columns(total_weight, m, mean, low, restore_underflowed(scatter, offset))
 
 
 def _weight_not_stored(entries: Entries, weights: FloatArray) -> FloatArray:
@@ -186,11 +195,11 @@ def _weight_not_stored(entries: Entries, weights: FloatArray) -> FloatArray:
     m, p = entries.shape
     unit = 2.0 ** (int(np.frexp(weights.max())[1]) + m.bit_length() - 53)
     whole = np.floor(weights / unit) * unit
-    left = np.zeros(p)
+    unstored = np.zeros(p)
     for part in (whole, weights - whole):
         each = np.repeat(part, np.diff(entries.ends))
-        left += part.sum() - np.bincount(entries.columns, weights=each, minlength=p)
-    return np.maximum(left, 0.0)
+        unstored += part.sum() - np.bincount(entries.columns, weights=each, minlength=p)
+    return np.maximum(unstored, 0.0)
 
 
 def _last_stored(entries: Entries, columns: NDArray[np.intp]) -> FloatArray:

@@ -20,25 +20,25 @@ from typing import Any, TypeVar
 import numpy as np
 
 from princomp.kernels import Affine, dense, images_of_rows, row_products
-from princomp.linalg import LINE, FloatArray, aligned, empty, in_order
+from princomp.linalg import CACHE_LINE, FloatArray, aligned, empty, map_in_order
 from princomp.summaries.blocks import Weights, in_range
 
 T = TypeVar("T")
 
 # Number of pieces of rows that is enough for threads to share.
-_SHARED = 4
-# A piece has at least _ROWS rows and, if threads still have enough pieces to share, _FEWEST to
-# _NUMBERS values: fewer pieces mean fewer sums to add up. 4,000 × 4,000 float32 times 16 vectors
-# takes 22, 19, 18 and 17 ms in 16, 8, 4 and 2 pieces. If there are more columns than rows, a piece
-# has at least _COLUMNS columns, or as many as make _FEWEST values.
-_ROWS, _FEWEST, _NUMBERS, _COLUMNS = 256, 2**20, 2**22, 2048
+_MIN_PIECES = 4
+# A piece has at least _MIN_ROWS rows and, if threads still have enough pieces to share,
+# _MIN_NUMBERS to _MAX_NUMBERS values: fewer pieces mean fewer sums to add up. 4,000 × 4,000 float32
+# times 16 vectors takes 22, 19, 18 and 17 ms in 16, 8, 4 and 2 pieces. If there are more columns
+# than rows, a piece has at least _MIN_COLUMNS columns, or as many as make _MIN_NUMBERS values.
+_MIN_ROWS, _MIN_NUMBERS, _MAX_NUMBERS, _MIN_COLUMNS = 256, 2**20, 2**22, 2048
 # Fewest and most columns of a piece that is read twice while it is in the last-level cache.
-_SPAN, _WIDEST = 1024, 4096
+_MIN_SPAN, _MAX_SPAN = 1024, 4096
 # If eight rows take more bytes than this, they are too long to be read twice while in the cache.
-_LONG = 2**22
+_LONG_ROWS_BYTES = 2**22
 # Number of pieces of columns: enough for threads to share evenly, but each piece adds another sum.
 # 1,000 × 20,000 takes 30 ms in 20 pieces and 27 ms in 8.
-_PIECES = 8
+_COLUMN_PIECES = 8
 # Fewest values for which several threads pay.
 _THREADS_PAY = 2**20
 
@@ -52,18 +52,18 @@ class DenseRows:
 
     Parameters
     ----------
-    above : Affine of shape (n, p)
+    affine : Affine of shape (n, p)
         B: the rows minus ``high``, scaled and weighted, in the precision of the rows.
     low : ndarray of shape (p,), optional
         The remainder of the mean, divided by the divisor; None for zero.
-    spare : list of ndarray
+    spare_buffers : list of ndarray
         Buffers for the sums of pieces, reused by the next product, because touching new memory
         would cost more than a product.
     """
 
-    above: Affine
+    affine: Affine
     low: FloatArray | None = None
-    spare: list[FloatArray] = field(default_factory=list)
+    spare_buffers: list[FloatArray] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -87,38 +87,38 @@ class DenseRows:
             divisor = divisor.astype(dtype)
         if roots is not None:
             roots = roots.astype(dtype)
-        above = Affine(data, high if high.any() else None, divisor, roots)
-        return cls(above, low if low.any() else None)
+        affine = Affine(data, high if high.any() else None, divisor, roots)
+        return cls(affine, low if low.any() else None)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        return self.above.shape
+        return self.affine.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Precision of the products."""
-        return self.above.dtype
+        return self.affine.dtype
 
     @property
-    def coarsest(self) -> np.dtype[Any]:
+    def lowest_dtype(self) -> np.dtype[Any]:
         """Lowest precision of :meth:`images`: that of the data."""
         return self.dtype
 
     @property
-    def step(self) -> int:
+    def vectors_at_once(self) -> int:
         """Number of vectors that products multiply at once: as many as fill a cache line."""
-        return LINE // self.dtype.itemsize
+        return CACHE_LINE // self.dtype.itemsize
 
     @property
     def fused(self) -> bool:
         """Whether rows are short enough to be read twice while they are in the cache."""
-        return 8 * self.shape[1] * self.dtype.itemsize <= _LONG
+        return 8 * self.shape[1] * self.dtype.itemsize <= _LONG_ROWS_BYTES
 
     @property
     def rows(self) -> FloatArray:
         """All of A as an array (n, p)."""
-        formed = np.array(self.above.formed())
+        formed = np.array(self.affine.formed())
         if self.low is not None:
             low = self.low.astype(self.dtype)
             formed -= low if self._roots is None else self._roots[:, None] * low
@@ -127,28 +127,28 @@ class DenseRows:
     def matmul(self, right: FloatArray) -> FloatArray:
         """A @ right, (n, m), for ``right`` of shape (p, m)."""
         (n, p), m = self.shape, right.shape[1]
-        narrow = dense.padded(right, self.dtype)
+        padded = dense.padded(right, self.dtype)
         if n >= p:
             product = empty((n, m), self.dtype)
 
             def fill(rows: slice) -> None:
-                product[rows] = dense.forward(self.above.part(rows), narrow)[:, :m]
+                product[rows] = dense.forward(self.affine.part(rows), padded)[:, :m]
 
-            for _ in self._parts(fill, self._row_pieces):
+            for _ in self._map_pieces(fill, self._row_pieces):
                 pass
         else:
-            total = np.zeros((n, narrow.shape[1]))
-            for part in self._parts(
+            total = np.zeros((n, padded.shape[1]))
+            for part in self._map_pieces(
                 lambda columns: dense.forward(
-                    self.above.part(slice(None), columns), narrow[columns]
+                    self.affine.part(slice(None), columns), padded[columns]
                 ),
                 self._column_pieces,
             ):
                 total += part
             product = total[:, :m].astype(self.dtype)
-        taken = self._taken(right)
-        if taken is not None:
-            product -= taken if self._roots is None else self._roots[:, None] * taken
+        low_product = self._low_product(right)
+        if low_product is not None:
+            product -= low_product if self._roots is None else self._roots[:, None] * low_product
         return product
 
     def rmatmul(self, left: FloatArray) -> FloatArray:
@@ -160,71 +160,71 @@ class DenseRows:
     def add_rmatmul(self, left: FloatArray, into: FloatArray) -> None:
         """Add Aᵀ @ left to ``into`` (p, m), in float64."""
         (n, p), m = self.shape, left.shape[1]
-        narrow = dense.padded(left, self.dtype)
+        padded = dense.padded(left, self.dtype)
         low, sums = self.low, np.empty(0)
         if low is not None:
-            sums = self._rooted(narrow).sum(axis=0, dtype=np.float64)[:m]
+            sums = self._times_roots(padded).sum(axis=0, dtype=np.float64)[:m]
         if n >= p:
 
             def piece(rows: slice) -> FloatArray:
-                total = self._buffer((p, narrow.shape[1]))
-                dense.backward(self.above.part(rows), narrow[rows], total)
+                total = self._buffer((p, padded.shape[1]))
+                dense.backward(self.affine.part(rows), padded[rows], total)
                 return total
 
-            for total in self._parts(piece, self._row_pieces):
+            for total in self._map_pieces(piece, self._row_pieces):
                 into += total[:, :m]
-                self.spare.append(total)
+                self.spare_buffers.append(total)
             if low is not None:
                 into -= np.multiply.outer(low, sums)
         else:
 
             def add(columns: slice) -> None:
-                above = self.above.part(slice(None), columns)
-                total = self._buffer((above.shape[1], narrow.shape[1]))
-                dense.backward(above, narrow, total)
+                affine = self.affine.part(slice(None), columns)
+                total = self._buffer((affine.shape[1], padded.shape[1]))
+                dense.backward(affine, padded, total)
                 more = total[:, :m]
                 if low is not None:
                     more -= np.multiply.outer(low[columns], sums)
                 into[columns] += more
-                self.spare.append(total)
+                self.spare_buffers.append(total)
 
-            for _ in self._parts(add, self._column_pieces):
+            for _ in self._map_pieces(add, self._column_pieces):
                 pass
 
     def images(self, vectors: FloatArray) -> FloatArray:
         """AᵀA @ vectors (p, m), in float64; in one pass over X if a few rows fit in a cache."""
         p, m = vectors.shape
-        if not self._together:
+        if not self._in_one_pass:
             image = np.zeros((p, m))
             self.add_rmatmul(self.matmul(vectors), image)
             return image
-        narrow, taken = dense.padded(vectors, self.dtype), self._taken(vectors)
-        if taken is not None:
-            taken = dense.padded(taken[None], self.dtype)[0]
+        padded, low_product = dense.padded(vectors, self.dtype), self._low_product(vectors)
+        if low_product is not None:
+            low_product = dense.padded(low_product[None], self.dtype)[0]
 
         def piece(rows: slice) -> tuple[FloatArray, FloatArray]:
-            total = self._buffer(narrow.shape)
-            return total, dense.images(self.above.part(rows), narrow, total, taken=taken)
+            total = self._buffer(padded.shape)
+            return total, dense.images(self.affine.part(rows), padded, total, shift=low_product)
 
         image = np.zeros((m, p)).T
-        gathered = np.zeros(narrow.shape[1])
-        parts = self._parts(piece, self._row_pieces)
+        score_sums = np.zeros(padded.shape[1])
+        parts = self._map_pieces(piece, self._row_pieces)
         whole, sums = next(parts)
-        gathered += sums
+        score_sums += sums
         for total, sums in parts:
             whole += total
-            gathered += sums
-            self.spare.append(total)
+            score_sums += sums
+            self.spare_buffers.append(total)
         if self.low is None:
             image[:] = whole[:, :m]
         else:
-            np.subtract(whole[:, :m], np.outer(self.low, gathered[:m]), out=image)
-        self.spare.append(whole)
+            np.subtract(whole[:, :m], np.outer(self.low, score_sums[:m]), out=image)
+        self.spare_buffers.append(whole)
         return image
 
     def add_images(self, vectors: FloatArray, into: FloatArray) -> None:
         """Add AᵀA @ vectors to ``into`` (p, m)."""
-        if self._together:
+        if self._in_one_pass:
             into += self.images(vectors)
         else:
             self.add_rmatmul(self.matmul(vectors), into)
@@ -232,20 +232,20 @@ class DenseRows:
     def row_images(self, vectors: FloatArray) -> FloatArray:
         """AAᵀ @ vectors (n, m) in float64, in one pass over X by pieces of columns."""
         (n, p), m = self.shape, vectors.shape[1]
-        narrow = dense.padded(vectors, self.dtype)
+        padded = dense.padded(vectors, self.dtype)
 
         def piece(columns: slice) -> tuple[FloatArray, FloatArray]:
             low = None if self.low is None else self.low[columns]
-            return images_of_rows(self.above.part(slice(None), columns), narrow, low=low)
+            return images_of_rows(self.affine.part(slice(None), columns), padded, low=low)
 
-        images = np.zeros((n, narrow.shape[1]))
-        gathered = np.zeros(narrow.shape[1])
-        step = min(_WIDEST, max(_SPAN, -(-p // _PIECES)))
-        for total, sums in self._parts(piece, _cut(p, step)):
+        images = np.zeros((n, padded.shape[1]))
+        score_sums = np.zeros(padded.shape[1])
+        step = min(_MAX_SPAN, max(_MIN_SPAN, -(-p // _COLUMN_PIECES)))
+        for total, sums in self._map_pieces(piece, _slices(p, step)):
             images += total
-            gathered += sums
+            score_sums += sums
         if self.low is not None:
-            images -= self._rooted(np.ones((n, 1))) * gathered
+            images -= self._times_roots(np.ones((n, 1))) * score_sums
         return images[:, :m]
 
     def row_products(self) -> FloatArray:
@@ -255,10 +255,10 @@ class DenseRows:
 
         def piece(columns: slice) -> FloatArray:
             part = None if low is None else low[columns]
-            return row_products(self.above.part(slice(None), columns), part)
+            return row_products(self.affine.part(slice(None), columns), part)
 
-        # Few pieces, since each is as large as the answer.
-        pieces = self._parts(piece, _cut(p, max(_SPAN, -(-p // _PIECES))))
+        # Few pieces, since each is as large as the result.
+        pieces = self._map_pieces(piece, _slices(p, max(_MIN_SPAN, -(-p // _COLUMN_PIECES))))
         total = next(pieces)
         for product in pieces:
             total += product
@@ -268,33 +268,33 @@ class DenseRows:
 
     @property
     def _roots(self) -> FloatArray | None:
-        return self.above.roots
+        return self.affine.roots
 
     @property
-    def _together(self) -> bool:
+    def _in_one_pass(self) -> bool:
         """Whether AᵀA is multiplied in one pass: rows are used for both products while in cache.
 
         Not for a few long rows, such as a block of a stream: there, pieces of columns keep all
         threads busy, and need no sums that are as long as a row.
         """
         n, p = self.shape
-        return self.fused and (n >= p or len(self._row_pieces) >= _SHARED)
+        return self.fused and (n >= p or len(self._row_pieces) >= _MIN_PIECES)
 
     @cached_property
     def _row_pieces(self) -> list[slice]:
         n, p = self.shape
-        numbers = min(_NUMBERS, max(_FEWEST, -(-n * p // _SHARED)))
-        return _cut(n, max(_ROWS, -(-numbers // p)))
+        numbers = min(_MAX_NUMBERS, max(_MIN_NUMBERS, -(-n * p // _MIN_PIECES)))
+        return _slices(n, max(_MIN_ROWS, -(-numbers // p)))
 
     @cached_property
     def _column_pieces(self) -> list[slice]:
         n, p = self.shape
-        return _cut(p, max(_COLUMNS, _FEWEST // max(n, 1)))
+        return _slices(p, max(_MIN_COLUMNS, _MIN_NUMBERS // max(n, 1)))
 
     def _buffer(self, shape: tuple[int, int]) -> FloatArray:
         """Return an array of zeros, in a spare buffer if there is one."""
         try:
-            buffer = self.spare.pop()
+            buffer = self.spare_buffers.pop()
         except IndexError:
             buffer = aligned(shape, np.float64)
         if buffer.shape != shape:
@@ -302,17 +302,17 @@ class DenseRows:
         buffer[:] = 0.0
         return buffer
 
-    def _rooted(self, numbers: FloatArray) -> FloatArray:
+    def _times_roots(self, numbers: FloatArray) -> FloatArray:
         return numbers if self._roots is None else numbers * self._roots[:, None]
 
-    def _taken(self, right: FloatArray) -> FloatArray | None:
+    def _low_product(self, right: FloatArray) -> FloatArray | None:
         """``low @ right`` (m,): times its root, what each row of B @ right has in excess."""
         return None if self.low is None else (self.low @ right).astype(self.dtype)
 
-    def _parts(self, work: Callable[[slice], T], pieces: Iterable[slice]) -> Iterator[T]:
-        return in_order(work, pieces, 1 if self.above.data.size < _THREADS_PAY else None)
+    def _map_pieces(self, work: Callable[[slice], T], pieces: Iterable[slice]) -> Iterator[T]:
+        return map_in_order(work, pieces, 1 if self.affine.data.size < _THREADS_PAY else None)
 
 
-def _cut(stop: int, step: int) -> list[slice]:
+def _slices(stop: int, step: int) -> list[slice]:
     """Slices of length ``step`` from 0 to ``stop``."""
     return [slice(at, min(at + step, stop)) for at in range(0, stop, step)]

@@ -15,18 +15,18 @@ _PANEL = 1024
 
 def rows_at_a_time(space: Space, p: int) -> int:
     """Rows of a block: enough to make the work per block on p × p numbers small."""
-    return max(space.numbers // max(p, 1), min(p, _ROWS), 256)
+    return max(space.block_size // max(p, 1), min(p, _ROWS), 256)
 
 
-def add_gram(space: Space, moved: DeviceArray, total: DeviceArray) -> None:
-    """Add ``movedᵀ moved`` to the upper panels of ``total`` (p, p)."""
-    p = moved.shape[1]
+def add_gram(space: Space, shifted: DeviceArray, total: DeviceArray) -> None:
+    """Add ``shiftedᵀ shifted`` to the upper panels of ``total`` (p, p)."""
+    p = shifted.shape[1]
     if p < 2 * _PANEL:
-        add_product(space, moved, moved, total)
+        add_product(space, shifted, shifted, total)
         return
     for start in range(0, p, _PANEL):
         stop = min(start + _PANEL, p)
-        add_product(space, moved[:, start:stop], moved[:, start:], total[start:stop, start:])
+        add_product(space, shifted[:, start:stop], shifted[:, start:], total[start:stop, start:])
 
 
 def add_product(space: Space, left: DeviceArray, right: DeviceArray, total: DeviceArray) -> None:
@@ -35,7 +35,7 @@ def add_product(space: Space, left: DeviceArray, right: DeviceArray, total: Devi
     p, q = left.shape[1], right.shape[1]
     few = min(max(4 * p, _FEW_ROWS), _ROWS)
     whole = m // few * few
-    if whole > few and (whole // few) * p * q <= space.numbers:
+    if whole > few and (whole // few) * p * q <= space.block_size:
         # For narrow rows, one call computes many products.
         lefts = xp.reshape(left[:whole, :], (-1, few, p))
         rights = xp.reshape(right[:whole, :], (-1, few, q))

@@ -13,13 +13,13 @@ from princomp.summaries.centred import (
     ROUNDING,
     Centred,
     OnDevice,
-    alike,
     as_kind,
     check_remaining_scatter,
     constant_columns,
     lost_by_both,
     lost_by_removing,
     lost_by_zeroing,
+    to_common_kind,
 )
 from princomp.summaries.device_sums import sums_of
 from princomp.summaries.moments import Moments
@@ -36,11 +36,11 @@ def moments_on(table: DeviceTable, *, drop: bool, precise: bool) -> tuple[Moment
     zero = np.zeros(table.p)
     mean, low = merged_mean(sums.shift, zero, sums.offset, 1.0)
     unit = EPS if precise or table.dtype.itemsize == 8 else _SINGLE
-    made = DeviceMoments(
+    moments = DeviceMoments(
         sums.rows, sums.count, mean, low, sums.product, unit,
         space=table.space, diagonal=sums.squares,
     )  # fmt: skip
-    return made, sums.dropped
+    return moments, sums.dropped
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +83,7 @@ class DeviceMoments(OnDevice, Moments):
     def on_same_device(self, other: Moments) -> DeviceMoments:
         """Copy the scatter of another summary to this device."""
         if isinstance(other, DeviceMoments):
-            if self.space.same(other.space):
+            if self.space.is_same_device(other.space):
                 return other
             other = other.to_host()
         return self._with(other, self.space.put(other.scatter))
@@ -97,14 +97,14 @@ class DeviceMoments(OnDevice, Moments):
     def merge(self, other: Centred, *, overwrite: bool = False) -> Any:
         """Moments of the rows of both, on this device; if ``other`` has less detail, its kind."""
         if not isinstance(other, Moments):
-            one, other = alike(self, other)
+            one, other = to_common_kind(self, other)
             return one.merge(other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
-        rows, count, mean, low, delta, between = joined
+        rows, count, mean, low, delta, delta_weight = joined
         scatter = self.scatter + self.on_same_device(other).scatter
-        self.space.add_outer(scatter, between, self.space.put(delta))
+        self.space.add_outer(scatter, delta_weight, self.space.put(delta))
         unit, lost = max(self.unit, other.unit), lost_by_both(self, other)
         return self._with(
             self, scatter, rows=rows, count=count, mean=mean, mean_low=low, unit=unit, lost=lost
@@ -121,25 +121,28 @@ class DeviceMoments(OnDevice, Moments):
         remaining = self._without(other)
         if remaining is None:
             return Moments.empty(self.p) if other.rows else self
-        rows, count, mean, low, delta, between = remaining
+        rows, count, mean, low, delta, delta_weight = remaining
         scatter = self.scatter - self.on_same_device(other).scatter
-        self.space.add_outer(scatter, between, self.space.put(delta))
+        self.space.add_outer(scatter, delta_weight, self.space.put(delta))
         # The rounding errors of the outer product are not symmetric, and may be large here.
         scatter = (scatter + scatter.T) * 0.5
-        left = self.space.get(self.space.diagonal(scatter))
-        slack = check_remaining_scatter(self, other, left)
-        few, lost = np.flatnonzero(left <= slack), lost_by_removing(self, other, left)
-        if few.size:
-            at = self.space.xp.asarray(few, device=self.space.device)
-            products = self.space.get(self.space.xp.take(scatter, at, axis=0))
-            constant = constant_columns(few, products, slack)
-            lost_by_zeroing(lost, constant, products[np.isin(few, constant)])
-            for j in few.tolist():  # no variance may be negative
-                scatter[j, j] = float(max(left[j], slack[j] / ROUNDING))
+        remaining_squares = self.space.get(self.space.diagonal(scatter))
+        slack = check_remaining_scatter(self, other, remaining_squares)
+        candidates, lost = (
+            np.flatnonzero(remaining_squares <= slack),
+            lost_by_removing(self, other, remaining_squares),
+        )
+        if candidates.size:
+            indices = self.space.xp.asarray(candidates, device=self.space.device)
+            products = self.space.get(self.space.xp.take(scatter, indices, axis=0))
+            constant = constant_columns(candidates, products, slack)
+            lost_by_zeroing(lost, constant, products[np.isin(candidates, constant)])
+            for j in candidates.tolist():  # no variance may be negative
+                scatter[j, j] = float(max(remaining_squares[j], slack[j] / ROUNDING))
             kept = np.ones(self.p)
             kept[constant] = 0.0
-            there = self.space.put(kept)
-            scatter = scatter * there[:, None] * there
+            mask = self.space.put(kept)
+            scatter = scatter * mask[:, None] * mask
         unit = max(self.unit, other.unit)
         return self._with(
             self, scatter, rows=rows, count=count, mean=mean, mean_low=low, unit=unit, lost=lost
@@ -152,9 +155,9 @@ class DeviceMoments(OnDevice, Moments):
 
     def scaled(self, divisor: FloatArray) -> DeviceMoments:
         """Moments of the rows divided by ``divisor`` (p,), column by column."""
-        by = self.space.put(divisor)
+        device_divisor = self.space.put(divisor)
         # Two divisions: the product of two divisors could overflow or underflow.
-        scatter = self.scatter / by[:, None] / by
+        scatter = self.scatter / device_divisor[:, None] / device_divisor
         mean, low = self.mean / divisor, self.mean_low / divisor
         lost = None if self.lost is None else self.lost / divisor / divisor
         return self._with(self, scatter, mean=mean, mean_low=low, lost=lost)

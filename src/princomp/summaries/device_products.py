@@ -21,17 +21,17 @@ def sketch_on(
     table: DeviceTable, kind: SketchOf, *, drop: bool, precise: bool
 ) -> tuple[Sketch, int]:
     """Sketch all rows: copy the directions to the device, and their products to the host."""
-    drawn = directions(table.p, kind.width, kind.seed)
-    sums = sums_of(table, drawn, drop=drop, precise=precise)
+    omega = directions(table.p, kind.width, kind.seed)
+    sums = sums_of(table, omega, drop=drop, precise=precise)
     if not sums.rows:
         return kind.empty(table.p), sums.dropped
     mean, low = merged_mean(sums.shift, np.zeros(table.p), sums.offset, 1.0)
     unit = EPS if precise or table.dtype.itemsize == 8 else float(np.finfo(np.float32).eps)
     product = table.space.get(sums.product)
-    made = Sketch(
+    sketch = Sketch(
         sums.rows, sums.count, mean, low, sums.squares, product, kind.seed, unit
     )  # fmt: skip
-    return made, sums.dropped
+    return sketch, sums.dropped
 
 
 def columns_on(table: DeviceTable, *, drop: bool) -> tuple[Columns, int]:
@@ -54,13 +54,13 @@ def extremes_on(table: DeviceTable, *, drop: bool, rows: float) -> Extremes:
             continue
         part = xp.astype(block.rows, work, copy=False)
         kept, _ = counted_rows(space, part, block.weights, drop)
-        least = most = part
+        for_min = for_max = part
         if kept is not None:
-            none = xp.full_like(part, np.inf)
-            least = xp.where(kept[:, None], part, none)
-            most = xp.where(kept[:, None], part, -none)
-        low = xp.minimum(low, xp.astype(xp.min(least, axis=0), space.doubles))
-        high = xp.maximum(high, xp.astype(xp.max(most, axis=0), space.doubles))
+            infinities = xp.full_like(part, np.inf)
+            for_min = xp.where(kept[:, None], part, infinities)
+            for_max = xp.where(kept[:, None], part, -infinities)
+        low = xp.minimum(low, xp.astype(xp.min(for_min, axis=0), space.doubles))
+        high = xp.maximum(high, xp.astype(xp.max(for_max, axis=0), space.doubles))
     return Extremes(rows, space.get(low), space.get(high))
 
 
@@ -77,24 +77,29 @@ def images_on(
     space, xp = table.space, table.space.xp
     precise = precise or not in_range(divisor, table.dtype)
     precision = np.dtype(np.float64 if precise else table.dtype)
-    high = np.zeros(table.p) if not columns.centred else columns.mean
-    low = np.zeros(table.p) if not columns.centred else columns.mean_low
-    first = high.astype(precision)
-    rest = ((high - first) + low).astype(precision)
-    first_there, rest_there = space.put(first, precision), space.put(rest, precision)
-    by = None if divisor is None else space.put(divisor, precision)
-    there, work = space.put(vectors, precision), space.dtype(precision)
+    mean = np.zeros(table.p) if not columns.centred else columns.mean
+    mean_low = np.zeros(table.p) if not columns.centred else columns.mean_low
+    rounded_mean = mean.astype(precision)
+    remainder = ((mean - rounded_mean) + mean_low).astype(precision)
+    device_mean, device_remainder = (
+        space.put(rounded_mean, precision),
+        space.put(remainder, precision),
+    )
+    device_divisor = None if divisor is None else space.put(divisor, precision)
+    device_vectors, work = space.put(vectors, precision), space.dtype(precision)
     total = space.zeros(*vectors.shape)
     for block in table.blocks(rows_at_a_time(space, table.p)):
-        moved: DeviceArray = xp.astype(block.rows, work, copy=False) - first_there - rest_there
-        kept, _ = counted_rows(space, moved, block.weights, drop)
-        if by is not None:
-            moved = moved / by
+        centred: DeviceArray = (
+            xp.astype(block.rows, work, copy=False) - device_mean - device_remainder
+        )
+        kept, _ = counted_rows(space, centred, block.weights, drop)
+        if device_divisor is not None:
+            centred = centred / device_divisor
         if kept is not None:
-            moved = xp.where(kept[:, None], moved, xp.zeros_like(moved))
+            centred = xp.where(kept[:, None], centred, xp.zeros_like(centred))
         if block.weights is not None:
-            moved = moved * xp.astype(xp.sqrt(block.weights), work)[:, None]
-        add_product(space, moved, xp.matmul(moved, there), total)
+            centred = centred * xp.astype(xp.sqrt(block.weights), work)[:, None]
+        add_product(space, centred, xp.matmul(centred, device_vectors), total)
     image = space.get(total)
     if not np.isfinite(image).all():
         if error := first_fault(table, drop):

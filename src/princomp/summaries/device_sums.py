@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 
 from princomp.errors import NotFiniteError
 from princomp.kernels import sampled_rows
-from princomp.linalg import FloatArray, not_vanished
+from princomp.linalg import FloatArray, restore_underflowed
 from princomp.summaries.blocks import squares_overflow, sum_overflow
 from princomp.summaries.centred_rows import safe_exponent
 from princomp.summaries.device_gram import add_gram, add_product, mirror, rows_at_a_time
@@ -80,10 +80,10 @@ def sums_of(
         For NaN or infinity, with its row in the table, or if sums or squares overflow.
     """
     precise = precise or table.dtype.itemsize == 8
-    total = _Total(table, right, drop, np.float64 if precise else np.float32, shift)
+    total = _RunningSums(table, right, drop, np.float64 if precise else np.float32, shift)
     for block in table.blocks(rows_at_a_time(table.space, table.p)):
         total.add(block)
-    sums, squares = total.on_host()
+    sums, squares = total.host_sums()
     finite = bool(np.isfinite(sums).all() and np.isfinite(squares).all())
     if total.rows and (not finite or total.left_range(sums, squares)):
         if table.repeatable:
@@ -94,15 +94,15 @@ def sums_of(
                 return sums_of(table, right, drop=drop, precise=True, shift=shift)
         if not finite:
             raise squares_overflow(sums, squares)
-    ended = total.ended()
-    cancelled = ended.rows * ended.offset**2 > _CANCELLED * np.maximum(ended.squares, 0.0)
+    result = total.result()
+    cancelled = result.rows * result.offset**2 > _CANCELLED * np.maximum(result.squares, 0.0)
     if shift is None and table.repeatable and cancelled.any():
-        mean = ended.shift + ended.offset
+        mean = result.shift + result.offset
         return sums_of(table, right, drop=drop, precise=precise, shift=mean)
-    return ended
+    return result
 
 
-class _Total:
+class _RunningSums:
     """Sums of the rows added so far, on the device."""
 
     def __init__(
@@ -120,11 +120,11 @@ class _Total:
         self.product = self.space.zeros(p, p if right is None else right.shape[1])
         self.sums, self.squares = self.space.zeros(p), self.space.zeros(p)
         self.shift = None if shift is None else self.space.put(shift, dtype)
-        self.as_is = False
+        self.shift_is_zero = False
         self.rows, self.count, self.dropped = 0.0, 0, 0
         # Counts that are still on the device.
         self._missing: DeviceArray = None
-        self._weighed: DeviceArray = None
+        self._weight_sum: DeviceArray = None
         self._added: DeviceArray = None
 
     def add(self, block: DeviceBlock) -> None:
@@ -134,30 +134,32 @@ class _Total:
             return
         kept, dropped = counted_rows(space, rows, block.weights, self.drop)
         if self.shift is None:
-            self.shift, self.as_is = _first_shift(space, rows, kept)
-        moved = rows if self.as_is else rows - self.shift
+            self.shift, self.shift_is_zero = _first_shift(space, rows, kept)
+        shifted = rows if self.shift_is_zero else rows - self.shift
         if kept is not None:
-            moved = xp.where(kept[:, None], moved, xp.zeros_like(moved))
+            shifted = xp.where(kept[:, None], shifted, xp.zeros_like(shifted))
             self._count(kept, dropped)
         else:
             self.count += rows.shape[0]
         if block.weights is None:
             if kept is None:
                 self.rows += rows.shape[0]
-            self.sums += xp.sum(moved, axis=0, dtype=space.doubles)
+            self.sums += xp.sum(shifted, axis=0, dtype=space.doubles)
         else:
             weights = xp.astype(block.weights, space.doubles)
             weights = xp.where(kept, weights, xp.zeros_like(weights))
-            self._weighed = xp.sum(weights) + (0.0 if self._weighed is None else self._weighed)
+            self._weight_sum = xp.sum(weights) + (
+                0.0 if self._weight_sum is None else self._weight_sum
+            )
             rooted = xp.astype(xp.sqrt(weights), self.work)[:, None]
             # Both factors of a product are multiplied by the root, so the product is symmetric.
             self.sums += xp.sum(
-                xp.astype(moved, space.doubles) * weights[:, None], axis=0, dtype=space.doubles
+                xp.astype(shifted, space.doubles) * weights[:, None], axis=0, dtype=space.doubles
             )
-            moved = moved * rooted
-        self._multiply(moved)
+            shifted = shifted * rooted
+        self._multiply(shifted)
         if not self.table.repeatable:
-            self._refuse_now(block)
+            self._check_now(block)
 
     def _count(self, kept: DeviceArray, dropped: DeviceArray) -> None:
         xp = self.space.xp
@@ -165,22 +167,22 @@ class _Total:
         self._added = added if self._added is None else self._added + added
         self._missing = missing if self._missing is None else self._missing + missing
 
-    def _multiply(self, moved: DeviceArray) -> None:
+    def _multiply(self, shifted: DeviceArray) -> None:
         xp, space = self.space.xp, self.space
         if self.right is None:
-            add_gram(space, moved, self.product)
+            add_gram(space, shifted, self.product)
             return
-        add_product(space, moved, xp.matmul(moved, self.right), self.product)
-        wide = xp.astype(moved, space.doubles, copy=False)
-        self.squares += xp.sum(wide * wide, axis=0, dtype=space.doubles)
+        add_product(space, shifted, xp.matmul(shifted, self.right), self.product)
+        doubles = xp.astype(shifted, space.doubles, copy=False)
+        self.squares += xp.sum(doubles * doubles, axis=0, dtype=space.doubles)
 
-    def _refuse_now(self, block: DeviceBlock) -> None:
+    def _check_now(self, block: DeviceBlock) -> None:
         """Check a block now, because its rows cannot be read again."""
         if not self.space.all_finite(self.sums):
             error = _fault_in(self.space, block, self.drop)
             raise error or sum_overflow()
 
-    def on_host(self) -> tuple[FloatArray, FloatArray]:
+    def host_sums(self) -> tuple[FloatArray, FloatArray]:
         """Return sums and squares (p,) after the last block, and copy the counts to the host."""
         space = self.space
         if self.right is None:
@@ -190,9 +192,9 @@ class _Total:
             self.count += int(self._added)
             self.dropped += int(self._missing)
             self.rows += float(self._added)
-        if self._weighed is not None:
-            self.rows = float(self._weighed)
-        self._added = self._weighed = None
+        if self._weight_sum is not None:
+            self.rows = float(self._weight_sum)
+        self._added = self._weight_sum = None
         both = space.get(space.xp.stack([self.sums, self.squares]))
         return both[0], both[1]
 
@@ -203,7 +205,7 @@ class _Total:
         tiny = squares < _FLOAT32_TINY * max(self.count, 1)
         return self.precision.itemsize == 4 and bool((tiny & ((sums != 0) | (squares > 0))).any())
 
-    def ended(self) -> Sums:
+    def result(self) -> Sums:
         space, p = self.space, self.table.p
         if not self.rows:
             zero = np.zeros(p)
@@ -213,15 +215,15 @@ class _Total:
             space.add_outer(self.product, -self.rows, offset)
             squares = space.diagonal(self.product)
         else:
-            wide = space.xp.astype(self.right, space.doubles, copy=False)
-            seen = space.xp.matmul(offset[None, :], wide)
-            self.product += (-self.rows * offset)[:, None] * seen
+            doubles = space.xp.astype(self.right, space.doubles, copy=False)
+            image = space.xp.matmul(offset[None, :], doubles)
+            self.product += (-self.rows * offset)[:, None] * image
             squares = self.squares - self.rows * offset * offset
         shift = space.xp.astype(self.shift, space.doubles)
-        found = space.get(space.xp.stack([shift, offset, squares]))
+        host = space.get(space.xp.stack([shift, offset, squares]))
         return Sums(
-            self.rows, self.count, self.dropped, found[0], found[1],
-            not_vanished(np.maximum(found[2], 0.0), found[1]), self.product,
+            self.rows, self.count, self.dropped, host[0], host[1],
+            restore_underflowed(np.maximum(host[2], 0.0), host[1]), self.product,
         )  # fmt: skip
 
 
@@ -237,8 +239,8 @@ def counted_rows(
         kept = weights > 0
     if not drop:
         return kept, xp.zeros_like(kept)
-    holes = xp.any(xp.isnan(rows), axis=1)
-    return kept & ~holes, holes
+    missing = xp.any(xp.isnan(rows), axis=1)
+    return kept & ~missing, missing
 
 
 def _first_shift(space: Space, rows: DeviceArray, kept: DeviceArray) -> tuple[Any, bool]:
@@ -258,24 +260,24 @@ def _first_shift(space: Space, rows: DeviceArray, kept: DeviceArray) -> tuple[An
 def _near_mean(space: Space, rows: DeviceArray, kept: DeviceArray) -> Any:
     """Return a vector (p,) near the mean of the finite values, exact for constant columns."""
     xp = space.xp
-    sample, places = _sample(space, rows)
+    sample, indices = _sample(space, rows)
     if kept is None:
         first = sample[0, :]
         return first + xp.mean(sample - first, axis=0)
     # Take the first row that counts without copying its index to the host.
     at = xp.argmax(xp.astype(kept, xp.int8))
     first = xp.take(rows, xp.reshape(at, (1,)), axis=0)[0, :]
-    moved = sample - first
-    counted = xp.isfinite(moved) & xp.take(kept, places, axis=0)[:, None]
-    moved = xp.where(counted, moved, xp.zeros_like(moved))
+    shifted = sample - first
+    counted = xp.isfinite(shifted) & xp.take(kept, indices, axis=0)[:, None]
+    shifted = xp.where(counted, shifted, xp.zeros_like(shifted))
     first = xp.where(xp.isfinite(first), first, xp.zeros_like(first))
-    return first + xp.mean(moved, axis=0)
+    return first + xp.mean(shifted, axis=0)
 
 
 def _sample(space: Space, rows: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     """Return a sample of the rows, and their indices."""
-    places = space.put(sampled_rows(rows.shape[0], _SAMPLE), np.int64)
-    return space.xp.take(rows, places, axis=0), places
+    indices = space.put(sampled_rows(rows.shape[0], _SAMPLE), np.int64)
+    return space.xp.take(rows, indices, axis=0), indices
 
 
 def first_fault(table: DeviceTable, drop: bool) -> NotFiniteError | None:

@@ -76,19 +76,19 @@ def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:
         For NaN or infinity, with its row in the table, or if sums overflow.
     """
     space, xp, p = table.space, table.space.xp, table.p
-    step = max(space.numbers // p, 2 * p)
+    step = max(space.block_size // p, 2 * p)
     factor, shift, mean = space.zeros(0, p), None, space.zeros(p)
     rows, count, dropped = 0.0, 0, 0
     for block in table.blocks(step):
         if not block.rows.shape[0]:
             continue
         part = xp.astype(block.rows, space.doubles)
-        kept, holes = counted_rows(space, part, block.weights, drop)
+        kept, missing = counted_rows(space, part, block.weights, drop)
         added, weight = part.shape[0], float(part.shape[0])
         weights = block.weights
         if kept is not None:
             added, weight = int(xp.count_nonzero(kept)), 0.0
-            dropped += int(xp.count_nonzero(holes))
+            dropped += int(xp.count_nonzero(missing))
             weights = xp.astype(kept, space.doubles) * (1.0 if weights is None else weights)
             weight = float(xp.sum(weights))
             part = xp.where(kept[:, None], part, xp.zeros_like(part))
@@ -100,13 +100,13 @@ def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:
             row = part[int(xp.argmax(weights)) if weights is not None else 0, :]
             shift = row + _mean_of(xp, part - row, weights, weight)
         part = part - shift
-        here = _mean_of(xp, part, weights, weight)
-        part = part - here
+        block_mean = _mean_of(xp, part, weights, weight)
+        part = part - block_mean
         if weights is not None:
             part = part * xp.sqrt(weights)[:, None]
-        delta, total = here - mean, rows + weight
-        between = (rows * weight / total) ** 0.5
-        factor = _compressed(space, [factor, part, (between * delta)[None, :]])
+        delta, total = block_mean - mean, rows + weight
+        delta_weight = (rows * weight / total) ** 0.5
+        factor = _compressed(space, [factor, part, (delta_weight * delta)[None, :]])
         mean = mean + delta * (weight / total)
         rows, count = total, count + added
     if not rows:
@@ -140,6 +140,6 @@ def _compressed(space: Space, parts: list[DeviceArray]) -> Any:
 
 def _factored(space: Space, matrix: Any) -> Any:
     """R of the QR factorisation of a matrix, or of each matrix in a stack."""
-    if space.triangle is not None:
-        return space.triangle(matrix)
+    if space.qr_r is not None:
+        return space.qr_r(matrix)
     return space.xp.linalg.qr(matrix, mode="reduced")[1]

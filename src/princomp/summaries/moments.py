@@ -14,21 +14,26 @@ from princomp.linalg import (
     add_outer,
     added_with_outer,
     divided,
-    not_vanished,
+    restore_underflowed,
     two_sum,
 )
-from princomp.summaries.block_moments import check_in_range, is_few_stored, moments_of, unit_of
+from princomp.summaries.block_moments import (
+    check_in_range,
+    is_very_sparse,
+    moments_of,
+    products_unit,
+)
 from princomp.summaries.blocks import Block, Weights, checked_block, is_sparse
 from princomp.summaries.centred import (
     ROUNDING,
     Centred,
-    alike,
     as_kind,
     check_remaining_scatter,
     constant_columns,
     lost_by_both,
     lost_by_removing,
     lost_by_zeroing,
+    to_common_kind,
 )
 from princomp.summaries.columns import Columns
 
@@ -110,15 +115,15 @@ class Moments(Centred):
         if block.shape[0] == 0:
             return cls.empty(block.shape[1])
         p = block.shape[1]
-        if p >= wide.WIDE and not is_few_stored(block):
+        if p >= wide.MIN_COLUMNS and not is_very_sparse(block):
             dense = block.toarray() if is_sparse(block) else block
-            return _added(cls.empty(p), dense, weights, precise, threads=1).to_host()
+            return _add_block(cls.empty(p), dense, weights, precise, threads=1).to_host()
         return cls(*moments_of(block, weights, precise))
 
     @staticmethod
     def adds_in_place(p: int, *, sparse: bool = False) -> bool:
         """Whether blocks of ``p`` columns are added in place with :meth:`add`, one by one."""
-        return p >= wide.WIDE and not sparse
+        return p >= wide.MIN_COLUMNS and not sparse
 
     @staticmethod
     def add(
@@ -131,7 +136,7 @@ class Moments(Centred):
         block, weights = checked_block(block, weights)
         if block.shape[0] == 0:
             return moments
-        return _added(moments, block.toarray() if is_sparse(block) else block, weights, precise)
+        return _add_block(moments, block.toarray() if is_sparse(block) else block, weights, precise)
 
     @classmethod
     def of_covariance(cls, covariance: FloatArray, mean: FloatArray, rows: float) -> Moments:
@@ -169,13 +174,15 @@ class Moments(Centred):
         if type(other) is not Moments:
             if isinstance(other, Moments):
                 return other.on_same_device(self).merge(other)
-            one, other = alike(self, other)
+            one, other = to_common_kind(self, other)
             return one.merge(other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
-        rows, count, mean, low, delta, between = joined
-        scatter = added_with_outer(self.scatter, other.scatter, between, delta, overwrite=overwrite)
+        rows, count, mean, low, delta, delta_weight = joined
+        scatter = added_with_outer(
+            self.scatter, other.scatter, delta_weight, delta, overwrite=overwrite
+        )
         unit, lost = max(self.unit, other.unit), lost_by_both(self, other)
         return Moments(rows, count, mean, low, scatter, unit, self.centred, lost)
 
@@ -192,18 +199,20 @@ class Moments(Centred):
         remaining = self._without(other)
         if remaining is None:
             return Moments.empty(self.p) if other.rows else self
-        rows, count, mean, low, delta, between = remaining
+        rows, count, mean, low, delta, delta_weight = remaining
         scatter = self.scatter - other.scatter
-        add_outer(scatter, between, delta)
+        add_outer(scatter, delta_weight, delta)
         # The rounding errors of the outer product are not symmetric, and may be large here.
         scatter = (scatter + scatter.T) * 0.5
         slack = check_remaining_scatter(self, other, scatter.diagonal())
         lost = lost_by_removing(self, other, scatter.diagonal())
-        few = np.flatnonzero(scatter.diagonal() <= slack)
-        if few.size:
-            constant = constant_columns(few, scatter[few], slack)
+        candidates = np.flatnonzero(scatter.diagonal() <= slack)
+        if candidates.size:
+            constant = constant_columns(candidates, scatter[candidates], slack)
             lost_by_zeroing(lost, constant, scatter[constant])
-            scatter[few, few] = np.maximum(scatter[few, few], slack[few] / ROUNDING)
+            scatter[candidates, candidates] = np.maximum(
+                scatter[candidates, candidates], slack[candidates] / ROUNDING
+            )
             scatter[constant] = 0.0
             scatter[:, constant] = 0.0
         unit = max(self.unit, other.unit)
@@ -241,27 +250,27 @@ class _Upper(Moments):
         return as_kind(Moments, self)
 
 
-def _added(
+def _add_block(
     moments: Moments, block: FloatArray, weights: Weights, precise: bool, threads: int | None = None
 ) -> _Upper:
     """Add a block in place, after checking that all of it is in range."""
     memory = moments.memory if isinstance(moments, _Upper) else None
     packed = wide.packed(block, weights, precise=precise, memory=memory, threads=threads)
-    if packed.answer != native.DONE:
+    if packed.status != native.DONE:
         check_in_range(block, precise, packed.sums, packed.squares)
-        return _added(moments, block, weights, True, threads)
+        return _add_block(moments, block, weights, True, threads)
     mean, low = two_sum(packed.shift.astype(np.float64), packed.sums / packed.rows)
     part = Columns(packed.rows, block.shape[0], mean, low, packed.squares, moments.centred)
     joined = moments._joined(part)
-    unit = unit_of(block, precise)
+    unit = products_unit(block, precise)
     if joined is None:
-        rows, count, between, delta = part.rows, part.count, 0.0, np.zeros(part.p)
+        rows, count, delta_weight, delta = part.rows, part.count, 0.0, np.zeros(part.p)
     else:
-        rows, count, mean, low, delta, between = joined
+        rows, count, mean, low, delta, delta_weight = joined
         unit = max(unit, moments.unit)
-    wide.add(packed, moments.scatter, between, delta, threads=threads)
+    wide.add(packed, moments.scatter, delta_weight, delta, threads=threads)
     diagonal = moments.scatter.diagonal()
-    np.fill_diagonal(moments.scatter, not_vanished(diagonal, packed.sums))
+    np.fill_diagonal(moments.scatter, restore_underflowed(diagonal, packed.sums))
     return _Upper(
         rows, count, mean, low, moments.scatter, unit, moments.centred, moments.lost, packed.memory
     )

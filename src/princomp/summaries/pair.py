@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from princomp.summaries.blocks import Block, Weights, added_in_place
+from princomp.summaries.blocks import Block, Weights, is_added_in_place
 
 
 class Pair:
@@ -40,7 +40,7 @@ class PairOf:
 
     def adds_in_place(self, p: int, *, sparse: bool = False) -> bool:
         """Whether blocks are added in place, which depends on the first kind."""
-        return added_in_place(self.first, p, sparse=sparse)
+        return is_added_in_place(self.first, p, sparse=sparse)
 
     def empty(self, p: int) -> Pair:
         """A pair of no rows."""

@@ -48,22 +48,23 @@ def divisors(
             )
         else:
             divisor = extremes.spread
-        none = np.flatnonzero(divisor == 0)
-        if none.size == summary.p and constant == "drop":
+        zero_columns = np.flatnonzero(divisor == 0)
+        if zero_columns.size == summary.p and constant == "drop":
             raise ConstantColumnError(
                 f"every column is constant, and constant={constant!r} leaves none",
                 hint="give a column that varies, or set constant='zero'",
             )
-        if none.size and constant in ("zero", "drop"):
+        if zero_columns.size and constant in ("zero", "drop"):
             return np.where(divisor == 0, 1.0, divisor)
-        if none.size:
-            listed = ", ".join(f"column {column_name(names, c)!r}" for c in none[:5])
-            more = "" if none.size <= 5 else f" and {none.size - 5} more"
-            keep = "" if constant is None else ", or set constant='drop'"
+        if zero_columns.size:
+            listed = ", ".join(f"column {column_name(names, c)!r}" for c in zero_columns[:5])
+            others = "" if zero_columns.size <= 5 else f" and {zero_columns.size - 5} more"
+            drop_hint = "" if constant is None else ", or set constant='drop'"
             raise ConstantColumnError(
-                f"scale={scale!r} cannot divide by the spread of a constant column: {listed}{more}",
-                place={"column": column_name(names, none[0])},
-                hint=f"leave the constant column{'s' * (none.size > 1)} out{keep}; "
+                f"scale={scale!r} cannot divide by the spread of a constant column: "
+                f"{listed}{others}",
+                place={"column": column_name(names, zero_columns[0])},
+                hint=f"leave the constant column{'s' * (zero_columns.size > 1)} out{drop_hint}; "
                 "scale can also be an array of divisors",
             )
         return divisor
@@ -85,12 +86,12 @@ def _checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
             place={"parameter": "scale"},
             hint=f"give one divisor a column: an array of shape ({p},)",
         )
-    wrong = np.flatnonzero(~(np.isfinite(divisor) & (divisor > 0)))
-    if wrong.size:
+    invalid = np.flatnonzero(~(np.isfinite(divisor) & (divisor > 0)))
+    if invalid.size:
         raise ParameterError(
-            f"scale must be positive and finite, got {divisor[wrong[0]]:g} "
-            f"for column {column_name(names, wrong[0])!r}",
-            place={"parameter": "scale", "column": column_name(names, wrong[0])},
+            f"scale must be positive and finite, got {divisor[invalid[0]]:g} "
+            f"for column {column_name(names, invalid[0])!r}",
+            place={"parameter": "scale", "column": column_name(names, invalid[0])},
             hint="a column that is not to be scaled has divisor 1",
         )
     return divisor.copy()

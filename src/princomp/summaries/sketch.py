@@ -20,31 +20,33 @@ from princomp.summaries.blocks import Block, Weights, check_mergeable, checked_b
 from princomp.summaries.centred import (
     Centred,
     Joined,
-    alike,
     as_kind,
     check_remaining_scatter,
     lost_by_both,
     lost_by_removing,
+    to_common_kind,
 )
 from princomp.summaries.centred_rows import CentredRows, safe_exponent
 from princomp.summaries.columns import Columns
 
-# Numbers in a block of wide rows: enough rows to justify reading and writing the p × l product
-# once per block, few enough that a block takes only tens of megabytes. Sparse rows are short, so a
-# block has at least _SPARSE_ROWS rows, and one row per _SHARE columns up to _MOST_ROWS: with
+# Numbers in a block of wide rows: enough rows to justify reading and writing the p × l product once
+# per block, few enough that a block takes only tens of megabytes. Sparse rows are short, so a block
+# has at least _SPARSE_ROWS rows, and one row per _COLUMNS_PER_ROW columns up to _MOST_ROWS: with
 # 1,000,000 columns and 100 stored values per row, 40,960 rows take 3.8 s of a pass in blocks of
 # 4,096 rows, and 0.6 s as one block.
 _WIDE_NUMBERS, _FEWEST_ROWS = 2**22, 32
-_SPARSE_ROWS, _MOST_ROWS, _SHARE = 4096, 65_536, 16
+_SPARSE_ROWS, _MOST_ROWS, _COLUMNS_PER_ROW = 4096, 65_536, 16
 # Rows of a p × l array that are processed at a time.
 _PANEL = 2**14
 
 
 def wide_block_rows(columns: int, *, sparse: bool = False) -> int:
     """Number of rows in a block of wide rows, for summaries that add p × l numbers per block."""
-    least = max(_SPARSE_ROWS, min(columns // _SHARE, _MOST_ROWS)) if sparse else _FEWEST_ROWS
-    wanted = max(_WIDE_NUMBERS // max(columns, 1), least)
-    return 1 << (wanted.bit_length() - 1)
+    min_rows = (
+        max(_SPARSE_ROWS, min(columns // _COLUMNS_PER_ROW, _MOST_ROWS)) if sparse else _FEWEST_ROWS
+    )
+    rows = max(_WIDE_NUMBERS // max(columns, 1), min_rows)
+    return 1 << (rows.bit_length() - 1)
 
 
 @lru_cache(maxsize=2)
@@ -54,9 +56,9 @@ def directions(p: int, width: int, seed: int) -> FloatArray:
     They are float32, because their precision does not matter as long as every block is multiplied
     by the same numbers.
     """
-    drawn = np.random.default_rng(seed).standard_normal((p, width), dtype=np.float32)
-    drawn.flags.writeable = False
-    return drawn
+    omega = np.random.default_rng(seed).standard_normal((p, width), dtype=np.float32)
+    omega.flags.writeable = False
+    return omega
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,8 +122,8 @@ class Sketch(Centred):
 
     def directions_of(self, part: slice) -> FloatArray:
         """Some rows of :attr:`directions`."""
-        drawn = directions(self.p, self.width, self.seed)[part].astype(np.float64)
-        return drawn if self.divisor is None else drawn * self.divisor[part, None]
+        omega = directions(self.p, self.width, self.seed)[part].astype(np.float64)
+        return omega if self.divisor is None else omega * self.divisor[part, None]
 
     @property
     def columns(self) -> Columns:
@@ -132,40 +134,40 @@ class Sketch(Centred):
         """Convert a summary with more detail to a sketch in the same directions."""
         columns = as_kind(Columns, other, column_scatter=np.array(other.column_scatter))
         product = other.times(self.directions)
-        return self._of(columns, product=product, unit=other.unit, lost=other.lost)
+        return self._with_columns(columns, product=product, unit=other.unit, lost=other.lost)
 
-    def _of(self, columns: Columns, **changes: Any) -> Sketch:
+    def _with_columns(self, columns: Columns, **changes: Any) -> Sketch:
         """Return a sketch with the rows, mean and column scatter of ``columns``."""
-        known = {one.name: getattr(columns, one.name) for one in fields(columns)}
-        return replace(self, **known, **changes)
+        kept = {field.name: getattr(columns, field.name) for field in fields(columns)}
+        return replace(self, **kept, **changes)
 
     def merge(self, other: Centred) -> Sketch:
         """Sketch of the rows of both; ``other`` may be of any kind."""
         if not isinstance(other, Sketch):
-            return self.merge(alike(self, other)[1])
-        self._check_alike(other)
+            return self.merge(to_common_kind(self, other)[1])
+        self._check_same_directions(other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
         product = self.product + other.product
-        self._add_outer(joined.between, joined.delta, product)
-        return self._with(joined, other, product)
+        self._add_outer(joined.delta_weight, joined.delta, product)
+        return self._merged(joined, other, product)
 
-    def _with(self, joined: Joined, other: Sketch | Columns, product: FloatArray) -> Sketch:
-        rows, count, mean, low, delta, between = joined
-        scatter = self.column_scatter + other.column_scatter + between * delta * delta
+    def _merged(self, joined: Joined, other: Sketch | Columns, product: FloatArray) -> Sketch:
+        rows, count, mean, low, delta, delta_weight = joined
+        scatter = self.column_scatter + other.column_scatter + delta_weight * delta * delta
         columns = Columns(rows, count, mean, low, scatter, self.centred)
         unit, lost = max(self.unit, other.unit), lost_by_both(self, other)
-        return self._of(columns, product=product, unit=unit, lost=lost)
+        return self._with_columns(columns, product=product, unit=unit, lost=lost)
 
     def _add_outer(self, factor: float, vector: FloatArray, into: FloatArray) -> None:
         """Add ``factor · v vᵀΩ`` in place, without a temporary array of the size of Ω."""
-        drawn, divisor = directions(self.p, self.width, self.seed), self.divisor
+        omega, divisor = directions(self.p, self.width, self.seed), self.divisor
         weighted = vector if divisor is None else vector * divisor
         panels = range(0, self.p, _PANEL)
         right = np.zeros(self.width)
         for start in panels:
-            right += weighted[start : start + _PANEL] @ drawn[start : start + _PANEL]
+            right += weighted[start : start + _PANEL] @ omega[start : start + _PANEL]
         right *= factor
         for start in panels:
             into[start : start + _PANEL] += vector[start : start + _PANEL, None] * right
@@ -178,18 +180,18 @@ class Sketch(Centred):
         ShapeError
             If ``other`` has more rows than this summary, or rows that were never added.
         """
-        self._check_alike(other)
+        self._check_same_directions(other)
         remaining = self._without(other)
         if remaining is None:
             return SketchOf(self.width, self.seed).empty(self.p) if other.rows else self
-        rows, count, mean, low, delta, between = remaining
+        rows, count, mean, low, delta, delta_weight = remaining
         product = self.product - other.product
-        self._add_outer(between, delta, product)
-        scatter = self.column_scatter - other.column_scatter + between * delta**2
+        self._add_outer(delta_weight, delta, product)
+        scatter = self.column_scatter - other.column_scatter + delta_weight * delta**2
         scatter[scatter <= check_remaining_scatter(self, other, scatter)] = 0.0
         columns = Columns(rows, count, mean, low, scatter, self.centred)
         unit, lost = max(self.unit, other.unit), lost_by_removing(self, other, scatter)
-        return self._of(columns, product=product, unit=unit, lost=lost)
+        return self._with_columns(columns, product=product, unit=unit, lost=lost)
 
     def faded(self, factor: float) -> Sketch:
         """Sketch of the same rows with their weights multiplied by ``factor``."""
@@ -203,7 +205,7 @@ class Sketch(Centred):
 
     def scaled(self, divisor: FloatArray) -> Sketch:
         """Sketch of the rows divided by ``divisor`` (p,)."""
-        return self._of(
+        return self._with_columns(
             self.columns.scaled(divisor),
             product=self.product / divisor[:, None],
             lost=None if self.lost is None else self.lost / divisor / divisor,
@@ -214,9 +216,9 @@ class Sketch(Centred):
         """Take the scatter about zero instead of the mean."""
         product = self.product.copy()
         self._add_outer(self.rows, self.mean, product)
-        return self._of(self.columns.about_origin(), product=product)
+        return self._with_columns(self.columns.about_origin(), product=product)
 
-    def _check_alike(self, other: Sketch) -> None:
+    def _check_same_directions(self, other: Sketch) -> None:
         check_mergeable(self, other)
         if self.seed != other.seed or self.width != other.width:
             raise ShapeError(
@@ -269,7 +271,7 @@ class SketchOf:
         if block.shape[0] == 0:
             return sketch
         # In C order for the compiled kernels, so results do not depend on the memory layout.
-        block = block if is_sparse(block) else native.plain_rows(block)
+        block = block if is_sparse(block) else native.as_kernel_rows(block)
         if precise:
             block = block.astype(np.float64, copy=False)
         columns = Columns.of(block, weights)
@@ -282,6 +284,6 @@ class SketchOf:
         centred.add_rmatmul(images, sketch.product)
         joined = sketch.columns._joined(columns)
         if joined is None:
-            return sketch._of(columns, unit=unit)
-        sketch._add_outer(joined.between, joined.delta, sketch.product)
-        return replace(sketch._with(joined, columns, sketch.product), unit=max(sketch.unit, unit))
+            return sketch._with_columns(columns, unit=unit)
+        sketch._add_outer(joined.delta_weight, joined.delta, sketch.product)
+        return replace(sketch._merged(joined, columns, sketch.product), unit=max(sketch.unit, unit))

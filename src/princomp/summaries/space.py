@@ -34,13 +34,13 @@ class Space:
         Name in messages, such as ``"cuda:0"``.
     to_host : callable
         Converts an array on the device to a NumPy array.
-    numbers : int
+    block_size : int
         Size of a block of rows, in numbers, that is processed at a time.
-    exact : callable
+    full_precision : callable
         Returns a context manager in which products use full float32 precision.
-    triangle : callable, optional
+    qr_r : callable, optional
         Returns the R of a QR factorisation, if the namespace can compute it without Q.
-    free : callable
+    free_memory : callable
         Returns the free memory of the device in bytes, or None if it shares the memory of the
         host.
     """
@@ -49,10 +49,10 @@ class Space:
     device: Any
     name: str
     to_host: Callable[[Any], Any]
-    numbers: int = 2**20
-    exact: Callable[[], AbstractContextManager[Any]] = nullcontext
-    triangle: Callable[[Any], Any] | None = None
-    free: Callable[[], int | None] = lambda: None
+    block_size: int = 2**20
+    full_precision: Callable[[], AbstractContextManager[Any]] = nullcontext
+    qr_r: Callable[[Any], Any] | None = None
+    free_memory: Callable[[], int | None] = lambda: None
 
     @property
     def doubles(self) -> Any:
@@ -78,7 +78,7 @@ class Space:
         """Return zeros on the device, in float64."""
         return self.xp.zeros(shape, dtype=self.doubles, device=self.device)
 
-    def same(self, other: Space) -> bool:
+    def is_same_device(self, other: Space) -> bool:
         """Whether both are the same device, so that their arrays can be added."""
         return self.xp is other.xp and bool(self.device == other.device)
 
@@ -89,7 +89,7 @@ class Space:
     def add_outer(self, matrix: DeviceArray, factor: float, vector: DeviceArray) -> None:
         """Add ``factor · vector vectorᵀ`` to ``matrix`` in place, some rows at a time."""
         size = vector.shape[0]
-        panel = max(1, self.numbers // max(size, 1))
+        panel = max(1, self.block_size // max(size, 1))
         for start in range(0, size, panel):
             stop = min(start + panel, size)
             part = matrix[start:stop, :]

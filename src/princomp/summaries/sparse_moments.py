@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.kernels import csr, entries_of, misled, products, shift_of
+from princomp.kernels import csr, entries_of, is_shift_far, products, shift_of
 from princomp.linalg import FloatArray, column_sums
 from princomp.summaries.blocks import CSR, Weights
 
@@ -53,23 +53,23 @@ def sparse_sums(
     rows = float(m) if weights is None else float(weights.sum())
     scatter, sums = csr.scatter(entries, weights, instructions=instructions)
     shift = np.zeros(p)
-    each = None if weights is None else np.repeat(weights, np.diff(entries.ends))
-    stored = np.bincount(entries.columns, weights=each, minlength=p)
+    entry_weights = None if weights is None else np.repeat(weights, np.diff(entries.ends))
+    stored = np.bincount(entries.columns, weights=entry_weights, minlength=p)
     full = np.flatnonzero(stored > _FULL_COLUMN * rows)
     if full.size:
         dense = block[:, full].toarray().astype(np.float64, copy=False)
         near = shift_of(dense, weights)
         for again in (False, True):
-            moved = dense - near
-            rooted = moved if weights is None else moved * np.sqrt(weights)[:, None]
-            sums[full] = column_sums(moved) if weights is None else weights @ moved
+            shifted = dense - near
+            rooted = shifted if weights is None else shifted * np.sqrt(weights)[:, None]
+            sums[full] = column_sums(shifted) if weights is None else weights @ shifted
             squares = products(rooted)
-            if again or not misled(sums[full], squares.diagonal(), rows):
+            if again or not is_shift_far(sums[full], squares.diagonal(), rows):
                 break
             near = near + sums[full] / rows
         shift[full] = near
         # In products with full columns, the other columns are not shifted: their shift is zero.
-        cross, _ = csr.backward(entries, moved, factor=weights, instructions=instructions)
+        cross, _ = csr.backward(entries, shifted, factor=weights, instructions=instructions)
         scatter[:, full] = cross
         scatter[full, :] = cross.T
         scatter[np.ix_(full, full)] = squares

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.kernels import Entries, csr, entries_of
-from princomp.linalg import LINE, FloatArray, empty, in_order, scratch
+from princomp.linalg import CACHE_LINE, FloatArray, empty, map_in_order, scratch
 from princomp.summaries.blocks import CSR, Weights
 
 # Columns are centred explicitly if their mean exceeds this many standard deviations.
@@ -36,7 +36,7 @@ _UNITS = 256
 _CHUNK, _THREADS_PAY = 2**12, 2**19
 
 
-def full_columns(mean: FloatArray, variances: FloatArray) -> NDArray[np.intp]:
+def columns_to_centre(mean: FloatArray, variances: FloatArray) -> NDArray[np.intp]:
     """Indices of the columns whose mean is so large that implicit centring would cancel digits.
 
     They store a value in nearly every row, so there are few of them, and storing them centred
@@ -55,7 +55,7 @@ class SparseRows:
     Parameters
     ----------
     rows : CSR array of shape (n, p)
-        X, after centring the columns of :func:`full_columns`.
+        X, after centring the columns of :func:`columns_to_centre`.
     entries : Entries
         The arrays of ``rows``.
     mean : ndarray of shape (p,)
@@ -88,7 +88,7 @@ class SparseRows:
         DataError
             If an index is not a valid column, or the row ends (``indptr``) do not ascend.
         """
-        full = full_columns(mean, variances)
+        full = columns_to_centre(mean, variances)
         if full.size:
             data = with_centred_columns(data, full, mean, mean_low)
             mean = mean.copy()
@@ -106,14 +106,14 @@ class SparseRows:
         return np.dtype(np.float64)
 
     @property
-    def coarsest(self) -> np.dtype[Any]:
+    def lowest_dtype(self) -> np.dtype[Any]:
         """Lowest precision of :meth:`images`, for vectors of the same precision."""
         return self.entries.values.dtype if self.divisor is None else self.dtype
 
     @property
-    def step(self) -> int:
+    def vectors_at_once(self) -> int:
         """Number of vectors that products multiply at once: as many as fill a cache line."""
-        return LINE // self.coarsest.itemsize
+        return CACHE_LINE // self.lowest_dtype.itemsize
 
     @cached_property
     def _roots(self) -> FloatArray | None:
@@ -127,13 +127,13 @@ class SparseRows:
     def rmatmul(self, left: FloatArray) -> FloatArray:
         """Aᵀ @ left (p, m), for ``left`` of shape (n, m)."""
         left = left.astype(np.float64, copy=False)
-        return self._finished(csr.backward(self.entries, left, factor=self._roots))
+        return self._centred_image(csr.backward(self.entries, left, factor=self._roots))
 
     def add_rmatmul(self, left: FloatArray, into: FloatArray) -> None:
         """Add Aᵀ @ left to ``into`` (p, m)."""
         left = left.astype(np.float64, copy=False)
         if "_by_columns" not in self.__dict__:
-            self._add(csr.backward(self.entries, left, factor=self._roots), into)
+            self._add_centred(csr.backward(self.entries, left, factor=self._roots), into)
             return
         # With a copy by columns, each column of X writes to one row of the product.
         columns, mean = self._by_columns
@@ -145,7 +145,7 @@ class SparseRows:
 
         threads = 1 if len(columns.values) * left.shape[1] < _THREADS_PAY else None
         spans = (slice(at, at + _CHUNK) for at in range(0, len(mean), _CHUNK))
-        for _ in in_order(add, spans, threads):
+        for _ in map_in_order(add, spans, threads):
             pass
 
     def images(self, vectors: FloatArray) -> FloatArray:
@@ -153,11 +153,11 @@ class SparseRows:
 
         On two threads it is fastest if m is a multiple of 16 (of 32 in float32).
         """
-        return self._finished(self._image(vectors))
+        return self._centred_image(self._image(vectors))
 
     def add_images(self, vectors: FloatArray, into: FloatArray) -> None:
         """Add AᵀA @ vectors to ``into`` (p, m)."""
-        self._add(self._image(vectors), into)
+        self._add_centred(self._image(vectors), into)
 
     def row_images(self, vectors: FloatArray) -> FloatArray:
         """AAᵀ @ vectors (n, m), in float64, in one pass over the columns.
@@ -177,15 +177,15 @@ class SparseRows:
         products, _ = csr.scatter(columns)
         # (X − 1μᵀ)(X − 1μᵀ)ᵀ = XXᵀ − (Xμ)1ᵀ − 1(Xμ)ᵀ + μᵀμ: both middle terms are added first, so
         # that the result is symmetric.
-        across = np.array(csr.backward(columns, mean[:, None])[0][:, 0])
-        squared, panels = float(mean @ mean), range(0, n, _UNITS)
+        mean_products = np.array(csr.backward(columns, mean[:, None])[0][:, 0])
+        mean_square, panels = float(mean @ mean), range(0, n, _UNITS)
         for start in panels:
             panel = slice(start, start + _UNITS)
-            products[panel] -= (across[panel, None] + across) - squared
+            products[panel] -= (mean_products[panel, None] + mean_products) - mean_square
             if self._roots is not None:
                 products[panel] *= self._roots[panel, None] * self._roots
-        mass = float(n if self.weights is None else self.weights.sum())
-        if mass * squared <= _CENTRED_AFTER * float(products.trace()) / min(self.shape):
+        total_weight = float(n if self.weights is None else self.weights.sum())
+        if total_weight * mean_square <= _CENTRED_AFTER * float(products.trace()) / min(self.shape):
             return products
         for start in panels:
             units = np.eye(n, min(_UNITS, n - start), -start)
@@ -196,13 +196,13 @@ class SparseRows:
     def _by_columns(self) -> tuple[Entries, FloatArray]:
         """The scaled columns as rows of a CSR matrix (p, n), and their scaled means."""
         n, p = self.shape
-        turned = self.rows.tocsc()
-        turned.sum_duplicates()
-        values, mean = turned.data, self.mean
+        csc = self.rows.tocsc()
+        csc.sum_duplicates()
+        values, mean = csc.data, self.mean
         if self.divisor is not None:
-            values = values / np.repeat(self.divisor, np.diff(turned.indptr))
+            values = values / np.repeat(self.divisor, np.diff(csc.indptr))
             mean = mean / self.divisor
-        return Entries(values, turned.indices, turned.indptr, (p, n)), mean
+        return Entries(values, csc.indices, csc.indptr, (p, n)), mean
 
     def _rooted(self, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """W^½ @ vectors in their precision, and its column sums in float64."""
@@ -221,14 +221,14 @@ class SparseRows:
         right = self._scaled(vectors)
         return csr.images(self.entries, right, shift=self.mean @ right, factor=self.weights)
 
-    def _finished(self, sums: tuple[FloatArray, FloatArray]) -> FloatArray:
+    def _centred_image(self, sums: tuple[FloatArray, FloatArray]) -> FloatArray:
         """Return D⁻¹ (Z − μ sᵀ) from Z and s, as returned by ``csr.images``."""
         image = empty(sums[0].shape)
         for part, centred in self._centred(sums):
             image[part] = centred
         return image
 
-    def _add(self, sums: tuple[FloatArray, FloatArray], into: FloatArray) -> None:
+    def _add_centred(self, sums: tuple[FloatArray, FloatArray], into: FloatArray) -> None:
         """Add D⁻¹ (Z − μ sᵀ) to ``into``, which may be in any memory order."""
         for part, centred in self._centred(sums):
             into[part] += centred

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from princomp.kernels import misled, shift_of
-from princomp.linalg import EPS, FloatArray, column_sums, not_vanished, qr_r, two_sum
+from princomp.kernels import is_shift_far, shift_of
+from princomp.linalg import EPS, FloatArray, column_sums, qr_r, restore_underflowed, two_sum
 from princomp.summaries.blocks import (
     Block,
     Weights,
@@ -17,7 +17,7 @@ from princomp.summaries.blocks import (
     is_sparse,
     panel_rows,
 )
-from princomp.summaries.centred import Centred, alike, lost_by_both
+from princomp.summaries.centred import Centred, lost_by_both, to_common_kind
 
 # Fewest rows that are factored at a time. LAPACK adds products one by one: if the first is large
 # and the others are equal, factoring 65,536 rows of 3 columns at once loses 1,600 units of roundoff
@@ -93,7 +93,7 @@ class Triangle(Centred):
                 centred = dense - shift
                 share = centred if weights is None else weights[:, None] * centred
                 sums = column_sums(share)
-                if again or not misled(sums, np.einsum("ij,ij->j", share, centred), rows):
+                if again or not is_shift_far(sums, np.einsum("ij,ij->j", share, centred), rows):
                     break
                 shift = shift + sums / rows
             check_finite(sums, dense)
@@ -109,7 +109,7 @@ class Triangle(Centred):
         """Diagonal of the scatter (p,)."""
         squares: FloatArray = np.einsum("ij,ij->j", self.factor, self.factor)
         if not squares.all():
-            squares = not_vanished(squares, np.abs(self.factor).max(axis=0, initial=0.0))
+            squares = restore_underflowed(squares, np.abs(self.factor).max(axis=0, initial=0.0))
         return squares
 
     @property
@@ -126,13 +126,13 @@ class Triangle(Centred):
     def merge(self, other: Centred) -> Any:
         """Triangle of the rows of both; if ``other`` has less detail, a summary of its kind."""
         if not isinstance(other, Triangle):
-            one, other = alike(self, other)
+            one, other = to_common_kind(self, other)
             return one.merge(other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
-        rows, count, mean, low, delta, between = joined
-        factor = _compressed(np.vstack([self.factor, other.factor, np.sqrt(between) * delta]))
+        rows, count, mean, low, delta, delta_weight = joined
+        factor = _compressed(np.vstack([self.factor, other.factor, np.sqrt(delta_weight) * delta]))
         unit, lost = max(self.unit, other.unit), lost_by_both(self, other)
         return Triangle(rows, count, mean, low, factor, self.centred, unit, lost)
 

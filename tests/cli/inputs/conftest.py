@@ -13,18 +13,18 @@ from princomp.io.readers import files
 
 @pytest.fixture
 def large(monkeypatch):
-    """No table is small enough to be read whole."""
+    """Make every table too large to be read whole."""
     monkeypatch.setattr(files, "_SMALL", 0)
-    monkeypatch.setattr(files, "_SMALL_PACKED", 0)
+    monkeypatch.setattr(files, "_SMALL_COMPRESSED", 0)
 
 
 @pytest.fixture
 def pipe(monkeypatch):
-    """Put bytes behind standard input, through a pipe that another thread fills."""
+    """A function that feeds bytes to standard input, through a pipe filled by a thread."""
     threads, ends = [], []
 
     def fill(end, content):
-        # The reader may have seen enough.
+        # The reader may stop early.
         try:
             with open(end, "wb") as file:
                 file.write(content)

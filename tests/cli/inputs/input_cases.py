@@ -21,18 +21,18 @@ NAMES = ("a", "b", "c")
 IDS = [f"row {i}" for i in range(40)]
 
 
-def measured(seed=5, n=40, zeros=False):
-    """Rows of three decimals; about a third of the cells are zero where asked."""
+def random_table(seed=5, n=40, zeros=False):
+    """Rows with three decimals; with ``zeros``, about a third of the cells are zero."""
     rng = np.random.default_rng(seed)
     X = np.round(rng.standard_normal((n, 3)) * [9.0, 4.0, 1.0] + [1.0, -2.0, 30.0], 3)
     return np.where(rng.random(X.shape) < 0.35, 0.0, X) if zeros else X
 
 
-def as_text(X, mark=",", columns=NAMES, ids=None):
-    rows = [mark.join(map(repr, row)) for row in X.tolist()]
-    lines = [mark.join(columns), *rows]
+def as_text(X, sep=",", columns=NAMES, ids=None):
+    rows = [sep.join(map(repr, row)) for row in X.tolist()]
+    lines = [sep.join(columns), *rows]
     if ids is not None:
-        lines = [mark.join(pair) for pair in zip(["id", *ids], lines, strict=True)]
+        lines = [sep.join(pair) for pair in zip(["id", *ids], lines, strict=True)]
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -42,9 +42,9 @@ def as_arrow(X, columns=NAMES, ids=None):
 
 
 def as_npy(X):
-    made = io.BytesIO()
-    np.save(made, X)
-    return made.getvalue()
+    buffer = io.BytesIO()
+    np.save(buffer, X)
+    return buffer.getvalue()
 
 
 def _hdf5(path, X):
@@ -94,14 +94,14 @@ WRITERS = {
     "sparse.npz": lambda path, X, named: sp.save_npz(path, sp.csr_array(X)),
     "mtx": lambda path, X, named: scipy.io.mmwrite(path, X),
     "sparse.mtx": lambda path, X, named: scipy.io.mmwrite(path, sp.coo_array(X)),
-    "mtx.gz": lambda path, X, named: _packed(path, sp.coo_array(X)),
+    "mtx.gz": lambda path, X, named: _write_mtx_gz(path, sp.coo_array(X)),
     "h5": lambda path, X, named: _hdf5(path, X),
     "h5ad": lambda path, X, named: _h5ad(path, X, named.get("columns", NAMES), named.get("ids")),
     "zarr": lambda path, X, named: _zarr(path, X),
     "zarr.zip": lambda path, X, named: _zarr(path, X),
 }
 
-INSIDE = {"npz": "::x", "h5": "::/group/x"}
+INNER_PATH = {"npz": "::x", "h5": "::/group/x"}
 
 WITH_NAMES = [kind for kind in WRITERS if kind.startswith(("csv", "tsv"))] + [
     "parquet",
@@ -110,30 +110,30 @@ WITH_NAMES = [kind for kind in WRITERS if kind.startswith(("csv", "tsv"))] + [
     "h5ad",
 ]
 
-# Those of which small files are read whole and large ones in chunks.
+# Kinds whose small files are read whole and large ones in chunks.
 STREAMED = [kind for kind in WITH_NAMES if kind != "h5ad"]
 
 
-def _packed(path, matrix):
-    made = io.BytesIO()
-    scipy.io.mmwrite(made, matrix)
-    path.write_bytes(gzip.compress(made.getvalue(), mtime=0))
+def _write_mtx_gz(path, matrix):
+    buffer = io.BytesIO()
+    scipy.io.mmwrite(buffer, matrix)
+    path.write_bytes(gzip.compress(buffer.getvalue(), mtime=0))
 
 
-def written(folder, kind, X, stem="t", **named):
-    """Write a table; gives what it is called on the command line."""
+def write_table(folder, kind, X, stem="t", **named):
+    """Write a table; return its name on the command line."""
     path = folder / f"{stem}.{kind}"
     WRITERS[kind](path, X, named)
-    return path.name + INSIDE.get(kind, "")
+    return path.name + INNER_PATH.get(kind, "")
 
 
 def tolerance(X):
-    """Bound of the errors of variances: n + p roundings of squares up to λ₁ + |mean|²."""
+    """Error bound of variances: n + p roundings of the squared length of the longest row."""
     n, p = X.shape
     return 4 * (n + p) * EPS * float((X**2).sum(axis=1).max())
 
 
-def assert_true(X, document=None, scores=None, divisor=None):
+def assert_correct(X, document=None, scores=None, divisor=None):
     """Compare variances and scores of all components with the SVD of the centred rows."""
     variances, axes = truth(X, divisor=divisor)
     tol = tolerance(X)
@@ -141,14 +141,18 @@ def assert_true(X, document=None, scores=None, divisor=None):
         np.testing.assert_allclose(document["eigenvalues"], variances, rtol=0, atol=tol)
     if scores is not None:
         rows = X - X.mean(axis=0)
-        wanted = rows @ axes.T
-        # Axes turn by the error of the scatter over the gaps of the variances.
+        expected = rows @ axes.T
+        # The error of the axes is that of the scatter over the smallest gap between variances.
         gap = np.abs(np.diff(variances)).min()
-        size = np.abs(rows).max() * np.sqrt(X.shape[1])
+        length = np.abs(rows).max() * np.sqrt(X.shape[1])
         np.testing.assert_allclose(
-            aligned(wanted.T, np.asarray(scores).T).T, wanted, rtol=0, atol=4 * size * tol / gap
+            aligned(expected.T, np.asarray(scores).T).T,
+            expected,
+            rtol=0,
+            atol=4 * length * tol / gap,
         )
 
 
-# Text may be cut after any row and still be a table; of MatrixMarket the entries are counted.
-CUT = [kind for kind in WRITERS if kind != "zarr"]
+# Kinds that can be truncated. A text file truncated after a row is still a valid table, but
+# MatrixMarket states its number of entries.
+TRUNCATED_KINDS = [kind for kind in WRITERS if kind != "zarr"]

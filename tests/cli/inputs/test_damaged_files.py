@@ -7,10 +7,17 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from input_cases import CUT, STREAMED, assert_true, measured, tolerance, written
+from input_cases import (
+    STREAMED,
+    TRUNCATED_KINDS,
+    assert_correct,
+    random_table,
+    tolerance,
+    write_table,
+)
 
 import princomp as package
-from command_line import left_in
+from command_line import files_in
 from helpers import truth
 from princomp.io.readers import files
 
@@ -18,14 +25,14 @@ from princomp.io.readers import files
 
 
 @pytest.mark.parametrize("size", ["2GB", "512 MiB", "1.5g", "900000000"])
-def test_sizes_of_memory_that_are_understood(princomp, tmp_path, size):
-    X = measured()
-    name = written(tmp_path, "csv", X)
+def test_valid_memory_sizes(princomp, tmp_path, size):
+    X = random_table()
+    name = write_table(tmp_path, "csv", X)
     done = princomp("fit", name, "--memory", size, "--json")
     assert (done.code, done.err) == (0, "")
-    assert_true(X, done.document)
-    wanted = {"2GB": 2e9, "512 MiB": 2**29, "1.5g": 1.5e9, "900000000": 9e8}[size]
-    assert done.document["plan"]["memory_limit"] == wanted
+    assert_correct(X, done.document)
+    expected = {"2GB": 2e9, "512 MiB": 2**29, "1.5g": 1.5e9, "900000000": 9e8}[size]
+    assert done.document["plan"]["memory_limit"] == expected
     assert (
         princomp("plan", name, "--memory", size, "--json").document["plan"]
         == (done.document["plan"])
@@ -33,20 +40,20 @@ def test_sizes_of_memory_that_are_understood(princomp, tmp_path, size):
 
 
 @pytest.mark.parametrize("size", ["", "much", "-1GB", "0", "2 elephants", "nan", "1e9", "10iB"])
-def test_sizes_of_memory_that_are_not(princomp, tmp_path, size):
-    name = written(tmp_path, "csv", measured())
+def test_invalid_memory_sizes_are_refused(princomp, tmp_path, size):
+    name = write_table(tmp_path, "csv", random_table())
     for command in ("fit", "plan"):
         done = princomp(command, name, f"--memory={size}")
         assert (done.code, done.out) == (2, "")
         assert f"{size!r} is not a memory size" in done.err
         assert princomp(command, name, f"--memory={size}", "--json").error["exit_code"] == 2
-    assert left_in(tmp_path) == ["t.csv"]
+    assert files_in(tmp_path) == ["t.csv"]
 
 
 @pytest.mark.parametrize("kind", ["csv", "npy", "parquet"])
-def test_too_little_memory_is_reported_with_how_much_it_takes(princomp, tmp_path, large, kind):
-    X = measured()
-    name = written(tmp_path, kind, X)
+def test_too_little_memory_is_reported_with_the_required_amount(princomp, tmp_path, large, kind):
+    X = random_table()
+    name = write_table(tmp_path, kind, X)
     before = sorted(tmp_path.rglob("*"))
     for command in ("fit", "plan"):
         done = princomp(command, name, "--memory", "1kB")
@@ -55,25 +62,25 @@ def test_too_little_memory_is_reported_with_how_much_it_takes(princomp, tmp_path
         error = princomp(command, name, "--memory", "1kB", "--json").error
         assert error["kind"] == "MemoryLimitError"
         assert sorted(tmp_path.rglob("*")) == before
-    # What the hint asks for is enough.
-    asked = error["hint"].removeprefix("allow ").partition(" (")[0]
-    assert princomp("fit", name, "--memory", asked).code == 0
+    # The amount in the hint is enough.
+    required = error["hint"].removeprefix("allow ").partition(" (")[0]
+    assert princomp("fit", name, "--memory", required).code == 0
 
 
-def test_two_small_files_take_no_more_memory_than_one(princomp, tmp_path):
-    X = measured()
-    written(tmp_path, "csv", X[:20], stem="p1")
-    written(tmp_path, "csv", X[20:], stem="p2")
-    written(tmp_path, "csv", X)
+def test_two_small_files_need_no_more_memory_than_one(princomp, tmp_path):
+    X = random_table()
+    write_table(tmp_path, "csv", X[:20], stem="p1")
+    write_table(tmp_path, "csv", X[20:], stem="p2")
+    write_table(tmp_path, "csv", X)
     assert princomp("fit", "t.csv", "--memory", "10MB", "--no-scores").code == 0
     assert princomp("fit", "p1.csv", "p2.csv", "--memory", "10MB", "--no-scores").code == 0
 
 
-# ---- a table as people have it --------------------------------------------------------
+# ---- a realistic table ----------------------------------------------------------------
 
 
 def flights(n=400):
-    """Departures with text, whole numbers, times, and arrivals that are missing."""
+    """Flights with text, integers, times and missing arrivals; and which arrivals are known."""
     rng = np.random.default_rng(2013)
     delay = rng.integers(-20, 200, n).astype(object)
     arrived = rng.random(n) > 0.08
@@ -114,15 +121,15 @@ def test_a_table_of_flights_is_the_same_as_csv_and_as_parquet(
     assert refused["place"] == place
     found = {}
     for kind in ("csv", "parquet"):
-        words = ("--missing", "drop", "--exclude", "year", "-o", kind, "--json")
-        done = princomp("fit", f"f.{kind}", *words)
+        args = ("--missing", "drop", "--exclude", "year", "-o", kind, "--json")
+        done = princomp("fit", f"f.{kind}", *args)
         assert (done.code, done.err) == (0, "")
         found[kind] = done.document
-    wanted = ["month", "dep_delay", "arr_delay", "air_time", "distance"]
-    kept = np.column_stack([table.column(name).to_pandas() for name in wanted])[arrived]
+    expected = ["month", "dep_delay", "arr_delay", "air_time", "distance"]
+    kept = np.column_stack([table.column(name).to_pandas() for name in expected])[arrived]
     kept = kept.astype(float)
     for document in found.values():
-        assert document["columns"] == wanted
+        assert document["columns"] == expected
         assert document["dropped"] == (~arrived).sum() > 0
         assert document["rows"] == arrived.sum()
         np.testing.assert_allclose(
@@ -140,10 +147,10 @@ def test_a_table_of_flights_is_the_same_as_csv_and_as_parquet(
 # ---- damaged files --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", CUT)
-def test_a_file_cut_anywhere_is_refused_by_name_and_nothing_is_written(princomp, tmp_path, kind):
-    X = measured(zeros="sparse" in kind or kind == "mtx.gz")
-    name = written(tmp_path, kind, X)
+@pytest.mark.parametrize("kind", TRUNCATED_KINDS)
+def test_a_truncated_file_is_refused_and_nothing_is_written(princomp, tmp_path, kind):
+    X = random_table(zeros="sparse" in kind or kind == "mtx.gz")
+    name = write_table(tmp_path, kind, X)
     path = tmp_path / name.partition("::")[0]
     whole = path.read_bytes()
     package.PCA().fit(X).save(tmp_path / "m.pca")
@@ -157,8 +164,8 @@ def test_a_file_cut_anywhere_is_refused_by_name_and_nothing_is_written(princomp,
             assert kind in ("csv", "tsv"), i
             assert 2 <= done.document["rows"] < len(X)
             valid += 1
-            for made in (tmp_path / "out").iterdir():
-                made.unlink()
+            for output in (tmp_path / "out").iterdir():
+                output.unlink()
             (tmp_path / "out").rmdir()
         else:
             assert done.code in (65, 66), (i, done)
@@ -179,9 +186,9 @@ def test_a_file_cut_anywhere_is_refused_by_name_and_nothing_is_written(princomp,
 
 
 @pytest.mark.parametrize("kind", STREAMED)
-def test_a_large_file_cut_anywhere_leaves_no_scores(princomp, tmp_path, large, kind):
-    X = measured()
-    name = written(tmp_path, kind, X)
+def test_a_truncated_large_file_leaves_no_scores(princomp, tmp_path, large, kind):
+    X = random_table()
+    name = write_table(tmp_path, kind, X)
     whole = (tmp_path / name).read_bytes()
     assert princomp("fit", name, "-m", "m.pca", "--no-scores").code == 0
     before = sorted(tmp_path.rglob("*"))

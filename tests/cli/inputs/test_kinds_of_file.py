@@ -14,22 +14,22 @@ from input_cases import (
     WITH_NAMES,
     WRITERS,
     as_npy,
-    assert_true,
-    measured,
-    written,
+    assert_correct,
+    random_table,
+    write_table,
 )
 
 import princomp as package
-from command_line import left_in, numbers
+from command_line import files_in, numbers
 from helpers import EPS
 
 # ---- files of every kind --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_every_kind_of_input_gives_the_numbers_of_python(princomp, tmp_path, kind):
-    X = measured(zeros="sparse" in kind or kind == "mtx.gz")
-    name = written(tmp_path, kind, X)
+def test_every_kind_of_input_agrees_with_python(princomp, tmp_path, kind):
+    X = random_table(zeros="sparse" in kind or kind == "mtx.gz")
+    name = write_table(tmp_path, kind, X)
     done = princomp("fit", name, "-m", "m.pca", "-o", "out", "--json")
     assert (done.code, done.err) == (0, "")
     fitted = package.PCA().fit(name)
@@ -39,7 +39,7 @@ def test_every_kind_of_input_gives_the_numbers_of_python(princomp, tmp_path, kin
     assert done.document["notes"] == []
     scores = numbers(tmp_path / "out" / "scores.csv")
     np.testing.assert_array_equal(scores, fitted.transform(name))
-    assert_true(X, done.document, scores)
+    assert_correct(X, done.document, scores)
     again = princomp("transform", "m.pca", name, "--json")
     assert (again.code, again.err) == (0, "")
     np.testing.assert_array_equal(again.document["data"], scores)
@@ -50,26 +50,26 @@ def test_every_kind_of_input_gives_the_numbers_of_python(princomp, tmp_path, kin
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_scores_in_every_kind_of_file_are_turned_back(princomp, tmp_path, kind):
-    X = measured()
-    # A model with names and ids, and scores that may have neither.
-    written(tmp_path, "csv", X, ids=IDS)
+def test_scores_from_every_kind_of_file_are_inverted(princomp, tmp_path, kind):
+    X = random_table()
+    # The model has names and ids; the scores may have neither.
+    write_table(tmp_path, "csv", X, ids=IDS)
     assert princomp("fit", "t.csv", "--id", "id", "-m", "m.pca", "-o", "out").code == 0
     scores = numbers(tmp_path / "out" / "scores.csv")
     named = {"columns": ("PC1", "PC2", "PC3"), **({"ids": IDS} if kind in STREAMED else {})}
-    name = written(tmp_path, kind, scores, stem="s", **named)
+    name = write_table(tmp_path, kind, scores, stem="s", **named)
     done = princomp("inverse", "m.pca", name, "--json")
     assert done.code == 0, done
     assert done.document["columns"] == list(NAMES)
-    # Each number is a product of p terms and a mean, there and back.
+    # Each number is a sum of p products and a mean, in both directions.
     size = np.abs(X).max() * X.shape[1]
     np.testing.assert_allclose(done.document["data"], X, rtol=0, atol=20 * EPS * size)
     if kind in STREAMED:
         assert done.document["ids"] == IDS
 
 
-def test_scores_without_names_are_turned_back_from_a_pipe(princomp, tmp_path, pipe):
-    X = measured()
+def test_unnamed_scores_from_a_pipe_are_inverted(princomp, tmp_path, pipe):
+    X = random_table()
     np.save(tmp_path / "x.npy", X)
     assert princomp("fit", "x.npy", "-m", "m.pca", "-o", "out", "--format", "npy").code == 0
     whole = princomp("inverse", "m.pca", "out/scores.npy")
@@ -83,13 +83,13 @@ def test_scores_without_names_are_turned_back_from_a_pipe(princomp, tmp_path, pi
     assert (refused.code, "3 components" in refused.err) == (65, True)
 
 
-def test_columns_without_names_do_not_pass_for_those_of_a_model(princomp, tmp_path, pipe):
-    X = measured()
-    written(tmp_path, "csv", X, ids=IDS)
+def test_unnamed_columns_are_refused_by_a_model_with_names(princomp, tmp_path, pipe):
+    X = random_table()
+    write_table(tmp_path, "csv", X, ids=IDS)
     assert princomp("fit", "t.csv", "--id", "id", "-m", "m.pca").code == 0
-    before = left_in(tmp_path)
+    before = files_in(tmp_path)
     for kind in ("npy", "npz", "sparse.npz", "mtx", "h5", "zarr.zip"):
-        name = written(tmp_path, kind, X)
+        name = write_table(tmp_path, kind, X)
         error = princomp("transform", "m.pca", name, "-o", "s.csv", "--json").error
         assert error["kind"] == "ColumnError", kind
         assert error["exit_code"] == 65
@@ -100,12 +100,12 @@ def test_columns_without_names_do_not_pass_for_those_of_a_model(princomp, tmp_pa
     pipe(as_npy(X))
     error = princomp("transform", "m.pca", "-", "-o", "s.csv", "--json").error
     assert (error["exit_code"], error["place"]) == (65, {"file": "standard input"})
-    assert left_in(tmp_path) == before
+    assert files_in(tmp_path) == before
 
 
-def test_a_store_of_named_columns_goes_without_the_ids_of_the_model(princomp, tmp_path):
-    X = measured()
-    written(tmp_path, "csv", X, ids=IDS)
+def test_a_file_without_the_id_column_is_noted(princomp, tmp_path):
+    X = random_table()
+    write_table(tmp_path, "csv", X, ids=IDS)
     assert princomp("fit", "t.csv", "--id", "id", "-m", "m.pca", "-o", "out").code == 0
     with h5py.File(tmp_path / "n.h5", "w") as file:
         file["x"] = X[:, [2, 0, 1]]

@@ -6,10 +6,10 @@ import os
 
 import numpy as np
 import pytest
-from input_cases import IDS, NAMES, STREAMED, as_text, assert_true, measured, written
+from input_cases import IDS, NAMES, STREAMED, as_text, assert_correct, random_table, write_table
 
 import princomp as package
-from command_line import left_in, numbers
+from command_line import files_in, numbers
 from helpers import EPS, read_whole
 from princomp.io.readers import columnar_stream, delimited_stream, files
 
@@ -17,18 +17,16 @@ from princomp.io.readers import columnar_stream, delimited_stream, files
 
 
 @pytest.mark.parametrize("kind", STREAMED)
-def test_files_read_in_chunks_give_the_bytes_of_files_read_whole(
-    princomp, tmp_path, monkeypatch, kind
-):
-    name = written(tmp_path, kind, measured(), ids=IDS)
-    words = ("--id", "id", "--scale", "unit", "-k", 2)
-    assert princomp("fit", name, *words, "-o", "small").code == 0
+def test_chunked_reads_give_the_same_bytes_as_whole_reads(princomp, tmp_path, monkeypatch, kind):
+    name = write_table(tmp_path, kind, random_table(), ids=IDS)
+    args = ("--id", "id", "--scale", "unit", "-k", 2)
+    assert princomp("fit", name, *args, "-o", "small").code == 0
     monkeypatch.setattr(files, "_SMALL", 0)
-    monkeypatch.setattr(files, "_SMALL_PACKED", 0)
+    monkeypatch.setattr(files, "_SMALL_COMPRESSED", 0)
     read = []
     whole = files.Format.table
     monkeypatch.setattr(files.Format, "table", lambda *a: read.append(a) or whole(*a))
-    assert princomp("fit", name, *words, "-o", "large").code == 0
+    assert princomp("fit", name, *args, "-o", "large").code == 0
     assert read == []
     for result in ("scores.csv", "loadings.csv", "eigenvalues.csv"):
         assert (tmp_path / "large" / result).read_bytes() == (
@@ -38,7 +36,7 @@ def test_files_read_in_chunks_give_the_bytes_of_files_read_whole(
     assert (done.code, done.out) == (0, (tmp_path / "small" / "scores.csv").read_text())
 
 
-def test_many_chunks_give_the_scores_of_one_to_rounding(princomp, tmp_path, large, monkeypatch):
+def test_many_chunks_and_one_agree_to_rounding(princomp, tmp_path, large, monkeypatch):
     rng = np.random.default_rng(8)
     n, p = 900, 17
     X = np.round(rng.standard_normal((n, p)) * np.arange(1, p + 1), 4)
@@ -51,9 +49,9 @@ def test_many_chunks_give_the_scores_of_one_to_rounding(princomp, tmp_path, larg
     assert princomp("fit", "t.csv", "-o", "many").code == 0
     for same in ("loadings.csv", "eigenvalues.csv"):
         assert (tmp_path / "many" / same).read_bytes() == (tmp_path / "one" / same).read_bytes()
-    one, many = (numbers(tmp_path / made / "scores.csv", skip=0) for made in ("one", "many"))
-    # A score is a sum of p products with a unit axis, in an order that depends on the
-    # number of rows at a time.
+    one, many = (numbers(tmp_path / folder / "scores.csv", skip=0) for folder in ("one", "many"))
+    # A score is a sum of p products with a unit axis. The order of the sum depends on the
+    # number of rows in a chunk.
     size = np.linalg.norm(X - X.mean(axis=0), axis=1, keepdims=True)
     assert (np.abs(one - many) <= 2 * p * EPS * size).all()
     # The same chunks give the same bits.
@@ -65,8 +63,8 @@ def test_many_chunks_give_the_scores_of_one_to_rounding(princomp, tmp_path, larg
 def test_scores_are_written_in_every_format_chunk_by_chunk(
     princomp, tmp_path, large, monkeypatch, ending
 ):
-    X = measured()
-    written(tmp_path, "parquet", X, ids=IDS)
+    X = random_table()
+    write_table(tmp_path, "parquet", X, ids=IDS)
     monkeypatch.setattr(columnar_stream, "_NUMBERS", 24, raising=True)
     assert len(list(files.open_source("t.parquet").chunks())) > 2
     assert princomp("fit", "t.parquet", "--id", "id", "-m", "m.pca", "--no-scores").code == 0
@@ -76,7 +74,7 @@ def test_scores_are_written_in_every_format_chunk_by_chunk(
     assert done.document["files"] == {"data": f"s.{ending}"}
     named = {} if ending == "npy" else {"id_column": "id"}
     table = read_whole(f"s.{ending}", **named)
-    assert_true(X, scores=table.data)
+    assert_correct(X, scores=table.data)
     if ending != "npy":
         assert table.columns == ("PC1", "PC2", "PC3")
         assert table.ids.tolist() == IDS
@@ -85,18 +83,18 @@ def test_scores_are_written_in_every_format_chunk_by_chunk(
     np.testing.assert_allclose(read_whole(f"back.{ending}", **named).data, X, rtol=0, atol=1e-12)
 
 
-def test_without_scores_two_tables_and_the_model_are_left(princomp, tmp_path, large):
-    X = measured()
-    name = written(tmp_path, "csv", X)
+def test_no_scores_writes_two_tables_and_the_model(princomp, tmp_path, large):
+    X = random_table()
+    name = write_table(tmp_path, "csv", X)
     done = princomp("fit", name, "--no-scores", "--json", "-o", "out")
     assert sorted(done.document["files"]) == ["eigenvalues", "loadings", "model"]
-    assert left_in(tmp_path / "out") == ["eigenvalues.csv", "loadings.csv", "model.pca"]
-    assert_true(X, done.document)
+    assert files_in(tmp_path / "out") == ["eigenvalues.csv", "loadings.csv", "model.pca"]
+    assert_correct(X, done.document)
     X[3, 1] = np.nan
-    written(tmp_path, "parquet", X)
+    write_table(tmp_path, "parquet", X)
     done = princomp("fit", "t.parquet", "--no-scores", "--missing", "drop", "-o", "dropped")
     assert "rows with missing values: 1; they were left out of the fit\n" in done.err
-    assert_true(
+    assert_correct(
         np.delete(X, 3, axis=0),
         {"eigenvalues": numbers(tmp_path / "dropped" / "eigenvalues.csv")[:, 0]},
     )
@@ -105,21 +103,21 @@ def test_without_scores_two_tables_and_the_model_are_left(princomp, tmp_path, la
 # ---- several files --------------------------------------------------------------------
 
 
-def test_files_of_several_kinds_are_one_table_with_its_ids(princomp, tmp_path):
-    X = measured()
-    written(tmp_path, "csv", X, ids=IDS)
+def test_files_of_several_kinds_form_one_table(princomp, tmp_path):
+    X = random_table()
+    write_table(tmp_path, "csv", X, ids=IDS)
     assert princomp("fit", "t.csv", "--id", "id", "-o", "one").code == 0
-    written(tmp_path, "csv", X[:10], stem="p1", ids=IDS[:10])
-    turned = {"columns": ("c", "a", "b")}
-    written(tmp_path, "parquet", X[10:25][:, [2, 0, 1]], stem="p2", ids=IDS[10:25], **turned)
-    turned = {"columns": ("b", "a", "c")}
-    written(tmp_path, "arrow", X[25:][:, [1, 0, 2]], stem="p3", ids=IDS[25:], **turned)
+    write_table(tmp_path, "csv", X[:10], stem="p1", ids=IDS[:10])
+    reordered = {"columns": ("c", "a", "b")}
+    write_table(tmp_path, "parquet", X[10:25][:, [2, 0, 1]], stem="p2", ids=IDS[10:25], **reordered)
+    reordered = {"columns": ("b", "a", "c")}
+    write_table(tmp_path, "arrow", X[25:][:, [1, 0, 2]], stem="p3", ids=IDS[25:], **reordered)
     for names in (("p1.csv", "p2.parquet", "p3.arrow"), ("p*.*",)):
         done = princomp("fit", *names, "--id", "id", "-o", "several", "--force", "--json")
         assert (done.code, done.err) == (0, "")
         assert done.document["columns"] == list(NAMES)
         assert done.document["rows"] == 40
-        assert_true(X, done.document)
+        assert_correct(X, done.document)
         lines = (tmp_path / "several" / "scores.csv").read_text().splitlines()
         assert [line.split(",")[0] for line in lines] == ["id", *IDS]
         np.testing.assert_allclose(
@@ -130,36 +128,36 @@ def test_files_of_several_kinds_are_one_table_with_its_ids(princomp, tmp_path):
         )
         transformed = princomp("transform", "several/model.pca", *names)
         assert transformed.out == (tmp_path / "several" / "scores.csv").read_text()
-    # The order of the columns, as that of the rows, is that of the first.
+    # Columns have the order of the first file.
     found = princomp("fit", "p3.arrow", "p1.csv", "--json", "--id", "id").document
     assert found["columns"] == ["b", "a", "c"]
     assert sorted(found["files"].values())[0] == "p3_pca/eigenvalues.csv"
 
 
 def test_a_wildcard_takes_files_in_natural_order_and_names_the_results(princomp, tmp_path):
-    X = measured()
+    X = random_table()
     for i in (10, 2, 1):
-        at = {1: slice(0, 10), 2: slice(10, 20), 10: slice(20, 40)}[i]
-        written(tmp_path, "csv.gz", X[at], stem=f"part-{i}", ids=IDS[at])
+        part = {1: slice(0, 10), 2: slice(10, 20), 10: slice(20, 40)}[i]
+        write_table(tmp_path, "csv.gz", X[part], stem=f"part-{i}", ids=IDS[part])
     done = princomp("fit", "part-*.csv.gz", "--id", "id", "--json")
     assert done.code == 0
     assert {os.path.dirname(file) for file in done.document["files"].values()} == {"part_pca"}
     lines = (tmp_path / "part_pca" / "scores.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in lines[1:]] == IDS
-    # What is meant inside belongs to each file.
+    # The path inside a file applies to each file.
     for i in (1, 2):
         np.savez(tmp_path / f"q{i}.npz", x=X[20 * i - 20 : 20 * i], y=X)
     found = princomp("fit", "q?.npz::x", "--json").document
     assert found["rows"] == 40
-    assert_true(X, found)
+    assert_correct(X, found)
     planned = princomp("plan", "part-*.csv.gz", "--id", "id", "--json").document
     assert planned["plan"]["columns"] == 3
 
 
-def test_other_columns_are_refused_with_the_difference(princomp, tmp_path):
-    X = measured()
-    written(tmp_path, "csv", X, stem="p1")
-    written(tmp_path, "parquet", X, stem="p2", columns=("a", "bb", "c"))
+def test_files_with_different_columns_are_refused(princomp, tmp_path):
+    X = random_table()
+    write_table(tmp_path, "csv", X, stem="p1")
+    write_table(tmp_path, "parquet", X, stem="p2", columns=("a", "bb", "c"))
     before = sorted(tmp_path.rglob("*"))
     for command in (("fit",), ("plan",)):
         done = princomp(*command, "p1.csv", "p2.parquet")
@@ -171,7 +169,7 @@ def test_other_columns_are_refused_with_the_difference(princomp, tmp_path):
         assert error["place"]["missing"] == ["b"]
         assert error["place"]["new"] == ["bb"]
         assert error["place"]["file"] == "p2.parquet"
-    # Named columns bind what both have.
+    # Columns given by name need only be in all files.
     assert princomp("fit", "p1.csv", "p2.parquet", "--columns", "c,a", "--json").code == 0
     package.PCA().fit(str(tmp_path / "p1.csv")).save(tmp_path / "m.pca")
     done = princomp("transform", "m.pca", "p1.csv", "p2.parquet", "-o", "s.csv")
@@ -181,17 +179,17 @@ def test_other_columns_are_refused_with_the_difference(princomp, tmp_path):
     assert set(before) <= set(tmp_path.rglob("*"))
 
 
-def test_notes_name_the_files_they_are_of(princomp, tmp_path):
-    X = measured()
-    written(tmp_path, "csv", X, stem="p1", ids=IDS)
-    written(tmp_path, "csv", X, stem="p2")
-    written(tmp_path, "csv", X, stem="p3", ids=IDS)
+def test_notes_name_their_files(princomp, tmp_path):
+    X = random_table()
+    write_table(tmp_path, "csv", X, stem="p1", ids=IDS)
+    write_table(tmp_path, "csv", X, stem="p2")
+    write_table(tmp_path, "csv", X, stem="p3", ids=IDS)
     done = princomp("fit", "p1.csv", "p3.csv", "--no-scores")
     named = "the rows are named by column 'id', the first column"
     assert done.err == f"note: p1.csv: {named}; --no-id keeps it as data\n"
     done = princomp("fit", "p1.csv", "p2.csv", "--no-scores", "--force")
     assert done.err == "note: p1.csv: left out 1 text column: id\n"
-    # Of a model with ids, a file without them takes those of all away.
+    # For a model with ids, one file without ids removes the ids of all rows.
     assert princomp("fit", "p1.csv", "--id", "id", "-m", "m.pca", "-o", "ids").code == 0
     done = princomp("transform", "m.pca", "p1.csv", "p2.csv")
     assert done.err == (
@@ -202,10 +200,10 @@ def test_notes_name_the_files_they_are_of(princomp, tmp_path):
     assert done.out.count("\n") == 81
 
 
-def test_inputs_that_cannot_be_put_together(princomp, tmp_path, pipe):
-    X = measured()
-    name = written(tmp_path, "csv", X)
-    sparse = written(tmp_path, "sparse.npz", X)
+def test_inputs_that_cannot_be_combined_are_refused(princomp, tmp_path, pipe):
+    X = random_table()
+    name = write_table(tmp_path, "csv", X)
+    sparse = write_table(tmp_path, "sparse.npz", X)
     np.save(tmp_path / "t.npy", X)
     before = sorted(tmp_path.rglob("*"))
     cases = [
@@ -230,14 +228,14 @@ def test_inputs_that_cannot_be_put_together(princomp, tmp_path, pipe):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_an_input_among_several_is_never_an_output(princomp, tmp_path):
-    X = measured()
+def test_none_of_several_inputs_can_be_an_output(princomp, tmp_path):
+    X = random_table()
     for stem in ("p1", "p2"):
-        written(tmp_path, "csv", X, stem=stem)
+        write_table(tmp_path, "csv", X, stem=stem)
     (tmp_path / "link.csv").symlink_to("p2.csv")
     package.PCA().fit(X).save(tmp_path / "m.pca")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    for words in (
+    for args in (
         ("fit", "p*.csv", "-m", "p2.csv"),
         ("fit", "p1.csv", "p2.csv", "-m", "link.csv"),
         ("transform", "m.pca", "p1.csv", "link.csv", "-o", "p2.csv"),
@@ -245,26 +243,26 @@ def test_an_input_among_several_is_never_an_output(princomp, tmp_path):
         ("inverse", "m.pca", "p*.csv", "-o", "link.csv"),
         ("merge", "m.pca", "m.pca", "-m", "m.pca"),
     ):
-        force = () if words[0] == "merge" else ("--force",)
-        done = princomp(*words, *force)
-        assert (done.code, done.out) == (73, ""), words
+        force = () if args[0] == "merge" else ("--force",)
+        done = princomp(*args, *force)
+        assert (done.code, done.out) == (73, ""), args
         assert "is an input of this run" in done.err
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "arrow", "npy"])
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_missing_value_in_a_later_file_is_named_with_its_row_there(
+def test_a_missing_value_is_reported_with_file_and_row(
     princomp, tmp_path, monkeypatch, kind, chunked
 ):
     if chunked:
         monkeypatch.setattr(files, "_SMALL", 0)
-        monkeypatch.setattr(files, "_SMALL_PACKED", 0)
-    X = measured()
-    written(tmp_path, kind, X, stem="p1")
+        monkeypatch.setattr(files, "_SMALL_COMPRESSED", 0)
+    X = random_table()
+    write_table(tmp_path, kind, X, stem="p1")
     package.PCA().fit(X).save(tmp_path / "m.pca")
     X[32, 1] = np.nan
-    written(tmp_path, kind, X, stem="p2")
+    write_table(tmp_path, kind, X, stem="p2")
     before = sorted(tmp_path.rglob("*"))
     column = "1" if kind == "npy" else "b"
     place = {"file": f"p2.{kind}", "row": 32, "column": column}
@@ -276,8 +274,8 @@ def test_a_missing_value_in_a_later_file_is_named_with_its_row_there(
     assert {key: str(value) for key, value in error["place"].items()} == {
         key: str(value) for key, value in place.items()
     }
-    for words in (("fit", *names), ("transform", "m.pca", *names, "-o", "s.csv")):
-        done = princomp(*words)
+    for args in (("fit", *names), ("transform", "m.pca", *names, "-o", "s.csv")):
+        done = princomp(*args)
         assert (done.code, done.out) == (65, "")
         assert "row 32" in done.err
         assert f"p2.{kind}" in done.err
@@ -285,14 +283,14 @@ def test_a_missing_value_in_a_later_file_is_named_with_its_row_there(
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.zst", "parquet", "arrow", "npy"])
-def test_a_bad_last_row_leaves_no_output_and_the_old_one_as_it_was(
+def test_a_bad_last_row_leaves_existing_output_unchanged(
     princomp, tmp_path, large, monkeypatch, ending
 ):
-    X = measured()
-    written(tmp_path, "csv", X)
+    X = random_table()
+    write_table(tmp_path, "csv", X)
     package.PCA().fit("t.csv").save("m.pca")
     X[-1, 2] = np.nan
-    written(tmp_path, "parquet", X)
+    write_table(tmp_path, "parquet", X)
     monkeypatch.setattr(columnar_stream, "_NUMBERS", 24)
     before = sorted(tmp_path.rglob("*"))
     done = princomp("transform", "m.pca", "t.parquet", "-o", f"s.{ending}")

@@ -19,26 +19,24 @@ from input_cases import (
     as_arrow,
     as_npy,
     as_text,
-    assert_true,
-    measured,
+    assert_correct,
+    random_table,
     tolerance,
-    written,
+    write_table,
 )
 
 import princomp as package
-from command_line import left_in, numbers, shell_path, spawn
+from command_line import files_in, numbers, shell_environment, spawn
 from helpers import EPS, truth
 from princomp.cli import actions as calls
 
-# ---- files of every kind --------------------------------------------------------------
 
-
-def as_stream(X, size=7, **named):
-    made, table = io.BytesIO(), as_arrow(X, **named)
-    with pa.ipc.new_stream(made, table.schema) as writer:
+def as_arrow_stream(X, size=7, **named):
+    buffer, table = io.BytesIO(), as_arrow(X, **named)
+    with pa.ipc.new_stream(buffer, table.schema) as writer:
         for batch in table.to_batches(max_chunksize=size):
             writer.write_batch(batch)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 # ---- standard input -------------------------------------------------------------------
@@ -46,25 +44,25 @@ def as_stream(X, size=7, **named):
 
 PIPED = {
     "csv": as_text,
-    "tsv": partial(as_text, mark="\t"),
-    "arrow": as_stream,
+    "tsv": partial(as_text, sep="\t"),
+    "arrow": as_arrow_stream,
     "npy": as_npy,
 }
 
-PACKED = {
+COMPRESSIONS = {
     "plain": bytes,
     "gzip": gzip.compress,
     "zstd": lambda content: pa.compress(content, "zstd", asbytes=True),
 }
 
 
-@pytest.mark.parametrize("how", PACKED)
+@pytest.mark.parametrize("compression", COMPRESSIONS)
 @pytest.mark.parametrize("kind", PIPED)
-def test_a_pipe_gives_the_numbers_of_a_file(princomp, tmp_path, pipe, kind, how):
-    X = measured()
-    content = PACKED[how](PIPED[kind](X))
+def test_a_pipe_and_a_file_give_the_same_results(princomp, tmp_path, pipe, kind, compression):
+    X = random_table()
+    content = COMPRESSIONS[compression](PIPED[kind](X))
     name = "t.npy" if kind == "npy" else "t.csv"
-    written(tmp_path, name[2:], X)
+    write_table(tmp_path, name[2:], X)
     assert princomp("fit", name, "--scale", "unit", "-o", "file").code == 0
     pipe(content)
     done = princomp("fit", "-", "--scale", "unit", "--json")
@@ -72,7 +70,7 @@ def test_a_pipe_gives_the_numbers_of_a_file(princomp, tmp_path, pipe, kind, how)
     assert done.document["files"]["scores"] == "stdin_pca/scores.csv"
     assert done.document["notes"] == []
     for table in ("scores.csv", "loadings.csv", "eigenvalues.csv"):
-        of_pipe, of_file = (tmp_path / made / table for made in ("stdin_pca", "file"))
+        of_pipe, of_file = (tmp_path / folder / table for folder in ("stdin_pca", "file"))
         assert of_pipe.read_bytes() == of_file.read_bytes()
     pipe(content)
     done = princomp("transform", "file/model.pca", "-")
@@ -88,34 +86,34 @@ def test_a_pipe_gives_the_numbers_of_a_file(princomp, tmp_path, pipe, kind, how)
     "kinds", [("csv", "arrow"), pytest.param(("tsv", "npy"), marks=pytest.mark.soak)]
 )
 def test_real_processes_read_real_pipes(tmp_path, kinds):
-    X = measured()
+    X = random_table()
     running = {}
     for kind in kinds:
-        words = ("fit", "-", "-o", kind, "--json")
-        running[kind] = spawn(*words, cwd=tmp_path, stdin=subprocess.PIPE, text=False)
+        args = ("fit", "-", "-o", kind, "--json")
+        running[kind] = spawn(*args, cwd=tmp_path, stdin=subprocess.PIPE, text=False)
     for kind, process in running.items():
         with process:
             out, err = process.communicate(PIPED[kind](X))
         assert (process.returncode, err) == (0, b""), kind
-        assert_true(X, json.loads(out), numbers(tmp_path / kind / "scores.csv"))
+        assert_correct(X, json.loads(out), numbers(tmp_path / kind / "scores.csv"))
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "arrow"])
-def test_ids_from_a_pipe_are_next_to_the_scores(princomp, tmp_path, pipe, kind):
-    X = measured()
-    written(tmp_path, "csv", X, ids=IDS)
+def test_ids_from_a_pipe_are_written_with_the_scores(princomp, tmp_path, pipe, kind):
+    X = random_table()
+    write_table(tmp_path, "csv", X, ids=IDS)
     assert princomp("fit", "t.csv", "--id", "id", "-o", "file").code == 0
     pipe(PIPED[kind](X, ids=IDS))
     done = princomp("fit", "-", "--id", "id", "-o", "pipe")
     assert (done.code, done.err) == (0, "")
-    of_file, of_pipe = (tmp_path / made / "scores.csv" for made in ("file", "pipe"))
+    of_file, of_pipe = (tmp_path / folder / "scores.csv" for folder in ("file", "pipe"))
     assert of_pipe.read_bytes() == of_file.read_bytes()
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "arrow"])
-def test_ids_from_a_pipe_go_through_transform_and_back(princomp, tmp_path, pipe, kind):
-    X = measured()
-    written(tmp_path, "csv", X, ids=IDS)
+def test_ids_from_a_pipe_survive_transform_and_inverse(princomp, tmp_path, pipe, kind):
+    X = random_table()
+    write_table(tmp_path, "csv", X, ids=IDS)
     assert princomp("fit", "t.csv", "--id", "id", "-o", "file").code == 0
     scores = (tmp_path / "file" / "scores.csv").read_text()
     pipe(PIPED[kind](X[:, ::-1], columns=("c", "b", "a"), ids=IDS))
@@ -128,14 +126,16 @@ def test_ids_from_a_pipe_go_through_transform_and_back(princomp, tmp_path, pipe,
 
 
 @pytest.mark.parametrize("kind", PIPED)
-def test_of_more_input_than_is_kept_the_model_is_left(princomp, tmp_path, pipe, monkeypatch, kind):
-    X = measured()
-    monkeypatch.setattr(calls, "_KEPT", 100)
+def test_input_too_large_to_keep_gives_a_model_without_scores(
+    princomp, tmp_path, pipe, monkeypatch, kind
+):
+    X = random_table()
+    monkeypatch.setattr(calls, "_MAX_STDIN_IN_MEMORY", 100)
     pipe(PIPED[kind](X))
     done = princomp("fit", "-", "--scale", "unit", "-o", "out")
     assert done.code == 0
     assert done.err == "note: standard input can be read only once: no scores were written\n"
-    assert left_in(tmp_path) == ["out/eigenvalues.csv", "out/loadings.csv", "out/model.pca"]
+    assert files_in(tmp_path) == ["out/eigenvalues.csv", "out/loadings.csv", "out/model.pca"]
     model = package.load(tmp_path / "out" / "model.pca")
     assert model.n_samples_ == 40
     divisor = X.std(axis=0, ddof=1)
@@ -147,7 +147,7 @@ def test_of_more_input_than_is_kept_the_model_is_left(princomp, tmp_path, pipe, 
     found = princomp("fit", "-", "-o", "more", "--json").document
     assert sorted(found["files"]) == ["eigenvalues", "loadings", "model"]
     assert found["notes"] == ["standard input can be read only once: no scores were written"]
-    assert_true(X, found)
+    assert_correct(X, found)
     pipe(PIPED[kind](X))
     found = princomp("fit", "-", "-o", "none", "--no-scores", "--json").document
     assert found["notes"] == []
@@ -158,26 +158,26 @@ def test_of_more_input_than_is_kept_the_model_is_left(princomp, tmp_path, pipe, 
     ["auto", "full", "covariance_eigh", "arpack", "lanczos", "randomized", "row_gram", "krylov",
      "sketch"],
 )  # fmt: skip
-def test_no_route_needs_a_pipe_twice(princomp, tmp_path, pipe, monkeypatch, solver):
-    X = measured()
-    monkeypatch.setattr(calls, "_KEPT", 0)
-    pipe(as_stream(X))
+def test_no_solver_reads_a_pipe_twice(princomp, tmp_path, pipe, monkeypatch, solver):
+    X = random_table()
+    monkeypatch.setattr(calls, "_MAX_STDIN_IN_MEMORY", 0)
+    pipe(as_arrow_stream(X))
     done = princomp("fit", "-", "--solver", solver, "-k", 2, "-o", "out", "--json")
     assert done.err == ""
     if done.code:
-        # It would have to read them again, and says so before it begins.
+        # This solver would read the rows again, and is refused at once.
         assert solver == "krylov"
         assert done.code in (2, 75)
-        assert left_in(tmp_path) == []
+        assert files_in(tmp_path) == []
         return
     np.testing.assert_allclose(
         done.document["eigenvalues"][:2], truth(X)[0][:2], rtol=1e-9, atol=tolerance(X)
     )
 
 
-def test_a_pipe_is_reported_as_standard_input(princomp, tmp_path, pipe):
-    X = measured()
-    written(tmp_path, "csv", X)
+def test_errors_name_standard_input(princomp, tmp_path, pipe):
+    X = random_table()
+    write_table(tmp_path, "csv", X)
     package.PCA().fit("t.csv").save("named.pca")
     package.PCA().fit(X).save("numbered.pca")
     before = sorted(tmp_path.rglob("*"))
@@ -189,7 +189,7 @@ def test_a_pipe_is_reported_as_standard_input(princomp, tmp_path, pipe):
         (b"PAR1....PAR1", 2, "Parquet cannot be read from a pipe"),
         (as_npy(X)[:-8], 65, "ends after 39 of 40 rows"),
         (as_npy(X[:0]), 65, "no rows"),
-        (as_stream(X)[:-8], 65, "does not end properly"),
+        (as_arrow_stream(X)[:-8], 65, "does not end properly"),
         (gzip.compress(as_text(X), mtime=0)[:-20], 65, "standard input"),
         (as_text(X) + b"1,2,x\n", 65, "column 'c' row 40 (line 42)"),
         (as_text(bad), 65, "row 38, column 'b' of standard input"),
@@ -197,22 +197,22 @@ def test_a_pipe_is_reported_as_standard_input(princomp, tmp_path, pipe):
     ]
     for content, code, message in cases:
         model = "numbered.pca" if content.startswith(b"\x93") else "named.pca"
-        for words in (("fit", "-"), ("transform", model, "-", "-o", "s.csv")):
+        for args in (("fit", "-"), ("transform", model, "-", "-o", "s.csv")):
             pipe(content)
-            done = princomp(*words)
+            done = princomp(*args)
             assert (done.code, done.out) == (code, ""), (content[:20], done)
             assert message in done.err
             assert "standard input" in done.err
             assert "Traceback" not in done.err
             pipe(content)
-            error = princomp(*words, "--json").error
+            error = princomp(*args, "--json").error
             assert error["place"]["file"] == "standard input"
         assert sorted(tmp_path.rglob("*")) == before, content[:20]
 
 
 def test_a_pipe_without_the_ids_of_the_model_is_refused(princomp, tmp_path, pipe):
-    X = measured()
-    written(tmp_path, "csv", X, ids=IDS)
+    X = random_table()
+    write_table(tmp_path, "csv", X, ids=IDS)
     assert princomp("fit", "t.csv", "--id", "id", "-m", "m.pca").code == 0
     pipe(as_text(X))
     error = princomp("transform", "m.pca", "-", "--json").error
@@ -222,7 +222,7 @@ def test_a_pipe_without_the_ids_of_the_model_is_refused(princomp, tmp_path, pipe
     assert (error["place"]["missing"], error["place"]["new"]) == (["b"], ["d"])
 
 
-def test_a_pipeline_ends_quietly_when_its_reader_has_seen_enough(tmp_path):
+def test_a_pipeline_ends_quietly_when_its_reader_stops(tmp_path):
     rng = np.random.default_rng(1)
     X = np.round(rng.standard_normal((60_000, 3)), 3)
     (tmp_path / "x.csv").write_bytes(as_text(X))
@@ -230,11 +230,11 @@ def test_a_pipeline_ends_quietly_when_its_reader_has_seen_enough(tmp_path):
     model.save(tmp_path / "m.pca")
     first = model.transform(str(tmp_path / "x.csv"))[0]
 
-    def run(line):
-        environment = shell_path(tmp_path / "bin")
-        words = ["bash", "-o", "pipefail", "-c", line]
+    def run(command):
+        environment = shell_environment(tmp_path / "bin")
+        args = ["bash", "-o", "pipefail", "-c", command]
         return subprocess.run(
-            words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            args, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
 
     model_file = shlex.quote(str(tmp_path / "m.pca"))

@@ -1,4 +1,4 @@
-"""EM-PCA against the algorithm of its paper, written down once more without our code.
+"""EM-PCA against the algorithm of its paper, implemented here without princomp.
 
 Josse & Husson (2012), section 3.1, and missMDA's ``imputePCA``: fill with the means; until
 nothing moves, take means and deviations of the filled table, reduce it to S components whose
@@ -16,12 +16,12 @@ import pytest
 from command_line import ROOT
 from princomp import PCA
 
-# The iteration here ends at 1e-11 of a deviation. Ours ends where nothing moves by 1e-8 of one,
-# and what is left to come is foreseen to be no more than that: cells agree to some of these.
+# The iteration here ends at 1e-11 of a deviation. That of PCA ends where nothing moves by 1e-8 of
+# one and further changes are estimated to be no larger: cells agree to a few of these.
 CLOSE = 1e-6
 
 
-def by_the_paper(X, components, *, unit, ridge=1.0):
+def impute_as_published(X, components, *, unit, ridge=1.0):
     """The completed table (n, p)."""
     n, p = X.shape
     missing = np.isnan(X)
@@ -31,8 +31,8 @@ def by_the_paper(X, components, *, unit, ridge=1.0):
         spread = filled.std(axis=0, ddof=1) if unit else np.ones(p)
         U, d, Vt = np.linalg.svd((filled - centre) / spread, full_matrices=False)
         eigenvalues = d**2 / n
-        freedom = (n - 1) * p - (n - 1) * components - p * components + components**2
-        noise = n * p / min(p, n - 1) * np.sum(eigenvalues[components:]) / freedom
+        degrees_of_freedom = (n - 1) * p - (n - 1) * components - p * components + components**2
+        noise = n * p / min(p, n - 1) * np.sum(eigenvalues[components:]) / degrees_of_freedom
         noise = ridge * min(noise, eigenvalues[components])
         d = (eigenvalues - noise)[:components] / np.sqrt(eigenvalues[:components]) * np.sqrt(n)
         fit = (U[:, :components] * d) @ Vt[:components] * spread + centre
@@ -61,13 +61,13 @@ TABLES = {"arrests": arrests, "wide": wide}
 @pytest.mark.parametrize("name", TABLES)
 def test_cells_are_those_of_the_published_algorithm(name, components, unit):
     X = TABLES[name]()
-    holes = np.random.default_rng(2).random(X.shape) < 0.1
-    X = np.where(holes, np.nan, X)
-    expected = by_the_paper(X, components, unit=unit)
+    missing = np.random.default_rng(2).random(X.shape) < 0.1
+    X = np.where(missing, np.nan, X)
+    expected = impute_as_published(X, components, unit=unit)
     model = PCA(components, missing="em", scale="unit" if unit else None).fit(X)
     spread = np.nanstd(X, axis=0)
     np.testing.assert_allclose(model.impute(X) / spread, expected / spread, atol=CLOSE)
-    assert model.imputed_.cells == holes.sum() > 0
-    # Such a difference would be seen: without the ridge other cells come out.
-    bold = by_the_paper(X, components, unit=unit, ridge=0.0)
-    assert np.abs((bold - expected) / spread).max() > 1000 * CLOSE
+    assert model.imputed_.cells == missing.sum() > 0
+    # The test would detect such a difference: without the ridge the cells differ.
+    without_ridge = impute_as_published(X, components, unit=unit, ridge=0.0)
+    assert np.abs((without_ridge - expected) / spread).max() > 1000 * CLOSE

@@ -1,11 +1,11 @@
-"""princomp fit --missing em: cells filled from a file, said, and filled again in new rows."""
+"""princomp fit --missing em: cells of a file are filled and reported, and filled in new rows."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from command_line import call, numbers
+from command_line import numbers, run_command
 from princomp import PCA, load
 
 
@@ -20,8 +20,8 @@ def path(rng, tmp_path):
 
 @pytest.mark.parametrize("method", ["em", "nipals"])
 def test_a_file_with_empty_cells(path, method, tmp_path, capfd):
-    words = ("--missing", method, "-k", 1, "-o", tmp_path / "out")
-    done = call(capfd, "fit", path, *words)
+    options = ("--missing", method, "-k", 1, "-o", tmp_path / "out")
+    done = run_command(capfd, "fit", path, *options)
     assert done.code == 0, done.err
     assert f"--missing {method}" in done.err
     assert " rows filled in " in done.err
@@ -30,14 +30,14 @@ def test_a_file_with_empty_cells(path, method, tmp_path, capfd):
     assert model.imputed_ == direct.imputed_
     scores = numbers(tmp_path / "out" / "scores.csv", skip=0)[:, -1:]
     np.testing.assert_allclose(scores, direct.transform(path), rtol=1e-9)
-    again = call(capfd, "transform", tmp_path / "out" / "model.pca", path)
+    again = run_command(capfd, "transform", tmp_path / "out" / "model.pca", path)
     assert again.code == 0, again.err
     assert "nan" not in again.out
 
 
-def test_the_number_of_components_must_be_said(path, capfd):
-    refused = call(capfd, "fit", path, "--missing", "em")
+def test_the_number_of_components_must_be_given(path, capfd):
+    refused = run_command(capfd, "fit", path, "--missing", "em")
     assert refused.code == 2
     assert "whole number, such as -k 2" in refused.err
-    message = call(capfd, "plan", path, "--missing", "em", "-k", 1)
-    assert "filled first" in message.out
+    planned = run_command(capfd, "plan", path, "--missing", "em", "-k", 1)
+    assert "filled first" in planned.out

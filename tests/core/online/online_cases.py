@@ -13,7 +13,7 @@ from princomp import PCA
 from princomp.summaries import SketchOf
 from princomp.summaries.centred import Centred
 
-# Where a kept scatter answers, and what each option asks of it.
+# Options of models that keep a summary of all rows.
 OPTIONS = {
     "plain": {},
     "uncentred": {"center": False},
@@ -33,15 +33,15 @@ def batches(X, size, weights=None):
         yield X[start:stop], None if weights is None else weights[start:stop]
 
 
-def online(model, X, size, weights=None):
-    for rows, each in batches(X, size, weights):
-        assert model.partial_fit(rows, sample_weight=each) is model
+def fit_in_batches(model, X, size, weights=None):
+    for rows, batch_weights in batches(X, size, weights):
+        assert model.partial_fit(rows, sample_weight=batch_weights) is model
     return model
 
 
 def bits(model):
-    """Everything that a model says and keeps of its rows, by name."""
-    message = {
+    """The attributes of a model and the fields of its summary, by name."""
+    contents = {
         name: getattr(model, name)
         for name in (
             "components_",
@@ -58,65 +58,65 @@ def bits(model):
         )
     }
     summary = model.summary_
-    message["kind"] = type(summary).__name__
+    contents["kind"] = type(summary).__name__
     for field in fields(summary):
-        message[f"summary.{field.name}"] = getattr(summary, field.name)
+        contents[f"summary.{field.name}"] = getattr(summary, field.name)
     return {
         name: value.tobytes() if isinstance(value, np.ndarray) else repr(value)
-        for name, value in message.items()
+        for name, value in contents.items()
     }
 
 
 def assert_same_bits(one, other):
-    mine, theirs = bits(one), bits(other)
-    assert [name for name in mine if mine[name] != theirs[name]] == []
+    left, right = bits(one), bits(other)
+    assert [name for name in left if left[name] != right[name]] == []
 
 
-def assert_true(model, X, *, weights=None, divisor=None, loose=1.0):
-    """Against the SVD of the centred rows, to what sums of n rows of p columns lose.
+def assert_close_to_svd(model, X, *, weights=None, divisor=None, slack=1.0):
+    """Compare with the SVD of the centred rows, to the rounding of sums of n rows of p columns.
 
     An entry of a scatter is off by a few (n + p)·eps of √(Sᵢᵢ Sⱼⱼ): all together by that
     multiple of its trace, and so is each variance (Weyl); an axis by that over its gap.
     """
     variances, axes = truth(X, weights=weights, divisor=divisor, center=model.center)
     k = model.n_components_
-    mass = len(X) if weights is None else weights.sum()
-    assert model.summary_.rows == pytest.approx(mass, rel=loose * len(X) * EPS)
-    error = loose * 8 * sum(X.shape) * EPS * variances.sum()
+    total_weight = len(X) if weights is None else weights.sum()
+    assert model.summary_.rows == pytest.approx(total_weight, rel=slack * len(X) * EPS)
+    error = slack * 8 * sum(X.shape) * EPS * variances.sum()
     np.testing.assert_allclose(model.explained_variance_, variances[:k], rtol=0, atol=error)
     np.testing.assert_allclose(model.total_variance_, variances.sum(), rtol=0, atol=error)
     assert_orthonormal(model.components_, tol=8 * X.shape[1] * np.finfo(model.dtype).eps)
     for i in range(k):
         others = np.delete(variances, i)
         gap = np.abs(others - variances[i]).min(initial=np.inf)
-        off = sine(model.components_[i : i + 1].astype(float), axes[i : i + 1])
-        assert off <= error / gap + 8 * X.shape[1] * np.finfo(model.dtype).eps
+        angle = sine(model.components_[i : i + 1].astype(float), axes[i : i + 1])
+        assert angle <= error / gap + 8 * X.shape[1] * np.finfo(model.dtype).eps
     if model.center:
         mean = np.average(X, axis=0, weights=weights)
         size = np.abs(X).max()
-        assert np.abs(model.mean_ - mean).max() <= loose * 4 * len(X) * EPS * size
+        assert np.abs(model.mean_ - mean).max() <= slack * 4 * len(X) * EPS * size
 
 
-class Checked(PCA):
-    """With the precision of its axes at hand."""
+class PCAWithDtype(PCA):
+    """PCA with the dtype of its axes as an attribute."""
 
     @property
     def dtype(self):
         return self.components_.dtype
 
 
-def _eight(columns, **_):
+def _eight_rows(columns, **_):
     return 8
 
 
-def _cut_small(patch, together=2):
+def use_small_blocks(patch, blocks_at_once=2):
     for kind in (Centred, SketchOf):
-        patch.setattr(kind, "block_rows", staticmethod(_eight))
-    patch.setattr(princomp.core.stream, "_TOGETHER", together)
+        patch.setattr(kind, "block_rows", staticmethod(_eight_rows))
+    patch.setattr(princomp.core.stream, "_BLOCKS_AT_ONCE", blocks_at_once)
 
 
 def assert_close(model, whole):
-    """Two ways to the same rows: equal to rounding, relative to the trace."""
+    """Assert that two models of the same rows agree to rounding, relative to the trace."""
     error = 16 * (whole.n_samples_ + whole.n_features_in_) * EPS
     total = whole.total_variance_
     for name in ("explained_variance_", "noise_variance_", "total_variance_"):
@@ -130,7 +130,7 @@ def assert_close(model, whole):
     np.testing.assert_allclose(model.components_, whole.components_, rtol=0, atol=1e3 * error)
 
 
-def _with(X, row, value):
+def with_value(X, row, value):
     X = X.copy()
     X[row, 1] = value
     return X

@@ -1,11 +1,19 @@
-"""forget: rows are removed, and the certificate says what precision was lost."""
+"""forget: rows are removed, and the certificate includes the precision lost."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from online_cases import Checked, _with, assert_close, assert_same_bits, assert_true, bits, online
+from online_cases import (
+    PCAWithDtype,
+    assert_close,
+    assert_close_to_svd,
+    assert_same_bits,
+    bits,
+    fit_in_batches,
+    with_value,
+)
 from sklearn.exceptions import NotFittedError
 
 import princomp
@@ -24,29 +32,29 @@ from princomp.errors import (
 @pytest.mark.parametrize("weighted", [False, True])
 def test_forgetting_is_the_inverse_of_adding(solver, weighted, table, rng):
     weights = rng.integers(1, 4, 200) * 1.0 if weighted else None
-    each = (None, None) if weights is None else (weights[:70], weights[70:])
+    part_weights = (None, None) if weights is None else (weights[:70], weights[70:])
     for kind in (np.asarray, sp.csr_array):
         model = PCA(svd_solver=solver).fit(kind(table), sample_weight=weights)
-        assert model.forget(kind(table[:70]), sample_weight=each[0]) is model
-        rest = Checked(svd_solver=solver).fit(table[70:], sample_weight=each[1])
-        assert_true(rest, table[70:], weights=each[1])
-        # What is left has the rounding of all: about 200/130 of its own.
+        assert model.forget(kind(table[:70]), sample_weight=part_weights[0]) is model
+        rest = PCAWithDtype(svd_solver=solver).fit(table[70:], sample_weight=part_weights[1])
+        assert_close_to_svd(rest, table[70:], weights=part_weights[1])
+        # The remainder has the rounding of all rows: about 200/130 of its own.
         assert_close(model, rest)
         assert model.n_samples_ == 130
         # And back again.
-        model.partial_fit(kind(table[:70]), sample_weight=each[0])
+        model.partial_fit(kind(table[:70]), sample_weight=part_weights[0])
         assert_close(model, PCA(svd_solver=solver).fit(table, sample_weight=weights))
 
 
-def test_what_is_left_has_the_rounding_of_what_was_there(table):
-    """The error is u times the larger scatter: a loud part that goes leaves its rounding."""
-    for loud in (1.0, 1e3, 1e6):
-        model = PCA().fit(np.vstack([loud * table[:100], table[100:]]))
-        model.forget(loud * table[:100])
+def test_the_remainder_has_the_rounding_of_all_rows(table):
+    """The error is u times the larger scatter: large rows that are removed leave their rounding."""
+    for factor in (1.0, 1e3, 1e6):
+        model = PCA().fit(np.vstack([factor * table[:100], table[100:]]))
+        model.forget(factor * table[:100])
         true = truth(table[100:])[0]
-        # The scatter that was there about the mean of all rows, and the sums that moved it.
-        was = truth(np.vstack([loud * table[:100], table[100:]]))[0].sum() * 199
-        error = 16 * 205 * EPS * was / 99
+        # The trace of the scatter of all rows about their mean.
+        earlier = truth(np.vstack([factor * table[:100], table[100:]]))[0].sum() * 199
+        error = 16 * 205 * EPS * earlier / 99
         np.testing.assert_allclose(model.explained_variance_, true, rtol=0, atol=error)
 
 
@@ -54,8 +62,8 @@ def test_a_window_stays_accurate_over_thousands_of_steps(rng):
     """One row in and one row out, 3,000 times.
 
     A step rounds each entry of the scatter a few times (subtract, move to the mean; add, move),
-    by eps/2 of √(Sᵢᵢ Sⱼⱼ) each. Roundings have no favourite side, so m steps come to √m of one;
-    16 of them are allowed for, and a bias, which would come to m, would be 50 times that.
+    by eps/2 of √(Sᵢᵢ Sⱼⱼ) each. Roundings are unbiased, so m steps come to √m of one; 16 of
+    them are allowed. A bias, which would come to m, would be 50 times that.
     """
     steps, window, p = 3000, 100, 4
     X = rng.standard_normal((steps + window, p)) * [3, 1, 0.5, 0.1] + [100, 0, -10, 1]
@@ -82,32 +90,32 @@ def test_a_window_stays_accurate_over_thousands_of_steps(rng):
 
 @pytest.mark.parametrize("solver", ["auto", "sketch"])
 @pytest.mark.parametrize("scale", [None, "unit"])
-def test_the_certificate_says_what_forgetting_lost(solver, scale):
-    """Rows that are 10⁶ times larger leave their rounding, which the certificate allows for."""
+def test_the_certificate_includes_the_error_of_forgetting(solver, scale):
+    """Removed rows that are 10⁶ times larger leave rounding, which the certificate includes."""
     rng = np.random.default_rng(1)
-    quiet = rng.standard_normal((300, 5)) * [3, 2, 1, 0.5, 0.2]
-    # Beyond 10⁵ nothing is left of the last column, and scale='unit' refuses it as constant.
-    for loud in (1.0, 1e3, 1e5 if scale else 1e6):
+    kept = rng.standard_normal((300, 5)) * [3, 2, 1, 0.5, 0.2]
+    # Beyond 10⁵ the last column is lost in rounding, and scale='unit' refuses it as constant.
+    for factor in (1.0, 1e3, 1e5 if scale else 1e6):
         for column in (slice(None), slice(1, 2)):
-            gone = rng.standard_normal((1000, 5))
-            gone[:, column] *= loud
-            model = PCA(5, svd_solver=solver, scale=scale).partial_fit(np.vstack([quiet, gone]))
-            model.forget(gone)
-            variances = truth(quiet, divisor=quiet.std(axis=0, ddof=1) if scale else None)[0]
+            removed = rng.standard_normal((1000, 5))
+            removed[:, column] *= factor
+            model = PCA(5, svd_solver=solver, scale=scale).partial_fit(np.vstack([kept, removed]))
+            model.forget(removed)
+            variances = truth(kept, divisor=kept.std(axis=0, ddof=1) if scale else None)[0]
             spectrum = model._result.spectrum
-            off = np.abs(model.explained_variance_ - variances).max() / variances[0]
+            error = np.abs(model.explained_variance_ - variances).max() / variances[0]
             # It counts units of the products; the sum of 1,300 of them loses √n at most, and a
-            # sketch divides by its core.
-            assert off <= np.sqrt(1300) * spectrum.roundoff
-            # And it claims no more than what was there allows: 40 + 2p units (`dense.py`).
-            was = (np.vstack([quiet, gone]).var(axis=0) / quiet.var(axis=0)).max() * 1300 / 300
-            assert spectrum.roundoff <= 50 * 2 * EPS * (1 + 2 * was)
-    # Rows that come dilute the loss.
+            # sketch is divided by its core.
+            assert error <= np.sqrt(1300) * spectrum.roundoff
+            # And it claims no more than 40 + 2p units (`dense.py`) of the scatter before.
+            growth = (np.vstack([kept, removed]).var(axis=0) / kept.var(axis=0)).max() * 1300 / 300
+            assert spectrum.roundoff <= 50 * 2 * EPS * (1 + 2 * growth)
+    # New rows dilute the loss.
     before = spectrum.roundoff
-    assert model.partial_fit(quiet)._result.spectrum.roundoff < before
+    assert model.partial_fit(kept)._result.spectrum.roundoff < before
 
 
-def test_what_forgetting_lost_is_stored(table, tmp_path):
+def test_the_error_of_forgetting_is_saved(table, tmp_path):
     model = PCA().partial_fit(np.vstack([table, 1e4 * table])).forget(1e4 * table)
     model.save(tmp_path / "left.pca")
     loaded = princomp.load(tmp_path / "left.pca")
@@ -116,7 +124,7 @@ def test_what_forgetting_lost_is_stored(table, tmp_path):
     assert loaded.partial_fit(table[:9]).summary_.lost.tobytes() == model.summary_.lost.tobytes()
 
 
-def test_more_than_was_there_cannot_be_forgotten(table, rng):
+def test_rows_that_were_never_added_cannot_be_forgotten(table, rng):
     for model in (PCA().fit(table), PCA().partial_fit(table), PCA(missing="drop").fit(table)):
         before = bits(model)
         for rows, weights, match in (
@@ -130,16 +138,16 @@ def test_more_than_was_there_cannot_be_forgotten(table, rng):
         with pytest.raises(ShapeError, match="4 features"):
             model.forget(table[:, :4])
         assert bits(model) == before
-    # A row with a gap that never came.
+    # An incomplete row that was never added.
     with pytest.raises(ShapeError, match="1 of the rows to remove have missing values, and 0"):
-        model.forget(_with(table, 4, np.nan)[:9])
+        model.forget(with_value(table, 4, np.nan)[:9])
     assert bits(model) == before
     with pytest.raises(NotFiniteError):
-        PCA().fit(table).forget(_with(table, 4, np.nan)[:9])
+        PCA().fit(table).forget(with_value(table, 4, np.nan)[:9])
 
 
-def test_rows_that_were_dropped_can_be_forgotten(table):
-    X = _with(_with(table, 3, np.nan), 120, np.nan)
+def test_dropped_rows_can_be_forgotten(table):
+    X = with_value(with_value(table, 3, np.nan), 120, np.nan)
     model = PCA(missing="drop").partial_fit(X)
     assert (model.n_samples_, model.n_dropped_) == (198, 2)
     model.forget(X[:100])
@@ -148,12 +156,12 @@ def test_rows_that_were_dropped_can_be_forgotten(table):
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_all_rows_forgotten_is_a_beginning(table):
-    model = online(PCA(), table, 9).forget(table)
+def test_forgetting_all_rows_resets_the_model(table):
+    model = fit_in_batches(PCA(), table, 9).forget(table)
     assert not hasattr(model, "mean_")
     assert model.n_features_in_ == 5
-    assert_same_bits(online(model, table, 13), PCA().fit(table))
-    # By parts, as they did not come.
+    assert_same_bits(fit_in_batches(model, table, 13), PCA().fit(table))
+    # In other batches than they were added in.
     model = PCA().partial_fit(table)
     for start in (150, 0, 50, 100):
         model.forget(table[start : start + 50])
@@ -162,7 +170,7 @@ def test_all_rows_forgotten_is_a_beginning(table):
     assert_same_bits(model.partial_fit(table), PCA().fit(table))
 
 
-def test_where_rows_cannot_be_given_back(table):
+def test_models_that_cannot_forget(table):
     for options, match in (
         ({"svd_solver": "full"}, "triangle"),
         ({"scale": "range"}, "smallest and largest"),
@@ -183,14 +191,14 @@ def test_a_single_row_can_be_forgotten(table):
     assert_same_bits(model.partial_fit(table), PCA().fit(table))
 
 
-def test_nothing_can_be_forgotten_of_nothing(table):
+def test_an_empty_model_cannot_forget(table):
     model = PCA().partial_fit(table).forget(table)
     with pytest.raises(ShapeError, match="cannot remove"):
         model.forget(table[:1])
 
 
-def test_a_column_that_varies_no_more_can_be_saved(tmp_path):
-    """A scatter of exactly nothing, not of minus a few roundings, which no file may hold."""
+def test_a_column_left_constant_can_be_saved(tmp_path):
+    """Its scatter is exactly zero, not a negative rounding error, which is invalid in a file."""
     for seed in range(20):
         X = np.random.default_rng(seed).standard_normal((50, 3))
         X[10:, 1] = 0.1
@@ -200,7 +208,7 @@ def test_a_column_that_varies_no_more_can_be_saved(tmp_path):
         princomp.load(tmp_path / "left.pca")
 
 
-def test_a_small_column_that_varies_no_more_is_constant(rng):
+def test_a_small_column_left_constant_has_no_scatter(rng):
     """Bounds of its products are products of two small numbers, which underflow."""
     rows = np.c_[np.zeros(30), np.ldexp(rng.standard_normal((30, 2)), -490)]
     removed = np.ldexp(rng.standard_normal((20, 3)), -475)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from online_cases import EXACT, OPTIONS, assert_close, assert_same_bits, bits, online
+from online_cases import EXACT, OPTIONS, assert_close, assert_same_bits, bits, fit_in_batches
 from sklearn.exceptions import NotFittedError
 
 import princomp
@@ -32,27 +32,27 @@ from princomp.summaries import Moments, Triangle
 @pytest.mark.usefixtures("small_blocks")
 def test_fits_merge_in_any_order(solver, option, table, tmp_path):
     """Fits, streams in mid-block and loaded models are all sums of their rows."""
-    make = {"svd_solver": solver, **OPTIONS[option]}
-    PCA(**make).fit(table[110:150]).save(tmp_path / "third.pca")
+    parameters = {"svd_solver": solver, **OPTIONS[option]}
+    PCA(**parameters).fit(table[110:150]).save(tmp_path / "third.pca")
 
     def parts():
         return [
-            PCA(**make).fit(table[:37]),
-            online(PCA(**make), table[37:110], 5),
+            PCA(**parameters).fit(table[:37]),
+            fit_in_batches(PCA(**parameters), table[37:110], 5),
             princomp.load(tmp_path / "third.pca"),
-            PCA(**make).partial_fit(table[150:151]),
-            online(PCA(**make), table[151:], 11),
+            PCA(**parameters).partial_fit(table[150:151]),
+            fit_in_batches(PCA(**parameters), table[151:], 11),
         ]
 
-    whole = PCA(**make).fit(table)
+    whole = PCA(**parameters).fit(table)
     for order in ([0, 1, 2, 3, 4], [4, 2, 0, 3, 1], [3, 4, 1, 0, 2]):
         first, *others = (parts()[i] for i in order)
-        befores = [pickle.loads(pickle.dumps(other)) for other in others]
+        copies = [pickle.loads(pickle.dumps(other)) for other in others]
         for other in others:
             assert first.merge(other) is first
-        for other, before in zip(others, befores, strict=True):
-            rest = table[:2] + 1.0
-            assert_same_bits(other.partial_fit(rest), before.partial_fit(rest))
+        for other, unmerged in zip(others, copies, strict=True):
+            more = table[:2] + 1.0
+            assert_same_bits(other.partial_fit(more), unmerged.partial_fit(more))
         assert_close(first, whole)
         assert first.n_samples_ == 200
     a, b, c, d, e = parts()
@@ -67,7 +67,7 @@ def _loaded(model, path):
     return princomp.load(path / "kept.pca")
 
 
-# Every way to a fit of some rows with the same parameters; None where they have no such way.
+# Every way to fit rows with given parameters.
 ROUTES = {
     "fit": lambda make, X, w, path: make().fit(X, sample_weight=w),
     "partial_fit": lambda make, X, w, path: make().partial_fit(X, sample_weight=w),
@@ -83,7 +83,7 @@ ROUTES = {
     "file": lambda make, X, w, path: _loaded(make().fit(X, sample_weight=w), path),
 }  # fmt: skip
 
-# Rows and columns of the two parts: what 'auto' keeps of each is said beside it.
+# Rows of the two parts, and columns; the names are the summaries that 'auto' keeps of each.
 SHAPES = {
     "Triangle and Moments": (30, 170, 40),
     "Triangle and Triangle": (30, 35, 80),
@@ -103,8 +103,8 @@ ROWS = {
 }
 
 
-def _of_routes(shape, rows):
-    """Two parts of a table with their weights, and the same as dense rows without holes."""
+def _two_parts(shape, rows):
+    """Two parts of a table with their weights, and all its complete rows as a dense array."""
     n, m, p = SHAPES[shape]
     rng = np.random.default_rng(17)
     X = rng.standard_normal((n + m, p)) * np.linspace(3, 1, p) + 2
@@ -115,31 +115,29 @@ def _of_routes(shape, rows):
         X = X.astype(np.float32)
     if rows == "sparse":
         X[rng.random(X.shape) < 0.7] = 0.0
-    known, used = X, w
+    complete, used = X, w
     if rows == "dropped":
         X = X.copy()
         X[[3, n + 7], [1, 2]] = np.nan
         whole = ~np.isnan(X).any(axis=1)
-        known, used = X[whole], w[whole]
+        complete, used = X[whole], w[whole]
     X = sp.csr_array(X) if rows == "sparse" else X
-    return (X[:n], w[:n]), (X[n:], w[n:]), (known, used)
+    return (X[:n], w[:n]), (X[n:], w[n:]), (complete, used)
 
 
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_fits_with_equal_parameters_merge_whatever_route_they_took(
-    shape, rows, tmp_path, monkeypatch
-):
-    """Against the SVD of all rows, to the precision of the coarser of both routes.
+def test_fits_by_any_two_routes_merge(shape, rows, tmp_path, monkeypatch):
+    """Compare with the SVD of all rows, to the precision of the coarser of both routes.
 
     An entry of a scatter is off by a few (n + p) units of √(Sᵢᵢ Sⱼⱼ), so a variance by that of
     the trace: float32 rows are multiplied in float32 by a fit, and a product of rows or of
     columns adds min(n, p) roundings. Forgetting five rows of 25 loses less than a bit, twice.
     """
-    (one, w1), (other, w2), (X, w) = _of_routes(shape, rows)
+    (one, w1), (other, w2), (X, w) = _two_parts(shape, rows)
     options = ROWS[rows]
-    if "Columns" in shape:  # as tables of 2¹⁸ numbers are
-        monkeypatch.setattr(princomp.core.routes.triangle, "SMALL", 900)
+    if "Columns" in shape:  # like tables of 2¹⁸ numbers
+        monkeypatch.setattr(princomp.core.routes.triangle, "SMALL_TABLE_SIZE", 900)
         assert PCA(**options).fit(other, sample_weight=w2).plan_.summary == "columns"
 
     def make():
@@ -147,7 +145,7 @@ def test_fits_with_equal_parameters_merge_whatever_route_they_took(
 
     center = options.get("center", True)
     scale = {
-        "unit": lambda: np.sqrt(truth_of_columns(X, w)),
+        "unit": lambda: np.sqrt(column_variances(X, w)),
         "range": lambda: np.ptp(X[w > 0], axis=0),
     }.get(rows, lambda: None)()
     variances, _ = truth(X, weights=w, divisor=scale, center=center)
@@ -158,9 +156,9 @@ def test_fits_with_equal_parameters_merge_whatever_route_they_took(
     for first, second in cases:
         if "forget" in (first, second) and rows == "range":
             continue  # refused
-        mine = ROUTES[first](make, one, w1, tmp_path)
-        theirs = ROUTES[second](make, other, w2, tmp_path)
-        for model, added in ((mine, theirs), (theirs, copy.copy(mine))):
+        left = ROUTES[first](make, one, w1, tmp_path)
+        right = ROUTES[second](make, other, w2, tmp_path)
+        for model, added in ((left, right), (right, copy.copy(left))):
             merged = copy.copy(model).merge(added)
             k = min(merged.n_components_, len(variances))
             np.testing.assert_allclose(
@@ -170,19 +168,19 @@ def test_fits_with_equal_parameters_merge_whatever_route_they_took(
             assert (merged.explained_variance_[k:] <= error).all()
             assert merged.n_samples_ == len(X)
             np.testing.assert_allclose(merged.total_variance_, variances.sum(), rtol=0, atol=error)
-            # The certificate allows for what was lost.
+            # The certificate includes the error.
             spectrum = merged._result.spectrum
             claim = spectrum.roundoff * (1 if spectrum.squared else 2) * variances.sum()
             off = np.abs(merged.explained_variance_[:k] - variances[:k]).max()
             assert off <= 4 * claim
 
 
-def truth_of_columns(X, w):
+def column_variances(X, w):
     moved = X - np.average(X.astype(np.longdouble), axis=0, weights=w)
     return np.asarray(w @ moved**2 / (w.sum() - 1), dtype=np.float64)
 
 
-def test_the_plan_says_what_a_merge_of_two_kinds_keeps():
+def test_the_plan_explains_a_merge_of_two_kinds():
     Z = np.random.default_rng(0).standard_normal((200, 40))
     few, many = PCA().fit(Z[:30]), PCA().fit(Z[30:])
     assert [type(m.summary_) for m in (few, many)] == [Triangle, Moments]
@@ -191,12 +189,12 @@ def test_the_plan_says_what_a_merge_of_two_kinds_keeps():
         merged = copy.copy(one).merge(other)
         assert type(merged.summary_) is Moments
         assert merged.plan_.reasons[1].startswith(message)
-    # Two of one kind need no word; rows that follow do not take it back.
+    # A merge of one kind needs no reason; later rows do not remove one.
     assert copy.copy(few).merge(few).plan_.reasons[1:] == ()
     assert merged.partial_fit(Z[:3]).plan_.reasons[1].startswith(message)
 
 
-def test_a_triangle_forgets_by_way_of_its_scatter():
+def test_forgetting_turns_a_triangle_into_a_scatter():
     Z = np.random.default_rng(0).standard_normal((30, 40))
     model = PCA().fit(Z)
     assert type(model.summary_) is Triangle
@@ -206,7 +204,7 @@ def test_a_triangle_forgets_by_way_of_its_scatter():
     np.testing.assert_allclose(model.explained_variance_[:25], truth(Z[5:])[0], rtol=0, atol=error)
     assert type(model.summary_) is Moments
     assert "squared to a scatter" in model.plan_.reasons[1]
-    # A scatter that does not fit is refused, and nothing is changed.
+    # A scatter that does not fit in memory is refused, and nothing is changed.
     wide = PCA(memory_limit="20MB").fit(np.random.default_rng(0).standard_normal((20, 2000)))
     with pytest.raises(MemoryLimitError, match="a scatter of 2,000 columns"):
         wide.forget(np.zeros((1, 2000)))
@@ -220,29 +218,29 @@ def test_a_triangle_forgets_by_way_of_its_scatter():
         ({"memory_limit": "5MB"}, 400, "n_components=None"),
     ],
 )
-def test_what_is_advised_where_components_are_missing_works(options, p, hint, monkeypatch):
-    """A fit of a few components without a scatter is no sum of its rows: the hint keeps one."""
-    monkeypatch.setattr(princomp.core.routes.triangle, "SMALL", 900)
+def test_the_hint_for_missing_components_works(options, p, hint, monkeypatch):
+    """Fits of a few components without a scatter cannot be merged; the hint keeps a scatter."""
+    monkeypatch.setattr(princomp.core.routes.triangle, "SMALL_TABLE_SIZE", 900)
     X = np.random.default_rng(3).standard_normal((200, p)) * np.r_[9, 7, 5, np.ones(p - 3)]
-    make = {"n_components": 2, **options}
+    parameters = {"n_components": 2, **options}
     with pytest.raises(NotAvailableError, match="kept no scatter and only 2 of 89 comp") as caught:
-        PCA(**make).fit(X[:90]).merge(PCA(**make).fit(X[90:]))
+        PCA(**parameters).fit(X[:90]).merge(PCA(**parameters).fit(X[90:]))
     assert hint in caught.value.hint
-    make |= {"svd_solver": "covariance_eigh"} if "eigh" in hint else {"n_components": None}
-    merged = PCA(**make).fit(X[:90]).merge(PCA(**make).fit(X[90:])).truncated(2)
+    parameters |= {"svd_solver": "covariance_eigh"} if "eigh" in hint else {"n_components": None}
+    merged = PCA(**parameters).fit(X[:90]).merge(PCA(**parameters).fit(X[90:])).truncated(2)
     variances = truth(X)[0]
     error = 8 * 400 * EPS * variances.sum()
     np.testing.assert_allclose(merged.explained_variance_, variances[:2], rtol=0, atol=error)
 
 
-def test_ranges_that_no_one_asks_for_any_more_do_no_harm(table):
+def test_unused_ranges_prevent_neither_merging_nor_forgetting(table):
     ranged = PCA(scale="range").fit(table)
     assert ranged.rescaled(None).merge(PCA().fit(table)).n_samples_ == 400
     model = ranged.rescaled(None).forget(table[:70])
     assert_close(model, PCA().fit(table[70:]))
 
 
-def test_a_merged_model_continues_and_the_other_too(table):
+def test_both_models_continue_after_a_merge(table):
     a, b = PCA().partial_fit(table[:60]), PCA().partial_fit(table[60:150])
     a.merge(b).partial_fit(table[150:])
     b.partial_fit(table[150:]).forget(table[150:])
@@ -260,7 +258,7 @@ def test_merging_takes_the_wider_precision(table):
     assert one.merge(PCA().partial_fit(table)).components_.dtype == np.float64
 
 
-def test_fits_that_do_not_go_together_are_not_merged(table):
+def test_incompatible_fits_are_not_merged(table):
     model = PCA().partial_fit(table)
     before = bits(model)
     for other, error, match in (
@@ -280,14 +278,14 @@ def test_fits_that_do_not_go_together_are_not_merged(table):
         named[0].merge(named[1])
     with pytest.raises(ColumnError, match="missing: e; new: z"):
         named[0].merge(PCA().fit(pd.DataFrame(table, columns=list("abcdz"))))
-    two, three = (PCA(k, svd_solver="sketch").partial_fit(table) for k in (0, 3))
-    if two.summary_.width != three.summary_.width:
-        with pytest.raises(ShapeError, match="directions"):
-            two.merge(three)
+    wide_table = np.tile(table, 8)
+    narrow, wide = (PCA(k, svd_solver="sketch").partial_fit(wide_table) for k in (1, 3))
+    with pytest.raises(ShapeError, match="directions"):
+        narrow.merge(wide)
 
 
-@pytest.mark.parametrize("turn", [1, -1])
-def test_an_unfitted_model_cannot_be_merged(turn, table):
-    one, other = [PCA().fit(table), PCA()][::turn]
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_unfitted_model_cannot_be_merged(order, table):
+    one, other = [PCA().fit(table), PCA()][::order]
     with pytest.raises(NotFittedError):
         one.merge(other)

@@ -13,14 +13,14 @@ from hypothesis import given, settings, strategies as st
 from online_cases import (
     EXACT,
     OPTIONS,
-    Checked,
-    _cut_small,
+    PCAWithDtype,
     assert_close,
+    assert_close_to_svd,
     assert_same_bits,
-    assert_true,
     batches,
     bits,
-    online,
+    fit_in_batches,
+    use_small_blocks,
 )
 from sklearn.exceptions import NotFittedError
 
@@ -50,13 +50,13 @@ def tall():
 
 @pytest.mark.parametrize("solver", EXACT)
 def test_batches_of_any_size_have_the_bits_of_one_fit(solver, tall, monkeypatch):
-    whole = Checked(4, svd_solver=solver).fit(tall)
-    assert_true(whole, tall)
+    whole = PCAWithDtype(4, svd_solver=solver).fit(tall)
+    assert_close_to_svd(whole, tall)
     for size in (1, 7, 1000, len(tall)):
-        assert_same_bits(online(PCA(4, svd_solver=solver), tall, size), whole)
-    # However many blocks wait to be summed together.
-    monkeypatch.setattr(princomp.core.stream, "_TOGETHER", 1)
-    assert_same_bits(online(PCA(4, svd_solver=solver), tall, 130), whole)
+        assert_same_bits(fit_in_batches(PCA(4, svd_solver=solver), tall, size), whole)
+    # For any number of blocks that are summed together.
+    monkeypatch.setattr(princomp.core.stream, "_BLOCKS_AT_ONCE", 1)
+    assert_same_bits(fit_in_batches(PCA(4, svd_solver=solver), tall, 130), whole)
 
 
 @pytest.mark.parametrize("option", OPTIONS)
@@ -64,23 +64,25 @@ def test_batches_of_any_size_have_the_bits_of_one_fit(solver, tall, monkeypatch)
 @pytest.mark.usefixtures("small_blocks")
 def test_every_option_has_the_bits_of_one_fit(solver, option, table, rng):
     weights = rng.integers(0, 4, len(table)) * 0.75
-    holed = np.where(rng.random(table.shape) < 0.03, np.nan, table)
-    make = {"svd_solver": solver, **OPTIONS[option]}
-    for X, each, more in (
+    incomplete = np.where(rng.random(table.shape) < 0.03, np.nan, table)
+    parameters = {"svd_solver": solver, **OPTIONS[option]}
+    for X, row_weights, options in (
         (table, None, {}),
         (table, weights, {}),
         (np.asfortranarray(table), None, {}),
-        (holed, None, {"missing": "drop"}),
-        (holed, weights, {"missing": "drop"}),
+        (incomplete, None, {"missing": "drop"}),
+        (incomplete, weights, {"missing": "drop"}),
     ):
-        whole = PCA(**make, **more).fit(X, sample_weight=each)
+        whole = PCA(**parameters, **options).fit(X, sample_weight=row_weights)
         for size in (1, 3, 8, 37, 200):
-            assert_same_bits(online(PCA(**make, **more), X, size, each), whole)
+            assert_same_bits(
+                fit_in_batches(PCA(**parameters, **options), X, size, row_weights), whole
+            )
 
 
 @given(data=st.data())
 @quickly
-def test_whatever_happens_between_batches_the_bits_are_those_of_one_fit(data):
+def test_calls_between_batches_change_no_bit(data):
     """Batches of any size, attributes read, batches refused, models copied and stored."""
     seed, solver = data.draw(st.integers(0, 99)), data.draw(st.sampled_from(EXACT))
     scale = data.draw(st.sampled_from([None, "range", "unit"]))
@@ -89,13 +91,13 @@ def test_whatever_happens_between_batches_the_bits_are_those_of_one_fit(data):
     weighted = data.draw(st.booleans())
     weights = rng.random(60) if weighted else None
     with pytest.MonkeyPatch.context() as patch:
-        _cut_small(patch, data.draw(st.integers(1, 3)))
+        use_small_blocks(patch, data.draw(st.integers(1, 3)))
         model = PCA(svd_solver=solver, scale=scale)
         at = 0
         while at < 60:
             stop = at + data.draw(st.integers(1, 60 - at))
-            each = None if weights is None else weights[at:stop]
-            model.partial_fit(X[at:stop], sample_weight=each)
+            batch_weights = None if weights is None else weights[at:stop]
+            model.partial_fit(X[at:stop], sample_weight=batch_weights)
             at = stop
             match data.draw(st.sampled_from(["", "read", "refused", "pickle", "deepcopy", "copy"])):
                 case "read":
@@ -115,7 +117,7 @@ def test_whatever_happens_between_batches_the_bits_are_those_of_one_fit(data):
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_reading_an_attribute_between_batches_changes_nothing_that_follows(table):
+def test_reading_attributes_between_batches_changes_nothing(table):
     whole = PCA(3).fit(table)
     model = PCA(3)
     for n, (rows, _) in enumerate(batches(table, 3), 1):
@@ -135,10 +137,10 @@ def test_sparse_and_dense_batches_mix(solver, rng):
     spread = truth(dense)[0].sum()
     whole = PCA(3, svd_solver=solver).fit(dense)
     kinds = [np.asarray, sp.csr_array, sp.csc_matrix, sp.coo_array]
-    for turn, size in ((1, 1), (1, 7), (4, 1), (4, 11)):
+    for n_kinds, size in ((1, 1), (1, 7), (4, 1), (4, 11)):
         model = PCA(3, svd_solver=solver)
         for i, (rows, _) in enumerate(batches(dense, size)):
-            model.partial_fit(kinds[(i + 1) % turn if turn > 1 else 1](rows))
+            model.partial_fit(kinds[(i + 1) % n_kinds if n_kinds > 1 else 1](rows))
         # Rounding of a scatter of 120 rows, relative to its trace.
         error = 8 * 160 * EPS * spread
         np.testing.assert_allclose(
@@ -150,15 +152,15 @@ def test_sparse_and_dense_batches_mix(solver, rng):
 
 
 def test_float32_rows_have_float64_sums_and_float32_axes(table):
-    """Rows that come once are multiplied in float64: float32 products are off by 1e-7."""
+    """Rows read once are multiplied in float64: float32 products are off by 1e-7."""
     X = (table + 1000).astype(np.float32)
     for solver in EXACT:
-        model = online(Checked(svd_solver=solver), X, 7)
+        model = fit_in_batches(PCAWithDtype(svd_solver=solver), X, 7)
         assert model.components_.dtype == np.float32
         assert model.explained_variance_.dtype == model.mean_.dtype == np.float64
         assert model.transform(X).dtype == np.float32
         wide = X.astype(np.float64)
-        assert_true(model, wide)
+        assert_close_to_svd(model, wide)
         assert model.summary_.unit == EPS < EPS32
         # One float64 batch makes it float64; integers are float64.
         assert model.partial_fit(table).components_.dtype == np.float64
@@ -166,7 +168,7 @@ def test_float32_rows_have_float64_sums_and_float32_axes(table):
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_frames_lists_and_iterators_are_batches_too(table):
+def test_frames_lists_and_iterators_are_accepted_as_batches(table):
     whole = PCA().fit(table)
     model = PCA().partial_fit(table[:20].tolist()).partial_fit(iter([table[20:29], table[29:80]]))
     assert_same_bits(model.partial_fit(lambda: iter([table[80:]])), whole)
@@ -174,26 +176,26 @@ def test_frames_lists_and_iterators_are_batches_too(table):
     assert_same_bits(named, whole)
 
 
-def test_the_rows_that_wait_are_a_copy(table):
+def test_buffered_rows_are_copies(table):
     X, weights = table.copy(), np.ones(100)
     model = PCA().partial_fit(X[:100], sample_weight=weights)
     X[:], weights[:] = 1e9, 50
     model.partial_fit(table[100:])
-    assert_true(Checked.from_summary(model.summary_), table)
+    assert_close_to_svd(PCAWithDtype.from_summary(model.summary_), table)
 
 
 @pytest.mark.usefixtures("small_blocks")
 def test_scalar_and_zero_weights(table):
     twice = PCA().partial_fit(table[:150], sample_weight=2).partial_fit(table[150:], None, 2)
     assert_same_bits(twice, PCA().fit(table, sample_weight=2.0))
-    # A first batch that weighs nothing is there and says nothing.
+    # A first batch of weight zero does not count.
     model = PCA().partial_fit(table[:5] * 1e6, sample_weight=0)
     assert not hasattr(model, "mean_")
     model.partial_fit(table)
     np.testing.assert_allclose(model.mean_, table.mean(axis=0), rtol=1e-13)
-    # Batches with weights and batches without: one each.
+    # Rows of batches without weights have weight one.
     mixed = PCA().partial_fit(table[:70]).partial_fit(table[70:], sample_weight=np.ones(130))
-    assert_true(Checked.from_summary(mixed.summary_), table)
+    assert_close_to_svd(PCAWithDtype.from_summary(mixed.summary_), table)
 
 
 # ---- before there are enough rows ---------------------------------------------------------------
@@ -216,7 +218,7 @@ def test_components_grow_with_the_rows(table):
 
 
 def test_one_row_has_no_variance_yet(table):
-    """It is fitted, in scikit-learn's sense; what it cannot say yet is as if it were missing."""
+    """It is fitted in scikit-learn's sense; attributes that need more rows are missing."""
     model = PCA(2).partial_fit(table[:1])
     assert model.__sklearn_is_fitted__()
     assert model.n_features_in_ == 5
@@ -255,20 +257,20 @@ def test_more_components_than_columns_are_refused_at_once(table):
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("solver", EXACT)
 def test_rows_are_added_after_a_fit_and_after_loading(solver, option, table, tmp_path, rng):
-    make = {"svd_solver": solver, **OPTIONS[option]}
-    holed = np.where(rng.random(table.shape) < 0.03, np.nan, table)
-    for X, more in ((table, {}), (holed, {"missing": "drop"})):
-        whole = PCA(**make, **more).fit(X)
-        first = PCA(**make, **more).fit(X[:77])
+    parameters = {"svd_solver": solver, **OPTIONS[option]}
+    incomplete = np.where(rng.random(table.shape) < 0.03, np.nan, table)
+    for X, options in ((table, {}), (incomplete, {"missing": "drop"})):
+        whole = PCA(**parameters, **options).fit(X)
+        first = PCA(**parameters, **options).fit(X[:77])
         first.save(tmp_path / "first.pca")
         for model in (first, princomp.load(tmp_path / "first.pca")):
-            online(model, X[77:], 50)
+            fit_in_batches(model, X[77:], 50)
             assert_close(model, whole)
             assert (model.n_samples_, model.n_dropped_) == (whole.n_samples_, whole.n_dropped_)
 
 
 @pytest.mark.parametrize("solver", ["row_gram", "arpack", "lanczos", "randomized"])
-def test_a_fit_without_a_scatter_takes_no_rows(solver, table):
+def test_a_fit_without_a_scatter_accepts_no_more_rows(solver, table):
     model = PCA(2, svd_solver=solver, random_state=0).fit(table)
     before = bits(model)
     for call in (model.partial_fit, model.forget):
@@ -278,14 +280,14 @@ def test_a_fit_without_a_scatter_takes_no_rows(solver, table):
     with pytest.raises(NotAvailableError, match="kept no scatter"):
         PCA(2).fit(table).merge(model)
     assert bits(model) == before
-    # And a stream cannot begin with such a solver.
+    # Nor can a stream begin with such a solver.
     with pytest.raises(ParameterError, match="needs all rows at once") as caught:
         PCA(2, svd_solver=solver).partial_fit(table)
     assert caught.value.place == {"parameter": "svd_solver"}
 
 
-def test_a_covariance_without_mean_or_number_of_rows_takes_no_rows(table):
-    """Nobody knows how much it weighs against a row."""
+def test_a_covariance_without_mean_or_count_accepts_no_rows(table):
+    """Its weight relative to a row is unknown."""
     C, mean = np.cov(table.T), table.mean(axis=0)
     for known in ({}, {"mean": mean}, {"n_samples": 200}):
         with pytest.raises(NotAvailableError, match="without a mean or a number of rows") as caught:
@@ -296,7 +298,7 @@ def test_a_covariance_without_mean_or_number_of_rows_takes_no_rows(table):
     assert model.n_samples_ == 200
 
 
-def test_a_fit_begins_anew(table):
+def test_fit_starts_over(table):
     model = PCA().partial_fit(table).fit(table[:50])
     assert_same_bits(model, PCA().fit(table[:50]))
     model = PCA().partial_fit(table)
@@ -306,7 +308,7 @@ def test_a_fit_begins_anew(table):
     assert model.fit(table[:, :2]).n_features_in_ == 2
 
 
-def test_a_summary_continues(table):
+def test_partial_fit_continues_from_a_summary(table):
     for kind in (Moments, Triangle):
         model = PCA.from_summary(kind.of(table[:60])).partial_fit(table[60:])
         assert_close(model, PCA().fit(table))

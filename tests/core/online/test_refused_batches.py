@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from online_cases import _with, assert_close, assert_same_bits, online
+from online_cases import assert_close, assert_same_bits, fit_in_batches, with_value
 from sklearn.base import clone
 
 from helpers import EPS, truth
@@ -26,18 +26,21 @@ from princomp.summaries import Moments
 # ---- batches that fail --------------------------------------------------------------------------
 
 
-def _refused(X):
+def _refused_calls(X):
     """Arguments of a call that fails, and its error."""
     return {
-        "nan": ((_with(X, 30, np.nan),), NotFiniteError),
-        "infinity": ((_with(X, 0, np.inf),), NotFiniteError),
-        "sparse nan": ((sp.csr_array(_with(X, 3, np.nan)),), NotFiniteError),
-        "squares overflow": ((_with(X, 3, 1e200),), NotFiniteError),
+        "nan": ((with_value(X, 30, np.nan),), NotFiniteError),
+        "infinity": ((with_value(X, 0, np.inf),), NotFiniteError),
+        "sparse nan": ((sp.csr_array(with_value(X, 3, np.nan)),), NotFiniteError),
+        "squares overflow": ((with_value(X, 3, 1e200),), NotFiniteError),
         "wrong columns": ((X[:, :4],), ShapeError),
         "one dimension": ((X[0],), ValueError),
         "text": (([["a"] * 5],), NotNumericError),
         "complex": ((X * 1j,), NotNumericError),
-        "nan in a later chunk": ((iter([X[:20], X[20:30], _with(X, 3, np.nan)]),), NotFiniteError),
+        "nan in a later chunk": (
+            (iter([X[:20], X[20:30], with_value(X, 3, np.nan)]),),
+            NotFiniteError,
+        ),
         "wrong columns in a later chunk": ((iter([X, X[:, :3]]),), ValueError),
         "negative weight": ((X, None, np.r_[1, -1, np.ones(38)]), ParameterError),
         "nan weight": ((X, None, np.full(40, np.nan)), ParameterError),
@@ -48,11 +51,11 @@ def _refused(X):
     }
 
 
-@pytest.mark.parametrize("name", _refused(np.ones((40, 5))))
+@pytest.mark.parametrize("name", _refused_calls(np.ones((40, 5))))
 @pytest.mark.usefixtures("small_blocks")
 def test_a_batch_that_is_refused_adds_nothing(name, table):
-    """The bits that follow are as if it had never been; even where a part of it was good."""
-    arguments, error = _refused(table[:40])[name]
+    """Later bits are as if it had never been given, even if a part of it was valid."""
+    arguments, error = _refused_calls(table[:40])[name]
     model = PCA().partial_fit(table[:83])
     before = pickle.loads(pickle.dumps(model))
     with pytest.raises(error):
@@ -72,7 +75,7 @@ EMPTY = {
 @pytest.mark.parametrize("kind", EMPTY)
 @pytest.mark.parametrize("model", [PCA(2), IncrementalPCA(2), PCA(2, decay=0.9)], ids=str)
 def test_a_batch_without_rows_adds_nothing(model, kind, table):
-    """At any time: what follows has the bits of the rows alone."""
+    """At any time: the result has the bits of the rows alone."""
     empty = EMPTY[kind](table)
     once = clone(model).partial_fit(table)
     model = clone(model).partial_fit(empty)
@@ -91,7 +94,7 @@ def test_a_batch_without_rows_adds_nothing(model, kind, table):
     assert_same_bits(model, once)
 
 
-def test_a_fit_takes_a_batch_without_rows_whatever_it_kept(table):
+def test_any_fit_accepts_a_batch_without_rows(table):
     model = PCA(2, svd_solver="row_gram").fit(table)
     assert model.partial_fit(table[:0]) is model
     with pytest.raises(ShapeError, match="0 sample"):
@@ -116,13 +119,13 @@ def test_an_interrupted_call_changes_nothing(call, after, table, monkeypatch):
     model = PCA(2).partial_fit(table[:93])
     before = pickle.loads(pickle.dumps(model))
     other = PCA(2).partial_fit(table[:13])
-    of, calls = Moments.of, []
+    original, calls = Moments.of, []
 
-    def interrupted(*arguments, **named):
+    def interrupted(*arguments, **options):
         calls.append(1)
         if len(calls) > after:
             raise KeyboardInterrupt
-        return of(*arguments, **named)
+        return original(*arguments, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(Moments, "of", interrupted)
@@ -134,46 +137,46 @@ def test_an_interrupted_call_changes_nothing(call, after, table, monkeypatch):
 
 
 @pytest.mark.parametrize("solver", ["covariance_eigh", "sketch"])
-def test_values_whose_squares_overflow_are_refused_when_they_come(solver, table):
-    """Later would be too late: the rows that wait cannot be distinguished any more."""
+def test_values_whose_squares_overflow_are_refused_at_once(solver, table):
+    """Later it would be unknown which of the buffered rows they are in."""
     model = PCA(2, svd_solver=solver).partial_fit(table)
-    one = _with(table, 7, 1e170)[7:8]
-    for batch in (one, sp.csr_array(one), table * 1e160, np.vstack([one, -one])):
+    row = with_value(table, 7, 1e170)[7:8]
+    for batch in (row, sp.csr_array(row), table * 1e160, np.vstack([row, -row])):
         with pytest.raises(NotFiniteError, match="overflow"):
             model.partial_fit(batch)
-    # Nor may rows add up to it that are valid one by one.
-    model = PCA(2, svd_solver=solver).partial_fit(one)
+    # Rows that are valid one by one may not add up to an overflow.
+    model = PCA(2, svd_solver=solver).partial_fit(row)
     with pytest.raises(NotFiniteError, match="squares of column 1 overflow"):
-        model.partial_fit(-one)
-    # A column of a large value that does not vary is valid, and float32 has no such values.
+        model.partial_fit(-row)
+    # A constant column of a large value is valid, and float32 has no such values.
     constant = np.c_[np.full(200, 1e200), table]
-    model = online(PCA(2, svd_solver=solver), constant, 9)
+    model = fit_in_batches(PCA(2, svd_solver=solver), constant, 9)
     np.testing.assert_allclose(
         model.explained_variance_, truth(table)[0][:2], rtol=8 * 206 * EPS * 5
     )
     large = (table * 1e30).astype(np.float32)
-    assert online(PCA(2, svd_solver=solver), large, 9).n_samples_ == 200
+    assert fit_in_batches(PCA(2, svd_solver=solver), large, 9).n_samples_ == 200
 
 
-def test_what_a_fit_never_looks_at_a_batch_may_hold_too(table):
-    """Rows of no weight, and rows that are dropped, whatever stands beside their NaN."""
+def test_batches_may_contain_nan_in_unused_rows(table):
+    """Rows of weight zero, and dropped rows, whatever else they contain."""
     weights = np.ones(200)
     weights[3] = 0
     for value in (np.nan, np.inf):
-        X = _with(table, 3, value)
+        X = with_value(table, 3, value)
         whole = PCA().fit(X, sample_weight=weights)
-        assert_same_bits(online(PCA(), X, 7, weights), whole)
+        assert_same_bits(fit_in_batches(PCA(), X, 7, weights), whole)
     X = table.copy()
     X[3, :2] = np.nan, np.inf
     for kind in (np.asarray, sp.csr_array):
         model = PCA(missing="drop").partial_fit(kind(X))
         assert (model.n_samples_, model.n_dropped_) == (199, 1)
     with pytest.raises(NotFiniteError, match="infin"):
-        model.partial_fit(_with(table, 5, -np.inf))
+        model.partial_fit(with_value(table, 5, -np.inf))
 
 
-def test_other_parameters_between_batches(table):
-    """What shapes the sums cannot change under way; what only reads them can."""
+def test_parameters_changed_between_batches(table):
+    """Parameters that shape the sums cannot change; those that only read them can."""
     for changed in ({"decay": 0.5}, {"missing": "drop"}):
         model = PCA().partial_fit(table[:100])
         (name,) = changed
@@ -192,7 +195,7 @@ def test_other_parameters_between_batches(table):
         PCA().fit(table).set_params(scale="range").partial_fit(table)
     with pytest.raises(ParameterError, match="not valid"):
         model.set_params(scale="wide").partial_fit(table)
-    # A fit that kept ranges goes on without them where they would stand in the way.
+    # A fit that kept ranges continues without them where they cannot be kept.
     model = PCA(scale="range").fit(table[:100]).set_params(scale=None, decay=0.9)
     assert model.partial_fit(table[100:]).summary_.rows < 11
     model = PCA(scale="range").fit(table[:100]).rescaled(None).partial_fit(table[100:])

@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from online_cases import assert_same_bits, online, wide
+from online_cases import assert_same_bits, fit_in_batches, wide
 
 import princomp
 from helpers import EPS, assert_orthonormal, sine, truth
@@ -20,20 +20,20 @@ from princomp.errors import (
     ShapeError,
 )
 
-# ---- a sketch, where p × p is too much ----------------------------------------------------------
+# ---- a sketch, if p × p is too large ------------------------------------------------------------
 
 
-def sketching(k, **options):
+def sketch_pca(k, **options):
     return PCA(k, svd_solver="sketch", **options)
 
 
 @pytest.mark.parametrize("k", [1, 5, 20])
 @pytest.mark.parametrize("spectrum", ["i**-2", "flat"])
-def test_a_sketch_knows_its_error(spectrum, k):
+def test_a_sketch_estimates_its_residuals(spectrum, k):
     """The estimate has ten directions: beyond a factor of three once in thousands of times."""
     p = 600
     X = wide(900, p, np.arange(1, p + 1.0) ** -2 if spectrum == "i**-2" else np.ones(p))
-    model = online(sketching(k), X, 77)
+    model = fit_in_batches(sketch_pca(k), X, 77)
     assert model.plan_.summary == "sketch"
     moved = X - X.mean(axis=0)
     C = moved.T @ moved / 899
@@ -52,17 +52,17 @@ def test_a_sketch_knows_its_error(spectrum, k):
 
 
 def test_a_scatter_of_low_rank_is_sketched_exactly(rng):
-    """Fewer directions of variance than the sketch has: nothing is lost but rounding."""
+    """It has fewer directions of variance than the sketch: only rounding is lost."""
     p = 300
     X = (rng.standard_normal((400, 6)) * [9, 5, 3, 2, 1, 0.5]) @ np.linalg.qr(
         rng.standard_normal((p, 6))
     )[0].T + 7
     true, axes = truth(X)
     for scale, center in ((None, True), (np.full(p, 2.0), True), (None, False)):
-        model = online(sketching(6, scale=scale, center=center), X, 31)
+        model = fit_in_batches(sketch_pca(6, scale=scale, center=center), X, 31)
         if center:
             divisor = 1.0 if scale is None else 4.0
-            # Nyström squares nothing but what it is given: the condition of six variances, 324.
+            # Nyström adds the condition of six variances only: 324.
             np.testing.assert_allclose(model.explained_variance_, true[:6] / divisor, rtol=1e-10)
             assert sine(model.components_, axes[:6]) <= 1e-7
         else:
@@ -72,16 +72,16 @@ def test_a_scatter_of_low_rank_is_sketched_exactly(rng):
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_sketches_merge_fade_forget_and_are_stored(tmp_path, rng):
+def test_sketches_merge_decay_forget_and_are_saved(tmp_path, rng):
     p = 120
     X = wide(300, p, np.arange(1, p + 1.0) ** -2)
     weights = rng.random(300) + 0.5
-    whole = sketching(3).partial_fit(X, sample_weight=weights)
+    whole = sketch_pca(3).partial_fit(X, sample_weight=weights)
 
-    def near(model, other, loose=1.0):
+    def assert_near(model, other, slack=1.0):
         # The solver divides by the core of the sketch: its condition, i² of a few hundreds,
-        # stands before the rounding of the sums.
-        error = loose * 1e4 * 420 * EPS
+        # multiplies the rounding of the sums.
+        error = slack * 1e4 * 420 * EPS
         total = other.total_variance_
         np.testing.assert_allclose(model.total_variance_, total, rtol=error)
         np.testing.assert_allclose(model.mean_, other.mean_, rtol=error)
@@ -91,15 +91,15 @@ def test_sketches_merge_fade_forget_and_are_stored(tmp_path, rng):
         assert sine(model.components_, other.components_) <= 10 * error
         assert model.n_samples_ == other.n_samples_
 
-    near(online(sketching(3), X, 7, weights), whole)
-    near(online(sketching(3), sp.csr_array(X), 70, weights), whole)
-    a = sketching(3).partial_fit(X[:100], sample_weight=weights[:100])
-    b = sketching(3).partial_fit(X[100:], sample_weight=weights[100:])
+    assert_near(fit_in_batches(sketch_pca(3), X, 7, weights), whole)
+    assert_near(fit_in_batches(sketch_pca(3), sp.csr_array(X), 70, weights), whole)
+    a = sketch_pca(3).partial_fit(X[:100], sample_weight=weights[:100])
+    b = sketch_pca(3).partial_fit(X[100:], sample_weight=weights[100:])
     before = pickle.loads(pickle.dumps(b))
-    near(a.merge(b), whole)
+    assert_near(a.merge(b), whole)
     assert_same_bits(b, before)
-    near(a.forget(X[:100], sample_weight=weights[:100]), b)
-    near(a.partial_fit(X[:100], sample_weight=weights[:100]), whole)
+    assert_near(a.forget(X[:100], sample_weight=weights[:100]), b)
+    assert_near(a.partial_fit(X[:100], sample_weight=weights[:100]), whole)
     with pytest.raises(ShapeError, match="spread further"):
         a.forget(X[:50] * 1000)
     with pytest.raises(ShapeError, match="cannot remove"):
@@ -107,11 +107,11 @@ def test_sketches_merge_fade_forget_and_are_stored(tmp_path, rng):
     a.save(tmp_path / "a.pca")
     loaded = princomp.load(tmp_path / "a.pca")
     assert_same_bits(loaded, a)
-    near(loaded.forget(X[:100], sample_weight=weights[:100]), b)
-    fading = online(sketching(3, decay=0.99), X, 7)
+    assert_near(loaded.forget(X[:100], sample_weight=weights[:100]), b)
+    decayed = fit_in_batches(sketch_pca(3, decay=0.99), X, 7)
     ages = 0.99 ** np.arange(299, -1, -1.0)
-    near(fading, sketching(3).partial_fit(X, sample_weight=ages))
-    near(online(sketching(3, decay=0.99), X, 64), fading)
+    assert_near(decayed, sketch_pca(3).partial_fit(X, sample_weight=ages))
+    assert_near(fit_in_batches(sketch_pca(3, decay=0.99), X, 64), decayed)
 
 
 @pytest.mark.parametrize("k", [None, 0.9, "mle"])
@@ -119,7 +119,7 @@ def test_a_sketch_needs_a_whole_number_of_components(k, table):
     with pytest.raises(ParameterError, match="n_components") as caught:
         PCA(k, svd_solver="sketch").partial_fit(table)
     assert caught.value.place == {"parameter": "n_components"}
-    # So does "auto" where p × p is too much.
+    # So does "auto" where p × p is too large.
     with pytest.raises(ParameterError, match="n_components"):
         PCA(k).partial_fit(sp.csr_array((1, 20_000)))
     assert PCA(0, svd_solver="sketch").partial_fit(table).components_.shape == (0, 5)
@@ -142,29 +142,29 @@ def test_twenty_thousand_columns_are_kept_in_p_times_l_numbers(rng):
     assert type(model.summary_).__name__ == "Sketch"
     assert model.summary_.product.shape == (p, width)
     assert len(pickle.dumps(PCA.from_summary(model.summary_, n_components=k))) < 3 * p * width * 8
-    # Two blocks of rows that wait (128 × p) and some p × l: a twentieth of p × p numbers.
+    # Two blocks of buffered rows (128 × p) and some p × l: a twentieth of p × p numbers.
     assert peak < 8 * (8 * p * width + 5 * 128 * p) < p * p * 8 / 20
 
 
 def test_a_sketch_of_few_rows(table):
     """Fewer rows than components, fewer columns than directions, columns without spread."""
-    model = sketching(4).partial_fit(table[:1])
+    model = sketch_pca(4).partial_fit(table[:1])
     assert not hasattr(model, "components_")
     model.partial_fit(table[1:3])
     assert model.n_components_ == 3
     np.testing.assert_allclose(model.explained_variance_[:2], truth(table[:3])[0][:2], rtol=1e-12)
     assert model.explained_variance_[2] == 0
-    constant = sketching(2).partial_fit(np.ones((30, 4)))
+    constant = sketch_pca(2).partial_fit(np.ones((30, 4)))
     assert (constant.explained_variance_ == 0).all()
     assert_orthonormal(constant.components_)
-    full = sketching(5).partial_fit(table)
+    full = sketch_pca(5).partial_fit(table)
     np.testing.assert_allclose(full.explained_variance_, truth(table)[0], rtol=1e-11)
 
 
 def test_a_sketch_does_not_invent_components(rng):
     """A sketch for two has eighteen directions; a thirtieth component is not in it."""
     X = rng.standard_normal((300, 200))
-    model = sketching(2).partial_fit(X)
+    model = sketch_pca(2).partial_fit(X)
     with pytest.raises(NotAvailableError, match="component"):
         model.truncated(30)
     model.set_params(n_components=30).partial_fit(X)
@@ -187,7 +187,7 @@ def test_a_scatter_that_does_not_fit_falls_back_to_a_sketch_or_is_refused(rng):
 
 
 @pytest.mark.parametrize(("decades", "power"), [(9, 0), (2, -490)])
-def test_a_sketch_of_unequal_divisors_knows_its_error(decades, power):
+def test_a_sketch_with_unequal_divisors_estimates_its_residual(decades, power):
     """Products with small columns are rounding; their squares may underflow."""
     n, p = 17, 1000
     X = 1.0 / (1 + np.arange(n)[:, None] + np.arange(p))
@@ -195,6 +195,6 @@ def test_a_sketch_of_unequal_divisors_knows_its_error(decades, power):
     X = np.ldexp(X * sizes / (X * sizes).std(axis=0).max(), power)
     model = PCA(1, svd_solver="sketch", scale="unit").fit(X)
     scaled = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
-    right = np.linalg.svd(scaled, compute_uv=False)[0] ** 2 / (n - 1)
+    expected = np.linalg.svd(scaled, compute_uv=False)[0] ** 2 / (n - 1)
     residual = model.certificate_.residuals[0]
-    assert abs(model.explained_variance_[0] / right - 1) <= 3 * residual < 1e-9
+    assert abs(model.explained_variance_[0] / expected - 1) <= 3 * residual < 1e-9

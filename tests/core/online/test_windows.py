@@ -1,4 +1,4 @@
-"""A window that slides over a stream of rows: what is left is the rows in it, and nothing grows."""
+"""A window that slides over a stream: its model is that of its rows, and memory does not grow."""
 
 from __future__ import annotations
 
@@ -44,20 +44,24 @@ class Window:
             rows, weights = self.batches.popleft()
             cut = self.rng.integers(BATCH)
             for part in (slice(cut), slice(cut, None)):
-                some = None if weights is None else weights[part]
-                self.model.forget(rows[part], sample_weight=some)
+                part_weights = None if weights is None else weights[part]
+                self.model.forget(rows[part], sample_weight=part_weights)
 
     def drift(self):
         """How far its variances are from those of a new fit, relative to each."""
         rows = np.concatenate([rows for rows, _ in self.batches], dtype=np.float64)
-        weights = np.concatenate([some for _, some in self.batches]) if self.weighted else None
+        weights = (
+            np.concatenate([part_weights for _, part_weights in self.batches])
+            if self.weighted
+            else None
+        )
         new = PCA().fit(rows, sample_weight=weights)
         assert self.model.n_samples_ == new.n_samples_ == len(rows)
         return np.abs(self.model.explained_variance_ / new.explained_variance_ - 1).max()
 
 
-def resident():
-    """Bytes of this process that are in memory, without those that are free in the heap."""
+def resident_bytes():
+    """Resident bytes of this process, without free memory of the heap."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
@@ -65,27 +69,27 @@ def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def slid(stream, rows):
+def slide_over(stream, rows):
     """The largest drift, how often it was measured, and by how much the process grew."""
     batches = rows // BATCH
     every = max(min(1_000, batches // 10), 1)
-    early = max(batches // 20, min(500, batches // 2))  # what is loaded once does not count
+    warm_up = max(batches // 20, min(500, batches // 2))  # loads all modules and libraries
     window, drifts, before = Window(*stream), [], 0
     for number in range(1, batches + 1):
         window.slide()
-        if number % every == 0 or number in (early, batches):
+        if number % every == 0 or number in (warm_up, batches):
             drifts.append(window.drift())
-        if number == early:
-            before = resident()
-    return max(drifts), len(drifts), resident() - before
+        if number == warm_up:
+            before = resident_bytes()
+    return max(drifts), len(drifts), resident_bytes() - before
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux how large it is")
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc/self/statm of Linux")
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
 def test_a_window_over_a_long_stream_neither_drifts_nor_grows(stream, capsys):
     rows = ROWS // len(STREAMS)
-    drift, measured, grown = slid(stream, rows)
+    drift, measured, grown = slide_over(stream, rows)
     with capsys.disabled():
         print(f"\n{rows:,} rows, {stream}: drift {drift:.1e} ({measured}×), {grown / 1e6:+.1f} MB")
     assert drift <= DRIFT

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from streamed_cases import COLUMNS, ROWS
 
-from princomp.core import fit as way
+from princomp.core import fit as fit_module
 from princomp.io.readers import (
     batches,
-    chunk_plan as pace,
+    chunk_plan,
     columnar_stream,
     delimited_stream,
     files,
@@ -20,11 +20,11 @@ from princomp.summaries import blocks as blocks_module
 
 @pytest.fixture
 def streamed(monkeypatch):
-    """Nothing is read whole, chunks are small, and a block has fewer rows than a table."""
+    """No file is read whole, chunks are small, and a block has fewer rows than a table."""
     monkeypatch.setattr(files, "_SMALL", 0)
-    monkeypatch.setattr(files, "_SMALL_PACKED", 0)
-    monkeypatch.setattr(way, "_HEAD", 0)
-    for module in (numpy_file, columnar_stream, batches, pace):
+    monkeypatch.setattr(files, "_SMALL_COMPRESSED", 0)
+    monkeypatch.setattr(fit_module, "_SMALL_TABLE_BYTES", 0)
+    for module in (numpy_file, columnar_stream, batches, chunk_plan):
         monkeypatch.setattr(module, "_NUMBERS", 200)
     monkeypatch.setattr(numpy_file, "_NUMBERS_BY_COLUMN", 200)
     monkeypatch.setattr(delimited_stream, "_LEAST_TEXT", 500)
@@ -35,5 +35,5 @@ def streamed(monkeypatch):
 
 @pytest.fixture
 def table():
-    made = np.random.default_rng(11).standard_normal((ROWS, COLUMNS))
-    return made * [5, 3, 2, 1, 0.5, 0.2] + [100, 0, -3, 0, 1e3, 1]
+    rows = np.random.default_rng(11).standard_normal((ROWS, COLUMNS))
+    return rows * [5, 3, 2, 1, 0.5, 0.2] + [100, 0, -3, 0, 1e3, 1]

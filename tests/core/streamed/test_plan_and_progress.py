@@ -27,9 +27,9 @@ from princomp.io.readers.source import Chunk, Source
 
 
 class Streamed(Source):
-    """An array, read as a stream would be."""
+    """An array that is read as a stream."""
 
-    reader = 0
+    reader_bytes = 0
 
     def __init__(self, table, *, known=True, repeatable=True, step=64, fail_at=None):
         n, p = table.shape
@@ -72,7 +72,7 @@ def test_the_plan_of_a_file_is_that_of_its_fit(kind, options, table, tmp_path, s
     if planned.reasons[0].startswith("the rows fit"):
         assert planned.reasons[1:] == model.plan_.reasons
     else:
-        # A sketch adds the residual that it measured.
+        # A sketch adds its measured residual.
         assert planned.reasons == model.plan_.reasons[:1]
 
 
@@ -89,62 +89,62 @@ def test_the_passes_of_a_plan_are_those_that_were_read(solver, known, table, str
 
 
 @pytest.fixture
-def every_word(monkeypatch):
-    monkeypatch.setattr("princomp.engines.run_context._EVERY", 0.0)
+def report_often(monkeypatch):
+    monkeypatch.setattr("princomp.engines.run_context._REPORT_INTERVAL", 0.0)
 
 
 @pytest.mark.parametrize("solver", ["auto", "full", "krylov", "sketch"])
 def test_progress_counts_rows_and_passes_and_ends_with_done(
-    solver, table, tmp_path, streamed, every_word
+    solver, table, tmp_path, streamed, report_often
 ):
-    words = []
+    events = []
     model = PCA(2, svd_solver=solver)
-    model.fit(save(tmp_path / "x.npy", table), progress=words.append)
-    numbers = [word.number for word in words]
+    model.fit(save(tmp_path / "x.npy", table), progress=events.append)
+    numbers = [event.number for event in events]
     assert numbers == sorted(numbers)
     assert set(numbers) == set(range(1, model.plan_.passes + 1))
     for number in set(numbers):
-        reported = [word for word in words if word.number == number]
-        rows = [word.rows for word in reported]
+        reported = [event for event in events if event.number == number]
+        rows = [event.rows for event in reported]
         assert rows == sorted(rows)
-        assert [word.done for word in reported] == [False] * (len(reported) - 1) + [True]
+        assert [event.done for event in reported] == [False] * (len(reported) - 1) + [True]
         assert rows[-1] == reported[-1].total_rows == ROWS
         assert reported[-1].fraction == 1.0
-        assert all(0 < word.fraction <= 1 for word in reported)
-        assert {word.total_rows for word in reported} == {ROWS}
+        assert all(0 < event.fraction <= 1 for event in reported)
+        assert {event.total_rows for event in reported} == {ROWS}
     name = {"auto": "moments", "full": "triangle"}.get(solver, solver)
-    assert {word.step for word in words} == {name}
+    assert {event.step for event in events} == {name}
 
 
-def test_progress_of_rows_of_unknown_number_learns_it_at_the_end(table, streamed, every_word):
-    words = []
-    PCA(2).fit(batches_of(table, 50), progress=words.append)
-    assert {word.total_rows for word in words[:-1]} == {None}
-    assert {word.fraction for word in words[:-1]} == {None}
-    assert (words[-1].total_rows, words[-1].fraction, words[-1].done) == (ROWS, 1.0, True)
+def test_progress_of_a_stream_has_no_total_until_the_end(table, streamed, report_often):
+    events = []
+    PCA(2).fit(batches_of(table, 50), progress=events.append)
+    assert {event.total_rows for event in events[:-1]} == {None}
+    assert {event.fraction for event in events[:-1]} == {None}
+    assert (events[-1].total_rows, events[-1].fraction, events[-1].done) == (ROWS, 1.0, True)
 
 
-class Stopped(Exception):  # noqa: N818 - not an error of ours
-    """What a person's own code raises."""
+class Stopped(Exception):  # noqa: N818 - not an error of princomp
+    """An exception of the user's code."""
 
 
 @pytest.mark.parametrize("solver", ["auto", "krylov"])
 @pytest.mark.parametrize("at", [0, 1, 2])
-def test_an_exception_in_the_callback_stops_the_fit_and_leaves_the_model_as_it_was(
-    at, solver, table, streamed, every_word
+def test_an_exception_in_the_callback_leaves_the_model_unchanged(
+    at, solver, table, streamed, report_often
 ):
-    def stop(word):
-        words.append(word)
-        if len(words) > at:
+    def stop(event):
+        events.append(event)
+        if len(events) > at:
             raise Stopped
 
-    words = []
+    events = []
     model = PCA(2, svd_solver=solver).fit(table[:, :4])
     before = model.components_.tobytes(), model.n_samples_, model.n_features_in_
     source = Streamed(table)
     with pytest.raises(Stopped):
         model.fit(source, progress=stop)
-    assert len(words) == at + 1
+    assert len(events) == at + 1
     assert (model.components_.tobytes(), model.n_samples_, model.n_features_in_) == before
     assert source.closed == source.passes
     fresh = PCA(2)
@@ -155,7 +155,7 @@ def test_an_exception_in_the_callback_stops_the_fit_and_leaves_the_model_as_it_w
 
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("solver", ["auto", "krylov", "full"])
-def test_a_disk_that_goes_away_ends_the_fit_with_its_own_error(solver, known, table, streamed):
+def test_a_read_error_is_raised_and_leaves_the_model_unchanged(solver, known, table, streamed):
     model = PCA(2, svd_solver=solver).fit(table)
     before = dict(vars(model))
     source = Streamed(table, known=known, fail_at=512)
@@ -169,11 +169,11 @@ def test_a_disk_that_goes_away_ends_the_fit_with_its_own_error(solver, known, ta
 @pytest.mark.parametrize("kind", ["x.npy", "x.parquet", "x.csv", "x.h5"])
 @pytest.mark.parametrize("how", ["touched", "longer"])
 def test_a_file_that_changes_while_it_is_read_is_refused(
-    how, kind, solver, table, tmp_path, streamed, every_word
+    how, kind, solver, table, tmp_path, streamed, report_often
 ):
-    def change(word):
+    def change(event):
         if not changed:
-            changed.append(word)
+            changed.append(event)
             if how == "longer":
                 with path.open("ab") as file:
                     file.write(b"1,2,3,4,5,6\n" if kind == "x.csv" else b"\0" * 48)
@@ -192,10 +192,8 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
     assert vars(model) == before
 
 
-def test_a_file_among_several_that_changes_is_the_one_that_is_named(
-    table, tmp_path, streamed, every_word
-):
-    def change(word):
+def test_of_several_files_the_one_that_changed_is_named(table, tmp_path, streamed, report_often):
+    def change(event):
         second.touch()
 
     first, second = save(tmp_path / "1.npy", table), save(tmp_path / "2.npy", table)
@@ -206,15 +204,15 @@ def test_a_file_among_several_that_changes_is_the_one_that_is_named(
 
 
 @pytest.mark.parametrize("kind", ["npy", "parquet", "h5"])
-def test_a_file_that_changes_while_it_is_held_is_refused(kind, table, tmp_path, monkeypatch):
-    """Wide rows that fit in memory are read whole: the route of which no progress tells."""
+def test_a_file_that_changes_while_it_is_read_whole_is_refused(kind, table, tmp_path, monkeypatch):
+    """Wide rows that fit in memory are read whole: a route that reports no progress."""
     monkeypatch.setattr(files, "_SMALL", 0)
     path = save(tmp_path / f"x.{kind}", table[:4])
     source = open_source(path)
-    plain = type(source).chunks
+    original = type(source).chunks
 
     def chunks(self, start=0):
-        for chunk in plain(self, start):
+        for chunk in original(self, start):
             yield chunk
             time.sleep(0.01)
             path.touch()
@@ -226,7 +224,7 @@ def test_a_file_that_changes_while_it_is_held_is_refused(kind, table, tmp_path, 
     assert caught.value.place["file"] == str(path)
 
 
-def test_a_plan_leaves_an_iterator_as_it_was_or_refuses_it(table):
+def test_a_plan_takes_no_rows_from_an_iterator(table):
     rows = batches_of(table, 50)
     with suppress(ParameterError):
         plan(rows, 2)
@@ -236,7 +234,7 @@ def test_a_plan_leaves_an_iterator_as_it_was_or_refuses_it(table):
 # ---- odd streams --------------------------------------------------------------------------------
 
 
-def test_a_function_that_makes_other_rows_the_second_time_is_refused(table, streamed):
+def test_a_function_that_returns_other_rows_later_is_refused(table, streamed):
     def rows():
         calls.append(1)
         return batches_of(table[: ROWS - len(calls)], 50)
@@ -246,7 +244,7 @@ def test_a_function_that_makes_other_rows_the_second_time_is_refused(table, stre
         PCA(2, svd_solver="krylov").fit(rows)
 
 
-def test_one_row_or_none_is_refused_from_streams_as_from_arrays(table, tmp_path, streamed):
+def test_streams_of_one_row_or_none_are_refused(table, tmp_path, streamed):
     with pytest.raises(ShapeError, match="at least 2 rows"):
         PCA().fit(save(tmp_path / "x.npy", table[:1]))
     with pytest.raises(ShapeError, match="at least 2 rows"):
@@ -270,7 +268,7 @@ def test_more_components_than_rows_are_refused_for_streams(solver, table, tmp_pa
             PCA(5, svd_solver=solver).fit(given)
 
 
-def test_a_failed_fit_of_a_stream_names_no_columns_that_were_not_fitted(tmp_path, table, streamed):
+def test_a_failed_fit_of_a_stream_keeps_the_earlier_names(tmp_path, table, streamed):
     model = PCA(2).fit(save(tmp_path / "x.csv", table))
     table[500, 1] = np.nan
     other = save_csv(tmp_path / "y.csv", table, list("uvwxyz"))

@@ -58,10 +58,10 @@ def test_float32_rows_have_the_same_bits_from_every_kind_that_keeps_them(
 @pytest.mark.parametrize("step", [1, 7, 255, 256, 257, ROWS])
 def test_rows_in_batches_of_any_size_have_the_same_bits(step, dtype, table, streamed):
     table = table.astype(dtype)
-    # Rows that cannot be read again are multiplied in float64 at once, and so stand for
-    # themselves; in float64 there is no difference.
-    given = PCA(3).fit(table if dtype == "f8" else iter([table]))
-    assert_same_bits(given, PCA(3).fit(batches_of(table, step)))
+    # Rows that cannot be read again are multiplied in float64 at once, so those of float32 are
+    # compared with an iterator; in float64 there is no difference.
+    expected = PCA(3).fit(table if dtype == "f8" else iter([table]))
+    assert_same_bits(expected, PCA(3).fit(batches_of(table, step)))
     again = PCA(3).fit(lambda: batches_of(table, step))
     assert_same_bits(PCA(3).fit(table), again)
 
@@ -78,10 +78,10 @@ def test_frames_in_batches_have_the_same_bits_and_keep_their_names(make, table, 
     assert model.feature_names_in_.tolist() == NAMES
 
 
-def test_files_of_several_kinds_in_any_order_of_columns_are_one_table(table, tmp_path, streamed):
+def test_files_of_several_kinds_and_column_orders_are_one_table(table, tmp_path, streamed):
     save(tmp_path / "1.parquet", table[:300])
-    turned = [3, 0, 5, 1, 4, 2]
-    save_csv(tmp_path / "2.csv", table[300:301][:, turned], [NAMES[j] for j in turned])
+    order = [3, 0, 5, 1, 4, 2]
+    save_csv(tmp_path / "2.csv", table[300:301][:, order], [NAMES[j] for j in order])
     save(tmp_path / "3.arrow", table[301:])
     names = [str(tmp_path / name) for name in ("1.parquet", "2.csv", "3.arrow")]
     assert_same_bits(PCA(3).fit(table), PCA(3).fit(names))
@@ -99,7 +99,7 @@ def test_bits_are_equal_for_every_width_of_a_block(p, tmp_path, streamed, rng):
 
 @pytest.mark.filterwarnings("ignore:the variances of the columns differ:UserWarning")
 @pytest.mark.parametrize("n", [COLUMNS, 255, 256, 257, 512])
-def test_bits_are_equal_where_rows_end_at_or_near_a_block(n, table, tmp_path, streamed):
+def test_bits_are_equal_if_rows_end_near_a_block_boundary(n, table, tmp_path, streamed):
     for kind in ("c.npy", "x.parquet", "x.csv"):
         assert_same_bits(PCA().fit(table[:n]), PCA().fit(save(tmp_path / kind, table[:n])))
     assert_same_bits(PCA().fit(table[:n]), PCA().fit(lambda: batches_of(table[:n], 50)))
@@ -107,17 +107,13 @@ def test_bits_are_equal_where_rows_end_at_or_near_a_block(n, table, tmp_path, st
 
 @pytest.mark.parametrize("options", [{"n_components": 0.9}, {"n_components": "mle"}, {}], ids=str)
 @pytest.mark.parametrize("kind", ["c.npy", "x.csv.gz"])
-def test_a_rule_for_the_number_of_components_takes_the_same_from_a_file(
-    kind, options, table, tmp_path, streamed
-):
+def test_rules_choose_as_many_components_from_a_file(kind, options, table, tmp_path, streamed):
     from_file, plain = PCA(**options).fit(save(tmp_path / kind, table)), PCA(**options).fit(table)
     assert from_file.n_components_ == plain.n_components_
     assert_same_bits(plain, from_file)
 
 
-def test_a_fallback_reads_a_file_again_and_an_iterator_says_that_it_cannot(
-    table, tmp_path, streamed
-):
+def test_a_fallback_reads_a_file_again_but_not_an_iterator(table, tmp_path, streamed):
     table[:, 5] = table[:, 0] + 1e-9 * table[:, 5]
     from_file = PCA().fit(save(tmp_path / "x.npy", table))
     assert_same_bits(PCA().fit(table), from_file)
@@ -132,7 +128,7 @@ def test_a_fallback_reads_a_file_again_and_an_iterator_says_that_it_cannot(
 
 
 @every_kind
-def test_what_follows_a_fit_takes_files_as_it_takes_arrays(kind, table, tmp_path, streamed):
+def test_methods_of_a_fitted_model_accept_files(kind, table, tmp_path, streamed):
     path = str(save(tmp_path / kind, table))
     model = PCA(3, whiten=True).fit(table)
     # Products over chunks may be summed in another order: p roundings of each score.
@@ -143,15 +139,17 @@ def test_what_follows_a_fit_takes_files_as_it_takes_arrays(kind, table, tmp_path
     np.testing.assert_allclose(scores, expected, rtol=0, atol=tol / 0.5)  # whitened: over √λ₃
     by_name = PCA(3, whiten=True).fit(path)
     np.testing.assert_allclose(by_name.transform(path), expected, rtol=0, atol=tol / 0.5)
-    logs = model.score_samples(table)
-    np.testing.assert_allclose(by_name.score_samples(path), logs, rtol=1e3 * EPS, atol=1e3 * tol)
+    log_likelihoods = model.score_samples(table)
+    np.testing.assert_allclose(
+        by_name.score_samples(path), log_likelihoods, rtol=1e3 * EPS, atol=1e3 * tol
+    )
     assert by_name.score(path) == pytest.approx(model.score(table), rel=1e-10)
     back = save(tmp_path / f"scores-{kind}", expected)
     rows = model.inverse_transform(expected)
     np.testing.assert_allclose(model.inverse_transform(str(back)), rows, rtol=1e-13, atol=tol)
 
 
-def test_iterators_and_callables_are_transformed_too(table, streamed):
+def test_iterators_and_callables_are_transformed(table, streamed):
     model = PCA(2).fit(table)
     expected = model.transform(table)
     tol = 4 * COLUMNS * EPS * np.abs(table).max()

@@ -8,7 +8,7 @@ from streamed_cases import COLUMNS, ROWS, assert_same_bits, batches_of, every_ki
 
 from helpers import EPS, truth
 from princomp import PCA
-from princomp.core import fit as way
+from princomp.core import fit as fit_module
 from princomp.errors import (
     NotFiniteError,
     ShapeError,
@@ -36,7 +36,7 @@ def test_incomplete_rows_of_a_stream_are_dropped_and_counted(kind, table, tmp_pa
     assert np.isnan(scores).all(axis=1).tolist() == (~kept).tolist()
 
 
-def test_a_stream_of_incomplete_rows_alone_is_refused_with_the_count(table, tmp_path, streamed):
+def test_a_stream_with_too_few_complete_rows_is_refused(table, tmp_path, streamed):
     table[:, 2] = np.nan
     table[5, 2] = 1.0
     with pytest.raises(ShapeError, match="1 of 700 rows are left"):
@@ -56,14 +56,14 @@ def test_a_value_deep_in_a_file_is_named_with_row_and_column(
     names = kind.endswith(("parquet", "csv", "csv.gz", "arrow"))
     with pytest.raises(NotFiniteError) as caught:
         PCA(2, svd_solver=solver).fit(path)
-    reported = caught.value
-    assert reported.place["row"] == 600
-    assert reported.place["column"] == ("d" if names else 3)
-    assert str(reported.place["file"]).startswith(path)
-    assert word in reported.message
-    assert "600" in reported.message
-    assert path in reported.message
-    assert reported.hint
+    error = caught.value
+    assert error.place["row"] == 600
+    assert error.place["column"] == ("d" if names else 3)
+    assert str(error.place["file"]).startswith(path)
+    assert word in error.message
+    assert "600" in error.message
+    assert path in error.message
+    assert error.hint
 
 
 @pytest.mark.parametrize("kind", ["npy", "parquet", "csv", "h5"])
@@ -73,9 +73,9 @@ def test_a_value_in_the_second_file_is_named_by_its_row_in_that_file(
     table[699, 4] = np.nan
     first = str(save(tmp_path / f"1.{kind}", table[:333]))
     second = str(save(tmp_path / f"2.{kind}", table[333:]))
-    for act in (PCA(2).fit, PCA(2).fit(first).transform, PCA(2).fit(first).score_samples):
+    for call in (PCA(2).fit, PCA(2).fit(first).transform, PCA(2).fit(first).score_samples):
         with pytest.raises(NotFiniteError) as caught:
-            act([first, second])
+            call([first, second])
         assert caught.value.place["row"] == 699 - 333
         assert caught.value.place["file"] == second
         assert caught.value.place["column"] == ("e" if kind in ("parquet", "csv") else 4)
@@ -94,15 +94,15 @@ def test_a_value_in_a_batch_is_named_by_its_row_among_all(table, streamed):
 # ---- weights ------------------------------------------------------------------------------------
 
 
-def nameless(table, step=50):
-    """Rows whose number nobody knows, that can be read again."""
+def stream_of(table, step=50):
+    """Rows of unknown number that can be read again."""
     return lambda: batches_of(table, step)
 
 
 @pytest.mark.parametrize("solver", ["auto", "full", "krylov", "sketch"])
-def test_weights_of_rows_of_unknown_number_are_those_of_rows_in_memory(solver, table, streamed):
+def test_weights_of_streams_equal_those_of_arrays(solver, table, streamed):
     weights = np.arange(ROWS) % 4.0
-    model = PCA(2, svd_solver=solver).fit(nameless(table), sample_weight=weights)
+    model = PCA(2, svd_solver=solver).fit(stream_of(table), sample_weight=weights)
     plain = PCA(2, svd_solver=solver).fit(table, sample_weight=weights)
     assert_same_bits(plain, model)
     expected = truth(table, weights=weights)[0][:2]
@@ -111,28 +111,28 @@ def test_weights_of_rows_of_unknown_number_are_those_of_rows_in_memory(solver, t
     np.testing.assert_allclose(model.explained_variance_, expected, rtol=tol)
 
 
-@pytest.mark.parametrize("held", [True, False])
+@pytest.mark.parametrize("in_memory", [True, False])
 @pytest.mark.parametrize("solver", ["auto", "krylov"])
 @pytest.mark.parametrize("count", [ROWS + 1, 5 * ROWS])
 def test_too_many_weights_for_rows_of_unknown_number_are_refused(
-    count, solver, held, table, monkeypatch
+    count, solver, in_memory, table, monkeypatch
 ):
-    if not held:
-        monkeypatch.setattr(way, "_HEAD", 0)
+    if not in_memory:
+        monkeypatch.setattr(fit_module, "_SMALL_TABLE_BYTES", 0)
     with pytest.raises(ShapeError, match=f"{count} weights, and there are 700 rows"):
-        PCA(2, svd_solver=solver).fit(nameless(table), sample_weight=np.ones(count))
+        PCA(2, svd_solver=solver).fit(stream_of(table), sample_weight=np.ones(count))
 
 
-@pytest.mark.parametrize("held", [True, False])
+@pytest.mark.parametrize("in_memory", [True, False])
 @pytest.mark.parametrize("solver", ["auto", "full", "krylov"])
 @pytest.mark.parametrize("count", [1, 256, ROWS - 1])
 def test_too_few_weights_for_rows_of_unknown_number_are_refused(
-    count, solver, held, table, monkeypatch
+    count, solver, in_memory, table, monkeypatch
 ):
-    if not held:
-        monkeypatch.setattr(way, "_HEAD", 0)
+    if not in_memory:
+        monkeypatch.setattr(fit_module, "_SMALL_TABLE_BYTES", 0)
     with pytest.raises(ShapeError, match="sample_weight"):
-        PCA(2, svd_solver=solver).fit(nameless(table), sample_weight=np.ones(count))
+        PCA(2, svd_solver=solver).fit(stream_of(table), sample_weight=np.ones(count))
 
 
 @pytest.mark.parametrize("count", [1, ROWS - 1, ROWS + 1])
@@ -140,11 +140,11 @@ def test_a_wrong_number_of_weights_is_refused_before_a_file_is_read(count, table
     source = Unread(ROWS, COLUMNS)
     with pytest.raises(ShapeError, match="700 rows"):
         PCA(2).fit(source, sample_weight=np.ones(count))
-    assert not source.asked
+    assert not source.was_read
 
 
 @pytest.mark.parametrize("solver", ["krylov", "lanczos", "row_gram", "randomized"])
-def test_weights_go_with_dropping_on_routes_that_multiply_rows(solver, table):
+def test_weights_and_dropped_rows_on_routes_that_multiply_rows(solver, table):
     table[[3, 600], [0, 5]] = np.nan
     kept = ~np.isnan(table).any(axis=1)
     weights = np.arange(ROWS) % 3 + 1.0
@@ -154,20 +154,20 @@ def test_weights_go_with_dropping_on_routes_that_multiply_rows(solver, table):
     np.testing.assert_allclose(model.explained_variance_, expected, rtol=30 * COLUMNS * EPS)
 
 
-# ---- the plan -----------------------------------------------------------------------------------
+# ---- rows that are not read ----------------------------------------------------------------------
 
 
 class Unread(Source):
     """Rows that must not be read."""
 
-    reader = 0
+    reader_bytes = 0
 
     def __init__(self, rows, p, *, repeatable=True, random_access=True):
         super().__init__(rows=rows, p=p, dtype=np.dtype(np.float64), file="unread")
-        self.repeatable, self.random_access, self.asked = repeatable, random_access, False
+        self.repeatable, self.random_access, self.was_read = repeatable, random_access, False
 
     def chunks(self, start=0):
-        self.asked = True
+        self.was_read = True
         raise AssertionError("rows were read")
 
     def read(self, start, stop):

@@ -1,4 +1,4 @@
-"""RobustPCA and principal component pursuit: what outliers can and cannot do."""
+"""RobustPCA and principal component pursuit: resistance to outliers."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def test_scikit_learns_conventions(estimator, check):
     check(estimator)
 
 
-def test_check_estimator_expects_nothing_to_fail():
+def test_check_estimator_has_no_expected_failures():
     results = check_estimator(RobustPCA(), on_fail=None, on_skip=None)
     assert {r["status"] for r in results} <= {"passed", "skipped"}
 
 
 @pytest.mark.parametrize("shape", [(200, 6), (400, 25), (80, 150)])
 @pytest.mark.parametrize(("share", "support"), [(0.2, 0.75), (0.3, 0.6), (0.4, 0.5)])
-def test_outliers_turn_the_first_axis_of_a_plain_pca_and_not_this_one(shape, share, support, rng):
+def test_outliers_turn_the_first_axis_of_pca_only(shape, share, support, rng):
     X, bad = contaminated(rng, *shape, share)
     first = np.eye(shape[1])[0]
     assert degrees(PCA(2).fit(X).components_[0], first) > 45
@@ -57,11 +57,11 @@ def test_outliers_turn_the_first_axis_of_a_plain_pca_and_not_this_one(shape, sha
     assert degrees(model.components_[0], first) < 5
     assert model.outliers_[bad].all()
     assert model.outliers_[~bad].mean() < 0.12
-    # Variances are those of the good rows, give or take what so few of them tell.
+    # Variances are those of the good rows, up to the sampling error of so few rows.
     assert 0.5 < model.explained_variance_[0] / 100 < 2
 
 
-def test_of_normal_rows_it_says_what_a_plain_pca_says(rng):
+def test_normal_rows_give_the_model_of_plain_pca(rng):
     X = rng.standard_normal((4000, 5)) * [8, 4, 2, 1, 0.5] + 7
     model, plain = RobustPCA(3).fit(X), PCA(3).fit(X)
     # Standard error of a variance is √(2/n); that of the MCD is not twice as large.
@@ -74,7 +74,7 @@ def test_of_normal_rows_it_says_what_a_plain_pca_says(rng):
     assert 0.02 < model.outliers_.mean() < 0.08
 
 
-def test_cut_offs_and_distances_are_their_formulas(rng):
+def test_cutoffs_and_distances_match_their_formulas(rng):
     X, _ = contaminated(rng, 150, 6, 0.1)
     model = RobustPCA(2).fit(X)
     scores = model.transform(X)
@@ -99,19 +99,19 @@ def test_cut_offs_and_distances_are_their_formulas(rng):
     assert model.outlier_map((model.mean_ + 50 * off_it)[None]).kinds.tolist() == ["orthogonal"]
 
 
-def test_the_same_seed_gives_the_same_bits_and_rows_may_stand_in_any_order(rng):
+def test_fits_are_reproducible_and_stable_under_row_order(rng):
     X, bad = contaminated(rng, 200, 6, 0.2)
     one, other = RobustPCA(2).fit(X), RobustPCA(2).fit(X)
     assert (one.components_ == other.components_).all()
     order = rng.permutation(200)
     turned = RobustPCA(2, n_directions=2000).fit(X[order])
-    # Other directions and starts, and nearly the same rows within.
+    # Other directions and starting subsets select nearly the same rows.
     assert degrees(turned.components_[0], one.components_[0]) < 3
     assert turned.outliers_[np.argsort(order)][bad].all()
     assert RobustPCA(2, random_state=None).fit(X).n_components_ == 2
 
 
-def test_moving_scaling_and_turning_the_rows_does_the_same_to_the_model(rng):
+def test_the_model_is_equivariant_under_shift_scale_and_rotation(rng):
     X, _ = contaminated(rng, 120, 5, 0.2)
     turn = np.linalg.qr(rng.standard_normal((5, 5)))[0]
     model, moved = RobustPCA(2).fit(X), RobustPCA(2).fit(3 * X @ turn + 100)
@@ -122,7 +122,7 @@ def test_moving_scaling_and_turning_the_rows_does_the_same_to_the_model(rng):
     )
 
 
-def test_how_many_components(rng):
+def test_number_of_components(rng):
     X, _ = contaminated(rng, 200, 8, 0.2)
     assert RobustPCA().fit(X).n_components_ == 1  # 100 of 110 is more than 80%
     assert RobustPCA(0.97).fit(X).n_components_ == 2
@@ -158,7 +158,7 @@ def test_frames_float32_and_names(rng):
     assert clone(model).set_output(transform="pandas").fit_transform(frame).shape == (100, 2)
 
 
-def test_rows_on_a_plane_and_rows_that_are_the_same(rng):
+def test_rows_on_a_plane_and_identical_rows(rng):
     X = rng.standard_normal((50, 2)) @ rng.standard_normal((2, 6))
     X[:5] += rng.standard_normal((5, 6))
     model = RobustPCA(2).fit(X)
@@ -185,14 +185,14 @@ def test_rows_on_a_plane_and_rows_that_are_the_same(rng):
         ({"random_state": "a"}, "random_state"),
     ],
 )
-def test_mistaken_parameters(change, word, rng):
+def test_invalid_parameters_are_refused(change, word, rng):
     with pytest.raises(ParameterError) as caught:
         RobustPCA(**change).fit(rng.standard_normal((30, 3)))
     assert caught.value.place == {"parameter": word}
     assert caught.value.hint
 
 
-def test_mistaken_rows(rng):
+def test_invalid_rows_are_refused(rng):
     X = rng.standard_normal((30, 3))
     with pytest.raises(ShapeError, match="between 1 and 3"):
         RobustPCA(4).fit(X)
@@ -228,7 +228,7 @@ def test_the_mcd_of_a_column_is_the_best_of_all_its_windows(rng):
         assert deviation[column] == pytest.approx(best.std() * np.sqrt(share), rel=1e-6)
 
 
-def test_the_mcd_finds_the_rows_that_are_alike(rng):
+def test_fast_mcd_finds_the_main_cluster(rng):
     rows = rng.standard_normal((100, 2)) * [3, 1]
     rows[:30] = [20, 20] + 0.1 * rng.standard_normal((30, 2))
     found = fast_mcd(rows, 65, rng, np.arange(65))
@@ -246,11 +246,17 @@ def test_the_mcd_finds_the_rows_that_are_alike(rng):
     assert inner.var() * consistency(0.5, 2) == pytest.approx(1, rel=0.02)
 
 
+def test_support_is_a_share_of_the_rows(rng):
+    X = rng.standard_normal((100, 3))
+    for support in (0.55, 0.57, 0.58, 0.7, 1.0):
+        assert RobustPCA(1, support=support).fit(X).n_support_ == round(100 * support)
+
+
 # ---- pursuit -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n", "p", "rank"), [(100, 80, 4), (200, 80, 2), (80, 200, 2)])
-def test_a_planted_low_rank_and_large_cells_come_apart(n, p, rank, rng):
+def test_pursuit_separates_planted_low_rank_and_sparse_parts(n, p, rank, rng):
     low = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, p))
     cells = rng.random((n, p)) < 0.05
     sparse = np.where(cells, rng.choice([-10.0, 10.0], (n, p)), 0.0)
@@ -262,13 +268,13 @@ def test_a_planted_low_rank_and_large_cells_come_apart(n, p, rank, rng):
     assert found.penalty == 1 / np.sqrt(max(n, p))
     assert found.residual <= 1e-9
     assert f"rank {rank}" in str(found)
-    # Cells that are wrong here and there are what a robust PCA of whole rows is not for.
+    # Scattered wrong cells are beyond RobustPCA, which judges whole rows.
     truth = PCA(rank).fit(low).explained_variance_
     np.testing.assert_allclose(PCA(rank).fit(found.low_rank).explained_variance_, truth, rtol=1e-5)
 
 
-def test_the_solution_is_the_least(rng):
-    """Nothing near it with the same sum has less of ‖L‖₊ + λ‖S‖₁, which is convex."""
+def test_the_pursuit_solution_minimises_the_objective(rng):
+    """The objective ‖L‖₊ + λ‖S‖₁ is convex, and no nearby pair of the same sum has a lower one."""
     X = rng.standard_normal((30, 20)) + 3
     found = principal_component_pursuit(X, tol=1e-10, max_iter=20_000)
     s = np.linalg.svd(found.low_rank, compute_uv=False)
@@ -284,7 +290,7 @@ def test_the_solution_is_the_least(rng):
 
 
 def test_divisors_of_columns_far_from_the_origin(rng):
-    """Such rows minus their medians are exact; divided first, they would be rounded."""
+    """Subtracting the medians is exact for such rows; dividing first would round them."""
     X = np.round(contaminated(rng, 60, 4, 0.1)[0] * 2**10) / 2**10
     near, far = (RobustPCA(2, scale="mad").fit(rows) for rows in (X, X + 2.0**30))
     np.testing.assert_array_equal(far.explained_variance_, near.explained_variance_)
@@ -293,7 +299,7 @@ def test_divisors_of_columns_far_from_the_origin(rng):
 
 
 @pytest.mark.parametrize("exponent", [-500, -40, 3, 505])
-def test_rows_times_a_power_of_two_take_the_same_steps(exponent, rng):
+def test_rows_times_a_power_of_two_give_identical_fits(exponent, rng):
     X, _ = contaminated(rng, 60, 5, 0.1)
     fit, scaled = (RobustPCA(2, random_state=0).fit(rows) for rows in (X, np.ldexp(X, exponent)))
     np.testing.assert_array_equal(scaled.components_, fit.components_)
@@ -320,7 +326,7 @@ def test_pursuit_of_rows_of_any_size(exponent, rng):
     np.testing.assert_array_equal(scaled.low_rank, np.ldexp(found.low_rank, exponent))
 
 
-def test_pursuit_of_odd_tables_and_mistaken_arguments(rng):
+def test_pursuit_of_edge_cases_and_invalid_arguments(rng):
     nothing = principal_component_pursuit(np.zeros((4, 3)))
     assert (nothing.rank, nothing.cells, nothing.converged) == (0, 0, True)
     X = rng.standard_normal((20, 10))
@@ -336,6 +342,8 @@ def test_pursuit_of_odd_tables_and_mistaken_arguments(rng):
         principal_component_pursuit(X)
     with pytest.raises(ParameterError, match="dense"):
         principal_component_pursuit(sp.csr_array(before))
+    with pytest.raises(ParameterError, match="dense"):
+        principal_component_pursuit(lambda: iter([sp.csr_array(before)]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert principal_component_pursuit(pd.DataFrame(before)).converged

@@ -1,4 +1,4 @@
-"""RobustPCA in a model file and in figures: what was saved comes back, or is refused."""
+"""RobustPCA in model files and figures: saved models load unchanged or are refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import princomp
-from model_bytes import opened, tampered
+from model_bytes import parse_model_file, tampered
 from princomp import PCA, RobustPCA, plots
 from princomp.errors import (
     ModelFileError,
@@ -60,16 +60,16 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_robust_model_comes_back_to_the_bit(name, tmp_path):
+def test_a_loaded_model_equals_the_saved_one_bitwise(name, tmp_path):
     model = MODELS[name]()
     model.id_column_ = "who"
     model.save(tmp_path / "m.pca")
     other = princomp.load(tmp_path / "m.pca")
     assert type(other) is RobustPCA
     for attribute in FITTED:
-        ours, theirs = getattr(model, attribute), getattr(other, attribute)
-        np.testing.assert_array_equal(theirs, ours, err_msg=attribute)
-        assert getattr(theirs, "dtype", None) == getattr(ours, "dtype", None), attribute
+        saved, loaded = getattr(model, attribute), getattr(other, attribute)
+        np.testing.assert_array_equal(loaded, saved, err_msg=attribute)
+        assert getattr(loaded, "dtype", None) == getattr(saved, "dtype", None), attribute
     fitted = {key for key in vars(model) if key.endswith("_")}
     assert {key for key in vars(other) if key.endswith("_")} == fitted
     for parameter, value in model.get_params().items():
@@ -84,7 +84,7 @@ def test_a_robust_model_comes_back_to_the_bit(name, tmp_path):
     assert (tmp_path / "again.pca").read_bytes() == (tmp_path / "m.pca").read_bytes()
 
 
-def test_a_row_that_is_infinitely_far_out_is_no_damage(tmp_path):
+def test_infinite_distances_can_be_saved_and_loaded(tmp_path):
     model = MODELS["plain"]()
     distances = np.r_[np.inf, model.score_distances_[1:]]
     model._fitted = replace(model._fitted, score_distances=distances)
@@ -92,7 +92,7 @@ def test_a_row_that_is_infinitely_far_out_is_no_damage(tmp_path):
     assert princomp.load(tmp_path / "m.pca").score_distances_[0] == np.inf
 
 
-def test_saving_is_safe(tmp_path):
+def test_saving_refuses_unfitted_models_and_respects_overwrite(tmp_path):
     with pytest.raises(NotFittedError):
         RobustPCA().save(tmp_path / "m.pca")
     assert list(tmp_path.iterdir()) == []
@@ -122,8 +122,8 @@ def load(tmp_path):
     return load
 
 
-def _words(**words):
-    return lambda arrays, document, metadata: document.update(words)
+def _entries(**entries):
+    return lambda arrays, document, metadata: document.update(entries)
 
 
 def _array(name, change):
@@ -138,34 +138,34 @@ def _at(name, place, value):
     return _array(name, put)
 
 
-def _without_the_word(arrays, document, metadata):
+def _without_estimator(arrays, document, metadata):
     del document["estimator"]
 
 
-def test_an_older_file_of_a_pca_does_not_say_so_and_is_read(tmp_path, load):
+def test_older_pca_files_without_estimator_entry_load(tmp_path, load):
     X = table()
     PCA(2).fit(X).save(tmp_path / "m.pca")
     content = (tmp_path / "m.pca").read_bytes()
-    assert opened(content)[2]["estimator"] == "PCA"
-    other = load(tampered(content, _without_the_word))
+    assert parse_model_file(content)[2]["estimator"] == "PCA"
+    other = load(tampered(content, _without_estimator))
     assert type(other) is PCA
     np.testing.assert_array_equal(other.transform(X), PCA(2).fit(X).transform(X))
 
 
-def test_a_kind_of_model_that_is_not_known_is_refused_by_name(content, load):
+def test_unknown_estimators_are_refused_by_name(content, load):
     with pytest.raises(ModelFileError, match="kind 'CosmicPCA'") as caught:
-        load(tampered(content, _words(estimator="CosmicPCA")))
+        load(tampered(content, _entries(estimator="CosmicPCA")))
     assert caught.value.hint == "install a newer princomp"
     assert caught.value.place["estimator"] == "CosmicPCA"
     for other in ("PCA", "IncrementalPCA", None, 3, ["RobustPCA"]):
         with pytest.raises(ModelFileError):
-            load(tampered(content, _words(estimator=other)))
+            load(tampered(content, _entries(estimator=other)))
     with pytest.raises(ModelFileError):
-        load(tampered(content, _without_the_word))
+        load(tampered(content, _without_estimator))
 
 
 PARAMETERS = {"n_components": 2, "support": 0.6, "n_directions": 250, "random_state": 0}
-WORDS = {
+ENTRIES = {
     "parameters": [
         *(None, {}, "x", PARAMETERS, {**PARAMETERS, "scale": None}, {**PARAMETERS, "scale": 3}),
         {**PARAMETERS, "scale": "unit"},
@@ -185,17 +185,19 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize(("word", "value"), [(w, v) for w, values in WORDS.items() for v in values])
-def test_altered_words_are_refused(content, load, word, value):
+@pytest.mark.parametrize(
+    ("entry", "value"), [(w, v) for w, values in ENTRIES.items() for v in values]
+)
+def test_altered_entries_are_refused(content, load, entry, value):
     with pytest.raises(ModelFileError) as caught:
-        load(tampered(content, _words(**{word: value})))
+        load(tampered(content, _entries(**{entry: value})))
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("word", WORDS)
-def test_missing_words_are_refused(content, load, word):
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_missing_entries_are_refused(content, load, entry):
     with pytest.raises(ModelFileError):
-        load(tampered(content, lambda arrays, document, metadata: document.pop(word)))
+        load(tampered(content, lambda arrays, document, metadata: document.pop(entry)))
 
 
 ARRAYS = {
@@ -224,34 +226,34 @@ def test_altered_arrays_are_refused(content, load, case):
 # ---- figures -----------------------------------------------------------------------------------
 
 
-def message(ax):
+def figure_text(ax):
     texts = [*ax.texts, *ax.get_legend().get_texts()]
     return " ".join(text.get_text() for text in texts).replace("\n", " ")
 
 
-def test_the_outlier_map_of_a_robust_model_has_its_distances_and_cut_offs():
+def test_outlier_map_shows_distances_and_cutoffs():
     X = table()
     model = RobustPCA(2).fit(X)
     ids = [f"r{i}" for i in range(60)]
     ax = plots.outliers(model, X, ids=ids)
     assert ax.get_xlabel() == "score distance within 2 components"
     assert ax.get_ylabel() == "orthogonal distance from them"
-    assert f"score distances, 97.5%: {model.score_cutoff_:.4g}" in message(ax)
-    assert f"orthogonal distances, 97.5%: {model.orthogonal_cutoff_:.4g}" in message(ax)
-    assert f"{model.outliers_.sum()} of 60 rows are beyond a limit" in message(ax)
+    assert f"score distances, 97.5%: {model.score_cutoff_:.4g}" in figure_text(ax)
+    assert f"orthogonal distances, 97.5%: {model.orthogonal_cutoff_:.4g}" in figure_text(ax)
+    assert f"{model.outliers_.sum()} of 60 rows are beyond a limit" in figure_text(ax)
     assert {f"r{i}" for i in range(8)} <= {text.get_text() for text in ax.texts}
     drawn = np.concatenate([np.asarray(c.get_offsets()) for c in ax.collections])
     expected = np.column_stack([model.score_distances_, model.orthogonal_distances_])
     np.testing.assert_allclose(drawn[np.lexsort(drawn.T)], expected[np.lexsort(expected.T)])
 
 
-def test_a_robust_model_that_leaves_nothing_out_is_drawn_row_by_row():
+def test_outliers_of_a_full_model_are_drawn_by_row():
     X = table()
     ax = plots.outliers(RobustPCA(5).fit(X), X)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("row", "score distance within all 5 components")
 
 
-def test_what_says_nothing_to_a_robust_model_is_refused():
+def test_figures_and_options_unfit_for_robust_models_are_refused():
     X = table()
     model = RobustPCA(2).fit(X)
     for change in ({"level": 0.99}, {"training": True}):

@@ -1,4 +1,4 @@
-// Reference values in long double, with a bound of a kernel's rounding error for any order of sums,
+// Reference values in long double, with bounds of a kernel's rounding error for any order of sums,
 // with or without fused multiply-adds.
 #pragma once
 
@@ -12,14 +12,14 @@ template <class T> constexpr real UNIT = std::numeric_limits<T>::epsilon() / 2;
 template <class T> constexpr real LEAST = std::numeric_limits<T>::denorm_min();
 template <class T> constexpr real MOST = std::numeric_limits<T>::max();
 
-// Where `off` is not finite, intermediate results may overflow: then any result is accepted, but for
-// a `value` that is not finite only one that is not finite either.
+// If `off` is infinite, intermediate results may overflow and any result is accepted. If `value` is
+// not finite, only results that are not finite are accepted.
 struct Near {
     real value = 0, off = 0;
     real size() const { return std::fabs(value) + off; }
 };
 
-// The result of an operation in T, whose operands are off by so much.
+// The result of an operation in T whose operands have errors that change it by up to `off`.
 template <class T> Near rounded(real value, real off) {
     const real size = std::fabs(value) + off;
     if (std::isfinite(value) && !(size <= MOST<T>))
@@ -37,8 +37,8 @@ template <class T> Near over(Near a, real b) {
 }
 template <class T> Near cast(Near a) { return rounded<T>(a.value, a.off); }
 
-// A sum in T, in any order. The first-order bound, count · UNIT · size, is raised by a tenth for the
-// higher orders; partial sums of more than half the range may overflow.
+// A sum in T, in any order. The first-order bound, count · UNIT · size, is raised by a tenth for
+// higher orders; partial sums beyond half the range may overflow.
 template <class T> struct Total {
     real value = 0, size = 0, off = 0;
     index count = 0;
@@ -54,13 +54,13 @@ template <class T> struct Total {
     }
 };
 
-inline void near(real got, Near wanted, const char *what, index i = 0, index j = 0) {
-    if (!std::isfinite(wanted.value) ? !std::isfinite(got)
-                                     : !(wanted.off < HUGE_VALL) ||
-                                           std::fabs(got - wanted.value) <= wanted.off)
+inline void near(real found, Near expected, const char *what, index i = 0, index j = 0) {
+    if (!std::isfinite(expected.value) ? !std::isfinite(found)
+                                       : !(expected.off < HUGE_VALL) ||
+                                             std::fabs(found - expected.value) <= expected.off)
         return;
-    std::fprintf(stderr, "%s: %s (%td, %td) is %.20Lg, wanted %.20Lg ± %.3Lg\n", doing, what, i, j,
-                 got, wanted.value, wanted.off);
+    std::fprintf(stderr, "%s: %s (%td, %td) is %.20Lg, not %.20Lg ± %.3Lg\n", label, what, i, j,
+                 found, expected.value, expected.off);
     std::abort();
 }
 
@@ -71,7 +71,7 @@ template <class T> bool same(T a, T b) {
 template <class T> void same(const T *a, const T *b, index count, const char *what) {
     for (index i = 0; i < count; ++i)
         if (!same(a[i], b[i])) {
-            std::fprintf(stderr, "%s: %s differs at %td: %.20g and %.20g\n", doing, what, i,
+            std::fprintf(stderr, "%s: %s differs at %td: %.20g and %.20g\n", label, what, i,
                          double(a[i]), double(b[i]));
             std::abort();
         }

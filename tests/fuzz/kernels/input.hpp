@@ -1,4 +1,4 @@
-// What the bytes of an input stand for: sizes, numbers, and buffers of exactly the promised length.
+// Decodes the bytes of an input into sizes, numbers and buffers of exactly the promised length.
 #pragma once
 
 #include "exports.hpp"
@@ -21,13 +21,13 @@ namespace fuzz {
 
 using index = std::ptrdiff_t;
 
-// What is being checked, for messages.
-inline char doing[256] = "";
+// The call being checked, for messages.
+inline char label[256] = "";
 
 inline void demand(bool holds, const char *what) {
     if (holds)
         return;
-    std::fprintf(stderr, "%s: %s\n", doing, what);
+    std::fprintf(stderr, "%s: %s\n", label, what);
     std::abort();
 }
 
@@ -42,7 +42,7 @@ class Input {
   public:
     Input(const std::uint8_t *data, std::size_t size) : at(data), end(data + size), state(0) {}
 
-    // Zeros after the last byte.
+    // The next byte, or zero after the last one.
     unsigned byte() { return at < end ? *at++ : 0; }
     bool flag() {
         if (bits == 1)
@@ -51,14 +51,14 @@ class Input {
         bits >>= 1;
         return set;
     }
-    // Small ones are as frequent as large ones.
+    // Small sizes are as frequent as large ones.
     index size(index least, index most) {
         const unsigned low = byte(), value = low | byte() << 8;
         const index ranges[] = {9, 40, 300, most - least + 1}, range = ranges[value & 3];
         return least + index(value >> 2) % (range <= most - least ? range : most - least + 1);
     }
     Kind kind() { return Kind(byte() % KINDS); }
-    // From here on numbers follow from these two bytes.
+    // Seeds the random numbers with the next two bytes.
     void seed() {
         const unsigned low = byte();
         state = low | byte() << 8;
@@ -69,7 +69,7 @@ class Input {
         z = (z ^ z >> 27) * 0x94d049bb133111ebu;
         return z ^ z >> 31;
     }
-    // Of [−1, 1).
+    // In [−1, 1).
     double uniform() { return std::ldexp(double(std::int64_t(random())), -63); }
     double power(int most) { return std::ldexp(1.0, int(random() % (2 * most + 1)) - most); }
 
@@ -102,7 +102,7 @@ class Input {
         default: return T(uniform());
         }
     }
-    // Above zero and finite, for weights, divisors and roots.
+    // Positive and finite, for weights, divisors and roots.
     template <class T> T positive(unsigned kind) {
         switch (kind % 5) {
         case 0: return T(1);
@@ -114,9 +114,9 @@ class Input {
     }
 };
 
-// So many numbers and not one more: AddressSanitizer sees what is read or written beside them.
-// Without it, the page after them cannot be touched. All bits are set at first, which is NaN.
-// They begin anywhere, or at a cache line.
+// An array of exactly this length: AddressSanitizer reports accesses out of its bounds. Without it,
+// an inaccessible page follows the array. All bits are initially set, which is NaN. The array
+// begins anywhere, or at a cache line.
 template <class T> class Buffer {
     void *memory = nullptr;
     std::size_t bytes = 0;
@@ -196,7 +196,7 @@ template <class T> Buffer<T> copy(Input &in, const Buffer<T> &other) {
     return made;
 }
 
-// Rows as NumPy has them: apart by more or fewer numbers than they have, by none, or backwards.
+// Rows with any stride of NumPy: longer or shorter than a row, zero or negative.
 template <class T> struct Rows {
     index m, p, stride;
     Buffer<T> memory;
@@ -219,7 +219,7 @@ template <class T> struct Rows {
         for (index r = 0; r < m; ++r)
             for (index j = 0; j < p; ++j)
                 const_cast<T &>(at(r, j)) = in.number<T>(kind);
-        if (kind == FAR && in.flag()) // the row that is sampled first lies far away
+        if (kind == FAR && in.flag()) // the first sampled row is an outlier
             for (index j = 0; j < p && m; ++j)
                 const_cast<T &>(at(0, j)) = T(-1e6);
     }

@@ -1,9 +1,9 @@
 // Crafted calls of the compiled kernels, for libFuzzer and for replay.cpp.
 //
-// The first byte of an input chooses a family of functions, the second one of them and an
-// instruction set, the others sizes, strides, which arrays there are and what their numbers are; see
-// input.hpp. Each array is as long as promised and not one number longer. Results are compared with
-// sums in extended precision, as closely as the kernel's arithmetic allows.
+// The first byte of an input chooses a family of functions, the second one a function of it and an
+// instruction set, and the others sizes, strides, optional arrays and numbers; see input.hpp. Each
+// array has exactly the promised length. Results are compared with sums in extended precision, as
+// closely as the kernel's arithmetic allows.
 
 #include "harness.hpp"
 #include "products.hpp"
@@ -38,9 +38,9 @@ namespace {
 using std::int32_t;
 using std::int64_t;
 
-// Writes no more than there is room for.
+// Checks that the table of a kernel is never written past the given length.
 void table(Input &in, const Kernels &kernels) {
-    std::snprintf(doing, sizeof(doing), "%s table", kernels.set);
+    std::snprintf(label, sizeof(label), "%s table", kernels.set);
     const index room = in.size(0, 4000);
     const Buffer<char> to(in, room);
     const int length = kernels.table(to.data(), room);
@@ -148,7 +148,7 @@ void run(const Kernels &set, const std::uint8_t *data, std::size_t size) {
 } // namespace fuzz
 
 #ifdef FUZZING
-// New memory is NaN: what is used before it is written shows.
+// Fills new memory with NaN, so that reads of uninitialized memory are noticed.
 extern "C" const char *__asan_default_options() {
     return "malloc_fill_byte=255:max_malloc_fill_size=1073741824";
 }

@@ -1,11 +1,11 @@
-// Kernels that multiply dense rows with vectors.
+// Checks of kernels that multiply dense rows with vectors.
 #pragma once
 
 #include "scatters.hpp"
 
 namespace fuzz {
 
-// Rows less `high`, over `divisor`, times `roots`; each may be missing.
+// Rows minus `high`, divided by `divisor`, times `roots`; each of these is optional.
 template <class T> struct Affine {
     Rows<T> x;
     Buffer<T> high, divisor, roots;
@@ -34,14 +34,14 @@ template <class T> struct Affine {
     }
 };
 
-// A number that was there before, and a sum in T that is added to it in doubles.
+// A previous number plus a sum in T, added in double precision.
 template <class T> Near added(double before, const Total<T> &sum) {
     Total<double> all;
     all.add({before});
     all.add(sum.sum());
-    Near wanted = all.sum();
-    wanted.off += real(sum.count) * UNIT<double> * (std::fabs(real(before)) + sum.size);
-    return wanted;
+    Near expected = all.sum();
+    expected.off += real(sum.count) * UNIT<double> * (std::fabs(real(before)) + sum.size);
+    return expected;
 }
 
 template <class T, class Kernel>
@@ -49,15 +49,15 @@ void dense_pass(Input &in, const char *set, const char *name, Kernel kernel) {
     constexpr index line = PRINCOMP_LINE / index(sizeof(T)), tile = 1024 / index(sizeof(T));
     const index padded = line * (1 + in.byte() % 5), p = in.size(1, 8300);
     const index m = within(in.size(1, 1200), p * padded, p > 4000 ? 600000 : 100000);
-    const bool scored = !in.flag(), back = !scored || !in.flag(), lowered = in.flag();
+    const bool scored = !in.flag(), backward = !scored || !in.flag(), with_offset = in.flag();
     const unsigned parts = in.byte(), scaling = in.byte();
-    std::snprintf(doing, sizeof(doing), "%s %s (%td, %td, %td)%s%s", set, name, m, p, padded,
-                  scored ? " there" : "", back ? " back" : "");
+    std::snprintf(label, sizeof(label), "%s %s (%td, %td, %td)%s%s", set, name, m, p, padded,
+                  scored ? " forward" : "", backward ? " backward" : "");
     in.seed();
     const Affine<T> rows(in, m, p, parts, scaling);
     const auto kind = in.kind();
     const Buffer<T> right = scored ? filled<T>(in, p * padded, kind) : Buffer<T>();
-    const Buffer<T> taken = scored && lowered ? filled<T>(in, padded, kind) : Buffer<T>();
+    const Buffer<T> offset = scored && with_offset ? filled<T>(in, padded, kind) : Buffer<T>();
     const index tiles = (p + tile - 1) / tile;
     const Buffer<T> room(in, std::max<index>(princomp_sizes::dense_panel_bytes / index(sizeof(T)),
                                              8 * tiles * tile));
@@ -67,13 +67,13 @@ void dense_pass(Input &in, const char *set, const char *name, Kernel kernel) {
         for (index i = 0; i < m * padded; ++i)
             y[i] = in.number<T>(kind);
     }
-    const Buffer<T> given = copy(in, y);
-    const Buffer<T> part = back ? Buffer<T>(in, p * padded) : Buffer<T>();
-    const Buffer<double> z = back ? filled<double>(in, p * padded, INTEGERS) : Buffer<double>();
+    const Buffer<T> scores_before = copy(in, y);
+    const Buffer<T> part = backward ? Buffer<T>(in, p * padded) : Buffer<T>();
+    const Buffer<double> z = backward ? filled<double>(in, p * padded, INTEGERS) : Buffer<double>();
     const Buffer<double> sums = filled<double>(in, padded, INTEGERS);
     const Buffer<double> before = copy(in, z), earlier = copy(in, sums);
     demand(kernel(rows.x.x, m, p, rows.x.stride, rows.high.data(), rows.divisor.data(),
-                  rows.roots.data(), right.data(), taken.data(), padded, room.data(), y.data(),
+                  rows.roots.data(), right.data(), offset.data(), padded, room.data(), y.data(),
                   part.data(), z.data(), sums.data()) == DONE,
            "an unknown answer");
 
@@ -84,14 +84,14 @@ void dense_pass(Input &in, const char *set, const char *name, Kernel kernel) {
         for (index r = 0; r < m; ++r) {
             Near &score = scores[r * padded + c];
             if (!scored) {
-                score = {given[r * padded + c]};
+                score = {scores_before[r * padded + c]};
                 continue;
             }
             Total<T> sum;
             for (index j = 0; j < p; ++j)
                 sum.add(times<T>(a[r * p + j], {right[j * padded + c]}));
-            if (taken) {
-                const Near down = times<T>(rows.root(r), {taken[c]});
+            if (offset) {
+                const Near down = times<T>(rows.root(r), {offset[c]});
                 sum.add({-down.value, down.off});
             }
             score = sum.sum();
@@ -101,8 +101,8 @@ void dense_pass(Input &in, const char *set, const char *name, Kernel kernel) {
         near(sums[c], added(earlier[c], total), "sum of scores", c);
     }
     if (!scored)
-        same(y.data(), given.data(), y.count, "a score that was given");
-    for (index j = 0; j < p && back; ++j)
+        same(y.data(), scores_before.data(), y.count, "an input score");
+    for (index j = 0; j < p && backward; ++j)
         for (index c = 0; c < padded; ++c) {
             Total<T> sum;
             for (index r = 0; r < m; ++r)
@@ -117,7 +117,7 @@ void row_pass(Input &in, const char *set, const char *name, Kernel kernel) {
     const index padded = line * (1 + in.byte() % 5), p = in.size(1, 700);
     const index m = within(in.size(1, 1200), p * padded), held = up(m, 8);
     const unsigned parts = in.byte(), scaling = in.byte();
-    std::snprintf(doing, sizeof(doing), "%s %s (%td, %td, %td)", set, name, m, p, padded);
+    std::snprintf(label, sizeof(label), "%s %s (%td, %td, %td)", set, name, m, p, padded);
     in.seed();
     const Affine<T> rows(in, m, p, parts, scaling);
     const auto kind = in.kind();
@@ -125,8 +125,8 @@ void row_pass(Input &in, const char *set, const char *name, Kernel kernel) {
     left.fill(T(0));
     for (index i = 0; i < m * padded; ++i)
         left[i] = in.number<T>(kind);
-    const bool lowered = parts & 8;
-    const Buffer<double> low = lowered ? filled<double>(in, p, UNIFORM) : Buffer<double>();
+    const bool with_low = parts & 8;
+    const Buffer<double> low = with_low ? filled<double>(in, p, UNIFORM) : Buffer<double>();
     const Buffer<double> summed = filled<double>(in, padded, UNIFORM);
     const Buffer<T> room(in, held * tile), part(in, tile * padded), y(in, held * padded);
     const Buffer<double> weights(in, tile * padded);
@@ -166,8 +166,8 @@ template <class T, class Kernel>
 void scores(Input &in, const char *set, const char *name, Kernel kernel) {
     constexpr index line = PRINCOMP_LINE / index(sizeof(T));
     const index k = in.size(1, 70), padded = up(k, line), p = in.size(1, 700);
-    const index m = within(in.size(1, 300), p * k), lone = in.size(0, 300) % m;
-    std::snprintf(doing, sizeof(doing), "%s %s (%td, %td, %td)", set, name, m, p, k);
+    const index m = within(in.size(1, 300), p * k), pick = in.size(0, 300) % m;
+    std::snprintf(label, sizeof(label), "%s %s (%td, %td, %td)", set, name, m, p, k);
     in.seed();
     const Rows<T> x(in, m, p);
     const auto kind = in.kind(), other = in.kind();
@@ -190,19 +190,19 @@ void scores(Input &in, const char *set, const char *name, Kernel kernel) {
                                  {axes[j * padded + c]}));
             near(out[r * k + c], sum.sum(), "score", r, c);
         }
-    demand(kernel(x.x + lone * x.stride, 1, p, x.stride, high.data(), low.data(), axes.data(), k,
+    demand(kernel(x.x + pick * x.stride, 1, p, x.stride, high.data(), low.data(), axes.data(), k,
                   padded, room.data(), again.data()) == DONE,
            "an unknown answer");
-    same(again.data(), out.data() + lone * k, k, "the score of a row by itself");
+    same(again.data(), out.data() + pick * k, k, "the score of a row by itself");
 }
 
 template <class T, class Kernel>
 void matmul(Input &in, const char *set, const char *name, Kernel kernel) {
     constexpr index lanes = PRINCOMP_LINE / index(sizeof(T));
     const index n = in.size(1, 100), k = in.size(0, 1200);
-    const index m = within(in.size(1, 60), n * k), lone = in.size(0, 60) % m;
-    const index beside = in.byte() % 20, step = n + (beside < 10 ? beside : 0);
-    std::snprintf(doing, sizeof(doing), "%s %s (%td, %td, %td)", set, name, m, k, n);
+    const index m = within(in.size(1, 60), n * k), pick = in.size(0, 60) % m;
+    const index gap = in.byte() % 20, step = n + (gap < 10 ? gap : 0);
+    std::snprintf(label, sizeof(label), "%s %s (%td, %td, %td)", set, name, m, k, n);
     in.seed();
     const Rows<T> x(in, m, k);
     const auto kind = in.kind();
@@ -229,12 +229,12 @@ void matmul(Input &in, const char *set, const char *name, Kernel kernel) {
             unsigned char bytes[sizeof(T)];
             std::memcpy(bytes, &out[r * step + c], sizeof(T));
             for (const unsigned char each : bytes)
-                demand(each == 0xff, "a number beside the product was written");
+                demand(each == 0xff, "a gap between rows was written");
         }
     }
-    demand(kernel(x.x + lone * x.stride, 1, k, x.stride, packed.data(), n, again.data(), n) == DONE,
+    demand(kernel(x.x + pick * x.stride, 1, k, x.stride, packed.data(), n, again.data(), n) == DONE,
            "an unknown answer");
-    same(again.data(), out.data() + lone * step, n, "the product of a row by itself");
+    same(again.data(), out.data() + pick * step, n, "the product of a row by itself");
 }
 
 } // namespace fuzz

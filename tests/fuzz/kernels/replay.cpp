@@ -1,4 +1,4 @@
-// Runs files of the corpus on all instruction sets of a library of kernels. Any compiler builds it.
+// Runs corpus files on all instruction sets of a kernel library. Works with any C++ compiler.
 
 #include "harness.hpp"
 
@@ -6,9 +6,9 @@
 #include <fstream>
 #include <iterator>
 
-// A kernel has touched the page after an array.
+// Called when a kernel accessed the page after an array.
 static void beyond(int) {
-    std::fprintf(stderr, "%s: a read or write past the end of an array\n", fuzz::doing);
+    std::fprintf(stderr, "%s: a read or write past the end of an array\n", fuzz::label);
     std::_Exit(1);
 }
 

@@ -1,4 +1,4 @@
-// Kernels that multiply rows or columns with each other.
+// Checks of kernels that multiply rows or columns with each other.
 #pragma once
 
 #include "bounds.hpp"
@@ -11,7 +11,7 @@ namespace fuzz {
 
 using std::vector;
 
-// As many as this budget of products allows, one at least.
+// The wanted number, limited by this budget of products, but at least one.
 inline index within(index wanted, index products_each, index budget = 100000) {
     return std::max<index>(1, std::min(wanted, budget / std::max<index>(products_each, 1)));
 }
@@ -21,7 +21,7 @@ inline index up(index count, index multiple) {
 
 // ---- moments -------------------------------------------------------------------------------
 
-// Mean and scatter in extended precision, and which columns no intermediate result can overflow.
+// Mean and scatter in extended precision, and the columns whose intermediate results fit the range.
 template <class In, class T> struct Moments {
     const Rows<In> &x;
     const double *weights;
@@ -40,13 +40,13 @@ template <class In, class T> struct Moments {
         }
         for (index j = 0; j < p; ++j)
             column(j);
-        vector<real> away(p);
+        vector<real> deviation(p);
         for (index r = 0; r < m; ++r) {
             for (index j = 0; j < p; ++j)
-                away[j] = real(x.at(r, j)) - mean[j];
+                deviation[j] = real(x.at(r, j)) - mean[j];
             for (index i = 0; i < p; ++i)
                 for (index j = i; j < p; ++j)
-                    scatter[i * p + j] += weight(r) * away[i] * away[j];
+                    scatter[i * p + j] += weight(r) * deviation[i] * deviation[j];
         }
     }
     real weight(index r) const { return weights ? weights[r] : 1; }
@@ -58,11 +58,11 @@ template <class In, class T> struct Moments {
             constant[j] = constant[j] && x.at(r, j) == x.at(0, j);
             widest[j] = std::max(widest[j], 2 * std::fabs(real(x.at(r, j))));
         }
-        for (int turn = 0; turn < 2; ++turn) {
+        for (int pass = 0; pass < 2; ++pass) {
             real sum = 0;
             for (index r = 0; r < m; ++r)
                 sum += weight(r) * (real(x.at(r, j)) - mean[j]);
-            mean[j] += sum / total; // from about zero, then from about the mean
+            mean[j] += sum / total; // first about zero, then about the mean
         }
         for (index r = 0; r < m; ++r) {
             squares += weight(r) * widest[j] * widest[j];
@@ -76,7 +76,7 @@ template <class In, class T> struct Moments {
         return std::count(what.begin(), what.end(), 1) == p;
     }
 
-    // About the shift: a mean is no further from it than the rows lie from the mean.
+    // Bounds the scatter about the shift, whose distance from the mean is at most that of the rows.
     real square(index j) const { return 4 * scatter[j * p + j]; }
     real relative() const {
         return 1.1L * (real(std::min<index>(m, 1100) + 80) * UNIT<T> + real(m + 80) * UNIT<double>);
@@ -92,7 +92,7 @@ template <class In, class T> struct Moments {
                              LEAST<T> * (real(m) + roots) * (1 + widest[j]) / total};
     }
 
-    // Whether squares of some column may vanish in float, of which the least is about 2⁻⁹⁶.
+    // Whether squares of some column may underflow in float; the smallest relevant is about 2⁻⁹⁶.
     bool vanish(real share) const {
         for (index j = 0; j < p && sizeof(T) == 4; ++j)
             if (!fits[j] || (!constant[j] && scatter[j * p + j] < std::ldexp(share, -96)))
@@ -139,8 +139,8 @@ void moments(Input &in, const char *set, const char *name, Kernel kernel) {
     const index p = in.size(1, 800), most = in.size(1, 1200);
     index m = within(most, p * p);
     if (p <= 3 && in.byte() % 8 == 7)
-        m = 16300 + most; // more chunks than are added one by one
-    std::snprintf(doing, sizeof(doing), "%s %s (%td, %td)", set, name, m, p);
+        m = 16300 + most; // more chunks than are added sequentially
+    std::snprintf(label, sizeof(label), "%s %s (%td, %td)", set, name, m, p);
     const unsigned weighting = in.byte() % 6;
     const bool refused = in.byte() % 32 == 31 && can_refuse_memory;
     in.seed();
@@ -163,8 +163,8 @@ void moments(Input &in, const char *set, const char *name, Kernel kernel) {
 template <class T, class Kernel>
 void across(Input &in, const char *set, const char *name, Kernel kernel) {
     const index n = in.size(1, 200), p = std::min(in.size(0, 700), within(700, n * n));
-    std::snprintf(doing, sizeof(doing), "%s %s (%td, %td)", set, name, n, p);
-    const bool centred = in.flag(), divided = in.flag(), lowered = in.flag(), rooted = in.flag();
+    std::snprintf(label, sizeof(label), "%s %s (%td, %td)", set, name, n, p);
+    const bool centred = in.flag(), divided = in.flag(), with_low = in.flag(), rooted = in.flag();
     const bool refused = in.byte() % 32 == 31 && can_refuse_memory;
     in.seed();
     const Rows<T> x(in, n, p);
@@ -172,7 +172,7 @@ void across(Input &in, const char *set, const char *name, Kernel kernel) {
     const auto scaling = in.byte();
     const Buffer<T> high = centred ? filled<T>(in, p, kind) : Buffer<T>();
     const Buffer<T> divisor = divided ? positive<T>(in, p, scaling) : Buffer<T>();
-    const Buffer<T> low = lowered ? filled<T>(in, p, UNIFORM) : Buffer<T>();
+    const Buffer<T> low = with_low ? filled<T>(in, p, UNIFORM) : Buffer<T>();
     const Buffer<T> roots = rooted ? positive<T>(in, n, scaling / 5) : Buffer<T>();
     const Buffer<double> out(in, n * n);
     const int answer = in_new_thread([&] {
@@ -210,7 +210,7 @@ void across(Input &in, const char *set, const char *name, Kernel kernel) {
 template <class T, class Kernel>
 void columns(Input &in, const char *set, const char *name, Kernel kernel) {
     const index p = in.size(0, 2200), m = std::min(in.size(0, 2200), within(2200, p));
-    std::snprintf(doing, sizeof(doing), "%s %s (%td, %td)", set, name, m, p);
+    std::snprintf(label, sizeof(label), "%s %s (%td, %td)", set, name, m, p);
     const unsigned weighting = in.byte() % 6;
     in.seed();
     const Rows<T> x(in, m, p);
@@ -228,10 +228,10 @@ void columns(Input &in, const char *set, const char *name, Kernel kernel) {
         sum.add({before[j]});
         square.add({earlier[j]});
         for (index r = 0; r < m; ++r) {
-            const Near away = minus<double>({x.at(r, j)}, {shift[j]});
-            const Near share = weights ? times<double>(away, {weights[r]}) : away;
+            const Near deviation = minus<double>({x.at(r, j)}, {shift[j]});
+            const Near share = weights ? times<double>(deviation, {weights[r]}) : deviation;
             sum.add(share);
-            square.add(times<double>(share, away));
+            square.add(times<double>(share, deviation));
         }
         near(sums[j], sum.sum(), "sum", j);
         near(squares[j], square.sum(), "square", j);

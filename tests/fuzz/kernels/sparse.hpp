@@ -1,11 +1,11 @@
-// Kernels of CSR rows. They trust indices, which `entries_of` in entries.py has checked.
+// Checks of kernels for CSR rows, which trust indices that `entries_of` in entries.py has checked.
 #pragma once
 
 #include "products.hpp"
 
 namespace fuzz {
 
-// The place of each entry. Those of the rows may begin after others, which belong to no row.
+// The position of each entry. Entries that belong to no row may precede those of the rows.
 template <class I> struct Places {
     vector<I> ends, columns;
 
@@ -23,7 +23,7 @@ template <class I> struct Places {
     }
 };
 
-// CSR rows (n, p) of `most` entries at most; the columns of a row ascend, or come in any order.
+// CSR rows (n, p) with at most `most` entries; the columns of a row ascend or have any order.
 template <class In, class I> struct Csr {
     Places<I> places;
     Buffer<I> ends, columns;
@@ -47,22 +47,22 @@ void csr_pass(Input &in, const char *set, const char *name, Kernel kernel) {
     const index lines = 1 + in.byte() % 6, width = lines * line;
     const index step = width + line * (in.byte() % 3);
     const index p = in.size(1, 300), n = in.size(0, 600);
-    const bool there = !in.flag(), back = !in.flag(), kept = !there || in.flag();
-    const bool lowered = in.flag(), summed = in.flag(), shared = in.flag(), scaled = in.flag();
+    const bool forward = !in.flag(), backward = !in.flag(), kept = !forward || in.flag();
+    const bool with_shift = in.flag(), summed = in.flag(), shared = in.flag(), scaled = in.flag();
     const unsigned scaling = in.byte();
     in.seed();
     const Csr<In, I> x(in, n, p, 20000 / width, false);
-    std::snprintf(doing, sizeof(doing), "%s %s (%td, %td, %td), %td entries%s%s", set, name, n, p,
-                  width, x.stored(), there ? " there" : "", back ? " back" : "");
+    std::snprintf(label, sizeof(label), "%s %s (%td, %td, %td), %td entries%s%s", set, name, n, p,
+                  width, x.stored(), forward ? " forward" : "", backward ? " backward" : "");
     const auto kind = in.kind();
     const Buffer<double> share = shared ? positive<double>(in, n, scaling) : Buffer<double>();
     const Buffer<double> factor = scaled ? positive<double>(in, n, scaling / 5) : Buffer<double>();
     // The last row ends with its last line.
     const auto length = [&](index height) { return height ? (height - 1) * step + width : 0; };
-    const Buffer<T> right = there ? filled<T>(in, length(p), kind) : Buffer<T>();
-    const Buffer<T> shift = lowered ? filled<T>(in, width, kind) : Buffer<T>();
+    const Buffer<T> right = forward ? filled<T>(in, length(p), kind) : Buffer<T>();
+    const Buffer<T> shift = with_shift ? filled<T>(in, width, kind) : Buffer<T>();
     const Buffer<T> middle = kept ? filled<T>(in, length(n), kind) : Buffer<T>();
-    const Buffer<T> into = back ? filled<T>(in, length(p), INTEGERS) : Buffer<T>();
+    const Buffer<T> into = backward ? filled<T>(in, length(p), INTEGERS) : Buffer<T>();
     const Buffer<double> total = summed ? filled<double>(in, width, INTEGERS) : Buffer<double>();
     const Buffer<T> middle_before = copy(in, middle), into_before = copy(in, into);
     const Buffer<double> total_before = copy(in, total);
@@ -72,14 +72,14 @@ void csr_pass(Input &in, const char *set, const char *name, Kernel kernel) {
            "an unknown answer");
 
     for (index c = 0; c < width; ++c) {
-        vector<Total<T>> images(back ? p : 0);
-        for (index j = 0; j < p && back; ++j)
+        vector<Total<T>> images(backward ? p : 0);
+        for (index j = 0; j < p && backward; ++j)
             images[j].add({into_before[j * step + c]});
         Total<T> all;
         for (index r = 0; r < n; ++r) {
             const Near part = share ? cast<T>({share[r]}) : Near{1};
-            Near y{there ? 0 : real(middle_before[r * step + c])};
-            if (there) {
+            Near y{forward ? 0 : real(middle_before[r * step + c])};
+            if (forward) {
                 Total<T> sum;
                 for (index e = x.ends[r]; e < x.ends[r + 1]; ++e)
                     sum.add(times<T>({x.values[e]}, {right[x.columns[e] * step + c]}));
@@ -89,35 +89,35 @@ void csr_pass(Input &in, const char *set, const char *name, Kernel kernel) {
             }
             if (factor)
                 y = times<T>(y, cast<T>({factor[r]}));
-            if (there && kept)
+            if (forward && kept)
                 near(middle[r * step + c], y, "score", r, c);
             all.add(times<T>(part, y));
-            for (index e = x.ends[r]; e < x.ends[r + 1] && back; ++e)
+            for (index e = x.ends[r]; e < x.ends[r + 1] && backward; ++e)
                 images[x.columns[e]].add(times<T>({x.values[e]}, y));
         }
         if (summed)
             near(total[c], added(total_before[c], all), "sum", c);
-        for (index j = 0; j < p && back; ++j)
+        for (index j = 0; j < p && backward; ++j)
             near(into[j * step + c], images[j].sum(), "image", j, c);
     }
-    if (kept && !there)
-        same(middle.data(), middle_before.data(), middle.count, "a score that was given");
+    if (kept && !forward)
+        same(middle.data(), middle_before.data(), middle.count, "an input score");
     for (index r = 0; r + 1 < n && kept; ++r)
         same(&middle[r * step + width], &middle_before[r * step + width], step - width,
-             "a number beside the scores");
-    for (index j = 0; j + 1 < p && back; ++j)
+             "a gap between scores");
+    for (index j = 0; j + 1 < p && backward; ++j)
         same(&into[j * step + width], &into_before[j * step + width], step - width,
-             "a number beside the images");
+             "a gap between images");
 }
 
 template <class In, class I, class Kernel>
 void csr_scatter(Input &in, const char *set, const char *name, Kernel kernel) {
     const index p = in.size(1, 700), n = in.size(0, 2000);
     const unsigned weighting = in.byte() % 6;
-    const bool refused = in.byte() % 8 == 7; // then nothing is summed in groups
+    const bool refused = in.byte() % 8 == 7; // then the kernel cannot sum in groups
     in.seed();
     const Csr<In, I> x(in, n, p, within(20000, p), true);
-    std::snprintf(doing, sizeof(doing), "%s %s (%td, %td), %td entries", set, name, n, p,
+    std::snprintf(label, sizeof(label), "%s %s (%td, %td), %td entries", set, name, n, p,
                   x.stored());
     const Buffer<double> weights =
         weighting ? positive<double>(in, n, weighting - 1) : Buffer<double>();
@@ -158,7 +158,7 @@ void csr_columns(Input &in, const char *set, const char *name, Kernel kernel) {
     const bool shifted = in.flag();
     in.seed();
     const Csr<In, I> x(in, n, p, 20000, false);
-    std::snprintf(doing, sizeof(doing), "%s %s (%td, %td), %td entries", set, name, n, p,
+    std::snprintf(label, sizeof(label), "%s %s (%td, %td), %td entries", set, name, n, p,
                   x.stored());
     const auto kind = in.kind();
     const Buffer<double> shift = shifted ? filled<double>(in, p, kind) : Buffer<double>();
@@ -175,14 +175,14 @@ void csr_columns(Input &in, const char *set, const char *name, Kernel kernel) {
         for (index e = x.ends[r]; e < x.ends[r + 1]; ++e) {
             Total<double> *to = &all[4 * x.columns[e]];
             const Near weight{weights ? real(weights[r]) : 1};
-            Near away{x.values[e]};
+            Near deviation{x.values[e]};
             if (shift)
-                away = minus<double>(away, {shift[x.columns[e]]});
-            const Near share = times<double>(weight, away);
+                deviation = minus<double>(deviation, {shift[x.columns[e]]});
+            const Near share = times<double>(weight, deviation);
             to[0].add({1});
             to[1].add(weight);
             to[2].add(share);
-            to[3].add(times<double>(share, away));
+            to[3].add(times<double>(share, deviation));
         }
     for (index i = 0; i < 4 * p; ++i)
         near(sums[i], all[i].sum(), i % 4 == 0 ? "number" : "sum", i / 4, i % 4);

@@ -1,11 +1,11 @@
-// Kernels of symmetric matrices.
+// Checks of kernels for symmetric matrices.
 #pragma once
 
 #include "scatters.hpp"
 
 namespace fuzz {
 
-// Axes are orthonormal, and each is an eigenvector whose variance is its Rayleigh quotient.
+// Checks that axes are orthonormal eigenvectors whose variances are their Rayleigh quotients.
 struct Spectrum {
     const double *scatter;
     index p, rank;
@@ -35,9 +35,9 @@ struct Spectrum {
         for (index a = 0; a < p; ++a)
             beyond = std::hypot(beyond, image[a] - quotient * v[a]);
         near(beyond, {0, slack}, "residual", i);
-        const real wanted = i < rank ? std::max<real>(quotient, 0) : 0;
+        const real expected = i < rank ? std::max<real>(quotient, 0) : 0;
         if (norm / divisor < MOST<double> / 4)
-            near(real(variances[i]) * divisor, {wanted, slack}, "variance", i);
+            near(real(variances[i]) * divisor, {expected, slack}, "variance", i);
         index first = 0;
         while (std::fabs(v[first]) < (1 - 1e-12) * largest)
             ++first;
@@ -74,7 +74,7 @@ struct Spectrum {
     }
 };
 
-// The scatter of few or many columns, some of which may be zero, or any symmetric matrix.
+// A scatter, of which some columns may be zero, or any symmetric matrix.
 inline Buffer<double> symmetric(Input &in, index p, Kind kind) {
     const unsigned how = in.byte(), rank = how % 4 == 3 ? 0 : 1 + how / 4 % 8;
     Buffer<double> made(in, p * p);
@@ -91,7 +91,7 @@ inline Buffer<double> symmetric(Input &in, index p, Kind kind) {
                 sum += rows[i * rank + r] * rows[j * rank + r];
             made[i * p + j] = made[j * p + i] = sum;
         }
-    for (index i = 0; i < p && !rank; ++i) // which no scatter has with others beside it
+    for (index i = 0; i < p && !rank; ++i) // a zero variance implies zero covariances
         if (made[i * p + i] == 0)
             made[i * p + i] = 1;
     return made;
@@ -100,7 +100,7 @@ inline Buffer<double> symmetric(Input &in, index p, Kind kind) {
 template <class Kernel>
 void spectrum(Input &in, const char *set, const char *name, Kernel kernel) {
     const index p = in.size(0, 70), rank = std::min(p, in.size(0, 70));
-    std::snprintf(doing, sizeof(doing), "%s %s (%td), rank %td", set, name, p, rank);
+    std::snprintf(label, sizeof(label), "%s %s (%td), rank %td", set, name, p, rank);
     const unsigned scaling = in.byte();
     in.seed();
     const Kind kind = in.kind();
@@ -110,12 +110,12 @@ void spectrum(Input &in, const char *set, const char *name, Kernel kernel) {
     const int answer = kernel(scatter.data(), p, divisor, rank, out.data());
     if (p < 1 || p > princomp_sizes::small_columns)
         return demand(answer == LEFT_RANGE, "an order that there is no room for");
-    // A scatter is finite. Infinity is seen, NaN need not be.
+    // A scatter is finite. Infinity must be detected, NaN need not be.
     if (std::any_of(scatter.data(), scatter.data() + p * p, [](double x) { return std::isinf(x); }))
         return demand(answer == NOT_FINITE, "infinity was not seen");
     if (std::any_of(scatter.data(), scatter.data() + p * p, [](double x) { return std::isnan(x); }))
         return;
-    if (answer == LEFT_RANGE) // rotations do not end, as may be where the rank is low
+    if (answer == LEFT_RANGE) // rotations may not converge if the rank is low
         return demand(p > 16 || kind > UNIFORM, "rotations do not end");
     demand(answer == DONE, "an unknown answer");
     Spectrum(scatter.data(), p, divisor, rank, out.data()).check();
@@ -124,7 +124,7 @@ void spectrum(Input &in, const char *set, const char *name, Kernel kernel) {
 template <class In, class Kernel>
 void small(Input &in, const char *set, const char *name, Kernel kernel) {
     const index p = in.size(1, 70), m = 1 + within(in.size(1, 300), p * p);
-    std::snprintf(doing, sizeof(doing), "%s %s (%td, %td)", set, name, m, p);
+    std::snprintf(label, sizeof(label), "%s %s (%td, %td)", set, name, m, p);
     const bool refused = in.byte() % 32 == 31 && can_refuse_memory;
     in.seed();
     const Rows<In> x(in, m, p);
@@ -136,7 +136,7 @@ void small(Input &in, const char *set, const char *name, Kernel kernel) {
     if (refused)
         return demand(answer == NO_MEMORY, "memory was refused, and the kernel did not say so");
     const Moments<In, In> exact(x, nullptr);
-    // Or the moments are right, but there is no room for the spectrum, or rotations do not end.
+    // Otherwise the moments are right, but the spectrum has no room or rotations do not converge.
     const bool left = answer == LEFT_RANGE && !exact.vanish(1.1L * real(m));
     exact.check(left ? DONE : answer, out.data());
     demand(answer != DONE || p <= princomp_sizes::small_columns, "there is no room for so many");
@@ -148,15 +148,15 @@ void small(Input &in, const char *set, const char *name, Kernel kernel) {
 
 // ---- tridiagonal form ----------------------------------------------------------------------
 
-// What is left of a matrix: the tridiagonal one, and the reflectors that made it.
+// The tridiagonal form of a matrix and the reflectors that produced it.
 struct Tridiagonal {
     index n;
-    Buffer<double> a, diagonal, beside, factors;
+    Buffer<double> a, diagonal, offdiag, factors;
 
     Tridiagonal(Input &in, const Buffer<double> &matrix, index order)
-        : n(order), a(copy(in, matrix)), diagonal(in, order), beside(in, order - 1),
+        : n(order), a(copy(in, matrix)), diagonal(in, order), offdiag(in, order - 1),
           factors(in, order - 1) {
-        for (index i = 0; i < n; ++i) // what is below the diagonal is not read
+        for (index i = 0; i < n; ++i) // entries below the diagonal are not read
             std::fill(&a[i * n], &a[i * n] + i, std::numeric_limits<double>::quiet_NaN());
     }
     template <class Lead, class Help>
@@ -167,7 +167,7 @@ struct Tridiagonal {
         vector<std::thread> threads;
         for (int i = 0; i < helpers; ++i)
             threads.emplace_back([&] { help(shared.data()); });
-        lead(a.data(), n, diagonal.data(), beside.data(), factors.data(), memory.data(),
+        lead(a.data(), n, diagonal.data(), offdiag.data(), factors.data(), memory.data(),
              shared.data());
         for (auto &each : threads)
             each.join();
@@ -179,14 +179,14 @@ struct Tridiagonal {
         for (index j = i + 1; j < n; ++j)
             x[j] -= factors[i] * product * a[i * n + j];
     }
-    // x by the matrix that was given.
+    // The product of the original matrix with x.
     vector<real> image(vector<real> x) const {
         for (index i = 0; i + 1 < n; ++i)
             reflect(i, x);
         vector<real> y(n);
         for (index i = 0; i < n; ++i)
-            y[i] = diagonal[i] * x[i] + (i ? beside[i - 1] * x[i - 1] : 0) +
-                   (i + 1 < n ? beside[i] * x[i + 1] : 0);
+            y[i] = diagonal[i] * x[i] + (i ? offdiag[i - 1] * x[i - 1] : 0) +
+                   (i + 1 < n ? offdiag[i] * x[i + 1] : 0);
         for (index i = n - 1; i-- > 0;)
             reflect(i, y);
         return y;
@@ -194,10 +194,10 @@ struct Tridiagonal {
 };
 
 inline void tridiagonal(Input &in, const Kernels &kernels) {
-    const bool large = in.byte() == 255; // so that there are pieces to share: slow
+    const bool large = in.byte() == 255; // large enough for several pieces to share, but slow
     const index n = large ? 321 + index(in.byte()) % 16 : in.size(1, 120);
     const int helpers = large ? int(in.byte() % 3) : 0;
-    std::snprintf(doing, sizeof(doing), "%s tridiagonal_f64 (%td), %d helpers", kernels.set, n,
+    std::snprintf(label, sizeof(label), "%s tridiagonal_f64 (%td), %d helpers", kernels.set, n,
                   helpers);
     in.seed();
     const Kind kind = in.kind();
@@ -209,7 +209,7 @@ inline void tridiagonal(Input &in, const Kernels &kernels) {
         Tridiagonal again(in, matrix, n);
         again.make(in, kernels.tridiagonal_f64, kernels.tridiagonal_help, numbers, helpers);
         same(again.diagonal.data(), made.diagonal.data(), n, "the diagonal of several threads");
-        same(again.beside.data(), made.beside.data(), n - 1, "what is beside it");
+        same(again.offdiag.data(), made.offdiag.data(), n - 1, "the off-diagonal");
         same(again.factors.data(), made.factors.data(), n - 1, "the factors");
     }
     if (kind == SPECIAL || kind == TINY || kind == GREAT || kind == RAW)
@@ -217,18 +217,18 @@ inline void tridiagonal(Input &in, const Kernels &kernels) {
     real norm = 0;
     for (index i = 0; i < n * n; ++i)
         norm = std::hypot(norm, real(matrix[i]));
-    vector<real> x(n), wanted(n);
+    vector<real> x(n), expected(n);
     for (auto &each : x)
         each = in.uniform();
     for (index i = 0; i < n; ++i)
         for (index j = 0; j < n; ++j)
-            wanted[i] += real(matrix[i * n + j]) * x[j];
+            expected[i] += real(matrix[i * n + j]) * x[j];
     const vector<real> found = made.image(x);
-    // n reflections, each of sums of n products; columns shorter than 1e-140 are taken for zero.
+    // n reflections with sums of n products each; columns shorter than 1e-140 count as zero.
     const real rounding = 4 * real(n * n) * UNIT<double> * std::sqrt(real(n));
     const real slack = rounding * norm + real(n) * 1e-139L;
     for (index i = 0; i < n; ++i)
-        near(found[i], {wanted[i], slack}, "image", i);
+        near(found[i], {expected[i], slack}, "image", i);
 }
 
 } // namespace fuzz

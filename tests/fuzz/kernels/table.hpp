@@ -1,4 +1,4 @@
-// The exported functions of an instruction set, found by name in the library at hand.
+// The exported functions of an instruction set, found by name in a library.
 #pragma once
 
 #include "input.hpp"
@@ -24,12 +24,12 @@ template <class F> bool find(void *library, const std::string &name, F &function
     return found;
 }
 
-// Those that were compiled and this processor runs.
+// The instruction sets that were compiled and that this processor supports.
 inline std::vector<Kernels> sets_of(void *library) {
     int (*supported)() = nullptr;
     demand(find(library, "princomp_supported", supported), "there are no kernels");
     std::vector<Kernels> sets;
-    const char *names[] = {"plain", "avx2", "avx512", "narrow"}; // narrow: of sanitized builds
+    const char *names[] = {"plain", "avx2", "avx512", "narrow"}; // narrow: only in sanitized builds
     for (int i = 0; i < 4; ++i) {
         Kernels kernels;
         kernels.set = names[i];
@@ -47,11 +47,11 @@ inline std::vector<Kernels> sets_of(void *library) {
     return sets;
 }
 
-// Where the linker wraps them, requests of kernels for memory can be refused.
+// If the linker wraps the allocators, memory requests of kernels can be refused.
 extern const bool can_refuse_memory;
 extern thread_local bool refuse_memory;
 
-// The memory that a kernel keeps in its thread is then of exactly the length that it asks for.
+// In a new thread, the memory that a kernel keeps per thread has exactly the requested length.
 template <class Work> int in_new_thread(Work work) {
     int answer = 0;
     std::thread([&] { answer = work(); }).join();

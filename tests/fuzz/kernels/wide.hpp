@@ -1,5 +1,5 @@
-// A block of rows packed chunk by chunk, added to groups of a scatter's rows, and mirrored, as in
-// wide.py.
+// Packs a block of rows chunk by chunk, adds it to groups of a scatter's rows, and mirrors the
+// scatter, as wide.py does.
 #pragma once
 
 #include "scatters.hpp"
@@ -13,7 +13,7 @@ void wide(Input &in, const char *set, const char *name, Pack pack, Add add, Mirr
     const index p = in.size(1, 300), m = within(in.size(1, 1500), p * p, 200000);
     const index rows = 1 + in.size(0, princomp_sizes::wide_chunk_rows - 1);
     const index group = panel * (1 + in.byte() % 3), chunks = (m + rows - 1) / rows;
-    std::snprintf(doing, sizeof(doing), "%s %s (%td, %td), chunks of %td, groups of %td", set, name,
+    std::snprintf(label, sizeof(label), "%s %s (%td, %td), chunks of %td, groups of %td", set, name,
                   m, p, rows, group);
     const unsigned weighting = in.byte() % 5;
     in.seed();
@@ -28,7 +28,7 @@ void wide(Input &in, const char *set, const char *name, Pack pack, Add add, Mirr
     const auto numbers = [&](index held) {
         return up(held, 2) * up(p, vector_numbers) + vector_numbers;
     };
-    const index apart = numbers(rows);
+    const index step = numbers(rows);
     const Buffer<T> packed(in, chunks * numbers(std::min(rows, m)));
     const Buffer<double> scatter = filled<double>(in, p * p, INTEGERS), before = copy(in, scatter);
     const Buffer<double> delta = filled<double>(in, p, UNIFORM), away = filled<double>(in, p, FAR);
@@ -48,7 +48,7 @@ void wide(Input &in, const char *set, const char *name, Pack pack, Add add, Mirr
         const index first = chunk * rows, now = std::min(rows, m - first);
         const Buffer<double> sums(in, 2 * p);
         demand(pack(x.x + first * x.stride, now, p, x.stride, shift.data(),
-                    weights ? weights.data() + first : nullptr, packed.data() + chunk * apart,
+                    weights ? weights.data() + first : nullptr, packed.data() + chunk * step,
                     sums.data()) == DONE,
                "an unknown answer");
         for (index j = 0; j < p; ++j) {
@@ -65,7 +65,7 @@ void wide(Input &in, const char *set, const char *name, Pack pack, Add add, Mirr
     for (index begin = 0; begin < p; begin += group) {
         const index end = std::min(begin + group, p);
         const Buffer<double> others = copy(in, scatter);
-        demand(add(packed.data(), apart, m, rows, p, begin, end, moved.data(), away.data(), between,
+        demand(add(packed.data(), step, m, rows, p, begin, end, moved.data(), away.data(), between,
                    delta.data(), scatter.data()) == DONE,
                "an unknown answer");
         same(others.data(), scatter.data(), begin * p, "a row before the group");
@@ -86,10 +86,10 @@ void wide(Input &in, const char *set, const char *name, Pack pack, Add add, Mirr
             sum.add(times<double>(times<double>({between}, {delta[i]}), {delta[j]}));
             const Near down = times<double>({moved[i]}, {away[j]});
             sum.add({-down.value, down.off});
-            // A sum over each chunk is added by itself.
-            Near wanted = sum.sum();
-            wanted.off *= 1 + real(chunks);
-            near(scatter[i * p + j], wanted, "scatter", i, j);
+            // The sum over each chunk is added separately.
+            Near expected = sum.sum();
+            expected.off *= 1 + real(chunks);
+            near(scatter[i * p + j], expected, "scatter", i, j);
             demand(same(scatter[i * p + j], scatter[j * p + i]), "the scatter is not symmetric");
         }
 }

@@ -1,4 +1,4 @@
-"""Rows, models and checks that the tests in this folder share."""
+"""Inputs, routes and checks shared by the tests in this folder."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def table(dtype=np.float64):
     return (rng.standard_normal((N, P)) * 0.7 ** np.arange(P) @ turn + 5).astype(dtype)
 
 
-def tiny(dtype=np.float32):
-    """Columns so unequal that float32 products, then float64 ones, do not resolve the last."""
+def ill_scaled(dtype=np.float32):
+    """Columns so different in scale that float32, then float64 products lose the last ones."""
     rng = np.random.default_rng(12)
     return (rng.standard_normal((N, P)) * 10.0 ** -np.arange(P)).astype(dtype)
 
 
 def collinear():
-    """Two columns that only float64 tells apart, whatever they are divided by."""
+    """Two columns that differ only in float64, for any scale."""
     X = table()
     X[:, 1] = X[:, 0] + 1e-10 * X[:, 1]
     return X
 
 
-def holed():
+def with_missing():
     X = table()
     X[np.random.default_rng(13).integers(0, N, 60), 3] = np.nan
     return X
@@ -45,7 +45,7 @@ def npy(folder, X):
     return folder / "rows.npy"
 
 
-def several(folder, X):
+def several_files(folder, X):
     cuts = [0, 700, 701, 1_900, N]
     for i, (a, b) in enumerate(itertools.pairwise(cuts)):
         np.save(folder / f"part{i}.npy", X[a:b])
@@ -58,8 +58,8 @@ def csv(folder, X):
     return folder / "rows.csv"
 
 
-def csvs(folder, X):
-    """Files whose numbers of rows nobody knows before they are read."""
+def several_csv(folder, X):
+    """Files whose numbers of rows are unknown before they are read."""
     frame = pd.DataFrame(X).add_prefix("c")
     frame[:1000].to_csv(folder / "a.csv", index=False, float_format="%.17g")
     frame[1000:].to_csv(folder / "b.csv.gz", index=False, float_format="%.17g")
@@ -80,10 +80,10 @@ def hdf5(folder, X):
 
 
 def callable_batches(_, X):
-    return lambda: (X[at : at + 333] for at in range(0, N, 333))
+    return lambda: (X[start : start + 333] for start in range(0, N, 333))
 
 
-def memory(_, X):
+def in_memory(_, X):
     return X
 
 
@@ -99,23 +99,38 @@ def sparse(_, X):
     return sp.csr_array(np.where(np.abs(X - 5) > 0.5, X, 0))
 
 
-INPUTS = [several, csv, csvs, parquet, hdf5, callable_batches, memory, fortran, frame, sparse]
+INPUTS = [
+    several_files,
+    csv,
+    several_csv,
+    parquet,
+    hdf5,
+    callable_batches,
+    in_memory,
+    fortran,
+    frame,
+    sparse,
+]
 
 
 WEIGHTS = np.random.default_rng(14).integers(0, 3, N)
 
-# How, what, and with what weights: each a way through a fit that keeps its own things on disk.
+# Options, rows and weights of each route through a fit that stores its own kind of state.
 ROUTES = {
     "moments": ({}, table(), None),
     "moments of float32": ({"n_components": 2}, table(np.float32), None),
-    "products in float64, then the triangle": ({}, tiny(), None),
-    "the triangle after float64": ({}, tiny(np.float64), None),
+    "products in float64, then the triangle": ({}, ill_scaled(), None),
+    "the triangle after float64": ({}, ill_scaled(np.float64), None),
     "triangle": ({"svd_solver": "full"}, table(), None),
     "triangle with weights": ({"svd_solver": "full"}, table(), WEIGHTS),
     "krylov": ({"svd_solver": "krylov", "n_components": 2}, table(), None),
     "krylov of float32": ({"svd_solver": "krylov", "n_components": 2}, table(np.float32), None),
     "krylov to a fraction": ({"svd_solver": "krylov", "n_components": 0.9}, table(), WEIGHTS),
-    "krylov, scaled": ({"svd_solver": "krylov", "n_components": 1, "scale": "unit"}, holed(), None),
+    "krylov, scaled": (
+        {"svd_solver": "krylov", "n_components": 1, "scale": "unit"},
+        with_missing(),
+        None,
+    ),
     "sketch": ({"svd_solver": "sketch", "n_components": 2}, table(), None),
     "sketch of ranges": (
         {"svd_solver": "sketch", "n_components": 2, "scale": "range"},
@@ -124,8 +139,8 @@ ROUTES = {
     ),
     "ranges": ({"scale": "range"}, table(), None),
     "ranges, then the triangle": ({"scale": "range"}, collinear(), None),
-    "rows with holes": ({"missing": "drop"}, holed(), None),
-    "rows with holes and ranges": ({"missing": "drop", "scale": "range"}, holed(), WEIGHTS),
+    "rows with holes": ({"missing": "drop"}, with_missing(), None),
+    "rows with holes and ranges": ({"missing": "drop", "scale": "range"}, with_missing(), WEIGHTS),
     "weights": ({"n_components": "mle"}, table(), WEIGHTS),
     "lanczos on the scatter": ({"svd_solver": "arpack", "n_components": 2}, table(), None),
 }
@@ -139,23 +154,23 @@ def fit(X, options, weights=None, **more):
     return PCA(**options).fit(X, sample_weight=weights, **more)
 
 
-def stopped_after_each_word(given, options, weights, ck):
-    """Fit, stopped after its first word, then again after the next …: (number, rows, done) each."""
-    heard = []
+def run_stopped_after_each_report(make_input, options, weights, ck):
+    """Fit, stopping after each report and resuming; return the model and (number, rows, done)s."""
+    reports_seen = []
     for _ in range(1_000):
-        words, hear = stop_after(1)
+        reports, callback = stop_after(1)
         try:
-            model = fit(given(), options, weights, progress=hear, checkpoint=ck)
+            model = fit(make_input(), options, weights, progress=callback, checkpoint=ck)
         except Stopped:
-            (word,) = words
-            heard.append((word.number, word.rows, word.done))
+            (report,) = reports
+            reports_seen.append((report.number, report.rows, report.done))
             continue
-        assert not words
-        return model, heard
+        assert not reports
+        return model, reports_seen
     raise AssertionError("no progress")
 
 
-def _begun(X, ck, options=None, weights=None):
+def _start_and_stop(X, ck, options=None, weights=None):
     with pytest.raises(Stopped):
         fit(X, options or {"n_components": 2}, weights, progress=stop_after(3)[1], checkpoint=ck)
     return contents(ck.parent)

@@ -1,4 +1,4 @@
-"""Checkpoint files: contents, two generations, damage."""
+"""Checkpoint files: resumed runs, two generations and damage."""
 
 from __future__ import annotations
 
@@ -15,121 +15,123 @@ from checkpoint_cases import (
     P,
     callable_batches,
     csv,
-    csvs,
     fit,
     fortran,
     hdf5,
-    memory,
+    in_memory,
     npy,
+    run_stopped_after_each_report,
+    several_csv,
     sparse,
-    stopped_after_each_word,
     table,
 )
 
-from faults.disk import Stopped, bits, contents, left_beside, often, stop_after
+from faults.disk import Stopped, bits, contents, remaining_suffixes, save_every_block, stop_after
 from helpers import EPS, truth
 from princomp import PCA, load
 from princomp.errors import (
     CheckpointError,
 )
-from princomp.io import checkpoint as module
-from princomp.io.checked_file import content_of
+from princomp.io import checkpoint as checkpoint_module
+from princomp.io.checked_file import encode_content
 from princomp.io.checkpoint import Checkpoint
 from princomp.summaries.dense_rows import DenseRows
 
 
-def once(_, X):
+def one_pass_iterator(_, X):
     return iter([X[at : at + 333] for at in range(0, N, 333)])
 
 
 @pytest.mark.parametrize("name", ROUTES)
-def test_a_run_stopped_after_each_word_has_the_bits_of_one_that_was_not(name, tmp_path, ck):
+def test_a_run_stopped_after_each_report_resumes_bit_for_bit(name, tmp_path, ck):
     options, X, weights = ROUTES[name]
     file = npy(tmp_path, X)
-    words, hear = stop_after(None)
-    whole = fit(file, options, weights, progress=hear)
-    model, heard = stopped_after_each_word(lambda: file, options, weights, ck)
-    # Each word came once: nothing was summed a second time, nothing was left out.
-    assert heard == [(word.number, word.rows, word.done) for word in words]
+    reports, callback = stop_after(None)
+    whole = fit(file, options, weights, progress=callback)
+    model, reports_seen = run_stopped_after_each_report(lambda: file, options, weights, ck)
+    # Each report came once: no rows were summed twice or left out.
+    assert reports_seen == [(report.number, report.rows, report.done) for report in reports]
     assert bits(model) == bits(whole)
-    for word in ("summary", "solver", "reasons", "passes"):
-        assert getattr(model.plan_, word) == getattr(whole.plan_, word)
+    for field in ("summary", "solver", "reasons", "passes"):
+        assert getattr(model.plan_, field) == getattr(whole.plan_, field)
     if "then the triangle" in name or "after float64" in name:
         assert whole.plan_.summary == "triangle"
-        assert heard[-1][0] == len(whole.plan_.reasons) > 1
+        assert reports_seen[-1][0] == len(whole.plan_.reasons) > 1
 
 
 @pytest.mark.parametrize("name", ["moments", "triangle", "krylov", "sketch of ranges"])
-def test_the_runs_compared_here_are_right(name, tmp_path):
+def test_the_reference_runs_are_accurate(name, tmp_path):
     options, X, weights = ROUTES[name]
     model = fit(npy(tmp_path, X), options, weights)
     kept = X if weights is None else X[weights > 0]
     divisor = np.ptp(kept, axis=0) if options.get("scale") == "range" else None
     values = truth(X, weights=weights, divisor=divisor)[0][: model.n_components_]
-    # A variance is right to n·p roundings of the first; a sketch to what it says of itself.
+    # Variances are accurate to n·p roundings of the largest, those of sketches to a tenth of it.
     error = np.abs(model.explained_variance_ - values).max() / values[0]
     assert error <= (0.1 if "sketch" in name else N * P * EPS)
 
 
 @pytest.mark.filterwarnings("ignore:the variances of the columns differ:UserWarning")
 @pytest.mark.parametrize(
-    ("made", "name"),
+    ("make", "name"),
     [
-        *((made, "products in float64, then the triangle") for made in INPUTS),
-        *((made, "krylov") for made in (csvs, callable_batches, memory, sparse)),
-        *((made, "moments") for made in (csv, hdf5, fortran)),
+        *((make, "products in float64, then the triangle") for make in INPUTS),
+        *((make, "krylov") for make in (several_csv, callable_batches, in_memory, sparse)),
+        *((make, "moments") for make in (csv, hdf5, fortran)),
     ],
 )
-def test_a_run_over_any_input_resumes_where_it_stopped(made, name, tmp_path, ck):
+def test_a_run_over_any_input_resumes_where_it_stopped(make, name, tmp_path, ck):
     options, X, weights = ROUTES[name]
-    X = made(tmp_path, X)
+    X = make(tmp_path, X)
     whole = fit(X, options, weights)
-    model, heard = stopped_after_each_word(lambda: X, options, weights, ck)
+    model, reports_seen = run_stopped_after_each_report(lambda: X, options, weights, ck)
     assert bits(model) == bits(whole)
-    assert heard == sorted(set(heard))
-    assert heard[-1][1:] == (N, True)
+    assert reports_seen == sorted(set(reports_seen))
+    assert reports_seen[-1][1:] == (N, True)
 
 
 @pytest.mark.parametrize("name", ["moments", "sketch", "rows with holes", "weights", "triangle"])
-def test_an_iterator_that_begins_anew_resumes_where_it_stopped(name, tmp_path, ck):
+def test_a_restarted_iterator_resumes_where_it_stopped(name, tmp_path, ck):
     options, X, weights = ROUTES[name]
-    whole = fit(once(None, X), options, weights)
-    model, heard = stopped_after_each_word(lambda: once(None, X), options, weights, ck)
+    whole = fit(one_pass_iterator(None, X), options, weights)
+    model, reports_seen = run_stopped_after_each_report(
+        lambda: one_pass_iterator(None, X), options, weights, ck
+    )
     assert bits(model) == bits(whole)
-    assert heard == sorted(set(heard))
+    assert reports_seen == sorted(set(reports_seen))
 
 
 @pytest.mark.parametrize("name", ["moments", "krylov", "products in float64, then the triangle"])
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9, 1.0])
-def test_rows_that_were_summed_are_not_read_again(name, share, tmp_path, ck, monkeypatch):
+def test_rows_already_summed_are_not_read_again(name, share, tmp_path, ck, monkeypatch):
     read = []
-    own = module_pieces()._read
+    original = local_engine()._read
 
     def counted(source, start, stop):
         read.append((start, stop))
-        return own(source, start, stop)
+        return original(source, start, stop)
 
-    monkeypatch.setattr(module_pieces(), "_read", counted)
+    monkeypatch.setattr(local_engine(), "_read", counted)
     options, X, weights = ROUTES[name]
     file = npy(tmp_path, X)
-    words, hear = stop_after(None)
-    whole = fit(file, options, weights, progress=hear)
-    in_all, at = sum(b - a for a, b in read), round(share * len(words))
-    stop = words[at - 1]
+    reports, callback = stop_after(None)
+    whole = fit(file, options, weights, progress=callback)
+    total, at = sum(b - a for a, b in read), round(share * len(reports))
+    stop = reports[at - 1]
     with pytest.raises(Stopped):
         fit(file, options, weights, progress=stop_after(at)[1], checkpoint=ck)
     read.clear()
     assert bits(fit(file, options, weights, checkpoint=ck)) == bits(whole)
-    assert sum(b - a for a, b in read) == in_all - N * (stop.number - 1) - stop.rows
+    assert sum(b - a for a, b in read) == total - N * (stop.number - 1) - stop.rows
     read.clear()
     assert bits(fit(file, options, weights, checkpoint=ck)) == bits(whole)
     assert read == []
 
 
-def module_pieces():
-    from princomp.engines import local as pieces
+def local_engine():
+    from princomp.engines import local as engine
 
-    return pieces
+    return engine
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -145,48 +147,48 @@ def test_a_run_resumes_with_another_number_of_threads(threads, tmp_path, ck, mon
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, MemoryError])
 @pytest.mark.parametrize("at", [3, 11])
-def test_whatever_stops_a_run_comes_through_and_the_rows_are_kept(kind, at, tmp_path, ck):
+def test_exceptions_propagate_and_summed_rows_are_kept(kind, at, tmp_path, ck):
     X = table()
-    words = []
+    reports = []
 
-    def hear(word):
-        words.append(word)
-        if len(words) == at:
+    def callback(report):
+        reports.append(report)
+        if len(reports) == at:
             raise kind
 
     with pytest.raises(kind):
-        PCA().fit(X, progress=hear, checkpoint=ck)
-    assert left_beside(ck)[0] == ""
-    again, hear = stop_after(None)
-    assert bits(PCA().fit(X, progress=hear, checkpoint=ck)) == bits(PCA().fit(X))
-    assert len(again) == 12 - at
+        PCA().fit(X, progress=callback, checkpoint=ck)
+    assert remaining_suffixes(ck)[0] == ""
+    later_reports, callback = stop_after(None)
+    assert bits(PCA().fit(X, progress=callback, checkpoint=ck)) == bits(PCA().fit(X))
+    assert len(later_reports) == 12 - at
 
 
-def test_a_signal_while_the_file_is_written_loses_nothing(tmp_path, ck, monkeypatch):
-    """Python raises KeyboardInterrupt anywhere: here between the two renamings, and at a sync."""
+def test_an_interrupt_during_a_save_loses_nothing(tmp_path, ck, monkeypatch):
+    """KeyboardInterrupt may be raised anywhere: here between the two renames, and at a sync."""
     X = table()
     whole = bits(PCA().fit(X))
-    often(monkeypatch)
+    save_every_block(monkeypatch)
     for name in ("replace", "fsync"):
         for number in range(1, 45, 5):
-            calls, own = [], getattr(os, name)
+            calls, original = [], getattr(os, name)
 
-            def once(*words, calls=calls, own=own, number=number):
-                calls.append(words)
+            def interrupted_call(*arguments, calls=calls, original=original, number=number):
+                calls.append(arguments)
                 if len(calls) == number:
                     raise KeyboardInterrupt
-                return own(*words)
+                return original(*arguments)
 
             with monkeypatch.context() as patch:
-                patch.setattr(os, name, once)
+                patch.setattr(os, name, interrupted_call)
                 try:
                     PCA().fit(X, checkpoint=ck)
                 except KeyboardInterrupt:
                     pass
                 else:
                     assert len(calls) < number
-            # What is there is whole, the last rows included: it was written once more.
-            assert "" in left_beside(ck)
+            # The checkpoint is complete, including the last rows: it was saved once more.
+            assert "" in remaining_suffixes(ck)
             assert not list(ck.parent.glob(".*"))
             assert bits(PCA().fit(X, checkpoint=ck)) == whole
             Checkpoint.remove(ck)
@@ -194,17 +196,17 @@ def test_a_signal_while_the_file_is_written_loses_nothing(tmp_path, ck, monkeypa
 
 @pytest.mark.parametrize("name", ["krylov", "krylov to a fraction", "sketch of ranges"])
 @pytest.mark.parametrize("number", [1, 2, 7, 11, 13])
-def test_rows_that_were_half_added_are_not_on_the_disk(name, number, tmp_path, ck, monkeypatch):
-    """Sums that are too large for copies change in place; here one is stopped when it has."""
+def test_partially_added_rows_are_not_saved(name, number, tmp_path, ck, monkeypatch):
+    """Sums too large to copy are updated in place; interrupt such an update."""
     options, X, weights = ROUTES[name]
     file = npy(tmp_path, X)
     whole = bits(fit(file, options, weights))
     calls = []
 
-    def stopping(own):
-        def add(*words):
-            own(*words)
-            calls.append(words)
+    def stopping(original):
+        def add(*arguments):
+            original(*arguments)
+            calls.append(arguments)
             if len(calls) == number:
                 raise KeyboardInterrupt
 
@@ -212,37 +214,39 @@ def test_rows_that_were_half_added_are_not_on_the_disk(name, number, tmp_path, c
 
     with monkeypatch.context() as patch:
         if number != 7:
-            often(patch)
-        # The first adds what a sketch is of the rows, the second what a search is.
+            save_every_block(patch)
+        # The first method updates sketches, the second Krylov searches.
         for name_ in ("add_rmatmul", "add_images"):
             patch.setattr(DenseRows, name_, stopping(getattr(DenseRows, name_)))
         if "sketch" in name and number > 11:
-            pytest.skip("eleven blocks are all that there are")
+            pytest.skip("there are only eleven blocks")
         with pytest.raises(KeyboardInterrupt):
             fit(file, options, weights, checkpoint=ck)
     assert bits(fit(file, options, weights, checkpoint=ck)) == whole
 
 
-def test_edge_shapes_and_little_tables_leave_nothing_wrong(tmp_path, ck):
+def test_runs_over_small_tables_resume_bit_for_bit(tmp_path, ck):
     rng = np.random.default_rng(3)
     for shape in [(2, 1), (255, 2), (257, 12), (512, 12), (600, 1), (40, 300)]:
         X = rng.standard_normal(shape)
         for options in ({}, {"svd_solver": "full"}, {"scale": "range"}):
             for given in (X, npy(tmp_path, X)):
-                model, heard = stopped_after_each_word(lambda g=given: g, options, None, ck)
+                model, reports_seen = run_stopped_after_each_report(
+                    lambda g=given: g, options, None, ck
+                )
                 assert bits(model) == bits(fit(given, options))
-                assert heard == sorted(set(heard))
+                assert reports_seen == sorted(set(reports_seen))
                 Checkpoint.remove(ck)
-                assert left_beside(ck) == []
+                assert remaining_suffixes(ck) == []
 
 
-def test_a_finished_run_is_not_run_again_but_changed_rows_are_refused(ck):
+def test_a_finished_run_is_not_repeated_but_changed_rows_are_refused(ck):
     X = table()
     first = PCA().fit(X, checkpoint=ck)
-    words, hear = stop_after(None)
-    assert bits(PCA().fit(X, checkpoint=ck, progress=hear)) == bits(first)
-    assert words == []
-    X[1234, 5] += 1e-9  # one number of a row between those that a sample would look at
+    reports, callback = stop_after(None)
+    assert bits(PCA().fit(X, checkpoint=ck, progress=callback)) == bits(first)
+    assert reports == []
+    X[1234, 5] += 1e-9  # one number of a row that a sample would miss
     with pytest.raises(CheckpointError, match="another run: input was"):
         PCA().fit(X, checkpoint=ck)
 
@@ -251,19 +255,19 @@ def test_a_finished_run_is_not_run_again_but_changed_rows_are_refused(ck):
 
 
 @pytest.fixture
-def two(tmp_path, ck):
-    """A file of rows, the bits of its fit, and generations of a run over it at blocks 3 and 6."""
+def two_generations(tmp_path, ck):
+    """A file of rows, the bytes of its fit, and two checkpoint generations, at blocks 3 and 6."""
     file = npy(tmp_path, table())
     whole = bits(PCA().fit(file))
     for _ in range(2):
         with pytest.raises(Stopped):
             PCA().fit(file, progress=stop_after(3)[1], checkpoint=ck)
-    assert left_beside(ck) == ["", "~", ".lock"]
+    assert remaining_suffixes(ck) == ["", "~", ".lock"]
     return file, whole
 
 
-def _damaged(content):
-    """The file cut at each 1/64, and with one byte of each 1/64 changed, the first and last too."""
+def _damaged_versions(content):
+    """The file truncated at each 1/64, and with single bytes changed, the first and last too."""
     length = len(content)
     rng = np.random.default_rng(5)
     for i in range(64):
@@ -280,35 +284,37 @@ def _damaged(content):
     yield content + b"\0"
 
 
-def test_a_damaged_file_falls_back_to_the_generation_before(two, ck):
-    file, whole = two
+def test_a_damaged_file_falls_back_to_the_previous_generation(two_generations, ck):
+    file, whole = two_generations
     before = contents(ck.parent)
-    for i, damaged in enumerate(_damaged(before["run.ckpt"])):
+    for i, damaged in enumerate(_damaged_versions(before["run.ckpt"])):
         ck.write_bytes(damaged)
-        words, hear = stop_after(1 if i % 4 else None)
+        reports, callback = stop_after(1 if i % 4 else None)
         if i % 4:
             with pytest.raises(Stopped):
-                PCA().fit(file, progress=hear, checkpoint=ck)
+                PCA().fit(file, progress=callback, checkpoint=ck)
         else:
-            assert bits(PCA().fit(file, progress=hear, checkpoint=ck)) == whole
-        assert words[0].rows == 4 * 256
+            assert bits(PCA().fit(file, progress=callback, checkpoint=ck)) == whole
+        assert reports[0].rows == 4 * 256
         for name, content in before.items():
             (ck.parent / name).write_bytes(content)
 
 
-def test_a_missing_file_falls_back_to_the_generation_before(two, ck):
-    file, whole = two
+def test_a_missing_file_falls_back_to_the_previous_generation(two_generations, ck):
+    file, whole = two_generations
     ck.unlink()
-    words, hear = stop_after(None)
-    assert bits(PCA().fit(file, progress=hear, checkpoint=ck)) == whole
-    assert words[0].rows == 4 * 256
+    reports, callback = stop_after(None)
+    assert bits(PCA().fit(file, progress=callback, checkpoint=ck)) == whole
+    assert reports[0].rows == 4 * 256
 
 
-def test_two_damaged_files_are_refused_and_nothing_is_deleted(two, ck):
-    file, _ = two
+def test_two_damaged_files_are_refused_and_nothing_is_deleted(two_generations, ck):
+    file, _ = two_generations
     older = ck.with_name("run.ckpt~")
     good, older_good = ck.read_bytes(), older.read_bytes()
-    for i, (one, other) in enumerate(zip(_damaged(good), _damaged(older_good), strict=False)):
+    for i, (one, other) in enumerate(
+        zip(_damaged_versions(good), _damaged_versions(older_good), strict=False)
+    ):
         if i % 5 and i > 3:
             continue
         ck.write_bytes(one)
@@ -318,7 +324,7 @@ def test_two_damaged_files_are_refused_and_nothing_is_deleted(two, ck):
             PCA().fit(file, checkpoint=ck)
         assert caught.value.hint
         assert contents(ck.parent) == before
-    # Without the newer one, the damaged older one is not a reason to begin anew in silence.
+    # Without the newer file, a damaged older one must not make the run start again silently.
     ck.unlink()
     with pytest.raises(CheckpointError, match=r"run\.ckpt~"):
         PCA().fit(file, checkpoint=ck)
@@ -326,9 +332,9 @@ def test_two_damaged_files_are_refused_and_nothing_is_deleted(two, ck):
     PCA().fit(file, checkpoint=ck)
 
 
-def test_a_damaged_file_never_takes_the_place_of_the_good_one(two, ck, monkeypatch):
-    """Killed at the first write after a fall back, the run must still have something good."""
-    file, whole = two
+def test_a_damaged_file_never_replaces_the_good_one(two_generations, ck, monkeypatch):
+    """A run killed at the first write after a fallback must still have a valid generation."""
+    file, whole = two_generations
     older = ck.with_name("run.ckpt~")
     good = older.read_bytes()
     ck.write_bytes(ck.read_bytes()[:-1])
@@ -348,13 +354,15 @@ def test_a_damaged_file_never_takes_the_place_of_the_good_one(two, ck, monkeypat
 
 
 def _as_version(path, version):
-    _, arrays, document = module._newest(path)
+    _, arrays, document = checkpoint_module._newest(path)
     major, minor = version
-    return content_of(module._CHECKPOINT._replace(major=major, minor=minor), arrays, document)
+    return encode_content(
+        checkpoint_module._CHECKPOINT._replace(major=major, minor=minor), arrays, document
+    )
 
 
-def test_a_checkpoint_of_a_newer_major_version_is_refused_whatever_is_next_to_it(two, ck):
-    file, whole = two
+def test_checkpoints_of_a_newer_major_version_are_refused(two_generations, ck):
+    file, whole = two_generations
     newer, minor = _as_version(ck, (2, 0)), _as_version(ck, (1, 7))
     ck.write_bytes(newer)
     before = contents(ck.parent)
@@ -363,12 +371,12 @@ def test_a_checkpoint_of_a_newer_major_version_is_refused_whatever_is_next_to_it
     assert caught.value.place["file"] == str(ck)
     assert "newer princomp" in caught.value.hint
     assert contents(ck.parent) == before
-    ck.write_bytes(minor)  # a newer minor version adds what may be ignored
+    ck.write_bytes(minor)  # additions of a newer minor version may be ignored
     assert bits(PCA().fit(file, checkpoint=ck)) == whole
 
 
 @pytest.mark.parametrize("found", [b"", b"notes\n", b"\x93NUMPY" + bytes(200), b"{" * 50])
-def test_a_file_that_is_no_checkpoint_is_refused_and_kept(found, ck):
+def test_files_of_other_kinds_are_refused_and_kept(found, ck):
     ck.parent.mkdir()
     ck.write_bytes(found)
     with pytest.raises(CheckpointError, match="not a checkpoint") as caught:
@@ -377,7 +385,7 @@ def test_a_file_that_is_no_checkpoint_is_refused_and_kept(found, ck):
     assert ck.read_bytes() == found
 
 
-def test_a_model_is_no_checkpoint(ck):
+def test_a_model_file_is_refused_as_a_checkpoint(ck):
     ck.parent.mkdir()
     PCA().fit(table()).save(ck)
     with pytest.raises(CheckpointError, match="not a checkpoint of princomp"):
@@ -385,10 +393,10 @@ def test_a_model_is_no_checkpoint(ck):
     load(ck)
 
 
-def test_what_the_file_says_is_looked_at_before_it_is_believed(two, ck):
-    """Whole files, their checksums right, whose contents no run of ours writes."""
-    file, _ = two
-    _, arrays, document = module._newest(ck)
+def test_invalid_contents_with_a_valid_checksum_are_refused(two_generations, ck):
+    """Complete files with valid checksums whose contents no run of princomp writes."""
+    file, _ = two_generations
+    _, arrays, document = checkpoint_module._newest(ck)
     first = document["passes"][0]
     for change in (
         {"passes": 3},
@@ -400,12 +408,12 @@ def test_what_the_file_says_is_looked_at_before_it_is_believed(two, ck):
         {"run": []},
         {"limit": None},
     ):
-        content = content_of(module._CHECKPOINT, arrays, {**document, **change})
+        content = encode_content(checkpoint_module._CHECKPOINT, arrays, {**document, **change})
         ck.write_bytes(content)
         with pytest.raises(CheckpointError, match=re.escape(str(ck))):
             PCA().fit(file, checkpoint=ck)
     for missing in ("passes", "run", "limit", "command"):
-        less = {word: value for word, value in document.items() if word != missing}
-        ck.write_bytes(content_of(module._CHECKPOINT, arrays, less))
+        incomplete = {field: value for field, value in document.items() if field != missing}
+        ck.write_bytes(encode_content(checkpoint_module._CHECKPOINT, arrays, incomplete))
         with pytest.raises(CheckpointError):
             PCA().fit(file, checkpoint=ck)

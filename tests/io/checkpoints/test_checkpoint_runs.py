@@ -15,12 +15,12 @@ from checkpoint_cases import (
     WEIGHTS,
     N,
     P,
-    _begun,
+    _start_and_stop,
     csv,
     fit,
     npy,
-    several,
-    stopped_after_each_word,
+    run_stopped_after_each_report,
+    several_files,
     table,
 )
 
@@ -34,7 +34,7 @@ from princomp.errors import (
 from princomp.io.checkpoint import Checkpoint
 from princomp.rules import Decision
 
-# ---- of which run ------------------------------------------------------------------------------
+# ---- which run ---------------------------------------------------------------------------------
 
 
 CHANGES = [
@@ -52,11 +52,11 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("change", "reported"), CHANGES)
-def test_another_parameter_is_refused_by_name(change, reported, tmp_path, ck):
+@pytest.mark.parametrize(("change", "message"), CHANGES)
+def test_changed_parameters_are_refused_by_name(change, message, tmp_path, ck):
     file = npy(tmp_path, table())
-    before = _begun(file, ck)
-    with pytest.raises(CheckpointError, match=reported) as caught:
+    before = _start_and_stop(file, ck)
+    with pytest.raises(CheckpointError, match=message) as caught:
         fit(file, {"n_components": 2, **change}, checkpoint=ck)
     assert caught.value.place["file"] == str(ck)
     assert "same input and parameters" in caught.value.hint
@@ -65,24 +65,24 @@ def test_another_parameter_is_refused_by_name(change, reported, tmp_path, ck):
 
 
 @pytest.mark.parametrize("change", [{"memory_limit": "3GB"}, {"whiten": True}, {"copy": False}])
-def test_what_changes_no_sum_may_differ(change, tmp_path, ck):
+def test_parameters_that_change_no_sum_may_differ(change, tmp_path, ck):
     file = npy(tmp_path, table())
-    _begun(file, ck)
-    words, hear = stop_after(None)
-    model = fit(file, {"n_components": 2, **change}, checkpoint=ck, progress=hear)
-    assert words[0].rows == 4 * 256
+    _start_and_stop(file, ck)
+    reports, callback = stop_after(None)
+    model = fit(file, {"n_components": 2, **change}, checkpoint=ck, progress=callback)
+    assert reports[0].rows == 4 * 256
     assert bits(model) == bits(PCA(2).fit(file))
 
 
-def test_a_resumed_run_keeps_the_plan_that_its_memory_limit_made(tmp_path, ck):
-    """The limit decides the room of a Krylov search, and so its passes and its bits."""
+def test_a_resumed_run_keeps_the_plan_of_its_memory_limit(tmp_path, ck):
+    """The limit determines the workspace of a Krylov search, and thereby its passes and results."""
     X = np.random.default_rng(8).standard_normal((600, 400))
     file = npy(tmp_path, X)
     options = {"svd_solver": "krylov", "n_components": 3}
     limit, refused = 2**32, 1
     while limit - refused > 1:
         middle = (limit + refused) // 2
-        limit, refused = (middle, refused) if _allows(file, options, middle) else (limit, middle)
+        limit, refused = (middle, refused) if _fits_in(file, options, middle) else (limit, middle)
     whole, roomy = (fit(file, {**options, "memory_limit": m}) for m in (limit, "4GB"))
     with pytest.raises(Stopped):
         fit(
@@ -93,10 +93,10 @@ def test_a_resumed_run_keeps_the_plan_that_its_memory_limit_made(tmp_path, ck):
         )
     again = fit(file, {**options, "memory_limit": "4GB"}, checkpoint=ck)
     assert bits(again) == bits(whole)
-    assert whole.plan_.passes != roomy.plan_.passes  # else nothing would be shown here
+    assert whole.plan_.passes != roomy.plan_.passes  # otherwise the test would show nothing
 
 
-def _allows(file, options, limit):
+def _fits_in(file, options, limit):
     from princomp import plan
 
     try:
@@ -106,14 +106,14 @@ def _allows(file, options, limit):
     return True
 
 
-def test_numbers_of_numpy_and_lists_are_the_numbers_they_are(tmp_path, ck):
+def test_numpy_numbers_equal_python_numbers(tmp_path, ck):
     file = npy(tmp_path, table())
     scale = np.arange(1.0, P + 1)
-    _begun(file, ck, {"n_components": 2, "scale": scale, "n_oversamples": 10, "tol": 0.5})
+    _start_and_stop(file, ck, {"n_components": 2, "scale": scale, "n_oversamples": 10, "tol": 0.5})
     options = {"n_components": np.int64(2), "scale": scale.copy(), "n_oversamples": np.int64(10)}
-    words, hear = stop_after(None)
-    fit(file, {**options, "tol": np.float64(0.5)}, checkpoint=ck, progress=hear)
-    assert words[0].rows == 4 * 256
+    reports, callback = stop_after(None)
+    fit(file, {**options, "tol": np.float64(0.5)}, checkpoint=ck, progress=callback)
+    assert reports[0].rows == 4 * 256
 
 
 def test_divisors_that_differ_in_the_last_digit_are_different(tmp_path, ck):
@@ -122,29 +122,29 @@ def test_divisors_that_differ_in_the_last_digit_are_different(tmp_path, ck):
     other = one.copy()
     other[40] += 1e-9
     file = npy(tmp_path, X)
-    for of in (np.array, list, pd.Series):
+    for make in (np.array, list, pd.Series):
         with pytest.raises(Stopped):
-            PCA(2, scale=of(one)).fit(file, progress=stop_after(1)[1], checkpoint=ck)
+            PCA(2, scale=make(one)).fit(file, progress=stop_after(1)[1], checkpoint=ck)
         with pytest.raises(CheckpointError, match="scale was"):
-            PCA(2, scale=of(other)).fit(file, checkpoint=ck)
-        PCA(2, scale=of(one)).fit(file, checkpoint=ck)
+            PCA(2, scale=make(other)).fit(file, checkpoint=ck)
+        PCA(2, scale=make(one)).fit(file, checkpoint=ck)
         Checkpoint.remove(ck)
 
 
-def test_a_random_state_is_known_by_what_it_will_draw(ck):
+def test_random_states_are_compared_by_their_next_draws(ck):
     X = table()
 
-    def stopped(state):
+    def start_and_stop(state):
         with pytest.raises(Stopped):
             PCA(2, random_state=state).fit(X, progress=stop_after(2)[1], checkpoint=ck)
 
-    stopped(np.random.RandomState(5))
+    start_and_stop(np.random.RandomState(5))
     PCA(2, random_state=np.random.RandomState(5)).fit(X, checkpoint=ck)
     with pytest.raises(CheckpointError, match="random_state was a RandomState"):
         PCA(2, random_state=np.random.RandomState(6)).fit(X, checkpoint=ck)
     Checkpoint.remove(ck)
     for make in (np.random.PCG64, np.random.MT19937):
-        stopped(np.random.Generator(make(5)))
+        start_and_stop(np.random.Generator(make(5)))
         with pytest.raises(CheckpointError, match="random_state was a Generator"):
             PCA(2, random_state=np.random.Generator(make(6))).fit(X, checkpoint=ck)
         PCA(2, random_state=np.random.Generator(make(5))).fit(X, checkpoint=ck)
@@ -152,7 +152,7 @@ def test_a_random_state_is_known_by_what_it_will_draw(ck):
 
 
 class Half:
-    """A rule that keeps what is above a share of the largest variance; it has no repr."""
+    """A rule that keeps variances above a share of the largest; it has no repr."""
 
     name, needs = "half", "all"
 
@@ -165,15 +165,17 @@ class Half:
 
 
 @dataclass
-class Shown(Half):
-    """The same, with the repr of a dataclass."""
+class HalfWithRepr(Half):
+    """The same rule with the repr of a dataclass."""
 
     share: float
 
 
-@pytest.mark.parametrize("make", [Half, Shown, lambda share: Half(0.1, np.full(2000, share))])
-def test_an_own_rule_is_known_again_by_its_parameters(make, ck):
-    """As in another process: the rule is another object, and so at another place."""
+@pytest.mark.parametrize(
+    "make", [Half, HalfWithRepr, lambda share: Half(0.1, np.full(2000, share))]
+)
+def test_custom_rules_are_compared_by_their_parameters(make, ck):
+    """As in another process, the rule is another object at another address."""
     X = table()
     whole = PCA(make(0.5)).fit(X)
     first = make(0.5)
@@ -186,13 +188,13 @@ def test_an_own_rule_is_known_again_by_its_parameters(make, ck):
 
 
 @pytest.mark.parametrize("inner", [lambda: 0, object(), [object()]])
-def test_a_rule_that_cannot_be_known_again_is_refused_before_anything_is_written(inner, ck):
+def test_rules_that_cannot_be_compared_are_refused_before_writing(inner, ck):
     with pytest.raises(ParameterError, match="cannot be recognised when the run is resumed"):
         PCA(Half(0.5, inner)).fit(table(), checkpoint=ck)
     assert not Path(ck).exists()
 
 
-def test_an_infinite_tolerance_is_a_parameter_like_any_other(ck):
+def test_an_infinite_tolerance_is_compared_like_other_parameters(ck):
     X = table()
     with pytest.raises(Stopped):
         PCA(2, tol=np.inf).fit(X, progress=stop_after(2)[1], checkpoint=ck)
@@ -201,9 +203,9 @@ def test_an_infinite_tolerance_is_a_parameter_like_any_other(ck):
         PCA(2).fit(X, checkpoint=ck)
 
 
-def test_other_weights_are_refused_and_the_same_are_not(tmp_path, ck):
+def test_changed_weights_are_refused_and_equal_ones_accepted(tmp_path, ck):
     file = npy(tmp_path, table())
-    _begun(file, ck, weights=WEIGHTS)
+    _start_and_stop(file, ck, weights=WEIGHTS)
     other = WEIGHTS.copy()
     other[-1] += 1
     for weights in (None, other, np.ones(N)):
@@ -212,11 +214,11 @@ def test_other_weights_are_refused_and_the_same_are_not(tmp_path, ck):
     fit(file, {"n_components": 2}, WEIGHTS.astype(np.float32), checkpoint=ck)
 
 
-def test_a_file_of_another_time_size_or_name_is_refused_by_its_name(tmp_path, ck):
+def test_files_with_another_time_size_or_name_are_refused(tmp_path, ck):
     X = table()
     file = npy(tmp_path, X)
     now = file.stat().st_mtime_ns
-    before = _begun(file, ck)
+    before = _start_and_stop(file, ck)
     for change in (
         lambda: os.utime(file, ns=(now, now + 1)),
         lambda: np.save(file, X[:-1]),
@@ -243,7 +245,7 @@ def test_a_file_of_another_time_size_or_name_is_refused_by_its_name(tmp_path, ck
 def test_a_small_file_that_changed_is_refused_by_its_name(tmp_path, ck, monkeypatch):
     monkeypatch.setattr("princomp.io.readers.files._SMALL", 2**25)
     file = csv(tmp_path, table())
-    _begun(file, ck)
+    _start_and_stop(file, ck)
     csv(tmp_path, table() + 1)
     with pytest.raises(CheckpointError, match="another run: input was") as caught:
         PCA(2).fit(file, checkpoint=ck)
@@ -251,8 +253,8 @@ def test_a_small_file_that_changed_is_refused_by_its_name(tmp_path, ck, monkeypa
 
 
 def test_one_of_several_files_that_changed_is_named(tmp_path, ck):
-    pattern = several(tmp_path, table())
-    _begun(pattern, ck)
+    pattern = several_files(tmp_path, table())
+    _start_and_stop(pattern, ck)
     changed = tmp_path / "part2.npy"
     now = changed.stat().st_mtime_ns
     os.utime(changed, ns=(now, now + 10**9))
@@ -267,7 +269,7 @@ def test_one_of_several_files_that_changed_is_named(tmp_path, ck):
 
 def test_other_columns_are_refused_by_name(ck):
     X = pd.DataFrame(table()).add_prefix("c")
-    _begun(X, ck)
+    _start_and_stop(X, ck)
     with pytest.raises(CheckpointError, match="columns was c0 and is height"):
         PCA(2).fit(X.rename(columns={"c0": "height"}), checkpoint=ck)
     with pytest.raises(CheckpointError, match=r"(input|columns) was"):
@@ -279,32 +281,32 @@ def test_other_columns_are_refused_by_name(ck):
 
 
 @pytest.mark.parametrize("at", [0, 1, 9, 1300, N - 1])
-@pytest.mark.parametrize("of", [np.array, np.asfortranarray, sp.csr_array])
-def test_one_changed_number_of_a_table_in_memory_is_noticed(of, at, ck):
+@pytest.mark.parametrize("make", [np.array, np.asfortranarray, sp.csr_array])
+def test_one_changed_number_of_a_table_in_memory_is_noticed(make, at, ck):
     X = table()
-    _begun(of(X), ck)
+    _start_and_stop(make(X), ck)
     X[at, 7] = np.nextafter(X[at, 7], 9)
     with pytest.raises(CheckpointError, match=r"input was an array .* checksum"):
-        PCA(2).fit(of(X), checkpoint=ck)
+        PCA(2).fit(make(X), checkpoint=ck)
 
 
-def test_two_rows_that_changed_places_are_another_table(ck):
+def test_swapped_rows_are_noticed(ck):
     X = table()
-    _begun(X, ck)
+    _start_and_stop(X, ck)
     X[[40, 41]] = X[[41, 40]]
     with pytest.raises(CheckpointError, match="input was"):
         PCA(2).fit(X, checkpoint=ck)
 
 
-def test_sparse_rows_without_a_number_have_a_checksum_too(ck):
+def test_sparse_rows_without_entries_have_a_checksum(ck):
     X = sp.csr_array((N, P))
-    model, _ = stopped_after_each_word(lambda: X, {}, None, ck)
+    model, _ = run_stopped_after_each_report(lambda: X, {}, None, ck)
     assert (model.explained_variance_ == 0).all()
 
 
 def test_a_run_of_another_version_of_princomp_is_refused(tmp_path, ck, monkeypatch):
     file = npy(tmp_path, table())
-    _begun(file, ck)
+    _start_and_stop(file, ck)
     monkeypatch.setattr("princomp.core.runs.__version__", "99.1")
     with pytest.raises(CheckpointError, match=r"princomp was .* and is 99\.1"):
         PCA(2).fit(file, checkpoint=ck)

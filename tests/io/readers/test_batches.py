@@ -1,4 +1,4 @@
-"""Rows from iterators of batches: nothing lost, nothing mixed up, faults with their batch."""
+"""Rows from iterators of batches: all rows in order, and errors that name their batch."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def numbers(n, start=0, p=3, dtype=np.float64):
     return np.arange(start, start + n * p, dtype=dtype).reshape(n, p)
 
 
-def taken(source, start=0):
-    """All rows, after a look at every chunk."""
+def all_rows(source, start=0):
+    """All rows; checks every chunk."""
     parts = []
     for chunk in source.chunks(start):
         assert chunk.ids is None
@@ -41,7 +41,7 @@ def taken(source, start=0):
 
 
 def rows_of(*batches, start=0, **options):
-    return taken(open_batches(iter(batches), **options), start)
+    return all_rows(open_batches(iter(batches), **options), start)
 
 
 # What is read
@@ -57,11 +57,11 @@ def test_rows_of_an_iterator_are_read_in_order_and_the_first_is_not_lost():
     assert not source.random_access
     assert source.file_states() == ()
     np.testing.assert_array_equal(
-        taken(source), np.concatenate([numbers(4, 100 * i) for i in range(3)])
+        all_rows(source), np.concatenate([numbers(4, 100 * i) for i in range(3)])
     )
 
 
-def test_opening_looks_at_no_more_than_the_first_batch_with_rows():
+def test_opening_reads_only_to_the_first_batch_with_rows():
     given = []
 
     def batches():
@@ -71,18 +71,18 @@ def test_opening_looks_at_no_more_than_the_first_batch_with_rows():
 
     source = open_batches(batches())
     assert given == [0, 2]
-    assert len(taken(source)) == 9
+    assert len(all_rows(source)) == 9
 
 
-def test_an_iterator_is_read_once():
+def test_an_iterator_can_be_read_only_once():
     source = open_batches(iter([numbers(2)]))
-    taken(source)
+    all_rows(source)
     with pytest.raises(ParameterError, match="an iterator can be read only once") as caught:
         source.chunks()
     assert "lambda: batches()" in caught.value.hint
 
 
-def test_a_function_is_called_for_each_reading_and_not_more_often():
+def test_a_function_is_called_once_per_pass():
     calls = []
 
     def make():
@@ -92,19 +92,19 @@ def test_a_function_is_called_for_each_reading_and_not_more_often():
     source = open_batches(make)
     assert source.repeatable
     for times in (1, 2, 3):
-        np.testing.assert_array_equal(taken(source), numbers(6))
+        np.testing.assert_array_equal(all_rows(source), numbers(6))
         assert len(calls) == times
 
 
-def test_an_iterable_that_is_no_iterator_can_be_read_again():
+def test_an_iterable_can_be_read_again():
     source = open_batches([numbers(2), numbers(3, 6)])
     assert source.repeatable
     for _ in range(2):
-        np.testing.assert_array_equal(taken(source), numbers(5))
+        np.testing.assert_array_equal(all_rows(source), numbers(5))
 
 
 @pytest.mark.parametrize("start", range(8))
-def test_any_start_gives_the_rows_from_there(start):
+def test_chunks_can_start_at_any_row(start):
     batches = [numbers(2), numbers(0), numbers(1, 6), numbers(4, 9)]
     source = open_batches(lambda: iter(batches))
     found = [chunk.data for chunk in source.chunks(start)]
@@ -114,22 +114,22 @@ def test_any_start_gives_the_rows_from_there(start):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_large_batches_come_in_parts(order, dtype):
+def test_large_batches_are_split(order, dtype):
     x = np.asarray(np.random.default_rng(0).standard_normal((250_000, 10)), dtype, order=order)
     source = open_batches(iter([x]))
     sizes = []
-    at = 0
+    start_row = 0
     for chunk in source.chunks():
         sizes.append(chunk.data.size)
-        np.testing.assert_array_equal(chunk.data, x[at : at + len(chunk.data)])
+        np.testing.assert_array_equal(chunk.data, x[start_row : start_row + len(chunk.data)])
         assert chunk.data.flags.c_contiguous
-        at += len(chunk.data)
-    assert at == len(x)
+        start_row += len(chunk.data)
+    assert start_row == len(x)
     assert max(sizes) <= 2**20
     assert len(sizes) == 3
 
 
-def test_a_batch_may_be_filled_anew_while_its_rows_wait():
+def test_the_iterator_may_reuse_its_arrays():
     def one_array():
         batch = np.empty((3, 2))
         for i in range(4):
@@ -151,14 +151,14 @@ def test_a_batch_may_be_filled_anew_while_its_rows_wait():
 
 
 @every_library
-def test_frames_are_bound_by_name(make):
+def test_columns_of_frames_are_matched_by_name(make):
     first, second = numbers(2), numbers(3, 50)
     names = ("a", "b", "c")
     moved = {name: second[:, "abc".index(name)] for name in "cab"}
     batches = [make({name: first[:, j] for j, name in enumerate(names)}), make(moved)]
     source = open_batches(iter(batches))
     assert source.columns == names
-    np.testing.assert_array_equal(taken(source), np.concatenate([first, second]))
+    np.testing.assert_array_equal(all_rows(source), np.concatenate([first, second]))
 
 
 @every_library
@@ -168,7 +168,7 @@ def test_nulls_booleans_and_integers_are_numbers(make):
 
 
 @every_library
-def test_named_columns_are_taken_in_their_order(make):
+def test_requested_columns_are_read_in_the_requested_order(make):
     frames = [
         make({"a": [1.0], "b": [2.0], "s": ["x"]}),
         make({"b": [4.0], "t": ["y"], "a": [3.0]}),
@@ -176,15 +176,15 @@ def test_named_columns_are_taken_in_their_order(make):
     source = open_batches(iter(frames), columns=["b", "a"])
     assert source.columns == ("b", "a")
     assert source.unused == ("s",)
-    np.testing.assert_array_equal(taken(source), [[2, 1], [4, 3]])
+    np.testing.assert_array_equal(all_rows(source), [[2, 1], [4, 3]])
 
 
-def test_a_reader_of_record_batches_is_an_iterator_of_them():
+def test_a_record_batch_reader_is_an_iterator_of_batches():
     table = pa.table({"a": np.arange(5.0), "b": np.arange(5)})
     reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(2))
     source = open_batches(reader)
     assert source.columns == ("a", "b")
-    np.testing.assert_array_equal(taken(source), np.repeat(np.arange(5.0), 2).reshape(-1, 2))
+    np.testing.assert_array_equal(all_rows(source), np.repeat(np.arange(5.0), 2).reshape(-1, 2))
 
 
 def test_arrays_can_be_given_names():
@@ -192,15 +192,15 @@ def test_arrays_can_be_given_names():
         iter([numbers(2), pd.DataFrame(numbers(1), columns=list("cab"))]), columns="abc"
     )
     assert source.columns == ("a", "b", "c")
-    np.testing.assert_array_equal(taken(source), [[0, 1, 2], [3, 4, 5], [1, 2, 0]])
+    np.testing.assert_array_equal(all_rows(source), [[0, 1, 2], [3, 4, 5], [1, 2, 0]])
     with pytest.raises(ShapeError, match="2 column names do not fit 3 columns"):
         open_batches(iter([numbers(2)]), columns=["a", "b"])
 
 
-def test_frames_without_names_and_arrays_are_bound_by_place():
+def test_columns_without_names_are_matched_by_position():
     source = open_batches(iter([pd.DataFrame(numbers(2)), numbers(1), pd.DataFrame(numbers(1))]))
     assert source.columns is None
-    np.testing.assert_array_equal(taken(source)[2:], [[0, 1, 2], [0, 1, 2]])
+    np.testing.assert_array_equal(all_rows(source)[2:], [[0, 1, 2], [0, 1, 2]])
 
 
 def test_lists_of_lists_are_batches():
@@ -214,10 +214,10 @@ def test_sparse_batches_stay_sparse(rng, kind, dtype):
     source = open_batches(iter([kind(x[:20]), kind(x[20:])]))
     assert source.stored == np.count_nonzero(x[:20])
     assert source.dtype == (np.float32 if dtype == np.float32 else np.float64)
-    np.testing.assert_array_equal(taken(source), x)
+    np.testing.assert_array_equal(all_rows(source), x)
 
 
-def test_large_sparse_batches_come_in_parts(rng):
+def test_large_sparse_batches_are_split(rng):
     x = sp.random_array((30_000, 500), density=0.2, rng=rng, format="csr")
     source = open_batches(iter([x]))
     parts = [chunk.data for chunk in source.chunks()]
@@ -225,15 +225,15 @@ def test_large_sparse_batches_come_in_parts(rng):
     assert (sp.vstack(parts) != x).nnz == 0
 
 
-def test_dense_and_sparse_batches_follow_the_first():
+def test_later_batches_are_dense_or_sparse_like_the_first():
     dense, sparse = numbers(3), sp.csr_array(numbers(2, 90))
     whole = np.concatenate([dense, sparse.toarray()])
     source = open_batches(iter([dense, sparse]))
     assert source.stored is None
-    np.testing.assert_array_equal(taken(source), whole)
+    np.testing.assert_array_equal(all_rows(source), whole)
     source = open_batches(iter([sparse, dense]))
     assert source.stored == 6
-    np.testing.assert_array_equal(taken(source), whole[[3, 4, 0, 1, 2]])
+    np.testing.assert_array_equal(all_rows(source), whole[[3, 4, 0, 1, 2]])
 
 
 def test_missing_numbers_stay_missing_in_sparse_rows():
@@ -241,7 +241,7 @@ def test_missing_numbers_stay_missing_in_sparse_rows():
     assert np.isnan(rows_of(first, np.array([[np.nan, 0.0]]))[1, 0])
 
 
-def test_the_first_batch_settles_the_precision():
+def test_the_first_batch_determines_the_precision():
     single, double = numbers(2, dtype=np.float32), numbers(1)
     assert rows_of(single, single).dtype == np.float32
     assert rows_of(double, single).dtype == np.float64
@@ -280,7 +280,7 @@ def test_other_names_are_refused_with_the_batch(make):
 
 
 @pytest.mark.parametrize("vector", [np.ones(3), pd.Series([1.0, 2.0]), [1.0, 2.0]])
-def test_one_dimension_is_no_batch(vector):
+def test_batches_of_other_dimensions_are_refused(vector):
     with pytest.raises(ShapeError, match="batch 2: a batch has rows and columns") as caught:
         rows_of(numbers(1, p=2), vector)
     assert "batch.reshape(1, -1)" in caught.value.hint
@@ -298,7 +298,7 @@ def test_one_dimension_is_no_batch(vector):
         (pa.record_batch({"a": ["x"]}), "column 'a' row 0: 'x' is not a number"),
     ],
 )
-def test_what_is_no_number_is_refused_with_the_batch(batch, message):
+def test_cells_that_are_not_numbers_are_refused_with_the_batch(batch, message):
     with pytest.raises(NotNumericError, match=f"batch 2: .*{message}") as caught:
         rows_of(numbers(1, p=1), batch)
     assert caught.value.place["batch"] == 2
@@ -307,14 +307,14 @@ def test_what_is_no_number_is_refused_with_the_batch(batch, message):
 @pytest.mark.parametrize(
     "batch", [(np.ones((2, 1)), np.ones(2)), {"a": [1.0]}, 1.0, None, [[1.0], [1.0, 2.0]]]
 )
-def test_what_is_no_batch_is_refused(batch):
+def test_invalid_batches_are_refused(batch):
     with pytest.raises((ParameterError, ShapeError), match="batch 1: ") as caught:
         rows_of(batch)
     assert caught.value.place == {"batch": 1}
     assert caught.value.hint
 
 
-def test_lines_of_an_opened_file_and_lazy_frames_are_refused(tmp_path):
+def test_open_files_and_lazy_frames_are_refused(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("a,b\n1,2\n")
     with (
@@ -338,13 +338,13 @@ def test_lines_of_an_opened_file_and_lazy_frames_are_refused(tmp_path):
         7,
     ],
 )
-def test_a_function_that_gives_no_iterator_is_refused(whole):
+def test_a_function_that_returns_no_iterator_is_refused(whole):
     with pytest.raises(ParameterError, match="expected an iterator of batches") as caught:
         open_batches(lambda: whole)
     assert "list of one batch" in caught.value.hint
 
 
-def test_what_the_iterator_raises_passes_unchanged():
+def test_exceptions_of_the_iterator_propagate_unchanged():
     raised = ValueError("mine")
 
     def batches():
@@ -353,26 +353,26 @@ def test_what_the_iterator_raises_passes_unchanged():
 
     source = open_batches(batches())
     with pytest.raises(ValueError, match="mine") as caught:
-        taken(source)
+        all_rows(source)
     assert caught.value is raised
 
-    def at_once():
+    def fails_at_once():
         raise raised
         yield
 
     with pytest.raises(ValueError, match="mine") as caught:
-        open_batches(at_once())
+        open_batches(fails_at_once())
     assert caught.value is raised
 
 
-# A second time
+# A second pass
 
 
 def test_a_function_must_give_the_same_rows_again():
     def second(*others):
         turns = iter([[numbers(2), numbers(2)], others])
         source = open_batches(lambda: iter(next(turns)))
-        taken(source)
+        all_rows(source)
         return list(source.chunks())
 
     with pytest.raises(ShapeError, match="batch 1 has 2 columns, the first has 3"):
@@ -385,21 +385,21 @@ def test_a_function_must_give_the_same_rows_again():
 
     turns = iter([pd.DataFrame({"a": [1.0]}), pd.DataFrame({"b": [1.0]})])
     source = open_batches(lambda: iter([next(turns)]))
-    taken(source)
+    all_rows(source)
     with pytest.raises(ColumnError, match="batch 1: "):
-        taken(source)
+        all_rows(source)
 
 
-def test_one_iterator_given_twice_by_a_function_is_noticed():
+def test_a_function_that_returns_an_exhausted_iterator_is_refused():
     once = iter([numbers(2)])
     source = open_batches(lambda: once)
-    taken(source)
+    all_rows(source)
     with pytest.raises(ShapeError, match="0 rows this time, 2 the time before") as caught:
-        taken(source)
+        all_rows(source)
     assert "new iterator" in caught.value.hint
 
 
-def test_what_is_no_generator_is_closed_too():
+def test_iterators_with_a_close_method_are_closed():
     class Reader:
         def __init__(self):
             self.left, self.closed = 3, 0
@@ -417,14 +417,14 @@ def test_what_is_no_generator_is_closed_too():
             self.closed += 1
 
     made = Reader()
-    assert len(taken(open_batches(lambda: made))) == 6
+    assert len(all_rows(open_batches(lambda: made))) == 6
     assert made.closed == 1
     given = Reader()
-    assert len(taken(open_batches(given))) == 6
+    assert len(all_rows(open_batches(given))) == 6
     assert given.closed == 0
 
 
-def test_what_a_function_made_is_closed_and_an_iterator_is_left_open():
+def test_only_iterators_made_by_a_function_are_closed():
     closed = []
 
     def batches():
@@ -439,9 +439,9 @@ def test_what_a_function_made_is_closed_and_an_iterator_is_left_open():
     chunks.close()
     assert closed == [True]
 
-    mine = batches()
-    chunks = open_batches(mine).chunks()
+    given = batches()
+    chunks = open_batches(given).chunks()
     next(chunks)
     chunks.close()
     assert closed == [True]
-    assert len(list(mine)) == 4
+    assert len(list(given)) == 4

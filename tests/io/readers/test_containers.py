@@ -1,4 +1,4 @@
-"""Objects that hold several tables are refused with the way to one of them."""
+"""Objects that hold several tables are refused with a hint how to get one of them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ HINTS = {"anndata.AnnData": "adata.to_df()", "xarray.Dataset": "to_dataframe()"}
 
 
 def stand_in(name):
-    """An object of a class of this name."""
+    """An instance of a class with this name."""
     module, _, kind = name.partition(".")
     return type(kind, (), {"__module__": f"{module}.inside"})()
 
 
 @pytest.mark.parametrize("name", HINTS)
-def test_the_hint_says_how_to_get_one_table(name):
+def test_hints_tell_how_to_get_one_table(name):
     model, rows = PCA(2).fit(X), stand_in(name)
     calls = [
         PCA(2).fit,
@@ -37,7 +37,7 @@ def test_the_hint_says_how_to_get_one_table(name):
         assert HINTS[name] in caught.value.hint
 
 
-def test_what_the_hints_of_anndata_say_works():
+def test_the_hints_for_anndata_work():
     anndata = pytest.importorskip("anndata")
     pandas = pytest.importorskip("pandas")
     names = [f"cell {i}" for i in range(20)]
@@ -52,7 +52,7 @@ def test_what_the_hints_of_anndata_say_works():
     assert table["row"].tolist() == names
 
 
-def test_arrays_of_xarray_are_arrays_and_data_sets_are_refused():
+def test_xarray_arrays_are_read_and_datasets_refused():
     xarray = pytest.importorskip("xarray")
     array = xarray.DataArray(X, dims=("cell", "gene"))
     expected = PCA(2).fit(X)

@@ -1,4 +1,4 @@
-"""Files that are read in a process of their own."""
+"""Untrusted files are read in a separate process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from command_line import ARRESTS, ROOT, call
+from command_line import ARRESTS, ROOT, run_command
 from princomp import PCA, read_table
 from princomp.errors import ColumnError, InputChangedError, MalformedFileError
 from princomp.io import open_files, read_whole
@@ -40,30 +40,32 @@ def path(request, tmp_path):
     return file
 
 
-def test_rows_names_and_notes_are_those_of_the_file(path):
-    plain, other = open_files([path]), open_files([path], options=UNTRUSTED)
+def test_isolated_sources_equal_plain_ones(path):
+    plain, isolated = open_files([path]), open_files([path], options=UNTRUSTED)
     for name in ("rows", "p", "dtype", "columns", "id_column", "notes", "unused", "stored"):
-        assert getattr(other, name) == getattr(plain, name), name
+        assert getattr(isolated, name) == getattr(plain, name), name
     for start in (0, 7):
-        mine, theirs = next(plain.chunks(start)), next(other.chunks(start))
-        assert (mine.ids is None) == (theirs.ids is None)
-        assert mine.ids is None or (mine.ids == theirs.ids).all()
-    one, two = read_whole(plain), read_whole(other)
-    if sp.issparse(one):
-        one, two = one.toarray(), two.toarray()
-    assert_array_equal(one, two)
-    assert [state.file for state in other.file_states()] == [str(path)]
+        plain_chunk, isolated_chunk = next(plain.chunks(start)), next(isolated.chunks(start))
+        assert (plain_chunk.ids is None) == (isolated_chunk.ids is None)
+        assert plain_chunk.ids is None or (plain_chunk.ids == isolated_chunk.ids).all()
+    plain_rows, isolated_rows = read_whole(plain), read_whole(isolated)
+    if sp.issparse(plain_rows):
+        plain_rows, isolated_rows = plain_rows.toarray(), isolated_rows.toarray()
+    assert_array_equal(plain_rows, isolated_rows)
+    assert [state.file for state in isolated.file_states()] == [str(path)]
 
 
 @pytest.mark.parametrize(
     "ending", [".arrow", ".npy", ".mtx", ".h5", ".h5ad", ".zarr.zip", ".xlsx", ".txt"]
 )
-def test_every_format(ending, tmp_path):
+def test_every_format_can_be_isolated(ending, tmp_path):
     folder = ROOT / "tests/fuzz/corpus" / ending.split(".")[1]
     path = tmp_path / f"rows{ending}"
     path.write_bytes((folder / "seed-0").read_bytes())
-    one, two = (read_whole(open_files([path], options=how)) for how in (DETECT, UNTRUSTED))
-    assert_array_equal(*(x.toarray() if sp.issparse(x) else x for x in (one, two)))
+    plain_rows, isolated_rows = (
+        read_whole(open_files([path], options=how)) for how in (DETECT, UNTRUSTED)
+    )
+    assert_array_equal(*(x.toarray() if sp.issparse(x) else x for x in (plain_rows, isolated_rows)))
 
 
 def test_modules_of_the_working_folder_are_not_imported(path, tmp_path, monkeypatch):
@@ -72,7 +74,7 @@ def test_modules_of_the_working_folder_are_not_imported(path, tmp_path, monkeypa
     assert open_files([path], options=UNTRUSTED).rows == 50
 
 
-def test_a_file_that_changed_between_passes(tmp_path):
+def test_a_file_that_changed_between_passes_is_refused(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n1,2\n3,4\n")
     source = open_files([path], options=UNTRUSTED)
@@ -85,8 +87,8 @@ def test_a_file_that_changed_between_passes(tmp_path):
     "sent",
     [b"no JSON\n", b'{"error": ["os", "m", {}, null]}\n', b"{}\n", b'{"rows": 1', b"", b"[]\n"],
 )
-def test_what_no_reader_sends_is_refused(sent, tmp_path, monkeypatch):
-    """As a process would that a file has taken over."""
+def test_invalid_data_from_the_process_is_refused(sent, tmp_path, monkeypatch):
+    """A crafted file could take over the process and make it send anything."""
     path, script = tmp_path / "rows.csv", tmp_path / "python"
     path.write_text("a,b\n1,2\n")
     script.write_text(f"#!{sys.executable}\nimport os\nos.write(1, {sent!r})\n")
@@ -96,7 +98,7 @@ def test_what_no_reader_sends_is_refused(sent, tmp_path, monkeypatch):
         open_files([path], options=UNTRUSTED)
 
 
-def test_a_process_that_ends_within_an_array(tmp_path, monkeypatch):
+def test_a_process_that_ends_within_an_array_is_reported(tmp_path, monkeypatch):
     path, script = tmp_path / "rows.csv", tmp_path / "python"
     path.write_text("a,b\n1,2\n")
     facts = {"rows": 1, "p": 2, "columns": ["a", "b"], "id_column": None, "unused": []}
@@ -109,9 +111,9 @@ def test_a_process_that_ends_within_an_array(tmp_path, monkeypatch):
         next(open_files([path], options=UNTRUSTED).chunks())
 
 
-# Some of the files have a column of text.
+# Some of the files have a text column.
 @pytest.mark.filterwarnings("ignore:left out:UserWarning")
-def test_a_fit_has_the_same_bits(path):
+def test_fits_of_isolated_files_are_bit_identical(path):
     rows = read_table(path, untrusted=True)
     assert_array_equal(PCA(2).fit(rows).components_, PCA(2).fit(path).components_)
 
@@ -121,39 +123,41 @@ def test_errors_are_those_of_the_reader(path):
         open_files([path], columns=["z"], options=UNTRUSTED)
 
 
-def test_the_command_line(tmp_path, capfd):
-    found = call(capfd, "fit", ARRESTS, "--untrusted", "--scale", "unit", "-o", tmp_path / "a")
+def test_the_command_line_accepts_untrusted_files(tmp_path, capfd):
+    found = run_command(
+        capfd, "fit", ARRESTS, "--untrusted", "--scale", "unit", "-o", tmp_path / "a"
+    )
     assert found.code == 0, found.err
-    assert call(capfd, "fit", ARRESTS, "--scale", "unit", "-o", tmp_path / "b").code == 0
+    assert run_command(capfd, "fit", ARRESTS, "--scale", "unit", "-o", tmp_path / "b").code == 0
     for name in ("scores.csv", "loadings.csv", "eigenvalues.csv"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
-# What a library may do with a crafted file, as a module of the name of one.
+# Modules that replace a library and act as it might when a crafted file attacks it.
 CRASH = "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)"
 HANG = "import time\ntime.sleep(1000)"
 MEMORY = "bytearray(2**36)"
 
 
 @pytest.mark.parametrize(
-    ("does", "problem"),
+    ("module_text", "problem"),
     [
         (CRASH, r"ended early \(exit code -11\)"),
         (HANG, "no data arrived for 3 seconds"),
         (MEMORY, "more than 4 GiB of memory"),
     ],
 )
-def test_what_a_library_does_to_its_process_is_an_error(does, problem, tmp_path, monkeypatch):
-    (tmp_path / "h5py.py").write_text(does)
+def test_crashes_hangs_and_excess_memory_are_reported(module_text, problem, tmp_path, monkeypatch):
+    (tmp_path / "h5py.py").write_text(module_text)
     monkeypatch.syspath_prepend(tmp_path)
     path = tmp_path / "rows.h5"
     path.write_bytes(b"\x89HDF\r\n\x1a\n")
     with pytest.raises(MalformedFileError, match=problem):
-        IsolatedSource(path, Selection(), timeout=3.0 if does == HANG else 60.0)
+        IsolatedSource(path, Selection(), timeout=3.0 if module_text == HANG else 60.0)
 
 
-def test_a_file_on_which_hdf5_never_ends(tmp_path):
-    """One changed byte, in the size of an attribute, found by the fuzzer."""
+def test_a_file_on_which_hdf5_hangs_is_refused(tmp_path):
+    """The fuzzer found that one changed byte, in the size of an attribute, makes HDF5 hang."""
     content = bytearray((ROOT / "tests/fuzz/corpus/h5ad/seed-0").read_bytes())
     content[2104] = 10
     path = tmp_path / "rows.h5ad"

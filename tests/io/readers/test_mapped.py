@@ -1,4 +1,4 @@
-"""Rows through a map on their way: fits, faults in the rows, checkpoints, memory."""
+"""Rows passed through a feature map as they are read: fits, errors, checkpoints and memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from faults.disk import Stopped, often, small_blocks, stop_after
+from faults.disk import Stopped, save_every_block, small_blocks, stop_after
 from princomp import PCA
 from princomp.errors import CheckpointError, NotFiniteError, ParameterError, ShapeError
 from princomp.io.readers.coerce import rows_of
@@ -22,9 +22,9 @@ RBF = KernelFunction("rbf", gamma=0.1)
 
 
 class Recording:
-    """A map by two products, which says in which threads it was asked."""
+    """A map by two products that records the threads it is called in."""
 
-    p, width, room = 3, 2, 0
+    p, width, bytes_per_thread = 3, 2, 0
     dtype = np.dtype(np.float64)
 
     def __init__(self, wait=None):
@@ -39,7 +39,7 @@ class Recording:
         out[:, 0], out[:, 1] = rows[:, 0] * rows[:, 1], rows[:, 2] ** 2
         return out
 
-    def mark(self):
+    def fingerprint(self):
         return "map of two products"
 
 
@@ -73,10 +73,10 @@ def origins(rows, folder):
     }
 
 
-def test_a_fit_is_that_of_the_images_whatever_the_rows_come_from(rows, map, expected, tmp_path):
+def test_fits_equal_those_of_the_images_for_every_input(rows, map, expected, tmp_path):
     for name, origin in origins(rows, tmp_path).items():
         model = PCA(3).fit(Mapped(origin, map))
-        # The same blocks of the same images: the same bits.
+        # The same blocks of the same images give bit-identical results.
         for attribute in ("explained_variance_", "components_", "mean_"):
             np.testing.assert_array_equal(
                 getattr(model, attribute), getattr(expected, attribute), err_msg=name
@@ -101,7 +101,7 @@ def test_scores_and_weights_are_those_of_the_images(rows, map, expected, tmp_pat
         PCA(3).fit(Mapped(rows, map), sample_weight=weights[1:])
 
 
-def test_large_tables_are_cut_alike_in_memory_files_and_streams(tmp_path):
+def test_large_tables_are_split_alike_in_memory_files_and_streams(tmp_path):
     rows = np.random.default_rng(1).standard_normal((30_000, 5)).astype(np.float32)
     map = Fourier.of(RBF, 5, 200, dtype=np.float32)
     np.save(tmp_path / "rows.npy", rows)
@@ -120,7 +120,7 @@ def test_sparse_rows_have_dense_images(rows, map):
     np.testing.assert_allclose(one.explained_variance_, other.explained_variance_, rtol=1e-10)
 
 
-def test_rows_may_come_in_parts(rows, map, expected):
+def test_partial_fit_forget_and_merge_accept_mapped_rows(rows, map, expected):
     model = PCA(3)
     for part in np.array_split(rows, 6):
         model.partial_fit(Mapped(part, map))
@@ -133,7 +133,7 @@ def test_rows_may_come_in_parts(rows, map, expected):
     np.testing.assert_allclose(merged.explained_variance_, expected.explained_variance_, rtol=1e-12)
 
 
-def test_a_fault_is_named_by_the_cell_of_the_row(rows, map, tmp_path):
+def test_invalid_cells_are_named_by_row_and_column(rows, map, tmp_path):
     table = rows.copy()
     table[4321, 2] = np.nan
     table[4400, 1] = np.inf
@@ -153,7 +153,7 @@ def test_a_fault_is_named_by_the_cell_of_the_row(rows, map, tmp_path):
             assert caught.value.hint
 
 
-def test_a_fault_in_the_first_rows_adds_none(rows, map, expected):
+def test_a_refused_batch_adds_no_rows(rows, map, expected):
     model = PCA(3).partial_fit(Mapped(rows, map))
     for bad in (0, 4999):
         table = rows.copy()
@@ -169,19 +169,19 @@ def test_rows_with_missing_cells_may_be_left_out(rows, map, tmp_path):
     kept = PCA(3).fit(np.delete(map.images(rows), [7, 4321], axis=0))
     made = origins(table, tmp_path)
     for name in ("array", "npy", "csv", "function"):
-        model = PCA(3, missing="drop").fit(Mapped(made[name], map, holes=True))
+        model = PCA(3, missing="drop").fit(Mapped(made[name], map, allow_missing=True))
         assert model.n_dropped_ == 2
         np.testing.assert_allclose(model.explained_variance_, kept.explained_variance_, rtol=1e-12)
-        scores = model.transform(Mapped(made[name], map, holes=True))
+        scores = model.transform(Mapped(made[name], map, allow_missing=True))
         assert np.isnan(scores[[7, 4321]]).all()
         assert np.isnan(scores).sum() == 6
     sparse = np.where(rows > 1, rows, 0.0)
     sparse[7, 0] = np.nan
-    images = Mapped(sp.csr_array(sparse), map, holes=True).read(0, 20).data
+    images = Mapped(sp.csr_array(sparse), map, allow_missing=True).read(0, 20).data
     assert np.isnan(images).all(axis=1).tolist() == [i == 7 for i in range(20)]
     table[300, 1] = -np.inf
     with pytest.raises(NotFiniteError, match="-infinity: the first at row 300, column 1"):
-        PCA(3, missing="drop").fit(Mapped(table, map, holes=True))
+        PCA(3, missing="drop").fit(Mapped(table, map, allow_missing=True))
 
 
 def test_an_image_that_overflows_names_its_row(rows):
@@ -192,7 +192,7 @@ def test_an_image_that_overflows_names_its_row(rows):
         PCA(2).fit(Mapped(table, map))
 
 
-def test_other_columns_are_refused(rows, map):
+def test_a_wrong_number_of_columns_is_refused(rows, map):
     with pytest.raises(ShapeError, match="rows have 3 columns, and the map was made of 4"):
         Mapped(rows[:, :3], map)
 
@@ -205,14 +205,14 @@ def test_rows_of_engines_are_refused(map):
     assert "feature_maps.mapped" in caught.value.hint
 
 
-def test_no_rows_are_no_rows(map, rows):
+def test_empty_rows_have_no_images(map, rows):
     empty = Mapped(np.empty((0, 4)), map)
     assert empty.shape == (0, map.width)
     assert list(empty.chunks()) == []
 
 
 @pytest.mark.parametrize("kind", ["array", "npy", "function"])
-def test_any_part_can_be_read(rows, map, tmp_path, kind):
+def test_any_range_of_rows_can_be_read(rows, map, tmp_path, kind):
     source = Mapped(origins(rows, tmp_path)[kind], map)
     images = map.images(rows)
     for start in (0, 1, 777, 4999):
@@ -229,7 +229,7 @@ def test_any_part_can_be_read(rows, map, tmp_path, kind):
     assert source.random_access == (kind != "function")
 
 
-def test_what_is_known_of_the_rows_is_passed_on(rows, map, tmp_path):
+def test_metadata_of_the_rows_is_passed_on(rows, map, tmp_path):
     frame = pd.DataFrame(rows, columns=list("abcd"))
     frame["name"] = [f"row {i}" for i in range(len(rows))]
     frame.to_csv(tmp_path / "rows.csv", index=False)
@@ -253,18 +253,18 @@ def test_a_stream_is_mapped_by_several_threads():
     barrier = threading.Barrier(2, timeout=20)
     map = Recording(barrier.wait)
     parts = [np.full((300, 3), float(i)) for i in range(4)]
-    from princomp.linalg.threads import at_most
+    from princomp.linalg.threads import limit_threads
 
-    with at_most(2):
+    with limit_threads(2):
         found = [chunk.data for chunk in Mapped(lambda: iter(parts), map).chunks()]
-    # Nobody passes the barrier alone.
+    # No thread passes the barrier alone.
     assert len(map.threads) == 2
     np.testing.assert_array_equal(np.concatenate(found)[::300, 1], [0.0, 1.0, 4.0, 9.0])
 
 
 def test_a_checkpoint_is_resumed_with_the_same_map_and_rows_only(rows, map, tmp_path, monkeypatch):
     small_blocks(monkeypatch)
-    often(monkeypatch)
+    save_every_block(monkeypatch)
     other = Nystrom.of(RBF, rows[:60])
     assert other.width == map.width
     np.save(tmp_path / "rows.npy", rows)
@@ -279,20 +279,20 @@ def test_a_checkpoint_is_resumed_with_the_same_map_and_rows_only(rows, map, tmp_
         if data is rows:
             with pytest.raises(CheckpointError):
                 PCA(3).fit(Mapped(rows + 1, map), checkpoint=path)
-        words, hear = stop_after(1000)
-        model = PCA(3).fit(Mapped(data, map), checkpoint=path, progress=hear)
-        assert words[0].rows > 500
+        reports, callback = stop_after(1000)
+        model = PCA(3).fit(Mapped(data, map), checkpoint=path, progress=callback)
+        assert reports[0].rows > 500
         np.testing.assert_array_equal(model.components_, whole.components_)
 
 
-def test_images_are_never_there_at_once():
+def test_images_are_never_all_in_memory_at_once():
     rows = np.random.default_rng(0).standard_normal((60_000, 6))
     map = Nystrom.of(RBF, rows[:300])
     whole = len(rows) * map.width * 8
     PCA(2).fit(Mapped(rows[:3000], map))
     limit = 60_000_000
     assert limit < whole / 2
-    # What a library takes that reads a stream is not seen here, and counts.
+    # The plan counts memory of libraries that read streams, which tracemalloc does not see.
     for origin, more in ((rows, 0), (lambda: iter(np.array_split(rows, 9)), 150_000_000)):
         tracemalloc.start()
         model = PCA(2, memory_limit=limit + more).fit(Mapped(origin, map))

@@ -1,4 +1,4 @@
-"""Rows of .npy files in chunks: the same as the whole file, from any row and any thread."""
+"""Chunks of .npy files equal the whole file, from any row and in any thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from princomp.io.readers.columns import Selection
 from princomp.io.readers.numpy_file import open_npy
 from princomp.io.readers.source import FileState
 
-KINDS = ["f2", "f4", ">f4", "f8", ">f8", "i1", "u2", "i4", ">i8", "i8", "u8", "?", "longdouble"]
+DTYPES = ["f2", "f4", ">f4", "f8", ">f8", "i1", "u2", "i4", ">i8", "i8", "u8", "?", "longdouble"]
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def numbers(n=300, p=7, dtype="f8", order="C"):
     return np.asarray(x.astype(dtype), order=order)
 
 
-def together(source, start=0):
+def read_all(source, start=0):
     chunks = [chunk.data for chunk in source.chunks(start)]
     for data in chunks:
         assert data.flags.c_contiguous
@@ -59,7 +59,7 @@ def together(source, start=0):
     return np.vstack(chunks)
 
 
-def times_open(path):
+def open_count(path):
     if not os.path.exists("/proc/self/fd"):
         pytest.skip("this system does not list open files")
     names = (f"/proc/self/fd/{i}" for i in os.listdir("/proc/self/fd"))
@@ -77,33 +77,31 @@ def small_pieces(monkeypatch):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     ("columns", "exclude"), [(None, ()), (["5", "0", "2"], ()), (None, ("0", "6")), (["3"], ())]
 )
 @pytest.mark.usefixtures("small_pieces")
-def test_chunks_of_every_kind_order_and_choice_are_the_numbers_saved(
-    save, dtype, order, columns, exclude
-):
+def test_chunks_give_the_saved_numbers(save, dtype, order, columns, exclude):
     x = numbers(dtype=dtype, order=order)
     source = opened(save(x), columns, exclude)
     chosen = [int(name) for name in columns or "0123456" if name not in exclude]
     assert source.shape == (300, len(chosen))
     assert source.dtype == (np.float32 if dtype.endswith("f4") else np.float64)
-    np.testing.assert_array_equal(together(source), x[:, chosen].astype(source.dtype))
+    np.testing.assert_array_equal(read_all(source), x[:, chosen].astype(source.dtype))
     assert bool(source.notes) == (np.dtype(dtype).itemsize > 8)
     assert source.columns is None
     assert source.stored is None
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_any_rows_can_be_read_from_any_row_on(save, order):
+def test_any_range_of_rows_can_be_read(save, order):
     x = numbers(order=order)
     source = opened(save(x))
     for start, stop in [(0, 0), (0, 1), (0, 300), (17, 18), (299, 300), (250, 900), (300, 310)]:
         np.testing.assert_array_equal(source.read(start, stop).data, x[start:stop])
     for start in (0, 1, 150, 299):
-        np.testing.assert_array_equal(together(source, start), x[start:])
+        np.testing.assert_array_equal(read_all(source, start), x[start:])
     assert list(source.chunks(300)) == []
     assert list(source.chunks(1000)) == []
 
@@ -116,47 +114,47 @@ def test_chunks_are_of_moderate_size(save):
         assert max(sizes) <= 2**20
 
 
-def test_the_whole_file_is_read_as_its_chunks_are(save):
-    for dtype in KINDS:
+def test_the_whole_file_equals_its_chunks(save):
+    for dtype in DTYPES:
         for order in "CF":
             path = save(numbers(dtype=dtype, order=order))
             whole = read_whole(path, columns=["4", "1"])
             source = opened(path, ["4", "1"])
-            np.testing.assert_array_equal(together(source), whole.data)
+            np.testing.assert_array_equal(read_all(source), whole.data)
             assert (source.notes, source.file) == (whole.notes, whole.file)
             assert source.dtype == whole.data.dtype
 
 
 def test_missing_and_infinite_numbers_stay(save):
     x = np.array([[np.nan, 1], [np.inf, -np.inf]])
-    np.testing.assert_array_equal(together(opened(save(x))), x)
+    np.testing.assert_array_equal(read_all(opened(save(x))), x)
 
 
-def test_nan_of_any_bits_is_nan_and_what_is_too_large_infinite(save):
+def test_odd_nans_are_read_as_nan_and_overflow_as_infinity(save):
     odd = np.array([[0x7C01, 0xFE00]], np.uint16).view(np.float16)
-    assert np.isnan(together(opened(save(odd)))).all()
+    assert np.isnan(read_all(opened(save(odd)))).all()
     large = np.array([["1e4000", "-1e4000"]], np.longdouble)
-    np.testing.assert_array_equal(together(opened(save(large))), [[np.inf, -np.inf]])
+    np.testing.assert_array_equal(read_all(opened(save(large))), [[np.inf, -np.inf]])
 
 
-def test_bytes_are_those_that_are_read(save):
+def test_nbytes_counts_only_the_bytes_read(save):
     x = numbers(dtype="f4")
     assert opened(save(x), ["1", "3"]).nbytes == x.nbytes
     assert opened(save(np.asfortranarray(x)), ["1", "3"]).nbytes == x.nbytes * 2 // 7
 
 
-def test_one_row_and_one_column_have_no_order(save):
+def test_single_rows_and_columns_are_read_in_either_order(save):
     for shape in ((1, 5), (5, 1), (1, 1)):
         for order in "CF":
             x = numbers(*shape, order=order)
-            np.testing.assert_array_equal(together(opened(save(x))), x)
+            np.testing.assert_array_equal(read_all(opened(save(x))), x)
 
 
-def test_what_stands_behind_the_array_is_passed_over(save):
+def test_bytes_after_the_array_are_ignored(save):
     x = numbers()
     path = save(x)
     path.write_bytes(path.read_bytes() + b"more")
-    np.testing.assert_array_equal(together(opened(path)), x)
+    np.testing.assert_array_equal(read_all(opened(path)), x)
 
 
 def test_long_headers_of_the_second_version_are_read(tmp_path):
@@ -164,7 +162,7 @@ def test_long_headers_of_the_second_version_are_read(tmp_path):
     path = tmp_path / "t.npy"
     with path.open("wb") as file:
         np.lib.format.write_array(file, x, version=(2, 0))
-    np.testing.assert_array_equal(together(opened(path)), x)
+    np.testing.assert_array_equal(read_all(opened(path)), x)
 
 
 # Integers
@@ -182,17 +180,17 @@ def test_integers_that_would_lose_digits_are_refused_with_row_and_column(save, d
     x[78, 0] = value
     source = opened(save(x), ["0", "2"])
     assert len(source.read(0, 77).data) == 77
-    for use in (lambda: source.read(50, 90), lambda: list(source.chunks())):
+    for read in (lambda: source.read(50, 90), lambda: list(source.chunks())):
         with pytest.raises(NotNumericError, match="beyond 2\\*\\*53") as caught:
-            use()
+            read()
         assert caught.value.place == {"file": source.file, "column": "2", "row": 77}
         assert str(value) in str(caught.value)
     np.testing.assert_array_equal(opened(save(x), ["1"]).read(0, 100).data, 1)
 
 
-def test_the_largest_integers_that_lose_nothing_are_read(save):
+def test_the_largest_exact_integers_are_read(save):
     x = np.array([[2**53, -(2**53)]])
-    assert together(opened(save(x))).tolist() == [[2.0**53, -(2.0**53)]]
+    assert read_all(opened(save(x))).tolist() == [[2.0**53, -(2.0**53)]]
 
 
 # Threads, copies, descriptors
@@ -212,51 +210,51 @@ def test_threads_read_the_same_source_at_once(save, monkeypatch, order, by_posit
             starts, pool.map(lambda i: source.read(i, i + 10), starts), strict=True
         ):
             np.testing.assert_array_equal(chunk.data, x[start : start + 10])
-    assert times_open(path) == 1
+    assert open_count(path) == 1
 
 
 def test_one_file_is_opened_at_the_first_read_and_closed_with_the_source(save):
     path = save(numbers())
     source = opened(path)
-    assert times_open(path) == 0
+    assert open_count(path) == 0
     source.read(0, 1)
     source.read(1, 2)
-    assert times_open(path) == 1
+    assert open_count(path) == 1
     source.close()
     source.close()
-    assert times_open(path) == 0
+    assert open_count(path) == 0
     source.read(0, 1)
     del source
     gc.collect()
-    assert times_open(path) == 0
+    assert open_count(path) == 0
 
 
-def test_copies_open_the_file_for_themselves(save):
+def test_copies_open_their_own_file(save):
     x = numbers()
     source = opened(save(x), ["2", "1"])
     source.read(0, 1)
     for other in (pickle.loads(pickle.dumps(source)), copy.deepcopy(source), copy.copy(source)):
         assert other.shape == source.shape
-        np.testing.assert_array_equal(together(other), x[:, [2, 1]])
+        np.testing.assert_array_equal(read_all(other), x[:, [2, 1]])
         other.close()
-    np.testing.assert_array_equal(together(source), x[:, [2, 1]])
+    np.testing.assert_array_equal(read_all(source), x[:, [2, 1]])
 
 
-def test_reads_that_give_less_than_was_asked_for_are_continued(save, monkeypatch):
+def test_short_reads_are_continued(save, monkeypatch):
     x = numbers(dtype="f4")
     source = opened(save(x))
-    preadv, asked = os.preadv, []
+    preadv, sizes_requested = os.preadv, []
 
-    def some(descriptor, buffers, offset):
-        asked.append(len(buffers[0]))
+    def short_preadv(descriptor, buffers, offset):
+        sizes_requested.append(len(buffers[0]))
         return preadv(descriptor, [buffers[0][:1000]], offset)
 
-    monkeypatch.setattr(os, "preadv", some)
+    monkeypatch.setattr(os, "preadv", short_preadv)
     np.testing.assert_array_equal(source.read(0, 300).data, x)
-    assert asked == list(range(8400, 0, -1000))
+    assert sizes_requested == list(range(8400, 0, -1000))
 
 
-def test_the_identity_is_that_of_the_file_as_it_is_now(save):
+def test_file_states_describe_the_current_file(save):
     path = save(numbers())
     source = opened(path)
     assert source.file_states() == (FileState.of(path),)
@@ -295,13 +293,13 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused(save, dtype, order):
     chunks = source.chunks()
     next(chunks)
     os.truncate(path, path.stat().st_size // 2)
-    for use in (lambda: list(chunks), lambda: source.read(299, 300)):
+    for read in (lambda: list(chunks), lambda: source.read(299, 300)):
         with pytest.raises(MalformedFileError, match="became shorter") as caught:
-            use()
+            read()
         assert caught.value.place == {"file": str(path)}
 
 
-def test_a_changed_byte_never_escapes_as_a_foreign_error(save):
+def test_changed_bytes_raise_only_princomp_errors(save):
     path = save(numbers(20, 2))
     whole = path.read_bytes()
     rng = np.random.default_rng(2)
@@ -317,7 +315,7 @@ def test_a_changed_byte_never_escapes_as_a_foreign_error(save):
             assert str(error)  # noqa: PT017 - a change may also be a valid number
 
 
-def test_headers_that_claim_fewer_than_no_rows_are_refused(tmp_path):
+def test_negative_shapes_are_refused(tmp_path):
     path = tmp_path / "t.npy"
     with path.open("wb") as file:
         claim = {"descr": "<f8", "fortran_order": False, "shape": (-2, -3)}
@@ -327,7 +325,7 @@ def test_headers_that_claim_fewer_than_no_rows_are_refused(tmp_path):
         opened(path)
 
 
-def test_what_is_no_matrix_of_numbers_is_refused_when_it_is_opened(save):
+def test_invalid_arrays_are_refused_on_opening(save):
     for array, error in [
         (np.zeros(3), ShapeError),
         (np.zeros((0, 3)), ShapeError),
@@ -339,7 +337,7 @@ def test_what_is_no_matrix_of_numbers_is_refused_when_it_is_opened(save):
             opened(save(array))
 
 
-def test_columns_are_numbers_in_range_and_no_id_column(save):
+def test_invalid_columns_are_refused(save):
     path = save(numbers(p=3))
     for columns, exclude in [(["3"], ()), (["-1"], ()), (None, ("a",)), (["1", "1"], ())]:
         with pytest.raises(ColumnError):

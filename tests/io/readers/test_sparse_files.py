@@ -1,4 +1,4 @@
-"""Files of .npz and MatrixMarket: read whole, checked before they take memory."""
+"""Files of .npz and MatrixMarket are read whole, and checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def mtx(path, columns=None, exclude=(), id_column=None):
 
 
 def dense(source, start=0):
-    """All rows from ``start`` on, each chunk held to what a source promises."""
+    """All rows from ``start`` on; checks that each chunk keeps the contract of a source."""
     assert isinstance(source, TableSource)
     parts = [chunk.data for chunk in source.chunks(start)]
     for data in parts:
@@ -62,7 +62,7 @@ def refused(error, opener, path, columns=None, **options):
     return caught.value
 
 
-def market(path, head, *lines):
+def write_market(path, head, *lines):
     text = "\n".join([f"%%MatrixMarket matrix {head}", *lines, ""]).encode()
     path.write_bytes(gzip.compress(text, mtime=0) if path.name.lower().endswith(".gz") else text)
     return path
@@ -106,7 +106,7 @@ def test_repeated_entries_are_summed_and_missing_values_stay(tmp_path):
     assert source.stored == 3
 
 
-def test_parts_of_another_byte_order_are_read(tmp_path):
+def test_parts_in_another_byte_order_are_read(tmp_path):
     x = sp.csr_array(counts())
     parts = {name: getattr(x, name) for name in ("data", "indices", "indptr")}
     parts = {name: part.astype(part.dtype.newbyteorder(">")) for name, part in parts.items()}
@@ -115,7 +115,7 @@ def test_parts_of_another_byte_order_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo", "bsr"])
-def test_long_integers_are_named_with_their_place(tmp_path, layout):
+def test_long_integers_are_refused_with_their_position(tmp_path, layout):
     x = counts("i8")
     x[17, 4] = 2**53 + 1
     path = tmp_path / "t.npz"
@@ -137,7 +137,7 @@ def test_long_integers_are_named_with_their_place(tmp_path, layout):
         ("indptr", -1, None),
     ],
 )
-def test_indices_that_point_outside_are_refused_and_never_followed(tmp_path, layout, damage):
+def test_indices_out_of_range_are_refused_and_never_used(tmp_path, layout, damage):
     name, at, value = damage
     matrix = sp.csr_array(counts()).asformat(layout)
     if layout == "coo":
@@ -153,7 +153,7 @@ def test_indices_that_point_outside_are_refused_and_never_followed(tmp_path, lay
     refused(MalformedFileError, npz, path)
 
 
-def test_an_index_that_would_be_valid_once_shortened_is_refused(tmp_path):
+def test_an_index_valid_only_after_truncation_to_32_bits_is_refused(tmp_path):
     parts = {"data": np.ones(2), "indices": np.array([0, 2**32]), "indptr": np.array([0, 2])}
     np.savez(tmp_path / "t.npz", format="csr", shape=(1, 3), **parts)
     refused(MalformedFileError, npz, tmp_path / "t.npz")
@@ -181,7 +181,7 @@ def test_sparse_matrices_without_rows_or_of_complex_numbers_are_refused(tmp_path
 @pytest.mark.parametrize("dtype", ["f2", "f4", ">f4", "f8", ">i8", "u1", "?", "g"])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_the_only_table_is_taken_and_of_several_the_one_named(tmp_path, dtype, order, save):
+def test_the_only_or_the_named_table_is_read(tmp_path, dtype, order, save):
     x = np.array([[1, 0, 1], [0, 1, 1]], dtype=dtype, order=order)
     path = tmp_path / "t.npz"
     save(path, x=x, labels=np.array(["a", "b"]), weights=np.ones(2), format=np.array("csr"))
@@ -199,7 +199,7 @@ def test_the_only_table_is_taken_and_of_several_the_one_named(tmp_path, dtype, o
 
 
 @pytest.mark.parametrize(
-    ("array", "error", "words"),
+    ("array", "error", "message"),
     [
         (np.zeros(3), ShapeError, "1 dimensions"),
         (np.zeros((0, 3)), ShapeError, "no rows"),
@@ -209,11 +209,9 @@ def test_the_only_table_is_taken_and_of_several_the_one_named(tmp_path, dtype, o
         (np.array([[1, 2**53 + 1]]), NotNumericError, "column '1' row 0"),
     ],
 )
-def test_arrays_that_are_no_tables_are_refused_and_nothing_is_unpickled(
-    tmp_path, array, error, words
-):
+def test_invalid_arrays_are_refused_without_unpickling(tmp_path, array, error, message):
     np.savez(tmp_path / "t.npz", x=array, allow_pickle=True)
-    assert words in str(refused(error, npz, tmp_path / "t.npz", inside="x"))
+    assert message in str(refused(error, npz, tmp_path / "t.npz", inside="x"))
 
 
 def test_no_part_of_a_sparse_matrix_is_unpickled(tmp_path):
@@ -233,7 +231,7 @@ def test_no_part_of_a_sparse_matrix_is_unpickled(tmp_path):
         assert not trace.exists()
 
 
-def test_an_array_that_claims_more_than_it_has_is_refused_before_memory_is_taken(tmp_path):
+def test_an_array_with_too_few_bytes_is_refused_before_allocating(tmp_path):
     header = io.BytesIO()
     claim = {"descr": "<f8", "fortran_order": False, "shape": (10**11, 3)}
     np.lib.format.write_array_header_1_0(header, claim)
@@ -259,7 +257,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path, content):
 @pytest.mark.parametrize("name", ["t.mtx", "t.mtx.gz", "T.MTX.GZ"])
 def test_coordinates_become_rows(tmp_path, name):
     lines = ["% made by hand, 1,5", "", "3 2 4", "1 1 1.5", "3 2 -2e-3", "2 1 nan", "3 2 1"]
-    source = mtx(market(tmp_path / name, "coordinate real general", *lines))
+    source = mtx(write_market(tmp_path / name, "coordinate real general", *lines))
     assert source.shape == (3, 2)
     assert source.stored == 3
     np.testing.assert_array_equal(dense(source), [[1.5, 0], [np.nan, 0], [0, 0.998]])
@@ -283,7 +281,7 @@ def test_coordinates_become_rows(tmp_path, name):
     ],
 )
 def test_every_kind_of_matrix_becomes_floats(tmp_path, head, lines, expected):
-    source = mtx(market(tmp_path / "t.mtx", head, *lines))
+    source = mtx(write_market(tmp_path / "t.mtx", head, *lines))
     assert source.dtype == np.float64
     assert (source.stored is None) == head.startswith("array")
     np.testing.assert_array_equal(dense(source), expected)
@@ -297,7 +295,7 @@ def test_files_that_scipy_writes_are_read(tmp_path, x):
 
 
 @pytest.mark.parametrize(
-    ("head", "lines", "error", "words"),
+    ("head", "lines", "error", "message"),
     [
         ("coordinate complex general", ["2 2 1", "1 1 1 2"], NotNumericError, "complex"),
         ("coordinate real general", ["2 2 1", "1 1 1,5"], MalformedFileError, "1,5"),
@@ -342,10 +340,8 @@ def test_files_that_scipy_writes_are_read(tmp_path, x):
         ),
     ],
 )
-def test_matrices_that_are_no_tables_of_real_numbers_are_refused(
-    tmp_path, head, lines, error, words
-):
-    assert words in str(refused(error, mtx, market(tmp_path / "t.mtx", head, *lines)))
+def test_invalid_matrices_are_refused(tmp_path, head, lines, error, message):
+    assert message in str(refused(error, mtx, write_market(tmp_path / "t.mtx", head, *lines)))
 
 
 def test_pieces_of_any_size_give_the_same_numbers(tmp_path, monkeypatch):
@@ -354,18 +350,18 @@ def test_pieces_of_any_size_give_the_same_numbers(tmp_path, monkeypatch):
     for name, matrix in (("a.mtx", x), ("c.mtx", sp.coo_array(x))):
         scipy.io.mmwrite(tmp_path / name, matrix, precision=17)
         for size in (1, 7, 100, 1_000):
-            monkeypatch.setattr(market_text, "_PIECE", size)
+            monkeypatch.setattr(market_text, "_PIECE_BYTES", size)
             np.testing.assert_array_equal(dense(mtx(tmp_path / name)), x)
             without_end = (tmp_path / name).read_bytes().rstrip()
             (tmp_path / "end.mtx").write_bytes(without_end)
             np.testing.assert_array_equal(dense(mtx(tmp_path / "end.mtx")), x)
-    monkeypatch.setattr(market_text, "_LONGEST", 100)
-    path = market(tmp_path / "t.mtx", "array real general", "1 1", "1" * 2_000)
+    monkeypatch.setattr(market_text, "_MAX_LINE_BYTES", 100)
+    path = write_market(tmp_path / "t.mtx", "array real general", "1 1", "1" * 2_000)
     assert "a line without end" in str(refused(MalformedFileError, mtx, path))
 
 
 def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
-    path = market(tmp_path / "t.mtx", "array real general", "1 1", "1")
+    path = write_market(tmp_path / "t.mtx", "array real general", "1 1", "1")
     for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -373,17 +369,17 @@ def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
 
 
 def test_a_matrix_market_file_has_no_ids_and_numbers_its_columns(tmp_path):
-    path = market(tmp_path / "t.mtx", "array real general", "1 2", "1", "2")
+    path = write_market(tmp_path / "t.mtx", "array real general", "1 2", "1", "2")
     refused(ParameterError, mtx, path, id_column="0")
     refused(ColumnError, mtx, path, ["2"])
 
 
-def test_memory_is_not_allocated_for_what_a_header_only_claims(tmp_path):
-    path = market(tmp_path / "t.mtx", "coordinate real general", "1000 10 1000000000")
+def test_header_claims_alone_allocate_no_memory(tmp_path):
+    path = write_market(tmp_path / "t.mtx", "coordinate real general", "1000 10 1000000000")
     refused(MalformedFileError, mtx, path)
 
 
-# Cut files
+# Truncated and changed files
 
 KINDS = ["csr.npz", "zipped csc.npz", "dense.npz", "t.mtx", "t.mtx.gz", "array.mtx"]
 

@@ -1,4 +1,4 @@
-"""Standard input as a table: its kinds, recognised by their first bytes, and seen once."""
+"""Standard input as a table: formats are detected by their first bytes, and read only once."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ COMPRESSIONS = {
 
 
 def npy(array, **options):
-    made = io.BytesIO()
-    np.save(made, array, **options)
-    return made.getvalue()
+    stream = io.BytesIO()
+    np.save(stream, array, **options)
+    return stream.getvalue()
 
 
 def arrow(table, size=2):
-    made = io.BytesIO()
-    with pa.ipc.new_stream(made, table.schema) as writer:
+    stream = io.BytesIO()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
         for batch in table.to_batches(max_chunksize=size):
             writer.write_batch(batch)
-    return made.getvalue()
+    return stream.getvalue()
 
 
 def opened(content, columns=None, exclude=(), id_column=False):
     return open_stdin(io.BytesIO(content), columns=columns, exclude=exclude, id_column=id_column)
 
 
-def gathered(source, start=0):
+def read_all(source, start=0):
     chunks = list(source.chunks(start))
     for chunk in chunks:
         assert chunk.data.flags.c_contiguous
@@ -64,7 +64,7 @@ def gathered(source, start=0):
 
 def refused(error, content, **options):
     with pytest.raises(error) as caught:
-        gathered(opened(content, **options))
+        read_all(opened(content, **options))
     assert type(caught.value) is error
     assert str(caught.value).startswith("standard input: ")
     assert caught.value.place["file"] == "standard input"
@@ -72,13 +72,13 @@ def refused(error, content, **options):
     return caught.value
 
 
-# Kinds
+# Formats
 
 
-@pytest.mark.parametrize("how", COMPRESSIONS)
+@pytest.mark.parametrize("compression", COMPRESSIONS)
 @pytest.mark.parametrize("delimiter", [b",", b"\t"])
-def test_delimited_text_is_read(how, delimiter):
-    content = COMPRESSIONS[how](TEXT.replace(b",", delimiter))
+def test_delimited_text_is_read(compression, delimiter):
+    content = COMPRESSIONS[compression](TEXT.replace(b",", delimiter))
     source = opened(content)
     assert source.columns == ("a", "b")
     assert source.notes == ("left out 1 text column: s",)
@@ -86,21 +86,21 @@ def test_delimited_text_is_read(how, delimiter):
     assert source.file == "standard input"
     assert not source.repeatable
     assert source.file_states() == ()
-    np.testing.assert_array_equal(gathered(source)[0], ROWS)
+    np.testing.assert_array_equal(read_all(source)[0], ROWS)
     source = opened(content, columns=["b"], id_column="s")
     assert source.unused == ("a",)
-    data, ids = gathered(source)
+    data, ids = read_all(source)
     np.testing.assert_array_equal(data, np.array(ROWS)[:, 1:])
     assert ids == ["x", "y", "z"]
 
 
-@pytest.mark.parametrize("how", COMPRESSIONS)
-def test_arrow_streams_are_read(how):
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_arrow_streams_are_read(compression):
     table = pa.table({"s": ["x", "y", "z"], "a": [1, 3, 5], "b": [2.0, None, 6.5]})
-    source = opened(COMPRESSIONS[how](arrow(table)), id_column="s")
+    source = opened(COMPRESSIONS[compression](arrow(table)), id_column="s")
     assert source.columns == ("a", "b")
     assert source.file == "standard input"
-    data, ids = gathered(source)
+    data, ids = read_all(source)
     np.testing.assert_array_equal(data, ROWS)
     assert ids == ["x", "y", "z"]
     assert opened(arrow(table)).notes == ("left out 1 text column: s",)
@@ -108,31 +108,31 @@ def test_arrow_streams_are_read(how):
     assert opened(arrow(single)).dtype == np.float32
 
 
-@pytest.mark.parametrize("how", COMPRESSIONS)
+@pytest.mark.parametrize("compression", COMPRESSIONS)
 @pytest.mark.parametrize("dtype", ["f4", ">f8", "f8", "i8", "u1", "?"])
-def test_arrays_are_read(how, dtype):
+def test_arrays_are_read(compression, dtype):
     x = np.array([[1, 0, 1], [0, 1, 1]], dtype)
-    content = COMPRESSIONS[how](npy(x))
+    content = COMPRESSIONS[compression](npy(x))
     source = opened(content)
     assert source.columns is None
     assert source.shape == (2, 3)
-    data = gathered(source)[0]
+    data = read_all(source)[0]
     assert data.dtype == (np.float32 if dtype == "f4" else np.float64)
     assert data.flags.writeable
     np.testing.assert_array_equal(data, x.astype(float))
     np.testing.assert_array_equal(
-        gathered(opened(content, columns=["2", "0"]))[0], x[:, [2, 0]].astype(float)
+        read_all(opened(content, columns=["2", "0"]))[0], x[:, [2, 0]].astype(float)
     )
 
 
-def test_a_byte_order_mark_and_blank_lines_hide_no_tab():
+def test_tabs_are_detected_after_byte_order_marks_and_blank_lines():
     for start in (b"\xef\xbb\xbf", b"\n\n", b"\r\n"):
-        data = gathered(opened(start + b"a\tb, c\td\n1\t2\t3\n".replace(b", c", b"")))[0]
+        data = read_all(opened(start + b"a\tb, c\td\n1\t2\t3\n".replace(b", c", b"")))[0]
         assert data.tolist() == [[1, 2, 3]]
     assert opened(b'"a\tb",c\n1,2\n').columns == ("a\tb", "c")
 
 
-def test_every_kind_starts_at_any_row(monkeypatch):
+def test_chunks_of_every_format_can_start_at_any_row(monkeypatch):
     monkeypatch.setattr(delimited_stream, "_LEAST_TEXT", 64)
     monkeypatch.setattr(delimited_stream, "_MOST_TEXT", 64)
     monkeypatch.setattr(numpy_file, "_NUMBERS", 20)
@@ -144,15 +144,15 @@ def test_every_kind_starts_at_any_row(monkeypatch):
         arrow(pa.table({"a": x[:, 0], "b": x[:, 1]}), 7),
     ):
         for start in (0, 1, 13, 59):
-            np.testing.assert_array_equal(gathered(opened(content), start)[0], x[start:])
+            np.testing.assert_array_equal(read_all(opened(content), start)[0], x[start:])
         assert list(opened(content).chunks(60)) == []
 
 
-# Once
+# Read only once
 
 
 @pytest.mark.parametrize("content", [TEXT, npy(np.eye(3)), arrow(pa.table({"a": [1.0]}))])
-def test_rows_are_seen_once(content):
+def test_rows_can_be_read_only_once(content):
     source = opened(content)
     chunks = source.chunks()
     with pytest.raises(ParameterError, match="can be read only once") as caught:
@@ -171,22 +171,22 @@ def test_the_stream_is_left_open():
         arrow(pa.table({"a": [1.0]})),
     ):
         stream = io.BytesIO(content)
-        gathered(open_stdin(stream))
+        read_all(open_stdin(stream))
         assert not stream.closed
 
 
-def test_chunks_are_moderate_and_few_bytes_are_held():
+def test_chunks_and_buffers_stay_small():
     class Endless(io.RawIOBase):
-        taken = 0
+        bytes_read = 0
 
         def readable(self):
             return True
 
         def readinto(self, buffer):
-            text = (b"a,b,c\n" if self.taken == 0 else b"") + b"1.25,2.5,3\n" * 1000
+            text = (b"a,b,c\n" if self.bytes_read == 0 else b"") + b"1.25,2.5,3\n" * 1000
             text = text[: len(buffer)].rpartition(b"\n")[0] + b"\n"
             buffer[: len(text)] = text
-            self.taken += len(text)
+            self.bytes_read += len(text)
             return len(text)
 
     stream = Endless()
@@ -197,7 +197,7 @@ def test_chunks_are_moderate_and_few_bytes_are_held():
         assert chunk.data.size <= 2**21
         rows += len(chunk.data)
     chunks.close()
-    assert stream.taken - 11 * rows < 32 << 20
+    assert stream.bytes_read - 11 * rows < 32 << 20
 
 
 def test_a_pipe_is_read_while_it_is_written():
@@ -214,12 +214,12 @@ def test_a_pipe_is_read_while_it_is_written():
         sender = threading.Thread(target=send)
         sender.start()
         with open(outlet, "rb", buffering=0) as file:
-            data = gathered(open_stdin(file))[0]
+            data = read_all(open_stdin(file))[0]
         sender.join()
         np.testing.assert_array_equal(data, x)
 
 
-# What is refused
+# Invalid input
 
 
 @pytest.mark.parametrize("content", [b"", gzip.compress(b"", mtime=0)])
@@ -234,7 +234,7 @@ def test_an_input_without_rows_is_refused(content):
 
 
 @pytest.mark.parametrize(
-    ("content", "word"),
+    ("content", "message"),
     [
         (b"PAR1" + bytes(100), "Parquet"),
         (b"ARROW1\0\0" + bytes(100), "Arrow file"),
@@ -243,66 +243,66 @@ def test_an_input_without_rows_is_refused(content):
         (npy(np.ones((3, 2), order="F")), "Fortran"),
     ],
 )
-def test_kinds_that_a_pipe_cannot_give_are_refused(content, word):
+def test_formats_that_need_a_file_are_refused(content, message):
     error = refused(ParameterError, content)
-    assert word in str(error)
+    assert message in str(error)
     assert "file" in error.hint
 
 
-def test_columns_that_are_not_there_are_refused():
+def test_unknown_columns_are_refused():
     for content in (TEXT, arrow(pa.table({"a": [1.0]})), npy(np.eye(3))):
         refused(ColumnError, content, columns=["x"])
     with pytest.raises(ParameterError, match="numbers only"):
         opened(npy(np.eye(3)), id_column="0")
 
 
-def test_arrays_that_are_no_tables_are_refused(monkeypatch):
+def test_arrays_that_are_not_tables_are_refused(monkeypatch):
     refused(ShapeError, npy(np.zeros(3)))
     refused(NotNumericError, npy(np.zeros((2, 2), complex)))
     error = refused(NotNumericError, npy(np.array([[1, 2], [3, 2**53 + 1]])))
     assert (error.place["row"], error.place["column"]) == (1, "1")
     monkeypatch.setattr(numpy_file, "_NUMBERS", 2)
-    late = opened(npy(np.array([[1, 2], [3, 4], [5, 2**53 + 1]])))
+    source = opened(npy(np.array([[1, 2], [3, 4], [5, 2**53 + 1]])))
     with pytest.raises(NotNumericError) as caught:
-        gathered(late, 1)
+        read_all(source, 1)
     assert caught.value.place["row"] == 2
 
 
-def test_late_faults_have_their_row_and_line(monkeypatch):
+def test_late_errors_have_their_row_and_line(monkeypatch):
     monkeypatch.setattr(delimited_stream, "_HEAD", 100)
-    good = b"a,b\n" + b"1,2\n" * 300
-    error = refused(NotNumericError, good + b"\n1,abc\n1,2\n")
+    good_start = b"a,b\n" + b"1,2\n" * 300
+    error = refused(NotNumericError, good_start + b"\n1,abc\n1,2\n")
     assert "column 'b' row 300 (line 303): 'abc' is not a number" in str(error)
     assert error.place == {"file": "standard input", "column": "b", "row": 300, "line": 303}
-    for bad, word in (
+    for invalid, message in (
         (b"1,2,3\n", "row 300 (line 302) has 3 fields"),
         (b'1,"2\n3,4\n', "line 302 is never closed"),
         (b"1,2\0\n", "line 302 holds a zero byte"),
     ):
-        error = refused(MalformedFileError, good + bad)
-        assert word in str(error)
+        error = refused(MalformedFileError, good_start + invalid)
+        assert message in str(error)
         assert error.place["line"] == 302
-    assert refused(NotNumericError, good + b"1,9007199254740993\n").place["line"] == 302
+    assert refused(NotNumericError, good_start + b"1,9007199254740993\n").place["line"] == 302
 
 
-@pytest.mark.parametrize("how", COMPRESSIONS)
+@pytest.mark.parametrize("compression", COMPRESSIONS)
 @pytest.mark.parametrize("kind", ["text", "npy", "arrow"])
-def test_an_input_cut_anywhere_is_found_or_is_a_shorter_table(kind, how):
+def test_truncated_input_is_refused_or_gives_fewer_rows(kind, compression):
     x = np.round(np.random.default_rng(1).standard_normal((100, 3)), 6)
-    made = {
+    contents = {
         "text": ("a,b,c\n" + "".join(",".join(map(str, r)) + "\n" for r in x.tolist())).encode(),
         "npy": npy(x),
         "arrow": arrow(pa.table({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2]}), 10),
     }
-    content = COMPRESSIONS[how](made[kind])
-    np.testing.assert_array_equal(gathered(opened(content))[0], x)
+    content = COMPRESSIONS[compression](contents[kind])
+    np.testing.assert_array_equal(read_all(opened(content))[0], x)
     for i in range(64):
         try:
-            data = gathered(opened(content[: len(content) * i // 64]))[0]
+            data = read_all(opened(content[: len(content) * i // 64]))[0]
         except PrincompError as error:
             assert error.place["file"] == "standard input"  # noqa: PT017 - either is valid
         else:
-            assert (kind, how) == ("text", "plain")
+            assert (kind, compression) == ("text", "plain")
             np.testing.assert_array_equal(data[:-1], x[: len(data) - 1])
 
 
@@ -312,14 +312,14 @@ def test_an_arrow_stream_without_its_end_is_refused():
     refused(MalformedFileError, content[:-4])
 
 
-def test_an_array_cut_short_says_after_which_row():
+def test_a_truncated_array_is_refused_with_its_last_row():
     error = refused(MalformedFileError, npy(np.ones((10, 2)))[:-17])
     assert "ends after 8 of 10 rows" in str(error)
     assert error.place["row"] == 8
 
 
 @pytest.mark.parametrize("kind", ["text", "npy", "arrow", "gzip", "zstd"])
-def test_a_changed_byte_never_escapes_as_a_foreign_error(kind):
+def test_changed_bytes_raise_only_princomp_errors(kind):
     rng = np.random.default_rng(2)
     content = {
         "text": TEXT * 3,
@@ -332,7 +332,7 @@ def test_a_changed_byte_never_escapes_as_a_foreign_error(kind):
         changed = bytearray(content)
         changed[at] ^= int(rng.integers(1, 256))
         try:
-            gathered(opened(bytes(changed)))
+            read_all(opened(bytes(changed)))
         except PrincompError as error:
             assert str(error)  # noqa: PT017 - a change may also be a valid number
 
@@ -345,4 +345,4 @@ def test_without_pyarrow_the_extra_is_named_and_arrays_are_read(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for content in contents:
         assert refused(MissingLibraryError, content).hint == "pip install 'princomp[cli]'"
-    assert gathered(opened(array))[0].tolist() == np.eye(3).tolist()
+    assert read_all(opened(array))[0].tolist() == np.eye(3).tolist()

@@ -1,4 +1,4 @@
-"""Arrays of Zarr stores: folders and zip files, of both versions, in any tiling."""
+"""Arrays in Zarr stores: folders and zip files of both versions, with any tiling."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from princomp.errors import (
     PrincompError,
     ShapeError,
 )
-from princomp.io.readers import chunk_plan as pace
+from princomp.io.readers import chunk_plan as plan_module
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.zarr_store import open_zarr
 
@@ -31,12 +31,12 @@ from princomp.io.readers.zarr_store import open_zarr
 @pytest.fixture
 def small(monkeypatch):
     """Chunks and bands of a few numbers, so that small tables have many."""
-    monkeypatch.setattr(pace, "_NUMBERS", 40)
-    monkeypatch.setattr(pace, "_BAND", 2_000)
+    monkeypatch.setattr(plan_module, "_NUMBERS", 40)
+    monkeypatch.setattr(plan_module, "_MAX_BAND_BYTES", 2_000)
 
 
 def save(path, x, name=None, attributes=None, **options):
-    """Store an array at the root of a new store, or with a name in one."""
+    """Store an array at the root of a new store, or under a name in a store."""
     options.setdefault("zarr_format", 3)
     zipped = path.name.endswith(".zip")
     store = zarr.storage.ZipStore(path, mode="w") if zipped else zarr.storage.LocalStore(path)
@@ -47,11 +47,11 @@ def save(path, x, name=None, attributes=None, **options):
     return path
 
 
-def read(path, columns=None, exclude=(), id_column=None, inside=None):
+def opened(path, columns=None, exclude=(), id_column=None, inside=None):
     return open_zarr(path, Selection(columns, exclude, id_column), inside)
 
 
-def gathered(source, start=0):
+def read_all(source, start=0):
     parts = [chunk.data for chunk in source.chunks(start)]
     for data in parts:
         assert data.shape[0] > 0
@@ -63,7 +63,7 @@ def gathered(source, start=0):
 
 def refused(error, path, columns=None, **options):
     with pytest.raises(error) as caught:
-        gathered(read(path, columns, **options))
+        read_all(opened(path, columns, **options))
     assert type(caught.value) is error
     assert caught.value.place["file"] == str(path)
     assert caught.value.hint
@@ -77,11 +77,11 @@ def refused(error, path, columns=None, **options):
 @pytest.mark.parametrize("version", [2, 3])
 def test_numbers_of_every_real_kind_become_native_floats(tmp_path, dtype, version):
     x = np.array([[1, 0, 1], [0, 1, 1]], dtype=dtype)
-    source = read(save(tmp_path / "t.zarr", x, zarr_format=version))
+    source = opened(save(tmp_path / "t.zarr", x, zarr_format=version))
     assert source.shape == (2, 3)
     assert source.columns is None
     assert source.dtype == (np.float32 if dtype.endswith("f4") else np.float64)
-    np.testing.assert_array_equal(gathered(source), x.astype(float))
+    np.testing.assert_array_equal(read_all(source), x.astype(float))
 
 
 @pytest.mark.parametrize(
@@ -103,18 +103,18 @@ def test_numbers_of_every_real_kind_become_native_floats(tmp_path, dtype, versio
 def test_every_tiling_gives_the_same_rows_from_every_start(tmp_path, small, options, columns, name):
     x = np.random.default_rng(1).standard_normal((101, 11))
     x[5, 5] = np.nan
-    source = read(save(tmp_path / name, x, **options), columns)
+    source = opened(save(tmp_path / name, x, **options), columns)
     expected = x if columns is None else x[:, [int(name) for name in columns]]
     for start in (0, 1, 7, 63, 64, 100, 101, 500):
-        np.testing.assert_array_equal(gathered(source, start), expected[start:])
+        np.testing.assert_array_equal(read_all(source, start), expected[start:])
     assert max(chunk.data.size for chunk in source.chunks()) <= 120
 
 
 def test_a_tiling_by_columns_is_read_in_bands_with_a_note(tmp_path, small):
     x = np.arange(2_000.0).reshape(500, 4)
-    source = read(save(tmp_path / "t.zarr", x, chunks=(500, 1)))
+    source = opened(save(tmp_path / "t.zarr", x, chunks=(500, 1)))
     assert "chunks of 500 rows, each of which is read 9 times" in source.notes[0]
-    np.testing.assert_array_equal(gathered(source), x)
+    np.testing.assert_array_equal(read_all(source), x)
 
 
 def test_a_tile_that_was_never_written_has_the_fill_value(tmp_path):
@@ -122,26 +122,26 @@ def test_a_tile_that_was_never_written_has_the_fill_value(tmp_path):
     path = save(tmp_path / "t.zarr", x, chunks=(5, 4), fill_value=np.nan)
     (path / "c" / "1" / "0").unlink()
     x[5:] = np.nan
-    np.testing.assert_array_equal(gathered(read(path)), x)
+    np.testing.assert_array_equal(read_all(opened(path)), x)
 
 
-def test_columns_are_named_by_the_attribute_if_it_is_a_list_of_different_texts(tmp_path):
+def test_columns_are_named_by_a_valid_columns_attribute(tmp_path):
     x = np.arange(6.0).reshape(2, 3)
     path = save(tmp_path / "t.zarr", x, attributes={"columns": ["a", "größe", "c"]})
-    source = read(path, ["c", "größe"])
+    source = opened(path, ["c", "größe"])
     assert source.columns == ("c", "größe")
     assert source.unused == ("a",)
-    np.testing.assert_array_equal(gathered(source), x[:, [2, 1]])
+    np.testing.assert_array_equal(read_all(source), x[:, [2, 1]])
     assert "Did you mean 'größe'" in refused(ColumnError, path, ["große"]).hint
     for names in ("abc", ["a", "b"], ["a", "a", "b"], [1, 2, 3], {"a": 1}):
         path = save(tmp_path / "t.zarr", x, attributes={"columns": names})
-        assert read(path).columns is None
+        assert opened(path).columns is None
         assert "from 0 to 2" in refused(ColumnError, path, ["3"]).hint
     assert "numbers only" in str(refused(ParameterError, path, id_column="0"))
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_the_only_table_is_taken_and_of_several_the_one_named(tmp_path, version):
+def test_the_only_or_the_named_table_is_read(tmp_path, version):
     x = np.arange(6.0).reshape(2, 3)
     path = tmp_path / "t.zarr"
     zarr.create_group(path, zarr_format=version)
@@ -149,13 +149,13 @@ def test_the_only_table_is_taken_and_of_several_the_one_named(tmp_path, version)
     save(path, np.arange(3), "v", zarr_format=version)
     (path / "notes.txt").write_text("no array, and not worth a warning")
     for inside in (None, "", "/", "g", "/g/x", "g/x/"):
-        np.testing.assert_array_equal(gathered(read(path, inside=inside)), x)
+        np.testing.assert_array_equal(read_all(opened(path, inside=inside)), x)
     save(path, x.astype("f4"), "y", zarr_format=version)
     error = refused(ParameterError, path)
     assert "g/x (2 × 3, float64)" in str(error)
     assert "y (2 × 3, float32)" in str(error)
     assert error.place["parameter"] == "inside"
-    assert read(path, inside="g").dtype == np.float64
+    assert opened(path, inside="g").dtype == np.float64
     assert "Did you mean 'g/x'?" in refused(ParameterError, path, inside="g/z").hint
     assert "1 dimensions" in str(refused(ShapeError, path, inside="v"))
 
@@ -166,37 +166,37 @@ def test_a_zip_holds_several_arrays_as_a_folder_does(tmp_path):
     zipped = shutil.make_archive(str(tmp_path / "u.zarr"), "zip", path)
     plain = tmp_path / "z.zarr"
     shutil.copy(zipped, plain)
-    np.testing.assert_array_equal(gathered(read(plain, ["1"], inside="g")), x[:, [1]])
+    np.testing.assert_array_equal(read_all(opened(plain, ["1"], inside="g")), x[:, [1]])
 
 
-def test_a_source_can_be_copied_and_left_early(tmp_path, small):
+def test_sources_can_be_copied_and_closed_early(tmp_path, small):
     x = np.arange(90.0).reshape(30, 3)
     for name in ("t.zarr", "t.zarr.zip"):
-        source = read(save(tmp_path / name, x))
+        source = opened(save(tmp_path / name, x))
         for other in (copy.deepcopy(source), pickle.loads(pickle.dumps(source))):
             chunks = other.chunks()
             next(chunks)
             chunks.close()
-            np.testing.assert_array_equal(gathered(other), x)
+            np.testing.assert_array_equal(read_all(other), x)
 
 
-def test_its_identity_changes_when_a_tile_is_written_removed_or_described_anew(tmp_path):
+def test_file_states_change_with_the_tiles_and_metadata(tmp_path):
     x = np.arange(40.0).reshape(10, 4)
     path = save(tmp_path / "t.zarr", x, chunks=(5, 4))
-    source = read(path)
-    seen = {source.file_states()}
+    source = opened(path)
+    states = {source.file_states()}
     tile = path / "c" / "1" / "0"
     time = source.file_states()[0].modified_ns + 10**9
     os.utime(tile, ns=(time, time))
-    seen.add(source.file_states())
+    states.add(source.file_states())
     assert source.file_states()[0].modified_ns == time
     (path / "c" / "0" / "0").unlink()
-    seen.add(source.file_states())
+    states.add(source.file_states())
     os.utime(path / "zarr.json", ns=(time - 5, time - 5))
-    seen.add(source.file_states())
-    assert len(seen) == 4
+    states.add(source.file_states())
+    assert len(states) == 4
     assert source.nbytes > source.file_states()[0].size
-    zipped = read(save(tmp_path / "t.zarr.zip", x))
+    zipped = opened(save(tmp_path / "t.zarr.zip", x))
     assert [i.size for i in zipped.file_states()] == [zipped.nbytes]
 
 
@@ -204,7 +204,7 @@ def test_its_identity_changes_when_a_tile_is_written_removed_or_described_anew(t
 
 
 @pytest.mark.parametrize(
-    ("array", "error", "words"),
+    ("array", "error", "message"),
     [
         (np.zeros(3), ShapeError, "1 dimensions"),
         (np.zeros((2, 2, 2)), ShapeError, "3 dimensions"),
@@ -215,10 +215,10 @@ def test_its_identity_changes_when_a_tile_is_written_removed_or_described_anew(t
         (np.array([[2**64 - 1]], np.uint64), NotNumericError, "18446744073709551615"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:The data type")  # text has no form of version 3 as yet
-def test_arrays_that_are_no_tables_are_refused(tmp_path, array, error, words):
+@pytest.mark.filterwarnings("ignore:The data type")  # version 3 does not specify text yet
+def test_arrays_that_are_not_tables_are_refused(tmp_path, array, error, message):
     save(tmp_path / "t.zarr", array, "x")
-    assert words in str(refused(error, tmp_path / "t.zarr", inside="x"))
+    assert message in str(refused(error, tmp_path / "t.zarr", inside="x"))
 
 
 def test_a_long_integer_is_named_with_its_row(tmp_path, small):
@@ -226,12 +226,12 @@ def test_a_long_integer_is_named_with_its_row(tmp_path, small):
     x[77, 2] = 2**53 + 1
     path = save(tmp_path / "t.zarr", x)
     assert refused(NotNumericError, path, ["0", "2"]).place["row"] == 77
-    assert gathered(read(path, ["0", "1"])).shape == (100, 2)
+    assert read_all(opened(path, ["0", "1"])).shape == (100, 2)
 
 
-def test_what_is_no_store_is_refused(tmp_path):
+def test_missing_empty_and_invalid_stores_are_refused(tmp_path):
     with pytest.raises(InputNotFoundError, match="no such file or folder"):
-        read(tmp_path / "no.zarr")
+        opened(tmp_path / "no.zarr")
     path = tmp_path / "t.zarr"
     path.mkdir()
     assert "is no Zarr store" in str(refused(MalformedFileError, path))
@@ -251,18 +251,18 @@ def test_without_zarr_the_extra_is_named(tmp_path, monkeypatch):
 
 def test_a_store_that_changes_its_shape_while_it_is_read_is_refused(tmp_path):
     path = save(tmp_path / "t.zarr", np.zeros((5, 2)))
-    source = read(path)
+    source = opened(path)
     shutil.rmtree(path)
     save(path, np.zeros((4, 2)))
     with pytest.raises(MalformedFileError, match="no longer as many"):
-        gathered(source)
+        read_all(source)
     shutil.rmtree(path)
     save(path, np.zeros((5, 2)), "x")
     with pytest.raises(PrincompError):
-        gathered(source)
+        read_all(source)
 
 
-# Cut and damaged files
+# Truncated and damaged files
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_a_store_that_changes_its_shape_while_it_is_read_is_refused(tmp_path):
         {"chunks": (10, 5), "shards": (60, 5)},
     ],
 )
-def test_a_file_of_a_store_cut_anywhere_is_found_or_says_nothing_of_the_rows(tmp_path, options):
+def test_truncated_files_of_a_store_are_refused_or_irrelevant(tmp_path, options):
     x = np.random.default_rng(1).standard_normal((60, 5)).astype("f4")
     path = save(tmp_path / "t.zarr", x, **({"chunks": (60, 5)} | options))
     for part in [found for found in path.rglob("*") if found.is_file()]:
@@ -282,14 +282,14 @@ def test_a_file_of_a_store_cut_anywhere_is_found_or_says_nothing_of_the_rows(tmp
         for i in range(64):
             part.write_bytes(whole[: len(whole) * i // 64])
             try:
-                found = gathered(read(path))
+                found = read_all(opened(path))
             except PrincompError as error:
                 assert error.place["file"] == str(path)  # noqa: PT017 - either end is valid
             else:
                 np.testing.assert_array_equal(found, x)
                 assert part.name in (".zattrs", ".zgroup")
         part.write_bytes(whole)
-    np.testing.assert_array_equal(gathered(read(path)), x)
+    np.testing.assert_array_equal(read_all(opened(path)), x)
 
 
 def test_a_zip_cut_anywhere_is_refused(tmp_path):
@@ -302,7 +302,7 @@ def test_a_zip_cut_anywhere_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["t.zarr", "t.zarr.zip"])
-def test_an_empty_file_of_tiles_is_not_taken_for_one_never_written(tmp_path, name):
+def test_an_empty_tile_file_is_not_treated_as_unwritten(tmp_path, name):
     x = np.random.default_rng(1).standard_normal((60, 5))
     path = save(tmp_path / "t.zarr", x, "g/x", chunks=(10, 5), shards=(20, 5))
     (path / "g" / "x" / "c" / "1" / "0").write_bytes(b"")
@@ -311,13 +311,13 @@ def test_an_empty_file_of_tiles_is_not_taken_for_one_never_written(tmp_path, nam
     assert "1/0 in it is empty" in str(refused(MalformedFileError, path))
 
 
-def test_damaged_descriptions_never_escape_as_foreign_errors(tmp_path):
+def test_damaged_metadata_raises_only_princomp_errors(tmp_path):
     path = save(tmp_path / "t.zarr", np.zeros((6, 5)))
-    described = json.loads((path / "zarr.json").read_text())
-    for key in described:
+    metadata = json.loads((path / "zarr.json").read_text())
+    for key in metadata:
         for value in (None, 3, "x", [], {}):
-            (path / "zarr.json").write_text(json.dumps(described | {key: value}))
+            (path / "zarr.json").write_text(json.dumps(metadata | {key: value}))
             try:
-                gathered(read(path))
+                read_all(opened(path))
             except PrincompError as error:
                 assert str(error)  # noqa: PT017 - some keys may be anything

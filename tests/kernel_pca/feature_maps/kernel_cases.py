@@ -1,4 +1,4 @@
-"""Kernels and rows that several tests of maps use."""
+"""Kernels shared by the tests of feature maps."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ CHI2 = KernelFunction("chi2", gamma=0.3)
 
 
 def overlap(one, other):
-    """Of two histograms, their intersection: a kernel of somebody's own."""
+    """Intersection of two histograms, as a user-defined kernel."""
     return float(np.minimum(one, other).sum())
 
 
-OWN = KernelFunction("callable", call=overlap)
+CUSTOM = KernelFunction("callable", call=overlap)
 
 
-def exact(kernel, rows, others=None):
-    """Its values between rows, by the kernel function itself in float64."""
+def kernel_matrix(kernel, rows, others=None):
+    """The kernel between rows, evaluated by the kernel function itself in float64."""
     sides = kernel.sides(rows.astype(np.float64))
     return kernel.tile(sides, sides if others is None else kernel.sides(others.astype(np.float64)))

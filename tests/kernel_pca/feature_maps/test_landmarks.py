@@ -1,4 +1,4 @@
-"""Landmarks: drawn alike wherever rows lie, in whatever order and cut; centres; scores."""
+"""Landmarks: equal for any source, order and batching of rows; k-means centres; leverage scores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
-from kernel_cases import OWN, RBF, exact
+from kernel_cases import CUSTOM, RBF, kernel_matrix
 
 from princomp.engines.local import fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
@@ -25,7 +25,7 @@ def as_set(points):
     return {tuple(row) for row in np.asarray(points)}
 
 
-def test_the_same_rows_are_drawn_from_an_array_a_file_and_batches(rows, tmp_path):
+def test_arrays_files_and_batches_give_the_same_landmarks(rows, tmp_path):
     expected = landmarks(rows, 70, seed=5).points
     assert expected.shape == (70, 4)
     assert len(as_set(expected)) == 70
@@ -44,7 +44,7 @@ def test_the_same_rows_are_drawn_from_an_array_a_file_and_batches(rows, tmp_path
     assert as_set(landmarks(rows, 70, seed=6).points) != as_set(expected)
 
 
-def test_dense_sparse_and_single_rows_draw_alike(rows):
+def test_dense_sparse_and_float32_rows_give_the_same_landmarks(rows):
     table = np.where(rows > 0.5, rows.astype(np.float32), 0.0)
     assert (table == 0).all(axis=1).any()
     expected = landmarks(table, 40).points
@@ -56,7 +56,7 @@ def test_dense_sparse_and_single_rows_draw_alike(rows):
 
 
 @pytest.mark.parametrize("kind", ["normal", "numbered", "bits"])
-def test_every_row_is_as_likely_as_any_other(kind):
+def test_every_row_is_equally_likely(kind):
     n, m, seeds = 128, 32, 600
     rng = np.random.default_rng(0)
     rows = {
@@ -74,19 +74,19 @@ def test_every_row_is_as_likely_as_any_other(kind):
     chi2 = (((drawn.mean(axis=0) - share) / sigma) ** 2).sum() * (n - 1) / n
     # χ² with n − 1 degrees, whose deviation is √(2 (n − 1)).
     assert abs(chi2 - (n - 1)) < 5 * np.sqrt(2 * (n - 1))
-    # Nor are two rows drawn together more or less often: of 8,128 pairs, 5.5 deviations.
+    # Nor are two rows drawn together too often or too rarely: 5.5 deviations for 8,128 pairs.
     together = (drawn.T.astype(float) @ drawn) / seeds
     pair = share * (m - 1) / (n - 1)
     off = together[np.triu_indices(n, 1)]
     assert np.abs(off - pair).max() < 5.5 * np.sqrt(pair * (1 - pair) / seeds)
 
 
-def test_a_first_part_is_a_smaller_sample(rows):
+def test_smaller_samples_are_prefixes_of_larger_ones(rows):
     many = landmarks(rows, 200).points
     np.testing.assert_array_equal(landmarks(rows, 50).points, many[:50])
 
 
-def test_rows_that_are_equal_are_drawn_as_one():
+def test_equal_rows_are_drawn_once():
     rows = np.repeat([[1.0, 0.0], [0.0, 0.0], [-0.0, 0.0], [2.0, 3.0]], 500, axis=0)
     points = landmarks(rows, 10).points
     assert len(points) == 3
@@ -95,7 +95,7 @@ def test_rows_that_are_equal_are_drawn_as_one():
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 60), max_size=5), st.integers(1, 70), st.booleans())
-def test_it_merges_as_summaries_do(cuts, most, sparse):
+def test_row_samplers_merge_like_summaries(cuts, most, sparse):
     rows = np.random.default_rng(7).integers(-2, 3, (60, 3)).astype(float)
     made = sp.csr_array if sparse else np.asarray
     kind = RowSampler(most, 1)
@@ -105,12 +105,12 @@ def test_it_merges_as_summaries_do(cuts, most, sparse):
     for part in parts[::-1]:
         joined = joined.merge(part)
     assert joined.rows == whole.rows == 60
-    np.testing.assert_array_equal(joined.keys, whole.keys)
+    np.testing.assert_array_equal(joined.hashes, whole.hashes)
     dense = [t.toarray() if sp.issparse(t) else t for t in (joined.table, whole.table)]
     np.testing.assert_array_equal(*dense)
 
 
-def test_rows_of_weight_zero_are_not_there(rows):
+def test_rows_of_zero_weight_are_ignored(rows):
     weights = np.zeros(len(rows))
     weights[:30] = 2.0
     drawn = fold(RowSampler(100), rows, weights).summary
@@ -118,7 +118,7 @@ def test_rows_of_weight_zero_are_not_there(rows):
     assert as_set(drawn.table) == as_set(rows[:30])
 
 
-def test_of_rows_that_come_once_the_first_are_drawn_from_and_none_is_lost(rows):
+def test_single_pass_rows_are_sampled_from_the_start_and_kept(rows):
     many = np.concatenate([rows, rows + 10.0, rows + 20.0])
     batches = iter(np.array_split(many, 40))
     found = landmarks(batches, 50)
@@ -131,7 +131,7 @@ def test_of_rows_that_come_once_the_first_are_drawn_from_and_none_is_lost(rows):
 
 
 @pytest.mark.parametrize("rule", ["kmeans", "leverage"])
-def test_other_rules_give_the_same_landmarks_again(rule, rows):
+def test_other_rules_are_reproducible(rule, rows):
     one = landmarks(rows, 40, rule=rule, kernel=RBF, seed=2)
     two = landmarks(rows[::-1], 40, rule=rule, kernel=RBF, seed=2)
     np.testing.assert_array_equal(one.points, two.points)
@@ -140,7 +140,7 @@ def test_other_rules_give_the_same_landmarks_again(rule, rows):
     assert landmarks(rows[:30], 40, rule=rule, kernel=RBF).points.shape == (30, 4)
 
 
-def test_centres_lack_less_variance_than_rows(rows):
+def test_kmeans_centres_miss_less_variance_than_rows(rows):
     def missing(rule, seed):
         points = landmarks(rows, 40, rule=rule, seed=seed).points
         return Nystrom.of(RBF, points).missing_variance(rows).mean()
@@ -149,7 +149,7 @@ def test_centres_lack_less_variance_than_rows(rows):
         assert missing("kmeans", seed) < 0.9 * missing("uniform", seed)
 
 
-def test_leverage_finds_the_few_rows_that_are_unlike_the_others():
+def test_leverage_finds_rare_rows():
     rng = np.random.default_rng(1)
     rows = np.concatenate([0.05 * rng.standard_normal((4000, 2)), rng.uniform(20, 90, (25, 2))])
 
@@ -165,16 +165,16 @@ def test_leverage_finds_the_few_rows_that_are_unlike_the_others():
     assert found("leverage") > 20
 
 
-def test_leverage_scores_are_those_of_the_definition():
+def test_leverage_prefers_rows_with_high_exact_scores():
     """With all rows to estimate from, rows are drawn as often as their exact scores say."""
     rng = np.random.default_rng(1)
     rows = np.concatenate([rng.standard_normal((300, 2)) * 0.1, rng.standard_normal((100, 2)) * 3])
     found = landmarks(rows, 100, rule="leverage", kernel=RBF)
-    K = exact(RBF, rows)
+    K = kernel_matrix(RBF, rows)
     scores = np.diag(np.linalg.solve(K + found.ridge * np.eye(400), K))
     number = {tuple(row): i for i, row in enumerate(rows)}
     chosen = [number[tuple(row)] for row in found.points]
-    # A draw by uniform chances has the mean score; one by scores has more.
+    # A uniform draw has the mean score; a draw by scores has more.
     assert scores[chosen].mean() > 1.5 * scores.mean()
 
 
@@ -188,7 +188,7 @@ def test_landmarks_may_be_given(rows):
         landmarks(rows, 5, rule=[[0.0] * 4, [0.0, 0.0, np.nan, 0.0]])
 
 
-def test_missing_cells_are_named_or_left_out(rows, tmp_path):
+def test_missing_cells_are_reported_or_dropped(rows, tmp_path):
     table = rows.copy()
     table[1234, 2] = np.nan
     with pytest.raises(NotFiniteError, match="row 1,234, column 2"):
@@ -210,7 +210,7 @@ def test_missing_cells_are_named_or_left_out(rows, tmp_path):
         ({"rule": "leverage"}, "kernel"),
     ],
 )
-def test_what_cannot_be_chosen_is_refused(rows, options, name):
+def test_invalid_landmark_options_are_refused(rows, options, name):
     with pytest.raises(ParameterError) as caught:
         landmarks(rows, **{"count": 9, **options})
     assert caught.value.place == {"parameter": name}
@@ -222,12 +222,12 @@ def test_centres_of_sparse_rows_are_refused(rows):
         landmarks(sp.csr_array(rows), 9, rule="kmeans")
 
 
-def test_a_kernel_of_ones_own_goes_by_leverage_too(rows):
-    found = landmarks(np.abs(rows[:80]), 10, rule="leverage", kernel=OWN)
+def test_leverage_accepts_custom_kernels(rows):
+    found = landmarks(np.abs(rows[:80]), 10, rule="leverage", kernel=CUSTOM)
     assert found.points.shape == (10, 4)
 
 
-def test_rows_that_were_opened_are_taken_as_they_are(rows, tmp_path):
+def test_opened_sources_are_used_as_they_are(rows, tmp_path):
     np.save(tmp_path / "rows.npy", rows)
     source = rows_of(tmp_path / "rows.npy")[0]
     points, left = sample_rows(source, 9)

@@ -1,4 +1,4 @@
-"""Nyström's map: exact with all rows, one-sided with fewer, the same bits in any cut."""
+"""Nyström's map: exact with all rows, one-sided with fewer, bitwise equal for any batching."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
-from kernel_cases import CHI2, COSINE, LAPLACIAN, LINEAR, OWN, POLY, RBF, exact
+from kernel_cases import CHI2, COSINE, CUSTOM, LAPLACIAN, LINEAR, POLY, RBF, kernel_matrix
 
 from helpers import EPS, EPS32
 from princomp.errors import DataError, NotFiniteError, ShapeError
@@ -22,11 +22,11 @@ def rows():
 
 
 @pytest.mark.parametrize(
-    "kernel", [LINEAR, RBF, LAPLACIAN, POLY, COSINE, CHI2, OWN], ids=lambda k: k.name
+    "kernel", [LINEAR, RBF, LAPLACIAN, POLY, COSINE, CHI2, CUSTOM], ids=lambda k: k.name
 )
-def test_with_all_rows_as_landmarks_inner_products_are_the_kernel(kernel, rows):
+def test_all_rows_as_landmarks_reproduce_the_kernel(kernel, rows):
     rows = rows[:60] if kernel.call else rows
-    K = exact(kernel, rows)
+    K = kernel_matrix(kernel, rows)
     images = Nystrom.of(kernel, rows).images(rows)
     # What is left out is at most m ε λ₁, and rounding is of the same order.
     bound = 10 * len(rows) * EPS * np.linalg.norm(K, 2)
@@ -36,7 +36,7 @@ def test_with_all_rows_as_landmarks_inner_products_are_the_kernel(kernel, rows):
 
 def test_float32_is_kept_and_small_eigenvalues_are_not_enlarged(rows):
     kernel = KernelFunction("rbf", gamma=0.01)  # eigenvalues fall below any precision
-    K = exact(kernel, rows)
+    K = kernel_matrix(kernel, rows)
     map = Nystrom.of(kernel, rows.astype(np.float32))
     images = map.images(rows.astype(np.float32))
     assert map.dtype == images.dtype == np.float32
@@ -44,12 +44,12 @@ def test_float32_is_kept_and_small_eigenvalues_are_not_enlarged(rows):
     assert map.width < Nystrom.of(kernel, rows).width < len(rows)
     error = np.linalg.norm(images.astype(np.float64) @ images.T.astype(np.float64) - K, 2)
     assert error <= 4 * len(rows) * EPS32 * largest
-    # Kept nevertheless, they would be noise.
+    # Small eigenvalues, if kept, would be noise.
     assert Nystrom.of(kernel, rows).images(rows).dtype == np.float64
 
 
 def test_missing_variance_is_the_diagonal_of_what_is_missing(rows):
-    K = exact(RBF, rows)
+    K = kernel_matrix(RBF, rows)
     map = Nystrom.of(RBF, rows[:20])
     missing = map.missing_variance(rows)
     images = map.images(rows)
@@ -61,7 +61,7 @@ def test_missing_variance_is_the_diagonal_of_what_is_missing(rows):
     assert np.linalg.eigvalsh(K - images @ images.T).min() >= -1e-12
 
 
-def test_landmarks_that_repeat_do_no_harm(rows):
+def test_repeated_landmarks_are_harmless(rows):
     once = Nystrom.of(RBF, rows[:30]).images(rows)
     again = Nystrom.of(RBF, np.concatenate([rows[:30], rows[:30], rows[:5]])).images(rows)
     assert again.shape[1] <= 30
@@ -76,7 +76,7 @@ def test_landmarks_that_repeat_do_no_harm(rows):
     dtypes=st.sampled_from(["f4 f4", "f8 f8", "f4 f8", "f8 f4"]),
     cuts=st.lists(st.integers(0, 500), max_size=6),
 )
-def test_bits_do_not_depend_on_the_other_rows(kernel, p, m, dtypes, cuts):
+def test_images_do_not_depend_on_the_other_rows(kernel, p, m, dtypes, cuts):
     rng = np.random.default_rng(p * m)
     of_rows, of_points = dtypes.split()
     rows = rng.standard_normal((500, p)).astype(of_rows)
@@ -91,13 +91,13 @@ def test_bits_do_not_depend_on_the_other_rows(kernel, p, m, dtypes, cuts):
 
 
 @pytest.mark.parametrize("p", [8_192, 9_000])
-def test_a_single_long_row_has_the_bits_that_it_has_among_others(p):
+def test_a_long_row_alone_has_the_same_image(p):
     rows = np.random.default_rng(p).standard_normal((3, p))
     map = Nystrom.of(KernelFunction("rbf", gamma=1e-4), rows[:2])
     np.testing.assert_array_equal(map.images(rows[2:]), map.images(rows)[2:])
 
 
-def test_sparse_rows_and_sparse_landmarks_are_the_same_rows(rows):
+def test_sparse_rows_and_landmarks_match_dense_ones(rows):
     table = np.where(rows > 1.0, rows, 0.0)
     expected = Nystrom.of(RBF, table[:40])
     images = expected.images(table)
@@ -111,8 +111,8 @@ def test_sparse_rows_and_sparse_landmarks_are_the_same_rows(rows):
 @pytest.mark.parametrize("kernel", [LINEAR, RBF], ids=lambda k: k.name)
 def test_a_shift_is_the_same_for_dense_and_sparse(kernel, rows):
     table = np.where(rows > 1.0, rows, 0.0)
-    moved = kernel.about(np.arange(5.0))
-    K = exact(moved, table)
+    moved = kernel.with_shift(np.arange(5.0))
+    K = kernel_matrix(moved, table)
     for points in (table, sp.csr_array(table)):
         map = Nystrom.of(moved, points)
         for some in (table, sp.csr_array(table)):
@@ -128,7 +128,7 @@ def test_a_large_mean_costs_no_digits(rows):
     np.testing.assert_allclose(far @ far.T, near @ near.T, atol=2e-6)
 
 
-def test_images_are_written_where_they_are_wanted(rows):
+def test_images_are_written_to_the_given_output(rows):
     map = Nystrom.of(RBF, rows[:30])
     room = np.full((len(rows), map.width + 1), 7.0)
     out = room[:, :-1]
@@ -142,7 +142,7 @@ def test_maps_are_distinguished(rows):
     map = Nystrom.of(RBF, rows[:30])
     again = pickle.loads(pickle.dumps(map))
     assert map.same_as(again)
-    assert again.mark() == map.mark()
+    assert again.fingerprint() == map.fingerprint()
     np.testing.assert_array_equal(again.images(rows), map.images(rows))
     for other in (
         Nystrom.of(RBF, rows[:31]),
@@ -151,8 +151,8 @@ def test_maps_are_distinguished(rows):
         Nystrom.of(LAPLACIAN, rows[:30]),
     ):
         assert not map.same_as(other)
-        assert map.mark() != other.mark()
-    # What two functions do on other rows than these, nobody knows.
+        assert map.fingerprint() != other.fingerprint()
+    # Two Python functions may differ on other rows.
     own, copied = (
         Nystrom.of(KernelFunction("callable", call=lambda a, b: float(a @ b)), rows[:9])
         for _ in range(2)
@@ -162,7 +162,7 @@ def test_maps_are_distinguished(rows):
     assert not own.same_as(copied)
 
 
-def test_what_is_no_kernel_or_no_landmark_is_refused(rows):
+def test_invalid_kernels_and_landmarks_are_refused(rows):
     with pytest.raises(ShapeError, match="4 columns, and the map was made for 5"):
         Nystrom.of(RBF, rows[:9]).images(rows[:, :4])
     with pytest.raises(ShapeError, match="at least one"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from kernel_cases import LAPLACIAN, POLY, RBF, exact
+from kernel_cases import LAPLACIAN, POLY, RBF, kernel_matrix
 
 from princomp.errors import ParameterError
 from princomp.kernel_pca.feature_maps import Fourier, TensorSketch
@@ -20,8 +20,8 @@ def rows():
 
 
 def errors(kind, kernel, rows, width):
-    """Of inner products of different rows, for some seeds."""
-    K = exact(kernel, rows)
+    """Errors of inner products of different rows, for each seed."""
+    K = kernel_matrix(kernel, rows)
     off = ~np.eye(len(rows), dtype=bool)
     found = []
     for seed in SEEDS:
@@ -32,7 +32,7 @@ def errors(kind, kernel, rows, width):
 
 @pytest.mark.parametrize("kernel", [RBF, LAPLACIAN], ids=lambda k: k.name)
 @pytest.mark.parametrize("width", [64, 1024])
-def test_the_error_of_waves_falls_as_the_root_of_their_number(kernel, width, rows):
+def test_fourier_errors_fall_with_the_root_of_the_width(kernel, width, rows):
     found = errors(Fourier, kernel, rows, width)
     # An inner product is the mean of D/2 cosines of variance (1 + k(2d))/2 − k(d)², at most 1/2.
     sigma = np.sqrt(0.5 / (width / 2))
@@ -42,16 +42,16 @@ def test_the_error_of_waves_falls_as_the_root_of_their_number(kernel, width, row
     assert np.abs(found.mean()) <= 5 * sigma / np.sqrt(len(SEEDS))
 
 
-def test_waves_at_right_angles_err_less_than_independent_ones(rows):
-    ours = np.sqrt((errors(Fourier, RBF, rows, 240) ** 2).mean())
-    K, off = exact(RBF, rows), ~np.eye(len(rows), dtype=bool)
-    others = []
+def test_orthogonal_waves_err_less_than_independent_ones(rows):
+    orthogonal = np.sqrt((errors(Fourier, RBF, rows, 240) ** 2).mean())
+    K, off = kernel_matrix(RBF, rows), ~np.eye(len(rows), dtype=bool)
+    independent = []
     for seed in SEEDS:
         waves = np.random.default_rng(seed).standard_normal((6, 120)) * np.sqrt(2 * RBF.gamma)
         images = np.hstack([np.cos(rows @ waves), np.sin(rows @ waves)]) / np.sqrt(120)
-        others.append((images @ images.T - K)[off])
+        independent.append((images @ images.T - K)[off])
     # Measured 0.73.
-    assert ours < 0.85 * np.sqrt((np.array(others) ** 2).mean())
+    assert orthogonal < 0.85 * np.sqrt((np.array(independent) ** 2).mean())
 
 
 @pytest.mark.parametrize(("degree", "coef0"), [(2, 0.0), (2, 1.0), (3, 1.0), (4, 0.5)])
@@ -59,7 +59,7 @@ def test_the_error_of_a_sketch_is_within_its_variance(degree, coef0, rows):
     kernel = KernelFunction("poly", gamma=0.2, degree=degree, coef0=coef0)
     width = 512
     found = errors(TensorSketch, kernel, rows, width)
-    size = exact(kernel, rows).diagonal()
+    size = kernel_matrix(kernel, rows).diagonal()
     off = ~np.eye(len(rows), dtype=bool)
     # Pham and Pagh 2013, as bounded by Avron, Nguyen and Woodruff 2014.
     sigma = np.sqrt((2 + 3**degree) / width * np.outer(size, size)[off])
@@ -68,16 +68,16 @@ def test_the_error_of_a_sketch_is_within_its_variance(degree, coef0, rows):
     assert np.abs(found.mean()) <= 5 * np.sqrt((sigma**2).mean() / len(SEEDS))
 
 
-def test_a_sketch_of_degree_1_that_has_room_for_all_columns_is_exact():
+def test_a_wide_sketch_of_degree_1_is_exact():
     kernel = KernelFunction("poly", gamma=0.5, degree=1, coef0=2.0)
     rows = np.random.default_rng(0).standard_normal((20, 3))
     images = TensorSketch.of(kernel, 3, 4096, seed=1).images(rows)
-    np.testing.assert_allclose(images @ images.T, exact(kernel, rows), atol=1e-13)
+    np.testing.assert_allclose(images @ images.T, kernel_matrix(kernel, rows), atol=1e-13)
 
 
 MAPS = {
     "waves": Fourier.of(RBF, 6, 100),
-    "waves about a shift": Fourier.of(RBF.about(np.arange(6.0)), 6, 100),
+    "waves about a shift": Fourier.of(RBF.with_shift(np.arange(6.0)), 6, 100),
     "waves of a Laplacian": Fourier.of(LAPLACIAN, 6, 100),
     "waves in float32": Fourier.of(RBF, 6, 100, dtype=np.float32),
     "a sketch": TensorSketch.of(POLY, 6, 100),
@@ -86,7 +86,7 @@ MAPS = {
 
 
 @pytest.mark.parametrize("map", MAPS.values(), ids=MAPS)
-def test_bits_do_not_depend_on_the_other_rows(map):
+def test_images_do_not_depend_on_the_other_rows(map):
     rows = np.random.default_rng(4).standard_normal((400, 6)).astype(map.dtype)
     whole = map.images(rows)
     assert whole.dtype == map.dtype
@@ -96,7 +96,7 @@ def test_bits_do_not_depend_on_the_other_rows(map):
 
 
 @pytest.mark.parametrize("map", MAPS.values(), ids=MAPS)
-def test_sparse_rows_are_the_same_rows(map):
+def test_sparse_rows_have_the_same_images(map):
     rows = np.random.default_rng(5).standard_normal((300, 6)).astype(map.dtype)
     rows[rows < 0.5] = 0
     tolerance = 1e-5 if map.dtype == np.float32 else 1e-13
@@ -109,8 +109,8 @@ def test_images_of_waves_have_length_1(rows):
     np.testing.assert_allclose(map.missing_variance(rows), 0.0, atol=1e-13)
 
 
-def test_waves_of_a_laplacian_in_float32_have_all_its_digits(rows):
-    # Of Cauchy's distribution some are a thousand times longer than others.
+def test_laplacian_waves_in_float32_keep_all_digits(rows):
+    # Their Cauchy distribution makes some a thousand times longer than others.
     single = rows.astype(np.float32)
     exact_ones = Fourier.of(LAPLACIAN, 6, 4000).images(single.astype(np.float64))
     found = Fourier.of(LAPLACIAN, 6, 4000, dtype=np.float32).images(single)
@@ -120,17 +120,17 @@ def test_waves_of_a_laplacian_in_float32_have_all_its_digits(rows):
 
 def test_a_shift_changes_no_inner_product(rows):
     one = Fourier.of(RBF, 6, 80).images(rows)
-    other = Fourier.of(RBF.about(rows.mean(axis=0)), 6, 80).images(rows)
+    other = Fourier.of(RBF.with_shift(rows.mean(axis=0)), 6, 80).images(rows)
     np.testing.assert_allclose(other @ other.T, one @ one.T, atol=1e-13)
 
 
-def test_seeds_and_sizes_tell_maps_apart():
+def test_seeds_and_sizes_distinguish_maps():
     for kind, kernel in ((Fourier, RBF), (TensorSketch, POLY)):
         map = kind.of(kernel, 6, 64, seed=3)
         assert map.same_as(kind.of(kernel, 6, 64, seed=3))
         for other in (kind.of(kernel, 6, 64, seed=4), kind.of(kernel, 6, 66, seed=3)):
             assert not map.same_as(other)
-            assert map.mark() != other.mark()
+            assert map.fingerprint() != other.fingerprint()
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_seeds_and_sizes_tell_maps_apart():
         (TensorSketch, POLY, 0, "n_landmarks"),
     ],
 )
-def test_what_a_map_cannot_do_is_refused(kind, kernel, width, name):
+def test_unsupported_kernels_and_sizes_are_refused(kind, kernel, width, name):
     with pytest.raises(ParameterError) as caught:
         kind.of(kernel, 6, width)
     assert caught.value.place == {"parameter": name}

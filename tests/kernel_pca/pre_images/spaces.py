@@ -1,4 +1,4 @@
-"""Feature spaces as kernel PCA leaves them, made by hand."""
+"""Feature spaces as kernel PCA produces them, built directly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from princomp.kernel_pca.feature_space import Expansion, KernelMatrix, solve
 def expansion_of(function, rows, k=None):
     """The first k axes (all that are not zero) of the rows, as the exact solution has them."""
     if not hasattr(rows, "tocsr"):
-        function = function.about(rows.mean(axis=0, dtype=np.float64))
+        function = function.with_shift(rows.mean(axis=0, dtype=np.float64))
     matrix = KernelMatrix(function, rows, memory=10**9)
     n = matrix.n
     spectrum = solve(matrix, k, memory=10**9).spectrum
@@ -21,6 +21,6 @@ def expansion_of(function, rows, k=None):
         points=rows,
         weights=weights - weights.mean(axis=0),
         mean=np.full(n, 1 / n),
-        centre=matrix.spread.column_means,
-        mean_square=matrix.spread.mean_square,
+        centre=matrix.sums.column_means,
+        mean_square=matrix.sums.mean_square,
     )

@@ -22,11 +22,11 @@ from princomp.kernel_pca.pre_images import (
     check_method,
     pre_images,
 )
-from princomp.kernel_pca.pre_images.fixed_point import slope_of
+from princomp.kernel_pca.pre_images.fixed_point import objective_for
 from princomp.kernel_pca.pre_images.nearest import Nearest
 
 GB = 10**9
-BOTH = pytest.mark.parametrize("way", [FixedPoint, Distances])
+BOTH_METHODS = pytest.mark.parametrize("method", [FixedPoint, Distances])
 
 
 def table(n=120, p=5, offset=3.0, seed=0):
@@ -37,48 +37,48 @@ def table(n=120, p=5, offset=3.0, seed=0):
 def squared_distances(space, scores, rows):
     """‖φ(z) − P‖² (n,)."""
     own = space.scores(rows)
-    return ((scores - own) ** 2).sum(axis=1) + space.squares(rows) - (own**2).sum(axis=1)
+    return ((scores - own) ** 2).sum(axis=1) + space.squared_norms(rows) - (own**2).sum(axis=1)
 
 
 # ---- known answers -------------------------------------------------------------------------
 
 
-@BOTH
+@BOTH_METHODS
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 @pytest.mark.parametrize("gamma", [0.02, 0.3])
-def test_a_gaussian_with_all_components_gives_its_rows_back(way, gamma, offset):
+def test_rbf_with_all_components_recovers_the_rows(method, gamma, offset):
     rows = table(offset=offset)
     space = expansion_of(KernelFunction("rbf", gamma), rows)
-    back = way(space).rows(space.scores(rows))
+    back = method(space).rows(space.scores(rows))
     # Squared distances are good to some units, those of rows to as many over γ.
     assert np.abs(back - rows).max() <= 1e-7 + 1e-15 * offset
 
 
-@BOTH
+@BOTH_METHODS
 @pytest.mark.parametrize(("degree", "coef0"), [(3, 1.0), (3, 0.0), (1, 2.0)])
-def test_so_does_a_polynomial(way, degree, coef0):
+def test_polynomial_with_all_components_recovers_the_rows(method, degree, coef0):
     rows = table(offset=1.0)
     space = expansion_of(KernelFunction("poly", 0.2, degree, coef0), rows)
-    back = way(space).rows(space.scores(rows))
+    back = method(space).rows(space.scores(rows))
     assert np.abs(back - rows).max() <= 1e-7
 
 
-def test_an_even_degree_is_a_matter_of_iteration():
+def test_even_degrees_are_inverted_by_iteration():
     rows = table(offset=1.0)
     space = expansion_of(KernelFunction("poly", 0.2, 2, 1.0), rows)
     assert np.abs(FixedPoint(space).rows(space.scores(rows)) - rows).max() <= 1e-7
 
 
-@BOTH
-def test_rows_that_are_new_come_back_where_the_space_is_full(way):
+@BOTH_METHODS
+def test_new_rows_are_recovered_where_the_space_is_full(method):
     # Degree 1 has p axes and no more: every row's image lies in their span.
     rows, new = table(), table(20, seed=7)
     space = expansion_of(KernelFunction("poly", 0.5, 1, 1.0), rows)
-    assert np.abs(way(space, 20).rows(space.scores(new)) - new).max() <= 1e-4
+    assert np.abs(method(space, 20).rows(space.scores(new)) - new).max() <= 1e-4
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_linear_kernel_is_inverted_exactly_by_all_ways(method):
+def test_the_linear_kernel_is_inverted_exactly_by_every_method(method):
     rows = table(60, 8)
     space = expansion_of(KernelFunction("linear"), rows, 3)
     back = pre_images(method, space, memory=GB).rows(space.scores(rows))
@@ -86,7 +86,7 @@ def test_the_linear_kernel_is_inverted_exactly_by_all_ways(method):
     assert np.abs(back - pca.inverse_transform(pca.transform(rows))).max() <= 1e-10
 
 
-def test_one_iteration_is_the_formula():
+def test_one_iteration_matches_the_formula():
     rows = table(40, 3, 0.0)
     space = expansion_of(KernelFunction("rbf", 0.2), rows, 2)
     scores = space.scores(rows[:5])
@@ -97,11 +97,11 @@ def test_one_iteration_is_the_formula():
     shares = space.coefficients(scores)
     weights = shares * np.exp(-0.2 * ((start[:, None] - rows) ** 2).sum(axis=2))
     mean = weights @ rows / weights.sum(axis=1)[:, None]
-    # Where it would lead away it is not taken; here it is by all.
+    # A step that would increase the distance is rejected; here all steps are accepted.
     assert np.abs(after - mean).max() < 1e-12
 
 
-def test_where_it_ends_the_distance_is_stationary():
+def test_the_distance_is_stationary_at_the_result():
     rows = table(80, 3)
     space = expansion_of(KernelFunction("rbf", 0.1), rows, 3)
     scores = space.scores(rows)
@@ -128,7 +128,7 @@ def test_nearest_points_are_those_of_the_feature_space():
     matrix = np.exp(-0.3 * ((rows[:, None] - rows) ** 2).sum(axis=2))
     own = np.einsum("ni,ij,nj->n", shares, matrix, shares)
     direct = own[:, None] + 1.0 - 2 * shares @ matrix
-    found, squares = Nearest(space).of(scores, 6)
+    found, squares = Nearest(space).find(scores, 6)
     assert np.abs(squares - np.sort(direct, axis=1)[:, :6]).max() < 1e-12
     assert np.abs(squares - np.take_along_axis(direct, found, 1)).max() < 1e-12
     # Four rows are equally far: the first of them comes first.
@@ -136,8 +136,8 @@ def test_nearest_points_are_those_of_the_feature_space():
     assert [row for row in at if row in (0, 30, 31, 32)] == [0, 30, 31, 32]
 
 
-def test_a_mean_of_points_far_apart_is_no_start():
-    # Between two clusters nothing is alike: the start is a point of one of them.
+def test_the_start_is_not_a_mean_of_distant_points():
+    # Nothing lies between the two clusters: the start is a point of one of them.
     rng = np.random.default_rng(0)
     rows = np.concatenate([rng.standard_normal((10, 2)), 50 + rng.standard_normal((3, 2))])
     space = expansion_of(KernelFunction("rbf", 0.5), rows, 2)
@@ -145,7 +145,7 @@ def test_a_mean_of_points_far_apart_is_no_start():
     start = FixedPoint(space, 13, max_iter=0)
     with pytest.warns(ConvergenceWarning):
         begun = start.rows(scores)
-    first = Nearest(space).of(scores, 1)[0][:, 0]
+    first = Nearest(space).find(scores, 1)[0][:, 0]
     assert (
         squared_distances(space, scores, begun)
         <= squared_distances(space, scores, rows[first]) + 1e-12
@@ -155,18 +155,18 @@ def test_a_mean_of_points_far_apart_is_no_start():
 
 @pytest.mark.parametrize(("kernel", "degree"), [("rbf", 3), ("poly", 2), ("poly", 3)])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_the_way_leads_downhill_whatever_the_weights_add_up_to(kernel, degree, sign):
+def test_the_direction_is_downhill_for_any_weights(kernel, degree, sign):
     rng = np.random.default_rng(5)
     points, at = rng.standard_normal((20, 3)), rng.standard_normal((50, 3))
     shares = sign * rng.random((50, 20))
-    slope = slope_of(KernelFunction(kernel, 0.2, degree), points)
-    value, way, _ = slope(shares, at)
-    assert (slope(shares, at + 1e-5 * way)[0] < value).all()
-    # No further than the points are, some twenty times, where the sum is nearly nothing.
+    objective = objective_for(KernelFunction(kernel, 0.2, degree), points)
+    value, direction, _ = objective(shares, at)
+    assert (objective(shares, at + 1e-5 * direction)[0] < value).all()
+    # Steps stay below twenty times the size of the points, even if weights nearly cancel.
     if kernel == "rbf":
         balanced = rng.standard_normal((2000, 20))
-        _, way, _ = slope(balanced, np.zeros((2000, 3)))
-        assert np.linalg.norm(way, axis=1).max() < 20 * np.linalg.norm(points, axis=1).max()
+        _, direction, _ = objective(balanced, np.zeros((2000, 3)))
+        assert np.linalg.norm(direction, axis=1).max() < 20 * np.linalg.norm(points, axis=1).max()
 
 
 # ---- properties ----------------------------------------------------------------------------
@@ -202,35 +202,35 @@ def test_the_distance_never_rises_and_nothing_is_nan(seed, gamma, kernel, degree
         assert np.isfinite(Distances(space, 4).rows(scores)).all()
 
 
-@BOTH
-def test_each_row_is_found_on_its_own(way):
+@BOTH_METHODS
+def test_each_row_is_inverted_independently(method):
     rows = table(700, 4)
     space = expansion_of(KernelFunction("rbf", 0.1), rows, 4)
     scores = space.scores(rows)
-    whole = way(space).rows(scores)
+    whole = method(space).rows(scores)
     for row in (0, 333, 699):
         # Products of other shapes differ in rounding, and steps by the tolerance with it.
-        assert np.abs(way(space).rows(scores[row : row + 1]) - whole[row]).max() < 1e-3
+        assert np.abs(method(space).rows(scores[row : row + 1]) - whole[row]).max() < 1e-3
 
 
-@BOTH
-def test_float32_is_kept(way):
+@BOTH_METHODS
+def test_float32_is_kept(method):
     rows = table().astype(np.float32)
     space = expansion_of(KernelFunction("rbf", 0.1), rows, 10)
-    back = way(space).rows(space.scores(rows))
+    back = method(space).rows(space.scores(rows))
     assert back.dtype == np.float32
     wide = expansion_of(KernelFunction("rbf", 0.1), rows.astype(np.float64), 10)
-    apart = back - way(wide).rows(wide.scores(rows.astype(np.float64)))
+    apart = back - method(wide).rows(wide.scores(rows.astype(np.float64)))
     assert np.sqrt((apart**2).mean()) < 1e-3
-    assert way(space).rows([[0] * 10]).dtype == np.float64
+    assert method(space).rows([[0] * 10]).dtype == np.float64
 
 
-@BOTH
-def test_duplicates_and_few_points_do_no_harm(way):
+@BOTH_METHODS
+def test_duplicates_and_few_points_are_harmless(method):
     rows = np.repeat(table(4, 3), 5, axis=0)
     space = expansion_of(KernelFunction("rbf", 0.3), rows)
     for count in (1, 3, 5, 20, 1000):
-        back = way(space, count).rows(space.scores(rows))
+        back = method(space, count).rows(space.scores(rows))
         assert np.abs(back - rows).max() < 1e-6
 
 
@@ -261,7 +261,7 @@ def test_the_share_that_did_not_converge_is_reported():
         ("ridge", "precomputed", 3, "leave pre_image out"),
     ],
 )
-def test_ways_that_a_kernel_does_not_allow_are_refused(method, kernel, degree, others):
+def test_methods_unsupported_by_a_kernel_are_refused(method, kernel, degree, others):
     with pytest.raises(ParameterError, match="it works for") as caught:
         check_method(method, KernelFunction(kernel, 1.0, degree))
     assert others in caught.value.hint
@@ -274,7 +274,7 @@ def test_distances_need_a_gamma_above_zero(kernel):
         check_method("distance", KernelFunction(kernel, 0.0, 3))
 
 
-def test_other_names_are_refused():
+def test_unknown_methods_are_refused():
     with pytest.raises(ParameterError, match="'magic' is not known"):
         check_method("magic", KernelFunction("rbf", 1.0))
 
@@ -293,7 +293,7 @@ def test_invalid_input_is_refused(method):
         made.rows([[0, 0], [np.inf, 0]])
 
 
-def test_every_name_leads_to_its_way():
+def test_every_method_name_selects_its_class():
     space = expansion_of(KernelFunction("rbf", median_gamma(table())), table(), 2)
     made = [pre_images(method, space, n_neighbors=7, memory=GB) for method in METHODS]
     assert [type(each).__name__ for each in made] == ["Ridge", "FixedPoint", "Distances"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.decomposition import PCA, KernelPCA as Theirs
+from sklearn.decomposition import PCA, KernelPCA as SklearnKernelPCA
 from spaces import expansion_of
 
 from princomp.errors import DataError, MemoryLimitError, NotFiniteError, ShapeError
@@ -19,17 +19,21 @@ GB = 10**9
 
 @pytest.mark.parametrize(("kernel", "gamma"), [("rbf", 0.1), ("poly", 0.05), ("cosine", 1.0)])
 @pytest.mark.parametrize("alpha", [1.0, 0.01])
-def test_numbers_are_scikit_learns(kernel, gamma, alpha):
-    theirs = Theirs(4, kernel=kernel, gamma=gamma, alpha=alpha, fit_inverse_transform=True)
-    scores = theirs.fit_transform(ROWS)
-    shifted = KernelFunction(kernel, gamma).about(ROWS.mean(axis=0))
-    ours = Ridge.learn(shifted, scores, ROWS, alpha, memory=GB)
-    new = theirs.transform(NEW)
+def test_results_match_scikit_learn(kernel, gamma, alpha):
+    sklearn_model = SklearnKernelPCA(
+        4, kernel=kernel, gamma=gamma, alpha=alpha, fit_inverse_transform=True
+    )
+    scores = sklearn_model.fit_transform(ROWS)
+    shifted = KernelFunction(kernel, gamma).with_shift(ROWS.mean(axis=0))
+    ridge = Ridge.learn(shifted, scores, ROWS, alpha, memory=GB)
+    new = sklearn_model.transform(NEW)
     # The condition of K + αI is at most 60 · max k / α, and its solution has as many units.
     largest = np.abs(KernelFunction(kernel, gamma).diagonal(scores)).max()
     bound = 60 * max(largest, 1.0) / alpha * 60 * np.finfo(float).eps * np.abs(ROWS).max()
-    assert np.abs(ours.coefficients - theirs.dual_coef_).max() <= bound / alpha
-    assert np.abs(ours.rows(new) - theirs.inverse_transform(new)).max() <= 10 * bound * largest
+    assert np.abs(ridge.coefficients - sklearn_model.dual_coef_).max() <= bound / alpha
+    assert (
+        np.abs(ridge.rows(new) - sklearn_model.inverse_transform(new)).max() <= 10 * bound * largest
+    )
 
 
 def test_threads_and_tiles_change_nothing_but_rounding():
@@ -54,26 +58,26 @@ def test_float32_is_kept():
     assert linear.rows(scores).dtype == np.float32
 
 
-def test_it_refuses_what_does_not_fit_before_it_begins():
+def test_the_memory_limit_is_checked_before_learning():
     with pytest.raises(MemoryLimitError, match=r"33 kB, and the limit is 20 kB") as caught:
         Ridge.learn(KernelFunction("rbf", 1.0), ROWS[:, :2], np.ones((60, 9)), 1.0, memory=20_000)
     assert "fixed_point" in caught.value.hint
 
 
-def test_it_refuses_a_matrix_that_is_not_positive_definite():
+def test_matrices_that_are_not_positive_definite_are_refused():
     with pytest.raises(DataError, match="alpha=0 is not positive") as caught:
         Ridge.learn(KernelFunction("linear"), ROWS[:, :2], ROWS, 0.0, memory=GB)
     assert "raise alpha" in caught.value.hint
 
 
-def test_it_refuses_kernels_that_scores_have_not():
+def test_kernels_undefined_between_scores_are_refused():
     with pytest.raises(DataError, match="cannot be evaluated between scores"):
         Ridge.learn(KernelFunction("chi2", 1.0), -np.abs(ROWS[:, :2]), ROWS, 1.0, memory=GB)
     with pytest.raises(DataError, match="is not finite"):
         Ridge.learn(KernelFunction("poly", 1.0), ROWS[:, :2] * 1e150, ROWS, 1.0, memory=GB)
 
 
-def test_it_refuses_sparse_rows_and_other_scores():
+def test_sparse_rows_and_invalid_scores_are_refused():
     with pytest.raises(DataError, match="dense rows"):
         Ridge.learn(KernelFunction("rbf", 1.0), ROWS[:, :2], sp.csr_array(ROWS), 1.0, memory=GB)
     made = Ridge.learn(KernelFunction("rbf", 1.0), ROWS[:, :2], ROWS, 1.0, memory=GB)

@@ -9,15 +9,15 @@ from helpers import EPS, assert_orthonormal, centred, truth
 from princomp import PCA
 from princomp.io.readers.source import Chunk, Source
 
-# Where it stops by default. The error of a variance is at most the residual, and
-# about its square over the gap.
+# The default residual at which a search stops. The error of a variance is at most the residual,
+# and about its square over the gap.
 RESIDUAL = 1e-9
 
 
 class Rows(Source):
-    """An array, read as a stream would be."""
+    """An array that is read as a stream."""
 
-    reader = 0
+    reader_bytes = 0
 
     def __init__(self, table, step=100):
         stored = table.nnz if sp.issparse(table) else None
@@ -51,7 +51,7 @@ def residuals_of(model, X, weights=None):
 
 
 def check(X, k, *, weights=None, tol=1e-12, residual=RESIDUAL, **options):
-    """Fit an array and a stream, and hold both to the SVD."""
+    """Fit an array and a stream, and compare both with the SVD."""
     model = PCA(k, svd_solver="krylov", **options).fit(X, sample_weight=weights)
     streamed = PCA(k, svd_solver="krylov", **options).fit(Rows(X), sample_weight=weights)
     for name in ("explained_variance_", "components_", "mean_"):
@@ -59,11 +59,13 @@ def check(X, k, *, weights=None, tol=1e-12, residual=RESIDUAL, **options):
     rows = dense(X)
     variances, axes = truth(rows, weights=weights, divisor=model.scale_, center=model.center)
     k = model.n_components_
-    known = np.pad(variances, (0, max(0, k - len(variances))))[:k]
+    expected = np.pad(variances, (0, max(0, k - len(variances))))[:k]
     found = model.explained_variance_
-    # Products know a variance to the rounding of the first one, whatever its size.
-    noise = 4 * max(rows.shape) * EPS * known[0]
-    np.testing.assert_allclose(found, known, rtol=tol, atol=noise if tol < 1e-6 else tol * known[0])
+    # Products resolve each variance to the rounding of the first one.
+    noise = 4 * max(rows.shape) * EPS * expected[0]
+    np.testing.assert_allclose(
+        found, expected, rtol=tol, atol=noise if tol < 1e-6 else tol * expected[0]
+    )
     assert_orthonormal(model._fitted.spectrum.axes)
     assert residuals_of(model, X, weights).max() <= residual
     np.testing.assert_allclose(

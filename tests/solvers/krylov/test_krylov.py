@@ -11,6 +11,8 @@ from krylov_cases import RESIDUAL, Rows, check, dense
 from helpers import EPS, EPS32, assert_orthonormal, sine, truth, with_singular_values
 from princomp import PCA
 from princomp.errors import NotFiniteError
+from princomp.solvers import ImagesOf
+from princomp.summaries import Columns
 
 # ---- against the SVD ----------------------------------------------------------------------------
 
@@ -64,7 +66,7 @@ def test_more_equal_variances_than_a_block_is_wide_are_found(copies, small_block
 
 
 @pytest.mark.parametrize("k", [3, 4, 5, 10, 60])
-def test_rows_of_lower_rank_than_components_wanted_get_zeros_beyond_it(k, small_blocks, rng):
+def test_components_beyond_the_rank_have_zero_variance(k, small_blocks, rng):
     X = rng.standard_normal((200, 4)) @ rng.standard_normal((4, 60))
     model, _ = check(X, k)
     assert (model.explained_variance_[4:] <= 60 * EPS * model.explained_variance_[0]).all()
@@ -72,7 +74,7 @@ def test_rows_of_lower_rank_than_components_wanted_get_zeros_beyond_it(k, small_
     np.testing.assert_allclose(model.components_[4:], again.components_[4:], atol=1e-8)
 
 
-def test_fewer_rows_than_components_allow_give_a_zero_at_the_end(small_blocks, rng):
+def test_as_many_components_as_rows_end_in_a_zero_variance(small_blocks, rng):
     X = rng.standard_normal((10, 50))
     model, _ = check(X, 10)
     assert model.explained_variance_[9] == 0.0
@@ -83,10 +85,10 @@ def test_constant_columns_get_no_weight_and_constant_rows_no_variance(small_bloc
     X[:, ::3] = 7.0
     model, _ = check(X, 6)
     assert (model.components_[:, ::3] == 0).all()
-    nothing = PCA(3, svd_solver="krylov").fit(Rows(np.full((20, 7), 3.0)))
-    assert (nothing.explained_variance_ == 0).all()
-    assert (nothing.total_variance_, nothing.plan_.passes) == (0.0, 1)
-    assert_orthonormal(nothing.components_)
+    constant = PCA(3, svd_solver="krylov").fit(Rows(np.full((20, 7), 3.0)))
+    assert (constant.explained_variance_ == 0).all()
+    assert (constant.total_variance_, constant.plan_.passes) == (0.0, 1)
+    assert_orthonormal(constant.components_)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -112,7 +114,7 @@ def test_one_column_that_varies_next_to_many_that_do_not(small_blocks, rng):
 @pytest.mark.parametrize("scale", ["unit", "range", "pareto", "given"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("center", [True, False])
-def test_scales_weights_and_the_origin_go_together(center, weighted, scale, small_blocks, rng):
+def test_scaling_weights_and_centring_combine(center, weighted, scale, small_blocks, rng):
     X = with_singular_values(300, 0.7 ** np.arange(20), rng, p=40)[0] * np.linspace(1, 9, 40) + 3
     X += 1e-3 * rng.standard_normal(X.shape)
     weights = rng.integers(0, 4, 300).astype(float) if weighted else None
@@ -134,8 +136,8 @@ def test_scales_weights_and_the_origin_go_together(center, weighted, scale, smal
 def test_sparse_rows_stay_sparse_and_are_multiplied_in_float64(options, dtype, small_blocks, rng):
     X = sp.random_array((400, 90), density=0.1, rng=rng, format="csr", dtype=dtype)
     weights = np.arange(400) % 3.0
-    for each in (None, weights):
-        check(X, 6, weights=each, **options)
+    for row_weights in (None, weights):
+        check(X, 6, weights=row_weights, **options)
 
 
 def test_a_sparse_column_with_a_large_mean_does_not_cancel(small_blocks, rng):
@@ -148,7 +150,7 @@ def test_a_sparse_column_with_a_large_mean_does_not_cancel(small_blocks, rng):
     check(sp.csr_array(X), 5)
 
 
-def test_a_matrix_in_an_h5ad_file_is_that_matrix(tmp_path, small_blocks, rng):
+def test_a_matrix_is_read_from_an_h5ad_file(tmp_path, small_blocks, rng):
     X = sp.random_array((500, 120), density=0.05, rng=rng, format="csr", dtype=np.float32)
     path = tmp_path / "cells.h5ad"
     with h5py.File(path, "w") as file:
@@ -167,7 +169,7 @@ def test_a_matrix_in_an_h5ad_file_is_that_matrix(tmp_path, small_blocks, rng):
 @pytest.mark.parametrize("mean", [0.0, 1e3])
 def test_float32_rows_keep_their_precision(mean, small_blocks, rng):
     X = with_singular_values(300, 10 * 0.8 ** np.arange(20), rng, p=60)[0] + mean
-    # Products of float32 round to a unit each, and errors of n or p of them stand in a row.
+    # Products of float32 round to a unit each, and errors of n or p of them add up.
     tol = 20 * EPS32
     model, _ = check(X.astype(np.float32), 6, tol=tol, residual=tol)
     assert model.components_.dtype == np.float32
@@ -176,41 +178,39 @@ def test_float32_rows_keep_their_precision(mean, small_blocks, rng):
 
 @pytest.mark.parametrize("power", [-140, -100, -60, -22, 22])
 @pytest.mark.parametrize("constant", [0, 30])
-def test_float32_rows_of_any_size_have_the_variances_of_the_same_rows_of_size_one(
-    constant, power, rng
-):
+def test_float32_rows_of_any_magnitude_keep_their_variances(constant, power, rng):
     """Squares of numbers below 2⁻⁷⁵ vanish in float32, though the numbers themselves do not."""
     X = with_singular_values(300, 10 * 0.8 ** np.arange(20), rng, p=60)[0].astype(np.float32)
     X[:, :constant] = 0.0
-    sized = np.ldexp(X, power)
-    model = PCA(4, svd_solver="krylov").fit(sized)
-    variances, _ = truth(sized.astype(np.float64))
+    scaled = np.ldexp(X, power)
+    model = PCA(4, svd_solver="krylov").fit(scaled)
+    variances, _ = truth(scaled.astype(np.float64))
     assert variances[0] > 0
     np.testing.assert_allclose(model.explained_variance_, variances[:4], rtol=20 * EPS32)
 
 
 def test_small_float32_rows_can_be_sketched(rng):
     X = with_singular_values(300, [4, 2, 1], rng, p=20)[0]
-    sized = np.ldexp(X.astype(np.float32), -100)
-    model = PCA(2, svd_solver="sketch").fit(sized)
-    variances, _ = truth(sized.astype(np.float64))
+    scaled = np.ldexp(X.astype(np.float32), -100)
+    model = PCA(2, svd_solver="sketch").fit(scaled)
+    variances, _ = truth(scaled.astype(np.float64))
     np.testing.assert_allclose(model.explained_variance_, variances[:2], rtol=1e-3)
 
 
 @pytest.mark.parametrize("power", [70, 110])
 def test_large_float32_rows_do_not_overflow(power, small_blocks, rng):
     X = with_singular_values(300, 10 * 0.8 ** np.arange(20), rng, p=60)[0]
-    sized = np.ldexp(X.astype(np.float32), power)
-    model = PCA(4, svd_solver="krylov").fit(sized)
-    variances, _ = truth(sized.astype(np.float64))
+    scaled = np.ldexp(X.astype(np.float32), power)
+    model = PCA(4, svd_solver="krylov").fit(scaled)
+    variances, _ = truth(scaled.astype(np.float64))
     np.testing.assert_allclose(model.explained_variance_, variances[:4], rtol=20 * EPS32)
 
 
 @pytest.mark.parametrize("power", [-400, -300, 300, 400])
-def test_float64_rows_of_any_size_have_their_variances(power, small_blocks, rng):
+def test_float64_rows_of_any_magnitude_keep_their_variances(power, small_blocks, rng):
     X = with_singular_values(200, 0.5 ** np.arange(10), rng, p=30)[0]
-    sized = np.ldexp(X, power)
-    plain, model = (PCA(4, svd_solver="krylov").fit(rows) for rows in (X, sized))
+    scaled = np.ldexp(X, power)
+    plain, model = (PCA(4, svd_solver="krylov").fit(rows) for rows in (X, scaled))
     np.testing.assert_allclose(
         np.ldexp(model.explained_variance_, -2 * power), plain.explained_variance_, rtol=1e-12
     )
@@ -218,7 +218,7 @@ def test_float64_rows_of_any_size_have_their_variances(power, small_blocks, rng)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_a_value_that_is_not_finite_is_named(value, small_blocks, rng):
+def test_non_finite_values_are_located(value, small_blocks, rng):
     X = rng.standard_normal((200, 20))
     X[150, 3] = value
     for given in (X, Rows(X), sp.csr_array(X), Rows(sp.csr_array(X))):
@@ -226,3 +226,11 @@ def test_a_value_that_is_not_finite_is_named(value, small_blocks, rng):
             PCA(2, svd_solver="krylov").fit(given)
         assert caught.value.place["row"] == 150
         assert caught.value.place["column"] == 3
+
+
+def test_one_block_is_multiplied_in_float64_if_asked(rng):
+    X = rng.standard_normal((1000, 5)).astype(np.float32)
+    kind = ImagesOf(np.eye(5, 2), Columns.of(X), None)
+    added = kind.add(kind.empty(5), X, precise=True)
+    np.testing.assert_array_equal(kind.of(X, precise=True).image, added.image)
+    assert (kind.of(X).image != added.image).any()

@@ -12,28 +12,28 @@ from helpers import EPS, assert_orthonormal, truth, with_singular_values
 from princomp import PCA
 from princomp.core.problem import Problem
 from princomp.core.routes import krylov as route
-from princomp.core.routes.krylov import krylov_room
+from princomp.core.routes.krylov import vectors_within_limit
 from princomp.errors import (
     InputChangedError,
     MemoryLimitError,
     ParameterError,
     ShapeError,
 )
-from princomp.solvers.krylov import SteadyRows, block_width, room_for, solve_blocks
+from princomp.solvers.krylov import SteadyRows, block_width, max_krylov_vectors, solve_blocks
 from princomp.summaries import Columns
 
 # ---- when it stops ------------------------------------------------------------------------------
 
 
-def test_a_larger_tol_takes_fewer_passes_and_every_tol_is_kept(small_blocks, rng):
-    X = rng.standard_normal((400, 200))  # flat: the hardest there is
+def test_a_larger_tol_takes_fewer_passes_and_every_tol_is_met(small_blocks, rng):
+    X = rng.standard_normal((400, 200))  # flat: the hardest case
     passes = []
     for tol in (1e-12, 1e-9, 1e-6, 1e-3, 1e-1):
         model = PCA(6, svd_solver="krylov", tol=tol).fit(X)
         actual = residuals_of(model, X)
         assert actual.max() <= tol
         residuals = model.certificate_.residuals
-        assert (residuals + 4 * EPS >= 0.5 * actual).all()  # what is measured here rounds, too
+        assert (residuals + 4 * EPS >= 0.5 * actual).all()  # the actual ones are rounded, too
         assert residuals.max() <= tol
         passes.append(model.plan_.passes)
         assert passes[-1] == model.certificate_.passes
@@ -43,14 +43,14 @@ def test_a_larger_tol_takes_fewer_passes_and_every_tol_is_kept(small_blocks, rng
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_residual_is_never_reported_smaller_than_its_products_can_show(dtype, small_blocks, rng):
+def test_reported_residuals_include_the_rounding_of_products(dtype, small_blocks, rng):
     X = with_singular_values(300, [5, 4, 3, 2, 1], rng, p=60)[0].astype(dtype)
     model = PCA(4, svd_solver="krylov").fit(X)
     assert (model.certificate_.residuals >= 0.5 * residuals_of(model, X)).all()
     assert (model.certificate_.residuals >= np.finfo(dtype).eps).all()
 
 
-def test_the_passes_told_are_those_that_were_read(small_blocks, rng):
+def test_reported_passes_are_those_that_were_read(small_blocks, rng):
     source = Rows(rng.standard_normal((300, 100)))
     model = PCA(3, svd_solver="krylov").fit(source)
     assert source.passes == model.plan_.passes
@@ -74,7 +74,7 @@ def test_a_fraction_is_met_as_by_a_full_decomposition(shape, fraction, small_blo
 
 
 @pytest.mark.parametrize("k", [None, "mle", 0])
-def test_all_components_none_and_minkas_rule(k, small_blocks, rng):
+def test_all_components_no_components_and_minkas_rule(k, small_blocks, rng):
     X = with_singular_values(200, [9, 5, 3, 0.1, 0.1, 0.1, 0.1, 0.1], rng, p=8)[0]
     model = PCA(k, svd_solver="krylov").fit(X)
     full = PCA(k, svd_solver="full").fit(X)
@@ -91,7 +91,7 @@ def test_too_many_components_are_refused(k, rng):
             PCA(k, svd_solver="krylov").fit(given)
 
 
-def test_rows_that_can_be_read_once_are_refused_before_they_are_read(rng):
+def test_rows_that_can_be_read_only_once_are_refused_unread(rng):
     source = Rows(rng.standard_normal((20, 5)))
     source.repeatable = False
     with pytest.raises(ParameterError, match="reads the rows several times") as caught:
@@ -109,48 +109,48 @@ def test_the_smallest_search_space_still_converges(k, decay, small_blocks, monke
     if decay == 0.0:
         X = rng.standard_normal((300, 150))
     model, _ = check(X, k)
-    monkeypatch.setattr(route, "krylov_room", lambda facts: 0)
-    least, _ = check(X, k)
-    assert least.plan_.passes >= model.plan_.passes
+    monkeypatch.setattr(route, "vectors_within_limit", lambda facts: 0)
+    smallest, _ = check(X, k)
+    assert smallest.plan_.passes >= model.plan_.passes
     np.testing.assert_allclose(
-        least.explained_variance_, model.explained_variance_, rtol=1e-12, atol=300 * EPS
+        smallest.explained_variance_, model.explained_variance_, rtol=1e-12, atol=300 * EPS
     )
 
 
-def test_a_memory_limit_near_the_least_is_kept_and_converges(rng):
+def test_a_search_in_the_smallest_memory_limit_converges(rng):
     X = with_singular_values(200, 0.8 ** np.arange(60), rng, p=6000)[0]
     source = Rows(X)
     with pytest.raises(MemoryLimitError) as caught:
         PCA(20, svd_solver="krylov", memory_limit="1MB").fit(source)
     assert source.passes == 0
-    least = caught.value.place["needed"]
+    needed = caught.value.place["needed"]
     with pytest.raises(MemoryLimitError):
-        PCA(20, svd_solver="krylov", memory_limit=int(0.99 * least)).fit(source)
+        PCA(20, svd_solver="krylov", memory_limit=int(0.99 * needed)).fit(source)
     tracemalloc.start()
-    model = PCA(20, svd_solver="krylov", memory_limit=least).fit(source)
+    model = PCA(20, svd_solver="krylov", memory_limit=needed).fit(source)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < least
+    assert peak < needed
     variances, _ = truth(X)
     np.testing.assert_allclose(model.explained_variance_, variances[:20], rtol=1e-12)
 
 
-def test_the_room_follows_the_limit_and_never_falls_below_three_blocks():
-    facts = Problem(1000, 20_000, 10, solver="krylov", held=False)
-    assert krylov_room(facts) is None
-    assert room_for(10, 20_000) == 8 * block_width(10, 20_000)
-    rooms = [
-        room_for(10, 20_000, krylov_room(facts._replace(limit=limit)))
+def test_the_search_space_follows_the_limit_from_three_blocks_on():
+    problem = Problem(1000, 20_000, 10, solver="krylov", in_memory=False)
+    assert vectors_within_limit(problem) is None
+    assert max_krylov_vectors(10, 20_000) == 8 * block_width(10, 20_000)
+    sizes = [
+        max_krylov_vectors(10, 20_000, vectors_within_limit(problem._replace(memory_limit=limit)))
         for limit in (1, 10**8, 3 * 10**8, 4 * 10**8, 10**9, 10**10)
     ]
-    assert rooms == sorted(rooms)
-    assert (rooms[0], rooms[-1]) == (3 * 18, 8 * 18)
+    assert sizes == sorted(sizes)
+    assert (sizes[0], sizes[-1]) == (3 * 18, 8 * 18)
     # Fewer columns than three blocks: all of them, and no more.
-    assert room_for(10, 30, 0) == room_for(10, 30) == 30
+    assert max_krylov_vectors(10, 30, 0) == max_krylov_vectors(10, 30) == 30
     assert block_width(10, 12) == 12
 
 
-def test_a_fraction_that_needs_more_memory_than_there_is_says_so(small_blocks, rng):
+def test_a_fraction_that_needs_too_much_memory_is_refused(small_blocks, rng):
     X = rng.standard_normal((200, 1000))
     model = PCA(0.9, svd_solver="krylov", memory_limit="1GB").fit(Rows(X))
     assert model.n_components_ > 128
@@ -162,7 +162,7 @@ def test_a_fraction_that_needs_more_memory_than_there_is_says_so(small_blocks, r
     assert allowed < 10**9
 
 
-def test_p_squared_is_never_formed(rng):
+def test_no_matrix_of_p_by_p_is_formed(rng):
     """30,000² numbers would be 7.2 GB."""
     p, k = 30_000, 5
     left = rng.standard_normal((100, 8)) * 2.0 ** -np.arange(8)
@@ -182,7 +182,7 @@ def test_p_squared_is_never_formed(rng):
 # ---- the loop itself ----------------------------------------------------------------------------
 
 
-def solved(scatter, k, **options):
+def solve(scatter, k, **options):
     p = len(scatter)
     columns = Columns(11.0, 10**6, np.zeros(p), np.zeros(p), np.diagonal(scatter).copy())
     start = options.pop("start", None)
@@ -193,12 +193,12 @@ def solved(scatter, k, **options):
     return solve_blocks(lambda q: scatter @ q, columns, k, start, **options)
 
 
-def test_eigenpairs_are_those_of_the_scatter_for_every_room(rng):
-    turn = np.linalg.qr(rng.standard_normal((120, 120)))[0]
+def test_eigenpairs_are_those_of_the_scatter_for_every_space(rng):
+    basis = np.linalg.qr(rng.standard_normal((120, 120)))[0]
     values = np.concatenate([[8, 8, 8, 4], np.linspace(2, 1, 116)])
-    scatter = (turn * values) @ turn.T
-    for room in (None, 3 * block_width(6, 120), 50, 120):
-        spectrum = solved(scatter, 6, room=room)
+    scatter = (basis * values) @ basis.T
+    for max_vectors in (None, 3 * block_width(6, 120), 50, 120):
+        spectrum = solve(scatter, 6, max_vectors=max_vectors)
         np.testing.assert_allclose(spectrum.variances, values[:6] / 10, rtol=1e-12)
         assert_orthonormal(spectrum.axes)
         assert (spectrum.residuals <= RESIDUAL).all()
@@ -206,23 +206,23 @@ def test_eigenpairs_are_those_of_the_scatter_for_every_room(rng):
 
 @pytest.mark.parametrize("start", ["zeros", "one direction", "an eigenvector", "the rest"])
 def test_a_first_block_without_information_is_compensated(start, rng):
-    turn = np.linalg.qr(rng.standard_normal((60, 60)))[0]
+    basis = np.linalg.qr(rng.standard_normal((60, 60)))[0]
     values = 2.0 ** -np.arange(60)
-    scatter = (turn * values) @ turn.T
+    scatter = (basis * values) @ basis.T
     width = block_width(4, 60)
     block = {
         "zeros": np.zeros((60, width)),
         "one direction": np.outer(rng.standard_normal(60), np.ones(width)),
-        "an eigenvector": np.outer(turn[:, 0], np.arange(width)),
-        "the rest": turn[:, -width:],
+        "an eigenvector": np.outer(basis[:, 0], np.arange(width)),
+        "the rest": basis[:, -width:],
     }[start]
-    spectrum = solved(scatter, 4, start=block)
+    spectrum = solve(scatter, 4, start=block)
     np.testing.assert_allclose(spectrum.variances, values[:4] / 10, rtol=1e-10)
 
 
-def test_noise_in_the_products_ends_in_an_error_or_an_honest_residual(rng):
-    turn = np.linalg.qr(rng.standard_normal((80, 80)))[0]
-    scatter = (turn * np.linspace(2, 1, 80)) @ turn.T
+def test_noisy_products_raise_or_show_in_the_residuals(rng):
+    basis = np.linalg.qr(rng.standard_normal((80, 80)))[0]
+    scatter = (basis * np.linspace(2, 1, 80)) @ basis.T
     columns = Columns(11.0, 10**6, np.zeros(80), np.zeros(80), np.diagonal(scatter).copy())
     start = rng.standard_normal((80, 12))
 
@@ -231,8 +231,8 @@ def test_noise_in_the_products_ends_in_an_error_or_an_honest_residual(rng):
         return lambda q: scatter @ q + size * noise.standard_normal(q.shape)
 
     with pytest.raises(InputChangedError, match="contradict each other by"):
-        solve_blocks(noisy(0.1), columns, 4, start, tol=0.0, unit=EPS, room=36)
-    spectrum = solve_blocks(noisy(1e-7), columns, 4, start, tol=0.0, unit=EPS, room=36)
+        solve_blocks(noisy(0.1), columns, 4, start, tol=0.0, unit=EPS, max_vectors=36)
+    spectrum = solve_blocks(noisy(1e-7), columns, 4, start, tol=0.0, unit=EPS, max_vectors=36)
     assert 1e-8 < spectrum.residuals.max() < 1e-4
 
 
@@ -242,14 +242,14 @@ def test_products_of_two_passes_agree_to_rounding_unless_the_rows_changed(rng, d
     rows, other = (
         (rng.standard_normal((300, 200)) * np.linspace(3, 1, 200)).astype(dtype) for _ in range(2)
     )
-    seen = iter([rows, rows, rows, other])
+    passes = iter([rows, rows, rows, other])
 
-    def products(which):
-        return lambda q: (which.T @ (which @ q.astype(dtype))).astype(np.float64)
+    def products(data):
+        return lambda q: (data.T @ (data @ q.astype(dtype))).astype(np.float64)
 
     first, second = (np.linalg.qr(rng.standard_normal((200, 8)))[0] for _ in range(2))
     steady = SteadyRows(products(rows), known=(first, products(rows)(first)))
-    changing = SteadyRows(lambda q: products(next(seen))(q))
+    changing = SteadyRows(lambda q: products(next(passes))(q))
     for vectors in (second, first, second):
         steady(vectors)
         changing(vectors)

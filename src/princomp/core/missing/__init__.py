@@ -10,7 +10,7 @@ new_rows  fill the cells of new rows, given a fit
 """
 
 from princomp.core.missing.filled import Filled
-from princomp.core.missing.new_rows import with_cells_filled
-from princomp.core.missing.table import METHODS, Completed, completed, room_to_fill
+from princomp.core.missing.new_rows import fill_new_rows
+from princomp.core.missing.table import FILL_METHODS, FilledTable, fill_table, memory_to_fill
 
-__all__ = ["METHODS", "Completed", "Filled", "completed", "room_to_fill", "with_cells_filled"]
+__all__ = ["FILL_METHODS", "Filled", "FilledTable", "fill_new_rows", "fill_table", "memory_to_fill"]

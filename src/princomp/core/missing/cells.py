@@ -10,7 +10,7 @@ from princomp.linalg import FloatArray
 from princomp.summaries import Names, check_weights, column_name
 
 # Numbers that are checked together.
-_PIECE = 2**20
+_CHUNK_SIZE = 2**20
 
 
 def missing_cells(rows: FloatArray, weights: FloatArray | None, names: Names) -> NDArray[np.bool_]:
@@ -26,9 +26,9 @@ def missing_cells(rows: FloatArray, weights: FloatArray | None, names: Names) ->
         If there is not one weight for each row.
     """
     check_weights(weights, len(rows))
-    holes = np.isnan(rows)
+    missing = np.isnan(rows)
     # In pieces, so that no second mask of a large table is made.
-    step = max(1, _PIECE // rows.shape[1])
+    step = max(1, _CHUNK_SIZE // rows.shape[1])
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
         infinite = np.isinf(part)
@@ -44,23 +44,23 @@ def missing_cells(rows: FloatArray, weights: FloatArray | None, names: Names) ->
                 hint="clip or remove the infinite values; only NaN marks a missing cell",
             )
     used = slice(None) if weights is None else weights > 0
-    left = np.count_nonzero(~holes[used], axis=0)
-    few = np.flatnonzero(left < 2)
+    n_known = np.count_nonzero(~missing[used], axis=0)
+    too_few = np.flatnonzero(n_known < 2)
     # The fit refuses a table of one row.
-    if few.size and holes[used].any():
-        name = column_name(names, few[0])
+    if too_few.size and missing[used].any():
+        name = column_name(names, too_few[0])
         raise DataError(
-            f"column {name!r} holds {left[few[0]]} of {len(holes[used])} cells, too few to "
-            "estimate the others",
+            f"column {name!r} holds {n_known[too_few[0]]} of {len(missing[used])} cells, too few "
+            "to estimate the others",
             place={"column": name},
             hint="leave the column out; a column needs at least two known cells",
         )
-    return holes
+    return missing
 
 
-def empty_rows(holes: NDArray[np.bool_], weights: FloatArray | None) -> NDArray[np.bool_]:
+def empty_rows(missing: NDArray[np.bool_], weights: FloatArray | None) -> NDArray[np.bool_]:
     """Mark the rows (n,) without any known cell, from which nothing can be estimated."""
-    empty = np.asarray(holes.all(axis=1))
+    empty = np.asarray(missing.all(axis=1))
     if weights is not None:
         empty &= weights > 0
     return empty

@@ -20,15 +20,15 @@ from princomp.linalg import FloatArray, eigh, eigh_top
 
 # Convergence: limit of the last change, and of the sum of further ones if they shrink at the same
 # rate, in units of the deviation of a column.
-CLOSE = 1e-8
-MOST = 5000
+TOLERANCE = 1e-8
+MAX_ITERATIONS = 5000
 # If fewer than this share of the eigenvectors are needed, only those are computed.
 _FEW = 0.2
 
 Divisor = Callable[[FloatArray], FloatArray | None]
 
 
-class Step(NamedTuple):
+class ComponentFit(NamedTuple):
     """Components of a filled table, and their fit to some rows.
 
     Parameters
@@ -47,17 +47,17 @@ class Step(NamedTuple):
     squares: float
 
 
-def step(
+def fit_components(
     table: FloatArray,
     weights: FloatArray | None,
     k: int,
     *,
-    which: NDArray[np.intp],
+    incomplete: NDArray[np.intp],
     divisor_of: Divisor,
     centred: bool,
     ridge: float = 1.0,
-) -> Step:
-    """Fit ``k`` components to a filled table (n, p); return the fit to the rows ``which``."""
+) -> ComponentFit:
+    """Fit ``k`` components to a filled table (n, p); return the fit to the rows ``incomplete``."""
     n, p = table.shape
     total = float(n) if weights is None else float(weights.sum())
     mean = np.average(table, axis=0, weights=weights) if centred else np.zeros(p)
@@ -68,15 +68,15 @@ def step(
         rows *= np.sqrt(weights)[:, None]
     squares = float(np.vdot(rows, rows))
     if not k or not squares:
-        return Step(mean, divisor, np.broadcast_to(mean, (len(which), p)), squares)
+        return ComponentFit(mean, divisor, np.broadcast_to(mean, (len(incomplete), p)), squares)
     values, axes = _components(rows, k)
-    left = max(squares - float(values[:k].sum()), 0.0)
-    factors = shrinkage(values, ridge * left, k, total, p, centred=centred)
-    own = (table[which] - mean) / divisor
-    fit = ((own @ axes.T) * factors) @ axes * divisor + mean
+    left_out = max(squares - float(values[:k].sum()), 0.0)
+    factors = shrinkage(values, ridge * left_out, k, total, p, centred=centred)
+    incomplete_rows = (table[incomplete] - mean) / divisor
+    fit = ((incomplete_rows @ axes.T) * factors) @ axes * divisor + mean
     # ‖Z − F‖² for Z = UDVᵀ and F with its first singular values multiplied by the factors.
     residual = squares - float(np.sum(values[:k] * factors * (2.0 - factors)))
-    return Step(mean, divisor, fit, max(residual, 0.0))
+    return ComponentFit(mean, divisor, fit, max(residual, 0.0))
 
 
 def _components(rows: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
@@ -95,7 +95,7 @@ def _components(rows: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     return values, axes
 
 
-class Ended(NamedTuple):
+class Convergence(NamedTuple):
     """How an iteration ended."""
 
     iterations: int
@@ -106,7 +106,7 @@ class Ended(NamedTuple):
 
 def fill_by_em(
     table: FloatArray,
-    holes: NDArray[np.bool_],
+    missing: NDArray[np.bool_],
     weights: FloatArray | None,
     k: int,
     *,
@@ -114,8 +114,8 @@ def fill_by_em(
     centred: bool,
     ridge: float = 1.0,
     monitor: Callable[[float], None] | None = None,
-    most: int = MOST,
-) -> Ended:
+    max_iterations: int = MAX_ITERATIONS,
+) -> Convergence:
     """Fill the holes of a table (n, p) in place.
 
     Parameters
@@ -126,50 +126,50 @@ def fill_by_em(
         Called with the objective of each iteration: with ``ridge=0`` and constant divisors it
         never rises.
     """
-    which = np.flatnonzero(holes.any(axis=1))
-    inside = holes[which]
-    columns = np.nonzero(inside)[1]
-    share = np.ones(len(columns))
+    incomplete = np.flatnonzero(missing.any(axis=1))
+    missing_cells = missing[incomplete]
+    columns = np.nonzero(missing_cells)[1]
+    cell_weights = np.ones(len(columns))
     if weights is not None:
-        share = weights[which][np.nonzero(inside)[0]]
+        cell_weights = weights[incomplete][np.nonzero(missing_cells)[0]]
     fit = partial(
-        step,
+        fit_components,
         weights=weights,
         k=k,
-        which=which,
+        incomplete=incomplete,
         divisor_of=divisor_of,
         centred=centred,
         ridge=ridge,
     )
-    before, change, objective = np.inf, np.inf, np.nan
-    for number in range(1, most + 1):
-        found = fit(table)
-        old, new = table[holes], found.fit[inside]
-        moved = (new - old) / found.divisor[columns]
+    last_change, change, objective = np.inf, np.inf, np.nan
+    for iteration in range(1, max_iterations + 1):
+        fitted = fit(table)
+        old, new = table[missing], fitted.fit[missing_cells]
+        changes = (new - old) / fitted.divisor[columns]
         # Missing cells do not count: subtract their residuals.
-        objective = max(found.squares - float(share @ (moved * moved)), 0.0)
+        objective = max(fitted.squares - float(cell_weights @ (changes * changes)), 0.0)
         if monitor is not None:
             monitor(objective)
-        table[holes] = new
-        change = float(np.abs(moved).max(initial=0.0) / _spread(found, table, weights))
-        if has_converged(change, before):
-            return Ended(number, True, change, objective)
-        before = change
-    return Ended(most, False, change, objective)
+        table[missing] = new
+        change = float(np.abs(changes).max(initial=0.0) / _root_mean_square(fitted, table, weights))
+        if has_converged(change, last_change):
+            return Convergence(iteration, True, change, objective)
+        last_change = change
+    return Convergence(max_iterations, False, change, objective)
 
 
-def _spread(found: Step, table: FloatArray, weights: FloatArray | None) -> float:
+def _root_mean_square(fitted: ComponentFit, table: FloatArray, weights: FloatArray | None) -> float:
     """Compute the root mean square of the analysed table."""
     total = float(len(table)) if weights is None else float(weights.sum())
-    size = (table - found.mean) / found.divisor
-    squares = np.einsum("ij,ij->i", size, size)
+    scaled = (table - fitted.mean) / fitted.divisor
+    squares = np.einsum("ij,ij->i", scaled, scaled)
     mean = float(squares.sum() if weights is None else weights @ squares) / total
     return float(np.sqrt(mean / table.shape[1])) or 1.0
 
 
-def has_converged(change: float, before: float) -> bool:
-    """Whether a change, and the sum of further ones at the same rate, are below ``CLOSE``."""
+def has_converged(change: float, last_change: float) -> bool:
+    """Whether a change, and the sum of further ones at the same rate, are below ``TOLERANCE``."""
     if change == 0.0:
         return True
-    rate = change / before
-    return rate < 1.0 and change * max(1.0, rate / (1.0 - rate)) <= CLOSE
+    rate = change / last_change
+    return rate < 1.0 and change * max(1.0, rate / (1.0 - rate)) <= TOLERANCE

@@ -41,15 +41,17 @@ class Filled:
     objective: float
 
     @staticmethod
-    def is_record(words: Any) -> bool:
+    def is_record(document: Any) -> bool:
         """Whether a document holds such a record."""
-        if not isinstance(words, dict) or set(words) != {one.name for one in fields(Filled)}:
+        if not isinstance(document, dict) or set(document) != {
+            field.name for field in fields(Filled)
+        }:
             return False
-        counts = [words[name] for name in ("cells", "rows", "iterations")]
-        sizes = [words[name] for name in ("share", "change", "objective")]
+        counts = [document[name] for name in ("cells", "rows", "iterations")]
+        sizes = [document[name] for name in ("share", "change", "objective")]
         return (
-            words["method"] in ("em", "nipals")
-            and type(words["converged"]) is bool
+            document["method"] in ("em", "nipals")
+            and type(document["converged"]) is bool
             and all(type(count) is int and count >= 0 for count in counts)
             and all(type(size) in (int, float) and 0 <= size < float("inf") for size in sizes)
         )

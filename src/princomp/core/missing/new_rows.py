@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from princomp.core.fitted import Fitted
 
 # Numbers that are filled together.
-_PIECE = 2**20
+_CHUNK_SIZE = 2**20
 # Directions that the known cells determine less than this are ignored.
-_DETERMINED = 1e-10
+_MIN_EIGENVALUE = 1e-10
 
 
-def with_cells_filled(rows: FloatArray, fitted: Fitted, method: str) -> FloatArray:
+def fill_new_rows(rows: FloatArray, fitted: Fitted, method: str) -> FloatArray:
     """Fill the missing cells of rows (n, p), in a copy if there are any.
 
     ``"em"``: the conditional mean given the known cells, under components shrunk as in the fit;
@@ -33,22 +33,22 @@ def with_cells_filled(rows: FloatArray, fitted: Fitted, method: str) -> FloatArr
     fitted : Fitted
     method : {"em", "nipals"}
     """
-    holes = np.isnan(rows)
-    which = np.flatnonzero(holes.any(axis=1) & ~holes.all(axis=1))
-    if not which.size:
+    missing = np.isnan(rows)
+    incomplete = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
+    if not incomplete.size:
         return rows
     axes = np.asarray(fitted.spectrum.axes[: fitted.k], dtype=np.float64)
     factors = _factors(fitted) if method == "em" else np.ones(fitted.k)
     scale = np.ones(fitted.p) if fitted.scale is None else fitted.scale
     out = rows.copy()
-    step = max(1, _PIECE // max(fitted.p, fitted.k**2))
-    for start in range(0, len(which), step):
-        part = which[start : start + step]
-        missing = holes[part]
+    step = max(1, _CHUNK_SIZE // max(fitted.p, fitted.k**2))
+    for start in range(0, len(incomplete), step):
+        part = incomplete[start : start + step]
+        part_missing = missing[part]
         known = ((rows[part].astype(np.float64) - fitted.mean) - fitted.mean_low) / scale
-        likely = _fit(np.where(missing, 0.0, known), ~missing, axes, factors)
-        cells = (likely * scale + fitted.mean).astype(rows.dtype)
-        out[part] = np.where(missing, cells, rows[part])
+        fitted_values = _fit(np.where(part_missing, 0.0, known), ~part_missing, axes, factors)
+        cells = (fitted_values * scale + fitted.mean).astype(rows.dtype)
+        out[part] = np.where(part_missing, cells, rows[part])
     return out
 
 
@@ -62,7 +62,7 @@ def _factors(fitted: Fitted) -> FloatArray:
 
 
 def _fit(
-    known: FloatArray, there: NDArray[np.bool_], axes: FloatArray, factors: FloatArray
+    known: FloatArray, is_known: NDArray[np.bool_], axes: FloatArray, factors: FloatArray
 ) -> FloatArray:
     """Compute the fit of the components to rows (m, p), which are zero for missing cells.
 
@@ -73,12 +73,12 @@ def _fit(
     k = len(factors)
     root = np.sqrt(factors)
     # Rows with the same pattern of known cells share their matrix.
-    patterns, of = np.unique(np.packbits(there, axis=1), axis=0, return_inverse=True)
-    masks = np.unpackbits(patterns, axis=1, count=there.shape[1]).astype(np.float64)
+    patterns, pattern_index = np.unique(np.packbits(is_known, axis=1), axis=0, return_inverse=True)
+    masks = np.unpackbits(patterns, axis=1, count=is_known.shape[1]).astype(np.float64)
     weighted = axes * root[:, None]
     grams = np.einsum("uj,aj,bj->uab", masks, weighted, weighted, optimize=True)
     grams += np.diag(1.0 - factors)
-    inverses = np.linalg.pinv(grams, rcond=_DETERMINED, hermitian=True) if k else grams
-    u = np.einsum("iab,ib->ia", inverses[of.ravel()], known @ weighted.T)
+    inverses = np.linalg.pinv(grams, rcond=_MIN_EIGENVALUE, hermitian=True) if k else grams
+    u = np.einsum("iab,ib->ia", inverses[pattern_index.ravel()], known @ weighted.T)
     fit: FloatArray = u @ weighted
     return fit

@@ -12,20 +12,20 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core.missing.em import MOST, Ended, has_converged
+from princomp.core.missing.em import MAX_ITERATIONS, Convergence, has_converged
 from princomp.linalg import FloatArray
 
 
 def fill_by_nipals(
     table: FloatArray,
-    holes: NDArray[np.bool_],
+    missing: NDArray[np.bool_],
     weights: FloatArray | None,
     k: int,
     *,
     mean: FloatArray,
     divisor: FloatArray,
     monitor: Callable[[float], None] | None = None,
-) -> Ended:
+) -> Convergence:
     """Fill the holes of a table (n, p) in place.
 
     Parameters
@@ -37,59 +37,59 @@ def fill_by_nipals(
     monitor : callable, optional
         Called with the sum of squared residuals after each iteration, which never rises.
     """
-    known = (~holes).astype(np.float64)
-    rest = np.where(holes, 0.0, (table - mean) / divisor)
+    known = (~missing).astype(np.float64)
+    residuals = np.where(missing, 0.0, (table - mean) / divisor)
     fit = np.zeros_like(table)
     iterations, converged, change = 0, True, 0.0
     weight = np.ones(len(table)) if weights is None else weights
 
     def squares() -> float:
-        return float(weight @ np.einsum("ij,ij->i", rest, rest))
+        return float(weight @ np.einsum("ij,ij->i", residuals, residuals))
 
     for _ in range(k):
-        scores, axis, ended = _component(rest, known, weight, monitor)
-        iterations += ended.iterations
-        converged &= ended.converged
-        change = max(change, ended.change)
-        part = scores[:, None] * axis
-        fit += part
-        rest -= part * known
-    table[holes] = (fit * divisor + mean)[holes]
-    return Ended(iterations, converged, change, squares())
+        scores, axis, convergence = _component(residuals, known, weight, monitor)
+        iterations += convergence.iterations
+        converged &= convergence.converged
+        change = max(change, convergence.change)
+        component = scores[:, None] * axis
+        fit += component
+        residuals -= component * known
+    table[missing] = (fit * divisor + mean)[missing]
+    return Convergence(iterations, converged, change, squares())
 
 
 def _component(
-    rest: FloatArray,
+    residuals: FloatArray,
     known: FloatArray,
     weight: FloatArray,
     monitor: Callable[[float], None] | None,
-) -> tuple[FloatArray, FloatArray, Ended]:
+) -> tuple[FloatArray, FloatArray, Convergence]:
     """Compute scores (n,) and axis (p,) of residuals (n, p), which are zero for missing cells."""
-    strengths = weight @ (rest * rest)
-    scores = rest[:, strengths.argmax()].copy()
-    axis = np.zeros(rest.shape[1])
-    whole, before, change = float(strengths.sum()), np.inf, 0.0
-    for number in range(1, MOST + 1):
+    column_squares = weight @ (residuals * residuals)
+    scores = residuals[:, column_squares.argmax()].copy()
+    axis = np.zeros(residuals.shape[1])
+    total_squares, last_change, change = float(column_squares.sum()), np.inf, 0.0
+    for iteration in range(1, MAX_ITERATIONS + 1):
         weighted = weight * scores
-        axis = _quotient(rest.T @ weighted, known.T @ (weighted * scores))
+        axis = _divide_where_known(residuals.T @ weighted, known.T @ (weighted * scores))
         length = np.linalg.norm(axis)
         if not length:
-            return scores * 0.0, axis, Ended(number, True, 0.0, whole)
+            return scores * 0.0, axis, Convergence(iteration, True, 0.0, total_squares)
         axis /= length
-        sums, sizes = rest @ axis, known @ (axis * axis)
-        new = _quotient(sums, sizes)
-        left = whole - float(weight @ (sums * new))
+        sums, sizes = residuals @ axis, known @ (axis * axis)
+        new = _divide_where_known(sums, sizes)
+        residual_squares = total_squares - float(weight @ (sums * new))
         if monitor is not None:
-            monitor(left)
+            monitor(residual_squares)
         size = np.sqrt(float(weight @ new**2))
         change = np.sqrt(float(weight @ (new - scores) ** 2)) / (size or 1.0)
         scores = new
-        if has_converged(change, before):
-            return scores, axis, Ended(number, True, change, left)
-        before = change
-    return scores, axis, Ended(MOST, False, change, left)
+        if has_converged(change, last_change):
+            return scores, axis, Convergence(iteration, True, change, residual_squares)
+        last_change = change
+    return scores, axis, Convergence(MAX_ITERATIONS, False, change, residual_squares)
 
 
-def _quotient(numerator: FloatArray, divisor: FloatArray) -> FloatArray:
+def _divide_where_known(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """Divide, with zero where nothing is known."""
-    return np.divide(numerator, divisor, out=np.zeros_like(numerator), where=divisor > 0)
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)

@@ -28,13 +28,13 @@ def shrinkage(
     n p σ² / min(n − 1, p) of it. σ² is estimated by ``left_out`` over (n − 1 − k)(p − k) degrees
     of freedom. Without centring n replaces n − 1.
     """
-    free = rows - 1.0 if centred else rows
+    centred_rows = rows - 1.0 if centred else rows
     if not k:
         return np.zeros(0)
-    freedom = (free - k) * (p - k)
-    if freedom <= 0 or left_out <= 0:
+    degrees_of_freedom = (centred_rows - k) * (p - k)
+    if degrees_of_freedom <= 0 or left_out <= 0:
         return (squares[:k] > 0).astype(np.float64)
-    noise = rows * p / min(p, free) * left_out / freedom
+    noise = rows * p / min(p, centred_rows) * left_out / degrees_of_freedom
     if len(squares) > k:
         noise = min(noise, float(squares[k]))
     noise = min(noise, float(squares[k - 1]))

@@ -11,25 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.core.missing.cells import empty_rows, missing_cells
-from princomp.core.missing.em import Ended, fill_by_em
+from princomp.core.missing.em import Convergence, fill_by_em
 from princomp.core.missing.filled import Filled
 from princomp.core.missing.nipals import fill_by_nipals
-from princomp.engines import Distributed
+from princomp.engines import DistributedRows
 from princomp.errors import DataError, MemoryLimitError, ParameterError, ShapeError
 from princomp.io import RowData, Source, read_whole
-from princomp.linalg import FloatArray, in_words, memory_limit, one_blas_thread
+from princomp.linalg import FloatArray, format_bytes, memory_limit, one_blas_thread
 from princomp.summaries import Columns, Extremes, Names, Weights, divisors, is_sparse
 
-METHODS = ("em", "nipals")
+FILL_METHODS = ("em", "nipals")
 # Arrays of the size of the table in memory: a float64 copy, a centred copy, a mask and products.
 _COPIES = 4
 # If the largest absolute value is outside this range, squares lose digits.
-_RANGE = (1e-130, 1e130)
+_SAFE_RANGE = (1e-130, 1e130)
 # For fewer numbers the free memory of the system is not checked.
-_LARGE = 2**23
+_LARGE_TABLE = 2**23
 
 
-class Completed(NamedTuple):
+class FilledTable(NamedTuple):
     """Rows without missing cells, their weights, what was filled, and rows that were left out."""
 
     data: Any
@@ -38,7 +38,7 @@ class Completed(NamedTuple):
     left_out: int = 0
 
 
-def completed(
+def fill_table(
     data: RowData,
     weights: Weights,
     method: str,
@@ -49,7 +49,7 @@ def completed(
     names: Names = None,
     constant: str = "error",
     memory: int | None = None,
-) -> Completed:
+) -> FilledTable:
     """Fill every missing cell, in a copy if there are any; rows without any cell are left out.
 
     Parameters
@@ -73,34 +73,34 @@ def completed(
     DataError
         If a column has too few cells, or no row has any.
     """
-    untouched = Filled(method, 0, 0.0, 0, 0, True, 0.0, 0.0)
+    nothing_filled = Filled(method, 0, 0.0, 0, 0, True, 0.0, 0.0)
     if is_sparse(data) and not np.isnan(data.data).any():
-        return Completed(data, weights, untouched)
+        return FilledTable(data, weights, nothing_filled)
     data = _in_memory(data, method, memory)
-    _check_count(k, data.shape, method)
-    holes = missing_cells(data, weights, names)
-    empty = empty_rows(holes, weights)
+    _check_n_components(k, data.shape, method)
+    missing = missing_cells(data, weights, names)
+    empty = empty_rows(missing, weights)
     if left_out := int(np.count_nonzero(empty)):
-        data, holes = data[~empty], holes[~empty]
+        data, missing = data[~empty], missing[~empty]
         weights = None if weights is None else weights[~empty]
     used = slice(None) if weights is None else weights > 0
-    inside, share = holes[used], None if weights is None else weights[used]
-    cells = int(np.count_nonzero(inside))
+    missing_used, used_weights = missing[used], None if weights is None else weights[used]
+    cells = int(np.count_nonzero(missing_used))
     if not cells:
-        return Completed(data, weights, untouched, left_out)
-    if share is not None and share.sum() <= 1.0:
+        return FilledTable(data, weights, nothing_filled, left_out)
+    if used_weights is not None and used_weights.sum() <= 1.0:
         raise ShapeError(
-            f"a variance needs a sum of weights above 1, got {share.sum():g} over {len(share)} "
-            "rows with known cells",
+            f"a variance needs a sum of weights above 1, got {used_weights.sum():g} over "
+            f"{len(used_weights)} rows with known cells",
             hint="weights are frequencies: give more, or larger ones",
         )
     table = data[used].astype(np.float64)
-    _refuse_extremes(table, inside, method)
+    _refuse_extreme_values(table, missing_used, method)
     divisors_of = partial(_divisors, scale=scale, names=names, constant=constant)
-    ended = _fill(table, inside, share, method, k, centred, divisors_of)
-    rows = int(np.count_nonzero(inside.any(axis=1)))
-    filled = Filled(method, cells, cells / inside.size, rows, *ended)
-    if not ended.converged:
+    convergence = _fill(table, missing_used, used_weights, method, k, centred, divisors_of)
+    rows = int(np.count_nonzero(missing_used.any(axis=1)))
+    filled = Filled(method, cells, cells / missing_used.size, rows, *convergence)
+    if not convergence.converged:
         from sklearn.exceptions import ConvergenceWarning
 
         warnings.warn(
@@ -111,67 +111,67 @@ def completed(
     out = data.copy()
     out[used] = table.astype(data.dtype)
     out[np.isnan(out)] = 0.0  # rows of weight zero, which do not count
-    return Completed(out, weights, filled, left_out)
+    return FilledTable(out, weights, filled, left_out)
 
 
-def _check_count(k: int, shape: tuple[int, ...], method: str) -> None:
+def _check_n_components(k: int, shape: tuple[int, ...], method: str) -> None:
     """Refuse more components than a table has."""
-    most = min(shape)
-    if not 0 <= k <= most:
+    max_k = min(shape)
+    if not 0 <= k <= max_k:
         raise ShapeError(
-            f"n_components={k} must be between 0 and min(n_samples, n_features)={most} with "
+            f"n_components={k} must be between 0 and min(n_samples, n_features)={max_k} with "
             f"svd_solver='full' and missing={method!r}",
             place={"parameter": "n_components"},
-            hint=f"set n_components from 0 to {most}",
+            hint=f"set n_components from 0 to {max_k}",
         )
 
 
 def _fill(
     table: FloatArray,
-    holes: NDArray[np.bool_],
+    missing: NDArray[np.bool_],
     weights: Weights,
     method: str,
     k: int,
     centred: bool,
     divisors_of: Callable[..., FloatArray | None],
-) -> Ended:
+) -> Convergence:
     """Fill the holes in place.
 
     ``"em"`` starts with means, and divisors change in each iteration; for ``"nipals"`` they are
     computed once, from the known cells.
     """
     p = table.shape[1]
-    known = _known_columns(table, holes, weights)
+    known = _known_columns(table, missing, weights)
     mean = np.asarray(known.mean) if centred else np.zeros(p)
     if method == "nipals":
         divisor = divisors_of(table, weights, known)
         divisor = np.ones(p) if divisor is None else divisor
         with one_blas_thread():
-            return fill_by_nipals(table, holes, weights, k, mean=mean, divisor=divisor)
-    table[holes] = np.broadcast_to(mean, table.shape)[holes]
+            return fill_by_nipals(table, missing, weights, k, mean=mean, divisor=divisor)
+    table[missing] = np.broadcast_to(mean, table.shape)[missing]
     with one_blas_thread():
         divisor_of = partial(divisors_of, weights=weights)
-        return fill_by_em(table, holes, weights, k, divisor_of=divisor_of, centred=centred)
+        return fill_by_em(table, missing, weights, k, divisor_of=divisor_of, centred=centred)
 
 
-def _refuse_extremes(table: FloatArray, holes: NDArray[np.bool_], method: str) -> None:
+def _refuse_extreme_values(table: FloatArray, missing: NDArray[np.bool_], method: str) -> None:
     """Refuse numbers whose squares, or sums of squares, leave the range of float64."""
-    largest = float(np.abs(table, where=~holes, out=np.zeros_like(table)).max())
-    if largest and not _RANGE[0] <= largest <= _RANGE[1]:
+    largest = float(np.abs(table, where=~missing, out=np.zeros_like(table)).max())
+    if largest and not _SAFE_RANGE[0] <= largest <= _SAFE_RANGE[1]:
         raise DataError(
             f"missing={method!r} squares the values, and the largest is {largest:.0e}",
             hint="multiply all columns by a power of ten: only the unit of the components changes",
         )
 
 
-def room_to_fill(n: int, p: int) -> int:
+def memory_to_fill(n: int, p: int) -> int:
     """Compute the bytes needed to fill the cells of rows (n, p)."""
     return _COPIES * 8 * n * p
 
 
 def _in_memory(data: RowData, method: str, memory: int | None) -> FloatArray:
     """Return the rows as one dense array."""
-    if isinstance(data, Distributed):
+    if isinstance(data, DistributedRows):
         raise ParameterError(
             f"missing={method!r} needs all rows in memory, and these are on {data.engine}",
             place={"parameter": "missing"},
@@ -184,15 +184,15 @@ def _in_memory(data: RowData, method: str, memory: int | None) -> FloatArray:
             hint="use X.toarray() if it fits in memory, or missing='drop'",
         )
     n, p = data.shape
-    if isinstance(data, Source) or n * p > _LARGE:
+    if isinstance(data, Source) or n * p > _LARGE_TABLE:
         limit = memory_limit(memory)
-        needed = room_to_fill(n or 0, p)
+        needed = memory_to_fill(n or 0, p)
         if needed > limit:
             raise MemoryLimitError(
                 f"missing={method!r} holds all rows in memory: {n:,} × {p:,} numbers need "
-                f"{in_words(needed)}, and the limit is {in_words(limit)}",
+                f"{format_bytes(needed)}, and the limit is {format_bytes(limit)}",
                 place={"parameter": "memory_limit", "limit": limit, "needed": needed},
-                hint=f"allow {in_words(1.05 * needed)} (memory_limit), fit a sample of "
+                hint=f"allow {format_bytes(1.05 * needed)} (memory_limit), fit a sample of "
                 "the rows, or use missing='drop', which reads block by block",
             )
         if isinstance(data, Source):
@@ -201,22 +201,26 @@ def _in_memory(data: RowData, method: str, memory: int | None) -> FloatArray:
     return np.asarray(data)
 
 
-def _known_columns(table: FloatArray, holes: NDArray[np.bool_], weights: Weights) -> Columns:
+def _known_columns(table: FloatArray, missing: NDArray[np.bool_], weights: Weights) -> Columns:
     """Compute means and scatter of the known cells, scaled to the number of all rows."""
-    share = np.where(holes, 0.0, 1.0 if weights is None else weights[:, None])
-    totals = share.sum(axis=0)
+    cell_weights = np.where(missing, 0.0, 1.0 if weights is None else weights[:, None])
+    total_weights = cell_weights.sum(axis=0)
     rows = float(len(table) if weights is None else weights.sum())
-    known = np.where(holes, 0.0, table)
-    mean = (share * known).sum(axis=0) / totals
+    known = np.where(missing, 0.0, table)
+    mean = (cell_weights * known).sum(axis=0) / total_weights
     # The mean of a constant column is its value: a quotient of sums would round it.
     low, high = (
-        one(np.where(holes, end, table), axis=0)
-        for one, end in ((np.min, np.inf), (np.max, -np.inf))
+        reduce(np.where(missing, neutral, table), axis=0)
+        for reduce, neutral in ((np.min, np.inf), (np.max, -np.inf))
     )
     mean = np.where(low == high, low, mean)
-    centred = np.where(holes, 0.0, table - mean)
+    centred = np.where(missing, 0.0, table - mean)
     # Σ w (x − mean)² over the known cells of a column, with the divisor of all rows.
-    scatter = (share * centred * centred).sum(axis=0) / np.maximum(totals - 1.0, 0.5) * (rows - 1.0)
+    scatter = (
+        (cell_weights * centred * centred).sum(axis=0)
+        / np.maximum(total_weights - 1.0, 0.5)
+        * (rows - 1.0)
+    )
     return Columns(rows, len(table), mean, np.zeros(table.shape[1]), scatter)
 
 

@@ -24,7 +24,7 @@ class Cost(NamedTuple):
 
     def fits(self, problem: Problem) -> bool:
         """Whether this is within the memory limit."""
-        return problem.limit is None or self.memory <= problem.limit
+        return problem.memory_limit is None or self.memory <= problem.memory_limit
 
 
 class Solution(NamedTuple):

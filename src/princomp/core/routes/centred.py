@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.component_count import FIRST_GUESS
+from princomp.core.component_count import INITIAL_COMPONENTS
 from princomp.core.context import FitContext, safe_divisor
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Solution
@@ -17,7 +17,7 @@ from princomp.solvers import Spectrum, completed
 from princomp.summaries import CentredRows, Columns, Weights, checked_block, safe_exponent
 
 # Bytes that a thread holds while it multiplies dense rows: the longest panel and its centred copy.
-_PANEL = 2**24
+_PANEL_BYTES = 2**24
 
 
 class CentredFit:
@@ -38,11 +38,11 @@ class CentredFit:
             drop_rows(fit)
         columns = fit.summarise(Columns, "columns")
         self._fit, self.summary = fit, columns
-        self._scale, ready, self.count = fit.analyse(columns)
-        self._exponent = safe_exponent(ready.column_scatter, fit.rows.dtype)
+        self._scale, analysed, self.count = fit.analyse(columns)
+        self._exponent = safe_exponent(analysed.column_scatter, fit.rows.dtype)
         if self._exponent:
-            ready = ready.scaled(np.full(columns.p, 2.0**self._exponent))
-        self.columns = ready
+            analysed = analysed.scaled(np.full(columns.p, 2.0**self._exponent))
+        self.columns = analysed
         self.rows = self._centred(fit.rows, fit.weights)
 
     def _centred(self, rows: Any, weights: Weights) -> CentredRows:
@@ -63,24 +63,28 @@ class CentredFit:
         """Return the number of components, or None if more variances are needed to decide."""
         return self.count(spectrum.times_power(2 * self._exponent), complete=complete)
 
-    def grown(self, truncated: Callable[[int], Spectrum | None]) -> Solution | None:
+    def solve_growing(self, solve_truncated: Callable[[int], Spectrum | None]) -> Solution | None:
         """Ask a truncated solver for more components until they are enough; return the result.
 
         None if the solver gives up.
         """
         count = self.count
-        size = min(count.most, FIRST_GUESS) if count.exact is None else max(count.exact, 1)
+        size = (
+            min(count.max_components, INITIAL_COMPONENTS)
+            if count.exact is None
+            else max(count.exact, 1)
+        )
         if count.needs_all:
-            size = count.most
+            size = count.max_components
         while True:
             # With weights, more may be wanted than there are rows.
-            spectrum = truncated(min(size, *self.rows.shape))
+            spectrum = solve_truncated(min(size, *self.rows.shape))
             if spectrum is None:
                 return None
-            k = self.components(spectrum, complete=size >= count.most)
+            k = self.components(spectrum, complete=size >= count.max_components)
             if k is not None:
                 return self.solution(spectrum, k)
-            size = min(count.most, 2 * size)
+            size = min(count.max_components, 2 * size)
 
     def solution(self, spectrum: Spectrum, k: int, notes: tuple[str, ...] = ()) -> Solution:
         """The result, in the units of the rows."""
@@ -102,4 +106,4 @@ def panels_in_flight(problem: Problem) -> int:
     if problem.stored is not None:
         return 12 * problem.stored
     numbers = problem.rows * problem.columns * problem.itemsize
-    return min(default_threads() * _PANEL, numbers)
+    return min(default_threads() * _PANEL_BYTES, numbers)

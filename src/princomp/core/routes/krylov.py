@@ -6,21 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.component_count import FIRST_GUESS, ComponentCount
+from princomp.core.component_count import INITIAL_COMPONENTS, ComponentCount
 from princomp.core.context import FitContext, safe_divisor
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Cost, Solution
 from princomp.core.routes.centred import drop_rows
 from princomp.core.routes.moments import ENGINE_COLUMNS
 from princomp.errors import MemoryLimitError
-from princomp.linalg import FloatArray, in_words, one_blas_thread
-from princomp.solvers import ImagesOf, block_width, completed, room_for, solve_blocks
+from princomp.linalg import FloatArray, format_bytes, one_blas_thread
+from princomp.solvers import ImagesOf, block_width, completed, max_krylov_vectors, solve_blocks
 from princomp.summaries import Sketch, SketchOf, safe_exponent, wide_block_rows
 
 # Smaller products have lost digits to underflow.
-_FLOAT32_LEAST, _FLOAT64_LEAST = 1e-31, 1e-292
+_FLOAT32_SAFE, _FLOAT64_SAFE = 1e-31, 1e-292
+# Blocks of dense rows that are in memory at once, and bytes per stored number of sparse rows.
+_BLOCKS_IN_MEMORY, _BYTES_PER_STORED_NUMBER = 6, 40
 # Number of components that memory is planned for if no number is given.
-_PLANNED = 64
+_PLANNED_COMPONENTS = 64
 
 
 class KrylovRoute:
@@ -29,10 +31,10 @@ class KrylovRoute:
     summary, solver = "columns", "krylov"
 
     def applies(self, problem: Problem) -> str:
-        """For streamed rows that can be read again, if a scatter is too large."""
+        """For streamed rows that can be read again; routes with a scatter are tried before."""
         p = problem.columns
-        whole = problem.wants_few(p) or isinstance(problem.wanted, float)
-        if problem.held or not problem.repeatable or not whole:
+        number_or_share = problem.wants_at_most(p) or isinstance(problem.n_components, float)
+        if problem.in_memory or not problem.repeatable or not number_or_share:
             return ""
         return self.reason(problem)
 
@@ -51,114 +53,121 @@ class KrylovRoute:
     def solve(self, fit: FitContext) -> Solution:
         """Make one pass for the means and a first block, and one for each product."""
         request, problem = fit.request, fit.problem
-        if problem.held:
+        if problem.in_memory:
             drop_rows(fit, weightless=False)
-        width = block_width(_first_size(problem.wanted, problem.columns), problem.columns)
+        width = block_width(_initial_size(problem.n_components, problem.columns), problem.columns)
         sketch = fit.summarise(SketchOf(width), "krylov")
         p, columns = sketch.p, sketch.columns
         scale = fit.divisors(columns)
-        ready = fit.prepare(sketch, scale)
-        count = ComponentCount(fit, columns, ready, scale)
+        analysed = fit.prepare(sketch, scale)
+        count = ComponentCount(fit, columns, analysed, scale)
         problem = request.problem(fit.rows)
         # Sparse rows of either precision are multiplied in float64.
-        single = problem.dtype == "float32" and problem.stored is None
-        precision: np.dtype[Any] = np.dtype(np.float32 if single else np.float64)
-        exponent = safe_exponent(ready.column_scatter, precision)
+        in_float32 = problem.dtype == "float32" and problem.stored is None
+        precision: np.dtype[Any] = np.dtype(np.float32 if in_float32 else np.float64)
+        exponent = safe_exponent(analysed.column_scatter, precision)
         divisor = safe_divisor(scale, exponent, p)
         if exponent:
-            ready = ready.scaled(np.full(p, 2.0**exponent))
-        about = columns if request.center else columns.about_origin()
-        limit = krylov_room(problem)
+            analysed = analysed.scaled(np.full(p, 2.0**exponent))
+        centring = columns if request.center else columns.about_origin()
+        limit = vectors_within_limit(problem)
 
         def apply(vectors: FloatArray) -> FloatArray:
-            image: FloatArray = fit.fold(ImagesOf(vectors, about, divisor), "krylov").summary.image
+            image: FloatArray = fit.fold(
+                ImagesOf(vectors, centring, divisor), "krylov"
+            ).summary.image
             return image
 
-        size = count.most if count.needs_all else _first_size(count.exact, p)
-        start = _start(sketch, ready.product, single)
+        size = count.max_components if count.needs_all else _initial_size(count.exact, p)
+        start = _start_block(sketch, analysed.product, in_float32)
         known = None
-        if np.isfinite(ready.product).all():
-            known = ready.directions_of(slice(None)), ready.product
+        if np.isfinite(analysed.product).all():
+            known = analysed.directions_of(slice(None)), analysed.product
         while True:
             with one_blas_thread():
                 spectrum = solve_blocks(
                     apply,
-                    ready.columns,
+                    analysed.columns,
                     min(size, p),
                     start,
                     tol=request.tol,
                     unit=float(np.finfo(precision).eps),
-                    room=room_for(size, p, limit),
+                    max_vectors=max_krylov_vectors(size, p, limit),
                     known=known,
                 )
-            k = count(spectrum.times_power(2 * exponent), complete=size >= count.most)
+            k = count(spectrum.times_power(2 * exponent), complete=size >= count.max_components)
             if k is not None:
                 spectrum = completed(spectrum, k).times_power(2 * exponent)
                 return Solution(spectrum, k, columns, scale, decision=count.decision)
-            # The fraction was not reached: go on with what was found and as many new directions.
-            size = min(count.most, 2 * size)
+            # The fraction was not reached: start again from the axes found and about as many random
+            # directions.
+            size = min(count.max_components, 2 * size)
             _check_memory(problem, spectrum.k, size)
             start = np.random.default_rng(size).standard_normal((p, block_width(size, p)))
             start[:, : spectrum.k] = spectrum.axes.T
 
 
-def _first_size(wanted: int | float | str | None, p: int) -> int:
+def _initial_size(n_components: int | float | str | None, p: int) -> int:
     """Number of components with which a search begins."""
-    return max(wanted, 1) if isinstance(wanted, int) else min(p, FIRST_GUESS)
+    return max(n_components, 1) if isinstance(n_components, int) else min(p, INITIAL_COMPONENTS)
 
 
-def _start(sketch: Sketch, product: FloatArray, single: bool) -> FloatArray:
-    """The first block: the scatter times random directions, or only these if it left the range."""
+def _start_block(sketch: Sketch, product: FloatArray, in_float32: bool) -> FloatArray:
+    """The first block: the scatter times random directions.
+
+    Only the directions, if this product overflowed or underflowed.
+    """
     largest = float(np.abs(sketch.product).max(initial=0.0))
     # Most of a product below the smallest safe size may have been lost to underflow.
-    if np.isfinite(largest) and largest > (_FLOAT32_LEAST if single else _FLOAT64_LEAST):
+    if np.isfinite(largest) and largest > (_FLOAT32_SAFE if in_float32 else _FLOAT64_SAFE):
         return product
     return sketch.directions_of(slice(None))
 
 
 def _check_memory(problem: Problem, found: int, size: int) -> None:
     """Refuse a search for more components than the memory limit leaves room for."""
-    needed = search_memory(problem._replace(wanted=size))
-    if problem.limit is None or needed <= problem.limit:
+    needed = search_memory(problem._replace(n_components=size))
+    if problem.memory_limit is None or needed <= problem.memory_limit:
         return
     raise MemoryLimitError(
-        f"n_components={problem.wanted!r} is not reached by {found:,} components, and a search "
-        f"for {size:,} needs {in_words(needed)}, more than the limit of {in_words(problem.limit)}",
-        place={"parameter": "memory_limit", "limit": problem.limit, "needed": needed},
-        hint=f"allow {in_words(1.05 * needed)} (memory_limit), or ask for a whole number "
+        f"n_components={problem.n_components!r} is not reached by {found:,} components, and a "
+        f"search for {size:,} needs {format_bytes(needed)}, more than the limit of "
+        f"{format_bytes(problem.memory_limit)}",
+        place={"parameter": "memory_limit", "limit": problem.memory_limit, "needed": needed},
+        hint=f"allow {format_bytes(1.05 * needed)} (memory_limit), or ask for a whole number "
         "of components",
     )
 
 
 def search_memory(problem: Problem) -> int:
-    """Bytes that a search by products with blocks of wide rows takes."""
-    p, (planned, width, fixed) = problem.columns, _fixed(problem)
-    space = room_for(planned, p, krylov_room(problem)) + width
+    """Memory of the search, in bytes."""
+    p, (planned, width, fixed) = problem.columns, _planned_memory(problem)
+    space = max_krylov_vectors(planned, p, vectors_within_limit(problem)) + width
     return fixed + p * (space + 2 * planned) * 8
 
 
-def krylov_room(problem: Problem) -> int | None:
+def vectors_within_limit(problem: Problem) -> int | None:
     """Number of vectors of a search space that fit in the memory limit; None without a limit."""
-    if problem.limit is None:
+    if problem.memory_limit is None:
         return None
-    planned, width, fixed = _fixed(problem)
-    return max((problem.limit - fixed) // (8 * problem.columns) - width - 2 * planned, 0)
+    planned, width, fixed = _planned_memory(problem)
+    return max((problem.memory_limit - fixed) // (8 * problem.columns) - width - 2 * planned, 0)
 
 
-def _fixed(problem: Problem) -> tuple[int, int, int]:
+def _planned_memory(problem: Problem) -> tuple[int, int, int]:
     """Planned number of components, vectors per block, and the bytes that any search takes."""
     p = problem.columns
-    planned = problem.wanted if isinstance(problem.wanted, int) else _PLANNED
+    planned = problem.n_components if isinstance(problem.n_components, int) else _PLANNED_COMPONENTS
     width = block_width(planned, p)
-    return planned, width, problem.reader + wide_blocks(problem) + 8 * p * width * 8
+    return planned, width, problem.reader_bytes + wide_blocks(problem) + 8 * p * width * 8
 
 
 def wide_blocks(problem: Problem) -> int:
-    """Bytes of the blocks of wide rows in memory: queued ones, and one that is centred."""
+    """Bytes of the blocks of wide rows in memory: those queued for threads, and their copies."""
     rows = wide_block_rows(problem.columns)
     if problem.stored is None or not problem.rows:
-        return 6 * rows * problem.columns * problem.itemsize
-    return int(40 * rows * problem.stored / problem.rows)
+        return _BLOCKS_IN_MEMORY * rows * problem.columns * problem.itemsize
+    return int(_BYTES_PER_STORED_NUMBER * rows * problem.stored / problem.rows)
 
 
 KRYLOV = KrylovRoute()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from princomp.core.component_count import FIRST_GUESS
+from princomp.core.component_count import INITIAL_COMPONENTS
 from princomp.core.context import FitContext
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Abandoned, Cost, Route, Solution
@@ -29,13 +29,13 @@ from princomp.solvers import (
     AbandonRule,
     Spectrum,
     find_warm_start,
+    max_search_vectors,
+    max_share_vectors,
     sample_step,
-    search_room,
+    search_block_width,
     search_rows,
     search_rows_share,
-    share_room,
     too_many_components,
-    wide_block,
 )
 
 # The unit of these constants is a product of all rows with a block of 16 vectors, or two products
@@ -65,10 +65,10 @@ class LanczosRoute:
     def applies(self, problem: Problem) -> str:
         """For few components of large tables, and if nothing else fits in memory."""
         n, p = problem.rows, problem.columns
-        if not problem.held:
+        if not problem.in_memory:
             return ""
         if MOMENTS.applies(problem) or SCATTER_SEARCH.applies(problem):
-            if problem.wants_few(p):
+            if problem.wants_at_most(p):
                 return f"p² = {p:,}² does not fit the memory limit: only products with the rows"
             return ""
         if problem.stored is not None:
@@ -81,13 +81,13 @@ class LanczosRoute:
     def cost(self, problem: Problem) -> Cost:
         """Panels of rows, the search space, and axes."""
         n, p = problem.rows, problem.columns
-        k = problem.most_wanted
+        k = problem.max_components
         side = p if p <= n or problem.stored is None else n
         if shares_by_search(problem):
-            k = space = share_room(p)
+            k = space = max_share_vectors(p)
         else:
-            space = search_room(side, k)
-        room = min(space + 4 * wide_block(k), side)
+            space = max_search_vectors(side, k)
+        room = min(space + 4 * search_block_width(k), side)
         return Cost(panels_in_flight(problem) + side * room * 8 + 3 * k * (n + p) * 8, None)
 
     def solve(self, fit: FitContext) -> Solution | Abandoned:
@@ -100,14 +100,14 @@ class LanczosRoute:
                 # The smallest residual that the precision of the given rows allows.
                 tol = FEWEST_UNITS * float(np.finfo(fit.rows.dtype).eps)
             if shares_by_search(problem):
-                return _share(fit, centred, tol)
-            return _some(fit, centred, tol, _successor(problem, centred))
+                return _search_share(fit, centred, tol)
+            return _search_number(fit, centred, tol, _successor(problem, centred))
 
 
 class _Successor(NamedTuple):
     """When a search is abandoned, and which route then takes over."""
 
-    patience: AbandonRule
+    abandon_rule: AbandonRule
     abandoned: Abandoned
 
 
@@ -116,63 +116,69 @@ def _successor(problem: Problem, centred: CentredFit) -> _Successor | None:
     if problem.solver != "auto" or problem.stored is not None:
         return None
     n, p, exact = problem.rows, problem.columns, centred.count.exact
-    blocks = wide_block(FIRST_GUESS if exact is None else exact, centred.rows.step) / wide_block(1)
+    blocks = search_block_width(
+        INITIAL_COMPONENTS if exact is None else exact, centred.rows.vectors_at_once
+    ) / search_block_width(1)
     route: Route
     if n < p:
         route, possible = ROW_GRAM, n <= GRAM_ROWS
-        most = ROW_PRODUCTS_SHARE * n / blocks
-        other = f"{n:,}² products of rows"
+        max_products = ROW_PRODUCTS_SHARE * n / blocks
+        alternative = f"{n:,}² products of rows"
     else:
         route, possible = scatter_route(problem), p <= SCATTER_COLUMNS
-        most = SCATTER_SHARE * p / blocks
-        other = f"{p:,}² products of columns"
+        max_products = SCATTER_SHARE * p / blocks
+        alternative = f"{p:,}² products of columns"
         saved = 1.0 - SCATTER_PRODUCT * p / n
         if route is SCATTER_SEARCH and saved > 0.0:
             # The search continues in the scatter, where each product saves this share of its time.
-            most = min(most, SCATTER_SUM * p / blocks / saved)
+            max_products = min(max_products, SCATTER_SUM * p / blocks / saved)
     if not possible or not route.cost(problem).fits(problem):
         return None
-    why = f"no small set of components dominates: {other} are faster"
+    why = f"no small set of components dominates: {alternative} are faster"
     summary = centred.summary if route is ROW_GRAM else None
-    return _Successor(AbandonRule(most), Abandoned((why,), (route.summary, route.solver), summary))
+    return _Successor(
+        AbandonRule(max_products), Abandoned((why,), (route.summary, route.solver), summary)
+    )
 
 
-def _some(
+def _search_number(
     fit: FitContext, centred: CentredFit, tol: float, successor: _Successor | None
 ) -> Solution | Abandoned:
     """Search for a number of components; for many rows, start from a search in a sample."""
     rows, exact, start = centred.rows, centred.count.exact, None
-    patience = None if successor is None else successor.patience
-    every = sample_step(*rows.shape)
-    if successor is not None and exact and every is not None:
-        seen = find_warm_start(centred.sample(every), exact, tol=tol, rng=np.random.default_rng(0))
-        if successor.patience.before(seen.products_left):
+    abandon_rule = None if successor is None else successor.abandon_rule
+    stride = sample_step(*rows.shape)
+    if successor is not None and exact and stride is not None:
+        warm_start = find_warm_start(
+            centred.sample(stride), exact, tol=tol, rng=np.random.default_rng(0)
+        )
+        if successor.abandon_rule.should_skip(warm_start.products_left):
             return successor.abandoned
-        start = seen.start
+        start = warm_start.start
 
-    def truncated(size: int) -> Spectrum | None:
+    def solve_truncated(size: int) -> Spectrum | None:
         rng = np.random.default_rng(0)
         spectrum, passes = search_rows(
-            rows, centred.columns, size, tol=tol, rng=rng, abandon=patience, start=start
+            rows, centred.columns, size, tol=tol, rng=rng, abandon=abandon_rule, start=start
         )
         fit.passes += passes
         return spectrum
 
-    solution = centred.grown(truncated)
+    solution = centred.solve_growing(solve_truncated)
     if solution is not None:
         return solution
     assert successor is not None
     return successor.abandoned
 
 
-def _share(fit: FitContext, centred: CentredFit, tol: float) -> Solution | Abandoned:
+def _search_share(fit: FitContext, centred: CentredFit, tol: float) -> Solution | Abandoned:
     """Search for the components of a fraction, unless a sample or the search finds too many."""
     rows, columns, share = centred.rows, centred.columns, centred.count.share
     assert share is not None
-    p, every = columns.p, sample_step(*rows.shape)
+    p, stride = columns.p, sample_step(*rows.shape)
     successor = (MOMENTS.summary, MOMENTS.solver)
-    if every is not None:
-        sample = centred.sample(every)
+    if stride is not None:
+        sample = centred.sample(stride)
         trace = float(columns.column_scatter.sum()) * sample.shape[0] / rows.shape[0]
         if too_many_components(sample, trace, share, tol=tol):
             why = f"the share needs many components: {p:,}² products of columns are faster"

@@ -12,7 +12,7 @@ from princomp.core.component_count import ComponentCount
 from princomp.core.context import FitContext, rows_in_flight
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Abandoned, Cost, Solution
-from princomp.kernels import chunk_bytes, name_in_use, packed_bytes
+from princomp.kernels import chunk_bytes, instruction_set_in_use, packed_bytes
 from princomp.linalg import EPS, one_blas_thread
 from princomp.solvers import (
     FEWEST_COLUMNS,
@@ -23,7 +23,7 @@ from princomp.solvers import (
     search_share,
     solve_on_device,
 )
-from princomp.summaries import DeviceMoments, Moments, block_rows, handful, panel_rows
+from princomp.summaries import DeviceMoments, Moments, block_rows, blocks_per_task, panel_rows
 
 # LANCZOS_COLUMNS, LANCZOS_SHARE: from this many columns on, and if at most this share of the
 # components is wanted, the eigenpairs of a scatter are found by block Lanczos. For p = 2,000 and
@@ -50,10 +50,10 @@ ENGINE_COLUMNS = {"Spark": 4_000}
 # float64, 596 and 1,000 ms.
 SEARCH_COLUMNS, SEARCH_SHARE = 1_500, 0.04
 # Number of scatters in memory while rows are added to one and it is solved.
-_SCATTERS = 8
+_SCATTER_COPIES = 8
 # A scatter is abandoned for a more exact route if a wanted variance is less than this many times
 # its resolution: about one digit.
-_RESOLVED = 16.0
+_RESOLUTION_MARGIN = 16.0
 
 
 class MomentsRoute:
@@ -63,13 +63,13 @@ class MomentsRoute:
 
     def applies(self, problem: Problem) -> str:
         """For at least as many rows as columns; for sparse rows, only if columns are few."""
-        if not problem.held:
+        if not problem.in_memory:
             few = _few_of_many(problem)
             return "" if few else "one pass over the rows, block by block"
-        p, wanted = problem.columns, problem.wanted
+        p, n_components = problem.columns, problem.n_components
         if problem.stored is not None:
-            if isinstance(wanted, str) and p <= min(problem.rows, SCATTER_COLUMNS):
-                return f"the rule {wanted!r} may ask for all variances"
+            if isinstance(n_components, str) and p <= min(problem.rows, SCATTER_COLUMNS):
+                return f"the rule {n_components!r} may ask for all variances"
             if p <= SPARSE_SCATTER and problem.rows >= p:
                 return "sparse with few columns: one pass, implicit centring"
             return ""
@@ -84,23 +84,23 @@ class MomentsRoute:
         rows, threads, queued = rows_in_flight(problem, step)
         # Each thread holds a block and copies of a panel, or the kernel's chunk. Other blocks wait
         # for a thread, and sums wait to be merged in order.
-        held = 2 * 8 * min(rows, panel_rows(p)) * p
-        if name_in_use() != "numpy":
-            held = chunk_bytes(rows, p)
-        blocks = threads * held + queued * problem.itemsize * rows * p
-        waiting = (threads + 2) * handful(step, p) if not n or n > step else 1
+        thread_bytes = 2 * 8 * min(rows, panel_rows(p)) * p
+        if instruction_set_in_use() != "numpy":
+            thread_bytes = chunk_bytes(rows, p)
+        blocks = threads * thread_bytes + queued * problem.itemsize * rows * p
+        waiting = (threads + 2) * blocks_per_task(step, p) if not n or n > step else 1
         if Moments.adds_in_place(p, sparse=problem.stored is not None):
             # All threads work on one block while the next one is read.
             blocks = packed_bytes(rows, p) + min(queued, 2) * problem.itemsize * rows * p
             waiting = 1
-        return Cost(problem.reader + blocks + (waiting + 4) * p * p * 8)
+        return Cost(problem.reader_bytes + blocks + (waiting + 4) * p * p * 8)
 
     def solve(self, fit: FitContext) -> Solution | Abandoned:
         """Make one pass and decompose; hand over if a wanted variance is not resolved."""
         moments = fit.summarise(Moments, "moments")
-        scale, ready, count = fit.analyse(moments)
-        spectrum, notes, solver = _decomposed(ready, count, fit)
-        k = count.of_all(spectrum)
+        scale, analysed, count = fit.analyse(moments)
+        spectrum, notes, solver = _decompose(analysed, count, fit)
+        k = count.of_complete(spectrum)
         solution = Solution(
             completed(spectrum, k), k, moments, scale, notes, count.decision, solver
         )
@@ -114,16 +114,16 @@ class MomentsRoute:
         """
         moments, spectrum = found.summary, found.spectrum
         assert isinstance(moments, Moments)
-        final = fit.request.solver != "auto" or fit.rows is None
-        if final or not unresolved(spectrum, found.k, moments):
+        keep_result = fit.request.solver != "auto" or fit.rows is None
+        if keep_result or not unresolved(spectrum, found.k, moments):
             return found
-        coarse = moments.unit > EPS
-        cause = "float32 products" if coarse else "squaring"
+        in_float32 = moments.unit > EPS
+        cause = "float32 products" if in_float32 else "squaring"
         limit = spectrum.resolution / spectrum.largest
         why = f"a wanted variance is below what {cause} can resolve ({limit:.0e} of the first): "
         if not fit.problem.repeatable:
             return found._replace(notes=(*found.notes, f"{why}the rows cannot be read again"))
-        if coarse:
+        if in_float32:
             successor, instead = (self.summary, self.solver), "products in float64"
         else:
             successor, instead = ("triangle", "svd"), "the triangle of a QR factorisation"
@@ -139,7 +139,7 @@ class ScatterSearch(MomentsRoute):
         """For few components of many columns."""
         if not _few_of_many(problem):
             return ""
-        if not problem.held:
+        if not problem.in_memory:
             return "one pass over the rows, block by block"
         if problem.stored is not None or not is_tall(problem) or why_search(problem):
             return ""
@@ -148,46 +148,46 @@ class ScatterSearch(MomentsRoute):
     def solve(self, fit: FitContext) -> Solution | Abandoned:
         """Make one pass and search in the scatter."""
         request, moments = fit.request, fit.summarise(Moments, "moments")
-        scale, ready, count = fit.analyse(moments)
+        scale, analysed, count = fit.analyse(moments)
         k = count.exact
         assert k is not None
         spectrum: Spectrum | None
-        if isinstance(ready, DeviceMoments):
-            spectrum = solve_on_device(ready, k, few=True, tol=request.tol)
+        if isinstance(analysed, DeviceMoments):
+            spectrum = solve_on_device(analysed, k, few=True, tol=request.tol)
         else:
             auto = request.solver == "auto" and not request.tol
             with one_blas_thread():
-                spectrum = search_scatter(ready, k, tol=request.tol, patient=not auto)
+                spectrum = search_scatter(analysed, k, tol=request.tol, patient=not auto)
         if spectrum is None:
             reason = "no small set of components dominates"
-            why = f"{reason}: computing all {ready.p:,} variances is faster"
+            why = f"{reason}: computing all {analysed.p:,} variances is faster"
             return Abandoned((why,), (MOMENTS.summary, MOMENTS.solver), moments)
         return self._if_exact_enough(fit, Solution(completed(spectrum, k), k, moments, scale))
 
 
-def _decomposed(
-    ready: Moments, count: ComponentCount, fit: FitContext
+def _decompose(
+    analysed: Moments, count: ComponentCount, fit: FitContext
 ) -> tuple[Spectrum, tuple[str, ...], str | None]:
     """Compute all variances and the wanted axes; for a fraction, only the components it needs.
 
     The search for a fraction is used for many columns. Then a note for the plan and the name of
     the solver are returned as well.
     """
-    wanted = count.of_all if count.exact is None else count.exact
-    if isinstance(ready, DeviceMoments):
-        return solve_on_device(ready, wanted, few=False, tol=fit.request.tol), (), None
+    wanted = count.of_complete if count.exact is None else count.exact
+    if isinstance(analysed, DeviceMoments):
+        return solve_on_device(analysed, wanted, few=False, tol=fit.request.tol), (), None
     share = count.share if fit.request.solver == "auto" else None
-    if share is not None and ready.p >= FEWEST_COLUMNS:
+    if share is not None and analysed.p >= FEWEST_COLUMNS:
         with one_blas_thread():
-            spectrum = search_share(ready, share)
+            spectrum = search_share(analysed, share)
         if spectrum is not None:
-            return spectrum, (share_found(spectrum.k, ready.p),), "lanczos"
-    return dense.solve_moments(ready, wanted), (), None
+            return spectrum, (share_found(spectrum.k, analysed.p),), "lanczos"
+    return dense.solve_moments(analysed, wanted), (), None
 
 
 def unresolved(spectrum: Spectrum, k: int, summary: Moments) -> bool:
     """Whether the last variance, or the mean of those left out, is near the resolution."""
-    needed = _RESOLVED * spectrum.resolution
+    needed = _RESOLUTION_MARGIN * spectrum.resolution
     if needed == 0.0 or not k:
         return False
     if k < len(spectrum.variances) and spectrum.variances.item(k) > needed * (summary.p - k):
@@ -211,7 +211,7 @@ def unresolved(spectrum: Spectrum, k: int, summary: Moments) -> bool:
 def is_tall(problem: Problem) -> bool:
     """Whether a scatter is smaller than the rows, or needed anyway."""
     n, p = problem.rows, problem.columns
-    return n >= p or (problem.wanted == "mle" and p <= SCATTER_COLUMNS)
+    return n >= p or (problem.n_components == "mle" and p <= SCATTER_COLUMNS)
 
 
 def why_search(problem: Problem) -> str:
@@ -219,7 +219,7 @@ def why_search(problem: Problem) -> str:
     p = problem.columns
     if p < SEARCH_COLUMNS:
         return ""
-    if problem.wants_few(p if p > SCATTER_COLUMNS else SEARCH_SHARE * p):
+    if problem.wants_at_most(p if p > SCATTER_COLUMNS else SEARCH_SHARE * p):
         return f"few components: a search is faster than p² = {p:,}² products"
     # The scatter that takes over from a search for a share must fit in memory.
     if shares_by_search(problem) and MOMENTS.cost(problem).fits(problem):
@@ -234,9 +234,9 @@ def shares_by_search(problem: Problem) -> bool:
     """
     return (
         problem.solver == "auto"
-        and problem.held
+        and problem.in_memory
         and problem.stored is None
-        and isinstance(problem.wanted, float)
+        and isinstance(problem.n_components, float)
         and problem.rows >= problem.columns >= SEARCH_COLUMNS
     )
 
@@ -248,7 +248,7 @@ def scatter_route(problem: Problem) -> MomentsRoute:
 
 def _few_of_many(problem: Problem) -> bool:
     p = problem.columns
-    return p >= LANCZOS_COLUMNS and problem.wants_few(LANCZOS_SHARE * p)
+    return p >= LANCZOS_COLUMNS and problem.wants_at_most(LANCZOS_SHARE * p)
 
 
 def share_found(k: int, p: int) -> str:
@@ -258,7 +258,7 @@ def share_found(k: int, p: int) -> str:
 
 def memory_to_add(p: int) -> int:
     """Bytes needed to add rows of ``p`` columns to a scatter and to solve it."""
-    return _SCATTERS * 8 * p * p
+    return _SCATTER_COPIES * 8 * p * p
 
 
 MOMENTS, SCATTER_SEARCH = MomentsRoute(), ScatterSearch()

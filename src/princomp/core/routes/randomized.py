@@ -22,7 +22,7 @@ class RandomizedRoute:
     def cost(self, problem: Problem) -> Cost:
         """Panels of rows; a sketch, its factor and the product it is made of."""
         n, p = problem.rows, problem.columns
-        k = problem.most_wanted
+        k = problem.max_components
         sketch = 4 * (k + 10) * max(n, p) * problem.itemsize
         return Cost(panels_in_flight(problem) + sketch, None)
 
@@ -32,7 +32,7 @@ class RandomizedRoute:
         with one_blas_thread():
             centred = CentredFit(fit)
 
-            def truncated(size: int) -> Spectrum:
+            def solve_truncated(size: int) -> Spectrum:
                 spectrum, passes = randomized.solve_rows(
                     centred.rows,
                     centred.columns,
@@ -45,7 +45,7 @@ class RandomizedRoute:
                 fit.passes += passes
                 return spectrum
 
-            solution = centred.grown(truncated)
+            solution = centred.solve_growing(solve_truncated)
             assert solution is not None
             return solution
 

@@ -29,7 +29,7 @@ class RowGramRoute:
     def applies(self, problem: Problem) -> str:
         """For wide rows that are few enough to be multiplied with each other."""
         n, p = problem.rows, problem.columns
-        if not problem.held:
+        if not problem.in_memory:
             return ""
         if TRIANGLE.applies(problem):
             return ""
@@ -44,7 +44,7 @@ class RowGramRoute:
     def cost(self, problem: Problem) -> Cost:
         """Panels of rows, the products of threads, and axes."""
         n, p = problem.rows, problem.columns
-        k = problem.most_wanted
+        k = problem.max_components
         products = (default_threads() + 4) * n * n * 8
         return Cost(panels_in_flight(problem) + products + 4 * k * p * 8, None)
 
@@ -64,9 +64,9 @@ class RowGramRoute:
 def why_search_rows(problem: Problem) -> str:
     """Why a search is faster than the products of wide dense rows; empty if it is not."""
     n = problem.rows
-    if n >= SEARCH_ROWS and problem.wants_few(SEARCH_SHARE * n):
+    if n >= SEARCH_ROWS and problem.wants_at_most(SEARCH_SHARE * n):
         return f"few components: a search is faster than n² = {n:,}² products"
-    if n > GRAM_ROWS and problem.wants_few(0.1 * n):
+    if n > GRAM_ROWS and problem.wants_at_most(0.1 * n):
         return "many rows and columns: a search by products with the rows"
     return ""
 

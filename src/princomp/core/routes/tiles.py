@@ -10,7 +10,7 @@ from princomp.core.routes.base import Cost, Solution
 from princomp.core.routes.krylov import search_memory
 from princomp.errors import ParameterError
 from princomp.linalg import FloatArray, one_blas_thread
-from princomp.solvers import block_width, completed, room_for, solve_blocks
+from princomp.solvers import block_width, completed, max_krylov_vectors, solve_blocks
 from princomp.summaries import Columns
 
 
@@ -31,12 +31,12 @@ class TilesRoute:
         """Make one pass for the means, then fill the tiles and multiply with them."""
         request, columns = fit.request, fit.summarise(Columns, "columns")
         p = columns.p
-        scale, ready, count = fit.analyse(columns)
+        scale, analysed, count = fit.analyse(columns)
         k = count.exact
         if k is None:
             raise ParameterError(
                 "a search in a scatter in tiles needs a whole number of components, got "
-                f"n_components={request.wanted!r}",
+                f"n_components={request.plain_n_components!r}",
                 place={"parameter": "n_components"},
                 hint="pass a whole number, such as n_components=20",
             )
@@ -53,14 +53,14 @@ class TilesRoute:
             with one_blas_thread():
                 spectrum = solve_blocks(
                     apply,
-                    ready,
+                    analysed,
                     max(k, 1),
                     start,
                     tol=request.tol,
                     unit=float(np.finfo(fit.rows.dtype).eps),
-                    room=room_for(max(k, 1), p),
+                    max_vectors=max_krylov_vectors(max(k, 1), p),
                 )
-            fit.passes += tiles.readings
+            fit.passes += tiles.passes
         return Solution(completed(spectrum, k), k, columns, scale)
 
 

@@ -7,12 +7,12 @@ from princomp.core.problem import Problem
 from princomp.core.routes.base import Cost, Solution
 from princomp.core.routes.moments import is_tall
 from princomp.solvers import completed, dense, solve_on_device
-from princomp.summaries import DeviceTriangle, Triangle, handful, panel_rows
+from princomp.summaries import DeviceTriangle, Triangle, blocks_per_task, panel_rows
 
-# SMALL: a wide table with at most this many numbers is solved by the SVD of its rows. At
+# SMALL_TABLE_SIZE: a wide table with at most this many numbers is solved by the SVD of its rows. At
 # 200 × 1,000 it takes 19 ms, and products of rows take 4.5 ms; but it squares nothing, and keeps a
 # summary.
-SMALL = 2**18
+SMALL_TABLE_SIZE = 2**18
 
 
 class TriangleRoute:
@@ -22,8 +22,8 @@ class TriangleRoute:
 
     def applies(self, problem: Problem) -> str:
         """For small tables that are wider than long, in memory or on an engine."""
-        small = 0 < problem.rows * problem.columns <= SMALL
-        if not (problem.held or problem.engine) or not small or is_tall(problem):
+        small = 0 < problem.rows * problem.columns <= SMALL_TABLE_SIZE
+        if not (problem.in_memory or problem.engine) or not small or is_tall(problem):
             return ""
         return "p > n and small: the SVD of the rows is exact and quick"
 
@@ -33,20 +33,20 @@ class TriangleRoute:
         step = panel_rows(p)
         rows, threads, queued = rows_in_flight(problem, step)
         blocks = (3 * 8 * threads + queued * problem.itemsize) * rows * p
-        waiting = (threads + 2) * handful(step, p) if not n or n > step else 1
-        return Cost(problem.reader + blocks + (waiting + 4) * min(2 * p, n or 2 * p) * p * 8)
+        waiting = (threads + 2) * blocks_per_task(step, p) if not n or n > step else 1
+        return Cost(problem.reader_bytes + blocks + (waiting + 4) * min(2 * p, n or 2 * p) * p * 8)
 
     def solve(self, fit: FitContext) -> Solution:
         """Make one pass, then take the SVD of the triangle."""
         request, triangle = fit.request, fit.summarise(Triangle, "triangle")
-        scale, ready, count = fit.analyse(triangle)
-        wanted = count.of_all if count.exact is None else count.exact
-        if isinstance(ready, DeviceTriangle):
-            spectrum = solve_on_device(ready, wanted, few=False, tol=request.tol)
+        scale, analysed, count = fit.analyse(triangle)
+        wanted = count.of_complete if count.exact is None else count.exact
+        if isinstance(analysed, DeviceTriangle):
+            spectrum = solve_on_device(analysed, wanted, few=False, tol=request.tol)
             assert spectrum is not None
         else:
-            spectrum = dense.solve_triangle(ready, wanted)
-        k = count.of_all(spectrum)
+            spectrum = dense.solve_triangle(analysed, wanted)
+        k = count.of_complete(spectrum)
         return Solution(completed(spectrum, k), k, triangle, scale, decision=count.decision)
 
 

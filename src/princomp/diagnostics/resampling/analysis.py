@@ -14,16 +14,16 @@ from princomp.errors import ParameterError, PrincompError, ShapeError
 from princomp.linalg import FloatArray, binary_exponent, one_blas_thread
 
 # Largest number of rows of a resample, counted in float64.
-_MOST_ROWS = 1e15
+_MAX_ROWS = 1e15
 # Largest number of loadings in all resamples together: 1 GB.
-_MOST_NUMBERS = 2**27
+_MAX_NUMBERS = 2**27
 # A bootstrap that was not requested: number of resamples, limit of multiplications (about half a
-# second), and what counts as multiplications: _DRAWN for drawing a row, and _DECOMPOSED · p³ for
+# second), and what counts as multiplications: _DRAW_COST for drawing a row, and _EIGH_COST · p³ for
 # decomposing a scatter.
-_FEW, _QUICK, _DRAWN, _DECOMPOSED = 200, 2e9, 100, 10
+_QUICK_RESAMPLES, _QUICK_COST, _DRAW_COST, _EIGH_COST = 200, 2e9, 100, 10
 
 
-def bootstrap_of(
+def bootstrap_rows(
     model: PCAModel,
     rows: FloatArray,
     weights: FloatArray | None = None,
@@ -47,29 +47,29 @@ def bootstrap_of(
     """
     table, fitted = _table(model, rows, weights), model.result
     k, p = table.k, rows.shape[1]
-    if n * p * max(k, 1) > _MOST_NUMBERS:
+    if n * p * max(k, 1) > _MAX_NUMBERS:
         raise ParameterError(
             f"the loadings of {n:,} resamples, {p:,} columns and {k:,} components are more than "
-            f"{_MOST_NUMBERS:,} numbers",
+            f"{_MAX_NUMBERS:,} numbers",
             place={"parameter": "n"},
             hint="ask for fewer resamples, or for fewer components (model.truncated(k))",
         )
     axes = np.asarray(fitted.spectrum.axes[:k], dtype=np.float64)
     loadings = np.asarray(fitted.loadings)
     parts, done = [], 0
-    teller = ProgressReporter(progress)
-    teller.begin("bootstrap", n, 0.0, unit="resamples")
+    reporter = ProgressReporter(progress)
+    reporter.begin("bootstrap", n, 0.0, unit="resamples")
     with one_blas_thread():
         for resamples in resample(table, n, np.random.default_rng(seed)):
-            parts.append(_aligned(resamples, axes, loadings, align))
+            parts.append(_align(resamples, axes, loadings, align))
             done += len(resamples.totals)
-            teller.advance(done, done=done == n)
-    *found, angles, space = (np.concatenate(part) for part in zip(*parts, strict=True))
+            reporter.advance(done, done=done == n)
+    *quantities, angles, space_angles = (np.concatenate(part) for part in zip(*parts, strict=True))
     limits = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
     variance_interval, rate_interval, loading_interval = (
-        np.quantile(values, limits, axis=0) for values in found
+        np.quantile(values, limits, axis=0) for values in quantities
     )
-    variance_error, rate_error, loading_error = map(_deviations, found)
+    variance_error, rate_error, loading_error = map(_standard_deviations, quantities)
     names = model.schema.names
     return Bootstrap(
         n,
@@ -81,12 +81,12 @@ def bootstrap_of(
         *(variance_interval, rate_interval, loading_interval),
         *(variance_error, rate_error, loading_error),
         angles,
-        space,
+        space_angles,
         None if names is None else tuple(map(str, names)),
     )
 
 
-def _deviations(values: FloatArray) -> FloatArray:
+def _standard_deviations(values: FloatArray) -> FloatArray:
     """Standard deviations over resamples (n, …), even if squares leave the range of float64."""
     exponent = binary_exponent(values)
     return np.ldexp(np.ldexp(values, -exponent).std(axis=0, ddof=1), exponent)
@@ -114,10 +114,10 @@ def quick_bootstrap(
     filled, p = model.result.filled, model.schema.p
     if filled is not None and filled.cells:
         return None, "filled"
-    if _FEW * (rows * (p**2 + _DRAWN) + _DECOMPOSED * p**3) > _QUICK:
+    if _QUICK_RESAMPLES * (rows * (p**2 + _DRAW_COST) + _EIGH_COST * p**3) > _QUICK_COST:
         return None, "slow"
     try:
-        return compute(_FEW), ""
+        return compute(_QUICK_RESAMPLES), ""
     except PrincompError as error:
         return None, error.message
 
@@ -128,49 +128,51 @@ def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Tab
     total = float(len(rows)) if weights is None else float(weights.sum())
     if round(total) < 2:
         raise ShapeError(f"a resample needs at least 2 rows, and there are {total:g}")
-    if total > _MOST_ROWS:
+    if total > _MAX_ROWS:
         raise ParameterError(
             f"the weights add up to {total:.3g}: a resample of so many rows cannot be counted",
             place={"parameter": "sample_weight"},
-            hint=f"divide the weights, which are frequencies: their sum may be {_MOST_ROWS:.0e}",
+            hint=f"divide the weights, which are frequencies: their sum may be {_MAX_ROWS:.0e}",
         )
     mean = np.average(rows, axis=0, weights=weights)
     # Computed from these rows: a model of scikit-learn may not know the variances of its columns.
-    spread = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=weights)) + np.abs(mean)
-    near = np.all(np.abs(mean - fitted.summary.mean) <= 1e-4 * spread)
-    if abs(total - fitted.summary.rows) > 1e-6 * total or not near:
+    tolerance_unit = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=weights)) + np.abs(mean)
+    same_mean = np.all(np.abs(mean - fitted.summary.mean) <= 1e-4 * tolerance_unit)
+    if abs(total - fitted.summary.rows) > 1e-6 * total or not same_mean:
         raise ParameterError(
             f"these {total:g} rows are not the {fitted.summary.rows:g} rows of the fit",
             place={"parameter": "X"},
             hint="give the rows and weights of the fit, or leave out the model",
         )
     size = round(total)
-    shares = np.full(len(rows), 1.0 / len(rows)) if weights is None else weights / total
+    probabilities = np.full(len(rows), 1.0 / len(rows)) if weights is None else weights / total
     scale, centred = model.parameters.scale, rows - mean
     if scale is not None and not isinstance(scale, str):
         centred, mean, scale = centred / fitted.scale, mean / fitted.scale, None
     names, constant = model.schema.names, model.parameters.constant
-    return Table(centred, mean, shares, size, fitted.k, scale, fitted.centred, names, constant)
+    return Table(
+        centred, mean, probabilities, size, fitted.k, scale, fitted.centred, names, constant
+    )
 
 
-def _aligned(
+def _align(
     resamples: Resamples, axes: FloatArray, loadings: FloatArray, align: str
 ) -> tuple[FloatArray, ...]:
     """Variances, rates and loadings of resamples, angles of the axes (b, k) and the space (b,)."""
-    variances, totals, others = resamples
+    variances, totals, resampled_axes = resamples
     rates = variances / np.where(totals > 0, totals, 1.0)[:, None]
-    toward = np.einsum("bap,ap->ba", others, axes)
-    others = others * np.where(toward < 0, -1.0, 1.0)[:, :, None]
+    cosines = np.einsum("bap,ap->ba", resampled_axes, axes)
+    resampled_axes = resampled_axes * np.where(cosines < 0, -1.0, 1.0)[:, :, None]
     # Half the chord is the sine of half the angle, which keeps small angles accurate.
-    chord = np.linalg.norm(others - axes, axis=2)
-    lengths = np.linalg.norm(others, axis=2)
+    chord = np.linalg.norm(resampled_axes - axes, axis=2)
+    lengths = np.linalg.norm(resampled_axes, axis=2)
     angles = np.where(lengths > 0.5, 2.0 * np.arcsin(np.minimum(chord / 2.0, 1.0)), np.pi / 2)
-    off = axes - (axes @ others.transpose(0, 2, 1)) @ others
+    residual = axes - (axes @ resampled_axes.transpose(0, 2, 1)) @ resampled_axes
     k = len(axes)
-    sine = np.linalg.norm(off, 2, axis=(1, 2)) if k else np.zeros(len(others))
-    space = np.arcsin(np.minimum(sine, 1.0))
-    found = others.transpose(0, 2, 1) * np.sqrt(variances)[:, None, :]
+    sine = np.linalg.norm(residual, 2, axis=(1, 2)) if k else np.zeros(len(resampled_axes))
+    space_angles = np.arcsin(np.minimum(sine, 1.0))
+    resampled_loadings = resampled_axes.transpose(0, 2, 1) * np.sqrt(variances)[:, None, :]
     if align == "procrustes" and k:
-        left, _, right = np.linalg.svd(found.transpose(0, 2, 1) @ loadings)
-        found = found @ (left @ right)
-    return variances, rates, found, np.degrees(angles), np.degrees(space)
+        left, _, right = np.linalg.svd(resampled_loadings.transpose(0, 2, 1) @ loadings)
+        resampled_loadings = resampled_loadings @ (left @ right)
+    return variances, rates, resampled_loadings, np.degrees(angles), np.degrees(space_angles)

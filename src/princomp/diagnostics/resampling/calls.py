@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core import checked_weights, fitted_model, is_a, renamed
+from princomp.core import checked_weights, fitted_model, is_number, renamed_parameters
 from princomp.diagnostics.arguments import not_a_pca, read_rows
 from princomp.diagnostics.control_limits import checked_level
-from princomp.diagnostics.resampling.analysis import bootstrap_of
+from princomp.diagnostics.resampling.analysis import bootstrap_rows
 from princomp.diagnostics.resampling.intervals import Bootstrap
-from princomp.engines import Distributed, ProgressCallback, drop_incomplete
+from princomp.engines import DistributedRows, ProgressCallback, drop_incomplete
 from princomp.errors import NotAvailableError, ParameterError, invalid_value
 from princomp.estimators import PCA
 from princomp.io import Source, read_whole
@@ -23,7 +23,7 @@ from princomp.summaries import SampleWeight, is_sparse
 _ALIGNMENTS = ("signs", "procrustes")
 
 
-@renamed(seed="random_state")
+@renamed_parameters(seed="random_state")
 def bootstrap(
     model: PCA | object = None,
     X: object = None,
@@ -95,10 +95,10 @@ def bootstrap(
     >>> print(low < found.variances[0] < high, found.angle_quantiles()[0, 0] < 5)
     True True
     """
-    _check(n, random_state, level, align)
-    given = _in_order(model, X)
-    model, rows, weights = _model_and_rows(*given, sample_weight, parameters)
-    return bootstrap_of(
+    _check_arguments(n, random_state, level, align)
+    rows_and_model = _in_order(model, X)
+    model, rows, weights = _model_and_rows(*rows_and_model, sample_weight, parameters)
+    return bootstrap_rows(
         fitted_model(model),
         rows,
         weights,
@@ -110,10 +110,10 @@ def bootstrap(
     )
 
 
-def _check(n: object, seed: object, level: object, align: object) -> None:
-    if not is_a(n, Integral) or n < 2:  # type: ignore[operator]
+def _check_arguments(n: object, seed: object, level: object, align: object) -> None:
+    if not is_number(n, Integral) or n < 2:  # type: ignore[operator]
         raise invalid_value("n", n, "a whole number of at least 2", "1000 is usual")
-    if seed is not None and (not is_a(seed, Integral) or seed < 0):  # type: ignore[operator]
+    if seed is not None and (not is_number(seed, Integral) or seed < 0):  # type: ignore[operator]
         hint = "None gives other resamples each time"
         raise invalid_value("random_state", seed, "a whole number of at least 0, or None", hint)
     checked_level(level)
@@ -158,7 +158,7 @@ def _model_and_rows(
             hint="leave out the model or the parameters",
         )
     data, _ = read_rows(model, X)
-    if isinstance(data, Source) and not isinstance(data, Distributed):
+    if isinstance(data, Source) and not isinstance(data, DistributedRows):
         data = read_whole(data)
     if is_sparse(data) or isinstance(data, Source):
         raise ParameterError(

@@ -119,9 +119,9 @@ class Bootstrap:
 
     def _intervals(self) -> dict[str, NDArray[Any]]:
         loadings, k, names = self._loadings(), len(self.variances), self._names
-        lines = len(loadings["loading"])
+        count = len(loadings["loading"])
         parts = {
-            "quantity": (["variance"] * k, ["rate"] * k, ["loading"] * lines),
+            "quantity": (["variance"] * k, ["rate"] * k, ["loading"] * count),
             "component": (names, names, loadings["component"]),
             "variable": ([None] * k, [None] * k, loadings["variable"]),
             "value": (self.variances, self.rates, loadings["loading"]),
@@ -132,7 +132,7 @@ class Bootstrap:
         texts = ("quantity", "component", "variable")
         return {
             name: np.concatenate(
-                [np.asarray(one, object if name in texts else np.float64) for one in part]
+                [np.asarray(values, object if name in texts else np.float64) for values in part]
             )
             for name, part in parts.items()
         }
@@ -169,10 +169,10 @@ class Bootstrap:
         lines = [f"Bootstrap of {self.n:,} resamples, {self.level:.0%} intervals"]
         for a, variance in enumerate(self.variances):
             low, top = self.variance_interval[:, a]
-            least, most = self.rate_interval[:, a]
+            rate_low, rate_high = self.rate_interval[:, a]
             lines.append(
                 f"  PC{a + 1:<3} variance {variance:.4g} [{low:.4g}, {top:.4g}], "
-                f"rate {self.rates[a]:.1%} [{least:.1%}, {most:.1%}], "
+                f"rate {self.rates[a]:.1%} [{rate_low:.1%}, {rate_high:.1%}], "
                 f"axis turns {median[a]:.1f}°, 95% below {high[a]:.1f}°"
             )
         if self.space_angles.size and len(self.variances):

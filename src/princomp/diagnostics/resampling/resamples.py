@@ -18,9 +18,9 @@ from princomp.summaries import Columns, Extremes, Names, divisors
 # Up to this many columns, the scatters of several resamples are computed at once.
 _FEW_COLUMNS = 256
 # Numbers in memory at a time: products of columns, and scatters.
-_PRODUCTS, _SCATTERS = 2**21, 2**21
+_MAX_PRODUCTS, _MAX_SCATTERS = 2**21, 2**21
 # If fewer than this share of the eigenvectors are needed, only those are computed.
-_FEW = 0.2
+_TOP_SHARE = 0.2
 
 
 class Table(NamedTuple):
@@ -31,7 +31,7 @@ class Table(NamedTuple):
     rows : ndarray of shape (n, p)
         Centred rows in float64.
     mean : ndarray of shape (p,)
-    shares : ndarray of shape (n,)
+    probabilities : ndarray of shape (n,)
         Probability of each row.
     size : int
         Number of rows of a resample.
@@ -39,7 +39,7 @@ class Table(NamedTuple):
 
     rows: FloatArray
     mean: FloatArray
-    shares: FloatArray
+    probabilities: FloatArray
     size: int
     k: int
     scale: str | None
@@ -66,29 +66,29 @@ def resample(table: Table, n: int, rng: np.random.Generator) -> Iterator[Resampl
     """
     p = table.rows.shape[1]
     # The counts do not depend on the step: the generator continues in order.
-    step = max(1, min(n, _SCATTERS // max(p * p, len(table.rows)), 256))
+    step = max(1, min(n, _MAX_SCATTERS // max(p * p, len(table.rows)), 256))
     for start in range(0, n, step):
-        counts = rng.multinomial(table.size, table.shares, size=min(step, n - start))
+        counts = rng.multinomial(table.size, table.probabilities, size=min(step, n - start))
         if p <= _FEW_COLUMNS:
-            yield _by_products(table, counts.astype(np.float64))
+            yield _analyse_by_products(table, counts.astype(np.float64))
         else:
-            parts = [_by_rows(table, count.astype(np.float64)) for count in counts]
+            parts = [_analyse_by_rows(table, count.astype(np.float64)) for count in counts]
             yield Resamples(*(np.stack(part) for part in zip(*parts, strict=True)))
 
 
-def _by_products(table: Table, counts: FloatArray) -> Resamples:
+def _analyse_by_products(table: Table, counts: FloatArray) -> Resamples:
     """Analyse resamples through weighted sums of products of columns."""
     rows, size = table.rows, float(table.size)
     p = rows.shape[1]
     upper = np.triu_indices(p)
-    summed = np.zeros((len(counts), len(upper[0])))
-    step = max(1, _PRODUCTS // len(upper[0]))
+    sums = np.zeros((len(counts), len(upper[0])))
+    step = max(1, _MAX_PRODUCTS // len(upper[0]))
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
-        summed += counts[:, start : start + step] @ (part[:, upper[0]] * part[:, upper[1]])
+        sums += counts[:, start : start + step] @ (part[:, upper[0]] * part[:, upper[1]])
     scatters = empty((len(counts), p, p))
-    scatters[:, upper[0], upper[1]] = summed
-    scatters[:, upper[1], upper[0]] = summed
+    scatters[:, upper[0], upper[1]] = sums
+    scatters[:, upper[1], upper[0]] = sums
     offsets = counts @ rows / size
     scatters -= size * offsets[:, :, None] * offsets[:, None, :]
     divisor = _divisors(table, counts, np.einsum("bjj->bj", scatters))
@@ -104,7 +104,7 @@ def _by_products(table: Table, counts: FloatArray) -> Resamples:
     return Resamples(values[:, : table.k], values.sum(axis=1), axes)
 
 
-def _by_rows(table: Table, count: FloatArray) -> Resamples:
+def _analyse_by_rows(table: Table, count: FloatArray) -> Resamples:
     """Analyse one resample through its distinct rows, weighted by the roots of their counts."""
     size, k = float(table.size), table.k
     kept = count > 0
@@ -119,17 +119,17 @@ def _by_rows(table: Table, count: FloatArray) -> Resamples:
     rows *= np.sqrt(count)[:, None]
     wide = rows.shape[1] > len(rows)
     products = rows @ rows.T if wide else rows.T @ rows
-    few = k < _FEW * len(products)
-    values, vectors = eigh_top(products, k) if few else eigh(products)
+    only_top = k < _TOP_SHARE * len(products)
+    values, vectors = eigh_top(products, k) if only_top else eigh(products)
     values, vectors = np.maximum(values[:k], 0.0), vectors[:k]
     if wide:
         # Directions beyond the rank are zero vectors, orthogonal to all others.
         lengths = np.sqrt(np.where(values > 0, values, np.inf))
         vectors = (vectors @ rows) / lengths[:, None]
-    lacking = k - len(vectors)
-    if lacking > 0:
-        values = np.pad(values, (0, lacking))
-        vectors = np.pad(vectors, ((0, lacking), (0, 0)))
+    missing = k - len(vectors)
+    if missing > 0:
+        values = np.pad(values, (0, missing))
+        vectors = np.pad(vectors, ((0, missing), (0, 0)))
     total = products.trace() / (size - 1.0)
     return Resamples(values / (size - 1.0), np.asarray(total), vectors)
 
@@ -140,15 +140,15 @@ def _divisors(
     """Divisors (b, p) of the columns of each resample."""
     if not isinstance(table.scale, str):
         return None  # an array of divisors was applied before
-    size, found = float(table.size), []
-    none = np.zeros(scatters.shape[1])
+    size, divisors_by_resample = float(table.size), []
+    zeros = np.zeros(scatters.shape[1])
     for count, scatter in zip(counts, scatters, strict=True):
         extremes = None
         if table.scale == "range":
             extremes = Extremes.of(table.rows[count > 0] if rows is None else rows)
         # Below this share of a column's own scatter, cancellation leaves only rounding errors.
         scatter = np.where(scatter > 1e-13 * size * table.rows.var(axis=0), scatter, 0.0)
-        columns = Columns(size, len(count), none, none, scatter)
+        columns = Columns(size, len(count), zeros, zeros, scatter)
         try:
             divisor = divisors(table.scale, columns, extremes, table.names, table.constant)
         except ConstantColumnError as error:
@@ -159,5 +159,5 @@ def _divisors(
                 "scale=model.scale_",
             ) from None
         assert divisor is not None
-        found.append(divisor)
-    return np.array(found)
+        divisors_by_resample.append(divisor)
+    return np.array(divisors_by_resample)

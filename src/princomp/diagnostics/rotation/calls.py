@@ -8,9 +8,9 @@ from numbers import Real
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from princomp.core import is_a
+from princomp.core import is_number
 from princomp.diagnostics.arguments import fitted_of, not_a_pca
-from princomp.diagnostics.rotation.criteria import component_variances, towards_power, varimax
+from princomp.diagnostics.rotation.criteria import component_variances, promax_matrix, varimax
 from princomp.diagnostics.rotation.rotated import Rotation
 from princomp.errors import NotAvailableError, ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA
@@ -66,12 +66,12 @@ def rotate(
     [[1. 1. 1. 0. 0. 0.]
      [0. 0. 0. 1. 1. 1.]]
     """
-    _check(model, method, kaiser, power)
+    _check_arguments(model, method, kaiser, power)
     loadings = np.asarray(model.loadings_, dtype=np.float64)
     # The criteria take fourth powers and more.
     exponent = binary_exponent(loadings)
     scaled = np.ldexp(loadings, -exponent)
-    turn, iterations, converged = varimax(scaled, kaiser)
+    matrix, iterations, converged = varimax(scaled, kaiser)
     if not converged:
         warnings.warn(
             f"varimax did not converge in {iterations:,} sweeps; several rotations may be equally "
@@ -80,42 +80,42 @@ def rotate(
             stacklevel=2,
         )
     if method == "promax":
-        turn = turn @ towards_power(scaled @ turn, float(power))
-    inverse = np.linalg.inv(turn)
+        matrix = matrix @ promax_matrix(scaled @ matrix, float(power))
+    inverse = np.linalg.inv(matrix)
     # Components are ordered by their variances, and get the usual signs.
-    share = component_variances(scaled @ turn, inverse @ inverse.T)
+    share = component_variances(scaled @ matrix, inverse @ inverse.T)
     order = np.argsort(-np.round(share / share.sum(), 12), kind="stable")
-    turn = turn[:, order] * fix_signs((scaled @ turn[:, order]).T)
-    rotated = loadings @ turn
-    correlations = np.eye(len(turn))
+    matrix = matrix[:, order] * fix_signs((scaled @ matrix[:, order]).T)
+    rotated = loadings @ matrix
+    correlations = np.eye(len(matrix))
     if method == "promax":
-        inverse = np.linalg.inv(turn)
+        inverse = np.linalg.inv(matrix)
         correlations = inverse @ inverse.T
     variances = component_variances(rotated, correlations)
     total = model.total_variance_
     squares = np.sum(rotated**2, axis=0)
-    found = Rotation(
-        *(model, method, rotated, turn, correlations, squares, variances),
+    rotation = Rotation(
+        *(model, method, rotated, matrix, correlations, squares, variances),
         *(variances / total, iterations, converged),
     )
-    for array in (rotated, turn, correlations, squares, variances, found.rates):
+    for array in (rotated, matrix, correlations, squares, variances, rotation.rates):
         array.flags.writeable = False
-    return found
+    return rotation
 
 
-def _check(model: PCA, method: str, kaiser: bool, power: float) -> None:
+def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> None:
     if not isinstance(model, PCA):
         raise not_a_pca(
             model,
             hint="rotate(PCA(2, scale='unit').fit(X), 'varimax')",
-            of_sklearn="rotate(PCA.from_sklearn(model))",
+            sklearn_hint="rotate(PCA.from_sklearn(model))",
         )
     if method not in _METHODS:
         hint = "promax lets components correlate"
         raise invalid_value("method", method, "'varimax' or 'promax'", hint)
     if kaiser is not True and kaiser is not False:
         raise invalid_value("kaiser", kaiser, "True or False", "True is usual")
-    if not (is_a(power, Real) and 1 < power < np.inf):
+    if not (is_number(power, Real) and 1 < power < np.inf):
         raise invalid_value("power", power, "a number above 1", "4 is usual")
     if method == "varimax" and power != 4:
         raise ParameterError(
@@ -130,10 +130,10 @@ def _check(model: PCA, method: str, kaiser: bool, power: float) -> None:
             place={"parameter": "model"},
             hint="fit with n_components of at least 1",
         )
-    empty = np.flatnonzero(fitted.variances <= fitted.spectrum.resolution)
-    if empty.size:
+    constant = np.flatnonzero(fitted.variances <= fitted.spectrum.resolution)
+    if constant.size:
         raise NotAvailableError(
-            f"component {empty[0] + 1} has no variance, so its loadings cannot be rotated",
-            place={"parameter": "model", "component": int(empty[0]) + 1},
-            hint=f"rotate(model.truncated({empty[0]}), …)",
+            f"component {constant[0] + 1} has no variance, so its loadings cannot be rotated",
+            place={"parameter": "model", "component": int(constant[0]) + 1},
+            hint=f"rotate(model.truncated({constant[0]}), …)",
         )

@@ -9,10 +9,10 @@ import numpy as np
 from princomp.linalg import FloatArray
 
 # Converged when no plane is rotated by more than this angle, in radians.
-_CLOSE = 1e-13
-_MOST_SWEEPS = 1000
+_ANGLE_TOLERANCE = 1e-13
+_MAX_SWEEPS = 1000
 # A pair of components whose criterion varies by less than this share is not rotated.
-_EVEN = 1e-12
+_FLATNESS_TOLERANCE = 1e-12
 
 
 def varimax(loadings: FloatArray, kaiser: bool) -> tuple[FloatArray, int, bool]:
@@ -25,40 +25,40 @@ def varimax(loadings: FloatArray, kaiser: bool) -> tuple[FloatArray, int, bool]:
         lengths = np.linalg.norm(loadings, axis=1, keepdims=True)
         # A column without loadings has no direction.
         loadings = loadings / np.where(lengths > 0, lengths, 1.0)
-    turned, turn = loadings.copy(), np.eye(k)
-    for sweep in range(1, _MOST_SWEEPS + 1):
-        moved = 0.0
+    rotated, matrix = loadings.copy(), np.eye(k)
+    for sweep in range(1, _MAX_SWEEPS + 1):
+        largest_angle = 0.0
         for a, b in combinations(range(k), 2):
-            angle = _best_angle(turned[:, a], turned[:, b])
-            moved = max(moved, abs(angle))
+            angle = _best_angle(rotated[:, a], rotated[:, b])
+            largest_angle = max(largest_angle, abs(angle))
             c, s = np.cos(angle), np.sin(angle)
             plane = np.array([[c, -s], [s, c]])
-            turned[:, [a, b]] = turned[:, [a, b]] @ plane
-            turn[:, [a, b]] = turn[:, [a, b]] @ plane
-        if moved <= _CLOSE:
-            return turn, sweep, True
-    return turn, _MOST_SWEEPS, False
+            rotated[:, [a, b]] = rotated[:, [a, b]] @ plane
+            matrix[:, [a, b]] = matrix[:, [a, b]] @ plane
+        if largest_angle <= _ANGLE_TOLERANCE:
+            return matrix, sweep, True
+    return matrix, _MAX_SWEEPS, False
 
 
 def _best_angle(x: FloatArray, y: FloatArray) -> float:
     """Return the angle in (−π/4, π/4] that maximises the variances of squared loadings."""
     u, v = x * x - y * y, 2.0 * x * y
     u, v = u - u.mean(), v - v.mean()
-    across, along = 2.0 * float(u @ v), float(u @ u - v @ v)
+    sine, cosine = 2.0 * float(u @ v), float(u @ u - v @ v)
     # If all angles are equally good, rounding errors must not choose one.
-    if np.hypot(across, along) <= _EVEN * float(u @ u + v @ v):
+    if np.hypot(sine, cosine) <= _FLATNESS_TOLERANCE * float(u @ u + v @ v):
         return 0.0
-    return float(np.arctan2(across, along)) / 4.0
+    return float(np.arctan2(sine, cosine)) / 4.0
 
 
-def towards_power(rotated: FloatArray, power: float) -> FloatArray:
+def promax_matrix(rotated: FloatArray, power: float) -> FloatArray:
     """Return the promax transformation of varimax loadings; components keep variance 1."""
     target = rotated * np.abs(rotated) ** (power - 1.0)
-    turn = np.linalg.lstsq(rotated, target, rcond=None)[0]
+    matrix = np.linalg.lstsq(rotated, target, rcond=None)[0]
     # The targets of columns have very different lengths: only directions matter.
-    turn = turn / np.linalg.norm(turn, axis=0)
-    scale = np.sqrt(np.linalg.inv(turn.T @ turn).diagonal())
-    return np.asarray(turn * scale)
+    matrix = matrix / np.linalg.norm(matrix, axis=0)
+    scale = np.sqrt(np.linalg.inv(matrix.T @ matrix).diagonal())
+    return np.asarray(matrix * scale)
 
 
 def component_variances(loadings: FloatArray, correlations: FloatArray) -> FloatArray:

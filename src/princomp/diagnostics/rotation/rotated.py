@@ -84,14 +84,14 @@ class Rotation:
         ------
         As :meth:`princomp.PCA.transform`.
         """
-        return self._turned(np.asarray(self.model.transform(X)))
+        return self._rotate_scores(np.asarray(self.model.transform(X)))
 
-    def _turned(self, scores: FloatArray) -> FloatArray:
+    def _rotate_scores(self, scores: FloatArray) -> FloatArray:
         if not self.model.whiten:
             scores = scores / np.sqrt(self.model.explained_variance_)
         # X̂ = z Aᵀ = (z T⁻ᵀ)(A T)ᵀ: scores are transformed by the inverse transpose.
-        turned: FloatArray = scores @ np.linalg.inv(self.matrix).T.astype(scores.dtype)
-        return turned
+        rotated: FloatArray = scores @ np.linalg.inv(self.matrix).T.astype(scores.dtype)
+        return rotated
 
     def inverse_transform(self, scores: ArrayLike) -> FloatArray:
         """Return rows (n, p) in the units of the data, from scores (n, k)."""
@@ -102,10 +102,10 @@ class Rotation:
                 f"scores have shape {scores.shape}, and the rotation has {k} components",
                 hint=f"give an array of shape (n, {k})",
             )
-        back = scores @ self.matrix.T.astype(np.result_type(scores, np.float32))
+        unrotated = scores @ self.matrix.T.astype(np.result_type(scores, np.float32))
         if not self.model.whiten:
-            back = back * np.sqrt(self.model.explained_variance_)
-        return self.model.inverse_transform(back)
+            unrotated = unrotated * np.sqrt(self.model.explained_variance_)
+        return self.model.inverse_transform(unrotated)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -138,4 +138,4 @@ class Rotation:
 
 def rotated_scores(rotation: Rotation, rows: Any, data: Any, first: int) -> FloatArray:
     """Rotated scores of some rows of ``data``; ``first`` is the number of the first one."""
-    return rotation._turned(fitted_model(rotation.model).chunk_scores(rows, data, first))
+    return rotation._rotate_scores(fitted_model(rotation.model).chunk_scores(rows, data, first))

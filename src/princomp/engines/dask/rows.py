@@ -21,18 +21,18 @@ from dask.base import get_scheduler, tokenize
 from dask.utils import is_series_like
 
 from princomp.engines.dask.tasks import (
-    Form,
+    RowLayout,
+    add_row_to_message,
     as_frame,
     identity,
     map_chunk,
     map_partition,
     merge_results,
-    name_row,
     reduce_chunk,
     to_rows,
 )
 from princomp.engines.dask.weights import align_weights, unequal_lengths
-from princomp.engines.distributed import Distributed, RowFunction
+from princomp.engines.distributed import DistributedRows, RowFunction
 from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.engines.weights import WEIGHTS
 from princomp.errors import ParameterError, ShapeError
@@ -42,13 +42,13 @@ from princomp.io import Chunk, as_rows
 SPLIT_EVERY = 8
 # A kind or a model of up to this many bytes is an argument of each task, which Dask can then fuse
 # with the task that makes the chunk; a larger one is in the graph once.
-_SMALL = 2**13
+_MAX_INLINE_BYTES = 2**13
 # Vectors of at least this many bytes are sent directly to the workers, not by the scheduler.
-_LARGE = 2**22
+_MIN_SCATTER_BYTES = 2**22
 
 
 @dataclass(kw_only=True, eq=False)
-class DaskRows(Distributed):
+class DaskRows(DistributedRows):
     """Rows in chunks of Dask.
 
     Parameters
@@ -72,13 +72,13 @@ class DaskRows(Distributed):
     as_frame: bool = False
 
     @property
-    def _form(self) -> Form:
-        return Form(self.p, self.dtype, self.weight_column)
+    def _layout(self) -> RowLayout:
+        return RowLayout(self.p, self.dtype, self.weight_column)
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows in one compute."""
         results = da.blockwise(
-            partial(reduce_chunk, form=self._form, drop=drop, precise=precise),
+            partial(reduce_chunk, layout=self._layout, drop=drop, precise=precise),
             "ij",
             self.array,
             "ij",
@@ -94,9 +94,9 @@ class DaskRows(Distributed):
         merge = dask.delayed(merge_results, pure=False)
         parts = results.to_delayed().ravel().tolist()
         while len(parts) > 1:
-            some = range(0, len(parts), SPLIT_EVERY)
-            parts = [merge(parts[first : first + SPLIT_EVERY]) for first in some]
-        result = name_row(parts[0].compute())
+            starts = range(0, len(parts), SPLIT_EVERY)
+            parts = [merge(parts[first : first + SPLIT_EVERY]) for first in starts]
+        result = add_row_to_message(parts[0].compute())
         if result.fault is None and self.rows not in (None, result.rows):
             raise ShapeError(
                 f"X has {result.rows:,} rows, but its chunks promise {self.rows:,}",
@@ -137,16 +137,16 @@ class DaskRows(Distributed):
                 hint="give the name of a column of a data frame, or the weights themselves",
             )
         labels = list(self.frame.columns)
-        at = self.columns.index(name)
-        dtypes = [self.frame.dtypes[label] for label in labels if label != labels[at]]
+        index = self.columns.index(name)
+        dtypes = [self.frame.dtypes[label] for label in labels if label != labels[index]]
         if not dtypes:
             as_rows(np.empty((1, 0)))
         return replace(
             self,
             p=self.p - 1,
             dtype=float_dtype(dtypes),
-            columns=self.columns[:at] + self.columns[at + 1 :],
-            weight_column=labels[at],
+            columns=self.columns[:index] + self.columns[index + 1 :],
+            weight_column=labels[index],
         )
 
     @property
@@ -159,26 +159,26 @@ class DaskRows(Distributed):
         weights = getattr(self.weights, "name", self.weights)
         return (f"Dask's {self.array.name}", f"weights: {weights} {self.weight_column or ''}")
 
-    def with_output(self, wanted: str) -> Self:
+    def with_output(self, frame: str) -> Self:
         """Return the same rows, whose ``map_rows`` returns a data frame for "pandas"."""
-        if wanted not in ("default", "pandas"):
+        if frame not in ("default", "pandas"):
             raise ParameterError(
-                f"set_output(transform={wanted!r}) is not available: Dask's data frames are made "
+                f"set_output(transform={frame!r}) is not available: Dask's data frames are made "
                 "of pandas",
                 place={"parameter": "transform"},
                 hint="set_output(transform='pandas') for a Dask data frame, 'default' for an array",
             )
-        return replace(self, as_frame=wanted == "pandas")
+        return replace(self, as_frame=frame == "pandas")
 
     def map_rows(self, function: RowFunction, names: tuple[str, ...], dtype: np.dtype[Any]) -> Any:
         """Return a Dask array of the same chunks of rows, or a data frame of the same index."""
         argument, k = _task_argument(function, "model", lazy=True), len(names)
         if self.as_frame and self.frame is not None:
             meta = as_frame(np.empty((0, k), dtype), names, self.frame._meta)
-            task = partial(map_partition, form=self._form, names=names, dtype=dtype)
+            task = partial(map_partition, layout=self._layout, names=names, dtype=dtype)
             return self.frame.map_partitions(task, argument, meta=meta, enforce_metadata=False)
         array = da.map_blocks(
-            partial(map_chunk, form=self._form, k=k, dtype=dtype),
+            partial(map_chunk, layout=self._layout, k=k, dtype=dtype),
             self.array,
             argument,
             name=f"princomp-map-{uuid4().hex}",
@@ -195,7 +195,7 @@ class DaskRows(Distributed):
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Yield the rows from number ``start`` on, one of Dask's chunks at a time."""
         for part in self.array.to_delayed().ravel():
-            block = to_rows(part.compute(), self._form)[0]
+            block = to_rows(part.compute(), self._layout)[0]
             n = block.shape[0]
             if n > start:
                 yield Chunk(block[start:] if start else block)
@@ -218,10 +218,15 @@ def _task_argument(value: SummaryKind | RowFunction, what: str, *, lazy: bool = 
     buffers: list[pickle.PickleBuffer] = []
     size = len(pickle.dumps(value, protocol=5, buffer_callback=buffers.append))
     size += sum(buffer.raw().nbytes for buffer in buffers)
-    if size <= _SMALL:
+    if size <= _MAX_INLINE_BYTES:
         return value
     client = getattr(get_scheduler(), "__self__", None)
     sent: Any = value
-    if size >= _LARGE and not lazy and client is not None and hasattr(client, "scatter"):
+    if (
+        size >= _MIN_SCATTER_BYTES
+        and not lazy
+        and client is not None
+        and hasattr(client, "scatter")
+    ):
         sent = client.scatter(value, broadcast=True, hash=False)
     return dask.delayed(sent, name=f"princomp-{what}-{uuid4().hex}", pure=False, traverse=False)

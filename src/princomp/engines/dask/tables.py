@@ -77,8 +77,8 @@ def _array_rows(X: da.Array) -> DaskRows:
 
 
 def _frame_rows(X: Any) -> DaskRows:
-    every = list(X.columns)
-    refuse_duplicates([str(label) for label in every], Origin(None))
+    all_labels = list(X.columns)
+    refuse_duplicates([str(label) for label in all_labels], Origin(None))
     left_out = {}
     for label, kind in nw.from_native(X._meta).schema.items():
         dtype = X.dtypes[label]
@@ -86,7 +86,7 @@ def _frame_rows(X: Any) -> DaskRows:
             as_rows(np.empty((1, 1), complex))  # raises, with a hint on complex numbers
         if getattr(dtype, "kind", "O") not in "fiu":
             left_out[str(label)] = kind_name(kind)
-    labels = [label for label in every if str(label) not in left_out]
+    labels = [label for label in all_labels if str(label) not in left_out]
     if not labels:
         raise NotNumericError(
             f"the frame has no column of numbers: {'; '.join(left_out_notes(left_out))}",

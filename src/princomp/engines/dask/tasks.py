@@ -23,7 +23,7 @@ from princomp.io import RowArray, from_sparse, in_memory
 T = TypeVar("T")
 
 
-class Form(NamedTuple):
+class RowLayout(NamedTuple):
     """The rows that chunks become: columns, precision, and the label of the weights."""
 
     p: int
@@ -43,27 +43,27 @@ def _to_scipy(block: Any) -> Any:
     return block.to_scipy_sparse() if hasattr(block, "to_scipy_sparse") else block
 
 
-def to_rows(block: Any, form: Form) -> tuple[RowArray, NDArray[Any] | None]:
+def to_rows(block: Any, layout: RowLayout) -> tuple[RowArray, NDArray[Any] | None]:
     """Convert a chunk to rows of the table's precision and its column of weights."""
     weights = None
-    if form.weight_column is not None:
-        weights = block[form.weight_column].to_numpy()
-        block = block.drop(columns=form.weight_column)
+    if layout.weight_column is not None:
+        weights = block[layout.weight_column].to_numpy()
+        block = block.drop(columns=layout.weight_column)
     block = _to_scipy(block)
-    if np.ndim(block) != 2 or block.shape[1] != form.p:
+    if np.ndim(block) != 2 or block.shape[1] != layout.p:
         raise ShapeError(
-            f"a chunk has shape {block.shape}, but the Dask table has {form.p} columns",
+            f"a chunk has shape {block.shape}, but the Dask table has {layout.p} columns",
             hint="give the right chunks (meta=, shape=) where the table is made",
         )
     if block.shape[0] == 0:
-        return np.empty((0, form.p), form.dtype), weights
+        return np.empty((0, layout.p), layout.dtype), weights
     if sp.issparse(block):
         rows = from_sparse(block)
     elif isinstance(block, np.ma.MaskedArray):
-        rows = np.ma.filled(block.astype(form.dtype), np.nan)
+        rows = np.ma.filled(block.astype(layout.dtype), np.nan)
     else:
         rows = in_memory(block)[0]
-    return rows.astype(form.dtype, copy=False), weights
+    return rows.astype(layout.dtype, copy=False), weights
 
 
 def reduce_chunk(
@@ -71,19 +71,19 @@ def reduce_chunk(
     weights: NDArray[Any] | float | None,
     kind: SummaryKind,
     *,
-    form: Form,
+    layout: RowLayout,
     drop: bool,
     precise: bool,
 ) -> PartialResult:
     """Summarise the rows of one chunk; a fault in them is part of the result."""
     n = block.shape[0]
     try:
-        rows, own = to_rows(block, form)
-        checked = check_chunk_weights(weights if own is None else own, n)
+        rows, column_weights = to_rows(block, layout)
+        checked = check_chunk_weights(weights if column_weights is None else column_weights, n)
     except PrincompError as error:
         fault = error
         if "row" in error.place and "parameter" not in error.place:
-            fault = _reworded(error, f"{error.message} (counted in its chunk)")
+            fault = _with_message(error, f"{error.message} (counted in its chunk)")
         return PartialResult(None, 0, n, fault)
     return reduce_partition(kind, rows, checked, drop=drop, precise=precise)
 
@@ -93,16 +93,16 @@ def merge_results(results: Sequence[PartialResult]) -> PartialResult:
     return reduce(PartialResult.merge, results)
 
 
-def name_row(result: PartialResult) -> PartialResult:
+def add_row_to_message(result: PartialResult) -> PartialResult:
     """Put the row of a fault, counted over all chunks, into its message."""
     fault = result.fault
     if fault is None or "row" not in fault.place or isinstance(fault, NotFiniteError):
         return result  # the message of NotFiniteError is completed later
     message = f"{row_words(fault.place['row'])} of all: {fault.message}"
-    return result._replace(fault=_reworded(fault, message))
+    return result._replace(fault=_with_message(fault, message))
 
 
-def _reworded(error: PrincompError, message: str) -> PrincompError:
+def _with_message(error: PrincompError, message: str) -> PrincompError:
     return type(error)(message, place=error.place, hint=error.hint)
 
 
@@ -110,32 +110,32 @@ def map_chunk(
     block: Any,
     function: RowFunction,
     *,
-    form: Form,
+    layout: RowLayout,
     k: int,
     dtype: np.dtype[Any],
     block_id: tuple[int, ...] | None = None,
 ) -> NDArray[Any]:
     """Apply a function to the rows of a chunk, which may be empty."""
-    rows = to_rows(block, form)[0]
+    rows = to_rows(block, layout)[0]
     if rows.shape[0] == 0:
         return np.empty((0, k), dtype)
     try:
         return function(rows).astype(dtype, copy=False)
     except NotFiniteError as error:
         chunk = "its chunk" if block_id is None else f"chunk {block_id[0]}"
-        raise _reworded(error, f"{error.message} (counted in {chunk})") from None
+        raise _with_message(error, f"{error.message} (counted in {chunk})") from None
 
 
 def map_partition(
     partition: Any,
     function: RowFunction,
     *,
-    form: Form,
+    layout: RowLayout,
     names: tuple[str, ...],
     dtype: np.dtype[Any],
 ) -> Any:
     """Apply a function to the rows of a frame's partition, and keep its index."""
-    values = map_chunk(partition, function, form=form, k=len(names), dtype=dtype)
+    values = map_chunk(partition, function, layout=layout, k=len(names), dtype=dtype)
     return as_frame(values, names, partition)
 
 

@@ -45,10 +45,10 @@ def align_weights(weights: Any, array: Any, rows: int | None) -> Any:
         if weights.shape != (rows,):
             raise unequal_lengths(weights.shape, rows, "rows")
         return da.from_array(weights, chunks=(chunks,))
-    known = rows is not None and weights.shape[0] == weights.shape[0]  # else it is NaN
-    if weights.ndim != 1 or (known and weights.shape != (rows,)):
+    lengths_known = rows is not None and weights.shape[0] == weights.shape[0]  # else it is NaN
+    if weights.ndim != 1 or (lengths_known and weights.shape != (rows,)):
         raise unequal_lengths(weights.shape, rows, "rows")
-    if known:
+    if lengths_known:
         return weights.rechunk((chunks,))
     if weights.numblocks[0] != len(chunks):
         raise unequal_lengths(weights.numblocks[0], len(chunks), "chunks")

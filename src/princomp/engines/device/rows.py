@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.engines.distributed import Distributed
+from princomp.engines.distributed import DistributedRows
 from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.errors import NotAvailableError, ParameterError, PrincompError, ShapeError
 from princomp.io import Chunk
@@ -43,7 +43,7 @@ T = TypeVar("T")
 _NEAR_ZERO = 2.0
 
 # Axes of fits that were copied to a device; they are kept as long as the fit exists.
-_copied: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
+_axes_on_devices: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
 
 class Fitted(Protocol):
@@ -55,19 +55,19 @@ class Fitted(Protocol):
     def column_variances(self) -> FloatArray:
         """Variances of the columns."""
 
-    def towards_axes(
+    def projection_parts(
         self, dtype: np.dtype[Any], *, whiten: bool
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Return the mean in two parts, and the axes that rows are multiplied with."""
 
-    def from_axes(
+    def reconstruction_parts(
         self, dtype: np.dtype[Any], *, whiten: bool
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Return the mean in two parts, and the axes that scores are multiplied with."""
 
 
 @dataclass(kw_only=True, eq=False)
-class AbstractDeviceRows(Distributed):
+class AbstractDeviceRows(DistributedRows):
     """Rows that are read block by block on a device; a subclass implements ``blocks``.
 
     Parameters
@@ -105,6 +105,9 @@ class AbstractDeviceRows(Distributed):
         if type(weights).__module__.partition(".")[0] in ("torch", "cupy", "array_api_strict"):
             on_device = xp.astype(weights, self.space.doubles)
         else:
+            weights = np.asarray(weights, dtype=np.float64)
+            if weights.ndim == 0:
+                weights = np.full(self.rows, weights)
             on_device = self.space.put(weights)
         if tuple(on_device.shape) != (self.rows,):
             raise ShapeError(
@@ -132,7 +135,7 @@ class AbstractDeviceRows(Distributed):
         """Summarise all rows on the device in one pass."""
         rows = self.rows or 0
         try:
-            with self.space.exact():
+            with self.space.full_precision():
                 summary, dropped = self._summary(kind, drop, precise)
         except PrincompError as error:
             return PartialResult(None, 0, rows, error)
@@ -165,47 +168,49 @@ class AbstractDeviceRows(Distributed):
         """
         space = self.space
         copy = partial(_copy_axes, fitted, self.dtype, whiten, space)
-        first, rest, right, offset = _cached(fitted, (space, self.dtype, whiten, "to"), copy)
+        mean, mean_low, projection, offset = _cached(
+            fitted, (space, self.dtype, whiten, "to"), copy
+        )
 
         def project(rows: Any) -> Any:
-            dtype, rows = rows.dtype, space.xp.astype(rows, right.dtype, copy=False)
+            dtype, rows = rows.dtype, space.xp.astype(rows, projection.dtype, copy=False)
             if offset is None:
-                found = space.xp.matmul((rows - first) - rest, right)
+                scores = space.xp.matmul((rows - mean) - mean_low, projection)
             else:
-                found = space.xp.matmul(rows, right)
-                found += offset
-            return space.xp.astype(found, dtype, copy=False)
+                scores = space.xp.matmul(rows, projection)
+                scores += offset
+            return space.xp.astype(scores, dtype, copy=False)
 
-        found = self._map_blocks(project, whole=offset is not None)
-        if not fitted.k or not space.all_finite(found):
+        scores = self._map_blocks(project, at_once=offset is not None)
+        if not fitted.k or not space.all_finite(scores):
             error = first_fault(self, drop)
             if error is not None:
                 raise error
-        return found
+        return scores
 
     def reconstructed(self, fitted: Fitted, *, whiten: bool) -> Any:
         """Return rows (n, p) in the units of the data, from these scores (n, k)."""
         space = self.space
         copy = partial(_copy_axes_back, fitted, self.dtype, whiten, space)
-        first, rest, axes = _cached(fitted, (space, self.dtype, whiten, "from"), copy)
+        mean, mean_low, axes = _cached(fitted, (space, self.dtype, whiten, "from"), copy)
 
         def reconstruct(scores: Any) -> Any:
             rows = space.xp.matmul(scores, axes)
-            rows += rest
-            rows += first
+            rows += mean_low
+            rows += mean
             return rows
 
-        return self._map_blocks(reconstruct, whole=True)
+        return self._map_blocks(reconstruct, at_once=True)
 
-    def _map_blocks(self, function: Callable[[Any], Any], *, whole: bool) -> Any:
+    def _map_blocks(self, function: Callable[[Any], Any], *, at_once: bool) -> Any:
         """Apply a function to blocks, or to all rows at once where that needs no copy."""
-        space, work = self.space, self.space.dtype(self.dtype)
+        space, working_dtype = self.space, self.space.dtype(self.dtype)
         step = rows_at_a_time(space, self.p)
-        if whole and isinstance(self, DeviceRows) and self.array.dtype == work:
+        if at_once and isinstance(self, DeviceRows) and self.array.dtype == working_dtype:
             step = max(self.array.shape[0], 1)
-        with space.exact():
+        with space.full_precision():
             parts = [
-                function(space.xp.astype(block.rows, work, copy=False))
+                function(space.xp.astype(block.rows, working_dtype, copy=False))
                 for block in self.blocks(step)
             ]
         return parts[0] if len(parts) == 1 else space.xp.concat(parts, axis=0)
@@ -234,10 +239,10 @@ class DeviceRows(AbstractDeviceRows):
 
 def _cached(fitted: Fitted, key: tuple[object, ...], copy: Callable[[], T]) -> T:
     """Return the arrays that a fit needs on a device, copied there once."""
-    known = _copied.setdefault(fitted, {})
-    if key not in known:
-        known[key] = copy()
-    return known[key]
+    arrays = _axes_on_devices.setdefault(fitted, {})
+    if key not in arrays:
+        arrays[key] = copy()
+    return arrays[key]
 
 
 def _copy_axes(fitted: Fitted, dtype: np.dtype[Any], whiten: bool, space: Space) -> Any:
@@ -245,16 +250,16 @@ def _copy_axes(fitted: Fitted, dtype: np.dtype[Any], whiten: bool, space: Space)
 
     The offset is None where that product would lose digits.
     """
-    first, rest, right = fitted.towards_axes(dtype, whiten=whiten)
-    dtype = right.dtype  # float64 where the axes overflow float32
+    mean, mean_low, projection = fitted.projection_parts(dtype, whiten=whiten)
+    dtype = projection.dtype  # float64 where the axes overflow float32
     offset: FloatArray | None = None
-    if (first**2 <= _NEAR_ZERO**2 * fitted.column_variances).all():
-        mean = first.astype(np.float64) + rest
-        offset = space.put(-(mean @ right.astype(np.float64)), dtype)
-    return space.put(first, dtype), space.put(rest, dtype), space.put(right, dtype), offset
+    if (mean**2 <= _NEAR_ZERO**2 * fitted.column_variances).all():
+        exact_mean = mean.astype(np.float64) + mean_low
+        offset = space.put(-(exact_mean @ projection.astype(np.float64)), dtype)
+    return space.put(mean, dtype), space.put(mean_low, dtype), space.put(projection, dtype), offset
 
 
 def _copy_axes_back(fitted: Fitted, dtype: np.dtype[Any], whiten: bool, space: Space) -> Any:
     """Copy the mean in two parts, and the axes."""
-    first, rest, axes = fitted.from_axes(dtype, whiten=whiten)
-    return tuple(space.put(part, dtype) for part in (first, rest, axes))
+    mean, mean_low, axes = fitted.reconstruction_parts(dtype, whiten=whiten)
+    return tuple(space.put(part, dtype) for part in (mean, mean_low, axes))

@@ -19,8 +19,8 @@ _GPU_NUMBERS = 2**25
 
 # Number of fits that currently need exact products in torch, and torch's previous settings.
 _lock = Lock()
-_users = 0
-_before: list[tuple[Any, str, Any]] = []
+_exact_users = 0
+_saved_settings: list[tuple[Any, str, Any]] = []
 
 
 def space_of(X: Any) -> Space:
@@ -55,15 +55,15 @@ def space_named(device: Any) -> Space:
     try:
         return _torch(torch.empty(0, device=device).device)
     except (RuntimeError, AssertionError, TypeError) as error:
-        first = str(error).partition("\n")[0]
+        reason = str(error).partition("\n")[0]
         raise ParameterError(
-            f"device={device!r} is not available: {first}",
+            f"device={device!r} is not available: {reason}",
             place={"parameter": "device"},
             hint="'cpu', or 'cuda:0' where torch sees a GPU",
         ) from None
 
 
-def _compat(library: str) -> Any:
+def _array_namespace(library: str) -> Any:
     """Return the array API namespace of a library."""
     return import_module(f"array_api_compat.{library}")
 
@@ -72,7 +72,7 @@ def _compat(library: str) -> Any:
 def _torch(device: Any) -> Space:
     import torch
 
-    xp = _compat("torch")
+    xp = _array_namespace("torch")
     if device.type == "mps":
         raise NotAvailableError(
             f"{device} has no float64, which sums need",
@@ -84,10 +84,10 @@ def _torch(device: Any) -> Space:
         device=device,
         name=str(device) if device.type != "cpu" else "torch (cpu)",
         to_host=lambda array: array.detach().cpu().numpy(),
-        numbers=_GPU_NUMBERS if gpu else 2**20,
-        exact=_exact_torch,
-        triangle=lambda matrix: torch.linalg.qr(matrix, mode="r").R,
-        free=(lambda: int(torch.cuda.mem_get_info(device)[0])) if gpu else (lambda: None),
+        block_size=_GPU_NUMBERS if gpu else 2**20,
+        full_precision=_exact_torch,
+        qr_r=lambda matrix: torch.linalg.qr(matrix, mode="r").R,
+        free_memory=(lambda: int(torch.cuda.mem_get_info(device)[0])) if gpu else (lambda: None),
     )
 
 
@@ -97,11 +97,11 @@ def _exact_torch() -> Iterator[None]:
 
     The setting is global: fits that overlap share it, and the last one restores it.
     """
-    global _users, _before
+    global _exact_users, _saved_settings
     import torch
 
     with _lock:
-        if not _users:
+        if not _exact_users:
             backends: list[Any] = [torch.backends.cuda.matmul]
             name: str
             exact: Any
@@ -110,17 +110,17 @@ def _exact_torch() -> Iterator[None]:
                 backends.append(torch.backends.mkldnn.matmul)
             else:
                 name, exact = "allow_tf32", False
-            _before = [(backend, name, getattr(backend, name)) for backend in backends]
+            _saved_settings = [(backend, name, getattr(backend, name)) for backend in backends]
             for backend in backends:
                 setattr(backend, name, exact)
-        _users += 1
+        _exact_users += 1
     try:
         yield
     finally:
         with _lock:
-            _users -= 1
-            if not _users:
-                for backend, name, value in _before:
+            _exact_users -= 1
+            if not _exact_users:
+                for backend, name, value in _saved_settings:
                     setattr(backend, name, value)
 
 
@@ -130,13 +130,13 @@ def _cupy(device: Any) -> Space:
 
     # TF32 is off in CuPy unless CUPY_TF32 asks for it.
     return Space(
-        xp=_compat("cupy"),
+        xp=_array_namespace("cupy"),
         device=device,
         name=f"cupy (cuda:{device.id})",
         to_host=cupy.asnumpy,
-        numbers=_GPU_NUMBERS,
-        triangle=lambda matrix: cupy.linalg.qr(matrix, mode="r"),
-        free=lambda: int(device.mem_info[0]),
+        block_size=_GPU_NUMBERS,
+        qr_r=lambda matrix: cupy.linalg.qr(matrix, mode="r"),
+        free_memory=lambda: int(device.mem_info[0]),
     )
 
 
@@ -151,7 +151,7 @@ def _strict(device: Any) -> Space:
         name=f"array_api_strict ({device})",
         to_host=lambda array: np.asarray(array.to_device(host)),
         # It computes with NumPy, whose warnings about overflow are not needed: the sums show it.
-        exact=lambda: np.errstate(all="ignore"),
+        full_precision=lambda: np.errstate(all="ignore"),
     )
 
 

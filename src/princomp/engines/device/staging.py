@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.linalg import unwritten
+from princomp.linalg import mark_unwritten
 from princomp.summaries import Space
 
 
@@ -44,8 +44,8 @@ def _pinned(
     import torch
 
     cuda: Any = torch.cuda
-    kind = torch.float32 if dtype.itemsize == 4 else torch.float64
-    sums, copies = cuda.current_stream(device), cuda.Stream(device)
+    tensor_dtype = torch.float32 if dtype.itemsize == 4 else torch.float64
+    compute_stream, copy_stream = cuda.current_stream(device), cuda.Stream(device)
     buffers: list[Any] = []
     try:
         for number, block in enumerate(blocks):
@@ -54,24 +54,24 @@ def _pinned(
                 # A table may be shorter than a block, and no block is longer than the first.
                 shape = (min(step, m), p)
                 for _ in range(2):
-                    pinned = torch.empty(shape, dtype=kind, pin_memory=True)
-                    there = torch.empty(shape, dtype=kind, device=device)
-                    buffers.append((pinned, there, cuda.Event(), cuda.Event()))
+                    host_buffer = torch.empty(shape, dtype=tensor_dtype, pin_memory=True)
+                    device_buffer = torch.empty(shape, dtype=tensor_dtype, device=device)
+                    buffers.append((host_buffer, device_buffer, cuda.Event(), cuda.Event()))
                 # The memory may belong to arrays that the device still uses.
-                copies.wait_stream(sums)
-            pinned, there, arrived, summed = buffers[number % 2]
+                copy_stream.wait_stream(compute_stream)
+            host_buffer, device_buffer, copied, consumed = buffers[number % 2]
             if number >= 2:
-                arrived.synchronize()  # until then the pinned half is being read
-            unwritten(pinned.numpy())[:m] = block
-            with cuda.stream(copies):
+                copied.synchronize()  # until then the pinned half is being read
+            mark_unwritten(host_buffer.numpy())[:m] = block
+            with cuda.stream(copy_stream):
                 if number >= 2:
-                    copies.wait_event(summed)
-                there[:m].copy_(pinned[:m], non_blocking=True)
-                arrived.record(copies)
-            sums.wait_event(arrived)
-            yield there[:m]
-            summed.record(sums)
+                    copy_stream.wait_event(consumed)
+                device_buffer[:m].copy_(host_buffer[:m], non_blocking=True)
+                copied.record(copy_stream)
+            compute_stream.wait_event(copied)
+            yield device_buffer[:m]
+            consumed.record(compute_stream)
     finally:
         # The buffers are freed now: nothing may still use them.
-        copies.synchronize()
-        sums.synchronize()
+        copy_stream.synchronize()
+        compute_stream.synchronize()

@@ -17,17 +17,17 @@ from princomp.engines.local import iter_blocks
 from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.io import FileState, RowArray, RowData, RowPlace, Source, rows_of
-from princomp.linalg import DEFAULT_SHARE, byte_count, in_order, in_words
+from princomp.linalg import DEFAULT_SHARE, byte_count, format_bytes, map_in_order
 from princomp.solvers import ImagesOf
 from princomp.summaries import Columns, DeviceBlock, PairOf, SketchOf, Triangle, stored_bytes
 
 # Bytes on the device for each number of a block: two buffers that are copied into, the centred
 # rows, and their squares in float64.
-_BYTES = 48
+_BYTES_PER_NUMBER = 48
 # The fewest rows of a block that are worth p × p sums.
-_FEWEST_ROWS = 32
+_MIN_BLOCK_ROWS = 32
 # p × p matrices of float64 that are in memory at once during the sums and their solution.
-_SCATTERS, _TRIANGLES = 4, 14
+_SCATTER_MATRICES, _TRIANGLE_MATRICES = 4, 14
 
 
 @dataclass(kw_only=True, eq=False)
@@ -44,7 +44,7 @@ class DeviceStream(AbstractDeviceRows):
 
     data: RowData
     limit: int | None = None
-    seen: int = 0
+    rows_read: int = 0
 
     def place_of(self, row: int) -> RowPlace:
         """Return the place of a row."""
@@ -73,27 +73,27 @@ class DeviceStream(AbstractDeviceRows):
 
     def blocks(self, step: int) -> Iterator[DeviceBlock]:
         """Yield blocks of at most ``step`` rows: one is read and copied while another is summed."""
-        step = min(step, self._most_rows(0))
-        self.seen = start = 0
+        step = min(step, self._max_block_rows(0))
+        self.rows_read = start = 0
         # A thread loads the next block while this thread copies the previous one to the device.
-        cut = iter_blocks(self.data, step)
-        loaded = in_order(lambda block: _dense(block.load()), cut, 1, ahead=True)
+        blocks = iter_blocks(self.data, step)
+        loaded = map_in_order(lambda block: _dense(block.load()), blocks, 1, prefetch=True)
         with closing(loaded):
             for rows in copy_blocks(loaded, self.space, step, self.p, self.dtype):
                 stop = start + rows.shape[0]
                 weights = None if self.weights is None else self.weights[start:stop]
-                self.seen = stop
+                self.rows_read = stop
                 yield DeviceBlock(start, rows, weights)
                 start = stop
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows in one pass, unless the sums do not fit on the device."""
-        self._most_rows(_needed(kind, self.p))
+        self._max_block_rows(_summary_bytes(kind, self.p))
         result = super().reduce(kind, drop=drop, precise=precise)
-        return result._replace(rows=self.seen if self.rows is None else self.rows)
+        return result._replace(rows=self.rows_read if self.rows is None else self.rows)
 
-    def _most_rows(self, fixed: int) -> int:
-        """Return the maximum number of rows of a block if sums take ``fixed`` bytes.
+    def _max_block_rows(self, fixed_bytes: int) -> int:
+        """Return the maximum number of rows of a block if sums take ``fixed_bytes``.
 
         Raises
         ------
@@ -102,15 +102,15 @@ class DeviceStream(AbstractDeviceRows):
         """
         if self.limit is None:
             return 2**40
-        rows = (self.limit - fixed) // (_BYTES * self.p)
-        if rows < _FEWEST_ROWS:
-            needed = fixed + _FEWEST_ROWS * _BYTES * self.p
+        rows = (self.limit - fixed_bytes) // (_BYTES_PER_NUMBER * self.p)
+        if rows < _MIN_BLOCK_ROWS:
+            needed = fixed_bytes + _MIN_BLOCK_ROWS * _BYTES_PER_NUMBER * self.p
             raise MemoryLimitError(
-                f"sums of {self.p:,} columns take {in_words(needed)} on {self.space.name}, and the "
-                f"memory limit is {in_words(self.limit)}",
+                f"sums of {self.p:,} columns take {format_bytes(needed)} on {self.space.name}, and "
+                f"the memory limit is {format_bytes(self.limit)}",
                 place={"parameter": "memory_limit", "limit": self.limit, "needed": needed},
-                hint=f"allow {in_words(1.05 * needed)}, or use svd_solver='krylov' with a whole "
-                "number of components, which forms no p × p",
+                hint=f"allow {format_bytes(1.05 * needed)}, or use svd_solver='krylov' with a "
+                "whole number of components, which forms no p × p",
             )
         return int(rows)
 
@@ -148,10 +148,10 @@ def on_device(X: Any, device: Any = "cuda", *, memory_limit: int | str | None = 
     """
     space = space_named(device)
     limit = None if memory_limit is None else byte_count(memory_limit)
-    if limit is None and (free := space.free()) is not None:
+    if limit is None and (free := space.free_memory()) is not None:
         limit = int(free * DEFAULT_SHARE)
     data, columns, origin = rows_of(X)
-    known = isinstance(data, Source)
+    is_source = isinstance(data, Source)
     return DeviceStream(
         engine=space.name,
         rows=data.shape[0],
@@ -159,18 +159,18 @@ def on_device(X: Any, device: Any = "cuda", *, memory_limit: int | str | None = 
         dtype=np.dtype(data.dtype),
         columns=columns,
         file=None if origin is None else origin.file,
-        nbytes=data.nbytes if known else stored_bytes(data),
+        nbytes=data.nbytes if is_source else stored_bytes(data),
         space=space,
         data=data,
         limit=limit,
-        repeatable=data.repeatable if known else True,
+        repeatable=data.repeatable if is_source else True,
     )
 
 
-def _needed(kind: SummaryKind, p: int) -> int:
+def _summary_bytes(kind: SummaryKind, p: int) -> int:
     """Return the bytes of the sums on the device, without blocks."""
     if isinstance(kind, PairOf):
-        return _needed(kind.first, p)
+        return _summary_bytes(kind.first, p)
     if isinstance(kind, SketchOf):
         return 3 * 8 * p * kind.width
     if isinstance(kind, ImagesOf):
@@ -178,7 +178,7 @@ def _needed(kind: SummaryKind, p: int) -> int:
     assert isinstance(kind, type), kind
     if issubclass(kind, Columns):
         return 8 * 8 * p
-    return (_TRIANGLES if issubclass(kind, Triangle) else _SCATTERS) * 8 * p * p
+    return (_TRIANGLE_MATRICES if issubclass(kind, Triangle) else _SCATTER_MATRICES) * 8 * p * p
 
 
 def _dense(rows: RowArray) -> NDArray[Any]:

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from princomp.engines.device.rows import DeviceRows
 from princomp.engines.device.spaces import space_of
-from princomp.engines.distributed import Distributed, RowFunction
+from princomp.engines.distributed import DistributedRows, RowFunction
 from princomp.engines.local import reduce_partition
 from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.errors import NotAvailableError, NotNumericError, ShapeError, row_words
@@ -25,7 +25,7 @@ from princomp.summaries import Space
 
 
 @dataclass(kw_only=True, eq=False)
-class SparseTensor(Distributed):
+class SparseTensor(DistributedRows):
     """A sparse torch tensor in the host's memory, as SciPy's CSR rows."""
 
     csr: sp.csr_array
@@ -45,7 +45,7 @@ class SparseTensor(Distributed):
         return torch.from_numpy(np.ascontiguousarray(function(self.csr)))
 
 
-def rows_of(X: Any) -> Distributed | None:
+def rows_of(X: Any) -> DistributedRows | None:
     """Return the rows of a device array, neither copied nor changed; None for anything else.
 
     float32 and float64 keep their precision; float16 and bfloat16 become float32, integers and
@@ -60,7 +60,7 @@ def rows_of(X: Any) -> Distributed | None:
     if hasattr(X, "detach"):
         X = X.detach()
         if str(X.layout) != "torch.strided":
-            return _sparse(X)
+            return _sparse_rows(X)
     shape = tuple(X.shape)
     if len(shape) != 2:
         raise ShapeError(
@@ -91,12 +91,12 @@ def _precision(X: Any, space: Space) -> np.dtype[Any]:
     if name in ("int64", "uint64"):
         # Not every library compares unsigned integers; from 2⁶³ on they turn negative here.
         signed = xp.astype(X, xp.int64, copy=False)
-        beyond = (signed > LARGEST_INTEGER) | (
+        too_large = (signed > LARGEST_INTEGER) | (
             signed < (-LARGEST_INTEGER if name == "int64" else 0)
         )
-        if bool(xp.any(beyond)):
-            row = int(xp.argmax(xp.astype(xp.any(beyond, axis=1), xp.int8)))
-            column = int(xp.argmax(xp.astype(beyond[row, :], xp.int8)))
+        if bool(xp.any(too_large)):
+            row = int(xp.argmax(xp.astype(xp.any(too_large, axis=1), xp.int8)))
+            column = int(xp.argmax(xp.astype(too_large[row, :], xp.int8)))
             value = int(space.to_host(X[row, column]))
             raise NotNumericError(
                 f"the integer {value} at {row_words(row)}, column {column} is beyond 2⁵³, and "
@@ -108,7 +108,7 @@ def _precision(X: Any, space: Space) -> np.dtype[Any]:
     return np.dtype(np.float64)
 
 
-def _sparse(X: Any) -> SparseTensor:
+def _sparse_rows(X: Any) -> SparseTensor:
     """Wrap a sparse tensor as a SciPy array that shares its memory; refuse one on a GPU."""
     if X.device.type != "cpu":
         raise NotAvailableError(
@@ -120,8 +120,8 @@ def _sparse(X: Any) -> SparseTensor:
         csr = sp.csr_array(tuple(parts), shape=tuple(X.shape))
     else:
         coo = X.to_sparse_coo().coalesce()
-        at = coo.indices().numpy()
-        csr = sp.csr_array((coo.values().numpy(), (at[0], at[1])), shape=tuple(X.shape))
+        indices = coo.indices().numpy()
+        csr = sp.csr_array((coo.values().numpy(), (indices[0], indices[1])), shape=tuple(X.shape))
     rows = from_sparse(csr)
     return SparseTensor(
         engine="torch",

@@ -36,11 +36,11 @@ class Outcome(NamedTuple, Generic[T]):
     def of(cls, work: Callable[[], T], group: Communicator) -> Outcome[T]:
         """Do some work on this rank; an error becomes part of the outcome."""
         try:
-            with group.working():
+            with group.interruptible():
                 return cls(work())
         except BaseException as error:
             nothing: Any = None
-            return cls(nothing, _portable(error), group.rank)
+            return cls(nothing, _picklable(error), group.rank)
 
     def result(self, group: Communicator) -> T:
         """Return the value.
@@ -58,7 +58,7 @@ class Outcome(NamedTuple, Generic[T]):
         raise self.error
 
 
-def _portable(error: BaseException) -> BaseException:
+def _picklable(error: BaseException) -> BaseException:
     """Return an error that can be pickled: this one, or a PrincompError with its message."""
     try:
         copy = pickle.loads(pickle.dumps(error))
@@ -66,9 +66,9 @@ def _portable(error: BaseException) -> BaseException:
         copy = None
     if type(copy) is type(error) and str(copy) == str(error):
         return error
-    portable = PrincompError(f"{type(error).__name__}: {error}")
-    portable.__cause__ = error
-    return portable
+    replacement = PrincompError(f"{type(error).__name__}: {error}")
+    replacement.__cause__ = error
+    return replacement
 
 
 class RankInput(NamedTuple):
@@ -170,22 +170,22 @@ def _combine(records: list[RankRecord]) -> Agreement:
     for rank, record in enumerate(records):
         _check_settings(records[0].settings, record.settings, rank)
     _check_columns(records)
-    known = [record for record in records if record.p is not None]
-    if not known:
+    with_columns = [record for record in records if record.p is not None]
+    if not with_columns:
         raise ShapeError(
             "no rank has rows",
             hint="give at least two rows on any of the ranks",
         )
     # Ranks without rows do not decide the precision.
-    full = [record for record in records if record.has_rows]
-    sparse = bool(full) and all(record.stored is not None for record in full)
-    single = bool(full) and all(record.dtype == "float32" for record in full)
+    with_rows = [record for record in records if record.has_rows]
+    sparse = bool(with_rows) and all(record.stored is not None for record in with_rows)
+    single = bool(with_rows) and all(record.dtype == "float32" for record in with_rows)
     return Agreement(
-        p=known[0].p or 0,
-        columns=next((record.columns for record in full), known[0].columns),
+        p=with_columns[0].p or 0,
+        columns=next((record.columns for record in with_rows), with_columns[0].columns),
         rows=_sum([record.rows for record in records]),
         dtype="float32" if single else "float64",
-        stored=_sum([record.stored for record in full]) if sparse else None,
+        stored=_sum([record.stored for record in with_rows]) if sparse else None,
         nbytes=_sum([record.nbytes for record in records]),
         repeatable=all(record.repeatable for record in records),
         memory=min(_memory(record, records) for record in records),
@@ -201,10 +201,10 @@ def _sum(numbers: list[int | None]) -> int | None:
 def _check_settings(first: dict[str, Any], other: dict[str, Any], rank: int) -> None:
     """Refuse parameters that differ."""
     for name in first | other:
-        one, two = first.get(name), other.get(name)
-        if one != two:
+        expected, value = first.get(name), other.get(name)
+        if expected != value:
             raise ParameterError(
-                f"{name}={two!r} on rank {rank}, but {name}={one!r} on rank 0",
+                f"{name}={value!r} on rank {rank}, but {name}={expected!r} on rank 0",
                 place={"parameter": name, "rank": rank},
                 hint="make the same call with the same parameters on all ranks",
             )

@@ -24,11 +24,11 @@ from princomp.linalg import empty
 
 T = TypeVar("T")
 
-# Seconds between two checks for a message. They grow from _SHORTEST to _LONGEST: otherwise ranks
+# Seconds between two checks for a message. They grow from _MIN_PAUSE to _MAX_PAUSE: otherwise ranks
 # that share a processor would take it from each other by polling.
-_SHORTEST, _LONGEST = 1e-5, 2e-3
+_MIN_PAUSE, _MAX_PAUSE = 1e-5, 2e-3
 # Bytes of a large array that are sent at a time.
-_PIECE = 2**26
+_PIECE_BYTES = 2**26
 
 
 class Communicator:
@@ -58,7 +58,7 @@ class Communicator:
         raise NotImplementedError
 
     @contextmanager
-    def working(self) -> Iterator[None]:
+    def interruptible(self) -> Iterator[None]:
         """Allow Ctrl-C in this block, whose errors are sent to the other ranks."""
         with self._allow_interrupt(True):
             self.raise_interrupt()
@@ -66,11 +66,11 @@ class Communicator:
 
     @contextmanager
     def _allow_interrupt(self, allowed: bool) -> Iterator[None]:
-        before, self._may_raise = self._may_raise, allowed
+        previous, self._may_raise = self._may_raise, allowed
         try:
             yield
         finally:
-            self._may_raise = before
+            self._may_raise = previous
 
     def on_interrupt(self, *_: object) -> None:
         """Handle Ctrl-C: raise it now or at the next chance; a second one is raised now."""
@@ -141,22 +141,22 @@ class _Mpi(Communicator):
     # handles Ctrl-C. So the receiver asks first, and ranks poll while they wait.
 
     def send(self, value: Any, to: int) -> None:
-        self._message(to).recv()
+        self._await_message(to).recv()
         # Send all parts at once: the receiver looks for the next one before it takes the previous.
         self._comm.isend(value, to).wait()
 
     def receive(self, source: int) -> Any:
         self._comm.send(None, source)
-        return self._message(source).recv()
+        return self._await_message(source).recv()
 
-    def _message(self, source: int) -> Any:
-        pause = _SHORTEST
+    def _await_message(self, source: int) -> Any:
+        pause = _MIN_PAUSE
         while True:
             message = self._comm.improbe(source, 0)
             if message is not None:
                 return message
             time.sleep(pause)
-            pause = min(1.5 * pause, _LONGEST)
+            pause = min(1.5 * pause, _MAX_PAUSE)
 
 
 class _Torch(Communicator):
@@ -191,8 +191,8 @@ class _Torch(Communicator):
 
     def _send_bytes(self, array: NDArray[np.uint8], to: int) -> None:
         to = self._distributed.get_global_rank(self._group, to)
-        for first in range(0, len(array), _PIECE):
-            piece = array[first : first + _PIECE]
+        for first in range(0, len(array), _PIECE_BYTES):
+            piece = array[first : first + _PIECE_BYTES]
             # A copy: torch takes no read-only arrays.
             tensor = self._torch.from_numpy(piece.copy()).to(self._device)
             self._distributed.send(tensor, to, group=self._group)
@@ -200,8 +200,8 @@ class _Torch(Communicator):
     def _receive_bytes(self, size: int, source: int) -> NDArray[np.uint8]:
         source = self._distributed.get_global_rank(self._group, source)
         array = empty(size, dtype=np.uint8)
-        for first in range(0, size, _PIECE):
-            piece = array[first : first + _PIECE]
+        for first in range(0, size, _PIECE_BYTES):
+            piece = array[first : first + _PIECE_BYTES]
             tensor = self._torch.empty(len(piece), dtype=self._torch.uint8, device=self._device)
             self._distributed.recv(tensor, source, group=self._group)
             piece[:] = tensor.cpu().numpy()
@@ -221,10 +221,10 @@ def communicator(comm: object) -> Iterator[Communicator]:
     ParameterError
         For anything else, and on a process that does not belong to it.
     """
-    named = comm.__name__ if isinstance(comm, ModuleType) else type(comm).__module__
-    library = named.partition(".")[0]
+    module_name = comm.__name__ if isinstance(comm, ModuleType) else type(comm).__module__
+    library = module_name.partition(".")[0]
     if library == "mpi4py":
-        with _own_channel(comm) as own, _delayed_interrupts(_Mpi(own)) as group:
+        with _duplicated(comm) as duplicate, _delayed_interrupts(_Mpi(duplicate)) as group:
             yield group
     elif library == "torch":
         with _delayed_interrupts(_Torch(_torch_group(comm))) as group:
@@ -236,10 +236,10 @@ def communicator(comm: object) -> Iterator[Communicator]:
 @contextmanager
 def _delayed_interrupts(group: Communicator) -> Iterator[Communicator]:
     """Handle Ctrl-C so that no rank leaves the others waiting."""
-    before = signal.getsignal(signal.SIGINT)
+    previous_handler = signal.getsignal(signal.SIGINT)
     if (
         threading.current_thread() is not threading.main_thread()
-        or before is not signal.default_int_handler
+        or previous_handler is not signal.default_int_handler
     ):
         yield group  # a program that handles signals itself keeps doing so
         return
@@ -247,22 +247,22 @@ def _delayed_interrupts(group: Communicator) -> Iterator[Communicator]:
     try:
         yield group
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous_handler)
     group.raise_interrupt()
 
 
 @contextmanager
-def _own_channel(comm: Any) -> Iterator[Any]:
+def _duplicated(comm: Any) -> Iterator[Any]:
     """Duplicate a communicator, so that messages of the program do not mix with ours."""
     from mpi4py import MPI
 
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
         raise _not_a_communicator(comm)
-    own = MPI.Intracomm.Dup(comm)
+    duplicate = MPI.Intracomm.Dup(comm)
     try:
-        yield own
+        yield duplicate
     finally:
-        own.Free()
+        duplicate.Free()
 
 
 def _torch_group(comm: Any) -> Any:
@@ -281,9 +281,9 @@ def _torch_group(comm: Any) -> Any:
 
 
 def _not_a_communicator(comm: object) -> ParameterError:
-    shown = comm.__name__ if isinstance(comm, ModuleType) else type(comm).__name__
+    name = comm.__name__ if isinstance(comm, ModuleType) else type(comm).__name__
     return ParameterError(
-        f"comm={shown} is not a group of ranks that this process belongs to",
+        f"comm={name} is not a group of ranks that this process belongs to",
         place={"parameter": "comm"},
         hint="give an mpi4py communicator such as MPI.COMM_WORLD, torch.distributed, or one of "
         "its groups",

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.engines.distributed import Distributed
+from princomp.engines.distributed import DistributedRows
 from princomp.engines.local import reduce_partition
 from princomp.engines.mpi.agreement import (
     Agreement,
@@ -29,7 +29,7 @@ from princomp.engines.mpi.agreement import (
 from princomp.engines.mpi.communicators import Communicator, communicator
 from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.errors import NotFiniteError, PrincompError
-from princomp.io import FileState, Source, refuse_changed, refuse_not_finite
+from princomp.io import FileState, Source, not_finite_error, refuse_changed
 from princomp.summaries import check_weights
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class _Task(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False)
-class RankRows(Distributed):
+class RankRows(DistributedRows):
     """The rows of all ranks: rank 0 asks for passes over them, and the others take part.
 
     Parameters
@@ -63,8 +63,8 @@ class RankRows(Distributed):
     threads: int
     memory: int
     # The rank where the last pass failed.
-    failed: int | None = None
-    before: tuple[FileState, ...] = ()
+    failed_rank: int | None = None
+    initial_file_states: tuple[FileState, ...] = ()
 
     @classmethod
     def of(cls, group: Communicator, own: RankInput, agreement: Agreement) -> RankRows:
@@ -82,7 +82,7 @@ class RankRows(Distributed):
             threads=threads_of(agreement, group.rank),
             memory=agreement.memory,
             repeatable=agreement.repeatable,
-            before=own.data.file_states() if isinstance(own.data, Source) else (),
+            initial_file_states=own.data.file_states() if isinstance(own.data, Source) else (),
         )
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
@@ -92,10 +92,10 @@ class RankRows(Distributed):
         outcome = self._run(task)
         self.group.raise_interrupt()
         if outcome.error is not None:
-            self.failed = outcome.rank
+            self.failed_rank = outcome.rank
         result = outcome.result(self.group)
         if result.fault is not None:
-            self.failed = result.fault.place["rank"]
+            self.failed_rank = result.fault.place["rank"]
         return result
 
     def follow(self) -> Outcome[Any]:
@@ -127,14 +127,14 @@ class RankRows(Distributed):
             return PartialResult(task.kind.empty(self.p), 0, 0)
         # float32 rows are multiplied exactly where other ranks have float64.
         precise = task.precise or data.dtype != self.dtype
-        if isinstance(data, Distributed):
+        if isinstance(data, DistributedRows):
             result = data.reduce(task.kind, drop=task.drop, precise=precise)
         else:
             result = reduce_partition(
                 task.kind, data, weights, drop=task.drop, precise=precise, threads=self.threads
             )
-        if self.before:
-            refuse_changed(self.before, data.file_states())
+        if self.initial_file_states:
+            refuse_changed(self.initial_file_states, data.file_states())
         if result.fault is not None:
             return result._replace(fault=self._locate(result.fault))
         check_weights(weights, result.rows)
@@ -147,7 +147,7 @@ class RankRows(Distributed):
                 fault.place["rank"] = self.group.rank
                 return fault
             columns, origin = self.own.columns, self.own.origin
-            fault = refuse_not_finite(self.own.data, fault, columns=columns, origin=origin)
+            fault = not_finite_error(self.own.data, fault, columns=columns, origin=origin)
         fault.place = {**fault.place, "rank": self.group.rank}
         raise fault
 
@@ -183,19 +183,19 @@ def spmd_fit(
         The error of any rank, on all ranks.
     """
     with communicator(comm) as group:
-        own, agreement = _meet(group, settings, read)
+        own, agreement = _read_and_agree(group, settings, read)
         rows = RankRows.of(group, own, agreement)
-        outcome = rows.follow() if group.rank else group.broadcast(_lead(rows, lead))
+        outcome = rows.follow() if group.rank else group.broadcast(_run_lead(rows, lead))
         return own, outcome.result(group)
 
 
-def _lead(rows: RankRows, lead: Callable[[RankRows], T]) -> Outcome[T]:
+def _run_lead(rows: RankRows, lead: Callable[[RankRows], T]) -> Outcome[T]:
     outcome = Outcome.of(partial(lead, rows), rows.group)
-    if outcome.error is None or rows.failed is None:
+    if outcome.error is None or rows.failed_rank is None:
         return outcome
     if isinstance(outcome.error, PrincompError):
-        outcome.error.place.setdefault("rank", rows.failed)
-    return outcome._replace(rank=rows.failed)
+        outcome.error.place.setdefault("rank", rows.failed_rank)
+    return outcome._replace(rank=rows.failed_rank)
 
 
 def spmd_merge(
@@ -217,23 +217,23 @@ def spmd_merge(
         Called on rank 0 with the joined value and the agreement of all ranks.
     """
     with communicator(comm) as group:
-        own, agreement = _meet(group, settings, read)
+        own, agreement = _read_and_agree(group, settings, read)
 
-        def both(one: Outcome[Any], other: Outcome[Any]) -> Outcome[Any]:
+        def join_outcomes(one: Outcome[Any], other: Outcome[Any]) -> Outcome[Any]:
             if one.error is not None or other.error is not None:
                 return one if one.error is not None else other
             if one.value is None or other.value is None:
                 return other if one.value is None else one
             return Outcome.of(partial(join, one.value, other.value), group)
 
-        outcome = group.reduce(Outcome(own.data), both)
+        outcome = group.reduce(Outcome(own.data), join_outcomes)
         if not group.rank and outcome.error is None:
             outcome = Outcome.of(partial(lead, outcome.value, agreement), group)
         result: T = group.broadcast(outcome).result(group)
         return result
 
 
-def _meet(
+def _read_and_agree(
     group: Communicator, settings: dict[str, Any], read: Callable[[], RankInput]
 ) -> tuple[RankInput, Agreement]:
     """Read the rows of this rank, and agree with the other ranks."""

@@ -16,78 +16,92 @@ from typing import Any, Self
 import numpy as np
 from pyspark.sql import Column, DataFrame, functions, types
 
-from princomp.engines.distributed import Distributed, RowFunction
+from princomp.engines.distributed import DistributedRows, RowFunction
 from princomp.engines.partial_result import PartialResult, SummaryKind
-from princomp.engines.spark.states import COLUMNS, merge_states, unpack_states
-from princomp.engines.spark.tasks import Form, map_batches, reduce_batches
+from princomp.engines.spark.states import STATE_COLUMNS, merge_states, unpack_states
+from princomp.engines.spark.tasks import RowLayout, map_batches, reduce_batches
 from princomp.engines.spark.tiles import Tiles
 from princomp.errors import ColumnError, ParameterError, row_words
 from princomp.io import left_out_notes
 
 
 @dataclass(kw_only=True, eq=False)
-class SparkRows(Distributed):
+class SparkRows(DistributedRows):
     """Rows of a Spark DataFrame.
 
     Parameters
     ----------
     frame : DataFrame
-    used : tuple of str
+    value_columns : tuple of str
         Columns that are analysed.
-    form : Form
+    layout : RowLayout
         Layout of the rows that workers get.
-    others : tuple of str
+    other_columns : tuple of str
         Other columns, which a transform keeps and a fit refuses.
-    weight : str, optional
+    weight_column : str, optional
         Column of frequencies.
     """
 
     frame: DataFrame
-    used: tuple[str, ...]
-    form: Form
-    others: tuple[str, ...] = ()
-    weight: str | None = None
+    value_columns: tuple[str, ...]
+    layout: RowLayout
+    other_columns: tuple[str, ...] = ()
+    weight_column: str | None = None
 
     @classmethod
-    def numeric(cls, frame: DataFrame, used: tuple[str, ...], others: tuple[str, ...]) -> SparkRows:
-        """Return the rows in the numeric columns ``used``."""
-        kinds = _kinds(frame)
-        single = all(isinstance(kinds[name], types.FloatType) for name in used)
-        whole = tuple(i for i, name in enumerate(used) if isinstance(kinds[name], types.LongType))
-        form = Form(len(used), "float32" if single else "float64", whole=whole)
+    def numeric(
+        cls, frame: DataFrame, value_columns: tuple[str, ...], other_columns: tuple[str, ...]
+    ) -> SparkRows:
+        """Return the rows in the numeric columns ``value_columns``."""
+        column_types = _column_types(frame)
+        is_float32 = all(isinstance(column_types[name], types.FloatType) for name in value_columns)
+        integer_columns = tuple(
+            i
+            for i, name in enumerate(value_columns)
+            if isinstance(column_types[name], types.LongType)
+        )
+        layout = RowLayout(
+            len(value_columns),
+            "float32" if is_float32 else "float64",
+            integer_columns=integer_columns,
+        )
         return cls(
             engine="Spark",
             rows=None,
-            p=len(used),
-            dtype=np.dtype(form.dtype),
-            columns=used,
-            notes=left_out_notes({name: _kind_name(kinds[name]) for name in others}),
+            p=len(value_columns),
+            dtype=np.dtype(layout.dtype),
+            columns=value_columns,
+            notes=left_out_notes({name: _type_word(column_types[name]) for name in other_columns}),
             frame=frame,
-            used=used,
-            form=form,
-            others=others,
+            value_columns=value_columns,
+            layout=layout,
+            other_columns=other_columns,
         )
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows in one pass; one state is collected."""
-        if self.others and self.columns is None:
+        if self.other_columns and self.columns is None:
             raise ColumnError(
-                f"the frame has columns besides those of arrays: {listed(self.others)}",
-                place={"columns": list(self.others)},
-                hint=f"fit(df.select({listed(self.used)})); transform takes all and keeps them",
+                "the frame has columns besides those of arrays: "
+                f"{quoted_names(self.other_columns)}",
+                place={"columns": list(self.other_columns)},
+                hint=f"fit(df.select({quoted_names(self.value_columns)})); transform takes all and "
+                "keeps them",
             )
-        columns = [self.packed().alias("rows"), *self.weights_column()]
-        task = reduce_batches(self.form, kind, drop, precise)
-        states = self.frame.select(*columns).mapInArrow(task, COLUMNS)
+        columns = [self.array_column().alias("rows"), *self.weights_column()]
+        task = reduce_batches(self.layout, kind, drop, precise)
+        states = self.frame.select(*columns).mapInArrow(task, STATE_COLUMNS)
         batches = merge_states(states, 8 * self.p**2).toArrow().to_batches()
-        found = [result for _, result in unpack_states(batches)]
-        return _name_row(found[0]) if found else PartialResult(kind.empty(self.p), 0, 0)
+        results = [result for _, result in unpack_states(batches)]
+        return (
+            _add_row_to_message(results[0]) if results else PartialResult(kind.empty(self.p), 0, 0)
+        )
 
     def weights_column(self) -> list[Column]:
         """Return a list with the column of weights that workers get; empty without weights."""
-        if self.weight is None:
+        if self.weight_column is None:
             return []
-        return [column(self.weight).cast("double").alias("weights")]
+        return [column(self.weight_column).cast("double").alias("weights")]
 
     def tiles(self, *, complete: bool) -> Tiles:
         """Return the scatter (p, p) in tiles, for one that is too large for a task.
@@ -96,13 +110,15 @@ class SparkRows(Distributed):
         """
         return Tiles(self, complete=complete)
 
-    def packed(self, names: tuple[str, ...] | None = None) -> Column:
+    def array_column(self, names: tuple[str, ...] | None = None) -> Column:
         """Return the column of arrays or vectors; if there is none, numeric columns as arrays."""
         if self.columns is None:
-            return column(self.used[0])
-        number = "float" if self.form.dtype == "float32" else "double"
+            return column(self.value_columns[0])
+        number = "float" if self.layout.dtype == "float32" else "double"
         # As text: a call for each column takes longer than some sums.
-        cast = ", ".join(f"cast(`{_quoted(name)}` as {number})" for name in names or self.used)
+        cast = ", ".join(
+            f"cast(`{_quoted(name)}` as {number})" for name in names or self.value_columns
+        )
         return functions.expr(f"array({cast})")
 
     def weighted(self, weights: Any) -> Self:
@@ -115,30 +131,34 @@ class SparkRows(Distributed):
                 place=place,
                 hint="give the name of a column of the frame",
             )
-        kinds = _kinds(self.frame)
-        if not isinstance(kinds.get(weights), types.NumericType):
+        column_types = _column_types(self.frame)
+        if not isinstance(column_types.get(weights), types.NumericType):
             raise ColumnError(
                 f"sample_weight={weights!r} is not a numeric column of the frame",
                 place={**place, "column": weights},
-                hint=f"its columns: {listed(kinds)}",
+                hint=f"its columns: {quoted_names(column_types)}",
             )
         rows: Any
         if self.columns is None:
-            rows = replace(self, others=tuple(n for n in self.others if n != weights))
+            rows = replace(self, other_columns=tuple(n for n in self.other_columns if n != weights))
         else:
-            used = tuple(name for name in self.used if name != weights)
-            rows = self.numeric(self.frame, used, self.others)
-        return replace(rows, weight=weights, form=rows.form._replace(weighted=True))
+            value_columns = tuple(name for name in self.value_columns if name != weights)
+            rows = self.numeric(self.frame, value_columns, self.other_columns)
+        return replace(rows, weight_column=weights, layout=rows.layout._replace(weighted=True))
 
     @property
     def has_weights(self) -> bool:
         """Whether a column has frequencies."""
-        return self.weight is not None
+        return self.weight_column is not None
 
     def fingerprint(self) -> tuple[str, ...]:
         """Return the columns, and a checksum of the files that Spark knows of."""
         files = "\n".join(sorted(self.frame.inputFiles()))
-        return (*self.used, f"weights: {self.weight}", f"files: {zlib.crc32(files.encode()):08x}")
+        return (
+            *self.value_columns,
+            f"weights: {self.weight_column}",
+            f"files: {zlib.crc32(files.encode()):08x}",
+        )
 
     def map_rows(
         self, function: RowFunction, names: tuple[str, ...], dtype: np.dtype[Any]
@@ -151,8 +171,8 @@ class SparkRows(Distributed):
             return self.frame
         number = "float" if dtype == np.float32 else "double"
         as_array = self.columns is None
-        new = (f"{names[0].rstrip('0123456789')}_features",) if as_array else names
-        taken = [name for name in new if name in self.frame.columns]
+        new_columns = (f"{names[0].rstrip('0123456789')}_features",) if as_array else names
+        taken = [name for name in new_columns if name in self.frame.columns]
         if taken:
             raise ColumnError(
                 f"the frame already has a column {taken[0]!r}, the name of a new column",
@@ -160,29 +180,31 @@ class SparkRows(Distributed):
                 hint="rename or drop it before",
             )
         fields = ", ".join(f"`{_quoted(name)}`:{number}" for name in names)
-        kind = f"array<{number}>" if as_array else f"struct<{fields}>"
-        scores = map_batches(function, self.form, names, as_array, kind)(self.packed())
+        result_type = f"array<{number}>" if as_array else f"struct<{fields}>"
+        scores = map_batches(function, self.layout, names, as_array, result_type)(
+            self.array_column()
+        )
         if as_array:
-            return self.frame.withColumn(new[0], scores)
+            return self.frame.withColumn(new_columns[0], scores)
         struct = f"princomp_{names[0]}"
-        wide = self.frame.withColumn(struct, scores)
-        return wide.select(*map(column, self.frame.columns), f"`{_quoted(struct)}`.*")
+        with_struct = self.frame.withColumn(struct, scores)
+        return with_struct.select(*map(column, self.frame.columns), f"`{_quoted(struct)}`.*")
 
 
-def _kinds(frame: DataFrame) -> dict[str, types.DataType]:
+def _column_types(frame: DataFrame) -> dict[str, types.DataType]:
     return {field.name: field.dataType for field in frame.schema.fields}
 
 
-def _kind_name(kind: types.DataType) -> str:
+def _type_word(data_type: types.DataType) -> str:
     """Return the word for a type without numbers in notes."""
-    if isinstance(kind, types.BooleanType):
+    if isinstance(data_type, types.BooleanType):
         return "true/false"
-    if isinstance(kind, types.DateType | types.TimestampType | types.TimestampNTZType):
+    if isinstance(data_type, types.DateType | types.TimestampType | types.TimestampNTZType):
         return "date"
-    return "text" if isinstance(kind, types.StringType) else str(kind.typeName())
+    return "text" if isinstance(data_type, types.StringType) else str(data_type.typeName())
 
 
-def _name_row(result: PartialResult) -> PartialResult:
+def _add_row_to_message(result: PartialResult) -> PartialResult:
     """Put the row of a fault, counted over the table, into its message."""
     fault = result.fault
     if fault is None or "row" not in fault.place or getattr(fault, "value", None) is not None:
@@ -200,6 +222,6 @@ def _quoted(name: str) -> str:
     return name.replace("`", "``")
 
 
-def listed(names: Iterable[str]) -> str:
+def quoted_names(names: Iterable[str]) -> str:
     """Return names as text, quoted and separated by commas."""
     return ", ".join(map(repr, names))

@@ -14,26 +14,26 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # Columns of a state: the number of its first partition, the number of a piece, and its bytes.
-COLUMNS = "number int, piece int, state binary"
+STATE_COLUMNS = "number int, piece int, state binary"
 # Bytes of a piece of a state, which is a row of the frame. Rows pass through the Java heap several
 # times. The state of 4,000 columns takes 128 MB, and up to as many tasks as processors share a heap
 # of 1 GB.
-_PIECE = 2**22
+_PIECE_BYTES = 2**22
 # Number of neighbours that a task of the first level merges; the second level merges the results.
 # For 1,000 partitions, these are 63 tasks in parallel, and then one.
-_FAN = 16
+_MERGE_WIDTH = 16
 # Smaller states, in bytes, are merged by one task, which saves the half second of a level.
-_SMALL = 2**20
+_SMALL_STATE_BYTES = 2**20
 
 
 def pack_state(number: int, result: PartialResult) -> Iterator[pa.RecordBatch]:
     """Pickle a partial result to record batches."""
     state = memoryview(pickle.dumps(result, protocol=5))
-    for piece, start in enumerate(range(0, len(state), _PIECE)):
+    for piece, start in enumerate(range(0, len(state), _PIECE_BYTES)):
         columns = [
             pa.array([number], pa.int32()),
             pa.array([piece], pa.int32()),
-            pa.array([state[start : start + _PIECE]], pa.binary()),
+            pa.array([state[start : start + _PIECE_BYTES]], pa.binary()),
         ]
         yield pa.RecordBatch.from_arrays(columns, names=["number", "piece", "state"])
 
@@ -54,20 +54,20 @@ def unpack_states(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Part
 
 
 def _merge_neighbours(
-    fan: int | None,
+    width: int | None,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function that merges ``fan`` neighbours (None: all), with two of them in memory."""
+    """Return a function that merges ``width`` neighbours (None: all), two of them in memory."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         group, total = -1, None
         for number, result in unpack_states(batches):
-            own = 0 if fan is None else number // fan
-            if total is not None and own == group:
+            result_group = 0 if width is None else number // width
+            if total is not None and result_group == group:
                 total = total.merge(result)
                 continue
             if total is not None:
                 yield from pack_state(group, total)
-            group, total = own, result
+            group, total = result_group, result
         if total is not None:
             yield from pack_state(group, total)
 
@@ -82,9 +82,9 @@ def merge_states(states: DataFrame, size: int) -> DataFrame:
     """
     from pyspark.sql import functions
 
-    if size > _SMALL:
-        states = states.repartition(functions.floor(states["number"] / _FAN))
+    if size > _SMALL_STATE_BYTES:
+        states = states.repartition(functions.floor(states["number"] / _MERGE_WIDTH))
         states = states.sortWithinPartitions("number", "piece")
-        states = states.mapInArrow(_merge_neighbours(_FAN), COLUMNS)
+        states = states.mapInArrow(_merge_neighbours(_MERGE_WIDTH), STATE_COLUMNS)
     last = states.repartition(1).sortWithinPartitions("number", "piece")
-    return last.mapInArrow(_merge_neighbours(None), COLUMNS)
+    return last.mapInArrow(_merge_neighbours(None), STATE_COLUMNS)

@@ -28,7 +28,7 @@ from princomp.io import LARGEST_INTEGER, Chunk, RowArray, Source
 BatchFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-class Form(NamedTuple):
+class RowLayout(NamedTuple):
     """Layout of the rows in the column that Spark hands over.
 
     Parameters
@@ -40,7 +40,7 @@ class Form(NamedTuple):
         Whether the rows are vectors of Spark's MLlib instead of arrays.
     sparse : bool
         Whether the rows become CSR rows.
-    whole : tuple of int
+    integer_columns : tuple of int
         Columns that were 64-bit integers.
     weighted : bool
         Whether a second column has frequencies.
@@ -50,21 +50,21 @@ class Form(NamedTuple):
     dtype: str = "float64"
     vectors: bool = False
     sparse: bool = False
-    whole: tuple[int, ...] = ()
+    integer_columns: tuple[int, ...] = ()
     weighted: bool = False
 
 
-class Batches(Source):
+class PartitionRows(Source):
     """Rows of one partition, batch by batch; they can be read once."""
 
     repeatable = False
-    reader = 0
+    reader_bytes = 0
 
-    def __init__(self, form: Form, batches: Iterable[pa.RecordBatch]) -> None:
-        stored = 0 if form.sparse else None
-        super().__init__(rows=None, p=form.p, dtype=np.dtype(form.dtype), stored=stored)
-        self.form = form
-        self.weights = PartitionWeights() if form.weighted else None
+    def __init__(self, layout: RowLayout, batches: Iterable[pa.RecordBatch]) -> None:
+        stored = 0 if layout.sparse else None
+        super().__init__(rows=None, p=layout.p, dtype=np.dtype(layout.dtype), stored=stored)
+        self.layout = layout
+        self.weights = PartitionWeights() if layout.weighted else None
         self._batches = iter(batches)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
@@ -73,7 +73,7 @@ class Batches(Source):
         for batch in self._batches:
             if not batch.num_rows:
                 continue
-            rows = _to_rows(batch.column(0), self.form, row)
+            rows = _to_rows(batch.column(0), self.layout, row)
             if self.weights is not None:
                 self.weights.add(batch.column(1), row)
             yield Chunk(rows)
@@ -85,11 +85,13 @@ class Batches(Source):
             pass
 
 
-def reduce_batches(form: Form, kind: SummaryKind, drop: bool, precise: bool) -> BatchFunction:
+def reduce_batches(
+    layout: RowLayout, kind: SummaryKind, drop: bool, precise: bool
+) -> BatchFunction:
     """Return a function that summarises a partition, in bounded memory for any size."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = Batches(form, batches)
+        rows = PartitionRows(layout, batches)
         weights: Any = rows.weights  # filled while the rows are read
         result = reduce_partition(kind, rows, weights, drop=drop, precise=precise)
         if result.fault is not None:
@@ -103,7 +105,11 @@ def reduce_batches(form: Form, kind: SummaryKind, drop: bool, precise: bool) -> 
 
 
 def map_batches(
-    function: RowFunction, form: Form, names: tuple[str, ...], as_array: bool, kind: str
+    function: RowFunction,
+    layout: RowLayout,
+    names: tuple[str, ...],
+    as_array: bool,
+    result_type: str,
 ) -> Any:
     """Return a function of Spark columns that maps batches of rows to arrays or to structs."""
     from pyspark.sql.functions import arrow_udf
@@ -111,7 +117,7 @@ def map_batches(
     def run(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         row = 0
         for batch in batches:
-            values = np.ascontiguousarray(function(_to_rows(batch, form, row)))
+            values = np.ascontiguousarray(function(_to_rows(batch, layout, row)))
             row += len(batch)
             if as_array:
                 flat = pa.array(values.ravel())
@@ -123,17 +129,17 @@ def map_batches(
 
     # Spark reads these to know that it may hand over batch after batch.
     run.__annotations__ = {"batches": Iterator[pa.Array], "return": Iterator[pa.Array]}
-    return arrow_udf(run, kind)
+    return arrow_udf(run, result_type)
 
 
-def _to_rows(column: pa.Array, form: Form, row: int) -> RowArray:
+def _to_rows(column: pa.Array, layout: RowLayout, row: int) -> RowArray:
     """Convert a column to rows (m, p), dense or CSR; missing numbers and rows become NaN.
 
     Parameters
     ----------
     column : Arrow array of shape (m,)
         Lists, or MLlib's vectors as structs.
-    form : Form
+    layout : RowLayout
     row : int
         Number of the first row, for messages.
 
@@ -144,30 +150,30 @@ def _to_rows(column: pa.Array, form: Form, row: int) -> RowArray:
     NotNumericError
         For an integer that is too large to be exact.
     """
-    dtype = np.dtype(form.dtype)
-    if form.vectors:
-        return _vectors(column, form, dtype, row)
+    dtype = np.dtype(layout.dtype)
+    if layout.vectors:
+        return _rows_of_vectors(column, layout, dtype, row)
     lengths = _lengths(column)
-    rows = _rows(column, lengths, form.p, dtype, row)
-    for at in form.whole:
-        beyond = np.flatnonzero(np.abs(rows[:, at]) >= LARGEST_INTEGER)
-        if beyond.size:
+    rows = _rows_of_lists(column, lengths, layout.p, dtype, row)
+    for index in layout.integer_columns:
+        too_large = np.flatnonzero(np.abs(rows[:, index]) >= LARGEST_INTEGER)
+        if too_large.size:
             raise NotNumericError(
-                f"the integer {rows[beyond[0], at]:.0f} is 2⁵³ or larger, and float64 may not "
-                "hold it exactly",
-                place={"row": row + int(beyond[0]), "column": at},
+                f"the integer {rows[too_large[0], index]:.0f} is 2⁵³ or larger, and float64 may "
+                "not hold it exactly",
+                place={"row": row + int(too_large[0]), "column": index},
                 hint="cast the column to double if its last digits do not matter",
             )
     return rows
 
 
-def _rows(
+def _rows_of_lists(
     lists: pa.Array, lengths: NDArray[Any], p: int, dtype: np.dtype[Any], row: int
 ) -> NDArray[Any]:
     """Convert lists of p numbers to an array (m, p), without a copy if none is missing."""
     missing = lengths < 0
-    _check(lengths, missing | (lengths == p), p, row)
-    values = _plain(lists.flatten(), dtype)
+    _check_lengths(lengths, missing | (lengths == p), p, row)
+    values = _to_numpy(lists.flatten(), dtype)
     if not missing.any():
         return values.reshape(len(lengths), p)
     rows = np.full((len(lengths), p), np.nan, dtype)
@@ -175,37 +181,41 @@ def _rows(
     return rows
 
 
-def _vectors(column: pa.Array, form: Form, dtype: np.dtype[Any], row: int) -> RowArray:
+def _rows_of_vectors(
+    column: pa.Array, layout: RowLayout, dtype: np.dtype[Any], row: int
+) -> RowArray:
     """Convert vectors to rows: without a copy if all are dense, otherwise through a CSR array."""
-    p, m = form.p, len(column)
+    p, m = layout.p, len(column)
     kinds, sizes, indices, values = column.flatten()  # with the nulls of the struct
-    missing = ~_filled(kinds)
-    dense = ~missing & (_plain(kinds, np.dtype(np.float64)) == 1)
+    missing = ~_is_valid(kinds)
+    dense = ~missing & (_to_numpy(kinds, np.dtype(np.float64)) == 1)
     counts = _lengths(values)
     if dense.all():
-        return _rows(values, counts, p, dtype, row)
-    lengths = np.where(dense, counts, _plain(sizes, np.dtype(np.float64)))
-    _check(lengths, missing | (lengths == p), p, row)
+        return _rows_of_lists(values, counts, p, dtype, row)
+    lengths = np.where(dense, counts, _to_numpy(sizes, np.dtype(np.float64)))
+    _check_lengths(lengths, missing | (lengths == p), p, row)
     counts = np.where(missing, p, counts)
-    starts = np.zeros(m + 1, dtype=np.int64)
-    np.cumsum(counts, out=starts[1:])
-    numbers = np.full(starts[-1], np.nan, dtype)
-    at = np.empty(starts[-1], dtype=np.int32)
-    whole = np.repeat(dense | missing, counts)
-    numbers[~np.repeat(missing, counts)] = _plain(values.flatten(), dtype)
-    at[~whole] = indices.flatten().to_numpy(zero_copy_only=False)
-    at[whole] = np.tile(np.arange(p, dtype=np.int32), int((dense | missing).sum()))
-    rows = sp.csr_array((numbers, at, starts), shape=(m, p))
-    return rows if form.sparse else rows.toarray()
+    indptr = np.zeros(m + 1, dtype=np.int64)
+    np.cumsum(counts, out=indptr[1:])
+    numbers = np.full(indptr[-1], np.nan, dtype)
+    column_indices = np.empty(indptr[-1], dtype=np.int32)
+    in_full_row = np.repeat(dense | missing, counts)
+    numbers[~np.repeat(missing, counts)] = _to_numpy(values.flatten(), dtype)
+    column_indices[~in_full_row] = indices.flatten().to_numpy(zero_copy_only=False)
+    column_indices[in_full_row] = np.tile(
+        np.arange(p, dtype=np.int32), int((dense | missing).sum())
+    )
+    rows = sp.csr_array((numbers, column_indices, indptr), shape=(m, p))
+    return rows if layout.sparse else rows.toarray()
 
 
-def _plain(array: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _to_numpy(array: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Convert an Arrow array of numbers; a missing number is NaN."""
     numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return numbers.astype(dtype, copy=False)
 
 
-def _filled(array: pa.Array) -> NDArray[np.bool_]:
+def _is_valid(array: pa.Array) -> NDArray[np.bool_]:
     filled: NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
     return filled
 
@@ -214,11 +224,11 @@ def _lengths(lists: pa.Array) -> NDArray[np.int64]:
     """Return the length of each list; −1 for a missing list."""
     lengths: NDArray[np.int64] = np.diff(lists.offsets.to_numpy()).astype(np.int64)
     if lists.null_count:
-        lengths[~_filled(lists)] = -1
+        lengths[~_is_valid(lists)] = -1
     return lengths
 
 
-def _check(lengths: NDArray[Any], valid: NDArray[np.bool_], p: int, row: int) -> None:
+def _check_lengths(lengths: NDArray[Any], valid: NDArray[np.bool_], p: int, row: int) -> None:
     if valid.all():
         return
     first = int(np.flatnonzero(~valid)[0])

@@ -18,8 +18,8 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, functions
 
 from princomp.engines.partial_result import PartialResult
-from princomp.engines.spark.states import COLUMNS, merge_states, pack_state, unpack_states
-from princomp.engines.spark.tasks import BatchFunction, Form, reduce_batches
+from princomp.engines.spark.states import STATE_COLUMNS, merge_states, pack_state, unpack_states
+from princomp.engines.spark.tasks import BatchFunction, RowLayout, reduce_batches
 from princomp.linalg import FloatArray
 from princomp.summaries import Moments
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Columns of a group: the moments of a pair of groups take 72 MB. Rows are read once for each pair,
 # but only the columns of the pair: four groups (p = 6,000) cost as much as three complete passes.
-_SIDE = 1_500
+_GROUP_COLUMNS = 1_500
 
 
 class Tiles:
@@ -43,17 +43,17 @@ class Tiles:
 
     def __init__(self, rows: SparkRows, *, complete: bool) -> None:
         self.rows = rows
-        p, groups = rows.p, -(-rows.p // _SIDE)
+        p, groups = rows.p, -(-rows.p // _GROUP_COLUMNS)
         edges = np.linspace(0, p, max(groups, 2) + 1).astype(int)
         self._groups = [slice(int(a), int(b)) for a, b in pairwise(edges)]
         self._pairs = list(combinations(range(len(self._groups)), 2))
         parts = []
         for number, (i, j) in enumerate(self._pairs):
-            frame, form = self._select(self._groups[i], self._groups[j], complete)
-            task = reduce_batches(form, Moments, False, False)
-            states = merge_states(frame.mapInArrow(task, COLUMNS), 8 * form.p**2)
-            named = functions.lit(number).cast("int").alias("number")
-            parts.append(states.select(named, "piece", "state"))
+            frame, layout = self._select(self._groups[i], self._groups[j], complete)
+            task = reduce_batches(layout, Moments, False, False)
+            states = merge_states(frame.mapInArrow(task, STATE_COLUMNS), 8 * layout.p**2)
+            number_column = functions.lit(number).cast("int").alias("number")
+            parts.append(states.select(number_column, "piece", "state"))
         # Otherwise each product would sum the rows again. On disk: p × p does not fit in memory.
         self._states = reduce(DataFrame.union, parts).persist(StorageLevel.DISK_ONLY)
 
@@ -64,7 +64,7 @@ class Tiles:
         self._states.unpersist()
 
     @property
-    def readings(self) -> int:
+    def passes(self) -> int:
         """Number of passes over the rows, with all columns, that reading them amounts to."""
         return len(self._groups) - 1
 
@@ -72,38 +72,38 @@ class Tiles:
         """Return the scatter times ``vectors`` (p, m), in one job over the tiles."""
         task = _multiply(vectors, self._groups, self._pairs)
         image = np.zeros(vectors.shape)
-        batches = self._states.mapInArrow(task, COLUMNS).toArrow().to_batches()
+        batches = self._states.mapInArrow(task, STATE_COLUMNS).toArrow().to_batches()
         for number, result in unpack_states(batches):
             i, j = (self._groups[group] for group in self._pairs[number])
             image[i] += result.summary[: i.stop - i.start]
             image[j] += result.summary[i.stop - i.start :]
         return image
 
-    def _select(self, first: slice, second: slice, complete: bool) -> tuple[DataFrame, Form]:
-        """Return the rows with the columns of two groups, as workers get them, and their form."""
+    def _select(self, first: slice, second: slice, complete: bool) -> tuple[DataFrame, RowLayout]:
+        """Return the rows with the columns of two groups, as workers get them, and their layout."""
         rows = self.rows
-        form = rows.form._replace(
+        layout = rows.layout._replace(
             p=first.stop - first.start + second.stop - second.start, vectors=False, sparse=False
         )
         frame = rows.frame
-        whole = rows.packed()
-        if rows.form.vectors:
+        arrays = rows.array_column()
+        if rows.layout.vectors:
             from pyspark.ml.functions import vector_to_array
 
-            whole = vector_to_array(whole)
+            arrays = vector_to_array(arrays)
         if complete:
-            number = functions.forall(whole, lambda x: x.isNotNull() & ~functions.isnan(x))
-            frame = frame.where(whole.isNotNull() & number)
+            is_complete = functions.forall(arrays, lambda x: x.isNotNull() & ~functions.isnan(x))
+            frame = frame.where(arrays.isNotNull() & is_complete)
         if rows.columns is None:
-            cut = [
-                functions.slice(whole, part.start + 1, part.stop - part.start)
+            slices = [
+                functions.slice(arrays, part.start + 1, part.stop - part.start)
                 for part in (first, second)
             ]
-            chosen = functions.concat(*cut)
+            chosen = functions.concat(*slices)
         else:
-            chosen = rows.packed((*rows.used[first], *rows.used[second]))
-            form = form._replace(whole=())  # the pass before has checked them
-        return frame.select(chosen.alias("rows"), *rows.weights_column()), form
+            chosen = rows.array_column((*rows.value_columns[first], *rows.value_columns[second]))
+            layout = layout._replace(integer_columns=())  # the pass before has checked them
+        return frame.select(chosen.alias("rows"), *rows.weights_column()), layout
 
 
 def _multiply(
@@ -115,14 +115,14 @@ def _multiply(
         for number, result in unpack_states(batches):
             moments: Moments = result.checked().summary
             i, j = pairs[number]
-            own, other = vectors[groups[i]], vectors[groups[j]]
-            cut, scatter = len(own), moments.scatter
-            top = scatter[:cut, cut:] @ other
-            bottom = scatter[cut:, :cut] @ own
+            first_vectors, second_vectors = vectors[groups[i]], vectors[groups[j]]
+            split, scatter = len(first_vectors), moments.scatter
+            top = scatter[:split, split:] @ second_vectors
+            bottom = scatter[split:, :split] @ first_vectors
             if j == i + 1:
-                top += scatter[:cut, :cut] @ own
+                top += scatter[:split, :split] @ first_vectors
                 if j == len(groups) - 1:
-                    bottom += scatter[cut:, cut:] @ other
+                    bottom += scatter[split:, split:] @ second_vectors
             yield from pack_state(number, PartialResult(np.concatenate([top, bottom]), 0, 0))
 
     return run

@@ -29,11 +29,11 @@ class PartitionWeights:
         with self._lock:
             if len(self._parts) > 1:
                 self._parts = [np.concatenate(self._parts)]
-            first = rows.start - self._start
-            wanted = self._parts[0][first : rows.stop - self._start]
+            offset = rows.start - self._start
+            weights = self._parts[0][offset : rows.stop - self._start]
             # Earlier weights were taken already.
-            self._parts[0], self._start = self._parts[0][first:], rows.start
-        return wanted
+            self._parts[0], self._start = self._parts[0][offset:], rows.start
+        return weights
 
     def add(self, column: pa.Array, row: int) -> None:
         """Add the weights of the next rows, the first of which has number ``row``."""

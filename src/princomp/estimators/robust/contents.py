@@ -9,8 +9,8 @@ import numpy as np
 from princomp import __version__
 from princomp.errors import ModelFileError
 from princomp.estimators.robust.model import RobustFit
-from princomp.io import Array, Arrays, Document, Field, Schema, plain, values
-from princomp.linalg import number_of
+from princomp.io import Array, Arrays, Document, Field, Schema, json_value, values
+from princomp.linalg import int_or_none
 from princomp.summaries import Names
 
 # Largest error of orthonormality; that of computed axes is far smaller.
@@ -49,27 +49,27 @@ _SCHEMA = Schema(
 )
 
 
-def described(
-    found: RobustFit,
+def model_to_contents(
+    result: RobustFit,
     parameters: dict[str, Any],
     columns: Names,
     id_column: str | None,
 ) -> tuple[Arrays, Document]:
     """Convert a fit to arrays by name and a document of plain values."""
-    parameters = {**parameters, "random_state": number_of(parameters["random_state"])}
+    parameters = {**parameters, "random_state": int_or_none(parameters["random_state"])}
     if not isinstance(parameters["scale"], str | None):
         parameters["scale"] = {"array": True}  # the array of that name
     document = _SCHEMA.document(
-        found,
+        result,
         estimator="RobustPCA",
-        parameters={name: plain(name, value) for name, value in parameters.items()},
+        parameters={name: json_value(name, value) for name, value in parameters.items()},
         columns=None if columns is None else list(map(str, columns)),
         id_column=id_column,
     )
-    return _SCHEMA.arrays_of(found), {"princomp": __version__, **document}
+    return _SCHEMA.arrays_of(result), {"princomp": __version__, **document}
 
 
-def restored(tensors: Arrays, document: Document) -> tuple[RobustFit, dict[str, Any]]:
+def model_from_contents(tensors: Arrays, document: Document) -> tuple[RobustFit, dict[str, Any]]:
     """Restore the result of a fit and the parameters of the estimator.
 
     Raises
@@ -91,7 +91,7 @@ def restored(tensors: Arrays, document: Document) -> tuple[RobustFit, dict[str, 
         raise ModelFileError("its parameter 'scale' and its array 'scale' do not go together")
     if isinstance(parameters["scale"], dict):
         parameters["scale"] = tensors["scale"]
-    found = RobustFit(
+    result = RobustFit(
         tensors["mean"],
         tensors.get("scale"),
         axes,
@@ -104,4 +104,4 @@ def restored(tensors: Arrays, document: Document) -> tuple[RobustFit, dict[str, 
         document["support"],
         np.dtype(document["dtype"]),
     )
-    return found, parameters
+    return result, parameters

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from princomp.core import RandomState
 from princomp.estimators.attributes import ResultAttribute
-from princomp.estimators.base import TableEstimator, model_of_file
-from princomp.estimators.robust.contents import described, restored
+from princomp.estimators.base import TableEstimator, estimator_from_document
+from princomp.estimators.robust.contents import model_from_contents, model_to_contents
 from princomp.estimators.robust.model import (
     OutlierMap,
     RobustFit,
@@ -145,13 +145,13 @@ class RobustPCA(
             For fewer than two rows, or more components than half of the rows can determine.
         """
         check_robust_parameters(self)
-        (data, columns, origin), schema = self._read(X, first=True)
+        (data, columns, origin), schema = self._open_table(X, first=True)
         fitted = self._fit(dense_rows(data, columns, origin), columns)
         self._schema, self._fitted = schema, fitted
         return self
 
     def _fit(self, data: FloatArray, columns: Names) -> RobustFit:
-        wanted = component_count(self.n_components, *data.shape)
+        n_components = component_count(self.n_components, *data.shape)
         rows = data.astype(np.float64)
         scale = column_divisors(self.scale, rows, columns)
         state = self.random_state
@@ -159,32 +159,32 @@ class RobustPCA(
             seed_of(state) if isinstance(state, np.random.RandomState) else state
         )
         # Medians are subtracted before the division, which would round large numbers.
-        middle = np.zeros(rows.shape[1]) if scale is None else np.median(rows, axis=0)
+        medians = np.zeros(rows.shape[1]) if scale is None else np.median(rows, axis=0)
         with one_blas_thread():
-            found = robpca(
-                rows if scale is None else (rows - middle) / scale,
-                wanted,
+            components = robpca(
+                rows if scale is None else (rows - medians) / scale,
+                n_components,
                 support=float(self.support),
-                directions=int(self.n_directions),
+                n_directions=int(self.n_directions),
                 rng=rng,
             )
-        axes = found.axes * fix_signs(found.axes)[:, None]
-        mean = found.centre if scale is None else middle + found.centre * scale
+        axes = components.axes * fix_signs(components.axes)[:, None]
+        mean = components.centre if scale is None else medians + components.centre * scale
         cutoff = float(np.sqrt(stats.chi2.ppf(_LEVEL, max(len(axes), 1))))
         distances = outlier_map(
-            centred(data, mean, scale), axes, found.variances, cutoff, found.cutoff
+            centred(data, mean, scale), axes, components.variances, cutoff, components.cutoff
         )
         return RobustFit(
             mean=mean,
             scale=scale,
             axes=axes,
-            variances=found.variances,
-            total=found.total,
+            variances=components.variances,
+            total=components.total,
             score_distances=distances.score_distances,
             orthogonal_distances=distances.orthogonal_distances,
             score_cutoff=cutoff,
-            orthogonal_cutoff=found.cutoff,
-            support=found.h,
+            orthogonal_cutoff=components.cutoff,
+            support=components.h,
             dtype=data.dtype,
         )
 
@@ -211,20 +211,20 @@ class RobustPCA(
         OutlierMap
         """
         model = self.__fitted_model__()
-        return model.map(dense_rows(*model.schema.open(X)))
+        return model.outlier_map(dense_rows(*model.schema.open(X)))
 
     def _contents(self) -> tuple[Arrays, Document]:
-        found, schema = self._result, self._schema
+        result, schema = self._result, self._schema
         parameters = {name: getattr(self, name) for name in RobustPCA._get_param_names()}
-        return described(found, parameters, schema.names, schema.id_column)
+        return model_to_contents(result, parameters, schema.names, schema.id_column)
 
     @classmethod
-    def _restored(cls, tensors: Arrays, document: Document) -> Self:
+    def _from_contents(cls, tensors: Arrays, document: Document) -> Self:
         """Restore a model from the contents of a file, all of which are checked."""
-        found, parameters = restored(tensors, document)
-        model = model_of_file(cls, parameters, len(found.mean), document)
+        result, parameters = model_from_contents(tensors, document)
+        model = estimator_from_document(cls, parameters, len(result.mean), document)
         check_robust_parameters(model)
-        model._fitted = found
+        model._fitted = result
         return model
 
     def __fitted_model__(self) -> RobustModel:

@@ -19,10 +19,10 @@ from scipy import stats
 
 from princomp.linalg import FloatArray
 
-_STARTS, _KEPT, _FIRST_STEPS, _MOST_STEPS = 200, 10, 2, 100
+_STARTS, _BEST_STARTS, _FIRST_STEPS, _MAX_STEPS = 200, 10, 2, 100
 _LEVEL = 0.975
 # Smaller ratios of variances are rounding: the rows lie on a plane.
-_FLAT = 1e-13
+_SINGULAR_RATIO = 1e-13
 
 
 def consistency(share: float, k: int) -> float:
@@ -39,19 +39,19 @@ def mcd_of_columns(values: FloatArray, h: int) -> tuple[FloatArray, FloatArray]:
     """Compute centre and deviation of each column (m,) of ``values`` (n, m) by the exact MCD."""
     n = len(values)
     ordered = np.sort(values, axis=0)
-    middle = ordered[n // 2].copy()
-    ordered -= middle  # sums of squares about zero would cancel
+    medians = ordered[n // 2].copy()
+    ordered -= medians  # sums of squares about zero would cancel
     zero = np.zeros((1, values.shape[1]))
     sums = np.concatenate([zero, np.cumsum(ordered, axis=0)])
     squares = np.concatenate([zero, np.cumsum(ordered**2, axis=0)])
     means = (sums[h:] - sums[:-h]) / h
     variances = (squares[h:] - squares[:-h]) / h - means**2
-    first = variances.argmin(axis=0)
-    column = np.arange(values.shape[1])
-    best = ordered[first[None, :] + np.arange(h)[:, None], column]
-    centre = best.mean(axis=0)
-    deviation = best.std(axis=0) * np.sqrt(consistency(h / n, 1))
-    return centre + middle, deviation
+    starts = variances.argmin(axis=0)
+    column_indices = np.arange(values.shape[1])
+    subset = ordered[starts[None, :] + np.arange(h)[:, None], column_indices]
+    centre = subset.mean(axis=0)
+    deviation = subset.std(axis=0) * np.sqrt(consistency(h / n, 1))
+    return centre + medians, deviation
 
 
 class Estimate(NamedTuple):
@@ -62,58 +62,58 @@ class Estimate(NamedTuple):
     distances: FloatArray
 
 
-class _Found(NamedTuple):
+class _Candidate(NamedTuple):
     log_volume: float
-    chosen: NDArray[np.intp]
+    subset: NDArray[np.intp]
 
 
 def fast_mcd(
-    rows: FloatArray, h: int, rng: np.random.Generator, first: NDArray[np.intp]
+    rows: FloatArray, h: int, rng: np.random.Generator, initial: NDArray[np.intp]
 ) -> Estimate:
     """Compute the reweighted MCD of rows (n, k) over subsets of ``h``.
 
     Parameters
     ----------
-    first : ndarray of int
+    initial : ndarray of int
         Rows that do not seem to be outliers, as an additional start.
     """
     n, k = rows.shape
-    starts = [first]
+    starts = [initial]
     if h < n:
         starts += [rng.permutation(n)[: k + 1] for _ in range(_STARTS)]
-    found = [_improved(rows, start, h, _FIRST_STEPS) for start in starts]
-    found.sort(key=lambda one: one.log_volume)
+    candidates = [_concentrate(rows, start, h, _FIRST_STEPS) for start in starts]
+    candidates.sort(key=lambda one: one.log_volume)
     best = min(
-        (_improved(rows, one.chosen, h, _MOST_STEPS) for one in found[:_KEPT]),
+        (_concentrate(rows, one.subset, h, _MAX_STEPS) for one in candidates[:_BEST_STARTS]),
         key=lambda one: one.log_volume,
     )
-    centre, covariance = _moments(rows[best.chosen])
+    centre, covariance = _moments(rows[best.subset])
     covariance = covariance * consistency(h / n, k)
-    near = _distances(rows, centre, covariance) <= stats.chi2.ppf(_LEVEL, k)
-    if np.count_nonzero(near) > k + 1:
-        centre, covariance = _moments(rows[near])
-        if not near.all():
+    is_near = _distances(rows, centre, covariance) <= stats.chi2.ppf(_LEVEL, k)
+    if np.count_nonzero(is_near) > k + 1:
+        centre, covariance = _moments(rows[is_near])
+        if not is_near.all():
             covariance = covariance * consistency(_LEVEL, k)
     return Estimate(centre, covariance, _distances(rows, centre, covariance))
 
 
-def _improved(rows: FloatArray, chosen: NDArray[np.intp], h: int, most: int) -> _Found:
+def _concentrate(rows: FloatArray, subset: NDArray[np.intp], h: int, max_steps: int) -> _Candidate:
     """Take concentration steps, which never enlarge the determinant."""
-    volume = np.inf
-    for _ in range(most):
-        centre, covariance = _moments(rows[chosen])
+    log_volume = np.inf
+    for _ in range(max_steps):
+        centre, covariance = _moments(rows[subset])
         distances = _distances(rows, centre, covariance)
-        fresh = np.sort(np.argpartition(distances, h - 1)[:h])
-        values = np.linalg.eigvalsh(_moments(rows[fresh])[1])
-        floor = _FLAT * max(float(values[-1]), 0.0)
-        now = float(np.log(np.maximum(values, floor)).sum()) if floor else -np.inf
-        same = len(fresh) == len(chosen) and bool((fresh == chosen).all())
-        chosen = fresh
-        if same or now >= volume:
-            volume = min(now, volume)
+        new_subset = np.sort(np.argpartition(distances, h - 1)[:h])
+        values = np.linalg.eigvalsh(_moments(rows[new_subset])[1])
+        floor = _SINGULAR_RATIO * max(float(values[-1]), 0.0)
+        new_log_volume = float(np.log(np.maximum(values, floor)).sum()) if floor else -np.inf
+        unchanged = len(new_subset) == len(subset) and bool((new_subset == subset).all())
+        subset = new_subset
+        if unchanged or new_log_volume >= log_volume:
+            log_volume = min(new_log_volume, log_volume)
             break
-        volume = now
-    return _Found(volume, chosen)
+        log_volume = new_log_volume
+    return _Candidate(log_volume, subset)
 
 
 def _moments(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -130,5 +130,5 @@ def _distances(rows: FloatArray, centre: FloatArray, covariance: FloatArray) -> 
     scores = (rows - centre) @ vectors
     if not largest:
         return np.einsum("ij,ij->i", scores, scores)
-    squares: FloatArray = (scores**2 / np.maximum(values, _FLAT * largest)).sum(axis=1)
+    squares: FloatArray = (scores**2 / np.maximum(values, _SINGULAR_RATIO * largest)).sum(axis=1)
     return squares

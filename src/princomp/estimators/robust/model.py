@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.core import FittedModel
-from princomp.engines import Distributed
+from princomp.engines import DistributedRows
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
-from princomp.io import Origin, RowData, Source, read_whole, refuse_not_finite
+from princomp.io import Origin, RowData, Source, not_finite_error, read_whole
 from princomp.linalg import FloatArray
 from princomp.summaries import Names, first_not_finite
 
@@ -54,11 +54,19 @@ def outlier_map(
     scores = rows @ axes.T
     # Along a component without variance, a row off the centre is infinitely far away.
     floor = np.finfo(np.float64).tiny
-    within = np.linalg.norm(scores / np.sqrt(np.maximum(variances, floor)), axis=1)
-    off = np.linalg.norm(rows - scores @ axes, axis=1)
-    far, apart = within > score_cutoff, off > orthogonal_cutoff
+    score_distances = np.linalg.norm(scores / np.sqrt(np.maximum(variances, floor)), axis=1)
+    orthogonal_distances = np.linalg.norm(rows - scores @ axes, axis=1)
+    beyond_score, beyond_orthogonal = (
+        score_distances > score_cutoff,
+        orthogonal_distances > orthogonal_cutoff,
+    )
     kinds = np.array(["regular", "good leverage", "orthogonal", "bad leverage"])
-    return OutlierMap(within, off, far | apart, kinds[far + 2 * apart])
+    return OutlierMap(
+        score_distances,
+        orthogonal_distances,
+        beyond_score | beyond_orthogonal,
+        kinds[beyond_score + 2 * beyond_orthogonal],
+    )
 
 
 def centred(rows: FloatArray, mean: FloatArray, scale: FloatArray | None) -> FloatArray:
@@ -130,9 +138,9 @@ class RobustFit:
     @cached_property
     def outliers(self) -> NDArray[np.bool_]:
         """Rows of the fit (n,) beyond either cut-off."""
-        far = self.score_distances > self.score_cutoff
-        apart = self.orthogonal_distances > self.orthogonal_cutoff
-        return np.asarray(far | apart)
+        beyond_score = self.score_distances > self.score_cutoff
+        beyond_orthogonal = self.orthogonal_distances > self.orthogonal_cutoff
+        return np.asarray(beyond_score | beyond_orthogonal)
 
     def centred(self, rows: FloatArray) -> FloatArray:
         """Subtract the centre from rows (n, p) and divide by the divisors, in float64."""
@@ -150,7 +158,7 @@ class RobustModel(FittedModel[RobustFit]):
         fit = self.result
         return (fit.centred(rows) @ fit.axes.T).astype(rows.dtype)
 
-    def engine_scores(self, data: Distributed) -> FloatArray:
+    def engine_scores(self, data: DistributedRows) -> FloatArray:
         """Refuse rows on an engine."""
         check_dense(data)
         raise AssertionError
@@ -171,18 +179,18 @@ class RobustModel(FittedModel[RobustFit]):
             found = first_not_finite(rows)
             found.place["row"] += first
             columns = self.schema.names
-            raise refuse_not_finite(data, found, columns=columns, origin=origin, hint=_HINT)
+            raise not_finite_error(data, found, columns=columns, origin=origin, hint=_HINT)
 
-    def map(self, rows: FloatArray) -> OutlierMap:
+    def outlier_map(self, rows: FloatArray) -> OutlierMap:
         """Compute distances of rows, and compare them with the cut-offs."""
         fit = self.result
         cutoffs = fit.score_cutoff, fit.orthogonal_cutoff
         return outlier_map(fit.centred(rows), fit.axes, fit.variances, *cutoffs)
 
-    def chunk_map(self, rows: FloatArray, data: RowData, first: int) -> OutlierMap:
+    def chunk_outlier_map(self, rows: FloatArray, data: RowData, first: int) -> OutlierMap:
         """Compute distances of some rows of ``data``."""
         self.check_finite(rows, data, first)
-        return self.map(rows)
+        return self.outlier_map(rows)
 
     def reconstruct(self, scores: FloatArray) -> FloatArray:
         """Compute rows (n, p) in the units of the data from scores (n, k)."""
@@ -207,12 +215,12 @@ def dense_rows(data: RowData, columns: Names, origin: Origin | None) -> FloatArr
     ParameterError, NotFiniteError
     """
     rows: Any = data
-    if isinstance(data, Source) and not isinstance(data, Distributed):
+    if isinstance(data, Source) and not isinstance(data, DistributedRows):
         rows = read_whole(data)
     check_dense(rows)
     if not np.isfinite(rows).all():
         error = NotFiniteError("", place={"row": 0})
-        raise refuse_not_finite(rows, error, columns=columns, origin=origin, hint=_HINT)
+        raise not_finite_error(rows, error, columns=columns, origin=origin, hint=_HINT)
     dense: FloatArray = rows
     return dense
 

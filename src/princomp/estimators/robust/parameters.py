@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from princomp.core import array, check_parameters, fraction, is_a, number, one_of, whole_number
+from princomp.core import (
+    array_like,
+    check_parameters,
+    fraction,
+    is_number,
+    number,
+    one_of,
+    whole_number,
+)
 from princomp.errors import ConstantColumnError, ShapeError
 from princomp.linalg import FloatArray, check_random_state
 from princomp.summaries import Columns, Names, column_name, divisors
@@ -21,7 +29,7 @@ _CONSTRAINTS = {
     "support": number(0.5, 1),
     "n_directions": whole_number(1),
     "component_names": one_of("PC", "sklearn"),
-    "scale": one_of(None, "mad") | array("one divisor per column"),
+    "scale": one_of(None, "mad") | array_like("one divisor per column"),
 }
 
 # Standard deviation of normal rows over their median absolute deviation.
@@ -39,7 +47,7 @@ def check_robust_parameters(model: RobustPCA) -> None:
     check_random_state(model.random_state)
 
 
-def component_count(wanted: int | float | None, n: int, p: int) -> int | float | None:
+def component_count(n_components: int | float | None, n: int, p: int) -> int | float | None:
     """Check the number of components for rows (n, p); return a share or None unchanged.
 
     Raises
@@ -52,24 +60,25 @@ def component_count(wanted: int | float | None, n: int, p: int) -> int | float |
             f"a variance needs at least 2 rows, got n_samples = {n}",
             hint="pass more rows",
         )
-    if wanted is None or not is_a(wanted, Integral):
-        return wanted
-    most = min(p, max((n - 1) // 2, 1))
-    if wanted > most:
-        by_rows = most < p
-        if by_rows:
+    if n_components is None or not is_number(n_components, Integral):
+        return n_components
+    limit = min(p, max((n - 1) // 2, 1))
+    if n_components > limit:
+        limited_by_rows = limit < p
+        if limited_by_rows:
             why = f"half of {n} rows must determine a covariance"
         else:
             why = f"there {'is 1 column' if p == 1 else f'are {p} columns'}"
         raise ShapeError(
-            f"n_components={wanted} must be {f'between 1 and {most}' if most > 1 else 1}: {why}",
+            f"n_components={n_components} must be "
+            f"{f'between 1 and {limit}' if limit > 1 else 1}: {why}",
             place={"parameter": "n_components"},
-            hint=f"set n_components to {most} or less{', or pass more rows' * by_rows}",
+            hint=f"set n_components to {limit} or less{', or pass more rows' * limited_by_rows}",
         )
-    return int(wanted)
+    return int(n_components)
 
 
-def deviations(rows: FloatArray) -> FloatArray:
+def robust_deviations(rows: FloatArray) -> FloatArray:
     """Compute robust standard deviations of columns (p,), by the median absolute deviation."""
     rows = rows.astype(np.float64, copy=False)
     found: FloatArray = _MAD * np.median(np.abs(rows - np.median(rows, axis=0)), axis=0)
@@ -84,9 +93,9 @@ def column_divisors(
         return None
     n, p = rows.shape
     if not isinstance(scale, str):
-        none = np.zeros(p)
-        return divisors(np.asarray(scale), Columns(float(n), n, none, none, none), None, columns)
-    deviation = deviations(rows)
+        zeros = np.zeros(p)
+        return divisors(np.asarray(scale), Columns(float(n), n, zeros, zeros, zeros), None, columns)
+    deviation = robust_deviations(rows)
     flat = np.flatnonzero(deviation == 0)
     if flat.size:
         name = column_name(columns, flat[0])

@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from princomp.core import check_parameter, number, one_of, opened, whole_number
-from princomp.engines import Distributed
+from princomp.core import check_parameter, number, one_of, open_rows, whole_number
+from princomp.engines import DistributedRows
 from princomp.errors import NotFiniteError, ParameterError
-from princomp.io import Source, read_whole, refuse_not_finite
+from princomp.io import Source, not_finite_error, read_whole
 from princomp.linalg import FloatArray, binary_exponent, svd
 from princomp.solvers import eigenpairs
 from princomp.summaries import is_sparse
 
-# The penalty of a step changes by _FACTOR if one residual is more than _APART times the other
-# (Boyd et al. 2011, 3.4.1). It stays the same after _SETTLED steps, which ensures convergence.
-_FACTOR, _APART, _SETTLED = 2.0, 10.0, 200
+# The penalty of a step changes by _FACTOR if one residual is more than _RESIDUAL_RATIO times the
+# other (Boyd et al. 2011, 3.4.1). It is fixed after _ADAPTIVE_STEPS steps to ensure convergence.
+_FACTOR, _RESIDUAL_RATIO, _ADAPTIVE_STEPS = 2.0, 10.0, 200
 # From this ratio of its sides on, a table is decomposed through its Gram matrix.
-_LONG = 2
+_GRAM_ASPECT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +112,8 @@ def principal_component_pursuit(
     >>> print(found.rank, found.cells, np.abs(found.low_rank - L).max() < 1e-6)
     1 1 True
     """
-    check_parameter("penalty", penalty, one_of(None) | number(0, interior=True))
-    check_parameter("tol", tol, number(0, interior=True))
+    check_parameter("penalty", penalty, one_of(None) | number(0, exclusive=True))
+    check_parameter("tol", tol, number(0, exclusive=True))
     check_parameter("max_iter", max_iter, whole_number(1))
     rows = _checked_rows(X)
     n, p = rows.shape
@@ -122,79 +122,84 @@ def principal_component_pursuit(
     # size take the same steps.
     exponent = binary_exponent(rows)
     rows = np.ldexp(rows, -exponent)
-    size = float(np.linalg.norm(rows))
-    if not size:
+    norm = float(np.linalg.norm(rows))
+    if not norm:
         return Pursuit(rows, rows.copy(), 0, 0, penalty, 0, True, 0.0)
-    strength = n * p / (4.0 * float(np.abs(rows).sum()))
+    step_penalty = n * p / (4.0 * float(np.abs(rows).sum()))
     sparse, dual = np.zeros_like(rows), np.zeros_like(rows)
-    low, rank, left, iteration = sparse, 0, np.inf, 0
+    low_rank, rank, primal_residual, iteration = sparse, 0, np.inf, 0
     converged = False
     for iteration in range(1, max_iter + 1):
-        low, rank = _lower_rank(rows - sparse + dual / strength, 1.0 / strength)
-        before = sparse
-        sparse = _nearer_zero(rows - low + dual / strength, penalty / strength)
-        rest = rows - low - sparse
-        dual = dual + strength * rest
-        left = float(np.linalg.norm(rest)) / size
-        moved = (
-            strength
-            * float(np.linalg.norm(sparse - before))
+        low_rank, rank = _shrink_singular_values(
+            rows - sparse + dual / step_penalty, 1.0 / step_penalty
+        )
+        previous = sparse
+        sparse = _soft_threshold(rows - low_rank + dual / step_penalty, penalty / step_penalty)
+        residual = rows - low_rank - sparse
+        dual = dual + step_penalty * residual
+        primal_residual = float(np.linalg.norm(residual)) / norm
+        dual_residual = (
+            step_penalty
+            * float(np.linalg.norm(sparse - previous))
             / max(float(np.linalg.norm(dual)), 1e-300)
         )
-        if left <= tol and moved <= tol:
+        if primal_residual <= tol and dual_residual <= tol:
             converged = True
             break
-        if iteration <= _SETTLED:
-            strength *= _change(left, moved)
+        if iteration <= _ADAPTIVE_STEPS:
+            step_penalty *= _penalty_factor(primal_residual, dual_residual)
     cells = int(np.count_nonzero(sparse))
-    low, sparse = np.ldexp(low, exponent), np.ldexp(sparse, exponent)
-    found = Pursuit(low, sparse, rank, cells, penalty, iteration, converged, left)
+    low_rank, sparse = np.ldexp(low_rank, exponent), np.ldexp(sparse, exponent)
+    result = Pursuit(low_rank, sparse, rank, cells, penalty, iteration, converged, primal_residual)
     if not converged:
-        warnings.warn(f"{found}: max_iter={max_iter} was reached", ConvergenceWarning, stacklevel=2)
-    return found
+        warnings.warn(
+            f"{result}: max_iter={max_iter} was reached", ConvergenceWarning, stacklevel=2
+        )
+    return result
 
 
-def _change(left: float, moved: float) -> float:
+def _penalty_factor(primal_residual: float, dual_residual: float) -> float:
     """Choose the factor of the penalty from the two residuals."""
-    if left > _APART * moved:
+    if primal_residual > _RESIDUAL_RATIO * dual_residual:
         return _FACTOR
-    return 1.0 / _FACTOR if moved > _APART * left else 1.0
+    return 1.0 / _FACTOR if dual_residual > _RESIDUAL_RATIO * primal_residual else 1.0
 
 
-def _lower_rank(table: FloatArray, threshold: float) -> tuple[FloatArray, int]:
+def _shrink_singular_values(table: FloatArray, threshold: float) -> tuple[FloatArray, int]:
     """Shrink singular values by the threshold, and count those that are left."""
     n, p = table.shape
-    if max(n, p) < _LONG * min(n, p):
-        left, sizes, right = svd(table)
-        rank = int(np.count_nonzero(sizes > threshold))
-        return (left[:, :rank] * (sizes[:rank] - threshold)) @ right[:rank], rank
+    if max(n, p) < _GRAM_ASPECT * min(n, p):
+        left, singular_values, right = svd(table)
+        rank = int(np.count_nonzero(singular_values > threshold))
+        return (left[:, :rank] * (singular_values[:rank] - threshold)) @ right[:rank], rank
     tall = n > p
     values, vectors = eigenpairs(table.T @ table if tall else table @ table.T)
-    sizes = np.sqrt(np.maximum(values, 0.0))
-    rank = int(np.count_nonzero(sizes > threshold))
+    singular_values = np.sqrt(np.maximum(values, 0.0))
+    rank = int(np.count_nonzero(singular_values > threshold))
     kept = vectors[:rank]
-    factors = 1.0 - threshold / sizes[:rank]
+    factors = 1.0 - threshold / singular_values[:rank]
     if tall:
         return ((table @ kept.T) * factors) @ kept, rank
     return (kept.T * factors) @ (kept @ table), rank
 
 
-def _nearer_zero(table: FloatArray, threshold: float) -> FloatArray:
+def _soft_threshold(table: FloatArray, threshold: float) -> FloatArray:
     return np.sign(table) * np.maximum(np.abs(table) - threshold, 0.0)
 
 
 def _checked_rows(X: Any) -> FloatArray:
     """Return finite dense rows in memory, in float64."""
-    data, columns, origin = opened(X)
-    if is_sparse(data) or isinstance(data, Distributed):
+    data, columns, origin = open_rows(X)
+    if isinstance(data, Source) and not isinstance(data, DistributedRows):
+        data = read_whole(data)
+    if is_sparse(data) or isinstance(data, Source):
         raise ParameterError(
             "the parts of a pursuit are dense, so the rows must be dense, in memory",
             place={"parameter": "X"},
             hint="pass X.toarray(), or a sample of the rows",
         )
-    data = read_whole(data) if isinstance(data, Source) else data
     if not np.isfinite(data).all():
         error = NotFiniteError("", place={"row": 0})
         hint = "fill the missing cells before: PCA(k, missing='em').fit(X).impute(X)"
-        raise refuse_not_finite(data, error, columns=columns, origin=origin, hint=hint)
+        raise not_finite_error(data, error, columns=columns, origin=origin, hint=hint)
     return np.asarray(data, dtype=np.float64)

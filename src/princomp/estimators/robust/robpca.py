@@ -24,14 +24,14 @@ from princomp.linalg import EPS, FloatArray, binary_exponent, svd
 
 _LEVEL = 0.975
 # Defaults of the authors: the fraction of variance to keep, and the most components.
-_VARIANCE_FRACTION, _MOST_COMPONENTS = 0.8, 10
+_VARIANCE_FRACTION, _MAX_COMPONENTS = 0.8, 10
 
 # Projected values that are computed together.
 _CHUNK_NUMBERS = 2**21
 # h rows coincide along a direction if their spread is below this fraction of the range of all rows.
-_FLAT = 1e-12
+_FLAT_RATIO = 1e-12
 # A smaller total variance has lost digits to underflow.
-_LEAST_VARIANCE = float(np.finfo(np.float64).tiny)
+_MIN_VARIANCE = float(np.finfo(np.float64).tiny)
 
 
 class Components(NamedTuple):
@@ -58,22 +58,22 @@ class Components(NamedTuple):
 
 def robpca(
     rows: FloatArray,
-    wanted: int | float | None,
+    n_components: int | float | None,
     *,
     support: float,
-    directions: int,
+    n_directions: int,
     rng: np.random.Generator,
 ) -> Components:
     """Fit rows (n, p) of float64.
 
     Parameters
     ----------
-    wanted : int, float or None
+    n_components : int, float or None
         Number of components, or fraction of the variance of the h least outlying rows; None for
         80% of it, but at most 10 components.
     support : float
         Fraction of the rows, from 0.5 to 1, that are assumed not to be outliers.
-    directions : int
+    n_directions : int
         Number of random directions along which outlyingness is measured.
 
     Raises
@@ -83,53 +83,54 @@ def robpca(
     NotFiniteError
         If variances overflow or underflow.
     """
-    start = np.median(rows, axis=0)
-    about = rows - start
+    medians = np.median(rows, axis=0)
+    centred = rows - medians
     # Scaled by a power of two, so that squares neither overflow nor underflow.
-    exponent = binary_exponent(about)
-    found = _fit_scaled(np.ldexp(about, -exponent), wanted, support, directions, rng)
-    scaled = found.times_power(exponent)
-    if scaled.total < min(found.total, _LEAST_VARIANCE) or not np.isfinite(scaled.total):
+    exponent = binary_exponent(centred)
+    components = _fit_scaled(np.ldexp(centred, -exponent), n_components, support, n_directions, rng)
+    scaled = components.times_power(exponent)
+    if scaled.total < min(components.total, _MIN_VARIANCE) or not np.isfinite(scaled.total):
         change, way = ("little", "multiply") if exponent < 0 else ("much", "divide")
         raise NotFiniteError(
             f"the rows differ too {change} to compute variances in float64: the largest deviation "
-            f"from a column's median is {np.abs(about).max():.1e}",
+            f"from a column's median is {np.abs(centred).max():.1e}",
             hint=f"{way} the rows by a power of ten, such as 1e150",
         )
-    return scaled._replace(centre=start + scaled.centre)
+    return scaled._replace(centre=medians + scaled.centre)
 
 
 def _fit_scaled(
-    about: FloatArray,
-    wanted: int | float | None,
+    centred: FloatArray,
+    n_components: int | float | None,
     support: float,
-    directions: int,
+    n_directions: int,
     rng: np.random.Generator,
 ) -> Components:
     """Fit rows whose medians are 0 and whose largest number is near 1; see :func:`robpca`."""
-    n, tolerance = len(about), max(about.shape) * EPS
+    n, tolerance = len(centred), max(centred.shape) * EPS
     # Step 1
-    _, singular_values, span = svd(about)
+    _, singular_values, span = svd(centred)
     rank = int(np.count_nonzero(singular_values > tolerance * singular_values.max(initial=0.0)))
     if not rank:
         raise DataError("all rows are the same: there is no variance", hint="pass rows that differ")
     span = span[:rank]
-    coordinates = about @ span.T
-    # Step 2, with h of Hubert et al. (2005): enough rows for the MCD of ``most`` components
-    most = wanted if isinstance(wanted, int) else min(_MOST_COMPONENTS, rank)
-    h = min(n, max(int(support * n), (n + most + 1) // 2))
-    is_inlier = _least(outlyingness(coordinates, h, directions, rng), h)
-    centre, values, axes = _decomposed(coordinates[is_inlier])
+    coordinates = centred @ span.T
+    # Step 2, with h of Hubert et al. (2005): enough rows for the MCD of ``max_components``
+    max_components = n_components if isinstance(n_components, int) else min(_MAX_COMPONENTS, rank)
+    # 0.57 · 100 is 56.99999999999999 in floating point.
+    h = min(n, max(int(round(support * n, 9)), (n + max_components + 1) // 2))
+    is_inlier = _mark_smallest(outlyingness(coordinates, h, n_directions, rng), h)
+    centre, values, axes = _principal_axes(coordinates[is_inlier])
     if not len(values):
         raise DataError(
             f"{h} of {n} rows are the same, and all others are outliers",
             hint="raise support: support=1.0 uses all rows",
         )
-    k = _count(values, wanted, n)
+    k = _component_count(values, n_components, n)
     # Step 3, with at least h rows
     distances = _orthogonal_distances(coordinates, centre, axes[:k])
     is_near = distances <= max(_mcd_cutoff(distances, h), float(np.sort(distances)[h - 1]))
-    centre, values, axes = _decomposed(coordinates[is_near])
+    centre, values, axes = _principal_axes(coordinates[is_near])
     k = min(k, len(values))
     if not k:  # all near rows are the same
         return Components(centre @ span, axes[:0] @ span, values[:0], 0.0, 0.0, h)
@@ -138,21 +139,21 @@ def _fit_scaled(
     mcd = fast_mcd(scores[is_near], h, rng, np.flatnonzero(is_inlier[is_near]))
     variances, rotation = np.linalg.eigh(mcd.covariance)
     variances = np.maximum(variances[::-1], 0.0)
-    centre, final = centre + mcd.centre @ axes[:k], rotation.T[::-1] @ axes[:k]
-    cutoff = orthogonal_cutoff(_orthogonal_distances(coordinates, centre, final))
+    centre, final_axes = centre + mcd.centre @ axes[:k], rotation.T[::-1] @ axes[:k]
+    cutoff = orthogonal_cutoff(_orthogonal_distances(coordinates, centre, final_axes))
     cutoff = max(cutoff, float(singular_values[0]) * tolerance)
     total = float(variances.sum()) + float(values[k:].sum())
-    return Components(centre @ span, final @ span, variances, total, cutoff, h)
+    return Components(centre @ span, final_axes @ span, variances, total, cutoff, h)
 
 
-def _least(values: FloatArray, count: int) -> NDArray[np.bool_]:
+def _mark_smallest(values: FloatArray, count: int) -> NDArray[np.bool_]:
     """Mark the ``count`` smallest values; among equal values, the first ones."""
     marked = np.zeros(len(values), bool)
     marked[np.argsort(values, kind="stable")[:count]] = True
     return marked
 
 
-def _decomposed(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _principal_axes(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Compute centre, variances above rounding, and axes of rows."""
     centre = rows.mean(axis=0)
     _, singular_values, axes = svd(rows - centre)
@@ -160,15 +161,15 @@ def _decomposed(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return centre, singular_values[kept] ** 2 / max(len(rows) - 1, 1), axes[kept]
 
 
-def _count(values: FloatArray, wanted: int | float | None, n: int) -> int:
+def _component_count(values: FloatArray, n_components: int | float | None, n: int) -> int:
     """Return the number given, or the fewest components with the wanted fraction of variance."""
-    if isinstance(wanted, int):
-        return min(wanted, len(values))
-    fraction = _VARIANCE_FRACTION if wanted is None else wanted
+    if isinstance(n_components, int):
+        return min(n_components, len(values))
+    fraction = _VARIANCE_FRACTION if n_components is None else n_components
     rates = np.cumsum(values) / values.sum()
     k = min(int(np.searchsorted(rates, fraction)) + 1, len(values))
     # The MCD of k columns needs some rows for each.
-    return min(k, _MOST_COMPONENTS, max(n // 5, 1)) if wanted is None else k
+    return min(k, _MAX_COMPONENTS, max(n // 5, 1)) if n_components is None else k
 
 
 def _orthogonal_distances(rows: FloatArray, centre: FloatArray, axes: FloatArray) -> FloatArray:
@@ -196,7 +197,9 @@ def orthogonal_cutoff(distances: FloatArray) -> float:
     return float((median + stats.norm.ppf(_LEVEL) * spread) ** 1.5)
 
 
-def outlyingness(rows: FloatArray, h: int, directions: int, rng: np.random.Generator) -> FloatArray:
+def outlyingness(
+    rows: FloatArray, h: int, n_directions: int, rng: np.random.Generator
+) -> FloatArray:
     """Compute the Stahel-Donoho outlyingness of rows (n,).
 
     It is the largest ``|x − centre| / spread`` of a row along directions through pairs of rows,
@@ -204,30 +207,30 @@ def outlyingness(rows: FloatArray, h: int, directions: int, rng: np.random.Gener
     all rows that do not coincide with them. Stahel (1981), Donoho (1982).
     """
     n = len(rows)
-    through = _directions(rows, directions, rng)
+    directions = _directions(rows, n_directions, rng)
     worst = np.zeros(n)
     step = max(1, _CHUNK_NUMBERS // n)
-    for start in range(0, len(through), step):
-        along = rows @ through[start : start + step].T
-        centre, spread = mcd_of_columns(along, h)
-        distances = np.abs(along - centre)
-        extent = np.ptp(along, axis=0)
-        flat = spread <= _FLAT * extent
-        apart = np.where(distances > _FLAT * extent, np.inf, 0.0)
-        found = np.where(flat, apart, distances / np.where(flat, 1.0, spread))
-        np.maximum(worst, found.max(axis=1), out=worst)
+    for start in range(0, len(directions), step):
+        projections = rows @ directions[start : start + step].T
+        centre, spread = mcd_of_columns(projections, h)
+        distances = np.abs(projections - centre)
+        extent = np.ptp(projections, axis=0)
+        flat = spread <= _FLAT_RATIO * extent
+        flat_distances = np.where(distances > _FLAT_RATIO * extent, np.inf, 0.0)
+        scaled_distances = np.where(flat, flat_distances, distances / np.where(flat, 1.0, spread))
+        np.maximum(worst, scaled_distances.max(axis=1), out=worst)
     return worst
 
 
-def _directions(rows: FloatArray, most: int, rng: np.random.Generator) -> FloatArray:
-    """Unit vectors through all pairs of rows, or through ``most`` random pairs."""
+def _directions(rows: FloatArray, n_directions: int, rng: np.random.Generator) -> FloatArray:
+    """Unit vectors through all pairs of rows, or through ``n_directions`` random pairs."""
     n = len(rows)
-    if n * (n - 1) // 2 <= most:
-        one, other = np.triu_indices(n, 1)
+    if n * (n - 1) // 2 <= n_directions:
+        first, second = np.triu_indices(n, 1)
     else:
-        one = rng.integers(0, n, most)
-        other = (one + rng.integers(1, n, most)) % n
-    through = rows[one] - rows[other]
-    lengths = np.linalg.norm(through, axis=1)
-    vectors: FloatArray = through[lengths > 0] / lengths[lengths > 0, None]
+        first = rng.integers(0, n, n_directions)
+        second = (first + rng.integers(1, n, n_directions)) % n
+    differences = rows[first] - rows[second]
+    lengths = np.linalg.norm(differences, axis=1)
+    vectors: FloatArray = differences[lengths > 0] / lengths[lengths > 0, None]
     return vectors

@@ -3,7 +3,7 @@
 source, table                  the two results of a reader
 coerce                         rows from any object a user passes
 memory, frames, covariance     arrays, sparse matrices, lists; data frames; a covariance matrix C
-batches, stdin, several        iterators; standard input; several files as one table
+batches, stdin, source_chain   iterators; standard input; several files as one table
 files, file_names              formats by file-name ending; wildcards and parts of files
 isolated                       untrusted files, read in a separate process
 table_input, read_options      options for reading a table: separators, header, columns

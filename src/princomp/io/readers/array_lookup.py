@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
-from princomp.io.readers.columns import Choice, Origin, Selection, choose, listed
-from princomp.io.readers.reader_errors import no_rows
+from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
+from princomp.io.readers.reader_errors import no_rows_error
 
 __all__ = [
     "Member",
@@ -19,8 +19,8 @@ __all__ = [
     "name_list",
     "numbered_columns",
     "pick_array",
-    "refuse_ids",
-    "refuse_kind",
+    "refuse_id_column",
+    "refuse_not_table",
 ]
 
 _NOT_NUMBERS = {
@@ -61,73 +61,75 @@ def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) ->
         The named array is not a table of real numbers, or there is no such array.
     """
     place = origin.place(parameter="inside")
-    within = members
+    candidates = members
     if inside is not None:
         for member in members:
             if member.name == inside:
-                refuse_kind(member, origin)
+                refuse_not_table(member, origin)
                 return member
-        within = [member for member in members if member.name.startswith(f"{inside}/")]
-        if not within:
+        candidates = [member for member in members if member.name.startswith(f"{inside}/")]
+        if not candidates:
             near = difflib.get_close_matches(inside, [m.name for m in members], n=1)
             raise ParameterError(
-                origin.say(f"nothing in it is named {inside!r}"),
+                origin.prefixed(f"nothing in it is named {inside!r}"),
                 place=place,
                 hint=(f"Did you mean {near[0]!r}? " if near else "")
                 + f"There are: {listed(map(str, members))}.",
             )
-    tables = [member for member in within if member.is_table]
+    tables = [member for member in candidates if member.is_table]
     if len(tables) > 1:
         raise ParameterError(
-            origin.say(f"holds {len(tables)} arrays of two dimensions: {listed(map(str, tables))}"),
+            origin.prefixed(
+                f"holds {len(tables)} arrays of two dimensions: {listed(map(str, tables))}"
+            ),
             place=place,
             hint=f"Say which is meant, as in {origin.file}::{tables[0].name}",
         )
     if not tables:
-        there = f"there are: {listed(map(str, within))}" if within else "it is empty"
+        contents = f"there are: {listed(map(str, candidates))}" if candidates else "it is empty"
         raise ShapeError(
-            origin.say(f"holds no array of numbers in two dimensions; {there}"),
+            origin.prefixed(f"holds no array of numbers in two dimensions; {contents}"),
             place=origin.place(),
             hint="Store a matrix whose rows are the observations.",
         )
-    refuse_kind(tables[0], origin)
+    refuse_not_table(tables[0], origin)
     return tables[0]
 
 
-def refuse_kind(member: Member, origin: Origin) -> None:
+def refuse_not_table(member: Member, origin: Origin) -> None:
     """Raise NotNumericError or ShapeError unless the array is a nonempty table of numbers."""
     shape, dtype = member.shape, member.dtype
     if dtype.kind not in "biuf":
         found = _NOT_NUMBERS.get(dtype.kind, "no numbers")
         raise NotNumericError(
-            origin.say(f"{member.name} holds {found} ({dtype}), not real numbers"),
+            origin.prefixed(f"{member.name} holds {found} ({dtype}), not real numbers"),
             place=origin.place(),
             hint="Save a matrix of floats, or a table as Parquet.",
         )
-    written = " × ".join(map(str, shape)) or "a single value"
+    size = " × ".join(map(str, shape)) or "a single value"
     if len(shape) != 2:
         raise ShapeError(
-            origin.say(f"has {len(shape)} dimensions ({written}); a table has rows and columns"),
+            origin.prefixed(f"has {len(shape)} dimensions ({size}); a table has rows and columns"),
             place=origin.place(),
             hint="Reshape it to two: x.reshape(-1, 1) makes one column of a vector.",
         )
     if 0 in shape:
         raise (
-            no_rows(origin.file, f" ({written})")
+            no_rows_error(origin.file, f" ({size})")
             if not shape[0]
             else ShapeError(
-                origin.say(f"no columns ({written})"),
+                origin.prefixed(f"no columns ({size})"),
                 place=origin.place(),
                 hint="Principal components need columns of numbers.",
             )
         )
 
 
-def refuse_ids(selection: Selection, what: str, origin: Origin) -> None:
+def refuse_id_column(selection: Selection, what: str, origin: Origin) -> None:
     """Raise ParameterError if an id column is requested from a file that holds only numbers."""
     if selection.id_column is not None:
         raise ParameterError(
-            origin.say(f"id column {selection.id_column!r}: {what} holds numbers only"),
+            origin.prefixed(f"id column {selection.id_column!r}: {what} holds numbers only"),
             place=origin.place(parameter="id_column"),
             hint="Leave the id column out, or keep the table as CSV or Parquet.",
         )
@@ -139,7 +141,7 @@ def choose_positions(
     """The columns used, by name where there are names, and their positions (None: all)."""
     if names is None:
         return None, numbered_columns(p, selection, origin)
-    choice = choose(names, selection._replace(id_column=None), origin)
+    choice = choose_columns(names, selection._replace(id_column=None), origin)
     if choice.names == tuple(names):
         return choice, None
     at = {name: j for j, name in enumerate(names)}
@@ -151,25 +153,25 @@ def numbered_columns(p: int, selection: Selection, origin: Origin) -> NDArray[np
     columns, exclude = selection[:2]
     if columns is None and not exclude:
         return None
-    for asked in (columns or (), exclude):
-        for name in () if isinstance(asked, str) else asked:
+    for requested in (columns or (), exclude):
+        for name in () if isinstance(requested, str) else requested:
             known = name.isascii() and name.isdigit() and name == str(int(name)) and int(name) < p
             if not known:
                 raise ColumnError(
-                    origin.say(f"no column {name!r}: this file has no column names"),
+                    origin.prefixed(f"no column {name!r}: this file has no column names"),
                     place=origin.place(column=name),
                     hint=f"Give numbers from 0 to {p - 1}.",
                 )
-    choice = choose([str(j) for j in range(p)], Selection(columns, exclude), origin)
+    choice = choose_columns([str(j) for j in range(p)], Selection(columns, exclude), origin)
     return np.array([int(name) for name in choice.names])
 
 
-def name_list(found: object, p: int) -> tuple[str, ...] | None:
+def name_list(attribute: object, p: int) -> tuple[str, ...] | None:
     """Names of p columns from an attribute; None if it is not a list of p different texts."""
-    if found is None or isinstance(found, str | bytes):
+    if attribute is None or isinstance(attribute, str | bytes):
         return None
     try:
-        names = [x.decode() if isinstance(x, bytes) else x for x in np.asarray(found).tolist()]
+        names = [x.decode() if isinstance(x, bytes) else x for x in np.asarray(attribute).tolist()]
     except (TypeError, ValueError):
         return None
     if not all(isinstance(name, str) for name in names) or len(set(names)) != p or len(names) != p:

@@ -14,20 +14,20 @@ import scipy.sparse as sp
 from princomp.errors import ParameterError, PrincompError, ShapeError
 from princomp.io.readers.frames import from_frame, is_frame
 from princomp.io.readers.memory import from_sparse, in_memory
-from princomp.io.readers.several import order_of, reordered
 from princomp.io.readers.source import Chunk, Source
+from princomp.io.readers.source_chain import column_order, reorder_columns
 
 __all__ = ["open_batches"]
 
-_Numbered: TypeAlias = Generator[tuple[int, object]]
-_Batchwise: TypeAlias = Iterable[object] | Callable[[], Iterable[object]]
+_NumberedBatches: TypeAlias = Generator[tuple[int, object]]
+_BatchInput: TypeAlias = Iterable[object] | Callable[[], Iterable[object]]
 
 # Larger batches are split into chunks of about this many numbers (8 MB).
 _NUMBERS = 2**20
-_BATCH = "A batch is an array (m, p), a sparse matrix or a frame, without weights."
+_BATCH_HINT = "A batch is an array (m, p), a sparse matrix or a frame, without weights."
 
 
-def open_batches(rows: _Batchwise, *, columns: Sequence[str] | None = None) -> Source:
+def open_batches(rows: _BatchInput, *, columns: Sequence[str] | None = None) -> Source:
     """Read rows from an iterator of batches.
 
     The first batch with rows is read immediately. It sets the columns, the dtype (float32 or
@@ -67,16 +67,16 @@ def open_batches(rows: _Batchwise, *, columns: Sequence[str] | None = None) -> S
 
 
 class _Batches(Source):
-    def __init__(self, rows: _Batchwise, asked: tuple[str, ...] | None) -> None:
-        self._rows, self._asked = rows, asked
+    def __init__(self, rows: _BatchInput, requested: tuple[str, ...] | None) -> None:
+        self._rows, self._requested = rows, requested
         self.repeatable = not isinstance(rows, Iterator)
-        batches = self._numbered()
+        batches = self._numbered_batches()
         first = next(batches, None)
         if first is None:
             raise ShapeError(
                 "there is no batch with rows", hint="Give at least two rows of numbers."
             )
-        data, names, unused = _numbers(*first, asked)
+        data, names, unused = _batch_rows(*first, requested)
         super().__init__(
             rows=None,
             p=data.shape[1],
@@ -86,22 +86,22 @@ class _Batches(Source):
             stored=data.nnz if sp.issparse(data) else None,
         )
         # The first batch and the open iterator, with which the first call of chunks() continues.
-        self._opened: tuple[tuple[int, Any], _Numbered] | None = (first, batches)
-        self._seen: int | None = None
+        self._first_pass: tuple[tuple[int, Any], _NumberedBatches] | None = (first, batches)
+        self._rows_last_pass: int | None = None
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on; earlier rows are read and dropped."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            return self._chunks(_with_first(*opened), start)
+        first_pass, self._first_pass = self._first_pass, None
+        if first_pass is not None:
+            return self._chunks(_with_first(*first_pass), start)
         if not self.repeatable:
             raise ParameterError(
                 "an iterator can be read only once, and this one has been read",
                 hint="Give a function that makes a new one: PCA().fit(lambda: batches()).",
             )
-        return self._chunks(self._numbered(), start)
+        return self._chunks(self._numbered_batches(), start)
 
-    def _chunks(self, batches: _Numbered, start: int) -> Iterator[Chunk]:
+    def _chunks(self, batches: _NumberedBatches, start: int) -> Iterator[Chunk]:
         row = 0
         with closing(batches):
             for number, batch in batches:
@@ -110,14 +110,15 @@ class _Batches(Source):
                     row += piece.shape[0]
                     if start < row:
                         yield Chunk(piece[skipped:] if skipped else piece)
-        if self._seen is not None and row != self._seen:
+        if self._rows_last_pass is not None and row != self._rows_last_pass:
             raise ShapeError(
-                f"the batches held {row:,} rows this time, {self._seen:,} the time before",
+                f"the batches held {row:,} rows this time, "
+                f"{self._rows_last_pass:,} the time before",
                 hint="A function must make a new iterator over the same rows at each call.",
             )
-        self._seen = row
+        self._rows_last_pass = row
 
-    def _numbered(self) -> _Numbered:
+    def _numbered_batches(self) -> _NumberedBatches:
         """Batches that have rows, each with its number, counted from 1."""
         batches = iter(_iterable(self._rows))
         try:
@@ -131,11 +132,11 @@ class _Batches(Source):
 
     def _pieces(self, number: int, batch: object) -> Iterator[Any]:
         """Split a batch into chunks of moderate size, in the format of the first batch."""
-        data, names, _ = _numbers(number, batch, self._asked)
+        data, names, _ = _batch_rows(number, batch, self._requested)
         place = {"batch": number}
         order = None
         if names is not None and self.columns is not None:
-            order = order_of(names, self.columns, f"batch {number}", "the first batch", place)
+            order = column_order(names, self.columns, f"batch {number}", "the first batch", place)
         if data.shape[1] != self.p:
             raise ShapeError(
                 f"batch {number} has {data.shape[1]} columns, the first has {self.p}",
@@ -154,9 +155,9 @@ class _Batches(Source):
         step = max(1, m * _NUMBERS // (max(m, data.nnz) if stays_sparse else m * self.p))
         for start in range(0, m, step):
             piece = data[start : start + step]
-            yield self._own(piece if order is None else reordered(piece, order))
+            yield self._copied(piece if order is None else reorder_columns(piece, order))
 
-    def _own(self, piece: Any) -> Any:
+    def _copied(self, piece: Any) -> Any:
         """Copy a piece to C order, or to CSR if the first batch was sparse."""
         if self.stored is not None:
             # A slice of a CSR array is a copy already.
@@ -167,21 +168,21 @@ class _Batches(Source):
         return np.array(dense, dtype=self.dtype, order="C")
 
 
-def _with_first(first: tuple[int, object], others: _Numbered) -> _Numbered:
+def _with_first(first: tuple[int, object], others: _NumberedBatches) -> _NumberedBatches:
     yield first
     yield from others
 
 
-def _iterable(rows: _Batchwise) -> Iterable[Any]:
+def _iterable(rows: _BatchInput) -> Iterable[Any]:
     """Return the iterable of batches, which a function is called to make."""
-    made = rows() if callable(rows) and not isinstance(rows, Iterator) else rows
-    whole = isinstance(made, str | bytes | PurePath | np.ndarray) or sp.issparse(made)
-    if whole or is_frame(made) or not isinstance(made, Iterable):
+    batches = rows() if callable(rows) and not isinstance(rows, Iterator) else rows
+    is_single = isinstance(batches, str | bytes | PurePath | np.ndarray) or sp.issparse(batches)
+    if is_single or is_frame(batches) or not isinstance(batches, Iterable):
         raise ParameterError(
-            f"expected an iterator of batches, got {type(made).__name__}",
+            f"expected an iterator of batches, got {type(batches).__name__}",
             hint="Give a list of one batch for a single one, and files by their names.",
         )
-    return made
+    return batches
 
 
 def _is_empty(batch: object) -> bool:
@@ -191,12 +192,12 @@ def _is_empty(batch: object) -> bool:
     return isinstance(batch, list) and not batch
 
 
-def _numbers(
-    number: int, batch: object, asked: tuple[str, ...] | None
+def _batch_rows(
+    number: int, batch: object, requested: tuple[str, ...] | None
 ) -> tuple[Any, tuple[str, ...] | None, tuple[str, ...]]:
     """Rows of a batch, their column names and the unused columns; errors name the batch."""
     try:
-        return _read(batch, asked)
+        return _read_batch(batch, requested)
     except PrincompError as error:
         raise type(error)(
             f"batch {number}: {error.message}",
@@ -208,18 +209,18 @@ def _numbers(
         raise ParameterError(
             f"batch {number}: a {type(batch).__name__} cannot be converted to rows: {reason}",
             place={"batch": number},
-            hint=_BATCH,
+            hint=_BATCH_HINT,
         ) from error
 
 
-def _read(
-    batch: Any, asked: tuple[str, ...] | None
+def _read_batch(
+    batch: Any, requested: tuple[str, ...] | None
 ) -> tuple[Any, tuple[str, ...] | None, tuple[str, ...]]:
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(batch, arrow.RecordBatch):
         batch = arrow.Table.from_batches([batch])
     if is_frame(batch):
-        table = from_frame(batch, columns=asked)
+        table = from_frame(batch, columns=requested)
         return in_memory(table)[0], table.columns, table.unused
     if isinstance(batch, str | bytes | PurePath):
         raise ParameterError(
@@ -230,11 +231,11 @@ def _read(
     if len(shape) != 2:
         raise ShapeError(
             f"a batch has rows and columns, but this {type(batch).__name__} has shape {shape}",
-            hint="batch.reshape(1, -1) makes one row of it." if len(shape) == 1 else _BATCH,
+            hint="batch.reshape(1, -1) makes one row of it." if len(shape) == 1 else _BATCH_HINT,
         )
-    if asked is not None and shape[1] != len(asked):
+    if requested is not None and shape[1] != len(requested):
         raise ShapeError(
-            f"{len(asked)} column names do not fit {shape[1]} columns",
+            f"{len(requested)} column names do not fit {shape[1]} columns",
             hint="Give one name for each column.",
         )
-    return in_memory(batch)[0], asked, ()
+    return in_memory(batch)[0], requested, ()

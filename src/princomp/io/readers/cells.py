@@ -19,14 +19,14 @@ __all__ = [
     "LARGEST_INTEGER",
     "MISSING",
     "TextPolicy",
-    "correct_cell",
+    "bad_cell_hint",
+    "convert_text_column",
+    "first_inexact_index",
     "first_long_integer",
-    "index_beyond",
     "is_text",
-    "judge_text",
-    "long_integer",
+    "long_integer_error",
     "looks_numeric",
-    "not_a_number",
+    "not_numeric_error",
     "plain_minus",
     "read_number",
 ]
@@ -99,19 +99,19 @@ def first_long_integer(cells: Sequence[object]) -> int | None:
                     continue
                 return None
             # Python refuses to convert integers of thousands of digits, so count them first.
-            long = len(match[1]) > 16 or int(match[1]) > LARGEST_INTEGER
+            is_long = len(match[1]) > 16 or int(match[1]) > LARGEST_INTEGER
         elif isinstance(cell, numbers.Integral):
-            long = abs(int(cell)) > LARGEST_INTEGER
+            is_long = abs(int(cell)) > LARGEST_INTEGER
         elif cell is None or (isinstance(cell, float) and math.isnan(cell)):
             continue
         else:
             return None
-        if long and found is None:
+        if is_long and found is None:
             found = i
     return found
 
 
-def index_beyond(numbers: NDArray[Any]) -> tuple[int, ...] | None:
+def first_inexact_index(numbers: NDArray[Any]) -> tuple[int, ...] | None:
     """Index of the first integer of an array that is beyond 2**53."""
     # Smaller types cannot hold such an integer; min and max need no temporary array.
     if numbers.dtype.kind not in "iu" or numbers.dtype.itemsize < 8 or not numbers.size:
@@ -122,9 +122,9 @@ def index_beyond(numbers: NDArray[Any]) -> tuple[int, ...] | None:
     return tuple(int(i) for i in beyond)
 
 
-def long_integer(column: str, i: int, value: object, origin: Origin) -> NotNumericError:
+def long_integer_error(column: str, i: int, value: object, origin: Origin) -> NotNumericError:
     """Make the error for an integer that has more digits than float64 can hold."""
-    words, place = origin.cell(column, i)
+    words, place = origin.describe_cell(column, i)
     return NotNumericError(
         f"{words}: the integer {str(value).strip()} is beyond 2**53 = {LARGEST_INTEGER}, "
         "so its last digits would be lost",
@@ -134,7 +134,7 @@ def long_integer(column: str, i: int, value: object, origin: Origin) -> NotNumer
     )
 
 
-def judge_text(
+def convert_text_column(
     column: str, cells: Sequence[object], *, requested: bool, text: TextPolicy, origin: Origin
 ) -> NDArray[np.float64] | None:
     """Convert a column of text or mixed objects to numbers, leave it out, or refuse it.
@@ -172,14 +172,14 @@ def judge_text(
         ]
         mostly_numbers = 2 * sum(map(looks_numeric, nonempty)) >= len(nonempty)
         if requested or text == "error" or mostly_numbers:
-            raise not_a_number(column, cells, bad, len(nonempty), text, origin)
+            raise not_numeric_error(column, cells, bad, len(nonempty), text, origin)
         return None
-    long = first_long_integer(cells)
-    if long is not None:
-        raise long_integer(column, long, cells[long], origin)
+    long_index = first_long_integer(cells)
+    if long_index is not None:
+        raise long_integer_error(column, long_index, cells[long_index], origin)
     written = [i for i, cell in enumerate(cells) if isinstance(cell, str) and looks_numeric(cell)]
     if written and not requested:
-        words, place = origin.cell(column, written[0])
+        words, place = origin.describe_cell(column, written[0])
         raise NotNumericError(
             f"{words}: the number {cells[written[0]]!r} is written as text ({len(written)} such "
             f"{'cell' if len(written) == 1 else 'cells'} in the column)",
@@ -190,14 +190,14 @@ def judge_text(
     return np.array(numbers_read, dtype=np.float64)
 
 
-def correct_cell(column: str, value: object) -> str:
+def bad_cell_hint(column: str, value: object) -> str:
     """Make the hint for a cell of text among numbers."""
     word = str(value).strip()
     missing = f"na=[{word!r}]" if len(word) <= 20 else "write NA"
     return f"Correct the cell, say that it is missing ({missing}), or exclude {column!r}."
 
 
-def not_a_number(
+def not_numeric_error(
     column: str,
     cells: Sequence[object],
     bad: Sequence[int],
@@ -207,7 +207,7 @@ def not_a_number(
 ) -> NotNumericError:
     """Make the error for a column with cells ``bad`` that are not numbers."""
     value = cells[bad[0]]
-    words, place = origin.cell(column, bad[0])
+    words, place = origin.describe_cell(column, bad[0])
     shown = repr(value if isinstance(value, str) else str(value))
     if len(shown) > 60:
         shown = f"{shown[:57]}…'"
@@ -222,5 +222,5 @@ def not_a_number(
             "its cells into numbers."
         )
     else:
-        hint = correct_cell(column, value)
+        hint = bad_cell_hint(column, value)
     return NotNumericError(f"{words}: {shown} is not a number ({of_all})", place=place, hint=hint)

@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 
 from princomp.errors import ParameterError
 
-__all__ = ["ChunkPlan", "Tiling", "runs_of"]
+__all__ = ["ChunkPlan", "Tiling", "column_ranges"]
 
 # Numbers in a chunk: 4 or 8 MB, large enough for cheap calls and small enough to hold several.
 _NUMBERS = 2**20
 # Largest band (row of tiles), in bytes, that is read at once. By default, libraries split both
 # dimensions into tiles; in a table of 30,000 columns, such a band takes 30 to 240 MB. Reading it
 # in pieces of 8 MB would decompress every tile up to thirty times.
-_BAND = 2**28
+_MAX_BAND_BYTES = 2**28
 # Bytes read at once where parts of tiles can be read. Each part still costs a call: with 1,000
 # columns, this is 64 KB for each column.
-_LOOSE = 2**26
+_PARTIAL_READ_BYTES = 2**26
 # How often a tile may be read, at most. A table stored column by column that needs more (its
 # bands exceed 64 × 256 MB) would take days.
-_MOST_TIMES = 64
+_MAX_READS_PER_TILE = 64
 
 
 class Tiling(NamedTuple):
@@ -36,18 +36,18 @@ class Tiling(NamedTuple):
 
     Parameters
     ----------
-    tall, wide : int
-        Rows and columns of a tile. ``tall`` is None if the array is not split into tiles.
-    whole : bool
+    tile_rows, tile_columns : int
+        Rows and columns of a tile. ``tile_rows`` is None if the array is not split into tiles.
+    whole_tiles : bool
         Reading a part of a tile costs as much as reading all of it, because of compression.
-    strips : bool
+    separate_columns : bool
         Reading is fastest if no call spans two tiles that are side by side.
     """
 
-    tall: int | None
-    wide: int
-    whole: bool = True
-    strips: bool = False
+    tile_rows: int | None
+    tile_columns: int
+    whole_tiles: bool = True
+    separate_columns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,82 +56,89 @@ class ChunkPlan:
 
     Parameters
     ----------
-    border : int
+    boundary : int
         No read crosses a multiple of this row number.
-    read : int
+    rows_per_read : int
         Largest number of rows read at once.
-    step : int
+    rows_per_chunk : int
         Largest number of rows in a chunk.
-    times : int
+    reads_per_tile : int
         How often each tile is read.
     """
 
-    border: int
-    read: int
-    step: int
-    times: int
+    boundary: int
+    rows_per_read: int
+    rows_per_chunk: int
+    reads_per_tile: int
 
     @classmethod
     def of(cls, tiling: Tiling, width: int, row_bytes: int) -> ChunkPlan:
         """Make a plan for rows of ``width`` numbers, or ``row_bytes`` bytes, that are read."""
-        step, tall = max(1, _NUMBERS // width), tiling.tall
-        if tall is None:
-            return cls(step, step, step, 1)
-        if tall <= step:
-            step = step // tall * tall
-            return cls(step, step, step, 1)
-        if tall <= 2 * step:
-            return cls(tall, tall, tall, 1)
-        if not tiling.whole:
-            return cls(tall, min(tall, max(step, _LOOSE // row_bytes)), step, 1)
-        times = -(-tall // max(1, _BAND // row_bytes))
-        return cls(tall, -(-tall // times), step, times)
+        rows_per_chunk, tile_rows = max(1, _NUMBERS // width), tiling.tile_rows
+        if tile_rows is None:
+            return cls(rows_per_chunk, rows_per_chunk, rows_per_chunk, 1)
+        if tile_rows <= rows_per_chunk:
+            rows_per_chunk = rows_per_chunk // tile_rows * tile_rows
+            return cls(rows_per_chunk, rows_per_chunk, rows_per_chunk, 1)
+        if tile_rows <= 2 * rows_per_chunk:
+            return cls(tile_rows, tile_rows, tile_rows, 1)
+        if not tiling.whole_tiles:
+            return cls(
+                tile_rows,
+                min(tile_rows, max(rows_per_chunk, _PARTIAL_READ_BYTES // row_bytes)),
+                rows_per_chunk,
+                1,
+            )
+        reads_per_tile = -(-tile_rows // max(1, _MAX_BAND_BYTES // row_bytes))
+        return cls(tile_rows, -(-tile_rows // reads_per_tile), rows_per_chunk, reads_per_tile)
 
     def pieces(self, start: int, rows: int) -> Iterator[tuple[int, int]]:
         """Start and stop row of each read."""
         while start < rows:
-            band = start - start % self.border
-            end = band + ((start - band) // self.read + 1) * self.read
-            stop = min(end, band + self.border, rows)
+            band = start - start % self.boundary
+            end = band + ((start - band) // self.rows_per_read + 1) * self.rows_per_read
+            stop = min(end, band + self.boundary, rows)
             yield start, stop
             start = stop
 
     def note(self) -> str:
         """Note for the user if tiles are read more than once."""
         return (
-            f"the array has compressed chunks of {self.border:,} rows, each of which is read "
-            f"{self.times} times; chunks of fewer rows would be read faster"
+            f"the array has compressed chunks of {self.boundary:,} rows, each of which is read "
+            f"{self.reads_per_tile} times; chunks of fewer rows would be read faster"
         )
 
-    def refuse_many(self, path: Path) -> None:
-        """Raise ParameterError if each tile would be read more than ``_MOST_TIMES`` times."""
-        if self.times > _MOST_TIMES:
+    def refuse_many_reads(self, path: Path) -> None:
+        """Raise ParameterError if a tile would be read more than ``_MAX_READS_PER_TILE`` times."""
+        if self.reads_per_tile > _MAX_READS_PER_TILE:
             raise ParameterError(
-                f"{path}: the array has compressed chunks of {self.border:,} rows, so that "
-                f"each would be read {self.times} times to go through it row by row",
+                f"{path}: the array has compressed chunks of {self.boundary:,} rows, so that "
+                f"each would be read {self.reads_per_tile} times to go through it row by row",
                 place={"file": str(path)},
                 hint="Store it in chunks of fewer rows (chunks=(1000, …)), or name fewer columns.",
             )
 
 
-def runs_of(
-    taken: NDArray[np.intp] | None, p: int, tiling: Tiling
+def column_ranges(
+    column_indices: NDArray[np.intp] | None, p: int, tiling: Tiling
 ) -> tuple[list[tuple[int, int]], NDArray[np.intp] | None]:
-    """Ranges of columns to read, one per call, and the positions of the taken columns in them.
+    """Ranges of columns to read, one per call, and the positions of the chosen columns in them.
 
-    The positions are None if the columns read are exactly the taken columns, in order.
+    The positions are None if the columns read are exactly the chosen columns, in order.
     """
-    wide = tiling.wide
-    if taken is None:
-        step = wide if tiling.strips else p
+    tile_columns = tiling.tile_columns
+    if column_indices is None:
+        step = tile_columns if tiling.separate_columns else p
         return [(first, min(first + step, p)) for first in range(0, p, step)], None
-    tiles = np.unique(taken // wide)
-    apart = 0 if tiling.strips else 1
-    runs, positions, width = [], np.empty(len(taken), np.intp), 0
-    for run in np.split(tiles, np.flatnonzero(np.diff(tiles) > apart) + 1):
-        within = (taken >= run[0] * wide) & (taken < (run[-1] + 1) * wide)
-        first, last = int(taken[within].min()), int(taken[within].max()) + 1
-        runs.append((first, last))
-        positions[within] = taken[within] - first + width
+    tiles = np.unique(column_indices // tile_columns)
+    max_gap = 0 if tiling.separate_columns else 1
+    ranges, positions, width = [], np.empty(len(column_indices), np.intp), 0
+    for run in np.split(tiles, np.flatnonzero(np.diff(tiles) > max_gap) + 1):
+        chosen = (column_indices >= run[0] * tile_columns) & (
+            column_indices < (run[-1] + 1) * tile_columns
+        )
+        first, last = int(column_indices[chosen].min()), int(column_indices[chosen].max()) + 1
+        ranges.append((first, last))
+        positions[chosen] = column_indices[chosen] - first + width
         width += last - first
-    return runs, None if np.array_equal(positions, np.arange(width)) else positions
+    return ranges, None if np.array_equal(positions, np.arange(width)) else positions

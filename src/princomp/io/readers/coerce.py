@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from princomp.io.readers.memory import Rows, in_memory, is_plain
+from princomp.io.readers.memory import Rows, in_memory, is_numeric_array
 from princomp.io.readers.source import Source, TableSource
 from princomp.io.readers.table_input import TableInput
 
-__all__ = ["Rows", "file_rows", "is_file", "is_plain", "rows_of"]
+__all__ = ["Rows", "file_rows", "is_file", "is_numeric_array", "rows_of"]
 
 
 def is_file(X: Any) -> bool:
@@ -18,7 +18,7 @@ def is_file(X: Any) -> bool:
     if isinstance(X, TableInput):
         return True
     if isinstance(X, list | tuple):
-        return bool(X) and all(isinstance(one, str | os.PathLike) for one in X)
+        return bool(X) and all(isinstance(path, str | os.PathLike) for path in X)
     return isinstance(X, str | os.PathLike)
 
 
@@ -33,7 +33,7 @@ def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
     columns : list of str, optional
         Columns to read from a file, in this order; all numeric ones by default.
     """
-    if is_plain(X):
+    if is_numeric_array(X):
         return in_memory(X)
     if is_file(X):
         X = file_rows(X, columns=columns)

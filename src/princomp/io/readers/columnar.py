@@ -13,8 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import ShapeError
-from princomp.io.readers.cells import LARGEST_INTEGER, MISSING, index_beyond, long_integer
-from princomp.io.readers.columns import Choice, Origin, Selection, choose, listed
+from princomp.io.readers.cells import (
+    LARGEST_INTEGER,
+    MISSING,
+    first_inexact_index,
+    long_integer_error,
+)
+from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import kind_name
 from princomp.io.readers.reader_errors import reading
@@ -25,17 +30,17 @@ if TYPE_CHECKING:
 __all__ = [
     "END_OF_STREAM",
     "Conversion",
+    "arrow_kind_name",
     "as_text",
     "choose_fields",
     "conversion_of",
     "ids_of",
-    "kind_of",
     "numbers_of",
     "plain_array",
     "plain_kind",
 ]
 
-Conversion: TypeAlias = Literal["take", "check", "cast", "unwrap", "judge"]
+Conversion: TypeAlias = Literal["as is", "check", "cast", "unwrap", "inspect"]
 
 # End marker of an Arrow stream; only its absence shows that a stream was cut between batches.
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -49,26 +54,30 @@ def choose_fields(
     Raises
     ------
     ColumnError, ParameterError, ShapeError
-        As for ``columns.choose``.
+        As for ``columns.choose_columns``.
     MalformedFileError
         A name is not valid text.
     """
     with reading(Path(origin.file or ""), "a table of Arrow or Parquet"):
         available = schema.names  # pyarrow decodes the names only here
-    choice = choose(available, selection, origin)
+    choice = choose_columns(available, selection, origin)
     # pandas stores its row index among the columns, but row labels are not measurements.
-    stored = _index_columns(schema)
-    if selection.find_ids and len(stored) == 1 and not stored.intersection(selection.exclude):
-        (name,) = stored
+    index_columns = _index_columns(schema)
+    if (
+        selection.find_ids
+        and len(index_columns) == 1
+        and not index_columns.intersection(selection.exclude)
+    ):
+        (name,) = index_columns
         if name in choice.names and not choice.requested:
-            choice = replace(choice, names=tuple(one for one in choice.names if one != name))
+            choice = replace(choice, names=tuple(field for field in choice.names if field != name))
         if choice.names and name in available and name not in choice.names:
             note = f"the rows are named by the index that pandas stored, {name!r}"
             return replace(choice, id_column=name), (note,)
     if choice.requested:
         return choice, ()
-    index = [name for name in choice.names if name in stored]
-    names = tuple(name for name in choice.names if name not in stored)
+    index = [name for name in choice.names if name in index_columns]
+    names = tuple(name for name in choice.names if name not in index_columns)
     if not (index and names):
         return choice, ()
     note = f"left out the row index that pandas stored: {listed(index)}"
@@ -91,7 +100,7 @@ def plain_kind(kind: pa.DataType) -> pa.DataType:
         return plain_kind(kind.storage_type)
     if pa.types.is_run_end_encoded(kind):
         return plain_kind(kind.value_type)
-    return kind if _known(kind, pa.types) else pa.large_string()
+    return kind if _is_supported(kind, pa.types) else pa.large_string()
 
 
 def plain_array(array: pa.Array) -> pa.Array:
@@ -105,7 +114,7 @@ def plain_array(array: pa.Array) -> pa.Array:
         return plain_array(compute.run_end_decode(array))
     if pa.types.is_string_view(array.type):
         return array.cast(pa.large_string())
-    if _known(array.type, pa.types):
+    if _is_supported(array.type, pa.types):
         return array
     cells = [None if cell is None else str(cell) for cell in array.to_pylist()]
     return pa.array(cells, pa.large_string())
@@ -121,7 +130,7 @@ def as_text(array: pa.Array) -> pa.Array:
     return pa.array(cells, pa.string())
 
 
-def kind_of(kind: pa.DataType) -> str:
+def arrow_kind_name(kind: pa.DataType) -> str:
     """The word in notes for columns of an Arrow type."""
     import pyarrow as pa
 
@@ -136,18 +145,18 @@ def conversion_of(kind: pa.DataType) -> Conversion:
 
     plain = plain_kind(kind)
     if not (types.is_primitive(plain) or types.is_decimal(plain) or types.is_null(plain)):
-        return "judge"
+        return "inspect"
     if types.is_temporal(plain):
-        return "judge"
+        return "inspect"
     if plain != kind:
         return "unwrap"
     if types.is_int64(kind) or types.is_uint64(kind):
         return "check"
-    return "take" if types.is_floating(kind) or types.is_integer(kind) else "cast"
+    return "as is" if types.is_floating(kind) or types.is_integer(kind) else "cast"
 
 
 def numbers_of(
-    array: pa.Array, way: Conversion, name: str, requested: bool, origin: Origin
+    array: pa.Array, conversion: Conversion, name: str, requested: bool, origin: Origin
 ) -> NDArray[Any] | None:
     """Numbers of an Arrow array of shape (n,), NaN where it is null.
 
@@ -155,8 +164,8 @@ def numbers_of(
     ----------
     array : pyarrow.Array
         Some rows of the column ``name``.
-    way : {"take", "check", "cast", "unwrap", "judge"}
-        "check" ensures that 64-bit integers are exact as float64; "judge" decides about columns
+    conversion : {"as is", "check", "cast", "unwrap", "inspect"}
+        "check" ensures that 64-bit integers are exact as float64; "inspect" decides about columns
         that may be text, by the rules of ``frames.convert``.
     requested : bool
         The user named the column.
@@ -173,14 +182,14 @@ def numbers_of(
     NotNumericError
         A cell is not a number; the error has its row and column.
     """
-    if way == "judge":
-        return _judged(plain_array(array), name, requested, origin)
-    if way == "unwrap":
+    if conversion == "inspect":
+        return _inspected(plain_array(array), name, requested, origin)
+    if conversion == "unwrap":
         array = plain_array(array)
         return numbers_of(array, conversion_of(array.type), name, requested, origin)
-    if way == "check":
+    if conversion == "check":
         _refuse_long_integers(array, name, origin)
-    elif way == "cast":
+    elif conversion == "cast":
         array = array.cast("float64")
     numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return numbers
@@ -194,12 +203,12 @@ def _refuse_long_integers(array: pa.Array, name: str, origin: Origin) -> None:
     if ends["max"] is None or max(ends["max"], -ends["min"]) <= LARGEST_INTEGER:
         return
     cells = array.fill_null(0).to_numpy()
-    index = index_beyond(cells)
+    index = first_inexact_index(cells)
     if index is not None:
-        raise long_integer(name, index[0], cells[index], origin)
+        raise long_integer_error(name, index[0], cells[index], origin)
 
 
-def _judged(array: pa.Array, name: str, requested: bool, origin: Origin) -> NDArray[Any] | None:
+def _inspected(array: pa.Array, name: str, requested: bool, origin: Origin) -> NDArray[Any] | None:
     import pyarrow as pa
     from pyarrow import types
 
@@ -246,7 +255,7 @@ def ids_of(array: pa.Array) -> NDArray[np.object_]:
     return np.fromiter(cells, dtype=object, count=len(cells))
 
 
-def _known(kind: pa.DataType, types: ModuleType) -> bool:
+def _is_supported(kind: pa.DataType, types: ModuleType) -> bool:
     return any(
         test(kind)
         for test in (

@@ -49,18 +49,20 @@ class BatchSource(ColumnarSource):
         file: str = "Arrow batches",
     ) -> None:
         self.repeatable = callable(batches)
-        self._open = batches if callable(batches) else None
-        self._once = iter(()) if callable(batches) else iter(batches)
-        self._begun = False
+        self._make_batches = batches if callable(batches) else None
+        self._remaining = iter(()) if callable(batches) else iter(batches)
+        self._started = False
         super().__init__(schema, selection, file, None, whole=False)
 
     def _batches(self, names: list[str], start: int) -> Batches:
-        given: Iterable[pa.RecordBatch] = self._once if self._open is None else self._open()
-        if not (self.repeatable or self._begun):
+        batches: Iterable[pa.RecordBatch] = (
+            self._remaining if self._make_batches is None else self._make_batches()
+        )
+        if not (self.repeatable or self._started):
             # Peek at the first batch that has rows, and put it back.
-            given = list(itertools.islice(filter(len, self._once), 1))
-            self._once = itertools.chain(given, self._once)
-        yield from with_row_numbers(given)
+            batches = list(itertools.islice(filter(len, self._remaining), 1))
+            self._remaining = itertools.chain(batches, self._remaining)
+        yield from with_row_numbers(batches)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on.
@@ -70,11 +72,11 @@ class BatchSource(ColumnarSource):
         ParameterError
             It is the second call, and rows can be read only once.
         """
-        if self._begun:
+        if self._started:
             raise ParameterError(
                 f"{self.file}: its rows can be read only once, and have been read",
                 place={"file": self.file},
                 hint="Save them to a file first.",
             )
-        self._begun = not self.repeatable
+        self._started = not self.repeatable
         return super().chunks(start)

@@ -12,7 +12,7 @@ from princomp.io.readers import columnar_stream
 from princomp.io.readers.columnar import END_OF_STREAM
 from princomp.io.readers.columnar_stream import KIND, Batches, ColumnarSource, with_row_numbers
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.reader_errors import malformed, need, reading
+from princomp.io.readers.reader_errors import import_optional, malformed, reading
 from princomp.io.readers.source import FileState
 from princomp.io.readers.table import Table
 
@@ -24,19 +24,19 @@ __all__ = ["open_arrow", "open_parquet", "read_arrow", "read_parquet"]
 
 # Bytes of the read-ahead buffers of a Parquet file, shared by its columns. Without such buffers,
 # pyarrow would hold a row group, which may be the whole file.
-_AHEAD = 2**25
+_BUFFER_BYTES = 2**25
 
 
-class _InFile(ColumnarSource):
+class _ColumnarFile(ColumnarSource):
     """Rows of a file."""
 
     def current_states(self) -> tuple[FileState, ...]:
         """Current state of the file."""
-        with reading(self._where, KIND):
+        with reading(self._path, KIND):
             return (FileState.of(self.file),)
 
 
-class _ParquetSource(_InFile):
+class _ParquetSource(_ColumnarFile):
     """Rows of a Parquet file, read some pages of a row group at a time."""
 
     def __init__(self, path: Path, selection: Selection, whole: bool = False) -> None:
@@ -44,51 +44,51 @@ class _ParquetSource(_InFile):
             schema, metadata = file.schema_arrow, file.metadata
             groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         # Row numbers at which the row groups begin, and the number after the last.
-        self._begins = [0, *itertools.accumulate(groups)]
-        super().__init__(schema, selection, str(path), self._begins[-1], whole)
+        self._group_starts = [0, *itertools.accumulate(groups)]
+        super().__init__(schema, selection, str(path), self._group_starts[-1], whole)
         # The size of the whole file: asking pyarrow for the sizes of columns crashes the process
         # if the metadata is damaged.
         self.nbytes = self.current_states()[0].size
 
     def _batches(self, names: list[str], start: int) -> Batches:
         # The row group of row ``start``; this also skips empty row groups.
-        first = bisect.bisect_right(self._begins, start) - 1
-        with _parquet_file(self._where, len(names)) as file:
-            if file.metadata.num_rows != self._begins[-1]:
-                raise self._changed(f"it had {self._begins[-1]} rows")
+        first = bisect.bisect_right(self._group_starts, start) - 1
+        with _parquet_file(self._path, len(names)) as file:
+            if file.metadata.num_rows != self._group_starts[-1]:
+                raise self._changed_error(f"it had {self._group_starts[-1]} rows")
             batches = file.iter_batches(
                 batch_size=self._rows_at_once(names),
-                row_groups=range(first, len(self._begins) - 1),
+                row_groups=range(first, len(self._group_starts) - 1),
                 columns=names,
                 use_threads=True,
             )
-            yield from with_row_numbers(batches, self._begins[first])
+            yield from with_row_numbers(batches, self._group_starts[first])
 
     def _rows_at_once(self, names: list[str]) -> int:
-        most = columnar_stream._DECODED // len(names)
-        if any(self._conversions[name] == "judge" for name in names):
+        rows = columnar_stream._DECODED_NUMBERS // len(names)
+        if any(self._conversions[name] == "inspect" for name in names):
             # The length of texts is not known in advance.
-            return max(1, min(most, columnar_stream._LOOK))
+            return max(1, min(rows, columnar_stream._INSPECTED_ROWS))
         # Each batch has a cost per column, so take more rows if there are many columns.
-        return max(1, most, min(2048, 2 * most))
+        return max(1, rows, min(2048, 2 * rows))
 
 
 def _parquet_file(path: Path, columns: int) -> pq.ParquetFile:
-    parquet = need("pyarrow.parquet", path)
+    parquet = import_optional("pyarrow.parquet", path)
     with reading(path, "Parquet"):
         return parquet.ParquetFile(
             path,
             page_checksum_verification=True,
             pre_buffer=False,
-            buffer_size=min(2**20, max(2**14, _AHEAD // columns)),
+            buffer_size=min(2**20, max(2**14, _BUFFER_BYTES // columns)),
         )
 
 
-class _ArrowSource(_InFile):
+class _ArrowSource(_ColumnarFile):
     """Rows of an Arrow file or stream, batch by batch."""
 
     def __init__(self, path: Path, selection: Selection, whole: bool = False) -> None:
-        pa = need("pyarrow", path)
+        pa = import_optional("pyarrow", path)
         with reading(path, "Arrow"), pa.OSFile(str(path)) as source:
             reader = _arrow_opener(path, source)(source)
             schema = reader.schema
@@ -105,18 +105,18 @@ class _ArrowSource(_InFile):
             return pa.ipc.IpcReadOptions(included_fields=[self._fields[name] for name in names])
 
         row = 0
-        with pa.OSFile(str(self._where)) as source:
-            opener = _arrow_opener(self._where, source)
+        with pa.OSFile(str(self._path)) as source:
+            opener = _arrow_opener(self._path, source)
             reader = opener(source, options=fields(names))
             if opener is pa.ipc.open_stream:
                 yield from with_row_numbers(reader)
                 # pyarrow does not notice if a stream was cut between two batches.
-                _refuse_cut_stream(self._where, source)
+                _refuse_cut_stream(self._path, source)
                 return
-            narrow = opener(source, options=fields(names[:1]))
+            one_column_reader = opener(source, options=fields(names[:1]))
             for i in range(reader.num_record_batches):
                 # To skip a whole batch, read only one column for its number of rows.
-                if row < start and row + (rows := narrow.get_batch(i).num_rows) <= start:
+                if row < start and row + (rows := one_column_reader.get_batch(i).num_rows) <= start:
                     row += rows
                     continue
                 batch = reader.get_batch(i)
@@ -128,11 +128,11 @@ def _arrow_opener(path: Path, source: pa.NativeFile) -> Callable[..., Any]:
     """The pyarrow function that opens ``source``: that for files or that for streams."""
     import pyarrow as pa
 
-    in_blocks = source.read(6) == b"ARROW1"
-    if not in_blocks:
+    is_file = source.read(6) == b"ARROW1"
+    if not is_file:
         _refuse_cut_stream(path, source)
     source.seek(0)
-    return pa.ipc.open_file if in_blocks else pa.ipc.open_stream
+    return pa.ipc.open_file if is_file else pa.ipc.open_stream
 
 
 def _refuse_cut_stream(path: Path, source: pa.NativeFile) -> None:

@@ -16,7 +16,7 @@ __all__ = [
     "Origin",
     "RowPlace",
     "Selection",
-    "choose",
+    "choose_columns",
     "listed",
     "plain_label",
     "refuse_duplicates",
@@ -60,11 +60,11 @@ class RowPlace(NamedTuple):
     line: int | None = None
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Words for the row in messages, without the file."""
         return row_words(self.row, self.label, self.line)
 
-    def known(self, **more: object) -> dict[str, object]:
+    def as_dict(self, **more: object) -> dict[str, object]:
         """Return the known entries as a dict, for the ``place`` of an exception."""
         place = {**self._asdict(), **more}
         return {key: value for key, value in place.items() if value is not None}
@@ -89,7 +89,7 @@ class Origin:
     line_of: Callable[[int], int | None] | None = None
     label_of: Callable[[int], object] | None = None
 
-    def say(self, text: str) -> str:
+    def prefixed(self, text: str) -> str:
         """Prefix ``text`` with the file name."""
         return text if self.file is None else f"{self.file}: {text}"
 
@@ -104,10 +104,10 @@ class Origin:
         line = None if self.line_of is None else self.line_of(row)
         return RowPlace(self.file, row, plain_label(label), line)
 
-    def cell(self, column: str, row: int) -> tuple[str, dict[str, Any]]:
+    def describe_cell(self, column: str, row: int) -> tuple[str, dict[str, Any]]:
         """Words for one cell in messages, and its place; ``row`` is counted from 0."""
-        spot = self.place_of(row)
-        return self.say(f"column {column!r} {spot.words}"), spot.known(column=column)
+        place = self.place_of(row)
+        return self.prefixed(f"column {column!r} {place.description}"), place.as_dict(column=column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,26 +129,26 @@ def plain_label(label: object) -> object:
     return label if isinstance(label, str | int | tuple) else str(label)
 
 
-def listed(names: Iterable[str], most: int = 12) -> str:
-    """Join names by commas; if there are many, list the first ``most`` and count the rest."""
+def listed(names: Iterable[str], limit: int = 12) -> str:
+    """Join names by commas; if there are many, list the first ``limit`` and count the rest."""
     names = list(names)
-    if len(names) <= most:
+    if len(names) <= limit:
         return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return f"{', '.join(names[:limit])} and {len(names) - limit} more"
 
 
 def refuse_duplicates(names: Sequence[str], origin: Origin) -> None:
     """Raise ColumnError if a column name is repeated, because it would be ambiguous."""
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
         raise ColumnError(
-            origin.say(f"the column names are not unique; twice or more: {listed(twice)}"),
-            place=origin.place(column=twice[0]),
+            origin.prefixed(f"the column names are not unique; twice or more: {listed(repeated)}"),
+            place=origin.place(column=repeated[0]),
             hint="Rename the columns so that each has a name of its own.",
         )
 
 
-def choose(available: Sequence[str], selection: Selection, origin: Origin) -> Choice:
+def choose_columns(available: Sequence[str], selection: Selection, origin: Origin) -> Choice:
     """Choose which of the ``available`` columns are candidates, and in which order.
 
     Raises
@@ -186,31 +186,31 @@ def choose(available: Sequence[str], selection: Selection, origin: Origin) -> Ch
     remaining = tuple(name for name in available if name not in left_out)
     if not remaining:
         raise ShapeError(
-            origin.say("no column remains to analyse"),
+            origin.prefixed("no column remains to analyse"),
             place=origin.place(),
             hint="Exclude fewer columns." if left_out else None,
         )
     return Choice(remaining, False, id_column)
 
 
-def _refuse_unknown(available: Sequence[str], asked: Sequence[str], origin: Origin) -> None:
+def _refuse_unknown(available: Sequence[str], requested: Sequence[str], origin: Origin) -> None:
     known = set(available)
-    unknown = [name for name in dict.fromkeys(asked) if name not in known]
+    unknown = [name for name in dict.fromkeys(requested) if name not in known]
     if not unknown:
         return
     guesses = [guess for name in unknown if (guess := nearest(name, available)) is not None]
     did_you_mean = f"Did you mean {listed(map(repr, guesses))}? " if guesses else ""
     raise ColumnError(
-        origin.say(f"no column{'s' * (len(unknown) > 1)} {listed(map(repr, unknown))}"),
+        origin.prefixed(f"no column{'s' * (len(unknown) > 1)} {listed(map(repr, unknown))}"),
         place=origin.place(column=unknown[0], missing=unknown, available=list(available)),
-        hint=f"{did_you_mean}There are: {listed(available, most=30)}.",
+        hint=f"{did_you_mean}There are: {listed(available, limit=30)}.",
     )
 
 
 def _refuse_two_roles(selection: Selection, origin: Origin) -> None:
     def refuse(name: str, why: str, hint: str) -> ColumnError:
         return ColumnError(
-            origin.say(f"column {name!r} {why}"), place=origin.place(column=name), hint=hint
+            origin.prefixed(f"column {name!r} {why}"), place=origin.place(column=name), hint=hint
         )
 
     for name, times in Counter(selection.columns or ()).items():

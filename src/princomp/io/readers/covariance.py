@@ -33,9 +33,9 @@ def checked_covariance(C: ArrayLike) -> FloatArray:
             hint="compute it from rows without missing values",
         )
     largest = float(np.abs(matrix).max())
-    skew = np.abs(matrix - matrix.T)
-    if skew.max() > 1e-8 * largest:
-        row, column = (int(i) for i in np.unravel_index(int(skew.argmax()), skew.shape))
+    asymmetry = np.abs(matrix - matrix.T)
+    if asymmetry.max() > 1e-8 * largest:
+        row, column = (int(i) for i in np.unravel_index(int(asymmetry.argmax()), asymmetry.shape))
         raise ShapeError(
             f"a covariance is symmetric, but C[{row}, {column}] = {matrix[row, column]:g} and "
             f"C[{column}, {row}] = {matrix[column, row]:g}",

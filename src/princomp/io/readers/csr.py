@@ -10,22 +10,22 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.stored_array import float_kind, refuse_long
+from princomp.io.readers.stored_array import float_dtype, refuse_long_integers
 
-__all__ = ["as_csr", "compressed", "plain"]
+__all__ = ["as_csr", "compressed_matrix", "to_scipy_dtype"]
 
 
-def plain(values: NDArray[Any]) -> NDArray[Any]:
+def to_scipy_dtype(values: NDArray[Any]) -> NDArray[Any]:
     """Convert values to a dtype that SciPy computes with: floats, or integers of 8 bytes.
 
     Integers of 8 bytes are kept, so that an error can name the first one beyond 2**53.
     """
     wide = values.dtype.kind in "iu" and values.dtype.itemsize == 8
-    kind = values.dtype.newbyteorder("=") if wide else float_kind(values.dtype)
-    return values.astype(kind, copy=False)
+    dtype = values.dtype.newbyteorder("=") if wide else float_dtype(values.dtype)
+    return values.astype(dtype, copy=False)
 
 
-def compressed(
+def compressed_matrix(
     layout: str,
     values: NDArray[Any],
     indices: NDArray[Any],
@@ -41,15 +41,19 @@ def compressed(
         matrix. Call this function inside ``reading``, which converts the error.
     """
     # Use indices of 4 bytes wherever they suffice: half the memory, and faster.
-    kind = np.int32 if max(*shape, len(values)) < 2**31 else np.int64
+    dtype = np.int32 if max(*shape, len(values)) < 2**31 else np.int64
     length = shape[1] if layout == "csr" else shape[0]
     # Check before the conversion, which could turn an index out of range into a valid one.
     for array, bound in ((indices, length), (ends, len(values) + 1)):
         if array.size and not 0 <= int(array.min()) <= int(array.max()) < bound:
             raise ValueError(f"the sparse matrix is damaged: an index is not in 0 to {bound - 1}")
-    make = sp.csr_array if layout == "csr" else sp.csc_array
-    parts = (plain(values), indices.astype(kind, copy=False), ends.astype(kind, copy=False))
-    matrix = make(parts, shape=shape)
+    matrix_class = sp.csr_array if layout == "csr" else sp.csc_array
+    parts = (
+        to_scipy_dtype(values),
+        indices.astype(dtype, copy=False),
+        ends.astype(dtype, copy=False),
+    )
+    matrix = matrix_class(parts, shape=shape)
     if (np.diff(matrix.indptr) < 0).any() or matrix.indptr[-1] != len(values):
         raise ValueError("the sparse matrix is damaged: its rows do not end one after the other")
     return matrix
@@ -57,29 +61,29 @@ def compressed(
 
 def as_csr(
     matrix: Any,
-    taken: NDArray[np.intp] | None,
+    column_indices: NDArray[np.intp] | None,
     first: int,
     label: Callable[[int], str],
     origin: Origin,
 ) -> Any:
     """Columns of a CSR or CSC matrix as CSR with floats, sorted, duplicates summed.
 
-    ``first`` is the number of its first row; ``label`` names the taken columns in messages.
+    ``first`` is the number of its first row; ``label`` names the chosen columns in messages.
 
     Raises
     ------
     NotNumericError
         An integer is beyond 2**53.
     """
-    chosen = matrix if taken is None else matrix[:, taken]
+    chosen = matrix if column_indices is None else matrix[:, column_indices]
 
     def cell(index: tuple[int, ...]) -> tuple[str, int]:
         entries = chosen.tocoo()
         # tocoo keeps the order of the values.
         return label(int(entries.col[index[0]])), first + int(entries.row[index[0]])
 
-    refuse_long(chosen.data, cell, origin)
-    rows = sp.csr_array(chosen.astype(float_kind(chosen.dtype), copy=False))
+    refuse_long_integers(chosen.data, cell, origin)
+    rows = sp.csr_array(chosen.astype(float_dtype(chosen.dtype), copy=False))
     if not rows.has_canonical_format:
         rows.sum_duplicates()
     return rows

@@ -12,38 +12,38 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals as nw
 
 from princomp.errors import NotNumericError
-from princomp.io.readers.cells import not_a_number
-from princomp.io.readers.columns import Choice, Origin, Selection, choose, listed
-from princomp.io.readers.delimited_detect import LOOK, detect
-from princomp.io.readers.delimited_pieces import (
-    Dialect,
-    raw_bytes,
-    refuse_damage,
-    without_last_records,
-)
-from princomp.io.readers.delimited_text import Header, line_of, read_header, structure_error
-from princomp.io.readers.delimited_whole import (
-    are_whole,
+from princomp.io.readers.cells import not_numeric_error
+from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
+from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
+from princomp.io.readers.delimited_integers import (
+    are_integers,
     may_have_lost_digits,
     refuse_codes,
     refuse_long_integers,
 )
+from princomp.io.readers.delimited_pieces import (
+    Dialect,
+    open_decompressed,
+    refuse_damage,
+    without_last_records,
+)
+from princomp.io.readers.delimited_text import Header, line_of, read_header, structure_error
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import LeftOut
-from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit, quantity_in, unit_of
-from princomp.io.readers.reader_errors import need, reading
-from princomp.io.readers.row_names import name_rows, refuse_totals, without_empty_rows
+from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit, cell_unit, column_unit
+from princomp.io.readers.reader_errors import import_optional, reading
+from princomp.io.readers.row_names import find_id_column, refuse_totals, without_empty_rows
 from princomp.io.readers.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "Judged",
+    "InferredTable",
     "Reader",
     "cast_text",
-    "detected",
-    "judge",
+    "detect_file_dialect",
+    "infer_table",
     "read_delimited",
 ]
 
@@ -52,23 +52,23 @@ def read_delimited(
     path: Path, selection: Selection, *, delimiter: str | None, compression: str | None
 ) -> Table:
     """Read a whole delimited file; ``compression`` is None, "gzip" or "zstd"."""
-    dialect = detected(path, selection, delimiter, compression)
-    return judge(dialect, selection, complete=True).table
+    dialect = detect_file_dialect(path, selection, delimiter, compression)
+    return infer_table(dialect, selection, complete=True).table
 
 
-def detected(
+def detect_file_dialect(
     path: Path, selection: Selection, delimiter: str | None, compression: str | None
 ) -> Dialect:
     """Detect how a file is written."""
-    need("pyarrow.csv", path)
-    with reading(path, "delimited text"), raw_bytes(path, compression) as stream:
-        first = stream.read(LOOK)
-    return detect(
-        first, path, separator=delimiter, compression=compression, options=selection.options
+    import_optional("pyarrow.csv", path)
+    with reading(path, "delimited text"), open_decompressed(path, compression) as stream:
+        head = stream.read(DETECT_BYTES)
+    return detect_dialect(
+        head, path, separator=delimiter, compression=compression, options=selection.options
     )
 
 
-class Judged(NamedTuple):
+class InferredTable(NamedTuple):
     """A table, and the decisions about its columns.
 
     Parameters
@@ -90,7 +90,7 @@ class Judged(NamedTuple):
     units: dict[str, Unit]
 
 
-def judge(dialect: Dialect, selection: Selection, *, complete: bool) -> Judged:
+def infer_table(dialect: Dialect, selection: Selection, *, complete: bool) -> InferredTable:
     """Read the chosen columns, and decide which hold numbers and which names the rows.
 
     ``complete`` says that the text has all rows; then empty rows at the end are left out, and
@@ -100,53 +100,55 @@ def judge(dialect: Dialect, selection: Selection, *, complete: bool) -> Judged:
         dialect = _without_last_rows(dialect, dialect.skip_end)
     header = read_header(dialect)
     origin = Origin(str(dialect.path), line_of=lambda row: line_of(dialect, row, header.lines))
-    choice = choose(header.names, selection, origin)
-    known = () if choice.id_column is None else (choice.id_column,)
-    labels = (header.names[0], *header.labels) if selection.find_ids and not known else ()
+    choice = choose_columns(header.names, selection, origin)
+    id_columns = () if choice.id_column is None else (choice.id_column,)
+    label_candidates = (
+        (header.names[0], *header.label_candidates) if selection.find_ids and not id_columns else ()
+    )
     if choice.requested:
-        labels = tuple(name for name in labels if name not in choice.names)
-    labels = tuple(name for name in labels if name not in selection.exclude)
-    names = list(dict.fromkeys((*choice.names, *known, *labels)))
-    read = Reader(dialect, header)
+        label_candidates = tuple(name for name in label_candidates if name not in choice.names)
+    label_candidates = tuple(name for name in label_candidates if name not in selection.exclude)
+    names = list(dict.fromkeys((*choice.names, *id_columns, *label_candidates)))
+    reader = Reader(dialect, header)
     with reading(dialect.path, dialect.kind):
-        table = read.typed(names, {*known, *labels})
+        table = reader.read_typed(names, {*id_columns, *label_candidates})
         if table is None:
-            table = read.as_text(names)
+            table = reader.read_as_text(names)
             if table is None:
                 raise structure_error(dialect, header)
         refuse_damage(dialect)
     notes = [*dialect.notes, *header.notes]
     if complete:
         table = without_empty_rows(table, notes)
-    if labels:
+    if label_candidates:
         first = header.names[0]
-        choice, more = name_rows(
+        choice, id_notes = find_id_column(
             table,
             first,
-            labels,
+            label_candidates,
             choice,
-            dialect.numbers,
+            dialect.number_format,
             complete=complete,
             unnamed=header.unnamed,
         )
-        notes += more
+        notes += id_notes
         table = table.select([*choice.names, *filter(None, [choice.id_column])])
     if complete:
         refuse_totals(table, dialect, origin)
-    table, units = _cast_columns(table, choice, dialect.numbers, origin)
+    table, units = _cast_columns(table, choice, dialect.number_format, origin)
     if complete:
         refuse_totals(table, dialect, origin)
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
-    _refuse_doubtful(read, table, choice, origin)
+    _refuse_doubtful(reader, table, choice, origin)
     if complete and not choice.requested:
         empty = [name for name in choice.names if table.column(name).null_count == len(table)]
         if empty and len(empty) < len(choice.names) and len(table):
-            left = tuple(name for name in choice.names if name not in empty)
-            choice = replace(choice, names=left)
-            what = "column" if len(empty) == 1 else "columns"
-            notes.append(LeftOut(f"left out {len(empty)} empty {what}: {listed(empty)}"))
+            nonempty = tuple(name for name in choice.names if name not in empty)
+            choice = replace(choice, names=nonempty)
+            noun = "column" if len(empty) == 1 else "columns"
+            notes.append(LeftOut(f"left out {len(empty)} empty {noun}: {listed(empty)}"))
     converted = convert(
-        nw.from_native(table, eager_only=True), choice, "leave out", origin, kinds=read.kinds
+        nw.from_native(table, eager_only=True), choice, "leave out", origin, kinds=reader.kinds
     )
     if converted.ids is not None:
         converted.ids[converted.ids == ""] = None
@@ -158,12 +160,12 @@ def judge(dialect: Dialect, selection: Selection, *, complete: bool) -> Judged:
         notes=(*notes, *converted.notes),
         line_of=lambda row: line_of(file, row, header.lines),
     )
-    return Judged(converted, header, choice, booleans, units)
+    return InferredTable(converted, header, choice, booleans, units)
 
 
 def _without_last_rows(dialect: Dialect, last: int) -> Dialect:
     """Read the text without its last rows, which may have any number of cells."""
-    with reading(dialect.path, dialect.kind), dialect.binary() as stream:
+    with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
         text = without_last_records(dialect, stream.read(), last)
     return replace(dialect, text=text, skip_end=0)
 
@@ -178,7 +180,7 @@ class Reader:
     threads: bool = True
     kinds: dict[str, str] = field(default_factory=dict)
 
-    def typed(self, names: Sequence[str], text: Collection[str]) -> pa.Table | None:
+    def read_typed(self, names: Sequence[str], text: Collection[str]) -> pa.Table | None:
         """Read with the types that the first block suggests; None if a later cell does not fit.
 
         Columns in ``text`` are read as text. ``kinds`` records which columns hold dates or times.
@@ -199,19 +201,19 @@ class Reader:
         # Integers and empty columns are read as floats, because a later cell may have a fraction.
         number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
         types = {}
-        for one in schema:
-            if one.name not in text and any(test(one.type) for test in number):
-                types[one.name] = pa.float64()
-            elif one.name not in text and pa.types.is_boolean(one.type):
-                types[one.name] = pa.bool_()
+        for column in schema:
+            if column.name not in text and any(test(column.type) for test in number):
+                types[column.name] = pa.float64()
+            elif column.name not in text and pa.types.is_boolean(column.type):
+                types[column.name] = pa.bool_()
             else:
                 # Dates are also read as text, so that they are shown as written in the file.
-                types[one.name] = pa.string()
-                if pa.types.is_temporal(one.type):
-                    self.kinds[one.name] = "time" if pa.types.is_time(one.type) else "date"
+                types[column.name] = pa.string()
+                if pa.types.is_temporal(column.type):
+                    self.kinds[column.name] = "time" if pa.types.is_time(column.type) else "date"
         return self.read(names, types)
 
-    def as_text(self, names: Sequence[str]) -> pa.Table | None:
+    def read_as_text(self, names: Sequence[str]) -> pa.Table | None:
         """Read every cell as text; None if even that fails."""
         import pyarrow as pa
 
@@ -246,7 +248,7 @@ class Reader:
         if self.dialect.text is not None:
             return pa.BufferReader(self.dialect.text)
         if not self.dialect.is_clean:
-            return pa.PythonFile(self.dialect.binary(), "r")
+            return pa.PythonFile(self.dialect.open_binary(), "r")
         return pa.input_stream(str(self.dialect.path), compression=self.dialect.compression)
 
     def _options(self, names: Sequence[str], types: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -267,14 +269,14 @@ class Reader:
             "convert_options": pa_csv.ConvertOptions(
                 include_columns=list(names),
                 column_types=types,
-                null_values=sorted(self.dialect.numbers.missing),
-                decimal_point=self.dialect.numbers.decimal,
+                null_values=sorted(self.dialect.number_format.missing),
+                decimal_point=self.dialect.number_format.decimal,
             ),
         }
 
 
 def _cast_columns(
-    table: pa.Table, choice: Choice, numbers: NumberFormat, origin: Origin
+    table: pa.Table, choice: Choice, number_format: NumberFormat, origin: Origin
 ) -> tuple[pa.Table, dict[str, Unit]]:
     """Convert text columns to numbers or booleans if all their cells allow it."""
     import pyarrow as pa
@@ -284,13 +286,13 @@ def _cast_columns(
         column = table.column(i)
         if name == choice.id_column or column.type != pa.string():
             continue
-        cast, unit = _cast_column(column, numbers)
+        cast, unit = _cast_column(column, number_format)
         if cast is None:
             if not choice.requested:
                 _refuse_units(name, column.to_pylist(), origin)
-            if not numbers.is_plain:
+            if not number_format.is_plain:
                 # Check with this number format here, because convert() knows only plain numbers.
-                _refuse_mixed(name, column.to_pylist(), choice.requested, numbers, origin)
+                _refuse_mixed(name, column.to_pylist(), choice.requested, number_format, origin)
             continue
         if unit is not None:
             units[name] = unit
@@ -299,42 +301,44 @@ def _cast_columns(
 
 
 def _cast_column(
-    column: pa.ChunkedArray, numbers: NumberFormat
+    column: pa.ChunkedArray, number_format: NumberFormat
 ) -> tuple[pa.ChunkedArray | None, Unit | None]:
     import pyarrow as pa
 
     # Most text columns show text in the first rows, which avoids a search of all rows.
-    unit = unit_of(column[:100].to_pylist(), numbers)
+    unit = column_unit(column[:100].to_pylist(), number_format)
     for kind in (pa.float64(), pa.bool_()):
-        if cast_text(column[:100], kind, numbers, unit) is None:
+        if cast_text(column[:100], kind, number_format, unit) is None:
             continue
-        cast = cast_text(column, kind, numbers, unit)
+        cast = cast_text(column, kind, number_format, unit)
         if cast is not None:
             return cast, unit
     return None, None
 
 
-def _refuse_doubtful(read: Reader, table: pa.Table, choice: Choice, origin: Origin) -> None:
+def _refuse_doubtful(reader: Reader, table: pa.Table, choice: Choice, origin: Origin) -> None:
     """Refuse columns of integers that lost digits or that may be codes."""
     names = [name for name in choice.names if str(table.column(name).type) == "double"]
-    whole = {name: x for name in names if are_whole(x := table.column(name).to_numpy())}
-    for name, values in whole.items():
+    integer_columns = {
+        name: x for name in names if are_integers(x := table.column(name).to_numpy())
+    }
+    for name, values in integer_columns.items():
         if may_have_lost_digits(values):
-            refuse_long_integers(read, name, origin, rows=len(table))
+            refuse_long_integers(reader, name, origin, rows=len(table))
     if not choice.requested:
-        refuse_codes(read, list(whole), origin, len(table))
+        refuse_codes(reader, list(integer_columns), origin, len(table))
 
 
 def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
     """Refuse a column of quantities in several units."""
     present = [(i, cell) for i, cell in enumerate(cells) if cell]
-    found = [(i, cell, unit) for i, cell in present if (unit := quantity_in(cell)) is not None]
+    found = [(i, cell, unit) for i, cell in present if (unit := cell_unit(cell)) is not None]
     units = Counter(unit for _, _, unit in found)
     if len(found) < 0.9 * len(present) or not any(str(unit) for unit in units) or len(units) < 2:
         return
     usual = units.most_common(1)[0][0]
     i, cell = next((i, cell) for i, cell, unit in found if unit != usual)
-    words, place = origin.cell(name, i)
+    words, place = origin.describe_cell(name, i)
     raise NotNumericError(
         f"{words}: {cell!r} is not in the unit of most cells, {str(usual)!r}",
         place=place,
@@ -343,20 +347,20 @@ def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
 
 
 def _refuse_mixed(
-    name: str, cells: list[str | None], requested: bool, numbers: NumberFormat, origin: Origin
+    name: str, cells: list[str | None], requested: bool, number_format: NumberFormat, origin: Origin
 ) -> None:
     """Refuse a column with text that was requested, or in which at least half are numbers."""
-    values = [math.nan if cell is None else numbers.number(cell) for cell in cells]
+    values = [math.nan if cell is None else number_format.parse(cell) for cell in cells]
     bad = [i for i, value in enumerate(values) if value is None]
     count = sum(value is not None and value == value for value in values)
     if bad and (requested or count >= len(bad)):
-        raise not_a_number(name, cells, bad, count + len(bad), "leave out", origin)
+        raise not_numeric_error(name, cells, bad, count + len(bad), "leave out", origin)
 
 
 def cast_text(
     cells: pa.ChunkedArray,
     kind: pa.DataType,
-    numbers: NumberFormat = PLAIN,
+    number_format: NumberFormat = PLAIN,
     unit: Unit | None = None,
 ) -> pa.ChunkedArray | None:
     """Convert a text column to the type ``kind``; None unless all its cells allow it."""
@@ -364,8 +368,8 @@ def cast_text(
     import pyarrow.compute as compute
 
     if kind == pa.bool_():
-        numbers, unit = NumberFormat(na=numbers.na), None
+        number_format, unit = NumberFormat(na=number_format.na), None
     try:
-        return compute.cast(numbers.canonical(cells, unit), kind)
+        return compute.cast(number_format.canonical(cells, unit), kind)
     except pa.ArrowInvalid:
         return None

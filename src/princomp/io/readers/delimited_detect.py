@@ -23,14 +23,14 @@ from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import malformed
 
-__all__ = ["LOOK", "detect"]
+__all__ = ["DETECT_BYTES", "detect_dialect"]
 
 # Number of bytes, records and cells that are checked.
-LOOK = 1 << 20
-_RECORDS, _CELLS = 500, 20_000
+DETECT_BYTES = 1 << 20
+_MAX_RECORDS, _MAX_CELLS = 500, 20_000
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
-_MARKS = (
+_BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
@@ -39,15 +39,15 @@ _ONE_GROUP = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")
 _GROUPS = re.compile(
     r"[+-]?[0-9]{1,3}(?:([.,'’ \u00a0\u202f])[0-9]{3})(?:\1[0-9]{3})*([.,][0-9]+)?"
 )
-_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?")
+_CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?")
 _UNITS = re.compile(r"[%‰°$€£¥₹]")
-_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
 
 
-def detect(
-    first: bytes,
+def detect_dialect(
+    head: bytes,
     path: Path,
     *,
     separator: str | None,
@@ -58,7 +58,7 @@ def detect(
 
     Parameters
     ----------
-    first : bytes
+    head : bytes
         The first part of the text, decompressed.
     path : Path
         The file; also its name in messages.
@@ -73,14 +73,14 @@ def detect(
         The text can be read in two ways.
     """
     notes: list[str] = []
-    encoding = options.encoding or _encoding(first, notes)
+    encoding = options.encoding or _detect_encoding(head, notes)
     # The last character may be incomplete; invalid bytes are reported when the text is read.
-    text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(first)
+    text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
     lines = text.lstrip("\ufeff").splitlines()
     skip = options.skip or 0
-    asked = options.sep
+    requested = options.sep
     if options.skip is None and lines and (found := re.fullmatch(r"(?i)sep=(.)", lines[0])):
-        skip, asked = 1, asked or found[1]
+        skip, requested = 1, requested or found[1]
     comment = options.comment
     if comment is None:
         top = next((line for line in lines[skip:] if line.strip()), "")
@@ -90,10 +90,10 @@ def detect(
     # Blank out comments and skipped lines, so that the other lines keep their numbers.
     lines = ["" if comment and line.startswith(comment) else line for line in lines]
     lines[:skip] = [""] * len(lines[:skip])
-    sep = asked or _separator(lines, separator, path)
+    sep = requested or _detect_separator(lines, separator, path)
     if sep != separator and (separator is not None or sep not in ",\t"):
         notes.append(f"fields are separated by {_SEPARATORS.get(sep, repr(sep))}")
-    numbers = _numbers(lines, sep, options, path, notes)
+    number_format = _detect_number_format(lines, sep, options, path, notes)
     return Dialect(
         path,
         "\t" if sep == " " else sep,
@@ -101,8 +101,8 @@ def detect(
         encoding=encoding,
         skip=skip,
         comment=comment,
-        blanks=sep == " ",
-        numbers=numbers,
+        split_at_blanks=sep == " ",
+        number_format=number_format,
         header=options.header,
         skip_end=options.skip_end,
         notes=tuple(notes),
@@ -112,27 +112,27 @@ def detect(
 # ---- encoding -------------------------------------------------------------------------
 
 
-def _encoding(first: bytes, notes: list[str]) -> str:
-    for mark, encoding in _MARKS:
-        if first.startswith(mark):
+def _detect_encoding(head: bytes, notes: list[str]) -> str:
+    for bom, encoding in _BOMS:
+        if head.startswith(bom):
             if encoding != "utf-8-sig":
                 notes.append("the text is UTF-16")
             return encoding
-    zeros = first[:400].count(0) / max(len(first[:400]), 1)
-    if 0.3 < zeros < 0.6 and not _NO_TEXT.search(first[:400].replace(b"\0", b"")):
+    zeros = head[:400].count(0) / max(len(head[:400]), 1)
+    if 0.3 < zeros < 0.6 and not _CONTROL_BYTES.search(head[:400].replace(b"\0", b"")):
         # Half of the bytes of western text in UTF-16 are zero.
-        encoding = "utf-16-le" if first[1] == 0 else "utf-16-be"
-        if first[0] == 0 or first[1] == 0:
+        encoding = "utf-16-le" if head[1] == 0 else "utf-16-be"
+        if head[0] == 0 or head[1] == 0:
             notes.append("the text is UTF-16")
             return encoding
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(first)
+        codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
-        if _NO_TEXT.search(first):
+        if _CONTROL_BYTES.search(head):
             return "utf-8-sig"  # not text at all; reported when it is read
         notes.append("the text is not UTF-8, and read as Latin-1")
         try:
-            first.decode("cp1252")  # Latin-1 with quotes, dashes and the euro sign
+            head.decode("cp1252")  # Latin-1 with quotes, dashes and the euro sign
         except UnicodeDecodeError:
             return "latin-1"
         return "cp1252"
@@ -142,14 +142,14 @@ def _encoding(first: bytes, notes: list[str]) -> str:
 # ---- separator ------------------------------------------------------------------------
 
 
-def _separator(lines: Sequence[str], default: str | None, path: Path) -> str:
+def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> str:
     found: dict[str, tuple[float, int]] = {}
     for sep in ",;\t|":
-        widths, share = _shape(lines, sep)
-        if widths > 1:
-            found[sep] = (share, widths)
+        width, share = _width_and_share(lines, sep)
+        if width > 1:
+            found[sep] = (share, width)
     if not found:
-        width, share = _shape(lines, " ")
+        width, share = _width_and_share(lines, " ")
         if default is None:
             return " " if width > 1 else ","
         if share > 0.5 and len(_records(lines, " ")[0][1]) in (width - 1, width):
@@ -180,12 +180,12 @@ def _records(lines: Sequence[str], sep: str) -> list[tuple[int, list[str]]]:
         reader = csv.reader(lines, delimiter=sep)
         split = ((reader.line_num, record) for record in reader)
     try:
-        return list(itertools.islice((one for one in split if one[1]), _RECORDS))
+        return list(itertools.islice((item for item in split if item[1]), _MAX_RECORDS))
     except csv.Error:
         return []
 
 
-def _shape(lines: Sequence[str], sep: str) -> tuple[int, float]:
+def _width_and_share(lines: Sequence[str], sep: str) -> tuple[int, float]:
     """Number of fields in most records, or 0, and the share of numbers among the cells."""
     records = [record for _, record in _records(lines, sep)]
     records = records[1:] if len(records) > 1 else records
@@ -195,8 +195,8 @@ def _shape(lines: Sequence[str], sep: str) -> tuple[int, float]:
     if width < 2 or count < 0.8 * len(records):
         return 0, 0.0
     found = (plain_minus(cell.strip()) for record in records[:100] for cell in record)
-    cells = list(itertools.islice(filter(None, found), _CELLS))
-    kinds = (_WHOLE, _POINT, _COMMA, _GROUPS)
+    cells = list(itertools.islice(filter(None, found), _MAX_CELLS))
+    kinds = (_INTEGER, _DECIMAL_POINT, _DECIMAL_COMMA, _GROUPS)
     numbers = sum(any(kind.fullmatch(cell) for kind in kinds) for cell in cells)
     return width, numbers / max(len(cells), 1)
 
@@ -204,7 +204,7 @@ def _shape(lines: Sequence[str], sep: str) -> tuple[int, float]:
 # ---- numbers --------------------------------------------------------------------------
 
 
-class _Seen(NamedTuple):
+class _Evidence(NamedTuple):
     """The first cell, as line and text, of each kind of evidence for the number format."""
 
     comma: tuple[int, str] | None
@@ -214,7 +214,7 @@ class _Seen(NamedTuple):
     separators: frozenset[str]
 
 
-def _numbers(
+def _detect_number_format(
     lines: Sequence[str],
     sep: str,
     options: ReadOptions,
@@ -222,51 +222,51 @@ def _numbers(
     notes: list[str],
 ) -> NumberFormat:
     decimal, thousands = options.decimal, options.thousands
-    seen = _seen(lines, sep)
+    evidence = _gather_evidence(lines, sep)
     if decimal is None and thousands in (".", ","):
         decimal = "," if thousands == "." else "."
     if decimal is None:
-        decimal = _decimal(seen, sep, path)
+        decimal = _detect_decimal(evidence, sep, path)
         if decimal == ",":
             notes.append("numbers have decimal commas")
     if thousands is None:
         other = "." if decimal == "," else ","
-        if other in seen.separators or (
-            (seen.point_or_group if other == "." else seen.comma_or_group) is not None
-            and (seen.comma if decimal == "," else seen.point) is not None
+        if other in evidence.separators or (
+            (evidence.point_or_group if other == "." else evidence.comma_or_group) is not None
+            and (evidence.comma if decimal == "," else evidence.point) is not None
         ):
             thousands = other
         else:
-            thousands = next(iter(sorted(seen.separators - {".", ","})), None)
+            thousands = next(iter(sorted(evidence.separators - {".", ","})), None)
         if thousands is not None:
             notes.append(f"thousands are separated by {thousands!r}")
     return NumberFormat(decimal, thousands, options.na)
 
 
-def _decimal(seen: _Seen, sep: str, path: Path) -> str:
-    if seen.comma and seen.point:
-        (line, one), (other_line, other) = seen.comma, seen.point
-        raise _two_readings(
+def _detect_decimal(evidence: _Evidence, sep: str, path: Path) -> str:
+    if evidence.comma and evidence.point:
+        (line, one), (other_line, other) = evidence.comma, evidence.point
+        raise _ambiguous_error(
             path,
             f"line {line} has {one!r}, with a decimal comma, and line {other_line} {other!r}, "
             "with a decimal point",
             line,
         )
-    if seen.comma or "." in seen.separators:
+    if evidence.comma or "." in evidence.separators:
         return ","
-    if seen.point or "," in seen.separators:
+    if evidence.point or "," in evidence.separators:
         return "."
-    unclear = seen.comma_or_group or (seen.point_or_group if sep == ";" else None)
+    unclear = evidence.comma_or_group or (evidence.point_or_group if sep == ";" else None)
     if unclear is not None:
         line, cell = unclear
         as_fraction, as_thousands = cell.replace(",", "."), re.sub("[.,]", "", cell)
-        raise _two_readings(
+        raise _ambiguous_error(
             path, f"line {line}: {cell!r} may be {as_fraction} or {as_thousands}", line
         )
     return "."
 
 
-def _two_readings(path: Path, what: str, line: int) -> MalformedFileError:
+def _ambiguous_error(path: Path, what: str, line: int) -> MalformedFileError:
     return malformed(
         path,
         what,
@@ -276,35 +276,35 @@ def _two_readings(path: Path, what: str, line: int) -> MalformedFileError:
     )
 
 
-def _seen(lines: Sequence[str], sep: str) -> _Seen:
+def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:
     comma = point = comma_or_group = point_or_group = None
     separators: set[str] = set()
-    for line, cell in itertools.islice(_cells(lines, sep), _CELLS):
-        at = line, cell
+    for line, cell in itertools.islice(_cells(lines, sep), _MAX_CELLS):
+        located = line, cell
         if _ONE_GROUP.fullmatch(cell):
             if "," in cell:
-                comma_or_group = comma_or_group or at
+                comma_or_group = comma_or_group or located
             else:
-                point_or_group = point_or_group or at
+                point_or_group = point_or_group or located
         elif groups := _GROUPS.fullmatch(cell):
             mark, fraction = groups[1], groups[2]
             if fraction and fraction[0] == mark:
                 continue  # such as 1.234.5: a date or a version
             if fraction and fraction[0] == ",":
-                comma = comma or at
+                comma = comma or located
             elif fraction:
-                point = point or at
+                point = point or located
             if not (cell.lstrip("+-").startswith("0") and mark in ".,"):
                 separators.add(" " if mark.isspace() else mark)
             elif mark == ",":
-                comma = comma or at
+                comma = comma or located
             else:
-                point = point or at
-        elif _COMMA.fullmatch(cell):
-            comma = comma or at
-        elif _POINT.fullmatch(cell):
-            point = point or at
-    return _Seen(comma, point, comma_or_group, point_or_group, frozenset(separators))
+                point = point or located
+        elif _DECIMAL_COMMA.fullmatch(cell):
+            comma = comma or located
+        elif _DECIMAL_POINT.fullmatch(cell):
+            point = point or located
+    return _Evidence(comma, point, comma_or_group, point_or_group, frozenset(separators))
 
 
 def _cells(lines: Sequence[str], sep: str) -> Iterator[tuple[int, str]]:

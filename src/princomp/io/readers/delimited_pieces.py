@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError, PrincompError
 from princomp.io.readers.number_text import PLAIN, NumberFormat
-from princomp.io.readers.reader_errors import malformed, open_whole, reading
+from princomp.io.readers.reader_errors import malformed, open_complete, reading
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -30,9 +30,9 @@ __all__ = [
     "Dialect",
     "Piece",
     "count_lines",
-    "end_of_lines",
+    "offset_after_lines",
+    "open_decompressed",
     "pieces_of",
-    "raw_bytes",
     "refuse_damage",
     "without_last_records",
 ]
@@ -69,9 +69,9 @@ class Dialect:
         Number of lines left out at the top.
     comment : str
         Lines that begin with this text are left out; "" for none.
-    blanks : bool
+    split_at_blanks : bool
         Fields are separated by any number of blanks, which are replaced by one ``delimiter``.
-    numbers : NumberFormat
+    number_format : NumberFormat
     header : int, optional
         Number of lines of column names; None detects whether the first line is one.
     skip_end : int, optional
@@ -87,8 +87,8 @@ class Dialect:
     encoding: str = "utf-8-sig"
     skip: int = 0
     comment: str = ""
-    blanks: bool = False
-    numbers: NumberFormat = PLAIN
+    split_at_blanks: bool = False
+    number_format: NumberFormat = PLAIN
     header: int | None = None
     skip_end: int | None = None
     notes: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class Dialect:
     @property
     def kind(self) -> str:
         """Name of the format in messages."""
-        name = "TSV" if self.delimiter == "\t" and not self.blanks else "CSV"
+        name = "TSV" if self.delimiter == "\t" and not self.split_at_blanks else "CSV"
         return {None: name, "gzip": f"gzipped {name}"}.get(
             self.compression, f"{name} compressed by {self.compression}"
         )
@@ -104,25 +104,25 @@ class Dialect:
     @property
     def is_clean(self) -> bool:
         """Whether the bytes are UTF-8 and need no cleaning."""
-        return self.encoding in _UTF8 and not (self.skip or self.comment or self.blanks)
+        return self.encoding in _UTF8 and not (self.skip or self.comment or self.split_at_blanks)
 
-    def binary(self) -> BinaryIO:
+    def open_binary(self) -> BinaryIO:
         """Open as bytes: decompressed, in UTF-8, with blank lines for lines that are left out."""
         if self.text is not None:
             return io.BytesIO(self.text)
-        return self.cleaned(raw_bytes(self.path, self.compression))
+        return self.cleaned(open_decompressed(self.path, self.compression))
 
     def cleaned(self, stream: BinaryIO) -> BinaryIO:
         """Return a stream of clean text for a stream of decompressed bytes."""
         if self.is_clean:
             return stream
-        return io.BufferedReader(_Cleaned(stream, self), 1 << 20)
+        return io.BufferedReader(_CleanedText(stream, self), 1 << 20)
 
-    def open(self) -> TextIO:
+    def open_text(self) -> TextIO:
         """Open as text; bytes that are not UTF-8 become lone surrogates, reported later."""
         # newline="" leaves quoted line ends to the csv module.
         return io.TextIOWrapper(
-            self.binary(),  # closed along with the text
+            self.open_binary(),  # closed along with the text
             encoding="utf-8-sig",
             errors="surrogateescape",
             newline="",
@@ -133,39 +133,39 @@ class Dialect:
 
         Many times slower than pyarrow, so used only for the header and to locate errors.
         """
-        with self.open() as file:
+        with self.open_text() as file:
             reader = csv.reader(file, delimiter=self.delimiter)
-            before = 0
+            last_line = 0
             for record in reader:
                 if record:
-                    yield before + 1, reader.line_num, record
-                before = reader.line_num
+                    yield last_line + 1, reader.line_num, record
+                last_line = reader.line_num
 
 
 def without_last_records(dialect: Dialect, text: bytes, last: int) -> bytes:
     """Cut off the last records of a clean text; these may have any form."""
     starts = [start for start, _, _ in replace(dialect, text=text).records()]
-    return text[: end_of_lines(text, starts[-last] - 1)] if len(starts) > last else b""
+    return text[: offset_after_lines(text, starts[-last] - 1)] if len(starts) > last else b""
 
 
-def end_of_lines(text: bytes, lines: int) -> int:
+def offset_after_lines(text: bytes, lines: int) -> int:
     """Position after the first ``lines`` lines."""
-    found = re.match(rb"(?:[^\r\n]*+(?:\r\n?|\n)){%d}" % lines, text)
-    return 0 if found is None else found.end()
+    match = re.match(rb"(?:[^\r\n]*+(?:\r\n?|\n)){%d}" % lines, text)
+    return 0 if match is None else match.end()
 
 
-def raw_bytes(path: Path, compression: str | None) -> BinaryIO:
+def open_decompressed(path: Path, compression: str | None) -> BinaryIO:
     """Open a file as bytes, decompressed."""
     if compression is None:
-        return open_whole(path)
+        return open_complete(path)
     import pyarrow as pa
 
     # Use few reads, because each one waits for the GIL, which the parsing threads also use.
-    stream = pa.BufferedInputStream(pa.PythonFile(open_whole(path), "r"), _READ)
+    stream = pa.BufferedInputStream(pa.PythonFile(open_complete(path), "r"), _READ)
     return cast(BinaryIO, pa.CompressedInputStream(stream, compression))
 
 
-class _Cleaned(io.RawIOBase):
+class _CleanedText(io.RawIOBase):
     """Text in UTF-8 with blank lines for comments and skipped lines, to keep line numbers."""
 
     def __init__(self, stream: BinaryIO, dialect: Dialect) -> None:
@@ -174,44 +174,44 @@ class _Cleaned(io.RawIOBase):
         self._comment = None
         if dialect.comment:
             self._comment = re.compile(rf"^{re.escape(dialect.comment)}[^\r\n]*", re.MULTILINE)
-        self._blanks = dialect.blanks
+        self._split_at_blanks = dialect.split_at_blanks
         self._rest, self._ready, self._ended = "", b"", False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        into = memoryview(buffer).cast("B")
+        view = memoryview(buffer).cast("B")
         while not self._ready and not self._ended:
-            self._ready = self._next().encode()
-        given, self._ready = self._ready[: len(into)], self._ready[len(into) :]
-        into[: len(given)] = given
-        return len(given)
+            self._ready = self._next_lines().encode()
+        part, self._ready = self._ready[: len(view)], self._ready[len(view) :]
+        view[: len(part)] = part
+        return len(part)
 
     def close(self) -> None:
         self._stream.close()
         super().close()
 
-    def _next(self) -> str:
+    def _next_lines(self) -> str:
         """Read and clean some whole lines."""
-        more = self._stream.read(1 << 20)
-        self._ended = not more
-        text = self._rest + self._decoder.decode(more, final=self._ended)
+        data = self._stream.read(1 << 20)
+        self._ended = not data
+        text = self._rest + self._decoder.decode(data, final=self._ended)
         text = text.removeprefix("\ufeff")
         end = len(text) if self._ended else text.rfind("\n") + 1
         if not end and len(text) > LONGEST_ROW:
             end = len(text)  # no line ends; the error is reported later
         text, self._rest = text[:end], text[end:]
-        blank = 0
+        n_skipped = 0
         while self._skip and text:
             text = text.partition("\n")[2]
             self._skip -= 1
-            blank += 1
+            n_skipped += 1
         if self._comment is not None:
             text = self._comment.sub("", text)
-        if self._blanks:
+        if self._split_at_blanks:
             text = _BLANKS.sub(_as_tab, text)
-        return "\n" * blank + text
+        return "\n" * n_skipped + text
 
 
 def _as_tab(match: re.Match[str]) -> str:
@@ -251,14 +251,14 @@ def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
         try:
             with reading(dialect.path, dialect.kind):
                 # Double the text for a long record, so that it is not searched too often.
-                more = stream.read(max(size, len(rest)))
+                data = stream.read(max(size, len(rest)))
         except PrincompError as error:
-            yield Piece(b"", _known(error))
+            yield Piece(b"", _fault_of(error))
             return
-        if not more:
+        if not data:
             break
-        text = rest + more if rest else more
-        end, is_open = _last_end(text, dialect.delimiter)
+        text = rest + data if rest else data
+        end, is_open = _end_of_last_record(text, dialect.delimiter)
         if end:
             yield Piece(text[:end])
             rest = text[end:]
@@ -267,62 +267,62 @@ def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
             if len(rest) > LONGEST_ROW:
                 break
     if rest and is_open:
-        yield Piece(rest, lambda lines: _open_quote(dialect, lines + 1))
+        yield Piece(rest, lambda lines: _unclosed_quote_error(dialect, lines + 1))
     elif len(rest) > LONGEST_ROW:
-        yield Piece(rest, lambda lines: _long_row(dialect, lines + 1))
+        yield Piece(rest, lambda lines: _long_row_error(dialect, lines + 1))
     elif rest:
         yield Piece(rest)
 
 
-def _known(error: PrincompError) -> Callable[[int], PrincompError]:
+def _fault_of(error: PrincompError) -> Callable[[int], PrincompError]:
     return lambda lines: error
 
 
-def _last_end(text: bytes, delimiter: str) -> tuple[int, bool]:
+def _end_of_last_record(text: bytes, delimiter: str) -> tuple[int, bool]:
     """Position after the last record that is complete, or 0, and whether a quote is open."""
-    for since in (len(text) - _TAIL, 0):
-        marks, since = _quotes(text, delimiter, since)
+    for start in (len(text) - _TAIL, 0):
+        quotes, start = _cell_quotes(text, delimiter, start)
         # A carriage return at the very end may be half of a line end.
-        for end, stop in ((b"\n", len(text)), (b"\r", len(text) - 1)):
-            while (stop := text.rfind(end, since, stop)) >= 0:
-                before = int(np.searchsorted(marks, stop))
-                if before % 2 == 0:
-                    return stop + 1, len(marks) % 2 == 1
-                stop = int(marks[before - 1])
-        if since == 0:
+        for line_end, stop in ((b"\n", len(text)), (b"\r", len(text) - 1)):
+            while (stop := text.rfind(line_end, start, stop)) >= 0:
+                quotes_before = int(np.searchsorted(quotes, stop))
+                if quotes_before % 2 == 0:
+                    return stop + 1, len(quotes) % 2 == 1
+                stop = int(quotes[quotes_before - 1])
+        if start == 0:
             break
-    return 0, len(marks) % 2 == 1
+    return 0, len(quotes) % 2 == 1
 
 
-def _quotes(text: bytes, delimiter: str, since: int) -> tuple[NDArray[np.int64], int]:
+def _cell_quotes(text: bytes, delimiter: str, start: int) -> tuple[NDArray[np.int64], int]:
     """Positions of the quotes that open and close quoted cells, in order, and a start position.
 
-    The positions are complete from the start position on, which is at most ``since``.
+    The positions are complete from the start position on, which is at most ``start``.
     """
     if b'"' not in text:
         return np.empty(0, np.int64), 0
     data = np.frombuffer(text, np.uint8)
-    marks = np.flatnonzero(data == ord('"'))
+    quotes = np.flatnonzero(data == ord('"'))
     # Fast path: take the quotes in pairs. If the first of each pair is at the start of a cell, or
     # forms "" with the quote before it, then no quote is ordinary text.
-    opens = np.zeros(256, np.bool_)
-    opens[list(f'\r\n"{delimiter}'.encode())] = True
-    may_open = opens[data[marks - 1]]
-    may_open[0] |= marks[0] == 0
+    precedes_cell = np.zeros(256, np.bool_)
+    precedes_cell[list(f'\r\n"{delimiter}'.encode())] = True
+    may_open = precedes_cell[data[quotes - 1]]
+    may_open[0] |= quotes[0] == 0
     if may_open[::2].all():
-        return marks, 0
+        return quotes, 0
     # Of two successive quotes that cannot open a cell, the second is ordinary text in any case,
     # so an exact search can start there.
-    sure = 1 + np.flatnonzero(~(may_open[:-1] | may_open[1:]))
-    sure = marks[sure[marks[sure] <= since]]
-    since = int(sure[-1]) if len(sure) else 0
+    restarts = 1 + np.flatnonzero(~(may_open[:-1] | may_open[1:]))
+    restarts = quotes[restarts[quotes[restarts] <= start]]
+    start = int(restarts[-1]) if len(restarts) else 0
     cell = rb'(?:\A|(?<=[\r\n%b]))"(?:[^"]++|"")*+("?)' % delimiter.encode()
     found = []
-    for quoted in re.compile(cell).finditer(text, since):
+    for quoted in re.compile(cell).finditer(text, start):
         found.append(quoted.start())
         if quoted[1]:
             found.append(quoted.end() - 1)
-    return np.array(found, np.int64), since
+    return np.array(found, np.int64), start
 
 
 def count_lines(text: bytes) -> int:
@@ -340,16 +340,18 @@ def refuse_damage(dialect: Dialect, lines: int = 0) -> None:
     missing without an error. Files that were not written completely may be padded with
     zeros. ``lines`` is the number of lines before the text.
     """
-    with reading(dialect.path, dialect.kind), dialect.binary() as stream:
+    with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
         for piece in pieces_of(dialect, stream, 1 << 22):
             if b"\0" in piece.text:
-                raise _zero_byte(dialect, lines + 1 + count_lines(piece.text.partition(b"\0")[0]))
+                raise _zero_byte_error(
+                    dialect, lines + 1 + count_lines(piece.text.partition(b"\0")[0])
+                )
             if piece.fault is not None:
                 raise piece.fault(lines)
             lines += count_lines(piece.text)
 
 
-def _open_quote(dialect: Dialect, line: int) -> MalformedFileError:
+def _unclosed_quote_error(dialect: Dialect, line: int) -> MalformedFileError:
     return malformed(
         dialect.path,
         f"a quote opened in line {line} is never closed",
@@ -358,7 +360,7 @@ def _open_quote(dialect: Dialect, line: int) -> MalformedFileError:
     )
 
 
-def _long_row(dialect: Dialect, line: int) -> MalformedFileError:
+def _long_row_error(dialect: Dialect, line: int) -> MalformedFileError:
     return malformed(
         dialect.path,
         f"the row that starts in line {line} does not end within {LONGEST_ROW >> 20} MB",
@@ -367,7 +369,7 @@ def _long_row(dialect: Dialect, line: int) -> MalformedFileError:
     )
 
 
-def _zero_byte(dialect: Dialect, line: int) -> MalformedFileError:
+def _zero_byte_error(dialect: Dialect, line: int) -> MalformedFileError:
     return malformed(
         dialect.path,
         f"line {line} holds a zero byte, which no text does",

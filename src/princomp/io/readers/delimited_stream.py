@@ -19,28 +19,28 @@ from typing import BinaryIO, cast
 import numpy as np
 
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.delimited import detected, judge
-from princomp.io.readers.delimited_parse import Before, Parsed, Parser
+from princomp.io.readers.delimited import detect_file_dialect, infer_table
+from princomp.io.readers.delimited_integers import are_integers, may_have_lost_digits
+from princomp.io.readers.delimited_parse import Offset, Parsed, Parser
 from princomp.io.readers.delimited_pieces import (
     Dialect,
     Piece,
     count_lines,
-    end_of_lines,
+    offset_after_lines,
     pieces_of,
     without_last_records,
 )
 from princomp.io.readers.delimited_text import line_of
-from princomp.io.readers.delimited_whole import are_whole, may_have_lost_digits
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.row_names import refuse_totals_at_end
 from princomp.io.readers.source import Chunk, FileState, Source
-from princomp.linalg import default_threads, in_order
+from princomp.linalg import default_threads, map_in_order
 
 __all__ = ["DelimitedSource", "open_delimited"]
 
-# Bytes of text from which the columns are judged.
+# Least text that is read to infer which columns are numeric, in bytes.
 _HEAD = 1 << 22
-_UNSEEN_END = "the last row was not checked for totals; skip_end=1 leaves it out"
+_UNCHECKED_END_NOTE = "the last row was not checked for totals; skip_end=1 leaves it out"
 # Numbers in a chunk, unless its text would then be outside these limits, in bytes: pyarrow
 # parses 1 to 4 MB at a time fastest.
 _NUMBERS = 1 << 18
@@ -75,10 +75,10 @@ def open_delimited(
     MissingLibraryError
         pyarrow is not installed.
     """
-    dialect = detected(path, selection, delimiter, compression)
+    dialect = detect_file_dialect(path, selection, delimiter, compression)
     with reading(path, dialect.kind):
         size = path.stat().st_size
-        stream = dialect.binary()
+        stream = dialect.open_binary()
     with stream:
         source = DelimitedSource(dialect, stream, selection)
     source.nbytes = size
@@ -98,8 +98,8 @@ class DelimitedSource(Source):
         The decompressed bytes, from the start.
     selection : Selection
     once : bool
-        Whether ``chunks`` continues to read ``stream`` and can be called only once,
-        instead of opening the file of ``dialect`` again.
+        If true, ``chunks`` reads on from ``stream`` and can be called once; if false, it opens the
+        file of ``dialect`` again.
     """
 
     def __init__(
@@ -111,14 +111,14 @@ class DelimitedSource(Source):
         once: bool = False,
     ) -> None:
         pieces = pieces_of(dialect, stream, _HEAD // 2)
-        head, complete = _head(dialect, pieces)
-        judged = judge(replace(dialect, text=head), selection, complete=complete)
-        table, header, id_column = judged.table, judged.header, judged.choice.id_column
+        head, complete = _read_head(dialect, pieces)
+        inferred = infer_table(replace(dialect, text=head), selection, complete=complete)
+        table, header, id_column = inferred.table, inferred.header, inferred.choice.id_column
         n, p = table.data.shape
         notes = table.notes
         if not complete and dialect.skip_end is None:
-            seen = not once and refuse_totals_at_end(dialect, len(header.names))
-            notes = notes if seen else (*notes, _UNSEEN_END)
+            checked = not once and refuse_totals_at_end(dialect, len(header.names))
+            notes = notes if checked else (*notes, _UNCHECKED_END_NOTE)
         super().__init__(
             rows=None,
             p=p,
@@ -130,32 +130,32 @@ class DelimitedSource(Source):
             unused=table.unused,
         )
         self.repeatable = not once
-        # Number of rows, if the whole text was judged. Later rows are totals or empty.
-        self._end = n if complete else None
+        # Number of rows, if the whole text was read as the head. Later rows are totals or empty.
+        self._row_count = n if complete else None
         self._dialect = dialect
         self._parser = Parser(
             dialect,
             header.names,
             table.columns or (),
-            judged.booleans,
+            inferred.booleans,
             id_column,
-            judged.choice.names,
-            judged.units,
+            inferred.choice.names,
+            inferred.units,
         )
         # For each column, whether all numbers so far are integers and small enough to be exact.
-        self._whole = [are_whole(x) and not may_have_lost_digits(x) for x in table.data.T]
-        self._lines = header.lines
-        self._body = end_of_lines(head, header.lines)
-        self._size = min(max(_LEAST_TEXT, len(head) * _NUMBERS // (n * p)), _MOST_TEXT)
-        self._rest: Iterator[Piece] | None = None
+        self._is_integer = [are_integers(x) and not may_have_lost_digits(x) for x in table.data.T]
+        self._header_lines = header.lines
+        self._body_start = offset_after_lines(head, header.lines)
+        self._piece_size = min(max(_LEAST_TEXT, len(head) * _NUMBERS // (n * p)), _MOST_TEXT)
+        self._remaining: Iterator[Piece] | None = None
         if once:
-            rows = pieces_of(dialect, io.BytesIO(head[self._body :]), self._size)
-            self._rest = itertools.chain(rows, pieces)
+            rows = pieces_of(dialect, io.BytesIO(head[self._body_start :]), self._piece_size)
+            self._remaining = itertools.chain(rows, pieces)
 
     @property
     def row_origin(self) -> Origin:
         """The file, and the lines of its rows if it can be read again."""
-        line = partial(line_of, self._dialect, names=self._lines)
+        line = partial(line_of, self._dialect, header_lines=self._header_lines)
         return Origin(self.file, line if self.repeatable else None)
 
     def current_states(self) -> tuple[FileState, ...]:
@@ -168,107 +168,108 @@ class DelimitedSource(Source):
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on, in chunks of about 2**18 numbers."""
         chunks = self._chunks(start)
-        if self._end is not None:
-            return _until(chunks, self._end - start)
+        if self._row_count is not None:
+            return _first_rows(chunks, self._row_count - start)
         return chunks
 
     def _chunks(self, start: int) -> Iterator[Chunk]:
-        whole = list(self._whole)
-        with self._opened() as pieces:
-            pieces, before = self._skipped(pieces, start)
-            with closing(self._parsed(pieces, whole)) as parsed:
-                for piece, found in parsed:
-                    if found is None:
-                        raise self._parser.error(piece, before)
-                    for j in found.large:
-                        if whole[j]:
-                            self._parser.refuse_long_integers(piece, j, before)
-                    # A column whose large numbers were not refused is not one of integers: it
-                    # has exponents, for example.
-                    for j in (*found.fractions, *found.large):
-                        whole[j] = False
-                    first = max(0, start - before.rows)
-                    if first < len(found.data):
-                        ids = None if found.ids is None else found.ids[first:]
-                        yield Chunk(found.data[first:], ids)
-                    before = Before(before.rows + len(found.data), before.lines + found.lines)
+        is_integer = list(self._is_integer)
+        with self._open_pieces() as pieces:
+            pieces, offset = self._skip_to(pieces, start)
+            with closing(self._parse_pieces(pieces, is_integer)) as parsed_pieces:
+                for piece, parsed in parsed_pieces:
+                    if parsed is None:
+                        raise self._parser.error(piece, offset)
+                    for j in parsed.large_columns:
+                        if is_integer[j]:
+                            self._parser.refuse_long_integers(piece, j, offset)
+                    # If its large numbers were accepted, a column is not one of integers: it has
+                    # exponents, for example.
+                    for j in (*parsed.fractional_columns, *parsed.large_columns):
+                        is_integer[j] = False
+                    first = max(0, start - offset.rows)
+                    if first < len(parsed.data):
+                        ids = None if parsed.ids is None else parsed.ids[first:]
+                        yield Chunk(parsed.data[first:], ids)
+                    offset = Offset(offset.rows + len(parsed.data), offset.lines + parsed.lines)
 
-    def _parsed(
-        self, pieces: Iterator[Piece], whole: list[bool]
+    def _parse_pieces(
+        self, pieces: Iterator[Piece], is_integer: list[bool]
     ) -> Generator[tuple[Piece, Parsed | None]]:
-        """Parse pieces in threads. An outdated ``whole`` in a thread only costs time."""
+        """Parse pieces in threads. An outdated ``is_integer`` in a thread only costs time."""
 
         def parse(piece: Piece) -> tuple[Piece, Parsed | None]:
-            return piece, self._parser.parse(piece, whole)
+            return piece, self._parser.parse(piece, is_integer)
 
         threads = min(default_threads(), _MOST_THREADS)
-        return cast("Generator[tuple[Piece, Parsed | None]]", in_order(parse, pieces, threads))
+        return cast("Generator[tuple[Piece, Parsed | None]]", map_in_order(parse, pieces, threads))
 
     @contextmanager
-    def _opened(self) -> Iterator[Iterator[Piece]]:
+    def _open_pieces(self) -> Iterator[Iterator[Piece]]:
         """Pieces of the text after the header."""
-        if self._rest is not None:
-            yield self._without_last(self._rest)
+        if self._remaining is not None:
+            yield self._without_last_rows(self._remaining)
             return
         path, kind = self._dialect.path, self._dialect.kind
         with reading(path, kind):
-            stream = self._dialect.binary()
+            stream = self._dialect.open_binary()
         with stream:
             with reading(path, kind):
-                left = self._body
-                while left and (skipped := stream.read(left)):
-                    left -= len(skipped)
-            yield self._without_last(pieces_of(self._dialect, stream, self._size))
+                remaining = self._body_start
+                while remaining and (skipped := stream.read(remaining)):
+                    remaining -= len(skipped)
+            yield self._without_last_rows(pieces_of(self._dialect, stream, self._piece_size))
 
-    def _without_last(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
-        """All pieces, without the last ``skip_end`` records, which may hold anything."""
+    def _without_last_rows(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
+        """All pieces, without the last ``skip_end`` records, which need not be valid rows."""
         last = self._dialect.skip_end
         if not last:
             yield from pieces
             return
-        held: list[Piece] = []
+        pending: list[Piece] = []
         for piece in pieces:
             if piece.fault is not None:
-                yield from held
+                yield from pending
                 yield piece
                 return
-            held.append(piece)
-            while sum(map(self._records, held[1:])) >= last:
-                yield held.pop(0)
-        text = b"".join(piece.text for piece in held)
+            pending.append(piece)
+            while sum(map(self._count_records, pending[1:])) >= last:
+                yield pending.pop(0)
+        text = b"".join(piece.text for piece in pending)
         if rest := without_last_records(self._dialect, text, last):
             yield Piece(rest)
 
-    def _records(self, piece: Piece) -> int:
+    def _count_records(self, piece: Piece) -> int:
         """Count the records of a piece, even if their numbers of cells differ."""
         rows = self._parser.count(piece)
         if rows is not None:
             return rows
         return sum(1 for _ in replace(self._dialect, text=piece.text).records())
 
-    def _skipped(self, pieces: Iterator[Piece], start: int) -> tuple[Iterator[Piece], Before]:
+    def _skip_to(self, pieces: Iterator[Piece], start: int) -> tuple[Iterator[Piece], Offset]:
         """The pieces from the one with row ``start`` on, and the rows and lines before them."""
-        before = Before(0, self._lines)
+        offset = Offset(0, self._header_lines)
         for piece in pieces if start else ():
             rows = self._parser.count(piece)
-            if rows is None or before.rows + rows > start:
-                return itertools.chain([piece], pieces), before
-            before = Before(before.rows + rows, before.lines + count_lines(piece.text))
-        return pieces, before
+            if rows is None or offset.rows + rows > start:
+                return itertools.chain([piece], pieces), offset
+            offset = Offset(offset.rows + rows, offset.lines + count_lines(piece.text))
+        return pieces, offset
 
 
-def _until(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
-    """The first ``rows`` rows of chunks."""
+def _first_rows(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
+    """The first ``rows`` rows of chunks; the rest is read, too, so that its errors are raised."""
     for chunk in chunks:
         if rows > 0:
             yield chunk.part(0, rows) if len(chunk.data) > rows else chunk
         rows -= len(chunk.data)
 
 
-def _head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, bool]:
+def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, bool]:
     """Join pieces until they hold enough text and rows; also whether that is all the text."""
     text = b""
     for piece in pieces:
+        # Only a failed read has no text. Faults in the text are reported by infer_table.
         if piece.fault is not None and not piece.text:
             raise piece.fault(0)
         text += piece.text

@@ -36,7 +36,7 @@ class Header:
         Number of lines of the header, including blank lines before it.
     notes : tuple of str
         Messages on what was detected.
-    labels : tuple of str
+    label_candidates : tuple of str
         Columns that may name the rows, judging by the first rows.
     unnamed : bool
         Whether the file has no name for the first column.
@@ -45,7 +45,7 @@ class Header:
     names: list[str]
     lines: int
     notes: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
+    label_candidates: tuple[str, ...] = ()
     unnamed: bool = False
 
 
@@ -78,7 +78,9 @@ def read_header(dialect: Dialect) -> Header:
             line=line,
         )
     cells = [[cell.strip() for cell in record] for _, _, record in records]
-    count, notes = (dialect.header, ()) if dialect.header is not None else _header(dialect, cells)
+    count, notes = (
+        (dialect.header, ()) if dialect.header is not None else _count_header_lines(dialect, cells)
+    )
     count = min(count, len(records))
     if count == 0:
         names, lines = [f"x{j}" for j in range(len(first))], 0
@@ -87,32 +89,32 @@ def read_header(dialect: Dialect) -> Header:
             " ".join(filter(None, parts)) for parts in zip_longest(*cells[:count], fillvalue="")
         ]
         lines = records[count - 1][1]
-    names, more = _fitted(dialect, names, cells[count:], records, count)
+    names, name_notes = _fit_names(dialect, names, cells[count:], records, count)
     # Tables written by R and pandas leave the name of the row labels empty.
     unnamed, row = not names[0], "row" if "row" not in names else "column 1"
     names = [name or (f"column {j}" if j > 1 else row) for j, name in enumerate(names, 1)]
     if dialect.header is None and count == 1:
         _refuse_title(dialect, cells, records)
         _refuse_second_header(dialect, names, cells, records)
-    labels = _labels(names, cells[count:], dialect)
-    return Header(names, lines, (*notes, *more), labels, unnamed)
+    label_candidates = _label_candidates(names, cells[count:], dialect)
+    return Header(names, lines, (*notes, *name_notes), label_candidates, unnamed)
 
 
 def _sample(dialect: Dialect) -> list[tuple[int, int, list[str]]]:
     """The first records, up to an error in a later one, which is reported later."""
-    found: list[tuple[int, int, list[str]]] = []
+    records: list[tuple[int, int, list[str]]] = []
     try:
-        found.extend(itertools.islice(dialect.records(), _SAMPLE))
+        records.extend(itertools.islice(dialect.records(), _SAMPLE))
     except csv.Error:
-        if not found:
+        if not records:
             raise
-    return found
+    return records
 
 
-def _header(dialect: Dialect, cells: list[list[str]]) -> tuple[int, tuple[str, ...]]:
+def _count_header_lines(dialect: Dialect, cells: list[list[str]]) -> tuple[int, tuple[str, ...]]:
     """Number of header lines, 1 or 0, and notes; refuse the file if it is not clear."""
-    first, number = [cell for cell in cells[0] if cell], dialect.numbers.number
-    values = [x for cell in first if (x := number(cell)) is not None]
+    first, parse = [cell for cell in cells[0] if cell], dialect.number_format.parse
+    values = [x for cell in first if (x := parse(cell)) is not None]
     if not values or 2 * len(values) < len(first) or all(x != x for x in values):
         return 1, ()
     repeated = len(set(first)) < len(first)
@@ -123,22 +125,22 @@ def _header(dialect: Dialect, cells: list[list[str]]) -> tuple[int, tuple[str, .
         is_data = len(values) > 1 and (repeated or (fractions and len(steps) > 1))
     else:
         below = [set(column) for column in zip(*cells[1:], strict=False)]
-        texts = [(j, cell) for j, cell in enumerate(cells[0]) if cell and number(cell) is None]
-        is_data = fractions and any(j < len(below) and cell in below[j] for j, cell in texts)
+        text_cells = [(j, cell) for j, cell in enumerate(cells[0]) if cell and parse(cell) is None]
+        is_data = fractions and any(j < len(below) and cell in below[j] for j, cell in text_cells)
     if is_data:
         return 0, (
             "the first line holds numbers, so it is a row, and columns are called x0, x1, …",
         )
     raise malformed(
         dialect.path,
-        f"the first line holds numbers ({listed(first, most=4)}): does it name the columns, or is "
+        f"the first line holds numbers ({listed(first, limit=4)}): does it name the columns, or is "
         "it the first row?",
         "Say which: header=True where it holds column names, header=False where it is a row.",
         line=1 + dialect.skip,
     )
 
 
-def _fitted(
+def _fit_names(
     dialect: Dialect,
     names: list[str],
     rows: list[list[str]],
@@ -147,10 +149,12 @@ def _fitted(
 ) -> tuple[list[str], tuple[str, ...]]:
     """Match the number of names to the number of fields in the rows, if it is clear how."""
     notes: tuple[str, ...] = ()
-    width, often = Counter(map(len, rows)).most_common(1)[0] if rows else (len(names), 0)
-    number = dialect.numbers.number
-    titled = len(names) == 1 and width > 1 and all(number(cell) is None for cell in rows[0] if cell)
-    if often == len(rows) and often and count and not titled:
+    width, width_count = Counter(map(len, rows)).most_common(1)[0] if rows else (len(names), 0)
+    parse = dialect.number_format.parse
+    has_title = (
+        len(names) == 1 and width > 1 and all(parse(cell) is None for cell in rows[0] if cell)
+    )
+    if width_count == len(rows) and width_count and count and not has_title:
         if width == len(names) + 1 and all(row[-1] == "" for row in rows):
             names = [*names, ""]
         elif width == len(names) + 1:
@@ -158,13 +162,13 @@ def _fitted(
             notes = ("line 1 has one name fewer than there are columns: the first one has none",)
         elif width == len(names) - 1 and names[-1] == "":
             names = names[:-1]
-    if len(names) == 1 and width > 1 and 2 * often > len(rows):
+    if len(names) == 1 and width > 1 and 2 * width_count > len(rows):
         line = next(first for first, _, record in records[count:] if len(record) == width)
-        raise _title(dialect, records[0][0], line, width)
+        raise _title_error(dialect, records[0][0], line, width)
     return names, notes
 
 
-def _title(dialect: Dialect, line: int, table: int, width: int) -> MalformedFileError:
+def _title_error(dialect: Dialect, line: int, table: int, width: int) -> MalformedFileError:
     """Make the error for a line above the table, which begins at line ``table``."""
     return malformed(
         dialect.path,
@@ -182,9 +186,9 @@ def _refuse_title(
     top = next((i for i, count in enumerate(filled) if count > 1), 0)
     if not (top and top + 1 < len(cells) and filled[0] and cells[0][0]):
         return
-    is_text = dialect.numbers.is_text
+    is_text = dialect.number_format.is_text
     if all(map(is_text, filter(None, cells[top]))) and not all(map(is_text, cells[top + 1])):
-        raise _title(dialect, records[0][0], records[top][0], filled[top])
+        raise _title_error(dialect, records[0][0], records[top][0], filled[top])
 
 
 def _refuse_second_header(
@@ -196,14 +200,14 @@ def _refuse_second_header(
     """Refuse a second line of names or units, such as "cm" above a column of numbers."""
     if len(cells) < 4 or len(cells[1]) != len(names):
         return
-    numbers = dialect.numbers
-    if any(cell and not numbers.is_text(cell) for cell in cells[1]):
+    number_format = dialect.number_format
+    if any(cell and not number_format.is_text(cell) for cell in cells[1]):
         return
     below = [row for row in cells[2:] if len(row) == len(names)]
     above = [
         j
         for j, cell in enumerate(cells[1])
-        if cell and below and all(not numbers.is_text(row[j]) for row in below)
+        if cell and below and all(not number_format.is_text(row[j]) for row in below)
     ]
     if above:
         line, shown = records[1][0], cells[1][above[0]]
@@ -216,14 +220,14 @@ def _refuse_second_header(
         )
 
 
-def _labels(names: list[str], rows: list[list[str]], dialect: Dialect) -> tuple[str, ...]:
+def _label_candidates(names: list[str], rows: list[list[str]], dialect: Dialect) -> tuple[str, ...]:
     """Text columns without repeated cells in the sampled rows."""
-    found = []
+    candidates = []
     for j, name in enumerate(names):
         column = [row[j] for row in rows if j < len(row)]
-        if len(set(column)) == len(column) > 1 and all(map(dialect.numbers.is_text, column)):
-            found.append(name)
-    return tuple(found)
+        if len(set(column)) == len(column) > 1 and all(map(dialect.number_format.is_text, column)):
+            candidates.append(name)
+    return tuple(candidates)
 
 
 def _is_utf8(text: str) -> bool:
@@ -235,18 +239,20 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def structure_error(dialect: Dialect, header: Header, rows: int = 0, lines: int = 0) -> DataError:
+def structure_error(
+    dialect: Dialect, header: Header, row_offset: int = 0, line_offset: int = 0
+) -> DataError:
     """Find out why pyarrow could not read the text even as text, and make the error.
 
-    ``rows`` and ``lines`` are the numbers of data rows and lines before the text.
+    ``row_offset`` and ``line_offset`` are the numbers of data rows and lines before the text.
     """
     path, p = dialect.path, len(header.names)
     try:
-        refuse_damage(dialect, lines)
+        refuse_damage(dialect, line_offset)
     except DataError as error:
         return error
-    with dialect.open() as file:
-        for line, text in enumerate(file, start=lines + 1):
+    with dialect.open_text() as file:
+        for line, text in enumerate(file, start=line_offset + 1):
             if not _is_utf8(text):
                 return malformed(
                     path,
@@ -254,21 +260,21 @@ def structure_error(dialect: Dialect, header: Header, rows: int = 0, lines: int 
                     "Save the table in UTF-8, or give its encoding, such as encoding='cp1252'.",
                     line=line,
                 )
-    row = rows
+    row = row_offset
     for line, _, record in dialect.records():
         if line <= header.lines:
             continue
         row += 1
         if len(record) != p:
-            many = "field" if len(record) == 1 else "fields"
+            noun = "field" if len(record) == 1 else "fields"
             return malformed(
                 path,
-                f"{row_words(row - 1, line=lines + line)} has {len(record)} {many}, "
+                f"{row_words(row - 1, line=line_offset + line)} has {len(record)} {noun}, "
                 f"but the first line names {p} columns",
                 "Decimal commas and unquoted text with commas make such rows; "
                 "a last row of few fields means that the file is cut short.",
                 row=row - 1,
-                line=lines + line,
+                line=line_offset + line,
             )
     if row == 0:
         return ShapeError(
@@ -283,9 +289,9 @@ def structure_error(dialect: Dialect, header: Header, rows: int = 0, lines: int 
     )
 
 
-def line_of(dialect: Dialect, row: int, names: int = 0) -> int | None:
-    """Line on which data row ``row``, from 0, starts; the header has ``names`` lines."""
+def line_of(dialect: Dialect, row: int, header_lines: int = 0) -> int | None:
+    """Line on which data row ``row``, from 0, starts; the header has ``header_lines`` lines."""
     with contextlib.suppress(OSError, EOFError, csv.Error):
-        rows = (line for line, _, _ in dialect.records() if line > names)
+        rows = (line for line, _, _ in dialect.records() if line > header_lines)
         return next(itertools.islice(rows, row, None), None)
     return None

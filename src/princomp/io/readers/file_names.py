@@ -10,10 +10,10 @@ from pathlib import Path
 
 from princomp.errors import InputNotFoundError, ParameterError
 
-__all__ = ["expanded"]
+__all__ = ["expand_patterns"]
 
 
-def expanded(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
+def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """Expand wildcard patterns to files.
 
     Parameters
@@ -41,15 +41,15 @@ def expanded(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
             f"expected a list of names, got the one name {os.fspath(names)!r}",
             hint=f"Write [{os.fspath(names)!r}].",
         )
-    found = [path for name in names for path in _meant(os.fspath(name))]
+    found = [path for name in names for path in _matches(os.fspath(name))]
     seen: dict[tuple[Path, str], Path] = {}
     for path in found:
         outside, _, inside = _split(str(path))
         file = (Path(outside).resolve(), inside)
         if file in seen:
-            also = "" if seen[file] == path else f" (also as {seen[file]})"
+            alias_note = "" if seen[file] == path else f" (also as {seen[file]})"
             raise ParameterError(
-                f"{path}: is named twice{also}, so its rows would count twice",
+                f"{path}: is named twice{alias_note}, so its rows would count twice",
                 place={"file": str(path)},
                 hint="Name each file once; patterns may overlap.",
             )
@@ -61,9 +61,9 @@ def _split(name: str) -> tuple[str, str, str]:
     return (name, "", "") if os.path.exists(name) else name.partition("::")
 
 
-def _meant(name: str) -> list[Path]:
+def _matches(name: str) -> list[Path]:
     path, colons, inside = _split(name)
-    if not any(sign in path for sign in "*?[") or os.path.exists(path):
+    if not any(character in path for character in "*?[") or os.path.exists(path):
         return [Path(name)]
     # A folder is a table only if it is a Zarr store.
     found = [

@@ -16,7 +16,7 @@ from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.source import FileState, Source, TableSource, refuse_changed
 from princomp.io.readers.table import Table
 
-__all__ = ["ENDINGS", "ending_of", "open_files", "open_source", "parts_of"]
+__all__ = ["ENDINGS", "ending_of", "open_files", "open_source", "split_inside"]
 
 
 class Format(NamedTuple):
@@ -30,7 +30,7 @@ class Format(NamedTuple):
         Name of its function that makes a Source: ``opener(path, selection, **options)``. The
         options include ``inside`` if files of the format have parts.
     options : mapping
-    whole : str, optional
+    table_reader : str, optional
         Module and function that reads a small file into a Table. Given for formats in which
         text decides whether a column holds numbers, so that the decision considers all cells,
         not only the first ones.
@@ -41,7 +41,7 @@ class Format(NamedTuple):
     module: str
     opener: str
     options: Mapping[str, str | None] = MappingProxyType({})
-    whole: str | None = None
+    table_reader: str | None = None
     has_parts: bool = False
 
     def source(self, path: Path, selection: Selection, inside: str | None) -> Source:
@@ -52,9 +52,9 @@ class Format(NamedTuple):
 
     def table(self, path: Path, selection: Selection) -> Table | None:
         """Read a whole file into memory, if the format has a function for that."""
-        if self.whole is None:
+        if self.table_reader is None:
             return None
-        read = _function(*self.whole.split("."))
+        read = _function(*self.table_reader.split("."))
         table: Table = read(path, selection, **self.options)
         return table
 
@@ -65,20 +65,22 @@ def _function(module: str, name: str) -> Callable[..., Any]:
 
 
 # To add a format, write its reader as a module of this package and add an entry here.
-_ARROW = Format("columnar_files", "open_arrow", whole="columnar_files.read_arrow")
+_ARROW = Format("columnar_files", "open_arrow", table_reader="columnar_files.read_arrow")
 _FORMATS = {
     **{
         f".{name}{packed}": Format(
             "delimited_stream",
             "open_delimited",
             {"delimiter": delimiter, "compression": compression},
-            whole="delimited.read_delimited",
+            table_reader="delimited.read_delimited",
         )
         for name, delimiter in (("csv", ","), ("tsv", "\t"), ("txt", None))
         for packed, compression in (("", None), (".gz", "gzip"), (".zst", "zstd"))
     },
-    ".xlsx": Format("workbook", "open_workbook", whole="workbook.read_workbook"),
-    ".parquet": Format("columnar_files", "open_parquet", whole="columnar_files.read_parquet"),
+    ".xlsx": Format("workbook", "open_workbook", table_reader="workbook.read_workbook"),
+    ".parquet": Format(
+        "columnar_files", "open_parquet", table_reader="columnar_files.read_parquet"
+    ),
     ".arrow": _ARROW,
     ".feather": _ARROW,
     ".ipc": _ARROW,
@@ -95,8 +97,9 @@ _FORMATS = {
 
 ENDINGS = tuple(_FORMATS)
 
-# Largest file sizes in bytes, uncompressed and compressed, for which ``Format.whole`` is used.
-_SMALL, _SMALL_PACKED = 2**25, 2**23
+# Largest file sizes in bytes, uncompressed and compressed, for which ``Format.table_reader`` is
+# used.
+_SMALL, _SMALL_COMPRESSED = 2**25, 2**23
 
 
 def ending_of(path: str | os.PathLike[str]) -> str | None:
@@ -105,12 +108,12 @@ def ending_of(path: str | os.PathLike[str]) -> str | None:
     return next((ending for ending in ENDINGS if name.endswith(ending)), None)
 
 
-def parts_of(name: str | os.PathLike[str]) -> tuple[Path, str | None]:
+def split_inside(name: str | os.PathLike[str]) -> tuple[Path, str | None]:
     """Split a name such as "store.h5::/group/x" into the file and the part inside it."""
     text = os.fspath(name)
-    file, mark, inside = text.partition("::")
+    file, separator, inside = text.partition("::")
     ending = ending_of(file)
-    if mark and ending is not None and _FORMATS[ending].has_parts:
+    if separator and ending is not None and _FORMATS[ending].has_parts:
         return Path(file), inside
     return Path(text), None
 
@@ -155,16 +158,16 @@ def open_source(
     MissingLibraryError
         pyarrow is needed and not installed.
     """
-    path, inside = parts_of(name)
+    path, inside = split_inside(name)
     ending, format = _format_of(path)
     selection = Selection(columns, exclude, id_column, find_ids, options)
     if options.untrusted:
         from princomp.io.readers.isolated import IsolatedSource
 
         return IsolatedSource(name, selection)
-    most = _SMALL_PACKED if ending.endswith((".gz", ".zst")) else _SMALL
+    max_bytes = _SMALL_COMPRESSED if ending.endswith((".gz", ".zst")) else _SMALL
     before = _states_of(path)
-    small = bool(before) and before[0].size <= most
+    small = bool(before) and before[0].size <= max_bytes
     table = format.table(path, selection) if small else None
     source = format.source(path, selection, inside) if table is None else TableSource(table)
     if isinstance(source, TableSource):
@@ -172,8 +175,8 @@ def open_source(
     else:
         # file_states() compares the state before with the state now. Its result replaces the
         # state before, because a reader of several files lists all of them.
-        source.opened = before
-        source.opened = source.file_states()
+        source.states_at_open = before
+        source.states_at_open = source.file_states()
     return source
 
 
@@ -197,23 +200,23 @@ def open_files(
         False uses none.
     options : ReadOptions
     """
-    from princomp.io.readers.file_names import expanded
-    from princomp.io.readers.several import SourceChain
+    from princomp.io.readers.file_names import expand_patterns
+    from princomp.io.readers.source_chain import SourceChain
 
-    paths = expanded(names)
-    how: dict[str, Any] = {"columns": columns, "exclude": exclude, "options": options}
-    first = open_source(paths[0], id_column=id_column or None, find_ids=id_column is None, **how)
+    paths = expand_patterns(names)
+    common: dict[str, Any] = {"columns": columns, "exclude": exclude, "options": options}
+    first = open_source(paths[0], id_column=id_column or None, find_ids=id_column is None, **common)
     try:
         # All files use the id column of the first file.
-        others = [open_source(path, id_column=first.id_column, **how) for path in paths[1:]]
+        others = [open_source(path, id_column=first.id_column, **common) for path in paths[1:]]
     except (ColumnError, ParameterError) as error:
-        if id_column is not None or not _lacks(error, first.id_column):
+        if id_column is not None or not _lacks_id_column(error, first.id_column):
             raise
-        first, *others = (open_source(path, **how) for path in paths)
+        first, *others = (open_source(path, **common) for path in paths)
     return SourceChain.of([first, *others])
 
 
-def _lacks(error: PrincompError, id_column: str | None) -> bool:
+def _lacks_id_column(error: PrincompError, id_column: str | None) -> bool:
     """Whether an error says that there is no such id column."""
     place = error.place
     missing = place.get("missing") or [place.get("column")]

@@ -18,14 +18,21 @@ from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeE
 from princomp.io.readers.cells import (
     LARGEST_INTEGER,
     TextPolicy,
+    convert_text_column,
+    first_inexact_index,
     first_long_integer,
-    index_beyond,
     is_text,
-    judge_text,
-    long_integer,
+    long_integer_error,
     looks_numeric,
 )
-from princomp.io.readers.columns import Choice, Origin, Selection, choose, listed, refuse_duplicates
+from princomp.io.readers.columns import (
+    Choice,
+    Origin,
+    Selection,
+    choose_columns,
+    listed,
+    refuse_duplicates,
+)
 from princomp.io.readers.left_out import (
     CATEGORIES,
     NOT_NUMBERS,
@@ -42,7 +49,7 @@ __all__ = [
     "frame_like",
     "from_frame",
     "is_frame",
-    "with_numbers",
+    "select_usable_columns",
 ]
 
 Series: TypeAlias = nw.Series[Any]
@@ -73,17 +80,17 @@ def column_names(frame: IntoDataFrame) -> list[str]:
 
 def frame_like(frame: Any, data: NDArray[Any], names: Sequence[str]) -> Any:
     """Make a frame of the (n, p) numbers, with the library and the index of ``frame``."""
-    given = nw.from_native(frame, eager_only=True)
+    template = nw.from_native(frame, eager_only=True)
     columns = {name: np.ascontiguousarray(data[:, j]) for j, name in enumerate(names)}
-    made = nw.from_dict(columns, backend=given.implementation).to_native()
+    result = nw.from_dict(columns, backend=template.implementation).to_native()
     index = getattr(frame, "index", None)
-    if given.implementation.is_pandas() and index is not None:
-        made.index = index
-    return made
+    if template.implementation.is_pandas() and index is not None:
+        result.index = index
+    return result
 
 
-def with_numbers(frame: Any, wanted: Collection[str]) -> Any:
-    """Select the columns ``wanted`` of a frame, and all others that a fit would use."""
+def select_usable_columns(frame: Any, required: Collection[str]) -> Any:
+    """Select the columns ``required`` of a frame, and all others that a fit would use."""
     try:
         eager = nw.from_native(frame, eager_only=True)
     except (DuplicateError, TypeError):
@@ -92,7 +99,7 @@ def with_numbers(frame: Any, wanted: Collection[str]) -> Any:
     labels = [
         label
         for j, (label, kind) in enumerate(eager.schema.items())
-        if label in wanted
+        if label in required
         or not (
             (j == 0 and has_index_name(label))
             or isinstance(kind, others)
@@ -154,7 +161,7 @@ def from_frame(
     eager = _eager(frame, origin)
     labels: list[Any] = eager.columns
     names = [str(label) for label in labels]
-    choice = choose(names, Selection(columns, exclude, id_column), origin)
+    choice = choose_columns(names, Selection(columns, exclude, id_column), origin)
     cautions: tuple[str, ...] = ()
     if find_ids and id_column is None and isinstance(labels[0], str):
         choice, cautions = without_row_numbers(eager.get_column(labels[0]), choice)
@@ -195,7 +202,7 @@ def convert(
     n = frame.shape[0]
     if n == 0:
         raise ShapeError(
-            origin.say("no rows"),
+            origin.prefixed("no rows"),
             place=origin.place(),
             hint="Principal components need at least two rows of numbers.",
         )
@@ -213,7 +220,7 @@ def convert(
             kept.append(name)
     if not kept:
         raise ShapeError(
-            origin.say(f"no numeric column; without numbers: {listed(left_out)}"),
+            origin.prefixed(f"no numeric column; without numbers: {listed(left_out)}"),
             place=origin.place(),
             hint="Principal components need columns of numbers.",
         )
@@ -254,10 +261,10 @@ def _eager(frame: Any, origin: Origin) -> Frame:
         # In pyarrow they are in .column_names, while .columns holds the data.
         labels = getattr(frame, "column_names", None) or frame.columns
         refuse_duplicates([str(label) for label in labels], origin)
-        raise ColumnError(origin.say(str(error)), place=origin.place()) from error
+        raise ColumnError(origin.prefixed(str(error)), place=origin.place()) from error
     if isinstance(wrapped, nw.LazyFrame):
         raise ParameterError(
-            origin.say("a lazy frame has no rows in memory yet"),
+            origin.prefixed("a lazy frame has no rows in memory yet"),
             hint="Call .collect() on it first.",
         )
     if not isinstance(wrapped, nw.DataFrame):
@@ -302,7 +309,7 @@ def _values(
         distinct = _as_text(series.unique().to_list()) if may_leave_out else []
         if any(map(is_text, distinct)) and not any(map(looks_numeric, distinct)):
             return None
-        return judge_text(
+        return convert_text_column(
             name, _as_text(_cells(series)), requested=requested, text=text, origin=origin
         )
     else:
@@ -311,18 +318,18 @@ def _values(
             return _plain_numbers(array, name, origin)
         if array.dtype.kind == "c":
             raise NotNumericError(
-                origin.say(f"column {name!r} holds complex numbers ({array.dtype})"),
+                origin.prefixed(f"column {name!r} holds complex numbers ({array.dtype})"),
                 place=origin.place(column=name),
                 hint="Give real and imaginary parts as two columns.",
             )
-    return judge_text(name, _cells(series), requested=requested, text=text, origin=origin)
+    return convert_text_column(name, _cells(series), requested=requested, text=text, origin=origin)
 
 
 def _plain_numbers(array: NDArray[Any], name: str, origin: Origin) -> NDArray[Any]:
     """Check an array of a dtype that narwhals does not know (sparse, big-endian, …)."""
-    index = index_beyond(array)
+    index = first_inexact_index(array)
     if index is not None:
-        raise long_integer(name, index[0], array[index], origin)
+        raise long_integer_error(name, index[0], array[index], origin)
     return array
 
 
@@ -334,14 +341,17 @@ def _refuse_long_integers(series: Series, name: str, origin: Origin) -> None:
         cells = _cells(series)
         i = first_long_integer(cells)
         assert i is not None
-        raise long_integer(name, i, cells[i], origin)
+        raise long_integer_error(name, i, cells[i], origin)
 
 
 def _cells(series: Series) -> list[Any]:
     """Python values of a column, None where missing."""
     # pandas alone has four representations of a missing cell; is_null knows all of them.
     missing = series.is_null().to_list()
-    return [None if no else cell for cell, no in zip(series.to_list(), missing, strict=True)]
+    return [
+        None if is_missing else cell
+        for cell, is_missing in zip(series.to_list(), missing, strict=True)
+    ]
 
 
 def _as_text(cells: list[Any]) -> list[str | None]:

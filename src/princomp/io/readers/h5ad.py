@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.io.readers.array_lookup import Member, pick_array, refuse_kind
+from princomp.io.readers.array_lookup import Member, pick_array, refuse_not_table
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.h5ad_names import Names, column_names, row_names
+from princomp.io.readers.h5ad_names import NamesLocation, column_names, row_names
 from princomp.io.readers.h5ad_sparse import is_sparse, sparse_member, sparse_source
-from princomp.io.readers.hdf5 import Hdf5Array, dataset_source, opened
-from princomp.io.readers.reader_errors import need, reading
+from princomp.io.readers.hdf5 import Hdf5Array, dataset_source, open_file
+from princomp.io.readers.reader_errors import import_optional, reading
 from princomp.io.readers.source import Source
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def open_h5ad(
         large CSC matrix.
     """
     origin = Origin(str(path))
-    with opened(path) as file:
+    with open_file(path) as file:
         member = _member(path, file, (inside or "").strip("/") or "X", origin)
         names, notes = column_names(path, file, member)
         id_column = selection.id_column
@@ -81,30 +81,30 @@ def open_h5ad(
 
 def _member(path: Path, file: h5py.File, name: str, origin: Origin) -> Member:
     """Find a matrix by its name."""
-    h5py = need("h5py", path)
+    h5py = import_optional("h5py", path)
     members: list[Member] = []
 
-    def look(at: str, node: Any) -> None:
-        if any(at.startswith(f"{member.name}/") for member in members):
+    def visit(path_in_file: str, node: Any) -> None:
+        if any(path_in_file.startswith(f"{member.name}/") for member in members):
             return  # the arrays of a sparse matrix
         if is_sparse(node):
-            members.append(sparse_member(at, node))
+            members.append(sparse_member(path_in_file, node))
         elif isinstance(node, h5py.Dataset):
-            members.append(Member(at, node.shape or (), node.dtype))
+            members.append(Member(path_in_file, node.shape or (), node.dtype))
 
     with reading(path, "AnnData"):
         # Old files have "raw.X" instead of "raw/X".
         for known in (name, name.replace("raw/", "raw.", 1)):
             if known in file:
                 name = known
-                look(name, file[name])
+                visit(name, file[name])
         if not members:
-            file.visititems(look)
+            file.visititems(visit)
     # If the name is that of a group or does not exist, only tables are candidates.
     if not any(member.name == name for member in members):
         members = [member for member in members if member.is_table]
     member = pick_array(members, name, origin)
-    refuse_kind(member, origin)
+    refuse_not_table(member, origin)
     return member
 
 
@@ -113,7 +113,7 @@ class _Dense(Hdf5Array):
     """A dense matrix, with row names if they are requested."""
 
     kind: str = "AnnData"
-    row_names: Names | None = None
+    row_names: NamesLocation | None = None
 
     def _ids(self, store: h5py.File, start: int, stop: int) -> NDArray[np.object_] | None:
         return None if self.row_names is None else self.row_names.read(store, start, stop)

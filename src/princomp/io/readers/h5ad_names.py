@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 from princomp.errors import ColumnError, MalformedFileError, did_you_mean
 from princomp.io.readers.array_lookup import Member
 from princomp.io.readers.columns import listed
-from princomp.io.readers.reader_errors import malformed, need, reading
+from princomp.io.readers.reader_errors import import_optional, malformed, reading
 
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["Names", "column_names", "obs_column", "row_names"]
+__all__ = ["NamesLocation", "column_names", "obs_column", "row_names"]
 
 
-class Names(NamedTuple):
+class NamesLocation(NamedTuple):
     """Location of names: a dataset, or a field of a dataset of records."""
 
     node: str
     field: str | None
     # Name of the index.
-    title: str
+    index_name: str
 
     def read(self, file: h5py.File, start: int = 0, stop: int | None = None) -> NDArray[np.object_]:
         """Names ``start`` to ``stop`` as strings; call it inside ``reading``."""
@@ -53,38 +53,38 @@ def column_names(
         return None, ()
     where = {"raw/X": "raw/var", "raw.X": "raw.var"}.get(member.name, "var")
     with reading(path, "AnnData"):
-        index = _index(path, file, where)
+        index = _find_index(path, file, where)
         names = None if index is None else index.read(file).tolist()
     if names is None:
         return None, ()
     if len(names) != p:
-        raise _other_length(path, where, len(names), "columns", member)
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if not twice:
+        raise _length_error(path, where, len(names), "columns", member)
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if not repeated:
         return tuple(names), ()
-    many = f"{len(twice)} repeated column name{'s' if len(twice) > 1 else ''}"
-    return _numbered(names), (f"numbered {many}: {listed(twice)}",)
+    repeated_names = f"{len(repeated)} repeated column name{'s' if len(repeated) > 1 else ''}"
+    return _made_unique(names), (f"numbered {repeated_names}: {listed(repeated)}",)
 
 
-def _numbered(names: list[str]) -> tuple[str, ...]:
+def _made_unique(names: list[str]) -> tuple[str, ...]:
     """Make names unique, as AnnData users expect: "a", "a" become "a", "a-1"."""
-    taken = set(names)
-    met: Counter[str] = Counter()
-    different = []
+    used = set(names)
+    counts: Counter[str] = Counter()
+    unique = []
     for name in names:
         new = name
-        if met[name]:
-            while new in taken:
-                new = f"{name}-{met[name]}"
-                met[name] += 1
-            taken.add(new)
+        if counts[name]:
+            while new in used:
+                new = f"{name}-{counts[name]}"
+                counts[name] += 1
+            used.add(new)
         else:
-            met[name] = 1
-        different.append(new)
-    return tuple(different)
+            counts[name] = 1
+        unique.append(new)
+    return tuple(unique)
 
 
-def row_names(path: Path, file: h5py.File, id_column: str, rows: Member) -> Names:
+def row_names(path: Path, file: h5py.File, id_column: str, rows: Member) -> NamesLocation:
     """Location of the row names.
 
     Raises
@@ -93,20 +93,22 @@ def row_names(path: Path, file: h5py.File, id_column: str, rows: Member) -> Name
         ``id_column`` is not the name of the index, or there are no row names.
     """
     with reading(path, "AnnData"):
-        index = _index(path, file, "obs")
+        index = _find_index(path, file, "obs")
         length = None if index is None else file[index.node].shape[0]
-    if index is None or id_column not in ("obs_names", "_index", index.title):
-        called = "" if index is None or index.title == "_index" else f" or {index.title!r}"
+    if index is None or id_column not in ("obs_names", "_index", index.index_name):
+        alternative = (
+            "" if index is None or index.index_name == "_index" else f" or {index.index_name!r}"
+        )
         raise ColumnError(
             f"{path}: no id column {id_column!r}"
             + (": its rows have no names" if index is None else ""),
             place={"file": str(path), "column": id_column},
             hint="Leave the id column out."
             if index is None
-            else f"Use id_column='obs_names'{called}.",
+            else f"Use id_column='obs_names'{alternative}.",
         )
     if length != rows.shape[0]:
-        raise _other_length(path, "obs", int(length or 0), "rows", rows)
+        raise _length_error(path, "obs", int(length or 0), "rows", rows)
     return index
 
 
@@ -118,7 +120,7 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
     ColumnError
         There is no such column.
     """
-    h5py = need("h5py", path)
+    h5py = import_optional("h5py", path)
     with reading(path, "AnnData"), h5py.File(path, "r") as file:
         obs = file.get("obs")
         known = [] if obs is None or isinstance(obs, h5py.Dataset) else list(obs)
@@ -145,32 +147,32 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
         return cells
 
 
-def _index(path: Path, file: h5py.File, where: str) -> Names | None:
+def _find_index(path: Path, file: h5py.File, where: str) -> NamesLocation | None:
     """The index of a frame, which is a group or, until 2019, a dataset of records."""
-    h5py = need("h5py", path)
+    h5py = import_optional("h5py", path)
     if where not in file:
         return None
     frame = file[where]
     if isinstance(frame, h5py.Dataset):
         fields = frame.dtype.names or ()
         known = [name for name in ("_index", "index", *fields[:1]) if name in fields]
-        return Names(where, known[0], known[0]) if known else None
-    title = frame.attrs.get("_index", "_index")
-    title = title.decode() if isinstance(title, bytes) else str(title)
-    if title not in frame:
+        return NamesLocation(where, known[0], known[0]) if known else None
+    index_name = frame.attrs.get("_index", "_index")
+    index_name = index_name.decode() if isinstance(index_name, bytes) else str(index_name)
+    if index_name not in frame:
         return None
-    node = frame[title]
+    node = frame[index_name]
     # Text that allows missing values is stored as a group with values and a mask.
     inner = "/values" if isinstance(node, h5py.Group) else ""
-    return Names(f"{where}/{title}{inner}", None, title)
+    return NamesLocation(f"{where}/{index_name}{inner}", None, index_name)
 
 
-def _other_length(
+def _length_error(
     path: Path, where: str, length: int, what: str, member: Member
 ) -> MalformedFileError:
-    k = 0 if what == "rows" else 1
+    axis = 0 if what == "rows" else 1
     return malformed(
         path,
-        f"{where} names {length:,} {what}, but {member.name} has {member.shape[k]:,}",
+        f"{where} names {length:,} {what}, but {member.name} has {member.shape[axis]:,}",
         "The file is not as anndata writes it: create it again.",
     )

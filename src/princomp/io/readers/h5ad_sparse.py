@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from princomp.errors import MalformedFileError, ParameterError
 from princomp.io.readers.array_lookup import Member
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.csr import as_csr, compressed
-from princomp.io.readers.h5ad_names import Names
-from princomp.io.readers.hdf5 import opened
+from princomp.io.readers.csr import as_csr, compressed_matrix
+from princomp.io.readers.h5ad_names import NamesLocation
+from princomp.io.readers.hdf5 import open_file
 from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import Chunk, Source, TableSource
-from princomp.io.readers.stored_array import InStore, changed, labels
+from princomp.io.readers.stored_array import MemberSource, column_namer, shape_changed_error
 from princomp.io.readers.table import Table
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _NUMBERS = 2**20
 # Row ends (indptr) read at once: 1 MB, so that few chunks are cut short where this block ends.
 _ROWS = 2**17
 # Largest CSC matrix, in bytes of stored numbers and indices, that is converted in memory.
-_MOST_TURNED = 10**9
+_MAX_CSC_BYTES = 10**9
 
 
 def _layout(node: h5py.Dataset | h5py.Group) -> str | None:
@@ -53,7 +53,7 @@ def sparse_member(name: str, node: h5py.Dataset | h5py.Group) -> Member:
 
 
 @dataclass(kw_only=True, eq=False)
-class SparseRows(InStore):
+class SparseRows(MemberSource):
     """Rows of a CSR matrix in an HDF5 file.
 
     Parameters
@@ -61,35 +61,37 @@ class SparseRows(InStore):
     cache : int
         Size of the HDF5 cache: the bytes of the largest HDF5 chunk of its arrays. An HDF5 chunk
         in the cache is decompressed only once, even if two row chunks share it.
-    row_names : Names, optional
+    row_names : NamesLocation, optional
         Row names, returned as ids.
     """
 
     kind: str = "AnnData"
     cache: int
-    row_names: Names | None = None
+    row_names: NamesLocation | None = None
 
     def __post_init__(self) -> None:
         # The cache of each of the two arrays holds an HDF5 chunk.
-        self.reader = type(self).reader + 2 * self.cache
+        self.reader_bytes = type(self).reader_bytes + 2 * self.cache
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on, about a million stored numbers per chunk."""
         n = self.rows or 0
-        with opened(self.path, self.cache) as file:
+        with open_file(self.path, self.cache) as file:
             with reading(self.path, "AnnData"):
                 # Keep the datasets open until the end: their cache lasts only that long.
                 parts = [file[self.member.name][name] for name in ("data", "indices", "indptr")]
-            for top in range(start, n, _ROWS):
+            for block_start in range(start, n, _ROWS):
                 with reading(self.path, "AnnData"):
-                    ends = parts[2][top : min(top + _ROWS, n) + 1].astype(np.int64)
-                if len(ends) != min(_ROWS, n - top) + 1:
-                    raise changed(self.path)
+                    ends = parts[2][block_start : min(block_start + _ROWS, n) + 1].astype(np.int64)
+                if len(ends) != min(_ROWS, n - block_start) + 1:
+                    raise shape_changed_error(self.path)
                 first = 0
                 while first < len(ends) - 1:
-                    most = int(np.searchsorted(ends, ends[first] + _NUMBERS, side="right")) - 1
-                    last = max(first + 1, most)
-                    yield self._chunk(file, parts, ends[first : last + 1], top + first)
+                    last_fitting = (
+                        int(np.searchsorted(ends, ends[first] + _NUMBERS, side="right")) - 1
+                    )
+                    last = max(first + 1, last_fitting)
+                    yield self._chunk(file, parts, ends[first : last + 1], block_start + first)
                     first = last
 
     def _chunk(
@@ -99,11 +101,11 @@ class SparseRows(InStore):
         with reading(self.path, "AnnData"):
             data, indices = (part[ends[0] : ends[-1]] for part in parts[:2])
             shape = (len(ends) - 1, self.member.shape[1])
-            matrix = compressed("csr", data, indices, ends - ends[0], shape)
+            matrix = compressed_matrix("csr", data, indices, ends - ends[0], shape)
             if self.row_names is not None:
                 ids = self.row_names.read(file, first, first + len(ends) - 1)
-        label = labels(self.columns, self.taken)
-        return Chunk(as_csr(matrix, self.taken, first, label, Origin(self.file)), ids)
+        label = column_namer(self.columns, self.column_indices)
+        return Chunk(as_csr(matrix, self.column_indices, first, label, Origin(self.file)), ids)
 
 
 def sparse_source(
@@ -112,7 +114,7 @@ def sparse_source(
     member: Member,
     names: Sequence[str] | None,
     selection: Selection,
-    row_names: Names | None,
+    row_names: NamesLocation | None,
 ) -> Source:
     """Make the source of a sparse matrix whose columns have the given names, if any."""
     n, p = member.shape
@@ -120,26 +122,26 @@ def sparse_source(
         group = file[member.name]
         layout = _layout(group)
         arrays = [group[name] for name in ("data", "indices", "indptr")]
-        stored, places, ends = (array.shape[0] for array in arrays)
-        total = int(arrays[2][-1]) if ends else 0
+        n_stored, n_indices, n_ends = (array.shape[0] for array in arrays)
+        total = int(arrays[2][-1]) if n_ends else 0
         cache = max(
             int(np.prod(array.chunks)) * array.dtype.itemsize if array.chunks else 0
             for array in arrays
         )
         nbytes = sum(array.id.get_storage_size() for array in arrays)
         integers = all(array.dtype.kind in "iu" for array in arrays[1:])
-    lines = n if layout == "csr" else p
-    if not integers or ends != lines + 1 or places != stored or total != stored:
+    n_lines = n if layout == "csr" else p
+    if not integers or n_ends != n_lines + 1 or n_indices != n_stored or total != n_stored:
         raise _damaged(path, member.name, "indptr, indices and data do not fit together")
     source = SparseRows.of(
         path, member, names, selection, nbytes=nbytes, cache=cache, row_names=row_names
     )
     # The number in the chosen columns is unknown until all are read, so it is estimated.
-    source.stored = stored if source.taken is None else round(stored * source.p / p)
-    return source if layout == "csr" else _turned(source, file)
+    source.stored = n_stored if source.column_indices is None else round(n_stored * source.p / p)
+    return source if layout == "csr" else _load_csc(source, file)
 
 
-def _turned(source: SparseRows, file: h5py.File) -> TableSource:
+def _load_csc(source: SparseRows, file: h5py.File) -> TableSource:
     """Load a matrix that is stored by columns (CSC), and convert it to CSR."""
     path, inside, n = source.path, source.member.name, source.rows or 0
     with reading(path, "AnnData"):
@@ -147,7 +149,7 @@ def _turned(source: SparseRows, file: h5py.File) -> TableSource:
         nbytes = sum(
             group[name].shape[0] * group[name].dtype.itemsize for name in ("data", "indices")
         )
-    if nbytes > _MOST_TURNED:
+    if nbytes > _MAX_CSC_BYTES:
         raise ParameterError(
             f"{path}: {inside} is stored by columns (CSC) and takes {nbytes / 1e9:.1f} GB, "
             "so that it can neither be read row by row nor be held",
@@ -156,10 +158,10 @@ def _turned(source: SparseRows, file: h5py.File) -> TableSource:
         )
     with reading(path, "AnnData"):
         data, indices, ends = (group[name][...] for name in ("data", "indices", "indptr"))
-        matrix = compressed("csc", data, indices, ends, (n, source.member.shape[1]))
+        matrix = compressed_matrix("csc", data, indices, ends, (n, source.member.shape[1]))
         ids = None if source.row_names is None else source.row_names.read(file)
-    label = labels(source.columns, source.taken)
-    rows = as_csr(matrix, source.taken, 0, label, Origin(source.file))
+    label = column_namer(source.columns, source.column_indices)
+    rows = as_csr(matrix, source.column_indices, 0, label, Origin(source.file))
     return TableSource(
         Table(rows, source.columns, ids, None, source.notes, source.file, source.unused)
     )

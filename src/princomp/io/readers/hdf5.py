@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_ids
+from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_id_column
 from princomp.io.readers.chunk_plan import Tiling
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.reader_errors import malformed, need, reading
+from princomp.io.readers.reader_errors import import_optional, malformed, reading
 from princomp.io.readers.source import Source
 from princomp.io.readers.stored_array import StoredArray
 
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["Hdf5Array", "dataset_source", "open_hdf5", "opened"]
+__all__ = ["Hdf5Array", "dataset_source", "open_file", "open_hdf5"]
 
 
 def open_hdf5(path: Path, selection: Selection, inside: str | None = None) -> Source:
@@ -49,8 +49,8 @@ def open_hdf5(path: Path, selection: Selection, inside: str | None = None) -> So
         No dataset or several datasets fit; the message lists them.
     """
     origin = Origin(str(path))
-    refuse_ids(selection, "an HDF5 dataset", origin)
-    with opened(path) as file:
+    refuse_id_column(selection, "an HDF5 dataset", origin)
+    with open_file(path) as file:
         name = (inside or "").strip("/") or None
         members, frames = members_of(path, file, name)
         if frames and not any(member.is_table for member in members):
@@ -67,9 +67,9 @@ def open_hdf5(path: Path, selection: Selection, inside: str | None = None) -> So
 
 
 @contextmanager
-def opened(path: Path, cache: int = 0) -> Iterator[h5py.File]:
+def open_file(path: Path, cache: int = 0) -> Iterator[h5py.File]:
     """Open an HDF5 file to read; ``cache`` is the size in bytes of the tile cache per dataset."""
-    h5py = need("h5py", path)
+    h5py = import_optional("h5py", path)
     with reading(path, "HDF5"):
         try:
             file = h5py.File(path, "r", rdcc_nbytes=cache)
@@ -91,11 +91,11 @@ def members_of(path: Path, file: h5py.File, inside: str | None) -> tuple[list[Me
     Arrays in such groups are left out. If ``inside`` is a dataset, only that is returned, because
     a file may have a million others.
     """
-    h5py = need("h5py", path)
+    h5py = import_optional("h5py", path)
     members: list[Member] = []
     frames: list[str] = []
 
-    def look(name: str, node: Any) -> None:
+    def visit(name: str, node: Any) -> None:
         if any(name.startswith(f"{frame}/") for frame in frames):
             return
         if "pandas_type" in node.attrs:
@@ -108,9 +108,9 @@ def members_of(path: Path, file: h5py.File, inside: str | None) -> tuple[list[Me
             # pandas marks groups, so look at each enclosing group before the dataset.
             parts = inside.split("/")
             for k in range(1, len(parts) + 1):
-                look("/".join(parts[:k]), file["/".join(parts[:k])])
+                visit("/".join(parts[:k]), file["/".join(parts[:k])])
         else:
-            file.visititems(look)
+            file.visititems(visit)
     return members, frames
 
 
@@ -120,10 +120,10 @@ class Hdf5Array(StoredArray):
 
     kind: str = "HDF5"
 
-    def _opened(self) -> AbstractContextManager[h5py.File]:
+    def _open_store(self) -> AbstractContextManager[h5py.File]:
         # No cache: each tile is needed only once, and HDF5 reads uncompressed tiles in parts
         # only if they do not fit in the cache.
-        return opened(self.path)
+        return open_file(self.path)
 
 
 def dataset_source(
@@ -137,9 +137,9 @@ def dataset_source(
 ) -> Hdf5Array:
     """Make the source of a dataset whose columns have the given names, if any."""
     with reading(path, "HDF5"):
-        tall, wide = dataset.chunks or (None, member.shape[1])
+        tile_rows, tile_columns = dataset.chunks or (None, member.shape[1])
         filters = dataset.id.get_create_plist().get_nfilters()
         nbytes = dataset.id.get_storage_size()
     # For a read that spans tiles side by side, HDF5 copies only a few bytes at a time.
-    tiling = Tiling(tall, wide, whole=filters > 0, strips=True)
+    tiling = Tiling(tile_rows, tile_columns, whole_tiles=filters > 0, separate_columns=True)
     return kind.of(path, member, names, selection, tiling=tiling, nbytes=nbytes, **more)

@@ -33,7 +33,7 @@ __all__ = ["IsolatedSource"]
 # Limits of the process: bytes of memory, bytes per line, seconds per message or array.
 _MEMORY_LIMIT, _MAX_LINE, _TIMEOUT = 4 * 2**30, 2**28, 60.0
 _HINT = "The file may be malicious or damaged. If you trust it, read it without untrusted=True."
-_FACTS = ("rows", "p", "columns", "id_column", "unused", "stored", "nbytes")
+_HEADER_FIELDS = ("rows", "p", "columns", "id_column", "unused", "stored", "nbytes")
 
 
 class IsolatedSource(Source):
@@ -66,14 +66,14 @@ class IsolatedSource(Source):
         }
         with _Reader({**self._request, "start": None}, self._path, timeout) as reader:
             self._header = reader.message()
-        with self._checking():
-            found = self._header
-            facts: dict[str, Any] = {fact: found[fact] for fact in _FACTS}
-            for several in ("columns", "unused"):
-                facts[several] = None if facts[several] is None else tuple(facts[several])
-            notes = tuple(LeftOut(text) if left else text for text, left in found["notes"])
-            dtype = np.dtype({"<f4": np.float32, "<f8": np.float64}[found["dtype"]])
-            super().__init__(dtype=dtype, file=str(name), notes=notes, **facts)
+        with self._checked_messages():
+            header = self._header
+            properties: dict[str, Any] = {key: header[key] for key in _HEADER_FIELDS}
+            for key in ("columns", "unused"):
+                properties[key] = None if properties[key] is None else tuple(properties[key])
+            notes = tuple(LeftOut(text) if left else text for text, left in header["notes"])
+            dtype = np.dtype({"<f4": np.float32, "<f8": np.float64}[header["dtype"]])
+            super().__init__(dtype=dtype, file=str(name), notes=notes, **properties)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
@@ -85,7 +85,7 @@ class IsolatedSource(Source):
                     hint="wait until it is written, then begin again",
                 )
             while not (message := reader.message()).get("end"):
-                with self._checking():
+                with self._checked_messages():
                     chunk = self._chunk(message, reader)
                 yield chunk
 
@@ -94,9 +94,9 @@ class IsolatedSource(Source):
         if stored is None:
             data: Any = reader.array(m * self.p, self.dtype).reshape(m, self.p)
         else:
-            numbers = reader.array(stored, self.dtype)
-            places, ends = (reader.array(count, np.dtype("<i8")) for count in (stored, m + 1))
-            data = sp.csr_array((numbers, places, ends), shape=(m, self.p))
+            values = reader.array(stored, self.dtype)
+            indices, indptr = (reader.array(count, np.dtype("<i8")) for count in (stored, m + 1))
+            data = sp.csr_array((values, indices, indptr), shape=(m, self.p))
             data.check_format(full_check=True)
         if ids is None:
             return Chunk(data)
@@ -107,7 +107,7 @@ class IsolatedSource(Source):
         return Chunk(data, names)
 
     @contextlib.contextmanager
-    def _checking(self) -> Iterator[None]:
+    def _checked_messages(self) -> Iterator[None]:
         """Refuse invalid messages."""
         try:
             yield
@@ -153,15 +153,15 @@ class _Reader:
 
     def message(self) -> dict[str, Any]:
         """Return the next message, or raise the error that it reports."""
-        with self._watched() as stream:
+        with self._with_timeout() as stream:
             line = stream.readline(_MAX_LINE)
         if not line.endswith(b"\n"):
-            self._raise_ended()
+            self._raise_early_end()
         try:
-            found = json.loads(line)
-            if "error" not in found:
-                return dict(found)
-            kind, message, place, hint = found["error"]
+            reply = json.loads(line)
+            if "error" not in reply:
+                return dict(reply)
+            kind, message, place, hint = reply["error"]
             error = getattr(errors, str(kind))
             if not issubclass(error, errors.PrincompError):
                 raise TypeError("no error of princomp")
@@ -174,15 +174,15 @@ class _Reader:
         """Read the following array of ``count`` numbers."""
         if not 0 <= count * dtype.itemsize <= _MEMORY_LIMIT:
             raise ValueError(f"an array of {count} numbers")
-        found = np.empty(count, dtype)
-        with self._watched() as stream:
-            filled = stream.readinto(found.data.cast("B")) if count else 0
-        if filled < found.nbytes:
-            self._raise_ended()
-        return found
+        array = np.empty(count, dtype)
+        with self._with_timeout() as stream:
+            filled = stream.readinto(array.data.cast("B")) if count else 0
+        if filled < array.nbytes:
+            self._raise_early_end()
+        return array
 
     @contextlib.contextmanager
-    def _watched(self) -> Iterator[Any]:
+    def _with_timeout(self) -> Iterator[Any]:
         """Stop the process if the body's read does not finish in time."""
         timer = threading.Timer(self._timeout, self._time_out)
         timer.daemon = True
@@ -196,7 +196,7 @@ class _Reader:
         self._timed_out = True
         self._process.kill()
 
-    def _raise_ended(self) -> NoReturn:
+    def _raise_early_end(self) -> NoReturn:
         """Raise the error for a process that did not send all rows."""
         try:
             # The process ends by itself once it has closed its side of the pipe, unless it hangs.
@@ -213,22 +213,22 @@ class _Reader:
 # ---- in the reading process ---------------------------------------------------------------
 
 
-def _limit() -> None:
+def _limit_resources() -> None:
     """Limit memory, and forbid writing files."""
     with contextlib.suppress(ImportError, OSError, ValueError):  # some systems lack limits
         import resource
 
-        for what, most in (
+        for resource_id, wanted in (
             (resource.RLIMIT_FSIZE, 0),
             (resource.RLIMIT_CORE, 0),
             (resource.RLIMIT_AS, _MEMORY_LIMIT),
         ):
-            allowed = resource.getrlimit(what)[1]
-            least = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
-            resource.setrlimit(what, (least, least))
+            hard_limit = resource.getrlimit(resource_id)[1]
+            new_limit = wanted if hard_limit == resource.RLIM_INFINITY else min(wanted, hard_limit)
+            resource.setrlimit(resource_id, (new_limit, new_limit))
 
 
-def _plain(cell: object) -> object:
+def _json_value(cell: object) -> object:
     """Convert a row name to a value that JSON can hold: dates become text."""
     return cell if cell is None or isinstance(cell, str | int | float) else str(cell)
 
@@ -249,23 +249,23 @@ class _Sender:
         self._out.flush()
 
     def send_header(self, source: Source) -> None:
-        facts = {fact: getattr(source, fact) for fact in _FACTS}
+        fields = {field: getattr(source, field) for field in _HEADER_FIELDS}
         notes = [(str(note), isinstance(note, LeftOut)) for note in source.notes]
         dtype = source.dtype.newbyteorder("<").str
-        self.send({**facts, "dtype": dtype, "notes": notes})
+        self.send({**fields, "dtype": dtype, "notes": notes})
 
     def send_chunk(self, chunk: Chunk) -> None:
         data = chunk.data
-        ids = None if chunk.ids is None else [_plain(cell) for cell in chunk.ids.tolist()]
+        ids = None if chunk.ids is None else [_json_value(cell) for cell in chunk.ids.tolist()]
         message = {"rows": data.shape[0], "ids": ids}
         if not sp.issparse(data):
             self.send({**message, "stored": None}, data)
         else:
-            places, ends = (part.astype("<i8") for part in (data.indices, data.indptr))
-            self.send({**message, "stored": data.nnz}, data.data, places, ends)
+            indices, indptr = (part.astype("<i8") for part in (data.indices, data.indptr))
+            self.send({**message, "stored": data.nnz}, data.data, indices, indptr)
 
     def send_error(self, error: errors.PrincompError) -> None:
-        place = {key: _plain(value) for key, value in error.place.items()}
+        place = {key: _json_value(value) for key, value in error.place.items()}
         self.send({"error": [type(error).__name__, error.message, place, error.hint]})
 
 
@@ -276,7 +276,7 @@ def _main() -> None:
     start, options = request.pop("start"), request.pop("options")
     options["na"] = tuple(options["na"])
     sender = _Sender()
-    _limit()
+    _limit_resources()
     try:
         source = open_source(request.pop("name"), options=ReadOptions(**options), **request)
         sender.send_header(source)

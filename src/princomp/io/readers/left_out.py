@@ -14,12 +14,12 @@ from princomp.io.readers.columns import listed
 __all__ = [
     "CATEGORIES",
     "NOT_NUMBERS",
-    "Caution",
     "LeftOut",
+    "WarningNote",
     "kind_name",
     "kind_of_column",
     "left_out_notes",
-    "left_out_of",
+    "warning_text",
 ]
 
 Series: TypeAlias = nw.Series[Any]
@@ -37,9 +37,9 @@ NOT_NUMBERS = (
     nw.Binary,
 )
 # Number of cells that are checked in a column of Python objects.
-_FEW = 100
+_SAMPLE_CELLS = 100
 # Words for classes of Python objects; other classes are called by their own name.
-_OBJECTS: tuple[tuple[tuple[type, ...], str], ...] = (
+_OBJECT_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((str,), "text"),
     ((date,), "date"),
     ((time, timedelta), "time"),
@@ -49,23 +49,23 @@ _OBJECTS: tuple[tuple[tuple[type, ...], str], ...] = (
 )
 
 
-class Caution(str):
+class WarningNote(str):
     """A note that estimators issue as a warning."""
 
     __slots__ = ()
 
 
-class LeftOut(Caution):
+class LeftOut(WarningNote):
     """A note on columns that were left out because they hold no numbers."""
 
     __slots__ = ()
 
 
-def left_out_of(
+def warning_text(
     notes: Iterable[str], hint: str = "read_table(frame, columns=[...]) chooses columns"
 ) -> str | None:
     """Join the notes that are warnings, with a hint; None if there are none."""
-    found = [note for note in notes if isinstance(note, Caution)]
+    found = [note for note in notes if isinstance(note, WarningNote)]
     if not found:
         return None
     return f"{'; '.join(found)}. {hint}"
@@ -85,9 +85,9 @@ def kind_of_column(series: Series) -> str:
     objects = isinstance(series.dtype, nw.Object | nw.Unknown)
     if not (objects and series.implementation.is_pandas_like()):
         return kind_name(series.dtype)
-    cells = series.drop_nulls().head(_FEW).to_list()
+    cells = series.drop_nulls().head(_SAMPLE_CELLS).to_list()
     cell = next((cell for cell in cells if not isinstance(cell, float | int)), "")
-    found = (kind for classes, kind in _OBJECTS if isinstance(cell, classes))
+    found = (kind for classes, kind in _OBJECT_KINDS if isinstance(cell, classes))
     return next(found, type(cell).__name__.lower())
 
 

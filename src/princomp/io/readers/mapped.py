@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.io.readers.coerce import rows_of
 from princomp.io.readers.columns import RowPlace
-from princomp.io.readers.memory import not_finite_in, refuse_not_finite
+from princomp.io.readers.memory import not_finite_error, not_finite_error_in_source
 from princomp.io.readers.source import Chunk, FileState, Source
-from princomp.linalg import FloatArray, default_threads, in_order, scratch
+from princomp.linalg import FloatArray, default_threads, map_in_order, scratch
 from princomp.summaries import first_not_finite, is_sparse, stored_bytes
 
 __all__ = ["Mapped", "RowMap", "images_of"]
 
 # Numbers in a chunk of images (2 MB of float64, as threads compute several chunks ahead), and
 # the fewest rows in a chunk; larger chunks have a multiple of that many rows.
-_NUMBERS, _FEWEST = 2**18, 192
+_NUMBERS, _MIN_ROWS = 2**18, 192
 # Libraries whose data is stored elsewhere, or would be copied here silently.
 _ENGINES = ("array_api_strict", "cupy", "dask", "pyspark", "torch")
 
@@ -43,17 +43,17 @@ class RowMap(Protocol):
         """The dtype of the images, float32 or float64."""
 
     @property
-    def room(self) -> int:
+    def bytes_per_thread(self) -> int:
         """Bytes of working memory per thread, in addition to rows and images."""
 
     def images(self, rows: Any, out: FloatArray | None = None) -> FloatArray:
         """Images (m, D) of finite rows (m, p), written to ``out`` if it is given."""
 
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """A string that identifies the map, so that a checkpoint resumes with the same map."""
 
 
-class _Cut(NamedTuple):
+class _RowBlock(NamedTuple):
     """Part of a chunk; ``start`` is the number of its first row in the source."""
 
     start: int
@@ -73,7 +73,7 @@ class Mapped(Source):
         Rows of shape (n, p).
     map : RowMap
         For example, one of ``princomp.kernel_pca.feature_maps``.
-    holes : bool
+    allow_missing : bool
         Whether to map a row with a missing cell to a row of NaN, which ``missing="drop"``
         leaves out. If false, such rows are refused. Infinite values are always refused.
 
@@ -85,7 +85,7 @@ class Mapped(Source):
         The rows belong to an engine, such as dask.
     """
 
-    def __init__(self, rows: Any, map: RowMap, *, holes: bool = False) -> None:
+    def __init__(self, rows: Any, map: RowMap, *, allow_missing: bool = False) -> None:
         library = type(rows).__module__.partition(".")[0]
         if library in _ENGINES or hasattr(rows, "engine"):
             library = getattr(rows, "engine", library)
@@ -94,10 +94,10 @@ class Mapped(Source):
                 place={"parameter": "rows"},
                 hint="use princomp.kernel_pca.feature_maps.mapped(rows, map)",
             )
-        none = isinstance(rows, np.ndarray) and rows.shape[:1] == (0,)
-        data, names, place = (rows, None, None) if none else rows_of(rows)
-        file = None if place is None else place.file
-        origin = data if isinstance(data, Source) else None
+        is_empty = isinstance(rows, np.ndarray) and rows.shape[:1] == (0,)
+        data, names, origin = (rows, None, None) if is_empty else rows_of(rows)
+        file = None if origin is None else origin.file
+        source = data if isinstance(data, Source) else None
         if data.shape[1] != map.p:
             raise ShapeError(
                 f"rows have {data.shape[1]} columns, and the map was made of {map.p}",
@@ -108,28 +108,32 @@ class Mapped(Source):
             rows=data.shape[0],
             p=map.width,
             dtype=np.dtype(map.dtype),
-            id_column=None if origin is None else origin.id_column,
-            notes=() if origin is None else origin.notes,
+            id_column=None if source is None else source.id_column,
+            notes=() if source is None else source.notes,
             file=file,
-            unused=() if origin is None else origin.unused,
-            nbytes=stored_bytes(data) if origin is None else origin.nbytes,
+            unused=() if source is None else source.unused,
+            nbytes=stored_bytes(data) if source is None else source.nbytes,
         )
-        self.map, self.holes, self._place = map, holes, place
-        self.data, self.names_of_rows = data, names
-        self.repeatable = origin is None or origin.repeatable
-        self.random_access = origin is None or origin.random_access
-        self._step = max(1, _NUMBERS // self.p // _FEWEST) * _FEWEST
+        self.map, self.allow_missing, self._origin = map, allow_missing, origin
+        self.data, self.input_columns = data, names
+        self.repeatable = source is None or source.repeatable
+        self.random_access = source is None or source.random_access
+        self._step = max(1, _NUMBERS // self.p // _MIN_ROWS) * _MIN_ROWS
         threads = default_threads()
-        ahead = (
+        ahead_bytes = (
             0 if self.random_access else (threads + 2) * self._step * self.p * self.dtype.itemsize
         )
-        self.reader = (0 if origin is None else origin.reader) + threads * map.room + ahead
+        self.reader_bytes = (
+            (0 if source is None else source.reader_bytes)
+            + threads * map.bytes_per_thread
+            + ahead_bytes
+        )
 
     def read(self, start: int, stop: int) -> Chunk:
         """Images of rows ``start`` to ``stop``, callable from any thread."""
         if isinstance(self.data, Source):
-            return self._mapped(_Cut(start, self.data.read(start, stop)))
-        return self._mapped(_Cut(start, Chunk(self.data[start:stop])))
+            return self._map_block(_RowBlock(start, self.data.read(start, stop)))
+        return self._map_block(_RowBlock(start, Chunk(self.data[start:stop])))
 
     def load(self, start: int, stop: int, empty: Callable[..., NDArray[Any]]) -> Any:
         """Images of rows ``start`` to ``stop``, in an array made by ``empty``."""
@@ -141,46 +145,46 @@ class Mapped(Source):
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Images from row number ``start`` on; threads compute a few chunks ahead."""
-        with closing(in_order(self._mapped, self._cuts(start))) as made:
-            yield from made
+        with closing(map_in_order(self._map_block, self._row_blocks(start))) as chunks:
+            yield from chunks
 
-    def _cuts(self, start: int) -> Iterator[_Cut]:
+    def _row_blocks(self, start: int) -> Iterator[_RowBlock]:
         """Rows from number ``start`` on, in parts that each give one chunk of images."""
         step = self._step
         if not isinstance(self.data, Source):
             for first in range(start, self.data.shape[0], step):
-                yield _Cut(first, Chunk(self.data[first : first + step]))
+                yield _RowBlock(first, Chunk(self.data[first : first + step]))
             return
         for chunk in self.data.chunks(start):
             n = chunk.data.shape[0]
             for first in range(0, n, step):
-                yield _Cut(start + first, chunk.part(first, min(first + step, n)))
+                yield _RowBlock(start + first, chunk.part(first, min(first + step, n)))
             start += n
 
-    def _mapped(self, cut: _Cut) -> Chunk:
-        return Chunk(self._images(cut.chunk.data, cut.start, None), cut.chunk.ids)
+    def _map_block(self, block: _RowBlock) -> Chunk:
+        return Chunk(self._images(block.chunk.data, block.start, None), block.chunk.ids)
 
     def _images(self, rows: Any, start: int, out: FloatArray | None) -> FloatArray:
         try:
-            return images_of(self.map, rows, holes=self.holes, out=out)
+            return images_of(self.map, rows, allow_missing=self.allow_missing, out=out)
         except NotFiniteError as error:
             if "row" not in error.place:
                 raise
             error.place["row"] += start
             if error.value is None:
                 raise self._overflow(error) from None
-            if self.holes or isinstance(self.data, Source):
-                raise not_finite_in(self, error, columns=self.names_of_rows) from None
-            names = self.names_of_rows
-            raise refuse_not_finite(self.data, error, columns=names, origin=self._place) from None
+            if self.allow_missing or isinstance(self.data, Source):
+                raise not_finite_error_in_source(self, error, columns=self.input_columns) from None
+            names = self.input_columns
+            raise not_finite_error(self.data, error, columns=names, origin=self._origin) from None
 
     def _overflow(self, error: NotFiniteError) -> NotFiniteError:
         """Add the place of the row to an error about its image."""
-        spot = self.place_of(error.place["row"])
-        message = f"{error.message}: the first is {spot.words}"
-        if spot.file:
-            message += f" of {spot.file}"
-        return NotFiniteError(message, place=spot.known(), hint=error.hint)
+        place = self.place_of(error.place["row"])
+        message = f"{error.message}: the first is {place.description}"
+        if place.file:
+            message += f" of {place.file}"
+        return NotFiniteError(message, place=place.as_dict(), hint=error.hint)
 
     def place_of(self, row: int) -> RowPlace:
         """Place of row number ``row``."""
@@ -192,7 +196,7 @@ class Mapped(Source):
 
 
 def images_of(
-    map: RowMap, rows: Any, *, holes: bool = False, out: FloatArray | None = None
+    map: RowMap, rows: Any, *, allow_missing: bool = False, out: FloatArray | None = None
 ) -> FloatArray:
     """Check rows for missing and infinite values, and compute their images.
 
@@ -200,7 +204,7 @@ def images_of(
     ----------
     map : RowMap
     rows : ndarray or CSR array of shape (m, p)
-    holes : bool
+    allow_missing : bool
         Whether to map rows with a missing cell to rows of NaN, instead of refusing them.
     out : ndarray of shape (m, D), optional
 
@@ -213,15 +217,15 @@ def images_of(
     with np.errstate(all="ignore"):
         finite = np.isfinite(values.sum()) or np.isfinite(values).all()
     if finite:
-        return _checked(map, rows, out)
+        return _checked_images(map, rows, out)
     missing = np.isnan(values)
-    if not holes:
+    if not allow_missing:
         raise first_not_finite(rows)
     filled = rows.copy()
     (filled.data if is_sparse(rows) else filled)[missing] = 0
     if not np.isfinite(filled.data if is_sparse(rows) else filled).all():
         raise first_not_finite(filled)
-    images = _checked(map, filled, out)
+    images = _checked_images(map, filled, out)
     if is_sparse(rows):
         row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         images[row_of[missing]] = np.nan
@@ -230,7 +234,7 @@ def images_of(
     return images
 
 
-def _checked(map: RowMap, rows: Any, out: FloatArray | None) -> FloatArray:
+def _checked_images(map: RowMap, rows: Any, out: FloatArray | None) -> FloatArray:
     """Compute images of finite rows; raise NotFiniteError if an image overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         images = map.images(rows, out)

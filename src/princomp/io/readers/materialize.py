@@ -8,16 +8,16 @@ from typing import Any
 
 from princomp.errors import InputChangedError, MemoryLimitError
 from princomp.io.readers.columns import RowPlace
-from princomp.io.readers.reader_errors import no_rows
+from princomp.io.readers.reader_errors import no_rows_error
 from princomp.io.readers.source import Chunk, FileState, Source, TableSource, refuse_changed
 from princomp.io.readers.table import Table
-from princomp.linalg import empty, in_words
+from princomp.linalg import empty, format_bytes
 from princomp.summaries import stored_bytes
 
 __all__ = ["first_rows", "read_if_small", "read_whole"]
 
 
-def read_whole(source: Source, most: int | None = None) -> Any:
+def read_whole(source: Source, max_bytes: int | None = None) -> Any:
     """Read all rows into one array or CSR array.
 
     Raises
@@ -25,19 +25,19 @@ def read_whole(source: Source, most: int | None = None) -> Any:
     InputChangedError
         A file changed while it was read.
     MemoryLimitError
-        The number of rows was unknown, and they take more than ``most`` bytes.
+        The number of rows was unknown, and they take more than ``max_bytes``.
     """
     if isinstance(source, TableSource):
         return source.table.data
     before = source.file_states()
-    data = _filled(source, most)
+    data = _read_rows(source, max_bytes)
     refuse_changed(before, source.file_states())
     return data
 
 
-def _filled(source: Source, most: int | None) -> Any:
+def _read_rows(source: Source, max_bytes: int | None) -> Any:
     if source.rows is None or source.stored is not None:
-        return _joined(list(_up_to(source, most)), source).data
+        return _joined(list(_limited_chunks(source, max_bytes)), source).data
     data = empty((source.rows, source.p), dtype=source.dtype)
     filled = 0
     for chunk in source.chunks():
@@ -54,38 +54,38 @@ def _filled(source: Source, most: int | None) -> Any:
     return data[:filled]
 
 
-def _up_to(source: Source, most: int | None) -> Iterator[Chunk]:
-    """Yield the chunks of a source; raise MemoryLimitError if they exceed ``most`` bytes."""
+def _limited_chunks(source: Source, max_bytes: int | None) -> Iterator[Chunk]:
+    """Yield the chunks of a source; raise MemoryLimitError if they exceed ``max_bytes``."""
     size = 0
     for chunk in source.chunks():
         size += stored_bytes(chunk.data)
         # Joining the chunks takes the same amount again.
-        if most is not None and source.rows is None and 2 * size > most:
+        if max_bytes is not None and source.rows is None and 2 * size > max_bytes:
             raise MemoryLimitError(
-                f"the rows in memory take more than the limit of {in_words(most)}: "
-                f"{in_words(size)} were read, and there are more",
-                place={"parameter": "memory_limit", "limit": most},
+                f"the rows in memory take more than the limit of {format_bytes(max_bytes)}: "
+                f"{format_bytes(size)} were read, and there are more",
+                place={"parameter": "memory_limit", "limit": max_bytes},
                 hint="allow more, or choose a solver that reads rows block by block "
                 "(svd_solver='auto', 'covariance_eigh', 'sketch')",
             )
         yield Chunk(chunk.data)
 
 
-def read_if_small(source: Source, most: int) -> Source:
-    """Read the rows of a source into memory, if they take no more than ``most`` bytes.
+def read_if_small(source: Source, max_bytes: int) -> Source:
+    """Read the rows of a source into memory, if they take no more than ``max_bytes``.
 
     Otherwise, return a source that starts with the chunks already read, so that no rows are
     lost if the input can be read only once.
     """
     chunks = source.chunks()
-    head: list[Chunk] = []
+    first_chunks: list[Chunk] = []
     size = 0
     for chunk in chunks:
-        head.append(chunk)
+        first_chunks.append(chunk)
         size += stored_bytes(chunk.data)
-        if size > most:
-            return _Begun(source, head, chunks)
-    data, ids = _joined(head, source)
+        if size > max_bytes:
+            return _PartlyRead(source, first_chunks, chunks)
+    data, ids = _joined(first_chunks, source)
     return TableSource(
         Table(
             data,
@@ -102,29 +102,29 @@ def read_if_small(source: Source, most: int) -> Source:
 
 def _joined(chunks: list[Chunk], source: Source) -> Chunk:
     if not chunks:
-        raise no_rows(source.file)
+        raise no_rows_error(source.file)
     return Chunk.joined(chunks)
 
 
-class _Begun(Source):
+class _PartlyRead(Source):
     """A source whose first chunks were read already."""
 
-    def __init__(self, source: Source, head: list[Chunk], rest: Iterator[Chunk]) -> None:
+    def __init__(self, source: Source, first_chunks: list[Chunk], rest: Iterator[Chunk]) -> None:
         super().__init__(**source.properties())
-        self.repeatable, self.reader = source.repeatable, source.reader
+        self.repeatable, self.reader_bytes = source.repeatable, source.reader_bytes
         self._source = source
-        self._begun: tuple[list[Chunk], Iterator[Chunk]] | None = (head, rest)
+        self._unread: tuple[list[Chunk], Iterator[Chunk]] | None = (first_chunks, rest)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from ``start`` on; the first call reuses the chunks in memory."""
-        begun, self._begun = self._begun, None
-        if begun is None:
+        unread, self._unread = self._unread, None
+        if unread is None:
             return self._source.chunks(start)
         if start and self._source.repeatable:
-            del begun
+            del unread
             return self._source.chunks(start)
-        head, rest = begun
-        return _after(chain(head, rest), start)
+        first_chunks, rest = unread
+        return _chunks_from(chain(first_chunks, rest), start)
 
     def place_of(self, row: int) -> RowPlace:
         """Place of row number ``row``."""
@@ -135,7 +135,7 @@ class _Begun(Source):
         return self._source.file_states()
 
 
-def _after(chunks: Iterator[Chunk], start: int) -> Iterator[Chunk]:
+def _chunks_from(chunks: Iterator[Chunk], start: int) -> Iterator[Chunk]:
     for chunk in chunks:
         rows = chunk.data.shape[0]
         if start < rows:
@@ -155,9 +155,9 @@ def first_rows(source: Source, count: int) -> tuple[Any, Source]:
         There are no rows.
     """
     chunks = source.chunks()
-    head: list[Chunk] = []
+    first_chunks: list[Chunk] = []
     seen = 0
     while seen < count and (chunk := next(chunks, None)) is not None:
-        head.append(chunk)
+        first_chunks.append(chunk)
         seen += chunk.data.shape[0]
-    return _joined(head, source).data[:count], _Begun(source, head, chunks)
+    return _joined(first_chunks, source).data[:count], _PartlyRead(source, first_chunks, chunks)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError, row_words
-from princomp.io.readers.cells import index_beyond
+from princomp.io.readers.cells import first_inexact_index
 from princomp.io.readers.columns import Origin, RowPlace
 from princomp.io.readers.frames import frame_origin, from_frame, is_frame
 from princomp.io.readers.source import Source
@@ -20,11 +20,10 @@ __all__ = [
     "as_rows",
     "from_sparse",
     "in_memory",
-    "is_plain",
-    "labels_of_floats",
-    "not_finite_in",
-    "refuse_not_finite",
-    "with_columns",
+    "is_numeric_array",
+    "labels_of_float_frame",
+    "not_finite_error",
+    "not_finite_error_in_source",
 ]
 
 # dtypes of frames that are converted like arrays; float64 holds every float32 number exactly.
@@ -62,9 +61,9 @@ def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         _refuse_inexact(array)
         array = array.astype(np.float64)
     if 0 in array.shape:
-        empty = "sample" if array.shape[0] == 0 else "feature"
+        what = "sample" if array.shape[0] == 0 else "feature"
         raise ShapeError(
-            f"Found array with 0 {empty}(s) (shape={array.shape}) "
+            f"Found array with 0 {what}(s) (shape={array.shape}) "
             "while a minimum of 1 is required by PCA.",
             hint="give at least two rows and one column of numbers",
         )
@@ -75,10 +74,10 @@ def _refuse_inexact(rows: Any) -> None:
     """Raise NotNumericError for the first integer beyond 2⁵³ in an array or in CSR rows."""
     sparse = sp.issparse(rows)
     values = rows.data if sparse else rows
-    index = index_beyond(values)
+    index = first_inexact_index(values)
     if index is None:
         return
-    row, column = _place_in(rows, index[0]) if sparse else index
+    row, column = _stored_cell(rows, index[0]) if sparse else index
     raise NotNumericError(
         f"the integer {int(values[index])} at {row_words(row)}, column {column} is beyond 2⁵³ and "
         "float64 cannot hold it exactly",
@@ -87,9 +86,9 @@ def _refuse_inexact(rows: Any) -> None:
     )
 
 
-def _place_in(rows: sp.csr_array, at: int) -> tuple[int, int]:
-    """Row and column of the stored number at index ``at``."""
-    return int(np.searchsorted(rows.indptr, at, side="right")) - 1, int(rows.indices[at])
+def _stored_cell(rows: sp.csr_array, index: int) -> tuple[int, int]:
+    """Row and column of the stored number at index ``index``."""
+    return int(np.searchsorted(rows.indptr, index, side="right")) - 1, int(rows.indices[index])
 
 
 def from_sparse(matrix: Any) -> Any:
@@ -116,86 +115,92 @@ def from_sparse(matrix: Any) -> Any:
     return rows
 
 
-def with_columns(columns: tuple[str, ...] | None, column: int) -> str:
+def _column_words(columns: tuple[str, ...] | None, column: int) -> str:
     """Words for a column in messages."""
     return f"column {column}" if columns is None else f"column {columns[column]!r}"
 
 
-_FILL = "leave such rows out (missing='drop'), or fill the cells (missing='em' or missing='nipals')"
-_REMOVE = "clip or remove the infinite values"
+_FILL_HINT = (
+    "leave such rows out (missing='drop'), or fill the cells (missing='em' or missing='nipals')"
+)
+_CLIP_HINT = "clip or remove the infinite values"
 
 
-def not_finite_in(
-    source: Source, error: NotFiniteError, *, columns: tuple[str, ...] | None, hint: str = _FILL
+def not_finite_error_in_source(
+    source: Source,
+    error: NotFiniteError,
+    *,
+    columns: tuple[str, ...] | None,
+    hint: str = _FILL_HINT,
 ) -> NotFiniteError:
     """Add the value, the file and the row in it to an error found in a block of a source."""
     if error.value is None:
         return error
     column, value = error.place["column"], error.value
-    where, place = _cell(source.place_of(error.place["row"]), columns, column)
+    where, place = _describe_cell(source.place_of(error.place["row"]), columns, column)
     return NotFiniteError(
-        f"Input X contains {_shown(value)}: the first at {where}",
+        f"Input X contains {_value_text(value)}: the first at {where}",
         place=place,
-        hint=hint if np.isnan(value) else _REMOVE,
+        hint=hint if np.isnan(value) else _CLIP_HINT,
     )
 
 
-def _cell(
-    spot: RowPlace, columns: tuple[str, ...] | None, column: int
+def _describe_cell(
+    row_place: RowPlace, columns: tuple[str, ...] | None, column: int
 ) -> tuple[str, dict[str, Any]]:
     """Words for a cell in messages, and its place."""
-    place = spot.known(column=column if columns is None else columns[column])
-    where = f"{spot.words}, {with_columns(columns, column)}"
-    return f"{where} of {spot.file}" if spot.file else where, place
+    place = row_place.as_dict(column=column if columns is None else columns[column])
+    where = f"{row_place.description}, {_column_words(columns, column)}"
+    return f"{where} of {row_place.file}" if row_place.file else where, place
 
 
-def _shown(value: float) -> str:
+def _value_text(value: float) -> str:
     return "NaN" if np.isnan(value) else ("infinity" if value > 0 else "-infinity")
 
 
-def refuse_not_finite(
+def not_finite_error(
     data: Any,
     error: NotFiniteError,
     *,
     columns: tuple[str, ...] | None = None,
     origin: Origin | None = None,
-    hint: str = _FILL,
+    hint: str = _FILL_HINT,
 ) -> NotFiniteError:
     """Add the first place, its value and the counts in all rows to an error found in a block."""
     if "row" not in error.place or (error.value is None and "column" in error.place):
         return error  # not about a cell, or complete already
     if isinstance(data, Source):
-        return not_finite_in(data, error, columns=columns, hint=hint)
+        return not_finite_error_in_source(data, error, columns=columns, hint=hint)
     sparse = sp.issparse(data)
     values = data.data if sparse else data
     bad = ~np.isfinite(values)
     if sparse:
-        at = int(np.flatnonzero(bad)[0])
-        (row, column), value = _place_in(data, at), values[at]
+        index = int(np.flatnonzero(bad)[0])
+        (row, column), value = _stored_cell(data, index), values[index]
     else:
         row, column = (int(i) for i in np.argwhere(bad)[0])
         value = values[row, column]
     missing = int(np.isnan(values).sum())
     infinite = int(bad.sum()) - missing
-    where, place = _cell((origin or Origin()).place_of(row), columns, column)
+    where, place = _describe_cell((origin or Origin()).place_of(row), columns, column)
     if not missing:
-        hint = _REMOVE
+        hint = _CLIP_HINT
     elif infinite:
-        hint += f"; {_REMOVE}"
+        hint += f"; {_CLIP_HINT}"
     return NotFiniteError(
-        f"Input X contains {_shown(value)}: the first at {where}; "
+        f"Input X contains {_value_text(value)}: the first at {where}; "
         f"{missing:,} NaN and {infinite:,} infinite values in all",
         place=place,
         hint=hint,
     )
 
 
-def is_plain(X: Any) -> bool:
+def is_numeric_array(X: Any) -> bool:
     """Whether X is a two-dimensional array of numbers, so that its cells need no checks."""
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiubc"
 
 
-def labels_of_floats(X: Any) -> tuple[str, ...] | None:
+def labels_of_float_frame(X: Any) -> tuple[str, ...] | None:
     """Column labels of a pandas frame that holds only float32 and float64.
 
     Empty if no label is text. None for any other frame, and if labels are only partly text,
@@ -213,7 +218,7 @@ def labels_of_floats(X: Any) -> tuple[str, ...] | None:
 
 def in_memory(X: Any) -> Rows:
     """Rows (n, p), column names and file of an array, sparse matrix, Table, frame or list."""
-    if is_plain(X):
+    if is_numeric_array(X):
         return as_rows(X), None, None
     if sp.issparse(X):
         return from_sparse(X), None, None
@@ -221,10 +226,10 @@ def in_memory(X: Any) -> Rows:
         data = from_sparse(X.data) if sp.issparse(X.data) else as_rows(X.data)
         return data, X.columns, X.origin
     if type(X) is list:
-        numbers = _numbers(X)
+        numbers = _array_from_lists(X)
         if numbers is not None:
             return as_rows(numbers), None, None
-    labels = labels_of_floats(X)
+    labels = labels_of_float_frame(X)
     if labels is not None:
         return as_rows(X.to_numpy()), labels or None, frame_origin(X)
     if is_frame(X):
@@ -235,7 +240,7 @@ def in_memory(X: Any) -> Rows:
     try:
         checked = check_array(X, dtype="numeric", ensure_all_finite=False, estimator="PCA")
     except ValueError as error:
-        raise _first_text(X) or error from None
+        raise _text_error(X) or error from None
     return as_rows(np.asarray(checked)), None, None
 
 
@@ -257,7 +262,7 @@ def refuse_containers(X: object) -> None:
             )
 
 
-def _numbers(X: list[Any]) -> np.ndarray[Any, Any] | None:
+def _array_from_lists(X: list[Any]) -> np.ndarray[Any, Any] | None:
     """Convert lists of equal length, with real numbers, to an (n, p) array; None otherwise."""
     try:
         array = np.array(X)
@@ -266,7 +271,7 @@ def _numbers(X: list[Any]) -> np.ndarray[Any, Any] | None:
     return array if array.ndim == 2 and array.dtype.kind in "fiu" and array.size else None
 
 
-def _first_text(X: Any) -> NotNumericError | None:
+def _text_error(X: Any) -> NotNumericError | None:
     """Make an error for the first cell of a list or array that is not a number, if any."""
     cells = np.asarray(X)
     if cells.ndim != 2 or cells.dtype.kind not in "OUS":

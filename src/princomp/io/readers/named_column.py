@@ -12,12 +12,18 @@ from numpy.typing import NDArray
 
 from princomp.errors import ColumnError, NotAvailableError, ParameterError, did_you_mean
 from princomp.io.readers.coerce import is_file
-from princomp.io.readers.file_names import expanded
+from princomp.io.readers.file_names import expand_patterns
 from princomp.io.readers.frames import is_frame
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.table_input import TableInput
 
-__all__ = ["file_column", "has_named_columns", "named_column", "of_anndata", "without_column"]
+__all__ = [
+    "are_anndata_files",
+    "file_column",
+    "has_named_columns",
+    "named_column",
+    "without_column",
+]
 
 
 def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
@@ -36,7 +42,7 @@ def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
     if is_frame(table):
         frame = nw.from_native(table, eager_only=True)
         if name not in frame.columns:
-            known = [str(one) for one in frame.columns]
+            known = [str(label) for label in frame.columns]
             raise ColumnError(
                 f"{parameter}={name!r} is not a column of the frame",
                 place={"parameter": parameter, "column": name},
@@ -51,7 +57,7 @@ def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
         )
     paths = table if isinstance(table, list | tuple) else [table]
     cells = file_column(paths, name, options)
-    return cells if of_anndata(paths) else as_numbers(cells)
+    return cells if are_anndata_files(paths) else as_numbers(cells)
 
 
 def file_column(
@@ -71,9 +77,9 @@ def file_column(
     NotAvailableError
         The column is one of ``obs``, and ``untrusted=True``.
     """
-    from princomp.io.readers.files import open_files, parts_of
+    from princomp.io.readers.files import open_files, split_inside
 
-    if of_anndata(paths):
+    if are_anndata_files(paths):
         from princomp.io.readers.h5ad_names import obs_column
 
         if options.untrusted:
@@ -82,7 +88,9 @@ def file_column(
                 place={"column": name},
                 hint="Leave out untrusted=True if you trust the file.",
             )
-        return np.concatenate([obs_column(parts_of(path)[0], name) for path in expanded(paths)])
+        return np.concatenate(
+            [obs_column(split_inside(path)[0], name) for path in expand_patterns(paths)]
+        )
     try:
         source = open_files(paths, columns=columns, id_column=name, options=options)
     except ParameterError as error:
@@ -94,14 +102,16 @@ def file_column(
             place={"file": str(file), "column": name},
             hint="Keep the table, with this column, as CSV or Parquet.",
         ) from None
-    return np.concatenate([np.asarray(chunk.ids, dtype=object) for chunk in source.all_chunks()])
+    return np.concatenate(
+        [np.asarray(chunk.ids, dtype=object) for chunk in source.checked_chunks()]
+    )
 
 
-def of_anndata(paths: Sequence[str | os.PathLike[str]]) -> bool:
+def are_anndata_files(paths: Sequence[str | os.PathLike[str]]) -> bool:
     """Whether all files are AnnData files, whose named columns are outside the matrix."""
-    from princomp.io.readers.files import ending_of, parts_of
+    from princomp.io.readers.files import ending_of, split_inside
 
-    return all(ending_of(parts_of(path)[0]) == ".h5ad" for path in paths)
+    return all(ending_of(split_inside(path)[0]) == ".h5ad" for path in paths)
 
 
 def has_named_columns(X: Any) -> bool:

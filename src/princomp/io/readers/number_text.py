@@ -14,15 +14,15 @@ from princomp.io.readers.cells import MISSING, plain_minus
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["PLAIN", "NumberFormat", "Unit", "quantity_in", "unit_of"]
+__all__ = ["PLAIN", "NumberFormat", "Unit", "cell_unit", "column_unit"]
 
 _SPACES = "[ \u00a0\u202f]"
 _APOSTROPHES = "['’]"
-_SIGNS = "$€£¥₹"
+_CURRENCIES = "$€£¥₹"
 # "12 %", "€ 5", "80 kg"; letters must follow a blank, because "5a" is a code.
 _WITH_UNIT = re.compile(
-    rf"(?P<sign>[+-]?)(?P<before>[{_SIGNS}]?)\s*(?P<number>[+-]?[0-9.,'’ \u00a0\u202f]*[0-9]"
-    rf"(?:[eE][+-]?[0-9]+)?)(?P<after>\s*[%‰°{_SIGNS}][CF]?|\s[A-Za-zµμ°/²³]{{1,8}})?"
+    rf"(?P<sign>[+-]?)(?P<before>[{_CURRENCIES}]?)\s*(?P<number>[+-]?[0-9.,'’ \u00a0\u202f]*[0-9]"
+    rf"(?:[eE][+-]?[0-9]+)?)(?P<after>\s*[%‰°{_CURRENCIES}][CF]?|\s[A-Za-zµμ°/²³]{{1,8}})?"
 )
 
 
@@ -65,7 +65,7 @@ class NumberFormat:
         return MISSING.union(word.strip() for word in self.na)
 
     @cached_property
-    def _between(self) -> str:
+    def _thousands_pattern(self) -> str:
         """Regular expression for the thousands separator."""
         if self.thousands is None:
             return ""
@@ -77,12 +77,12 @@ class NumberFormat:
     def _pattern(self) -> str:
         whole = "[0-9]+"
         if self.thousands is not None:
-            whole = f"(?:[0-9]{{1,3}}(?:{self._between}[0-9]{{3}})+|[0-9]+)"
+            whole = f"(?:[0-9]{{1,3}}(?:{self._thousands_pattern}[0-9]{{3}})+|[0-9]+)"
         point = re.escape(self.decimal)
         digits = f"(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
         return f"[+-]?(?:{digits}|(?i:inf(?:inity)?|nan))"
 
-    def number(self, cell: str) -> float | None:
+    def parse(self, cell: str) -> float | None:
         """Read a cell: return its number, NaN if it is missing, None if it is neither."""
         text = plain_minus(cell.strip())
         if text in self.missing:
@@ -90,12 +90,12 @@ class NumberFormat:
         if re.fullmatch(self._pattern, text) is None:
             return None
         if self.thousands is not None:
-            text = re.sub(self._between, "", text)
+            text = re.sub(self._thousands_pattern, "", text)
         return float(text.replace(self.decimal, "."))
 
     def is_text(self, cell: str) -> bool:
         """Whether a cell is neither a number nor missing."""
-        return self.number(cell) is None
+        return self.parse(cell) is None
 
     def canonical(self, cells: pa.ChunkedArray, unit: Unit | None = None) -> pa.ChunkedArray:
         """Rewrite numbers as in Python, missing cells as null, and other cells as a word.
@@ -109,12 +109,12 @@ class NumberFormat:
         missing = compute.is_in(cells, value_set=pa.array(sorted(self.missing)))
         cells = compute.if_else(missing, pa.scalar(None, pa.string()), cells)
         if unit is not None:
-            cells = _without(cells, unit)
+            cells = _without_unit(cells, unit)
         if self.is_plain:
             return cells
         valid = compute.match_substring_regex(cells, f"^{self._pattern}$")
         if self.thousands is not None:
-            cells = compute.replace_substring_regex(cells, self._between, "")
+            cells = compute.replace_substring_regex(cells, self._thousands_pattern, "")
         cells = compute.replace_substring(cells, self.decimal, ".")
         return compute.if_else(valid, cells, pa.scalar("not a number"))
 
@@ -122,7 +122,7 @@ class NumberFormat:
 PLAIN = NumberFormat()
 
 
-def _without(cells: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
+def _without_unit(cells: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
     import pyarrow as pa
     import pyarrow.compute as compute
 
@@ -133,20 +133,20 @@ def _without(cells: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
     return compute.if_else(valid, compute.utf8_trim_whitespace(bare), pa.scalar("not a number"))
 
 
-def quantity_in(cell: str) -> Unit | None:
+def cell_unit(cell: str) -> Unit | None:
     """Unit of a cell that looks like a number in any format (it may be empty); None otherwise."""
     match = _WITH_UNIT.fullmatch(plain_minus(cell.strip()))
     return None if match is None else Unit(match["before"], match["after"] or "")
 
 
-def unit_of(cells: Iterable[str | None], numbers: NumberFormat) -> Unit | None:
+def column_unit(cells: Iterable[str | None], number_format: NumberFormat) -> Unit | None:
     """The unit of the numbers in a column; None unless all cells have the same unit."""
     found: set[Unit] = set()
     for cell in cells:
-        if cell is None or cell.strip() in numbers.missing:
+        if cell is None or cell.strip() in number_format.missing:
             continue
         match = _WITH_UNIT.fullmatch(plain_minus(cell.strip()))
-        if match is None or numbers.number(match["sign"] + match["number"]) is None:
+        if match is None or number_format.parse(match["sign"] + match["number"]) is None:
             return None
         found.add(Unit(match["before"], match["after"] or ""))
         if len(found) > 1:

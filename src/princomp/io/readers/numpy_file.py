@@ -14,11 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import ParameterError
-from princomp.io.readers.array_lookup import Member, numbered_columns, refuse_ids, refuse_kind
+from princomp.io.readers.array_lookup import (
+    Member,
+    numbered_columns,
+    refuse_id_column,
+    refuse_not_table,
+)
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import Chunk, FileState, Source
-from princomp.io.readers.stored_array import float_kind, floats, labels, refuse_long, rounding
+from princomp.io.readers.stored_array import (
+    column_namer,
+    float_dtype,
+    refuse_long_integers,
+    rounding_notes,
+    to_floats,
+)
 from princomp.linalg import empty
 
 __all__ = ["NPY_MAGIC", "NpySource", "PipedArray", "open_npy", "read_npy_header"]
@@ -48,7 +59,7 @@ def open_npy(path: Path, selection: Selection) -> NpySource:
         An id column is requested, but the file holds only numbers.
     """
     origin = Origin(str(path))
-    refuse_ids(selection, "an .npy file", origin)
+    refuse_id_column(selection, "an .npy file", origin)
     with reading(path, _KIND), path.open("rb") as file:
         # Refuse zip archives and pickles, which numpy.load would also accept.
         if file.read(len(NPY_MAGIC)) != NPY_MAGIC:
@@ -56,18 +67,18 @@ def open_npy(path: Path, selection: Selection) -> NpySource:
         file.seek(0)
         shape, fortran, stored = read_npy_header(file)
         offset = file.tell()
-        held = os.fstat(file.fileno()).st_size - offset
-    refuse_kind(Member("the array", shape, stored), origin)
-    promised = shape[0] * shape[1] * stored.itemsize
-    if min(shape) < 0 or held < promised:
+        available = os.fstat(file.fileno()).st_size - offset
+    refuse_not_table(Member("the array", shape, stored), origin)
+    expected = shape[0] * shape[1] * stored.itemsize
+    if min(shape) < 0 or available < expected:
         raise malformed(
             path,
             f"its header announces {shape[0]} × {shape[1]} numbers ({stored}) in "
-            f"{promised} bytes, and {held} follow",
+            f"{expected} bytes, and {available} follow",
             "It may be cut short or still being written: create or download it again.",
         )
-    taken = numbered_columns(shape[1], selection, origin)
-    return NpySource(path, (shape[0], shape[1]), fortran, stored, offset, taken)
+    column_indices = numbered_columns(shape[1], selection, origin)
+    return NpySource(path, (shape[0], shape[1]), fortran, stored, offset, column_indices)
 
 
 def read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -96,12 +107,12 @@ class NpySource(Source):
         The dtype of the numbers in the file.
     offset : int
         Bytes before the numbers.
-    taken : ndarray of int, optional
+    column_indices : ndarray of int, optional
         Columns to use; all by default.
     """
 
     random_access = True
-    reader = 0
+    reader_bytes = 0
     rows: int
 
     def __init__(
@@ -111,15 +122,15 @@ class NpySource(Source):
         fortran: bool,
         stored: np.dtype[Any],
         offset: int,
-        taken: NDArray[np.intp] | None,
+        column_indices: NDArray[np.intp] | None,
     ) -> None:
         n, width = shape
-        indices = list(range(width)) if taken is None else taken.tolist()
+        indices = list(range(width)) if column_indices is None else column_indices.tolist()
         super().__init__(
             rows=n,
             p=len(indices),
-            dtype=float_kind(stored),
-            notes=rounding(stored),
+            dtype=float_dtype(stored),
+            notes=rounding_notes(stored),
             file=str(path),
             # In C order, all columns are read, even those that are not used.
             nbytes=n * (len(indices) if fortran else width) * stored.itemsize,
@@ -128,10 +139,10 @@ class NpySource(Source):
         self._n, self._width, self._stored, self._offset = n, width, stored, offset
         self._fortran = fortran and width > 1
         self._indices = indices
-        ends = range(indices[0], indices[-1] + 1)
+        span = range(indices[0], indices[-1] + 1)
         # Indexing with a slice gives a view, with a list of columns it makes another copy.
-        self._take = slice(ends.start, ends.stop) if indices == list(ends) else indices
-        self._as_stored = (
+        self._column_selector = slice(span.start, span.stop) if indices == list(span) else indices
+        self._reads_directly = (
             not self._fortran and stored == self.dtype and indices == list(range(width))
         )
         self._file: FileIO | None = None
@@ -159,7 +170,7 @@ class NpySource(Source):
         """The numbers of :meth:`read`, in an array made by ``empty``."""
         stop, origin = min(stop, self._n), Origin(self.file)
         block = empty((max(0, stop - start), self.p), self.dtype)
-        if self._as_stored:
+        if self._reads_directly:
             self._fill(block, start * self._width)
             return block
         load = self._columns if self._fortran else self._rows
@@ -167,7 +178,7 @@ class NpySource(Source):
         for first in range(start, stop, step):
             last = min(first + step, stop)
             numbers = load(first, last)
-            refuse_long(numbers, partial(self._cell, first), origin)
+            refuse_long_integers(numbers, partial(self._cell, first), origin)
             # A NaN of any bit pattern stays NaN; numbers too large for float64 become infinite.
             with np.errstate(invalid="ignore", over="ignore"):
                 block[first - start : last - start] = numbers
@@ -177,7 +188,7 @@ class NpySource(Source):
         """Numbers in the dtype of the file, for a matrix stored row by row."""
         numbers = empty((last - first, self._width), self._stored)
         self._fill(numbers, first * self._width)
-        return numbers[:, self._take]
+        return numbers[:, self._column_selector]
 
     def _columns(self, first: int, last: int) -> NDArray[Any]:
         """Numbers in the dtype of the file, for a matrix stored column by column."""
@@ -188,29 +199,29 @@ class NpySource(Source):
 
     def _fill(self, numbers: NDArray[Any], first: int) -> None:
         """Fill a contiguous array from the file, starting at its number ``first``."""
-        rest = numbers.reshape(-1).view(np.uint8).data
-        at = self._offset + first * self._stored.itemsize
+        remaining = numbers.reshape(-1).view(np.uint8).data
+        offset = self._offset + first * self._stored.itemsize
         with reading(self.path, _KIND):
-            file = self._opened()
-            while len(rest):
+            file = self._open_file()
+            while len(remaining):
                 # Linux reads at most 2 GB per call.
-                got = self._pread(file, rest, at)
-                if not got:
+                n_read = self._pread(file, remaining, offset)
+                if not n_read:
                     raise malformed(
                         self.path,
-                        f"became shorter while it was read: it ends at byte {at}",
+                        f"became shorter while it was read: it ends at byte {offset}",
                         "Wait until it is complete, then read it again.",
                     )
-                rest, at = rest[got:], at + got
+                remaining, offset = remaining[n_read:], offset + n_read
 
-    def _pread(self, file: FileIO, into: memoryview, at: int) -> int:
+    def _pread(self, file: FileIO, target: memoryview, offset: int) -> int:
         if hasattr(os, "preadv"):
-            return os.preadv(file.fileno(), [into], at)
+            return os.preadv(file.fileno(), [target], offset)
         with self._lock:
-            file.seek(at)
-            return file.readinto(into)
+            file.seek(offset)
+            return file.readinto(target)
 
-    def _opened(self) -> FileIO:
+    def _open_file(self) -> FileIO:
         with self._lock:
             if self._file is None:
                 self._file = FileIO(self.path)
@@ -253,11 +264,11 @@ class PipedArray(Source):
         path: Path,
     ) -> None:
         origin = Origin(str(path))
-        refuse_ids(selection, "an .npy file", origin)
+        refuse_id_column(selection, "an .npy file", origin)
         with reading(path, _KIND):
-            shape, by_columns, kind = read_npy_header(stream)
-        refuse_kind(Member("the array", shape, kind), origin)
-        if by_columns and min(shape) > 1:
+            shape, fortran, stored = read_npy_header(stream)
+        refuse_not_table(Member("the array", shape, stored), origin)
+        if fortran and min(shape) > 1:
             raise ParameterError(
                 f"{path}: the array is in Fortran order, its rows come last",
                 place={"file": str(path)},
@@ -265,33 +276,35 @@ class PipedArray(Source):
             )
         self.path = path
         self._stream = stream
-        self._shape, self._kind = shape, kind
-        self._taken = numbered_columns(shape[1], selection, origin)
+        self._shape, self._stored = shape, stored
+        self._column_indices = numbered_columns(shape[1], selection, origin)
         super().__init__(
             rows=shape[0],
-            p=shape[1] if self._taken is None else len(self._taken),
-            dtype=float_kind(kind),
-            notes=rounding(kind),
+            p=shape[1] if self._column_indices is None else len(self._column_indices),
+            dtype=float_dtype(stored),
+            notes=rounding_notes(stored),
             file=str(path),
         )
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
-        origin, label = Origin(self.file), labels(None, self._taken)
+        origin, label = Origin(self.file), column_namer(None, self._column_indices)
         n, p = self._shape
         step = max(1, _NUMBERS // p)
         for first in range(0, n, step):
             with reading(self.path, _KIND):
-                block = empty((min(step, n - first), p), self._kind)
-                got = cast(BufferedReader, self._stream).readinto(block.view(np.uint8).data)
-            if got < block.nbytes:
-                row = first + got * len(block) // block.nbytes
+                block = empty((min(step, n - first), p), self._stored)
+                n_read = cast(BufferedReader, self._stream).readinto(block.view(np.uint8).data)
+            if n_read < block.nbytes:
+                row = first + n_read * len(block) // block.nbytes
                 raise malformed(
                     self.path,
                     f"ends after {row:,} of {n:,} rows",
                     "It may be cut short: see whether the command before the pipe failed.",
                     row=row,
                 )
-            before = max(0, start - first)
-            if before < len(block):
-                yield Chunk(floats(block[before:], self._taken, first + before, label, origin))
+            skipped = max(0, start - first)
+            if skipped < len(block):
+                yield Chunk(
+                    to_floats(block[skipped:], self._column_indices, first + skipped, label, origin)
+                )

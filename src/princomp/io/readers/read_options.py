@@ -70,23 +70,23 @@ class ReadOptions:
                     place={"parameter": name},
                     hint=f"{did_you_mean(name, known)}The options are {', '.join(known)}.",
                 )
-        given = dict(options)
-        na = given.get("na", ())
-        given["na"] = (na,) if isinstance(na, str) else tuple(_words(na))
-        if isinstance(given.get("header"), bool):
-            given["header"] = int(given["header"])
-        made = cls(**given)
-        made._check()
-        return made
+        values = dict(options)
+        na = values.get("na", ())
+        values["na"] = (na,) if isinstance(na, str) else tuple(_words(na))
+        if isinstance(values.get("header"), bool):
+            values["header"] = int(values["header"])
+        result = cls(**values)
+        result._check()
+        return result
 
     def _check(self) -> None:
-        one = "one character, or None to find it out"
+        one_character = "one character, or None to find it out"
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
-            raise invalid_value("sep", self.sep, one, "A tab is written '\\t'.")
+            raise invalid_value("sep", self.sep, one_character, "A tab is written '\\t'.")
         if self.decimal not in (None, ".", ","):
             raise invalid_value("decimal", self.decimal, "'.' or ','", "None finds it out.")
         if self.thousands is not None and (len(self.thousands) != 1 or self.thousands.isalnum()):
-            raise invalid_value("thousands", self.thousands, one, "Such as ',' or ' '.")
+            raise invalid_value("thousands", self.thousands, one_character, "Such as ',' or ' '.")
         if self.thousands is not None and self.thousands == self.decimal:
             raise invalid_value(
                 "thousands", self.thousands, "another character than decimal", "Change one of them."
@@ -108,7 +108,7 @@ class ReadOptions:
 
 
 def _words(na: Any) -> Iterable[str]:
-    if not isinstance(na, Iterable) or not all(isinstance(one, str) for one in na):
+    if not isinstance(na, Iterable) or not all(isinstance(word, str) for word in na):
         raise invalid_value("na", na, "a list of words", "Such as na=['-', 'missing'].")
     return na
 

@@ -22,14 +22,21 @@ from princomp.errors import (
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["REMAKE", "malformed", "need", "no_rows", "open_whole", "reading"]
+__all__ = [
+    "DAMAGED_HINT",
+    "import_optional",
+    "malformed",
+    "no_rows_error",
+    "open_complete",
+    "reading",
+]
 
-REMAKE = "It may be cut short or damaged: create or download it again."
+DAMAGED_HINT = "It may be cut short or damaged: create or download it again."
 # Libraries repeat the system's error text in their own messages, but not always its number.
 _DISK_FAILED = os.strerror(errno.EIO)
 
 
-def need(module: str, path: Path) -> Any:
+def import_optional(module: str, path: Path) -> Any:
     """Import a module of an optional library; the error message names the file ``path``."""
     try:
         return importlib.import_module(module)
@@ -49,7 +56,7 @@ def malformed(
     return MalformedFileError(f"{path}: {problem}", place={"file": str(path), **place}, hint=hint)
 
 
-def no_rows(file: Path | str | None, detail: str = "") -> ShapeError:
+def no_rows_error(file: Path | str | None, detail: str = "") -> ShapeError:
     """Make the error for a table without rows."""
     return ShapeError(
         f"{'the input' if file is None else file}: no rows{detail}",
@@ -97,17 +104,17 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         raise malformed(path, f"cannot be read as {kind}: {reason}", hint) from error
 
 
-def open_whole(path: Path) -> io.BufferedReader:
+def open_complete(path: Path) -> io.BufferedReader:
     """Open a file; reading raises OSError if it ends before its size, as when a network fails."""
-    return io.BufferedReader(_WholeFile(path))
+    return io.BufferedReader(_CompleteFile(path))
 
 
-class _WholeFile(io.FileIO):
+class _CompleteFile(io.FileIO):
     def readinto(self, buffer: WriteableBuffer) -> int:
-        got = super().readinto(buffer)
-        if not got and memoryview(buffer).nbytes:
+        count = super().readinto(buffer)
+        if not count and memoryview(buffer).nbytes:
             self._refuse_early_end()
-        return got
+        return count
 
     def readall(self) -> bytes:
         text = super().readall()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError
 from princomp.io.readers.columns import Choice, Origin
-from princomp.io.readers.number_text import NumberFormat, quantity_in
+from princomp.io.readers.number_text import NumberFormat, cell_unit
 from princomp.io.readers.reader_errors import reading
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INDEX_NAMES",
-    "counts_rows",
-    "name_rows",
+    "are_row_numbers",
+    "find_id_column",
     "refuse_totals",
     "refuse_totals_at_end",
     "without_empty_rows",
@@ -41,12 +41,12 @@ _DATE = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}(\D|$)")
 # Bytes at the end of a large file that are searched for its last row.
 _TAIL = 2**16
 # Fewest rows for detection: in fewer rows, cells such as 1 and 2 may mean anything.
-_LEAST = 3
+_MIN_ROWS = 3
 
 
-def counts_rows(cells: Sequence[Any] | NDArray[Any]) -> bool:
+def are_row_numbers(cells: Sequence[Any] | NDArray[Any]) -> bool:
     """Whether cells are 0, 1, …, n − 1 or 1, 2, …, n."""
-    if len(cells) < _LEAST or str(cells[0]).strip() not in ("0", "1", "0.0", "1.0"):
+    if len(cells) < _MIN_ROWS or str(cells[0]).strip() not in ("0", "1", "0.0", "1.0"):
         return False
     try:
         numbers = np.asarray(cells, dtype=np.float64)
@@ -55,12 +55,12 @@ def counts_rows(cells: Sequence[Any] | NDArray[Any]) -> bool:
     return bool(np.array_equal(numbers, numbers[0] + np.arange(len(numbers))))
 
 
-def name_rows(
+def find_id_column(
     table: pa.Table,
     first: str,
-    labels: Sequence[str],
+    candidates: Sequence[str],
     choice: Choice,
-    numbers: NumberFormat,
+    number_format: NumberFormat,
     *,
     complete: bool = True,
     unnamed: bool = False,
@@ -70,36 +70,38 @@ def name_rows(
     Parameters
     ----------
     table : pyarrow.Table
-        The columns ``labels``, as text.
+        The columns ``candidates``, as text.
     first : str
         Name of the first column of the file.
-    labels : sequence of str
+    candidates : sequence of str
         Columns that may name the rows.
     choice : Choice
-    numbers : NumberFormat
+    number_format : NumberFormat
     complete : bool
         Whether the table has all rows, not only the first ones.
     unnamed : bool
         Whether the first column has no name in the file.
     """
-    first_cells = table.column(first).to_pylist() if first in labels else []
-    counted = counts_rows(first_cells)
-    unique = [name for name in dict.fromkeys(labels) if _is_unique_text(table, name, numbers)]
+    first_cells = table.column(first).to_pylist() if first in candidates else []
+    is_numbered = are_row_numbers(first_cells)
+    unique = [
+        name for name in dict.fromkeys(candidates) if _is_unique_text(table, name, number_format)
+    ]
     # Dates name rows only if nothing else does.
     unique = [name for name in unique if not _holds_dates(table, name)] or unique
     left_out: list[str] = []
-    if len(unique) == 1 and (counted or first.lower() not in INDEX_NAMES):
+    if len(unique) == 1 and (is_numbered or first.lower() not in INDEX_NAMES):
         name = unique[0]
         why = f"which differs in {'all' if complete else f'the first {len(table):,}'} rows"
-        if counted and name != first:
+        if is_numbered and name != first:
             left_out = [first]
-    elif first in labels and first.lower() in INDEX_NAMES:
+    elif first in candidates and first.lower() in INDEX_NAMES:
         name, why = first, "the first column"
-    elif counted:
+    elif is_numbered:
         name, why = first, f"which counts them from {str(first_cells[0]).strip()}"
     else:
         return choice, []
-    names = tuple(one for one in choice.names if one != name and one not in left_out)
+    names = tuple(other for other in choice.names if other != name and other not in left_out)
     if not names:
         return choice, []
     column = f"column {name!r}, {why}"
@@ -112,12 +114,12 @@ def name_rows(
     return replace(choice, names=names, id_column=name), notes
 
 
-def _is_unique_text(table: pa.Table, name: str, numbers: NumberFormat) -> bool:
+def _is_unique_text(table: pa.Table, name: str, number_format: NumberFormat) -> bool:
     column = table.column(name)
     head = column[:100].to_pylist()
-    if len(column) < _LEAST or not all(cell and numbers.is_text(cell) for cell in head):
+    if len(column) < _MIN_ROWS or not all(cell and number_format.is_text(cell) for cell in head):
         return False
-    if 2 * sum(quantity_in(cell) is not None for cell in head) > len(head):
+    if 2 * sum(cell_unit(cell) is not None for cell in head) > len(head):
         return False  # cells such as "12 kg" and "1,5" are meant as numbers
     cells = column.to_pylist()
     return len(set(cells)) == len(cells) and not any(cell is None or cell == "" for cell in cells)
@@ -145,11 +147,13 @@ def refuse_totals(table: pa.Table, dialect: Dialect, origin: Origin) -> None:
     ------
     MalformedFileError
     """
-    if dialect.skip_end is None and len(table) > _LEAST:
+    if dialect.skip_end is None and len(table) > _MIN_ROWS:
         word = _word_for_totals(_row(table, len(table) - 1))
-        if word is not None or _sums(table):
-            spot = origin.place_of(len(table) - 1)
-            raise _totals(f"{spot.words}, the last one,", word, origin, spot.known())
+        if word is not None or _last_row_is_sums(table):
+            row_place = origin.place_of(len(table) - 1)
+            raise _totals_error(
+                f"{row_place.description}, the last one,", word, origin, row_place.as_dict()
+            )
 
 
 def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
@@ -177,7 +181,7 @@ def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
     word = _word_for_totals(last)
     if word is not None:
         origin = Origin(str(dialect.path))
-        raise _totals("the last row", word, origin, origin.place())
+        raise _totals_error("the last row", word, origin, origin.place())
     return True
 
 
@@ -186,12 +190,12 @@ def _word_for_totals(row: Sequence[Any]) -> str | None:
     return next(filter(_TOTALS.fullmatch, words), None)
 
 
-def _totals(
+def _totals_error(
     row: str, word: str | None, origin: Origin, place: dict[str, object]
 ) -> MalformedFileError:
-    said = "" if word is None else f" ({word!r})"
+    quoted = "" if word is None else f" ({word!r})"
     return MalformedFileError(
-        origin.say(f"{row} looks like totals{said}"),
+        origin.prefixed(f"{row} looks like totals{quoted}"),
         place=place,
         hint="skip_end=1 leaves it out, skip_end=0 reads it as data.",
     )
@@ -205,9 +209,9 @@ def _is_empty(row: Sequence[Any]) -> bool:
     return all(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in row)
 
 
-def _sums(table: pa.Table) -> bool:
+def _last_row_is_sums(table: pa.Table) -> bool:
     """Whether the last row holds the column sums, in at least two columns and all that it fills."""
-    found = 0
+    count = 0
     for column in table.columns:
         if str(column.type) != "double":
             continue
@@ -218,5 +222,5 @@ def _sums(table: pa.Table) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):
             if not abs(above.sum() - last) <= 1e-9 * np.abs(above).sum():
                 return False
-        found += 1
-    return found > 1
+        count += 1
+    return count > 1

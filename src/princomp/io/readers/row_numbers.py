@@ -13,10 +13,10 @@ import narwhals as nw
 import numpy as np
 
 from princomp.io.readers.columns import Choice
-from princomp.io.readers.left_out import Caution
-from princomp.io.readers.row_names import INDEX_NAMES, counts_rows
+from princomp.io.readers.left_out import WarningNote
+from princomp.io.readers.row_names import INDEX_NAMES, are_row_numbers
 
-__all__ = ["has_index_name", "numbers_rows", "without_row_numbers"]
+__all__ = ["has_index_name", "is_index_column", "without_row_numbers"]
 
 
 def has_index_name(label: object) -> bool:
@@ -24,7 +24,7 @@ def has_index_name(label: object) -> bool:
     return isinstance(label, str) and (label == "" or label.lower() in INDEX_NAMES)
 
 
-def numbers_rows(column: nw.Series[Any]) -> bool:
+def is_index_column(column: nw.Series[Any]) -> bool:
     """Whether the first column of a frame has a usual name of row labels and holds integers.
 
     For an integer column, its dtype alone decides, so that the answer is the same for any subset
@@ -41,22 +41,22 @@ def numbers_rows(column: nw.Series[Any]) -> bool:
 
 def without_row_numbers(
     first: nw.Series[Any], choice: Choice
-) -> tuple[Choice, tuple[Caution, ...]]:
+) -> tuple[Choice, tuple[WarningNote, ...]]:
     """Leave out a first column that numbers the rows; only warn if it just counts them."""
     label = first.name
     if choice.requested or len(choice.names) < 2 or choice.names[0] != label:
         return choice, ()
-    if numbers_rows(first):
+    if is_index_column(first):
         by_index = f", or name the rows by it with frame.set_index({label!r})"
         note = (
             f"left out {label!r}, the first column, which numbers the rows: rename it to analyse "
             f"it{by_index if first.implementation.is_pandas() else ''}"
         )
-        return replace(choice, names=choice.names[1:]), (Caution(note),)
+        return replace(choice, names=choice.names[1:]), (WarningNote(note),)
     if first.dtype.is_integer() and first.head(1).to_list() in ([0], [1]):
         cells = first.to_numpy()
-        if counts_rows(cells):
+        if are_row_numbers(cells):
             start = f"{cells[0]:.0f}"
             note = f"{label!r}, the first column, counts the rows from {start} and is analysed"
-            return choice, (Caution(note),)
+            return choice, (WarningNote(note),)
     return choice, ()

@@ -69,8 +69,8 @@ class FileState(NamedTuple):
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> FileState:
         """The state of a file now."""
-        found = os.stat(path)
-        return cls(os.fspath(path), found.st_size, found.st_mtime_ns)
+        status = os.stat(path)
+        return cls(os.fspath(path), status.st_size, status.st_mtime_ns)
 
 
 def refuse_changed(before: tuple[FileState, ...], now: tuple[FileState, ...]) -> None:
@@ -81,18 +81,19 @@ def refuse_changed(before: tuple[FileState, ...], now: tuple[FileState, ...]) ->
     InputChangedError
         With the old and new size and time of the first file that changed.
     """
-    for was, found in zip(before, now, strict=True):
-        if was != found:
+    for old, new in zip(before, now, strict=True):
+        if old != new:
             raise InputChangedError(
-                f"{was.file} changed while it was read: {was.size:,} bytes (modified "
-                f"{_when(was)}) before, {found.size:,} bytes (modified {_when(found)}) now",
-                place={"file": was.file},
+                f"{old.file} changed while it was read: {old.size:,} bytes (modified "
+                f"{_modified_time(old)}) before, {new.size:,} bytes (modified "
+                f"{_modified_time(new)}) now",
+                place={"file": old.file},
                 hint="wait until the file is complete, then run again",
             )
 
 
-def _when(one: FileState) -> str:
-    seconds = one.modified_ns / 1e9
+def _modified_time(state: FileState) -> str:
+    seconds = state.modified_ns / 1e9
     try:
         return datetime.fromtimestamp(seconds).isoformat(" ", "milliseconds")
     except (OverflowError, OSError, ValueError):  # outside datetime's range
@@ -145,14 +146,14 @@ class Source:
     repeatable = True
     random_access = False
     # Typical memory in bytes that the reading library itself uses, which is 40 to 180 MB.
-    reader = 150 * 10**6
+    reader_bytes = 150 * 10**6
     # States of the files before they were opened, which ``open_source`` sets. Not annotated, so
     # that it does not become a dataclass field.
-    opened = tuple[FileState, ...]()
+    states_at_open = tuple[FileState, ...]()
 
     def properties(self) -> dict[str, Any]:
         """The parameters of this source, to construct another source of the same rows."""
-        return {one.name: getattr(self, one.name) for one in fields(Source)}
+        return {field.name: getattr(self, field.name) for field in fields(Source)}
 
     @property
     def shape(self) -> tuple[int | None, int]:
@@ -199,7 +200,7 @@ class Source:
                 place = place._replace(label=label)
         return place
 
-    def all_chunks(self) -> Iterator[Chunk]:
+    def checked_chunks(self) -> Iterator[Chunk]:
         """Yield all rows in chunks; after the last, raise an error if a file has changed.
 
         Raises
@@ -218,8 +219,8 @@ class Source:
             A file has changed since just before it was opened.
         """
         now = self.current_states()
-        if self.opened:
-            refuse_changed(self.opened, now)
+        if self.states_at_open:
+            refuse_changed(self.states_at_open, now)
         return now
 
     def current_states(self) -> tuple[FileState, ...]:
@@ -231,7 +232,7 @@ class TableSource(Source):
     """A table in memory, such as a small file read whole."""
 
     random_access = True
-    reader = 0
+    reader_bytes = 0
 
     def __init__(self, table: Table) -> None:
         n, p = table.data.shape

@@ -16,16 +16,22 @@ from princomp.io.readers.array_lookup import (
     Member,
     numbered_columns,
     pick_array,
-    refuse_ids,
-    refuse_kind,
+    refuse_id_column,
+    refuse_not_table,
 )
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.csr import as_csr, compressed, plain
-from princomp.io.readers.market_text import read_array, read_entries, read_head
+from princomp.io.readers.csr import as_csr, compressed_matrix, to_scipy_dtype
+from princomp.io.readers.market_text import read_array, read_entries, read_header
 from princomp.io.readers.numpy_file import read_npy_header
-from princomp.io.readers.reader_errors import REMAKE, malformed, reading
+from princomp.io.readers.reader_errors import DAMAGED_HINT, malformed, reading
 from princomp.io.readers.source import Source, TableSource
-from princomp.io.readers.stored_array import float_kind, floats, labels, refuse_long, rounding
+from princomp.io.readers.stored_array import (
+    column_namer,
+    float_dtype,
+    refuse_long_integers,
+    rounding_notes,
+    to_floats,
+)
 from princomp.io.readers.table import Table
 
 __all__ = ["open_matrix_market", "open_npz"]
@@ -60,7 +66,7 @@ def open_npz(path: Path, selection: Selection, inside: str | None = None) -> Sou
         A column does not exist, or the array is not a table of real numbers.
     """
     origin = Origin(str(path))
-    refuse_ids(selection, "an .npz file", origin)
+    refuse_id_column(selection, "an .npz file", origin)
     with reading(path, "an .npz archive"):
         archive = zipfile.ZipFile(path)
     with archive:
@@ -70,7 +76,7 @@ def open_npz(path: Path, selection: Selection, inside: str | None = None) -> Sou
             member = pick_array(list(members.values()), inside or None, origin)
         elif inside:
             raise ParameterError(
-                origin.say(f"holds one sparse matrix, and nothing named {inside!r}"),
+                origin.prefixed(f"holds one sparse matrix, and nothing named {inside!r}"),
                 place=origin.place(parameter="inside"),
                 hint=f"Give {path} alone.",
             )
@@ -78,20 +84,20 @@ def open_npz(path: Path, selection: Selection, inside: str | None = None) -> Sou
             with reading(path, "a sparse matrix"):
                 shape = tuple(int(length) for length in _array(path, archive, "shape"))
             member = Member("the sparse matrix", shape, members["data"].dtype)
-            refuse_kind(member, origin)
-        taken = numbered_columns(member.shape[1], selection, origin)
+            refuse_not_table(member, origin)
+        column_indices = numbered_columns(member.shape[1], selection, origin)
         data: Any
         if layout is None:
             with reading(path, "an .npz archive"):
                 array = _array(path, archive, member.name)
-            data = floats(array, taken, 0, labels(None, taken), origin)
+            data = to_floats(array, column_indices, 0, column_namer(None, column_indices), origin)
         else:
             with reading(path, "a sparse matrix"):
                 matrix = _assembled(
                     layout, {name: _array(path, archive, name) for name in members}, member.shape
                 )
-            data = _rows(path, matrix, taken, origin)
-    return TableSource(Table(data, notes=rounding(member.dtype), file=str(path)))
+            data = _rows(path, matrix, column_indices, origin)
+    return TableSource(Table(data, notes=rounding_notes(member.dtype), file=str(path)))
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, Member]:
@@ -103,12 +109,14 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, Member]:
             continue
         with reading(path, "an .npz archive"), archive.open(entry) as file:
             shape, _, dtype = read_npy_header(cast(BinaryIO, file))
-            held = entry.file_size - file.tell()
+            available = entry.file_size - file.tell()
         members[name] = Member(name, shape, dtype)
-        claimed = dtype.itemsize * int(np.prod(shape, dtype=object))
-        if claimed != held and not dtype.hasobject:
+        expected = dtype.itemsize * int(np.prod(shape, dtype=object))
+        if expected != available and not dtype.hasobject:
             raise malformed(
-                path, f"its array {name} claims to have {claimed:,} bytes but has {held:,}", REMAKE
+                path,
+                f"its array {name} claims to have {expected:,} bytes but has {available:,}",
+                DAMAGED_HINT,
             )
     return members
 
@@ -134,15 +142,15 @@ def _layout(path: Path, archive: zipfile.ZipFile, members: dict[str, Member]) ->
 
 def _assembled(layout: str, parts: dict[str, NDArray[Any]], shape: tuple[int, ...]) -> Any:
     """Assemble a sparse matrix from its parts; call it inside ``reading``."""
-    values = plain(parts["data"])
+    values = to_scipy_dtype(parts["data"])
     size = (shape[0], shape[1])
     if layout in ("csr", "csc"):
-        return compressed(layout, values, parts["indices"], parts["indptr"], size)
+        return compressed_matrix(layout, values, parts["indices"], parts["indptr"], size)
     if layout == "dia":
         return sp.dia_array((values, parts["offsets"]), shape=size)
     if layout == "coo":
-        places = parts["coords"] if "coords" in parts else (parts["row"], parts["col"])
-        return sp.coo_array((values, tuple(places)), shape=size)
+        coordinates = parts["coords"] if "coords" in parts else (parts["row"], parts["col"])
+        return sp.coo_array((values, tuple(coordinates)), shape=size)
     if parts["indptr"][-1] != len(values):
         raise ValueError("the sparse matrix is damaged: it has values beyond its rows")
     return sp.bsr_array((values, parts["indices"], parts["indptr"]), shape=size)
@@ -174,36 +182,44 @@ def open_matrix_market(path: Path, selection: Selection) -> Source:
         A column does not exist, there are no rows, or the numbers are complex.
     """
     origin = Origin(str(path))
-    refuse_ids(selection, "a MatrixMarket file", origin)
+    refuse_id_column(selection, "a MatrixMarket file", origin)
     opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
     with reading(path, "MatrixMarket"):
         opened = opener(path, "rb")
     data: Any
     with opened as file:
-        head = read_head(path, file)
-        member = Member("the matrix", head.shape, head.dtype)
-        refuse_kind(member, origin)
-        taken = numbered_columns(head.shape[1], selection, origin)
-        if head.entries is None:
-            data = floats(read_array(path, file, head), taken, 0, labels(None, taken), origin)
+        header = read_header(path, file)
+        member = Member("the matrix", header.shape, header.dtype)
+        refuse_not_table(member, origin)
+        column_indices = numbered_columns(header.shape[1], selection, origin)
+        if header.entries is None:
+            data = to_floats(
+                read_array(path, file, header),
+                column_indices,
+                0,
+                column_namer(None, column_indices),
+                origin,
+            )
         else:
-            row, column, values = read_entries(path, file, head)
-            matrix = sp.coo_array((values, (row, column)), shape=head.shape)
-            data = _rows(path, matrix, taken, origin)
+            row, column, values = read_entries(path, file, header)
+            matrix = sp.coo_array((values, (row, column)), shape=header.shape)
+            data = _rows(path, matrix, column_indices, origin)
     return TableSource(Table(data, file=str(path)))
 
 
-def _rows(path: Path, matrix: Any, taken: NDArray[np.intp] | None, origin: Origin) -> Any:
+def _rows(path: Path, matrix: Any, column_indices: NDArray[np.intp] | None, origin: Origin) -> Any:
     """Convert a sparse matrix of any format to CSR with floats."""
     with reading(path, "a sparse matrix"):
         if matrix.format not in ("csr", "csc"):
             entries = matrix.tocoo()
             row, column, values = entries.row, entries.col, entries.data
-            if taken is not None:
-                kept = np.isin(column, taken)
-                row, column, values = row[kept], column[kept], values[kept]
+            if column_indices is not None:
+                chosen = np.isin(column, column_indices)
+                row, column, values = row[chosen], column[chosen], values[chosen]
             # Convert before duplicates are summed, because a sum of integers could overflow.
-            refuse_long(values, lambda at: (str(int(column[at[0]])), int(row[at[0]])), origin)
-            values = values.astype(float_kind(values.dtype), copy=False)
+            refuse_long_integers(
+                values, lambda index: (str(int(column[index[0]])), int(row[index[0]])), origin
+            )
+            values = values.astype(float_dtype(values.dtype), copy=False)
             matrix = sp.csr_array((values, (row, column)), shape=matrix.shape)
-        return as_csr(matrix, taken, 0, labels(None, taken), origin)
+        return as_csr(matrix, column_indices, 0, column_namer(None, column_indices), origin)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 from princomp.errors import ParameterError, ShapeError
 from princomp.io.readers.columnar import END_OF_STREAM
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.delimited_detect import detect
+from princomp.io.readers.delimited_detect import detect_dialect
 from princomp.io.readers.delimited_stream import DelimitedSource
 from princomp.io.readers.numpy_file import NPY_MAGIC, PipedArray
 from princomp.io.readers.read_options import DETECT, ReadOptions
-from princomp.io.readers.reader_errors import malformed, need, reading
+from princomp.io.readers.reader_errors import import_optional, malformed, reading
 from princomp.io.readers.source import Chunk, Source
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _PLACE = {"file": str(_NAME)}
 _COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _ARROW_STREAM = b"\xff\xff\xff\xff"
 # Formats whose readers seek, which a pipe cannot.
-_NOT_FROM_A_PIPE = {
+_NEED_SEEKING = {
     b"PAR1": ("Parquet", "Give the name of the file instead."),
     b"ARROW1": ("an Arrow file", "Send an Arrow stream, or give the name of the file instead."),
     b"\x89HDF": ("HDF5", "Give the name of the file instead."),
@@ -36,7 +36,7 @@ _NOT_FROM_A_PIPE = {
 }
 
 # Number of bytes from which the format is detected.
-_FIRST = 1 << 16
+_PEEK_BYTES = 1 << 16
 
 
 def open_stdin(
@@ -72,13 +72,15 @@ def open_stdin(
         pyarrow is needed and not installed.
     """
     selection = Selection(columns, exclude, id_column or None, id_column is None, options)
-    first, rest = _peeked(stream)
-    compression = next((how for mark, how in _COMPRESSIONS.items() if first.startswith(mark)), None)
+    first, rest = _peek(stream)
+    compression = next(
+        (name for magic, name in _COMPRESSIONS.items() if first.startswith(magic)), None
+    )
     if compression is not None:
-        pa = need("pyarrow", _NAME)
+        pa = import_optional("pyarrow", _NAME)
         with reading(_NAME, "a compressed table"):
             rest = pa.CompressedInputStream(pa.PythonFile(rest, "r"), compression)
-        first, rest = _peeked(rest)
+        first, rest = _peek(rest)
     if not first:
         raise ShapeError(
             f"{_NAME}: no rows, the input is empty",
@@ -86,28 +88,28 @@ def open_stdin(
             hint="Send a table, such as CSV whose first line names the columns; "
             "or the command before the pipe may have failed.",
         )
-    for mark, (kind, hint) in _NOT_FROM_A_PIPE.items():
-        if first.startswith(mark):
+    for magic, (kind, hint) in _NEED_SEEKING.items():
+        if first.startswith(magic):
             raise ParameterError(
                 f"{_NAME}: {kind} cannot be read from a pipe", place=dict(_PLACE), hint=hint
             )
     if first.startswith(NPY_MAGIC):
-        return _Once(PipedArray(rest, selection, _NAME))
+        return _ReadOnce(PipedArray(rest, selection, _NAME))
     if first.startswith(_ARROW_STREAM):
-        return _Once(_arrow(rest, selection))
-    need("pyarrow.csv", _NAME)
-    dialect = detect(first, _NAME, separator=None, compression=compression, options=options)
-    return _Once(DelimitedSource(dialect, dialect.cleaned(rest), selection, once=True))
+        return _ReadOnce(_arrow(rest, selection))
+    import_optional("pyarrow.csv", _NAME)
+    dialect = detect_dialect(first, _NAME, separator=None, compression=compression, options=options)
+    return _ReadOnce(DelimitedSource(dialect, dialect.cleaned(rest), selection, once=True))
 
 
-class _Once(Source):
+class _ReadOnce(Source):
     """Rows of standard input, which can be read only once."""
 
     repeatable = False
 
-    def __init__(self, rows: Source) -> None:
-        super().__init__(**rows.properties())
-        self._source: Source | None = rows
+    def __init__(self, source: Source) -> None:
+        super().__init__(**source.properties())
+        self._source: Source | None = source
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on; a second time raises ParameterError."""
@@ -121,7 +123,7 @@ class _Once(Source):
         return source.chunks(start)
 
 
-class _Rewound(io.RawIOBase):
+class _PrefixedStream(io.RawIOBase):
     """A stream that gives the first bytes, which were already read, and then the rest."""
 
     def __init__(self, first: bytes, rest: BinaryIO) -> None:
@@ -132,42 +134,42 @@ class _Rewound(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        into = memoryview(buffer).cast("B")
-        given = self._first or self._rest.read(len(into))
-        given, self._first = given[: len(into)], given[len(into) :]
-        into[: len(given)] = given
-        return len(given)
+        target = memoryview(buffer).cast("B")
+        data = self._first or self._rest.read(len(target))
+        data, self._first = data[: len(target)], data[len(target) :]
+        target[: len(data)] = data
+        return len(data)
 
 
-def _peeked(stream: BinaryIO) -> tuple[bytes, BinaryIO]:
+def _peek(stream: BinaryIO) -> tuple[bytes, BinaryIO]:
     """The first bytes of a stream, and a new stream that starts with the same bytes."""
     first = b""
     with reading(_NAME, "a table"):
         # A pipe may give few bytes at a time.
-        while len(first) < _FIRST and (more := stream.read(_FIRST - len(first))):
+        while len(first) < _PEEK_BYTES and (more := stream.read(_PEEK_BYTES - len(first))):
             first += more
-    return first, io.BufferedReader(_Rewound(first, stream), _FIRST)
+    return first, io.BufferedReader(_PrefixedStream(first, stream), _PEEK_BYTES)
 
 
 def _arrow(stream: BinaryIO, selection: Selection) -> Source:
     from princomp.io.readers.columnar_batches import BatchSource
 
-    pa = need("pyarrow", _NAME)
+    pa = import_optional("pyarrow", _NAME)
     recorder = _TailRecorder(stream)
     with reading(_NAME, "an Arrow stream"):
         batches = pa.ipc.open_stream(pa.PythonFile(recorder, "r"))
 
-    def until_the_end() -> Iterator[Any]:
+    def complete_batches() -> Iterator[Any]:
         yield from batches
         # pyarrow also accepts a stream that is cut short, so check for the end marker.
-        if recorder.last != END_OF_STREAM:
+        if recorder.tail != END_OF_STREAM:
             raise malformed(
                 _NAME,
                 "the Arrow stream does not end properly",
                 "It may be cut short: see whether the command before the pipe failed.",
             )
 
-    return BatchSource(batches.schema, until_the_end(), selection, file=str(_NAME))
+    return BatchSource(batches.schema, complete_batches(), selection, file=str(_NAME))
 
 
 class _TailRecorder:
@@ -177,9 +179,9 @@ class _TailRecorder:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self.last = b""
+        self.tail = b""
 
     def read(self, size: int = -1) -> bytes:
         got = self._stream.read(size)
-        self.last = (self.last + got[-len(END_OF_STREAM) :])[-len(END_OF_STREAM) :]
+        self.tail = (self.tail + got[-len(END_OF_STREAM) :])[-len(END_OF_STREAM) :]
         return got

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError
 from princomp.io.readers.array_lookup import Member, choose_positions
-from princomp.io.readers.cells import index_beyond, long_integer
-from princomp.io.readers.chunk_plan import ChunkPlan, Tiling, runs_of
+from princomp.io.readers.cells import first_inexact_index, long_integer_error
+from princomp.io.readers.chunk_plan import ChunkPlan, Tiling, column_ranges
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import Chunk, FileState, Source
@@ -22,37 +22,39 @@ from princomp.io.readers.table import Matrix
 from princomp.linalg import empty
 
 __all__ = [
-    "InStore",
+    "MemberSource",
     "StoredArray",
-    "changed",
-    "float_kind",
-    "floats",
-    "labels",
-    "refuse_long",
-    "rounding",
+    "column_namer",
+    "float_dtype",
+    "refuse_long_integers",
+    "rounding_notes",
+    "shape_changed_error",
+    "to_floats",
 ]
 
 
-def labels(columns: tuple[str, ...] | None, taken: NDArray[np.intp] | None) -> Callable[[int], str]:
+def column_namer(
+    columns: tuple[str, ...] | None, column_indices: NDArray[np.intp] | None
+) -> Callable[[int], str]:
     """Function that names a used column in messages, by its name or its number in the file."""
     if columns is not None:
         return columns.__getitem__
-    return lambda k: str(k if taken is None else int(taken[k]))
+    return lambda k: str(k if column_indices is None else int(column_indices[k]))
 
 
-def float_kind(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def float_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype for rows: float32 for float32, float64 for all other dtypes."""
     single = dtype.kind == "f" and dtype.itemsize == 4
     return np.dtype(np.float32 if single else np.float64)
 
 
-def rounding(dtype: np.dtype[Any]) -> tuple[str, ...]:
+def rounding_notes(dtype: np.dtype[Any]) -> tuple[str, ...]:
     """A note that numbers were rounded, if they have more digits than float64."""
     long = dtype.kind == "f" and dtype.itemsize > 8
     return (f"rounded {dtype} to float64",) if long else ()
 
 
-def refuse_long(
+def refuse_long_integers(
     numbers: NDArray[Any],
     cell: Callable[[tuple[int, ...]], tuple[str, int]],
     origin: Origin,
@@ -61,15 +63,15 @@ def refuse_long(
 
     ``cell`` maps an index into ``numbers`` to the name of the column and the row, from 0.
     """
-    index = index_beyond(numbers)
+    index = first_inexact_index(numbers)
     if index is not None:
         column, row = cell(index)
-        raise long_integer(column, row, int(numbers[index]), origin)
+        raise long_integer_error(column, row, int(numbers[index]), origin)
 
 
-def floats(
+def to_floats(
     block: NDArray[Any],
-    taken: NDArray[np.intp] | None,
+    column_indices: NDArray[np.intp] | None,
     first: int,
     label: Callable[[int], str],
     origin: Origin,
@@ -78,15 +80,15 @@ def floats(
 
     The block itself is returned if no conversion is needed.
     """
-    chosen = block if taken is None else np.take(block, taken, axis=1)
-    refuse_long(chosen, lambda index: (label(index[1]), first + index[0]), origin)
+    chosen = block if column_indices is None else np.take(block, column_indices, axis=1)
+    refuse_long_integers(chosen, lambda index: (label(index[1]), first + index[0]), origin)
     # A NaN of any bit pattern stays NaN; numbers too large for float64 become infinite.
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.ascontiguousarray(chosen, float_kind(chosen.dtype))
+        return np.ascontiguousarray(chosen, float_dtype(chosen.dtype))
 
 
 @dataclass(kw_only=True, eq=False)
-class InStore(Source):
+class MemberSource(Source):
     """Rows of an array or a sparse matrix in a file or folder that may hold several.
 
     Parameters
@@ -97,14 +99,14 @@ class InStore(Source):
         The name of the format in messages.
     member : Member
         Name, shape and dtype of the array in the store.
-    taken : ndarray of int, optional
+    column_indices : ndarray of int, optional
         Positions of the p columns that are used; None for all.
     """
 
     path: Path
     kind: str
     member: Member
-    taken: NDArray[np.intp] | None
+    column_indices: NDArray[np.intp] | None
 
     @classmethod
     def of(
@@ -117,18 +119,18 @@ class InStore(Source):
     ) -> Self:
         """Make the source of an array whose columns have the given names, if any."""
         n, p = member.shape
-        choice, taken = choose_positions(names, p, selection, Origin(str(path)))
+        choice, column_indices = choose_positions(names, p, selection, Origin(str(path)))
         return cls(
             rows=n,
-            p=p if taken is None else len(taken),
-            dtype=float_kind(member.dtype),
+            p=p if column_indices is None else len(column_indices),
+            dtype=float_dtype(member.dtype),
             columns=None if choice is None else choice.names,
             unused=() if choice is None else choice.unused,
-            notes=rounding(member.dtype),
+            notes=rounding_notes(member.dtype),
             file=str(path),
             path=path,
             member=member,
-            taken=taken,
+            column_indices=column_indices,
             **more,
         )
 
@@ -139,7 +141,7 @@ class InStore(Source):
 
 
 @dataclass(kw_only=True, eq=False)
-class StoredArray(InStore):
+class StoredArray(MemberSource):
     """Rows of a two-dimensional array from which a library reads slices.
 
     Parameters
@@ -154,17 +156,19 @@ class StoredArray(InStore):
     def __post_init__(self) -> None:
         n, p = self.member.shape
         itemsize = self.member.dtype.itemsize
-        self._runs, self._positions = runs_of(self.taken, p, self.tiling)
-        width = sum(last - first for first, last in self._runs)
-        if self.tiling.tall is not None:
-            self.tiling = self.tiling._replace(tall=min(self.tiling.tall, n))
+        self._column_ranges, self._positions = column_ranges(self.column_indices, p, self.tiling)
+        width = sum(last - first for first, last in self._column_ranges)
+        if self.tiling.tile_rows is not None:
+            self.tiling = self.tiling._replace(tile_rows=min(self.tiling.tile_rows, n))
         self.plan = ChunkPlan.of(self.tiling, width, width * itemsize)
-        self.reader = type(self).reader + min(self.plan.read, n) * width * itemsize
-        if self.plan.times > 1:
-            self.plan.refuse_many(self.path)
+        self.reader_bytes = (
+            type(self).reader_bytes + min(self.plan.rows_per_read, n) * width * itemsize
+        )
+        if self.plan.reads_per_tile > 1:
+            self.plan.refuse_many_reads(self.path)
             self.notes = (*self.notes, self.plan.note())
 
-    def _opened(self) -> AbstractContextManager[Any]:
+    def _open_store(self) -> AbstractContextManager[Any]:
         """Open the store; each pass over the rows has its own handle."""
         raise NotImplementedError
 
@@ -176,44 +180,44 @@ class StoredArray(InStore):
 
     def _load(self, array: Any, start: int, stop: int) -> NDArray[Any]:
         """Rows in the stored dtype, with all columns that must be read."""
-        if len(self._runs) == 1:
-            first, last = self._runs[0]
+        if len(self._column_ranges) == 1:
+            first, last = self._column_ranges[0]
             return np.asarray(array[start:stop, first:last])
-        width = sum(last - first for first, last in self._runs)
+        width = sum(last - first for first, last in self._column_ranges)
         block = empty((stop - start, width), array.dtype)
-        at = 0
-        for first, last in self._runs:
-            block[:, at : at + last - first] = array[start:stop, first:last]
-            at += last - first
+        position = 0
+        for first, last in self._column_ranges:
+            block[:, position : position + last - first] = array[start:stop, first:last]
+            position += last - first
         return block
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on; each tile is read only once where possible."""
-        origin, label = Origin(self.file), labels(self.columns, self.taken)
-        with self._opened() as store:
+        origin, label = Origin(self.file), column_namer(self.columns, self.column_indices)
+        with self._open_store() as store:
             with reading(self.path, self.kind):
                 array = self._array(store)
                 shape = tuple(array.shape)
             if shape != self.member.shape:
-                raise changed(self.path)
+                raise shape_changed_error(self.path)
             for first, last in self.plan.pieces(start, shape[0]):
                 with reading(self.path, self.kind):
                     block = self._load(array, first, last)
-                for top in range(first, last, self.plan.step):
-                    rows = block[top - first : top - first + self.plan.step]
-                    data = floats(rows, self._positions, top, label, origin)
+                for first_row in range(first, last, self.plan.rows_per_chunk):
+                    rows = block[first_row - first : first_row - first + self.plan.rows_per_chunk]
+                    data = to_floats(rows, self._positions, first_row, label, origin)
                     if len(rows) < len(block) and np.may_share_memory(data, block):
                         data = data.copy()  # a view would keep the whole band in memory
-                    stop = top + len(rows)
+                    stop = first_row + len(rows)
                     with reading(self.path, self.kind):
-                        ids = self._ids(store, top, stop)
+                        ids = self._ids(store, first_row, stop)
                     del rows
                     if stop == last:
                         del block  # so that only one band is in memory during the next read
                     yield Chunk(data, ids)
 
 
-def changed(path: Path) -> MalformedFileError:
+def shape_changed_error(path: Path) -> MalformedFileError:
     """Make the error for an array whose shape changed since it was opened."""
     return malformed(
         path,

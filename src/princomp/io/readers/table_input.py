@@ -40,7 +40,7 @@ class TableInput:
         """Messages on what was detected and which columns are left out."""
         return self.open().notes
 
-    def naming_rows_by(self, column: str | None) -> TableInput:
+    def with_id_column(self, column: str | None) -> TableInput:
         """Return this table with another column naming the rows."""
         return replace(self, id_column=column)
 
@@ -52,8 +52,8 @@ class TableInput:
         NotNumericError
             With ``columns="all"``, for a column without numbers.
         """
-        asked = columns or (None if isinstance(self.columns, str) else list(self.columns))
-        source = self._frame(asked) if is_frame(self.table) else self._files(asked)
+        requested = columns or (None if isinstance(self.columns, str) else list(self.columns))
+        source = self._frame(requested) if is_frame(self.table) else self._files(requested)
         left_out = [note for note in source.notes if isinstance(note, LeftOut)]
         if self.columns == "all" and left_out and columns is None:
             raise NotNumericError(
@@ -145,7 +145,7 @@ def read_table(
             place={"parameter": "columns"},
             hint=f"Write columns=[{columns!r}].",
         )
-    made = ReadOptions.of(options)
+    read_options = ReadOptions.of(options)
     if is_frame(table) and options:
         raise ParameterError(
             f"{next(iter(options))} is an option of files, and this is a frame",
@@ -159,9 +159,9 @@ def read_table(
             hint="Arrays need no options: give them to fit as they are.",
         )
     names = columns if isinstance(columns, str) else tuple(columns)
-    return TableInput(table, names, tuple(exclude), id_column, made)
+    return TableInput(table, names, tuple(exclude), id_column, read_options)
 
 
 def _is_path(table: object) -> bool:
-    several = table if isinstance(table, list | tuple) else [table]
-    return bool(several) and all(isinstance(one, str | os.PathLike) for one in several)
+    paths = table if isinstance(table, list | tuple) else [table]
+    return bool(paths) and all(isinstance(path, str | os.PathLike) for path in paths)

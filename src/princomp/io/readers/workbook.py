@@ -16,9 +16,9 @@ from typing import Any
 
 from princomp.errors import ParameterError, did_you_mean
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.delimited import judge
-from princomp.io.readers.delimited_detect import detect
-from princomp.io.readers.reader_errors import REMAKE, malformed, need, reading
+from princomp.io.readers.delimited import infer_table
+from princomp.io.readers.delimited_detect import detect_dialect
+from princomp.io.readers.reader_errors import DAMAGED_HINT, import_optional, malformed, reading
 from princomp.io.readers.source import TableSource
 from princomp.io.readers.table import Table
 
@@ -40,8 +40,8 @@ def read_workbook(path: Path, selection: Selection) -> Table:
     MissingLibraryError
         openpyxl or pyarrow is not installed.
     """
-    openpyxl = need("openpyxl", path)
-    need("pyarrow.csv", path)
+    openpyxl = import_optional("openpyxl", path)
+    import_optional("pyarrow.csv", path)
     with reading(path, "a workbook"):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:
@@ -55,28 +55,28 @@ def read_workbook(path: Path, selection: Selection) -> Table:
         book.close()
     content = text.getvalue().encode()
     options = replace(selection.options, sep=",", encoding="utf-8")
-    dialect = detect(content, path, separator=",", compression=None, options=options)
+    dialect = detect_dialect(content, path, separator=",", compression=None, options=options)
     clean = dialect.cleaned(io.BytesIO(content)).read()
     dialect = replace(dialect, text=clean, notes=(*notes, *dialect.notes))
-    return judge(dialect, selection, complete=True).table
+    return infer_table(dialect, selection, complete=True).table
 
 
-def _sheet(path: Path, book: Any, wanted: str | int | None) -> Any:
+def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
     names = book.sheetnames
-    if isinstance(wanted, str) and wanted.isdigit() and wanted not in names:
-        wanted = int(wanted)
+    if isinstance(requested, str) and requested.isdigit() and requested not in names:
+        requested = int(requested)
     if not names:
-        raise malformed(path, "a workbook without sheets", REMAKE)
-    if wanted is None:
+        raise malformed(path, "a workbook without sheets", DAMAGED_HINT)
+    if requested is None:
         return book[names[0]]
-    if isinstance(wanted, int) and 1 <= wanted <= len(names):
-        return book[names[wanted - 1]]
-    if wanted in names:
-        return book[wanted]
+    if isinstance(requested, int) and 1 <= requested <= len(names):
+        return book[names[requested - 1]]
+    if requested in names:
+        return book[requested]
     raise ParameterError(
-        f"{path}: no sheet {wanted!r}",
+        f"{path}: no sheet {requested!r}",
         place={"file": str(path), "parameter": "sheet"},
-        hint=f"{did_you_mean(wanted, names)}There are {', '.join(map(repr, names))}.",
+        hint=f"{did_you_mean(requested, names)}There are {', '.join(map(repr, names))}.",
     )
 
 

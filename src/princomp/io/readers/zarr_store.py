@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from princomp.errors import InputNotFoundError
-from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_ids
+from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_id_column
 from princomp.io.readers.chunk_plan import Tiling
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.reader_errors import malformed, need, reading
+from princomp.io.readers.reader_errors import import_optional, malformed, reading
 from princomp.io.readers.source import FileState, Source
 from princomp.io.readers.stored_array import StoredArray
 
@@ -63,30 +63,30 @@ def open_zarr(
         No array or several arrays fit; the message lists them.
     """
     origin = Origin(str(path))
-    refuse_ids(selection, "a Zarr array", origin)
+    refuse_id_column(selection, "a Zarr array", origin)
     name = (inside or "").strip("/") or None
-    with _opened(path, name) as node:
+    with _open_store(path, name) as node:
         member = pick_array(_members_of(path, node), name, origin)
         with reading(path, "Zarr"):
             array = node
             if node.path != member.name:
                 array = node[member.name.removeprefix(node.path).strip("/")]
             names = name_list(array.attrs.get("columns"), member.shape[1])
-            tall, wide = array.chunks
+            tile_rows, tile_columns = array.chunks
             shards = array.shards
             if shards is not None and shards[0] * member.shape[1] <= 2**20:
-                tall = shards[0]
-            nbytes = _totals(path / member.name if path.is_dir() else path)[0]
+                tile_rows = shards[0]
+            nbytes = _size_and_newest(path / member.name if path.is_dir() else path)[0]
         if shards is not None:
             _refuse_empty(path, member.name)
-    tiling = Tiling(tall, wide)
+    tiling = Tiling(tile_rows, tile_columns)
     return ZarrArray.of(path, member, names, selection, tiling=tiling, nbytes=nbytes)
 
 
 @contextmanager
-def _opened(path: Path, inside: str | None) -> Iterator[Any]:
+def _open_store(path: Path, inside: str | None) -> Iterator[Any]:
     """Open the group or array ``inside``, or the whole store if there is none of that name."""
-    zarr = need("zarr", path)
+    zarr = import_optional("zarr", path)
     if not path.exists():
         raise InputNotFoundError(
             f"{path}: no such file or folder",
@@ -140,8 +140,8 @@ class ZarrArray(StoredArray):
 
     kind: str = "Zarr"
 
-    def _opened(self) -> AbstractContextManager[Any]:
-        return _opened(self.path, self.member.name)
+    def _open_store(self) -> AbstractContextManager[Any]:
+        return _open_store(self.path, self.member.name)
 
     def _array(self, store: zarr.Array[Any]) -> zarr.Array[Any]:
         return store
@@ -156,8 +156,8 @@ class ZarrArray(StoredArray):
             if not self.path.is_dir():
                 return (FileState.of(self.path),)
             folder = self.path / self.member.name
-            described = [folder / name for name in _METADATA if (folder / name).is_file()]
-            return (FileState(str(folder), *_totals(folder)), *map(FileState.of, described))
+            metadata = [folder / name for name in _METADATA if (folder / name).is_file()]
+            return (FileState(str(folder), *_size_and_newest(folder)), *map(FileState.of, metadata))
 
 
 def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
@@ -174,11 +174,11 @@ def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
                     yield entry.path, entry.stat()
 
 
-def _totals(path: Path) -> tuple[int, int]:
+def _size_and_newest(path: Path) -> tuple[int, int]:
     """Total bytes of a file or of all files in a folder, and the newest modification time."""
     size = newest = 0
-    for _, found in _files(path):
-        size, newest = size + found.st_size, max(newest, found.st_mtime_ns)
+    for _, status in _files(path):
+        size, newest = size + status.st_size, max(newest, status.st_mtime_ns)
     return size, newest
 
 
@@ -190,14 +190,14 @@ def _refuse_empty(path: Path, name: str) -> None:
     """
     with reading(path, "Zarr"):
         if path.is_dir():
-            empty = [file for file, found in _files(path / name) if not found.st_size]
+            empty = [file for file, status in _files(path / name) if not status.st_size]
         else:
             with zipfile.ZipFile(path) as archive:
-                within = f"{name}/" if name else ""
+                prefix = f"{name}/" if name else ""
                 empty = [
                     entry.filename
                     for entry in archive.infolist()
-                    if entry.filename.startswith(within) and not (entry.file_size or entry.is_dir())
+                    if entry.filename.startswith(prefix) and not (entry.file_size or entry.is_dir())
                 ]
     if empty:
         raise malformed(

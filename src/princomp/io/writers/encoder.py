@@ -101,11 +101,11 @@ class Sink(io.RawIOBase):
 
     def write(self, data: ReadableBuffer) -> int:
         """Write all of ``data``, in several calls where a raw pipe accepts only a part."""
-        rest = memoryview(data).cast("B")
-        size = len(rest)
-        while len(rest) and not self.discards:
-            taken = self.file.write(rest)
-            rest = rest[len(rest) if taken is None else taken :]
+        remaining = memoryview(data).cast("B")
+        size = len(remaining)
+        while len(remaining) and not self.discards:
+            written = self.file.write(remaining)
+            remaining = remaining[len(remaining) if written is None else written :]
         return size
 
 

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Numbers in a piece of CSV, a row group or a record batch: 8 MB of float64 …
-_NUMBERS = 2**20
-# … but row groups of wide tables have at least _ROWS rows, up to _MOST_NUMBERS numbers: with 2,000
-# columns, groups of 500 rows take twice as long to write and seven times as long to read as
-# groups of 2,000 rows.
-_ROWS, _MOST_NUMBERS = 2**11, 2**23
+_GROUP_NUMBERS = 2**20
+# … but row groups of wide tables have at least _MIN_GROUP_ROWS rows, up to _MAX_GROUP_NUMBERS
+# numbers: with 2,000 columns, groups of 500 rows take twice as long to write and seven times as
+# long to read as groups of 2,000 rows.
+_MIN_GROUP_ROWS, _MAX_GROUP_NUMBERS = 2**11, 2**23
 
 
 class _Delimited:
@@ -47,16 +47,16 @@ class _Delimited:
         pa = need_pyarrow("pyarrow")
         self._layout = layout
         self._delimiter = delimiter
-        self._packed: Any = None
+        self._compressor: Any = None
         if compression == "gzip":
             # Without a name and a time in the header, equal tables give equal bytes. Level 1
             # compresses random digits to 50% in 1.3 s, level 6 to 47% in 7.3 s.
-            self._packed = gzip.GzipFile(
+            self._compressor = gzip.GzipFile(
                 "", "wb", compresslevel=1, fileobj=cast(BinaryIO, sink), mtime=0
             )
         elif compression is not None:
-            self._packed = pa.CompressedOutputStream(pa.PythonFile(sink, "w"), compression)
-        self._out = self._packed or sink
+            self._compressor = pa.CompressedOutputStream(pa.PythonFile(sink, "w"), compression)
+        self._out = self._compressor or sink
         header = io.StringIO()
         csv.writer(header, delimiter=delimiter, lineterminator="\n").writerow(
             map(csv_text, layout.names)
@@ -64,7 +64,7 @@ class _Delimited:
         self._out.write(header.getvalue().encode())
 
     def write(self, data: Numbers, ids: Ids) -> None:
-        step = max(1, _NUMBERS // self._layout.p)
+        step = max(1, _GROUP_NUMBERS // self._layout.p)
         for start in range(0, len(data), step):
             stop = start + step
             self._write_piece(data[start:stop], None if ids is None else ids[start:stop])
@@ -75,8 +75,8 @@ class _Delimited:
         pa = need_pyarrow("pyarrow")
         pa_csv = need_pyarrow("pyarrow.csv")
         # Readers skip blank lines, so a table of one column cannot have empty cells.
-        null = len(self._layout.names) > 1
-        columns = [pa.array(np.ascontiguousarray(x), from_pandas=null) for x in data.T]
+        nan_as_null = len(self._layout.names) > 1
+        columns = [pa.array(np.ascontiguousarray(x), from_pandas=nan_as_null) for x in data.T]
         quoted = False
         if ids is not None:
             columns.insert(0, _as_csv_text(ids))
@@ -97,8 +97,8 @@ class _Delimited:
         return bool(compute.any(compute.match_substring_regex(ids, special)).as_py())
 
     def close(self) -> None:
-        if self._packed is not None:
-            self._packed.close()
+        if self._compressor is not None:
+            self._compressor.close()
 
 
 class _Columnar:
@@ -106,40 +106,43 @@ class _Columnar:
 
     def __init__(self, sink: Sink, layout: Layout, *, kind: str) -> None:
         self._sink, self._layout, self._kind = sink, layout, kind
-        size = max(1, _NUMBERS // layout.p, min(_ROWS, _MOST_NUMBERS // layout.p))
+        size = max(
+            1, _GROUP_NUMBERS // layout.p, min(_MIN_GROUP_ROWS, _MAX_GROUP_NUMBERS // layout.p)
+        )
         if layout.rows is not None:
             size = max(1, min(size, layout.rows))
         # Each row of the buffer is a column of the table, because Arrow stores columns.
-        self._held = empty((layout.p, size), layout.dtype)
+        self._buffer = empty((layout.p, size), layout.dtype)
         self._ids: list[Any] = []
-        self._fill = 0
-        self._written = 0
+        self._buffered_rows = 0
+        self._written_rows = 0
         self._writer: Any = None
         self._id_type: Any = None
 
     def write(self, data: Numbers, ids: Ids) -> None:
-        at, capacity = 0, self._held.shape[1]
-        while at < len(data):
-            stop = min(len(data), at + capacity - self._fill)
-            self._held[:, self._fill : self._fill + stop - at] = data[at:stop].T
-            self._fill += stop - at
+        start, capacity = 0, self._buffer.shape[1]
+        while start < len(data):
+            stop = min(len(data), start + capacity - self._buffered_rows)
+            end = self._buffered_rows + stop - start
+            self._buffer[:, self._buffered_rows : end] = data[start:stop].T
+            self._buffered_rows = end
             if ids is not None:
-                self._ids += list(ids[at:stop])
-            at = stop
-            if self._fill == capacity:
-                self._emit(() if ids is None else ids[at:])
+                self._ids += list(ids[start:stop])
+            start = stop
+            if self._buffered_rows == capacity:
+                self._flush(() if ids is None else ids[start:])
 
-    def _emit(self, upcoming: Sequence[object] | NDArray[Any] = ()) -> None:
+    def _flush(self, upcoming: Sequence[object] | NDArray[Any] = ()) -> None:
         """Write the buffered rows; the type of the ids also considers ``upcoming`` ids."""
         pa = need_pyarrow("pyarrow")
         if self._writer is None:
             self._open(upcoming)
-        columns = [pa.array(x) for x in self._held[:, : self._fill]]
+        columns = [pa.array(x) for x in self._buffer[:, : self._buffered_rows]]
         if self._layout.with_ids:
             columns.insert(0, self._id_array())
         self._writer.write_batch(pa.RecordBatch.from_arrays(columns, names=self._layout.names))
-        self._written += self._fill
-        self._fill = 0
+        self._written_rows += self._buffered_rows
+        self._buffered_rows = 0
         self._ids = []
 
     def _open(self, upcoming: Sequence[object] | NDArray[Any]) -> None:
@@ -147,7 +150,7 @@ class _Columnar:
         names = self._layout.names
         types = [pa.from_numpy_dtype(self._layout.dtype)] * self._layout.p
         if self._layout.with_ids:
-            self._id_type = _type_of([*self._ids, *upcoming])
+            self._id_type = _id_type_of([*self._ids, *upcoming])
             types = [self._id_type, *types]
         schema = pa.schema(list(zip(names, types, strict=True)))
         if self._kind == "arrow":
@@ -165,9 +168,9 @@ class _Columnar:
         try:
             return pa.array(self._ids, self._id_type)
         except (pa.ArrowException, OverflowError) as error:
-            bad = (i for i, cell in enumerate(self._ids) if not _fits(cell, self._id_type))
+            bad = (i for i, cell in enumerate(self._ids) if not _fits_type(cell, self._id_type))
             i = next(bad, 0)
-            row = self._written + i
+            row = self._written_rows + i
             raise NotNumericError(
                 f"{row_words(row)} of the output: the id {self._ids[i]!r} is not of the kind of "
                 f"those before it ({self._id_type})",
@@ -176,8 +179,8 @@ class _Columnar:
             ) from error
 
     def close(self) -> None:
-        if self._fill or self._writer is None:
-            self._emit()
+        if self._buffered_rows or self._writer is None:
+            self._flush()
         self._writer.close()
 
 
@@ -186,34 +189,34 @@ class _Npy:
 
     def __init__(self, sink: Sink, layout: Layout) -> None:
         self._sink, self._layout = sink, layout
-        self._written = 0
+        self._written_rows = 0
         self._start = 0 if layout.rows is not None else sink.file.tell()
         sink.write(self._header(layout.rows or 0))
 
     def _header(self, rows: int) -> bytes:
         # NumPy pads the header with room for more digits of the number of rows, so it can be
         # overwritten in place.
-        made = io.BytesIO()
-        described = {
+        buffer = io.BytesIO()
+        header = {
             "descr": np.lib.format.dtype_to_descr(self._layout.dtype),
             "fortran_order": False,
             "shape": (rows, self._layout.p),
         }
-        np.lib.format.write_array_header_1_0(made, described)
-        return made.getvalue()
+        np.lib.format.write_array_header_1_0(buffer, header)
+        return buffer.getvalue()
 
     def write(self, data: Numbers, ids: Ids) -> None:
-        step = max(1, _NUMBERS // self._layout.p)
+        step = max(1, _GROUP_NUMBERS // self._layout.p)
         for start in range(0, len(data), step):
             self._sink.write(np.ascontiguousarray(data[start : start + step]).data)
-        self._written += len(data)
+        self._written_rows += len(data)
 
     def close(self) -> None:
         if self._layout.rows is None and not self._sink.discards:
             file = self._sink.file
             end = file.tell()
             file.seek(self._start)
-            self._sink.write(self._header(self._written))
+            self._sink.write(self._header(self._written_rows))
             file.seek(end)
 
 
@@ -238,7 +241,7 @@ def _as_csv_text(ids: Sequence[object] | NDArray[Any]) -> Any:
     return compute.if_else(compute.fill_null(risky, False), marked, found)
 
 
-def _type_of(cells: list[object]) -> Any:
+def _id_type_of(cells: list[object]) -> Any:
     """Arrow's type for ids; text if they are of several types or all missing."""
     pa = need_pyarrow("pyarrow")
     try:
@@ -248,10 +251,10 @@ def _type_of(cells: list[object]) -> Any:
     return pa.string() if pa.types.is_null(found) else found
 
 
-def _fits(cell: object, kind: pa.DataType) -> bool:
+def _fits_type(cell: object, type_: pa.DataType) -> bool:
     pa = need_pyarrow("pyarrow")
     try:
-        pa.array([cell], kind)
+        pa.array([cell], type_)
     except (pa.ArrowException, OverflowError):
         return False
     return True

@@ -51,7 +51,7 @@ class TableWriter:
             )
         self.rows = 0
         self._layout, self._target = layout, target
-        self._make = ENCODERS[format]
+        self._make_encoder = ENCODERS[format]
         self._force = force
         self._atomic: AbstractContextManager[BinaryIO] | None = None
         self._encoder: Encoder | None = None
@@ -62,8 +62,8 @@ class TableWriter:
             self._sink = Sink(self._atomic.__enter__())
         else:
             self._sink = Sink(self._target)
-        with self._guarded():
-            self._encoder = self._make(self._sink, self._layout)
+        with self._abandon_on_error():
+            self._encoder = self._make_encoder(self._sink, self._layout)
         return self
 
     def write(self, data: Numbers, ids: Ids = None) -> None:
@@ -91,7 +91,7 @@ class TableWriter:
             raise ParameterError(
                 "the table is not open for writing", hint="write within its with statement"
             )
-        with self._guarded():
+        with self._abandon_on_error():
             self._encoder.write(block.astype(self._layout.dtype, copy=False), ids)
         self.rows += len(block)
 
@@ -133,7 +133,7 @@ class TableWriter:
         if error is not None:
             self._abandon()
             return
-        with self._guarded():
+        with self._abandon_on_error():
             expected = self._layout.rows
             if expected is not None and expected != self.rows:
                 raise ShapeError(
@@ -149,7 +149,7 @@ class TableWriter:
             self._atomic.__exit__(None, None, None)
 
     @contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def _abandon_on_error(self) -> Iterator[None]:
         """Abandon the table if the body raises an error."""
         try:
             yield

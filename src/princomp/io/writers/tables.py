@@ -155,11 +155,11 @@ def _layout(
             hint="give real numbers",
         )
     names = [id_column or "id", *columns] if with_ids else [*columns]
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
         raise ColumnError(
-            f"two columns of the output would have the name {twice[0]!r}",
-            place={"column": twice[0]},
+            f"two columns of the output would have the name {repeated[0]!r}",
+            place={"column": repeated[0]},
             hint="rename the id column",
         )
     return Layout(names, with_ids, dtype.newbyteorder("="), rows)

@@ -8,17 +8,17 @@ distributed, device              maps of rows on engines and devices
 contents                         maps in model files
 """
 
-from princomp.kernel_pca.feature_maps.contents import restored
+from princomp.kernel_pca.feature_maps.contents import map_from_contents
 from princomp.kernel_pca.feature_maps.distributed import mapped
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
 from princomp.kernel_pca.feature_maps.landmarks import Landmarks, landmarks, sample_rows
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
 from princomp.kernel_pca.feature_maps.sizing import (
-    Sized,
-    enough_features,
-    enough_landmarks,
+    SizedMap,
     random_map,
+    sized_nystrom_map,
+    sized_random_map,
 )
 from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
 
@@ -27,13 +27,13 @@ __all__ = [
     "Fourier",
     "Landmarks",
     "Nystrom",
-    "Sized",
+    "SizedMap",
     "TensorSketch",
-    "enough_features",
-    "enough_landmarks",
     "landmarks",
+    "map_from_contents",
     "mapped",
     "random_map",
-    "restored",
     "sample_rows",
+    "sized_nystrom_map",
+    "sized_random_map",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from princomp.errors import ModelFileError
-from princomp.io import Array, Arrays, Field, Schema, from_size, model_arrays, values
+from princomp.io import Array, Arrays, Field, Schema, model_arrays, sizes_from, values
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
@@ -33,8 +33,8 @@ _SCHEMAS = {
 }
 
 
-def restored(document: object, arrays: Arrays) -> FeatureMap:
-    """Restore a map from its ``words()`` and ``arrays()``.
+def map_from_contents(document: object, arrays: Arrays) -> FeatureMap:
+    """Restore a map from its ``document()`` and ``arrays()``.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def restored(document: object, arrays: Arrays) -> FeatureMap:
     points = None
     if kind == "nystrom":
         points = model_arrays.unpack_rows(arrays, "points", None, fields["p"])
-        sizes["m"] = points.shape[0] if points.shape[0] else from_size(1)
+        sizes["m"] = points.shape[0] if points.shape[0] else sizes_from(1)
     schema.check_arrays(arrays, sizes)
     kernel = KernelFunction(
         fields["kernel"],

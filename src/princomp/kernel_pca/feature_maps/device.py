@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from princomp.engines import AbstractDeviceRows, DeviceRows, Distributed
+from princomp.engines import AbstractDeviceRows, DeviceRows, DistributedRows
 from princomp.errors import NotAvailableError
-from princomp.io import not_finite_in
+from princomp.io import not_finite_error_in_source
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
@@ -19,7 +19,7 @@ from princomp.summaries import DeviceBlock, Space, first_fault, is_sparse
 
 _KERNELS = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine")
 
-_Images = Callable[[Any], Any]
+_ImageFunction = Callable[[Any], Any]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -32,13 +32,13 @@ class MappedOnDevice(AbstractDeviceRows):
     map : FeatureMap
     images : callable
         Maps a block on the device.
-    holes : bool
+    allow_missing : bool
     """
 
     origin: AbstractDeviceRows
     map: FeatureMap
-    images: _Images
-    holes: bool = False
+    images: _ImageFunction
+    allow_missing: bool = False
 
     def blocks(self, step: int) -> Iterator[DeviceBlock]:
         """Map blocks of at most ``step`` rows.
@@ -49,23 +49,23 @@ class MappedOnDevice(AbstractDeviceRows):
             With the row and the column.
         """
         space, origin = self.space, self.origin
-        kind = space.dtype(origin.dtype)
+        dtype = space.dtype(origin.dtype)
         for block in origin.blocks(step):
             if not space.all_finite(block.rows):
-                error = first_fault(_Block(origin, block), self.holes)
+                error = first_fault(_SingleBlock(origin, block), self.allow_missing)
                 if error is not None:
-                    raise not_finite_in(origin, error, columns=origin.columns)
+                    raise not_finite_error_in_source(origin, error, columns=origin.columns)
             stop = block.start + block.rows.shape[0]
             weights = block.weights if self.weights is None else self.weights[block.start : stop]
-            images = self.images(space.xp.astype(block.rows, kind, copy=False))
+            images = self.images(space.xp.astype(block.rows, dtype, copy=False))
             yield DeviceBlock(block.start, images, weights)
 
     def fingerprint(self) -> tuple[str, ...]:
         """The map; arrays on a device have no name."""
-        return (*self.origin.fingerprint(), self.map.mark())
+        return (*self.origin.fingerprint(), self.map.fingerprint())
 
 
-class _Block:
+class _SingleBlock:
     """A block as a table, to find the place of a value that is not finite."""
 
     repeatable = True
@@ -79,7 +79,9 @@ class _Block:
         yield self._block
 
 
-def mapped_on_device(rows: Distributed, map: FeatureMap, *, holes: bool = False) -> MappedOnDevice:
+def mapped_on_device(
+    rows: DistributedRows, map: FeatureMap, *, allow_missing: bool = False
+) -> MappedOnDevice:
     """Return the images of rows on a device, as rows on that device.
 
     Raises
@@ -98,13 +100,13 @@ def mapped_on_device(rows: Distributed, map: FeatureMap, *, holes: bool = False)
         space=rows.space,
         origin=rows,
         map=map,
-        images=_images(map, rows.space),
-        holes=holes,
+        images=_image_function(map, rows.space),
+        allow_missing=allow_missing,
         repeatable=rows.repeatable,
     )
 
 
-def sample_on_device(rows: Distributed, count: int, seed: int) -> FloatArray:
+def sample_on_device(rows: DistributedRows, count: int, seed: int) -> FloatArray:
     """Copy a random sample of at most ``count`` rows of an array on a device to the host."""
     assert isinstance(rows, AbstractDeviceRows)
     if not isinstance(rows, DeviceRows):
@@ -115,16 +117,16 @@ def sample_on_device(rows: Distributed, count: int, seed: int) -> FloatArray:
     n = int(rows.array.shape[0])
     chosen = np.random.default_rng(seed).permutation(n)[:count]
     xp, space = rows.space.xp, rows.space
-    at = xp.asarray(chosen, device=space.device)
-    points = xp.astype(xp.take(rows.array, at, axis=0), space.dtype(rows.dtype), copy=False)
+    indices = xp.asarray(chosen, device=space.device)
+    points = xp.astype(xp.take(rows.array, indices, axis=0), space.dtype(rows.dtype), copy=False)
     if not space.all_finite(points):
         error = first_fault(rows, False)
         if error is not None:
-            raise not_finite_in(rows, error, columns=rows.columns)
+            raise not_finite_error_in_source(rows, error, columns=rows.columns)
     return np.array(space.to_host(points), dtype=rows.dtype)
 
 
-def _images(map: FeatureMap, space: Space) -> _Images:
+def _image_function(map: FeatureMap, space: Space) -> _ImageFunction:
     if isinstance(map, Nystrom) and map.kernel.name in _KERNELS:
         return _nystrom_images(map, space)
     if isinstance(map, Fourier):
@@ -136,9 +138,9 @@ def _images(map: FeatureMap, space: Space) -> _Images:
     )
 
 
-def _nystrom_images(map: Nystrom, space: Space) -> _Images:
+def _nystrom_images(map: Nystrom, space: Space) -> _ImageFunction:
     xp, kernel = space.xp, map.kernel
-    kind = space.dtype(map.dtype)
+    dtype = space.dtype(map.dtype)
     points = map.points.toarray() if is_sparse(map.points) else map.points
     weights = space.put(map.weights, map.dtype)
     shift = None
@@ -150,17 +152,19 @@ def _nystrom_images(map: Nystrom, space: Space) -> _Images:
         points = kernel.sides(map.points).right
         points = points.toarray() if is_sparse(points) else points
     # Differences of squares lose digits, as on the host.
-    work = space.doubles if kernel.name == "rbf" or shift is not None else kind
-    sides = space.put(points.T, np.float64 if work == space.doubles else map.dtype)
+    work_dtype = space.doubles if kernel.name == "rbf" or shift is not None else dtype
+    right = space.put(points.T, np.float64 if work_dtype == space.doubles else map.dtype)
     squares = space.put((np.asarray(points, dtype=np.float64) ** 2).sum(axis=1))
     divisors = None
     if kernel.divisors is not None:
-        divisors = space.put(kernel.divisors, np.float64 if work == space.doubles else map.dtype)
+        divisors = space.put(
+            kernel.divisors, np.float64 if work_dtype == space.doubles else map.dtype
+        )
     gamma = 1.0 if kernel.gamma is None else float(kernel.gamma)
     degree, coef0 = float(kernel.degree), float(kernel.coef0)
 
     def images(rows: Any) -> Any:
-        rows = xp.astype(rows, work, copy=False)
+        rows = xp.astype(rows, work_dtype, copy=False)
         if shift is not None:
             rows = rows - shift
         if divisors is not None:
@@ -170,13 +174,13 @@ def _nystrom_images(map: Nystrom, space: Space) -> _Images:
             rows = rows / xp.where(largest > 0, largest, xp.ones_like(largest))
             lengths = xp.sqrt(xp.sum(rows * rows, axis=1))
             rows = rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]
-        values = xp.matmul(rows, sides)
+        values = xp.matmul(rows, right)
         if kernel.name == "rbf":
             sums = xp.sum(rows * rows, axis=1)[:, None] + squares[None, :]
             # Rounding may make differences negative; NaN stays NaN.
             distances = sums - 2 * values
             values = -gamma * xp.where(distances < 0, xp.zeros_like(distances), distances)
-        values = xp.astype(values, kind, copy=False)
+        values = xp.astype(values, dtype, copy=False)
         if kernel.name == "rbf":
             values = xp.exp(values)
         elif kernel.name == "sigmoid":
@@ -188,17 +192,17 @@ def _nystrom_images(map: Nystrom, space: Space) -> _Images:
     return images
 
 
-def _fourier_images(map: Fourier, space: Space) -> _Images:
-    xp, kind = space.xp, space.dtype(map.dtype)
-    work = space.dtype(map.precision)
+def _fourier_images(map: Fourier, space: Space) -> _ImageFunction:
+    xp, dtype = space.xp, space.dtype(map.dtype)
+    work_dtype = space.dtype(map.precision)
     waves = space.put(map.waves, map.precision)
     shift = None if map.kernel.shift is None else space.put(map.kernel.shift)
 
     def images(rows: Any) -> Any:
         if shift is not None:
             rows = xp.astype(rows, space.doubles, copy=False) - shift
-        angles = xp.matmul(xp.astype(rows, work, copy=False), waves)
+        angles = xp.matmul(xp.astype(rows, work_dtype, copy=False), waves)
         both = xp.concat([xp.cos(angles), xp.sin(angles)], axis=1)
-        return xp.astype(both, kind, copy=False) * map.factor
+        return xp.astype(both, dtype, copy=False) * map.factor
 
     return images

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from princomp.engines import Distributed, PartialResult, RunContext, as_distributed
+from princomp.engines import DistributedRows, PartialResult, RunContext, as_distributed
 from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
 from princomp.io import (
     Chunk,
@@ -18,14 +18,14 @@ from princomp.io import (
     RowPlace,
     Source,
     images_of,
-    not_finite_in,
-    refuse_not_finite,
+    not_finite_error,
+    not_finite_error_in_source,
 )
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
-from princomp.summaries import Weights, added_in_place
+from princomp.summaries import Weights, is_added_in_place
 
 
-def mapped(rows: Any, map: FeatureMap, *, holes: bool = False) -> Source:
+def mapped(rows: Any, map: FeatureMap, *, allow_missing: bool = False) -> Source:
     """Return the images of rows of any origin, as rows that a PCA takes.
 
     On Dask, Spark and ranks the map is sent to the rows, and each block is mapped where it is
@@ -35,7 +35,7 @@ def mapped(rows: Any, map: FeatureMap, *, holes: bool = False) -> Source:
     ----------
     rows : as for :meth:`princomp.PCA.fit`
     map : FeatureMap
-    holes : bool
+    allow_missing : bool
         As for :class:`~princomp.io.readers.mapped.Mapped`.
 
     Raises
@@ -45,32 +45,32 @@ def mapped(rows: Any, map: FeatureMap, *, holes: bool = False) -> Source:
     NotAvailableError
         For an array on a device, and a map that is not implemented there.
     """
-    there = as_distributed(rows)
-    if there is None:
-        return Mapped(rows, map, holes=holes)
-    if there.p != map.p:
+    distributed = as_distributed(rows)
+    if distributed is None:
+        return Mapped(rows, map, allow_missing=allow_missing)
+    if distributed.p != map.p:
         raise ShapeError(
-            f"rows have {there.p} columns, and the map was made for {map.p}",
+            f"rows have {distributed.p} columns, and the map was made for {map.p}",
             hint="pass the columns that the map was made for, in their order",
         )
-    if there.resident:
+    if distributed.resident:
         from princomp.kernel_pca.feature_maps.device import mapped_on_device
 
-        return mapped_on_device(there, map, holes=holes)
+        return mapped_on_device(distributed, map, allow_missing=allow_missing)
     return MappedRows(
-        engine=there.engine,
-        rows=there.rows,
+        engine=distributed.engine,
+        rows=distributed.rows,
         p=map.width,
         dtype=np.dtype(map.dtype),
-        nbytes=there.nbytes,
-        origin=there,
+        nbytes=distributed.nbytes,
+        origin=distributed,
         map=map,
-        holes=holes,
-        repeatable=there.repeatable,
+        allow_missing=allow_missing,
+        repeatable=distributed.repeatable,
     )
 
 
-class _Summed:
+class _ImageSummary:
     """A kind of summary that maps blocks of rows and summarises their images."""
 
     # Rows with missing cells are left out before they are mapped.
@@ -81,7 +81,7 @@ class _Summed:
 
     def adds_in_place(self, p: int, *, sparse: bool = False) -> bool:
         """Whether blocks of images are better added in place."""
-        return added_in_place(self.kind, self.map.width)
+        return is_added_in_place(self.kind, self.map.width)
 
     def block_rows(self, columns: int, *, sparse: bool = False) -> int:
         """Rows of a logical block of images."""
@@ -103,24 +103,24 @@ class _Summed:
 
 
 @dataclass(kw_only=True, eq=False)
-class MappedRows(Distributed):
+class MappedRows(DistributedRows):
     """Images of rows in the partitions of an engine.
 
     Parameters
     ----------
-    origin : Distributed
+    origin : DistributedRows
     map : FeatureMap
-    holes : bool
+    allow_missing : bool
         Whether rows with missing cells get images of NaN in ``map_rows`` and ``chunks``.
     """
 
-    origin: Distributed
+    origin: DistributedRows
     map: FeatureMap
-    holes: bool = False
+    allow_missing: bool = False
 
     def reduce(self, kind: Any, *, drop: bool, precise: bool) -> PartialResult:
         """Fold the images of all rows into ``kind``."""
-        return self.origin.reduce(_Summed(kind, self.map), drop=drop, precise=precise)
+        return self.origin.reduce(_ImageSummary(kind, self.map), drop=drop, precise=precise)
 
     def fold(
         self, kind: Any, *, drop: bool, precise: bool, run: RunContext | None, step_name: str
@@ -129,7 +129,9 @@ class MappedRows(Distributed):
         try:
             return super().fold(kind, drop=drop, precise=precise, run=run, step_name=step_name)
         except NotFiniteError as error:
-            raise not_finite_in(self.origin, error, columns=self.origin.columns) from None
+            raise not_finite_error_in_source(
+                self.origin, error, columns=self.origin.columns
+            ) from None
 
     def weighted(self, weights: Any) -> Self:
         """Return the rows with frequencies, which may be one of their columns.
@@ -156,28 +158,32 @@ class MappedRows(Distributed):
 
     def fingerprint(self) -> tuple[str, ...]:
         """Return the names that the engine gives to the rows, and the name of the map."""
-        return (*self.origin.fingerprint(), self.map.mark())
+        return (*self.origin.fingerprint(), self.map.fingerprint())
 
-    def with_output(self, wanted: str) -> Self:
+    def with_output(self, frame: str) -> Self:
         """Return the same rows, whose ``map_rows`` gives another kind of table."""
-        return replace(self, origin=self.origin.with_output(wanted))
+        return replace(self, origin=self.origin.with_output(frame))
 
     def map_rows(
         self, function: Callable[[Any], Any], names: tuple[str, ...], dtype: np.dtype[Any]
     ) -> Any:
         """Apply ``function`` to the images of each partition, lazily."""
         columns = self.origin.columns
-        one = partial(_of_images, function=function, map=self.map, holes=self.holes)
-        return self.origin.map_rows(partial(one, columns=columns), names, dtype)
+        apply = partial(
+            _apply_to_images, function=function, map=self.map, allow_missing=self.allow_missing
+        )
+        return self.origin.map_rows(partial(apply, columns=columns), names, dtype)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Yield images of the rows, which the engine brings to this process."""
         for chunk in self.origin.chunks(start):
             try:
-                images = images_of(self.map, chunk.data, holes=self.holes)
+                images = images_of(self.map, chunk.data, allow_missing=self.allow_missing)
             except NotFiniteError as error:
                 error.place["row"] += start
-                raise not_finite_in(self.origin, error, columns=self.origin.columns) from None
+                raise not_finite_error_in_source(
+                    self.origin, error, columns=self.origin.columns
+                ) from None
             yield Chunk(images, chunk.ids)
             start += chunk.data.shape[0]
 
@@ -204,17 +210,17 @@ class MappedRows(Distributed):
         return self.origin.file_states()
 
 
-def _of_images(
+def _apply_to_images(
     rows: Any,
     *,
     function: Callable[[Any], Any],
     map: FeatureMap,
-    holes: bool,
+    allow_missing: bool,
     columns: tuple[str, ...] | None,
 ) -> Any:
     """Apply a function to the images of the rows of a partition."""
     try:
-        images = images_of(map, rows, holes=holes)
+        images = images_of(map, rows, allow_missing=allow_missing)
     except NotFiniteError as error:
-        raise refuse_not_finite(rows, error, columns=columns) from None
+        raise not_finite_error(rows, error, columns=columns) from None
     return function(images)

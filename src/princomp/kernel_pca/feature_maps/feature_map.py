@@ -18,22 +18,22 @@ from princomp.linalg import FloatArray, empty, one_blas_thread
 from princomp.summaries import is_sparse
 
 # Rows that are mapped together: intermediate results stay in the cache of a core.
-ROWS = 192
+BLOCK_ROWS = 192
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
     """A map from rows (m, p) to images (m, D), with z(x)ᵀz(y) near k(x, y).
 
-    A subclass defines ``width``, ``room``, ``_block``, a constructor ``of`` (from landmarks or a
-    seed), and for model files ``words``, ``arrays`` and ``from_contents``.
+    A subclass defines ``width``, ``bytes_per_thread``, ``_map_block``, a constructor ``of`` (from
+    landmarks or a seed), and for model files ``document``, ``arrays`` and ``from_contents``.
 
     Laws
     ----
     - A map is immutable, and several threads may call it.
     - The image of a row depends on that row alone, to the bit: not on its position, the other
       rows or the number of threads.
-    - ``from_contents`` of ``words`` and ``arrays`` gives a map with the same images, and
+    - ``from_contents`` of ``document`` and ``arrays`` gives a map with the same images, and
       ``same_as`` is true for the two.
 
     Parameters
@@ -58,7 +58,7 @@ class FeatureMap:
         raise NotImplementedError
 
     @property
-    def room(self) -> int:
+    def bytes_per_thread(self) -> int:
         """Bytes that a thread needs in addition to rows and images."""
         raise NotImplementedError
 
@@ -87,26 +87,26 @@ class FeatureMap:
             out = empty((n, self.width), self.dtype)
         # The NumPy fallback of the products calls BLAS, whose threads would split the sums.
         with one_blas_thread():
-            for start in range(0, n, ROWS):
-                block = rows[start : start + ROWS]
+            for start in range(0, n, BLOCK_ROWS):
+                block = rows[start : start + BLOCK_ROWS]
                 # The order of sums over a row depends on its memory layout.
                 block = block if is_sparse(block) else np.ascontiguousarray(block)
-                self._block(block, out[start : start + ROWS])
+                self._map_block(block, out[start : start + BLOCK_ROWS])
         return out
 
-    def _block(self, rows: RowArray, out: FloatArray) -> None:
-        """Write the images of at most ``ROWS`` rows."""
+    def _map_block(self, rows: RowArray, out: FloatArray) -> None:
+        """Write the images of at most ``BLOCK_ROWS`` rows."""
         raise NotImplementedError
 
     def missing_variance(self, rows: RowArray) -> FloatArray:
         """Compute k(x, x) − ‖z(x)‖² (m,), the part that each image lacks, in float64."""
         images = self.images(rows)
-        own = np.einsum("ij,ij->i", images, images, dtype=np.float64)
-        return self.kernel.diagonal(rows) - own
+        squared_norms = np.einsum("ij,ij->i", images, images, dtype=np.float64)
+        return self.kernel.diagonal(rows) - squared_norms
 
     # ---- identity, and files -----------------------------------------------------------
 
-    def words(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """Describe the map in plain values, for a model file.
 
         Raises
@@ -141,17 +141,17 @@ class FeatureMap:
         kernel = self.kernel
         values = [self.kind, self.p, self.width, self.dtype.name, kernel.name, repr(kernel.gamma)]
         values += [repr(float(kernel.degree)), repr(float(kernel.coef0)), repr(kernel.parameters)]
-        total = hashlib.sha256(json.dumps([*values, *self._more()]).encode())
+        hasher = hashlib.sha256(json.dumps([*values, *self._more_identity()]).encode())
         for name, array in sorted(self.arrays().items()):
-            total.update(f"{name} {array.shape} {array.dtype}".encode())
-            total.update(np.ascontiguousarray(array).tobytes())
-        return total.hexdigest()[:16]
+            hasher.update(f"{name} {array.shape} {array.dtype}".encode())
+            hasher.update(np.ascontiguousarray(array).tobytes())
+        return hasher.hexdigest()[:16]
 
-    def _more(self) -> list[Any]:
+    def _more_identity(self) -> list[Any]:
         """Return further plain values in which maps may differ."""
         return []
 
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """Identify the map, for example in a checkpoint."""
         return f"{self.kind} map of digest {self._digest}"
 
@@ -173,7 +173,7 @@ class FeatureMap:
 class RandomMap(FeatureMap):
     """A feature map of random features, which are determined by a seed.
 
-    A subclass defines ``_count``, which checks the kernel.
+    A subclass defines ``_draw_count``, which checks the kernel.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class RandomMap(FeatureMap):
     count_name = "count"
 
     @classmethod
-    def _count(cls, kernel: KernelFunction, width: int) -> int:
+    def _draw_count(cls, kernel: KernelFunction, width: int) -> int:
         """Number of draws for images with ``width`` coordinates."""
         raise NotImplementedError
 
@@ -211,19 +211,19 @@ class RandomMap(FeatureMap):
         ParameterError
             For a kernel without such features, or too few coordinates.
         """
-        return cls(kernel, p, np.dtype(dtype), cls._count(kernel, width), seed)
+        return cls(kernel, p, np.dtype(dtype), cls._draw_count(kernel, width), seed)
 
-    def _more(self) -> list[Any]:
+    def _more_identity(self) -> list[Any]:
         return [self.seed]
 
-    def words(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """Describe the map in plain values, with the number of draws and the seed."""
-        return {**super().words(), self.count_name: self.count, "seed": self.seed}
+        return {**super().document(), self.count_name: self.count, "seed": self.seed}
 
     @classmethod
     def from_contents(
-        cls, kernel: KernelFunction, words: dict[str, Any], arrays: dict[str, Any]
+        cls, kernel: KernelFunction, document: dict[str, Any], arrays: dict[str, Any]
     ) -> Self:
-        """Restore the map from ``words`` and ``arrays``."""
-        count = words[cls.count_name]
-        return cls(kernel, words["p"], np.dtype(words["dtype"]), count, words["seed"])
+        """Restore the map from ``document`` and ``arrays``."""
+        count = document[cls.count_name]
+        return cls(kernel, document["p"], np.dtype(document["dtype"]), count, document["seed"])

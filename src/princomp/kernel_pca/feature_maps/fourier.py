@@ -17,7 +17,7 @@ import numpy as np
 
 from princomp.errors import ParameterError
 from princomp.io import RowArray
-from princomp.kernel_pca.feature_maps.feature_map import ROWS, RandomMap
+from princomp.kernel_pca.feature_maps.feature_map import BLOCK_ROWS, RandomMap
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernels import RightFactor
 from princomp.linalg import FloatArray
@@ -29,21 +29,21 @@ def _random_waves(p: int, count: int, seed: int, name: str) -> FloatArray:
     """Draw waves (p, count) for a kernel with γ = 1."""
     rng = np.random.default_rng(seed)
     if name == "laplacian":
-        drawn = rng.standard_cauchy((p, count))
+        waves = rng.standard_cauchy((p, count))
     else:
         # exp(−‖d‖²) has waves of variance 2 in each coordinate. An orthogonal group gets the
         # lengths of independent waves.
         groups = []
-        for first in range(0, count, p):
-            width = min(p, count - first)
+        for start in range(0, count, p):
+            width = min(p, count - start)
             factors = np.linalg.qr(rng.standard_normal((p, width)))
             # Restore the signs: the sign rule of the routine would favour some directions.
             signs = np.where(np.diagonal(factors.R) < 0, -1.0, 1.0)
             lengths = np.sqrt(2 * rng.chisquare(p, width))
             groups.append(factors.Q * (signs * lengths))
-        drawn = np.concatenate(groups, axis=1)
-    drawn.flags.writeable = False
-    return drawn
+        waves = np.concatenate(groups, axis=1)
+    waves.flags.writeable = False
+    return waves
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Fourier(RandomMap):
     kind = "fourier"
 
     @classmethod
-    def _count(cls, kernel: KernelFunction, width: int) -> int:
+    def _draw_count(cls, kernel: KernelFunction, width: int) -> int:
         """Check the kernel, and return the number of waves for ``width`` coordinates.
 
         Raises
@@ -93,9 +93,9 @@ class Fourier(RandomMap):
         return 2 * self.count
 
     @property
-    def room(self) -> int:
+    def bytes_per_thread(self) -> int:
         """Bytes of the angles of a block, and of its shifted rows."""
-        return 8 * ROWS * (2 * self.count + 2 * self.p)
+        return 8 * BLOCK_ROWS * (2 * self.count + 2 * self.p)
 
     @property
     def factor(self) -> float:
@@ -111,8 +111,8 @@ class Fourier(RandomMap):
     def waves(self) -> FloatArray:
         """W (p, D/2), in float64."""
         gamma = float(self.kernel.gamma or 0.0)
-        drawn = _random_waves(self.p, self.count, self.seed, self.kernel.name)
-        waves = drawn * (gamma if self.kernel.name == "laplacian" else np.sqrt(gamma))
+        unit_waves = _random_waves(self.p, self.count, self.seed, self.kernel.name)
+        waves = unit_waves * (gamma if self.kernel.name == "laplacian" else np.sqrt(gamma))
         # The angles of scaled rows.
         divisors = self.kernel.divisors
         return waves if divisors is None else waves / divisors[:, None]
@@ -122,14 +122,14 @@ class Fourier(RandomMap):
         return self.waves.astype(self.precision, copy=False)
 
     @cached_property
-    def _right_waves(self) -> RightFactor:
+    def _waves_factor(self) -> RightFactor:
         return RightFactor(self._waves)
 
     @cached_property
     def _offset(self) -> FloatArray | None:
         return None if self.kernel.shift is None else self.kernel.shift @ self.waves
 
-    def _block(self, rows: RowArray, out: FloatArray) -> None:
+    def _map_block(self, rows: RowArray, out: FloatArray) -> None:
         shift = self.kernel.shift
         if is_sparse(rows):
             # Subtract the angles of the shift.
@@ -140,7 +140,7 @@ class Fourier(RandomMap):
         else:
             if shift is not None:
                 rows = rows.astype(np.float64) - shift
-            angles = self._right_waves.times(rows.astype(self.precision, copy=False))
+            angles = self._waves_factor.times(rows.astype(self.precision, copy=False))
         # In the precision of the angles: rounding large ones first would lose digits.
         out[:, : self.count] = np.cos(angles)
         out[:, self.count :] = np.sin(angles)

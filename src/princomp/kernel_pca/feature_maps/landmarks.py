@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from princomp.engines import Distributed, as_distributed, fold
+from princomp.engines import DistributedRows, as_distributed, fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.io import (
     Origin,
@@ -17,7 +17,7 @@ from princomp.io import (
     Rows,
     Source,
     first_rows,
-    refuse_not_finite,
+    not_finite_error,
     rows_of,
 )
 from princomp.kernel_pca.feature_maps.row_sample import RowSampler
@@ -28,12 +28,12 @@ from princomp.summaries import Names, first_not_finite, is_sparse
 RULES = ("uniform", "kmeans", "leverage")
 
 # Size of the sample for centres and leverage scores: rows for each landmark, and minimum.
-_FOR_EACH, _AT_LEAST = 10, 5_000
+_ROWS_PER_LANDMARK, _MIN_SAMPLE = 10, 5_000
 # Rows of an iterator that are read to sample from, for each row of the sample.
-_HEAD = 10
+_ROWS_READ_PER_ROW = 10
 # Steps of k-means: a few are enough, since Nyström's error depends on how far rows are from a
 # centre, not on its last digits (Zhang and Kwok 2010).
-_STEPS = 10
+_KMEANS_STEPS = 10
 
 
 class Landmarks(NamedTuple):
@@ -97,8 +97,8 @@ def landmarks(
     ------
     ParameterError, ShapeError, NotFiniteError
     """
-    rows, columns, origin = _opened(rows, columns, origin)
-    known: dict[str, Any] = {"seed": seed, "drop": drop, "columns": columns, "origin": origin}
+    rows, columns, origin = _open_rows(rows, columns, origin)
+    options: dict[str, Any] = {"seed": seed, "drop": drop, "columns": columns, "origin": origin}
     if not isinstance(rule, str):
         return Landmarks(_checked_points(rule, rows.shape[1]), "given", rows)
     if rule not in RULES:
@@ -114,21 +114,21 @@ def landmarks(
             hint="n_landmarks must be a whole number of at least 1",
         )
     if rule == "uniform":
-        points, rows = sample_rows(rows, count, **known)
+        points, rows = sample_rows(rows, count, **options)
         return Landmarks(points, rule, rows)
-    sample, rows = sample_rows(rows, max(_FOR_EACH * count, _AT_LEAST), **known)
+    sample, rows = sample_rows(rows, max(_ROWS_PER_LANDMARK * count, _MIN_SAMPLE), **options)
     if sample.shape[0] <= count:
         return Landmarks(sample, rule, rows)
     if rule == "kmeans":
         divisors = None if kernel is None else kernel.divisors
-        return Landmarks(_centres(sample, count, seed, divisors), rule, rows)
+        return Landmarks(_kmeans_centres(sample, count, seed, divisors), rule, rows)
     if kernel is None:
         raise ParameterError(
             "landmarks='leverage' needs a kernel",
             place={"parameter": "kernel"},
             hint="pass the kernel of the fit",
         )
-    chosen, ridge = _by_leverage(sample, count, kernel, seed)
+    chosen, ridge = _sample_by_leverage(sample, count, kernel, seed)
     return Landmarks(sample[chosen], rule, rows, ridge)
 
 
@@ -145,38 +145,38 @@ def sample_rows(
 
     The sample is in random order, so its first rows are a smaller sample. It takes one pass.
     """
-    rows, columns, origin = _opened(rows, columns, origin)
+    rows, columns, origin = _open_rows(rows, columns, origin)
     data = rows
-    if isinstance(rows, Distributed) and rows.resident:
+    if isinstance(rows, DistributedRows) and rows.resident:
         from princomp.kernel_pca.feature_maps.device import sample_on_device
 
         return sample_on_device(rows, count, seed), rows
     if isinstance(rows, Source) and not rows.repeatable:
-        if isinstance(rows, Distributed):
+        if isinstance(rows, DistributedRows):
             raise ParameterError(
                 f"landmarks are chosen before rows are mapped, and rows on {rows.engine} can "
                 "be read only once here",
                 place={"parameter": "landmarks"},
                 hint="pass an array of landmarks",
             )
-        data, rows = first_rows(rows, max(_HEAD * count, _AT_LEAST))
+        data, rows = first_rows(rows, max(_ROWS_READ_PER_ROW * count, _MIN_SAMPLE))
     try:
         sample = fold(RowSampler(count, seed), data, drop=drop, step_name="landmarks").summary
     except NotFiniteError as error:
-        raise refuse_not_finite(rows, error, columns=columns, origin=origin) from None
-    if not len(sample.keys):
+        raise not_finite_error(rows, error, columns=columns, origin=origin) from None
+    if not len(sample.hashes):
         raise ShapeError("there is no row to choose landmarks from", hint="pass at least one row")
     return sample.table, rows
 
 
-def _opened(rows: Any, columns: Names, origin: Origin | None) -> Rows:
+def _open_rows(rows: Any, columns: Names, origin: Origin | None) -> Rows:
     """Open rows, with the names of their columns and of their file."""
     if isinstance(rows, np.ndarray) or is_sparse(rows):
         return rows, columns, origin
     if isinstance(rows, Source):
         return rows, rows.columns, rows.row_origin
-    there = as_distributed(rows)
-    return rows_of(rows) if there is None else (there, there.columns, None)
+    distributed = as_distributed(rows)
+    return rows_of(rows) if distributed is None else (distributed, distributed.columns, None)
 
 
 def _checked_points(points: npt.ArrayLike, p: int) -> RowArray:
@@ -190,11 +190,11 @@ def _checked_points(points: npt.ArrayLike, p: int) -> RowArray:
         )
     values = found.data if is_sparse(found) else found
     if not np.isfinite(values).all():
-        raise refuse_not_finite(found, first_not_finite(found))
+        raise not_finite_error(found, first_not_finite(found))
     return found.copy()  # the caller may change theirs
 
 
-def _centres(
+def _kmeans_centres(
     sample: RowArray, count: int, seed: int, divisors: FloatArray | None = None
 ) -> FloatArray:
     """Compute the centres (m, p) of k-means, starting at the first rows of the sample."""
@@ -212,17 +212,17 @@ def _centres(
     rows = sample.astype(np.float64) - mean
     if divisors is not None:
         rows /= divisors
-    found = KMeans(count, init=rows[:count], n_init=1, max_iter=_STEPS, random_state=seed)
+    kmeans = KMeans(count, init=rows[:count], n_init=1, max_iter=_KMEANS_STEPS, random_state=seed)
     with threadpool_limits(1), warnings.catch_warnings():
         # Ignore warnings about fewer centres: landmarks may repeat. One thread, because several
         # add up the rows of a centre in varying order.
         warnings.simplefilter("ignore")
-        found.fit(rows)
-    centres = found.cluster_centers_ if divisors is None else found.cluster_centers_ * divisors
+        kmeans.fit(rows)
+    centres = kmeans.cluster_centers_ if divisors is None else kmeans.cluster_centers_ * divisors
     return np.asarray(centres + mean, dtype=sample.dtype)
 
 
-def _by_leverage(
+def _sample_by_leverage(
     sample: RowArray, count: int, kernel: KernelFunction, seed: int
 ) -> tuple[FloatArray, float]:
     """Sample row numbers by ridge leverage scores; also return λ.
@@ -237,14 +237,14 @@ def _by_leverage(
     values, vectors = eigh(kernel.tile(first, first))
     values = np.maximum(values, 0.0)
     rank = max(1, int(count / (4 * np.log(max(count, 3)))))
-    rest = float(values[rank:].sum()) / rank
-    ridge = max(rest, float(values[0]) * count * np.finfo(np.float64).eps) or 1.0
+    tail = float(values[rank:].sum()) / rank
+    ridge = max(tail, float(values[0]) * count * np.finfo(np.float64).eps) or 1.0
     scores = empty(n)
     step = max(1, 2**18 // count)
     for start in range(0, n, step):
         rows = sample[start : start + step].astype(np.float64)
-        across = kernel.tile(kernel.sides(rows), first) @ vectors.T
-        captured = ((across * across) / (values + ridge)).sum(axis=1)
+        cross = kernel.tile(kernel.sides(rows), first) @ vectors.T
+        captured = ((cross * cross) / (values + ridge)).sum(axis=1)
         scores[start : start + step] = kernel.diagonal(rows) - captured
     # Rounding may make the score of a captured row negative: keep a small probability.
     scores = np.maximum(scores, scores.max() * 1e-12 if scores.max() > 0 else 1.0)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from princomp.errors import DataError, NotFiniteError, ShapeError
 from princomp.io import RowArray, model_arrays
-from princomp.kernel_pca.feature_maps.feature_map import ROWS, FeatureMap
+from princomp.kernel_pca.feature_maps.feature_map import BLOCK_ROWS, FeatureMap
 from princomp.kernel_pca.functions import KernelFunction, Sides, check_values, shift_of
 from princomp.kernels import RightFactor
 from princomp.linalg import FloatArray
@@ -77,28 +77,28 @@ class Nystrom(FeatureMap):
                 f"landmarks have shape {points.shape}", hint="pass at least one, with all columns"
             )
         dtype = np.dtype(points.dtype if dtype is None else dtype)
-        unmoved = kernel.name in ("rbf", "laplacian")
-        if is_sparse(points) and unmoved:
+        by_differences = kernel.name in ("rbf", "laplacian")
+        if is_sparse(points) and by_differences:
             kernel = replace(kernel, shift=shift_of(points))
         elif is_sparse(points) and kernel.shift is not None:
             points = points.toarray()
-        elif unmoved and kernel.shift is None:
-            kernel = kernel.about(points.mean(axis=0, dtype=np.float64))
+        elif by_differences and kernel.shift is None:
+            kernel = kernel.with_shift(points.mean(axis=0, dtype=np.float64))
         sides = kernel.sides(points.astype(np.float64))
         with np.errstate(all="ignore"):
-            between = kernel.tile(sides, sides)
-        if not np.isfinite(between).all():
-            row = int(np.argwhere(~np.isfinite(between))[0][0])
+            matrix = kernel.tile(sides, sides)
+        if not np.isfinite(matrix).all():
+            row = int(np.argwhere(~np.isfinite(matrix))[0][0])
             raise NotFiniteError(
                 f"kernel {kernel.name!r} of landmark {row} is not finite",
                 place={"landmark": row},
                 hint="scale the columns, or choose other parameters of the kernel",
             )
-        if between.any():
-            check_values(kernel.name, float(np.abs(between).max()), max(points.shape), dtype)
-        values, vectors = eigenpairs((between + between.T) / 2)
-        least = len(values) * float(np.finfo(dtype).eps) * float(np.abs(values).max())
-        kept = values > least
+        if matrix.any():
+            check_values(kernel.name, float(np.abs(matrix).max()), max(points.shape), dtype)
+        values, vectors = eigenpairs((matrix + matrix.T) / 2)
+        threshold = len(values) * float(np.finfo(dtype).eps) * float(np.abs(values).max())
+        kept = values > threshold
         if not kept.any():
             raise DataError(
                 f"kernel {kernel.name!r} is not positive semi-definite: its largest eigenvalue "
@@ -119,16 +119,16 @@ class Nystrom(FeatureMap):
         return int(self.weights.shape[1])
 
     @property
-    def room(self) -> int:
+    def bytes_per_thread(self) -> int:
         """Bytes of the kernel of a block with the landmarks, and of its prepared rows."""
-        return 2 * 8 * ROWS * (self.m + self.p + 2)
+        return 2 * 8 * BLOCK_ROWS * (self.m + self.p + 2)
 
     @cached_property
-    def _landmarks(self) -> Sides:
+    def _landmark_sides(self) -> Sides:
         return self.kernel.sides(self.points)
 
     @cached_property
-    def _factors(self) -> dict[np.dtype[Any], RightFactor]:
+    def _right_factors(self) -> dict[np.dtype[Any], RightFactor]:
         """The sides of the landmarks as right factors, by precision."""
         return {}
 
@@ -138,17 +138,19 @@ class Nystrom(FeatureMap):
 
     def similarities(self, rows: RowArray) -> FloatArray:
         """Compute k(row, landmark) (m', m)."""
-        sides, landmarks = self.kernel.sides(rows), self._landmarks
+        sides, landmarks = self.kernel.sides(rows), self._landmark_sides
         left, right = sides.left, landmarks.right
-        if is_sparse(left) or is_sparse(right) or not self.kernel.of_products:
+        if is_sparse(left) or is_sparse(right) or not self.kernel.uses_products:
             return self.kernel.tile(sides, landmarks, self.dtype)
         dtype = np.result_type(left, right)
-        factor = self._factors.get(dtype)
+        factor = self._right_factors.get(dtype)
         if factor is None:
-            factor = self._factors[dtype] = RightFactor(right.T.astype(dtype, copy=False))
-        return self.kernel.of_product(factor.times(left.astype(dtype, copy=False)), self.dtype)
+            factor = self._right_factors[dtype] = RightFactor(right.T.astype(dtype, copy=False))
+        return self.kernel.values_of_products(
+            factor.times(left.astype(dtype, copy=False)), self.dtype
+        )
 
-    def _block(self, rows: RowArray, out: FloatArray) -> None:
+    def _map_block(self, rows: RowArray, out: FloatArray) -> None:
         self._weights.times(self.similarities(rows), out)
 
     # ---- files -------------------------------------------------------------------------
@@ -163,9 +165,9 @@ class Nystrom(FeatureMap):
 
     @classmethod
     def from_contents(
-        cls, kernel: KernelFunction, words: dict[str, Any], arrays: dict[str, Any]
+        cls, kernel: KernelFunction, document: dict[str, Any], arrays: dict[str, Any]
     ) -> Self:
-        """Restore the map from ``words`` and ``arrays``."""
+        """Restore the map from ``document`` and ``arrays``."""
         return cls(
-            kernel, words["p"], np.dtype(words["dtype"]), arrays["points"], arrays["weights"]
+            kernel, document["p"], np.dtype(document["dtype"]), arrays["points"], arrays["weights"]
         )

@@ -25,7 +25,7 @@ from princomp.summaries import (
 )
 
 # Constants of SplitMix64 (Steele, Lea and Flood 2014), a bijection that mixes all bits.
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 @lru_cache(maxsize=4)
@@ -37,27 +37,27 @@ def _factors(p: int, seed: int) -> NDArray[np.uint64]:
     return factors
 
 
-def _keys(rows: RowArray, seed: int) -> NDArray[np.uint64]:
+def _row_hashes(rows: RowArray, seed: int) -> NDArray[np.uint64]:
     """Hash each row: equal rows have equal hashes, dense or CSR, float32 or float64."""
     first, factors = np.split(_factors(rows.shape[1], seed), [1])
     values = rows.data if is_sparse(rows) else rows
     # Adding zero turns −0 into 0, which is equal to it.
-    words = np.ascontiguousarray(values, dtype=np.float64) + 0.0
-    bits = words.view(np.uint64)
+    doubles = np.ascontiguousarray(values, dtype=np.float64) + 0.0
+    bits = doubles.view(np.uint64)
     # Numbers with few digits end in zero bits, which a product would keep.
     bits ^= bits >> np.uint64(32)
     if is_sparse(rows):
         bits *= factors[rows.indices]
         sums = np.zeros(len(bits) + 1, dtype=np.uint64)
         np.cumsum(bits, out=sums[1:])
-        found = sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]
+        hashes = sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]
     else:
         bits *= factors
-        found = bits.sum(axis=1, dtype=np.uint64)
-    found = found + first  # otherwise a row of zeros would be first for every seed
-    found = (found ^ (found >> np.uint64(30))) * _FIRST
-    found = (found ^ (found >> np.uint64(27))) * _SECOND
-    return np.asarray(found ^ (found >> np.uint64(31)))
+        hashes = bits.sum(axis=1, dtype=np.uint64)
+    hashes = hashes + first  # otherwise a row of zeros would be first for every seed
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * _FIRST_FACTOR
+    hashes = (hashes ^ (hashes >> np.uint64(27))) * _SECOND_FACTOR
+    return np.asarray(hashes ^ (hashes >> np.uint64(31)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,18 +70,18 @@ class RowSample:
     ----------
     rows : float
         Sum of the weights of all rows.
-    keys : ndarray of shape (m,)
+    hashes : ndarray of shape (m,)
         The hashes, ascending.
     table : ndarray or CSR array of shape (m, p)
-    most : int
+    max_rows : int
         Maximum number of rows.
     seed : int
     """
 
     rows: float
-    keys: NDArray[np.uint64]
+    hashes: NDArray[np.uint64]
     table: RowArray
-    most: int
+    max_rows: int
     seed: int
 
     centred = True
@@ -95,30 +95,30 @@ class RowSample:
         """Sample the rows of both."""
         check_mergeable(self, other)
         total = self.rows + other.rows
-        if not len(self.keys) or not len(other.keys):
-            kept = self if len(self.keys) else other
-            return RowSample(total, kept.keys, kept.table, self.most, self.seed)
-        keys, first = np.unique(np.concatenate([self.keys, other.keys]), return_index=True)
-        first = first[: self.most]
+        if not len(self.hashes) or not len(other.hashes):
+            kept = self if len(self.hashes) else other
+            return RowSample(total, kept.hashes, kept.table, self.max_rows, self.seed)
+        hashes, first = np.unique(np.concatenate([self.hashes, other.hashes]), return_index=True)
+        first = first[: self.max_rows]
         if is_sparse(self.table) != is_sparse(other.table):
             parts = [t.toarray() if is_sparse(t) else t for t in (self.table, other.table)]
         else:
             parts = [self.table, other.table]
         both = sp.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
-        return RowSample(total, keys[: self.most], both[first], self.most, self.seed)
+        return RowSample(total, hashes[: self.max_rows], both[first], self.max_rows, self.seed)
 
 
 @dataclass(frozen=True)
 class RowSampler:
-    """The kind of summary that samples at most ``most`` rows.
+    """The kind of summary that samples at most ``max_rows`` rows.
 
     Parameters
     ----------
-    most : int
+    max_rows : int
     seed : int
     """
 
-    most: int
+    max_rows: int
     seed: int = 0
 
     complete_only = True
@@ -130,7 +130,7 @@ class RowSampler:
 
     def empty(self, p: int) -> RowSample:
         """The sample of no rows."""
-        return RowSample(0.0, np.empty(0, np.uint64), np.empty((0, p)), self.most, self.seed)
+        return RowSample(0.0, np.empty(0, np.uint64), np.empty((0, p)), self.max_rows, self.seed)
 
     def of(self, block: RowArray, weights: Weights = None, *, precise: bool = True) -> RowSample:
         """Sample the rows of a block (m, p) whose weight is not zero.
@@ -146,7 +146,7 @@ class RowSampler:
         values = block.data if is_sparse(block) else block
         if not np.isfinite(values).all():
             raise first_not_finite(block)
-        keys, first = np.unique(_keys(block, self.seed), return_index=True)
+        hashes, first = np.unique(_row_hashes(block, self.seed), return_index=True)
         rows = float(block.shape[0] if weights is None else weights.sum())
-        table = block[first[: self.most]]
-        return RowSample(rows, keys[: self.most], table, self.most, self.seed)
+        table = block[first[: self.max_rows]]
+        return RowSample(rows, hashes[: self.max_rows], table, self.max_rows, self.seed)

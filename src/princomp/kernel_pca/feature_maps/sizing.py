@@ -17,12 +17,12 @@ from princomp.kernel_pca.feature_maps.landmarks import landmarks, sample_rows
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
 from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction
-from princomp.linalg import in_words
+from princomp.linalg import format_bytes
 
 # Maximum number of landmarks m: their eigenvalues take m³ operations.
-MOST = 4096
-# The first number to try: at least _LEAST, and at least _FOR_EACH for each component.
-_LEAST, _FOR_EACH = 50, 4
+MAX_COUNT = 4096
+# The first number to try: at least _MIN_COUNT, and at least _COUNT_PER_COMPONENT per component.
+_MIN_COUNT, _COUNT_PER_COMPONENT = 50, 4
 # A variance below this share of k(x, x) is rounding.
 _ROUNDING = 1e-10
 # Maximum number of rows on which an error is estimated.
@@ -31,7 +31,7 @@ _HELD_OUT = 1000
 _SCATTERS = 10
 
 
-class Sized(NamedTuple):
+class SizedMap(NamedTuple):
     """A map with enough landmarks or features, and how they were found.
 
     Parameters
@@ -39,9 +39,9 @@ class Sized(NamedTuple):
     map : FeatureMap
     estimate : float
         Its estimated error.
-    met : bool
+    within_tolerance : bool
         Whether the estimate is within the tolerance.
-    tried : tuple of (int, float)
+    trials : tuple of (int, float)
         Numbers of landmarks or features, and their estimates.
     rows : object
         All rows to fit to: also those that were read from an iterator to make the map.
@@ -51,8 +51,8 @@ class Sized(NamedTuple):
 
     map: FeatureMap
     estimate: float
-    met: bool
-    tried: tuple[tuple[int, float], ...]
+    within_tolerance: bool
+    trials: tuple[tuple[int, float], ...]
     rows: RowData
     note: str = ""
 
@@ -65,13 +65,13 @@ def missing_share(map: FeatureMap, rows: RowArray) -> float:
     """
     kernel = map.kernel
     sides = kernel.sides(rows.astype(np.float64))
-    own = float(kernel.diagonal(rows).mean())
-    whole = own - float(kernel.tile(sides, sides).mean())
+    mean_diagonal = float(kernel.diagonal(rows).mean())
+    total = mean_diagonal - float(kernel.tile(sides, sides).mean())
     images = map.images(rows).astype(np.float64)
     images -= images.mean(axis=0)
-    seen = float(np.einsum("ij,ij->", images, images)) / len(images)
+    captured = float(np.einsum("ij,ij->", images, images)) / len(images)
     # Equal rows have no variance beyond rounding, so none is missing.
-    return max(0.0, 1.0 - seen / whole) if whole > _ROUNDING * own else 0.0
+    return max(0.0, 1.0 - captured / total) if total > _ROUNDING * mean_diagonal else 0.0
 
 
 def kernel_error(map: FeatureMap, rows: RowArray) -> float:
@@ -83,7 +83,7 @@ def kernel_error(map: FeatureMap, rows: RowArray) -> float:
     return float(np.linalg.norm(images @ images.T - exact)) / size if size else 0.0
 
 
-def enough_landmarks(
+def sized_nystrom_map(
     rows: Any,
     kernel: KernelFunction,
     k: int,
@@ -94,7 +94,7 @@ def enough_landmarks(
     seed: int = 0,
     drop: bool = False,
     dtype: npt.DTypeLike | None = None,
-) -> Sized:
+) -> SizedMap:
     """Make Nyström's map, doubling the landmarks until little variance is missing.
 
     The number of landmarks m starts at max(50, 4k). It grows until the missing share of the
@@ -122,11 +122,11 @@ def enough_landmarks(
     MemoryLimitError
         If the smallest number does not fit in the limit.
     """
-    least, most = _bounds(rows, k, limit)
-    sample, rows = sample_rows(rows, most + _HELD_OUT, seed=seed, drop=drop)
+    min_count, max_count = _count_bounds(rows, k, limit)
+    sample, rows = sample_rows(rows, max_count + _HELD_OUT, seed=seed, drop=drop)
     n = sample.shape[0]
 
-    def made(m: int) -> tuple[FeatureMap, float]:
+    def make_map(m: int) -> tuple[FeatureMap, float]:
         # The last rows are held out, and landmarks are chosen from the others.
         cut = max(m, n - _HELD_OUT)
         points = sample[:m]
@@ -137,9 +137,9 @@ def enough_landmarks(
         return map, missing_share(map, sample[cut:] if cut < n else sample[-_HELD_OUT:])
 
     # The sample has all distinct rows if they are fewer than its size.
-    found = _doubled(made, least, min(most, n), tolerance)
-    kept = f"{found.estimate:.2g} of the variance is missing"
-    return _with_note(found, rows, tolerance, f"{found.tried[-1][0]:,} landmarks: {kept}")
+    sized = _double_until_enough(make_map, min_count, min(max_count, n), tolerance)
+    kept = f"{sized.estimate:.2g} of the variance is missing"
+    return _with_note(sized, rows, tolerance, f"{sized.trials[-1][0]:,} landmarks: {kept}")
 
 
 def random_map(
@@ -156,7 +156,7 @@ def random_map(
     return kind.of(kernel, p, width, seed=seed, dtype=dtype)
 
 
-def enough_features(
+def sized_random_map(
     rows: Any,
     kernel: KernelFunction,
     k: int,
@@ -166,72 +166,77 @@ def enough_features(
     seed: int = 0,
     drop: bool = False,
     dtype: npt.DTypeLike = np.float64,
-) -> Sized:
+) -> SizedMap:
     """Make random features, doubling them until inner products are near the values of the kernel.
 
-    As :func:`enough_landmarks`; the estimate is the relative error of the kernel matrix of up to
+    As :func:`sized_nystrom_map`; the estimate is the relative error of the kernel matrix of up to
     1,000 rows (``kernel_error``). It falls as 1/√D: 0.1 is reached soon, 0.01 rarely.
     """
-    least, most = _bounds(rows, k, limit)
+    min_count, max_count = _count_bounds(rows, k, limit)
     sample, rows = sample_rows(rows, _HELD_OUT, seed=seed, drop=drop)
 
-    def made(m: int) -> tuple[FeatureMap, float]:
+    def make_map(m: int) -> tuple[FeatureMap, float]:
         map = random_map(kernel, sample.shape[1], m, seed=seed, dtype=dtype)
         return map, kernel_error(map, sample)
 
-    found = _doubled(made, least, most, tolerance)
-    missed = f"{found.map.width} features: the error of the kernel matrix is {found.estimate:.2g}"
-    return _with_note(found, rows, tolerance, missed)
+    sized = _double_until_enough(make_map, min_count, max_count, tolerance)
+    missed = f"{sized.map.width} features: the error of the kernel matrix is {sized.estimate:.2g}"
+    return _with_note(sized, rows, tolerance, missed)
 
 
-def _doubled(
-    made: Callable[[int], tuple[FeatureMap, float]], least: int, most: int, tolerance: float
-) -> Sized:
+def _double_until_enough(
+    make_map: Callable[[int], tuple[FeatureMap, float]],
+    min_count: int,
+    max_count: int,
+    tolerance: float,
+) -> SizedMap:
     """Make larger maps until one meets the tolerance."""
-    m, tried = min(least, most), []
+    m, trials = min(min_count, max_count), []
     while True:
-        map, estimate = made(m)
-        tried.append((m, estimate))
-        if estimate <= tolerance or m >= most:
-            return Sized(map, estimate, estimate <= tolerance, tuple(tried), np.empty((0, 0)))
-        m = min(2 * m, most)
+        map, estimate = make_map(m)
+        trials.append((m, estimate))
+        if estimate <= tolerance or m >= max_count:
+            return SizedMap(map, estimate, estimate <= tolerance, tuple(trials), np.empty((0, 0)))
+        m = min(2 * m, max_count)
 
 
-def _with_note(found: Sized, rows: RowData, tolerance: float, missed: str) -> Sized:
-    note = "" if found.met else f"{missed}, more than the tolerance of {tolerance:g}"
-    return found._replace(rows=rows, note=note)
+def _with_note(sized: SizedMap, rows: RowData, tolerance: float, missed: str) -> SizedMap:
+    note = "" if sized.within_tolerance else f"{missed}, more than the tolerance of {tolerance:g}"
+    return sized._replace(rows=rows, note=note)
 
 
-def _bounds(rows: Any, k: int, limit: int | None) -> tuple[int, int]:
+def _count_bounds(rows: Any, k: int, limit: int | None) -> tuple[int, int]:
     """Compute the fewest and the most landmarks or features to try."""
-    least = max(_LEAST, _FOR_EACH * k)
-    most = max(least, MOST)
+    min_count = max(_MIN_COUNT, _COUNT_PER_COMPONENT * k)
+    max_count = max(min_count, MAX_COUNT)
     if limit is None:
-        return least, most
+        return min_count, max_count
     shape = getattr(rows, "shape", None)
     p = shape[1] if isinstance(shape, tuple) else None
-    return least, min(most, _most_within(limit, p, least))
+    return min_count, min(max_count, _max_count_within(limit, p, min_count))
 
 
-def _most_within(limit: int, p: int | None, least: int) -> int:
+def _max_count_within(limit: int, p: int | None, min_count: int) -> int:
     """Compute the most landmarks or features whose sums and samples fit in a limit.
 
     Raises
     ------
     MemoryLimitError
     """
-    each = 3 * 8 * (p or 1)
+    per_row = 3 * 8 * (p or 1)
 
     def needed(m: int) -> int:
-        return 8 * _SCATTERS * m * m + each * (m + _HELD_OUT)
+        return 8 * _SCATTERS * m * m + per_row * (m + _HELD_OUT)
 
-    if needed(least) > limit:
+    if needed(min_count) > limit:
         raise MemoryLimitError(
-            f"{least:,} landmarks or features need {in_words(needed(least))}, and the limit is "
-            f"{in_words(limit)}",
-            place={"parameter": "memory_limit", "limit": limit, "needed": needed(least)},
+            f"{min_count:,} landmarks or features need {format_bytes(needed(min_count))}, and the "
+            f"limit is {format_bytes(limit)}",
+            place={"parameter": "memory_limit", "limit": limit, "needed": needed(min_count)},
             hint="raise memory_limit, or set fewer components",
         )
     # The root of needed(m) = limit.
-    squares, rest = 8 * _SCATTERS, limit - each * _HELD_OUT
-    return min(MOST, int((math.sqrt(each**2 + 4 * squares * rest) - each) / (2 * squares)))
+    squares, rest = 8 * _SCATTERS, limit - per_row * _HELD_OUT
+    return min(
+        MAX_COUNT, int((math.sqrt(per_row**2 + 4 * squares * rest) - per_row) / (2 * squares))
+    )

@@ -18,8 +18,8 @@ import scipy.sparse as sp
 
 from princomp.errors import ParameterError
 from princomp.io import RowArray
-from princomp.kernel_pca.feature_maps.feature_map import ROWS, RandomMap
-from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, divided
+from princomp.kernel_pca.feature_maps.feature_map import BLOCK_ROWS, RandomMap
+from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, divide_columns
 from princomp.linalg import FloatArray
 from princomp.summaries import is_sparse
 
@@ -28,15 +28,15 @@ from princomp.summaries import is_sparse
 def _sketches(p: int, width: int, degree: int, seed: int) -> tuple[Any, ...]:
     """Draw for each factor a matrix (width, p) with one ±1 in each column, and one more column."""
     rng = np.random.default_rng(seed)
-    made = []
+    sketches = []
     for _ in range(degree):
         buckets = rng.integers(0, width, p + 1)
         signs = rng.choice([-1.0, 1.0], p + 1)
-        at = (buckets[:p], np.arange(p))
-        last = np.zeros((width, 1))
-        last[buckets[p]] = signs[p]
-        made.append((sp.csr_array((signs[:p], at), shape=(width, p)), last))
-    return tuple(made)
+        entries = (buckets[:p], np.arange(p))
+        extra_column = np.zeros((width, 1))
+        extra_column[buckets[p]] = signs[p]
+        sketches.append((sp.csr_array((signs[:p], entries), shape=(width, p)), extra_column))
+    return tuple(sketches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class TensorSketch(RandomMap):
     count_name = "size"
 
     @classmethod
-    def _count(cls, kernel: KernelFunction, width: int) -> int:
+    def _draw_count(cls, kernel: KernelFunction, width: int) -> int:
         """Check the kernel, and return the number of coordinates.
 
         Raises
@@ -85,33 +85,33 @@ class TensorSketch(RandomMap):
         return self.count
 
     @property
-    def room(self) -> int:
+    def bytes_per_thread(self) -> int:
         """Bytes of the transforms and the sketch of a block, and of its transposed rows."""
-        return 8 * ROWS * (5 * self.count + 2 * self.p)
+        return 8 * BLOCK_ROWS * (5 * self.count + 2 * self.p)
 
     @property
     def degree(self) -> int:
         """Number of factors."""
         return int(self.kernel.degree)
 
-    def _block(self, rows: RowArray, out: FloatArray) -> None:
+    def _map_block(self, rows: RowArray, out: FloatArray) -> None:
         assert self.kernel.gamma is not None
         scale = np.sqrt(self.kernel.gamma)
         if self.kernel.divisors is not None:
-            rows = divided(rows, self.kernel.divisors)
+            rows = divide_columns(rows, self.kernel.divisors)
         columns = rows.T.tocsc() if is_sparse(rows) else rows.T
         # coef0 is the square of an additional cell of each row.
         constant = np.sqrt(self.kernel.coef0)
         product: Any = None
-        for sketch, last in _sketches(self.p, self.count, self.degree, self.seed):
+        for sketch, extra_column in _sketches(self.p, self.count, self.degree, self.seed):
             counts = sketch @ columns
             counts = counts.toarray() if is_sparse(counts) else counts
-            counts = counts * scale + constant * last
+            counts = counts * scale + constant * extra_column
             if self.degree == 1:
                 out[...] = counts.T
                 return
-            waves = scipy.fft.rfft(np.ascontiguousarray(counts.T), axis=1, workers=1)
-            product = waves if product is None else product * waves
+            transforms = scipy.fft.rfft(np.ascontiguousarray(counts.T), axis=1, workers=1)
+            product = transforms if product is None else product * transforms
         out[...] = scipy.fft.irfft(product, n=self.count, axis=1, workers=1)
 
 

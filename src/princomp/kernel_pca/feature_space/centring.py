@@ -26,49 +26,49 @@ class Centring:
         Shares of the rows in the mean: weights divided by their sum.
     roots : ndarray of shape (n, 1), optional
         Square roots of the weights, unless all are 1.
-    heaviest : float
+    max_weight : float
         Largest weight of a row; equal rows count as one.
     """
 
     shares: FloatArray
     roots: FloatArray | None
-    heaviest: float
+    max_weight: float
 
     @classmethod
-    def of(cls, weights: FloatArray | None, n: int, rows: RowArray | None = None) -> Centring:
-        """Make the centring of n rows with weights, or with weight 1 each."""
-        count = np.ones(n) if weights is None else weights
-        heaviest = float(count.max(initial=0.0)) if rows is None else _heaviest(rows, count)
+    def of(cls, weights: FloatArray | None, rows: RowArray) -> Centring:
+        """Make the centring of rows with weights, or with weight 1 each."""
+        all_weights = np.ones(rows.shape[0]) if weights is None else weights
+        max_weight = _max_row_weight(rows, all_weights)
         roots = None if weights is None else np.sqrt(weights)[:, None]
-        return cls(count / count.sum(), roots, heaviest)
+        return cls(all_weights / all_weights.sum(), roots, max_weight)
 
     @property
-    def count(self) -> float:
+    def total_weight(self) -> float:
         """Sum of the weights."""
         return len(self.shares) if self.roots is None else float((self.roots**2).sum())
 
     @property
     def divisor(self) -> float:
         """Divisor that turns eigenvalues into variances."""
-        return max(self.count - 1.0, 1.0)
+        return max(self.total_weight - 1.0, 1.0)
 
     @property
-    def reach(self) -> float:
+    def error_gain(self) -> float:
         """Bound on the change of an eigenvalue by random errors of size 1 in the entries of K.
 
         √(Σw max w), or √n without weights. The change is at most twice this (Wigner), times the
         standard deviation of the errors, which is at most half their size. The entries of equal
         rows have equal errors, as if they were one row with the sum of their weights.
         """
-        return float(np.sqrt(self.count * self.heaviest))
+        return float(np.sqrt(self.total_weight * self.max_weight))
 
-    def before(self, vectors: FloatArray) -> FloatArray:
+    def before_product(self, vectors: FloatArray) -> FloatArray:
         """Prepare vectors (n, m) for the product with K."""
         if self.roots is not None:
             vectors = self.roots * vectors
         return vectors - self.shares[:, None] * vectors.sum(axis=0)
 
-    def after(self, images: FloatArray) -> FloatArray:
+    def after_product(self, images: FloatArray) -> FloatArray:
         """Turn the product with K into that with the centred matrix, in place."""
         images -= self.shares @ images
         if self.roots is not None:
@@ -77,57 +77,59 @@ class Centring:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class MatrixSums:
     """Sums of K and of its centred matrix.
 
     Parameters
     ----------
-    means : ndarray of shape (n,)
-        Means of the columns of K − level.
-    grand : float
-        Mean of all entries of K − level.
+    offset_means : ndarray of shape (n,)
+        Means of the columns of K − offset.
+    grand_mean : float
+        Mean of all entries of K − offset.
     trace : float
         Trace of the centred matrix: Σw − 1 times the total variance.
-    largest : float
+    max_abs : float
         Size of the entries of K: the largest absolute value on its diagonal, where positive
         semi-definite matrices have their largest entry, or of a column mean.
-    level : float
+    offset : float
         Number subtracted from all entries, which does not change the centred matrix. Without it,
         sums of nearly equal entries would all be rounded in one direction, by up to 64 units of
         their size.
     """
 
-    means: FloatArray
-    grand: float
+    offset_means: FloatArray
+    grand_mean: float
     trace: float
-    largest: float
-    level: float
+    max_abs: float
+    offset: float
 
     @classmethod
     def of(
-        cls, centring: Centring, means: FloatArray, diagonal: FloatArray, level: float = 0.0
-    ) -> Spread:
-        """Compute the sums from the column means of K − level and the diagonal of K."""
-        grand = float(centring.shares @ means)
+        cls, centring: Centring, offset_means: FloatArray, diagonal: FloatArray, offset: float = 0.0
+    ) -> MatrixSums:
+        """Compute the sums from the column means of K − offset and the diagonal of K."""
+        grand_mean = float(centring.shares @ offset_means)
         # Summed as differences: two large traces would cancel.
-        squares = (diagonal - level) - 2 * means + grand
+        squares = (diagonal - offset) - 2 * offset_means + grand_mean
         roots = centring.roots
         trace = float(squares.sum() if roots is None else (roots[:, 0] ** 2) @ squares)
-        largest = max(float(np.abs(one).max(initial=0.0)) for one in (diagonal, means + level))
-        return cls(means, grand, max(trace, 0.0), largest, level)
+        max_abs = max(
+            float(np.abs(values).max(initial=0.0)) for values in (diagonal, offset_means + offset)
+        )
+        return cls(offset_means, grand_mean, max(trace, 0.0), max_abs, offset)
 
     @property
     def column_means(self) -> FloatArray:
         """Means of the columns of K (n,)."""
-        return self.means + self.level
+        return self.offset_means + self.offset
 
     @property
     def mean_square(self) -> float:
         """Squared length of the mean image: the mean of all entries of K."""
-        return self.grand + self.level
+        return self.grand_mean + self.offset
 
 
-def _heaviest(rows: RowArray, weights: FloatArray) -> float:
+def _max_row_weight(rows: RowArray, weights: FloatArray) -> float:
     """Return the largest sum of the weights of equal rows."""
     sums: defaultdict[int, float] = defaultdict(float)
     for i, weight in enumerate(weights.tolist()):

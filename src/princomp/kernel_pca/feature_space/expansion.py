@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import KernelFunction, Sides
-from princomp.linalg import FloatArray, empty, in_order, one_blas_thread
+from princomp.linalg import FloatArray, empty, map_in_order, one_blas_thread
 
 # Numbers in a tile (2 MB of float64 stay in a core's cache), and numbers from which threads pay.
-_TILE, _THREADS_PAY = 2**18, 2**18
+_TILE_SIZE, _MIN_PARALLEL_SIZE = 2**18, 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,38 +61,38 @@ class Expansion:
         """Project the centred images of rows: scores (n, k), in the precision of the rows."""
         weights = self.weights.astype(rows.dtype)
 
-        def of(values: FloatArray) -> FloatArray:
+        def project(values: FloatArray) -> FloatArray:
             values -= self.centre.astype(values.dtype)
             return values @ weights
 
-        return by_tiles(self.function, rows, self.sides, of, self.k)
+        return map_tiles(self.function, rows, self.sides, project, self.k)
 
-    def scores_of(self, values: FloatArray) -> FloatArray:
+    def scores_from_kernel(self, values: FloatArray) -> FloatArray:
         """Compute scores from kernel values k(row, point) (n, m)."""
         scores: FloatArray = (values - self.centre) @ self.weights
         return scores
 
-    def squares(self, rows: RowArray) -> FloatArray:
+    def squared_norms(self, rows: RowArray) -> FloatArray:
         """Compute the squared length of the centred image of each row (n,), in float64."""
         mean = self.mean[:, None]
-        cross = by_tiles(self.function, rows, self.sides, lambda tile: tile @ mean, 1, np.float64)
-        own = self.function.diagonal(rows)
-        return np.maximum(own - 2 * cross[:, 0] + self.mean_square, 0.0)
+        cross = map_tiles(self.function, rows, self.sides, lambda tile: tile @ mean, 1, np.float64)
+        diagonal = self.function.diagonal(rows)
+        return np.maximum(diagonal - 2 * cross[:, 0] + self.mean_square, 0.0)
 
     def coefficients(self, scores: FloatArray) -> FloatArray:
         """Compute the weights (n, m) of the points in the projections with scores (n, k)."""
         return np.asarray(scores, dtype=np.float64) @ self.weights.T + self.mean
 
 
-def by_tiles(
+def map_tiles(
     function: KernelFunction,
     rows: RowArray,
     points: Sides,
-    of: Callable[[FloatArray], FloatArray],
+    transform: Callable[[FloatArray], FloatArray],
     width: int,
     dtype: npt.DTypeLike | None = None,
 ) -> FloatArray:
-    """Apply ``of`` to each tile (a, m) of the kernel between rows and points.
+    """Apply ``transform`` to each tile (a, m) of the kernel between rows and points.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def by_tiles(
     rows : array or CSR array of shape (n, p)
     points : Sides
         The m points.
-    of : callable
+    transform : callable
         Maps a tile, which it may change, to (a, width); called from several threads.
     width : int
     dtype : numpy dtype, optional
@@ -113,14 +113,14 @@ def by_tiles(
     dtype = dtype or rows.dtype
     n, m = rows.shape[0], len(points)
     out = empty((n, width), dtype=dtype)
-    step = max(1, _TILE // max(m, 1))
+    step = max(1, _TILE_SIZE // max(m, 1))
 
     def fill(start: int) -> None:
         tile = function.tile(function.sides(rows[start : start + step]), points, dtype)
-        out[start : start + step] = of(tile)
+        out[start : start + step] = transform(tile)
 
     # One BLAS thread for each tile, so that no bit depends on the number of threads.
     with one_blas_thread():
-        for _ in in_order(fill, range(0, n, step), 1 if n * m < _THREADS_PAY else None):
+        for _ in map_in_order(fill, range(0, n, step), 1 if n * m < _MIN_PARALLEL_SIZE else None):
             pass
     return out

@@ -14,33 +14,33 @@ import numpy as np
 
 from princomp.errors import DataError, NotFiniteError, row_words
 from princomp.io import RowArray
-from princomp.kernel_pca.feature_space.centring import Centring, Spread
+from princomp.kernel_pca.feature_space.centring import Centring, MatrixSums
 from princomp.kernel_pca.functions import KernelFunction, Sides, check_values
 from princomp.kernels import sampled_rows
-from princomp.linalg import FloatArray, empty, in_order, one_blas_thread
+from princomp.linalg import FloatArray, empty, map_in_order, one_blas_thread
 
 # Rows of a stripe, and columns of a tile of it: 2 MB of float64.
-_ROWS, _COLUMNS = 256, 1024
-# For more than _ALL_KEPT rows, at most the share _KEPT of the tiles is kept: computing a tile costs
-# as much as two products with it, and half a matrix of 10,000 rows is 400 MB.
-_ALL_KEPT, _KEPT = 5000, 0.86
-# Number of rows from which the level of K, its mean entry, is estimated.
-_SAMPLE = 16
+_STRIPE_ROWS, _TILE_COLUMNS = 256, 1024
+# For more than _MAX_ROWS_ALL_KEPT rows, at most the share _MAX_KEPT_SHARE of the tiles is kept:
+# computing one costs as much as two products with it, and half a matrix of 10,000 rows is 400 MB.
+_MAX_ROWS_ALL_KEPT, _MAX_KEPT_SHARE = 5000, 0.86
+# Number of rows from which the offset of K, its mean entry, is estimated.
+_SAMPLE_ROWS = 16
 
 
-class Products(Protocol):
+class CentredMatrix(Protocol):
     """A centred kernel matrix, as solvers use it."""
 
     n: int
     dtype: np.dtype[Any]
     centring: Centring
-    spread: Spread
+    sums: MatrixSums
     # Error of an entry of K, relative to the largest.
     entry_error: float
     # The centred matrix times random vectors (n, m), if already computed.
-    first: FloatArray | None
+    start_block: FloatArray | None
     # Whether K is a product of numbers that are not all zero. A K of zeros then underflowed.
-    underflows: bool
+    zeros_mean_underflow: bool
 
     def apply(self, vectors: FloatArray) -> FloatArray:
         """The centred matrix times vectors (n, m), in float64."""
@@ -49,11 +49,11 @@ class Products(Protocol):
         """The centred matrix (n, n), as a new array."""
 
     @property
-    def products(self) -> int:
+    def n_products(self) -> int:
         """Number of times that K was multiplied or computed."""
 
     @property
-    def kept(self) -> float:
+    def kept_share(self) -> float:
         """Share of K that is kept in memory between products."""
 
     @property
@@ -73,7 +73,7 @@ class KernelMatrix:
         Positive frequencies.
     memory : int
         Bytes of the tiles that may be kept.
-    width : int
+    n_random : int
         Number of random vectors to multiply in the same pass that computes the means.
     """
 
@@ -84,118 +84,126 @@ class KernelMatrix:
         weights: FloatArray | None = None,
         *,
         memory: int,
-        width: int = 0,
+        n_random: int = 0,
     ) -> None:
         self.function, self.rows = function, rows
         self.n, self.dtype = rows.shape[0], np.dtype(rows.dtype)
-        self.products = 0
+        self.n_products = 0
         self._sides = function.sides(rows)
-        self.underflows = function.of_products and bool(abs(self._sides.right).max() > 0)
-        self._kept: dict[tuple[int, int], FloatArray] = {}
+        self.zeros_mean_underflow = function.uses_products and bool(
+            abs(self._sides.right).max() > 0
+        )
+        self._cached_tiles: dict[tuple[int, int], FloatArray] = {}
         # The stripe from row i on has n − i columns: the first ones are the longest.
-        starts = np.arange(0, self.n, _ROWS)
-        sizes = np.cumsum(_ROWS * (self.n - starts)) * self.dtype.itemsize
-        most = min(memory, _KEPT * sizes[-1]) if self.n > _ALL_KEPT else memory
-        self._stripes_kept = int(np.searchsorted(sizes, most, side="right"))
-        self.kept_bytes = int(sizes[self._stripes_kept - 1]) if self._stripes_kept else 0
-        self.kept = self.kept_bytes / float(sizes[-1])
-        self.centring = Centring.of(weights, self.n, rows)
+        starts = np.arange(0, self.n, _STRIPE_ROWS)
+        sizes = np.cumsum(_STRIPE_ROWS * (self.n - starts)) * self.dtype.itemsize
+        max_bytes = (
+            min(memory, _MAX_KEPT_SHARE * sizes[-1]) if self.n > _MAX_ROWS_ALL_KEPT else memory
+        )
+        self._n_cached_stripes = int(np.searchsorted(sizes, max_bytes, side="right"))
+        self.kept_bytes = int(sizes[self._n_cached_stripes - 1]) if self._n_cached_stripes else 0
+        self.kept_share = self.kept_bytes / float(sizes[-1])
+        self.centring = Centring.of(weights, rows)
         self.entry_error = function.entry_error(rows, self.dtype)
-        self._level = self.dtype.type(_level_of(function, self._sides))
+        self._offset = self.dtype.type(_estimate_offset(function, self._sides))
         # Products fill it from the tiles: it is rounded like all entries, so that the bias cancels.
         self._diagonal = np.empty(self.n)
-        count = np.ones(self.n) if weights is None else weights
-        random = np.random.default_rng(0).standard_normal((self.n, width))
-        vectors = np.column_stack([count, self.centring.before(random)])
+        all_weights = np.ones(self.n) if weights is None else weights
+        random = np.random.default_rng(0).standard_normal((self.n, n_random))
+        vectors = np.column_stack([all_weights, self.centring.before_product(random)])
         with np.errstate(all="ignore"):
-            images = self._times(vectors.astype(self.dtype))
+            images = self._multiply(vectors.astype(self.dtype))
         sums = images[:, 0]
         if not np.isfinite(sums).all():
-            raise _not_finite(int(np.flatnonzero(~np.isfinite(sums))[0]), function.name)
-        level = float(self._level)
-        self.spread = Spread.of(self.centring, sums / count.sum(), self._diagonal + level, level)
+            raise _not_finite_error(int(np.flatnonzero(~np.isfinite(sums))[0]), function.name)
+        offset = float(self._offset)
+        self.sums = MatrixSums.of(
+            self.centring, sums / all_weights.sum(), self._diagonal + offset, offset
+        )
         _check_range(self, function.name)
-        self.first = self.centring.after(images[:, 1:].copy()) if width else None
+        self.start_block = self.centring.after_product(images[:, 1:].copy()) if n_random else None
 
     def apply(self, vectors: FloatArray) -> FloatArray:
         """The centred matrix times vectors (n, m), in float64."""
         # In C order, because each tile is multiplied by a block of their rows.
-        before = np.array(self.centring.before(vectors), self.dtype, order="C")
-        return self.centring.after(self._times(before))
+        prepared = np.array(self.centring.before_product(vectors), self.dtype, order="C")
+        return self.centring.after_product(self._multiply(prepared))
 
     def dense(self) -> FloatArray:
         """The centred matrix (n, n), as a new array of float64."""
         full = empty((self.n, self.n))
 
         def fill(start: int) -> None:
-            for at, tile in self._tiles(start):
+            for column, tile in self._tiles(start):
                 rows, columns = tile.shape
-                full[start : start + rows, at : at + columns] = tile
-                full[at : at + columns, start : start + rows] = tile.T
+                full[start : start + rows, column : column + columns] = tile
+                full[column : column + columns, start : start + rows] = tile.T
 
         with one_blas_thread():
-            for _ in in_order(fill, range(0, self.n, _ROWS)):
+            for _ in map_in_order(fill, range(0, self.n, _STRIPE_ROWS)):
                 pass
-        return centred(full, self.spread.means, self)
+        return centre_in_place(full, self.sums.offset_means, self)
 
     def _tiles(self, start: int) -> Iterator[tuple[int, FloatArray]]:
-        """Yield the tiles of a stripe of K − level from the diagonal on, after their first columns.
+        """Yield tiles of a stripe of K − offset from the diagonal on, after their first columns.
 
         Each tile is an array of its own, because rows far apart in memory are slow to read.
         """
-        left = None
-        for at in range(start, self.n, _COLUMNS):
-            tile = self._kept.get((start, at))
+        stripe = None
+        for column in range(start, self.n, _TILE_COLUMNS):
+            tile = self._cached_tiles.get((start, column))
             if tile is None:
-                left = self._sides[start : start + _ROWS] if left is None else left
-                tile = self.function.tile(left, self._sides[at : at + _COLUMNS], self.dtype)
-                if at == start and self.function.name == "rbf":
-                    np.fill_diagonal(tile[:, : len(left)], 1.0)
-                tile -= self._level
-                if start < self._stripes_kept * _ROWS:
-                    self._kept[start, at] = tile
-            yield at, tile
+                stripe = self._sides[start : start + _STRIPE_ROWS] if stripe is None else stripe
+                tile = self.function.tile(
+                    stripe, self._sides[column : column + _TILE_COLUMNS], self.dtype
+                )
+                if column == start and self.function.name == "rbf":
+                    np.fill_diagonal(tile[:, : len(stripe)], 1.0)
+                tile -= self._offset
+                if start < self._n_cached_stripes * _STRIPE_ROWS:
+                    self._cached_tiles[start, column] = tile
+            yield column, tile
 
-    def _times(self, vectors: FloatArray) -> FloatArray:
-        """Multiply K − level by vectors of its precision, with sums in float64."""
-        self.products += 1
+    def _multiply(self, vectors: FloatArray) -> FloatArray:
+        """Multiply K − offset by vectors of its precision, with sums in float64."""
+        self.n_products += 1
         out = np.zeros(vectors.shape)
 
-        def image(start: int) -> FloatArray:
-            return self._image(start, vectors)
+        def product_of_stripe(start: int) -> FloatArray:
+            return self._stripe_product(start, vectors)
 
-        starts = range(0, self.n, _ROWS)
+        starts = range(0, self.n, _STRIPE_ROWS)
         with one_blas_thread():
-            for start, part in zip(starts, in_order(image, starts), strict=True):
+            for start, part in zip(starts, map_in_order(product_of_stripe, starts), strict=True):
                 out[start:] += part
         return out
 
-    def _image(self, start: int, vectors: FloatArray) -> FloatArray:
+    def _stripe_product(self, start: int, vectors: FloatArray) -> FloatArray:
         """Compute what a stripe and its transpose contribute to the product from ``start`` on."""
-        rows = min(_ROWS, self.n - start)
-        here = vectors[start : start + rows]
+        rows = min(_STRIPE_ROWS, self.n - start)
+        stripe_vectors = vectors[start : start + rows]
         out = np.zeros((self.n - start, vectors.shape[1]), vectors.dtype)
-        for at, tile in self._tiles(start):
-            if at == start:
+        for column, tile in self._tiles(start):
+            if column == start:
                 self._diagonal[start : start + rows] = tile.diagonal()
-            low, stop = at - start, at - start + tile.shape[1]
-            out[:rows] += tile @ vectors[at : at + tile.shape[1]]
+            first, stop = column - start, column - start + tile.shape[1]
+            out[:rows] += tile @ vectors[column : column + tile.shape[1]]
             # The square on the diagonal is its own transpose: do not add it twice.
-            skip = rows if at == start else 0
-            out[low + skip : stop] += tile[:, skip:].T @ here
+            skip = rows if column == start else 0
+            out[first + skip : stop] += tile[:, skip:].T @ stripe_vectors
         return out
 
 
-def _level_of(function: KernelFunction, sides: Sides) -> float:
+def _estimate_offset(function: KernelFunction, sides: Sides) -> float:
     """Estimate the mean entry of K from some rows; it is zero for a linear K of centred rows."""
     if function.name == "linear":
         return 0.0
-    some = sides[sampled_rows(len(sides), _SAMPLE)]
+    sample = sides[sampled_rows(len(sides), _SAMPLE_ROWS)]
     with np.errstate(all="ignore"):
-        return _finite_mean(function.tile(some, some))
+        return _mean_or_zero(function.tile(sample, sample))
 
 
-def _finite_mean(values: FloatArray) -> float:
+def _mean_or_zero(values: FloatArray) -> float:
     """Mean of numbers, or zero if it is not finite."""
     mean = float(values.mean(dtype=np.float64))
     return mean if np.isfinite(mean) else 0.0
@@ -204,73 +212,75 @@ def _finite_mean(values: FloatArray) -> float:
 class PrecomputedMatrix:
     """The centred matrix of a precomputed kernel matrix (n, n), which is not changed."""
 
-    kept, kept_bytes, underflows = 1.0, 0, False
-    first: FloatArray | None = None
+    kept_share, kept_bytes, zeros_mean_underflow = 1.0, 0, False
+    start_block: FloatArray | None = None
 
     def __init__(self, matrix: FloatArray, weights: FloatArray | None = None) -> None:
         self.matrix = matrix
         self.n, self.dtype = len(matrix), np.dtype(matrix.dtype)
         self.entry_error = float(np.finfo(self.dtype).eps)
-        self.products = 1
-        self._count = np.ones(self.n) if weights is None else weights
-        places = sampled_rows(self.n, _SAMPLE)
-        level = _finite_mean(matrix[np.ix_(places, places)])
+        self.n_products = 1
+        self._all_weights = np.ones(self.n) if weights is None else weights
+        indices = sampled_rows(self.n, _SAMPLE_ROWS)
+        offset = _mean_or_zero(matrix[np.ix_(indices, indices)])
         sums = np.zeros(self.n)
-        for start in range(0, self.n, _ROWS):
-            some = matrix[start : start + _ROWS].astype(np.float64) - level
-            sums += self._count[start : start + _ROWS] @ some
+        for start in range(0, self.n, _STRIPE_ROWS):
+            stripe = matrix[start : start + _STRIPE_ROWS].astype(np.float64) - offset
+            sums += self._all_weights[start : start + _STRIPE_ROWS] @ stripe
         if not np.isfinite(sums).all():
-            raise _not_finite(int(np.flatnonzero(~np.isfinite(sums))[0]), "precomputed")
-        self.centring = Centring.of(weights, self.n, matrix)
+            raise _not_finite_error(int(np.flatnonzero(~np.isfinite(sums))[0]), "precomputed")
+        self.centring = Centring.of(weights, matrix)
         diagonal = np.diagonal(matrix).astype(np.float64)
-        self.spread = Spread.of(self.centring, sums / self._count.sum(), diagonal, level)
+        self.sums = MatrixSums.of(self.centring, sums / self._all_weights.sum(), diagonal, offset)
         _check_range(self, "precomputed")
 
     def apply(self, vectors: FloatArray) -> FloatArray:
         """The centred matrix times vectors (n, m), in float64."""
-        self.products += 1
-        before = self.centring.before(vectors).astype(self.dtype)
-        return self.centring.after((self.matrix @ before).astype(np.float64, copy=False))
+        self.n_products += 1
+        prepared = self.centring.before_product(vectors).astype(self.dtype)
+        return self.centring.after_product((self.matrix @ prepared).astype(np.float64, copy=False))
 
     def dense(self) -> FloatArray:
         """The centred matrix (n, n), as a new array of float64."""
         # A matrix that is not symmetric is centred by the means of its rows, as in scikit-learn.
         full = self.matrix.astype(np.float64)
-        full -= self.spread.level
-        return centred(full, full @ self._count / self._count.sum(), self)
+        full -= self.sums.offset
+        return centre_in_place(full, full @ self._all_weights / self._all_weights.sum(), self)
 
 
-def centred(matrix: FloatArray, rows: FloatArray, products: Products) -> FloatArray:
-    """Centre K − level (n, n), whose row means are ``rows``, in place."""
-    matrix -= products.spread.means
-    matrix -= rows[:, None]
-    matrix += products.spread.grand
+def centre_in_place(
+    matrix: FloatArray, row_means: FloatArray, centred_matrix: CentredMatrix
+) -> FloatArray:
+    """Centre K − offset (n, n), whose row means are ``row_means``, in place."""
+    matrix -= centred_matrix.sums.offset_means
+    matrix -= row_means[:, None]
+    matrix += centred_matrix.sums.grand_mean
     # The means have the rounding error of sums, which is larger than that of an entry and the same
     # along a row or column. Now that the entries are small, subtract the means that are left.
-    shares, roots = products.centring.shares, products.centring.roots
+    shares, roots = centred_matrix.centring.shares, centred_matrix.centring.roots
     with one_blas_thread():
-        columns, left = shares @ matrix, matrix @ shares
-    matrix -= columns
-    matrix -= left[:, None]
-    matrix += float(shares @ left)
+        column_rest, row_rest = shares @ matrix, matrix @ shares
+    matrix -= column_rest
+    matrix -= row_rest[:, None]
+    matrix += float(shares @ row_rest)
     if roots is not None:
         matrix *= roots
         matrix *= roots.T
     return matrix
 
 
-def _check_range(matrix: Products, name: str) -> None:
+def _check_range(matrix: CentredMatrix, name: str) -> None:
     """Refuse values of a kernel so small that products with them lose digits.
 
     Each of the n products in a sum may be wrong by the smallest positive number, which is the
     roundoff of ``tiny``. Products that are all zero may also have underflowed.
     """
-    largest = matrix.spread.largest
-    if largest > 0.0 or matrix.underflows:
+    largest = matrix.sums.max_abs
+    if largest > 0.0 or matrix.zeros_mean_underflow:
         check_values(name, largest, matrix.n, matrix.dtype)
 
 
-def _not_finite(row: int, name: str) -> DataError:
+def _not_finite_error(row: int, name: str) -> DataError:
     return NotFiniteError(
         f"the kernel {name!r} of {row_words(row)} with the other rows is not finite",
         place={"row": row},

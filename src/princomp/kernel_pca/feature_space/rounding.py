@@ -10,75 +10,77 @@ import warnings
 import numpy as np
 
 from princomp.errors import DataError
-from princomp.kernel_pca.feature_space.matrix import Products
+from princomp.kernel_pca.feature_space.matrix import CentredMatrix
 from princomp.linalg import EPS, FloatArray
 from princomp.solvers import Spectrum
 
 # Negative eigenvalues beyond this share of the first mean that the matrix is not a kernel matrix.
-_NEGATIVE = 1e-5
-# Eigenvalues below this multiple of `rounding_of` are set to zero. Measured errors reached about 3
-# times the bound in sums and 5 times in LAPACK; the rest is a margin.
-_ZERO = 40.0
+_MAX_NEGATIVE_SHARE = 1e-5
+# Eigenvalues below this multiple of `eigenvalue_rounding` are set to zero. Measured errors reached
+# about 3 times the bound in sums and 5 times in LAPACK; the rest is a margin.
+_ZERO_FACTOR = 40.0
 # Variances below this many eps times the first one never count as resolved.
-_LEAST_UNITS = 10.0
+_MIN_ROUNDOFF_UNITS = 10.0
 # Negative eigenvalues are allowed up to this many times Σw times the error of an entry: errors of
 # entries that are not random may all add up.
-_WORST = 10.0
+_NEGATIVE_FACTOR = 10.0
 # Errors of a search, in eps of float64: a constant, and a part for each row. A sum of c equal
 # numbers, added one by one, is off by up to 3c/16 eps (see solvers/dense.py); c is about 256 in
 # BLAS, and products are merged from stripes of 256 rows.
-_SUMMED, _SUMMED_BY_ROW = 64.0, 3 / 16 / 256
+_SEARCH_UNITS, _SEARCH_UNITS_PER_ROW = 64.0, 3 / 16 / 256
 
 
-def rounding_of(matrix: Products, first: float) -> float:
+def eigenvalue_rounding(matrix: CentredMatrix, first: float) -> float:
     """Bound the rounding error of an eigenvalue: ε max(λ₁, √n max|Kᵢⱼ|), up to a small factor.
 
     Entries of K are rounded before centring subtracts their mean. If these errors are random, the
-    matrix of errors has a norm of at most ε √n max|Kᵢⱼ| (with weights, ``Centring.reach`` replaces
-    √n). LAPACK and sums round relative to λ₁. Eigenvalues below ``_ZERO`` times this bound are
-    zero, with eigh and with Lanczos.
+    matrix of errors has a norm of at most ε √n max|Kᵢⱼ| (with weights, ``Centring.error_gain``
+    replaces √n). LAPACK and sums round relative to λ₁. Eigenvalues below ``_ZERO_FACTOR`` times
+    this bound are zero, with eigh and with Lanczos.
     """
-    entries = matrix.spread.largest * matrix.centring.reach
+    entries = matrix.sums.max_abs * matrix.centring.error_gain
     return float(np.finfo(matrix.dtype).eps) * max(first, entries)
 
 
-def without_rounding(values: FloatArray, matrix: Products) -> FloatArray:
+def zero_rounding(values: FloatArray, matrix: CentredMatrix) -> FloatArray:
     """Set eigenvalues that are rounding to zero."""
-    floor = _ZERO * rounding_of(matrix, float(values[0]))
+    floor = _ZERO_FACTOR * eigenvalue_rounding(matrix, float(values[0]))
     return np.where(values > floor, values, 0.0)
 
 
-def unit_of(matrix: Products) -> float:
+def power_of_two_scale(matrix: CentredMatrix) -> float:
     """Power of two that scales the largest entry of K to about 1: squares stay within range."""
-    exponent = np.frexp(matrix.spread.largest)[1]
+    exponent = np.frexp(matrix.sums.max_abs)[1]
     return float(np.ldexp(1.0, int(np.clip(-exponent, -1000, 1000))))
 
 
 def checked_total(
-    values: FloatArray, matrix: Products, trace: float, wanted: int | float | None
+    values: FloatArray, matrix: CentredMatrix, trace: float, n_components: int | float | None
 ) -> float:
     """Check that K is positive semi-definite; return the sum of its eigenvalues.
 
     The sum is the trace, unless the computed eigenvalues ``values`` sum to more than the trace:
     then some of the others are negative. Such matrices are used on purpose, for example those of
-    geodesic distances (Isomap). So if ``wanted`` is a number of components, the function only
+    geodesic distances (Isomap). So if ``n_components`` is a number of components, the function only
     warns, and returns the sum of ``values``.
 
     Raises
     ------
     DataError
         If an eigenvalue is not finite, if one of ``values`` is negative by more than rounding, or
-        if others are and ``wanted`` is not an integer.
+        if others are and ``n_components`` is not an integer.
     """
     if not np.isfinite(values).all():
         raise DataError("the kernel matrix has no finite eigenvalues", hint="check gamma and scale")
     lowest, first = float(values.min(initial=0.0)), float(values.max(initial=0.0))
     others = trace - float(values.sum())
-    entries = matrix.entry_error * matrix.spread.largest
-    allowed = max(_NEGATIVE * first, _WORST * matrix.centring.count * entries)
+    entries = matrix.entry_error * matrix.sums.max_abs
+    allowed = max(
+        _MAX_NEGATIVE_SHARE * first, _NEGATIVE_FACTOR * matrix.centring.total_weight * entries
+    )
     if min(lowest, others) >= -allowed:
         return max(trace, 0.0)
-    if lowest < -allowed or not isinstance(wanted, int):
+    if lowest < -allowed or not isinstance(n_components, int):
         raise DataError(
             f"There are significant negative eigenvalues ({min(lowest, others):.3g}, and the "
             f"largest is {first:.3g}): the kernel matrix is not positive semi-definite",
@@ -99,7 +101,7 @@ def spectrum_of(
     values: FloatArray,
     axes: FloatArray,
     residuals: FloatArray,
-    matrix: Products,
+    matrix: CentredMatrix,
     trace: float,
     missed: float = 0.0,
     *,
@@ -127,16 +129,18 @@ def spectrum_of(
     )
 
 
-def _roundoff(values: FloatArray, matrix: Products, trace: float, *, searched: bool) -> float:
+def _roundoff(values: FloatArray, matrix: CentredMatrix, trace: float, *, searched: bool) -> float:
     """Bound the rounding errors of eigenvalues, relative to the first."""
     first = max(float(values[0]), 1e-300) if len(values) else 1.0
-    least = _LEAST_UNITS * float(np.finfo(matrix.dtype).eps)
-    summed = (_SUMMED + _SUMMED_BY_ROW * matrix.n) * EPS if searched else 0.0
-    entries = matrix.entry_error * matrix.spread.largest * _common_reach(matrix, first, trace)
-    return min(max(least, summed, rounding_of(matrix, first) / first, entries / first), 1.0)
+    minimum = _MIN_ROUNDOFF_UNITS * float(np.finfo(matrix.dtype).eps)
+    search = (_SEARCH_UNITS + _SEARCH_UNITS_PER_ROW * matrix.n) * EPS if searched else 0.0
+    entries = matrix.entry_error * matrix.sums.max_abs * _common_error_gain(matrix, first, trace)
+    return min(
+        max(minimum, search, eigenvalue_rounding(matrix, first) / first, entries / first), 1.0
+    )
 
 
-def _common_reach(matrix: Products, first: float, trace: float) -> float:
+def _common_error_gain(matrix: CentredMatrix, first: float, trace: float) -> float:
     """Bound the change of an eigenvalue by errors of size 1 that entries of nearby rows share.
 
     If there are g groups of n / g rows with the same rounding errors, the matrix of errors has a
@@ -144,4 +148,4 @@ def _common_reach(matrix: Products, first: float, trace: float) -> float:
     ``trace`` / g, and g is at least ``trace`` / λ₁.
     """
     rate = min(first / trace, 1.0) if trace > 0.0 else 1.0
-    return max(matrix.centring.reach, matrix.centring.count * float(np.sqrt(rate)))
+    return max(matrix.centring.error_gain, matrix.centring.total_weight * float(np.sqrt(rate)))

@@ -20,7 +20,7 @@ from princomp.kernel_pca.pre_images.nearest import Nearest
 from princomp.linalg import EPS, FloatArray
 
 # Directions in which neighbours spread less than this share of the largest spread are ignored.
-_FLAT = EPS**0.5
+_FLAT_SHARE = EPS**0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,25 +62,27 @@ class Distances:
         A projection can be farther from the image of a point than any image is. Its kernel value
         is then replaced by the smallest one that can be inverted.
         """
-        return self.nearest.map_blocks(scores, self._placed)[0]
+        return self.nearest.map_blocks(scores, self._pre_images)[0]
 
-    def _placed(self, scores: FloatArray) -> tuple[FloatArray, int]:
+    def _pre_images(self, scores: FloatArray) -> tuple[FloatArray, int]:
         """Compute rows relative to the shift."""
-        found, squares = self.nearest.of(scores, self.n_neighbors)
-        return _placed(self.nearest.points[found], self._between(scores, found, squares)), 0
+        indices, squares = self.nearest.find(scores, self.n_neighbors)
+        return _trilaterate(
+            self.nearest.points[indices], self._row_distances(scores, indices, squares)
+        ), 0
 
-    def _between(
-        self, scores: FloatArray, found: NDArray[np.intp], squares: FloatArray
+    def _row_distances(
+        self, scores: FloatArray, indices: NDArray[np.intp], squares: FloatArray
     ) -> FloatArray:
         """Compute squared distances (n, q) between rows from those in the feature space."""
         function, gamma = self.expansion.function, self.expansion.function.gamma
         assert gamma is not None
         if function.name == "rbf":
-            alike = np.clip(1.0 - squares / 2, EPS, 1.0)
-            distances: FloatArray = -np.log(alike) / gamma
+            similarities = np.clip(1.0 - squares / 2, EPS, 1.0)
+            distances: FloatArray = -np.log(similarities) / gamma
             return distances
 
-        def product(values: FloatArray) -> FloatArray:
+        def invert_kernel(values: FloatArray) -> FloatArray:
             """Invert the kernel: inner products of rows from kernel values."""
             roots = np.sign(values) * np.abs(values) ** (1.0 / function.degree)
             inner: FloatArray = (roots - function.coef0) / gamma
@@ -88,21 +90,21 @@ class Distances:
 
         # Kernel values are those of images that are not centred: add the mean image back.
         mean_scores = self.expansion.centre @ self.expansion.weights
-        own = self.expansion.mean_square + 2 * scores @ mean_scores
-        own = own + np.einsum("ij,ij->i", scores, scores)
-        theirs = np.einsum("ij,ij->i", self.nearest.points, self.nearest.points)[found]
-        images = (gamma * theirs + function.coef0) ** function.degree
-        cross = (own[:, None] + images - squares) / 2
-        return product(own)[:, None] + theirs - 2 * product(cross)
+        projection_squares = self.expansion.mean_square + 2 * scores @ mean_scores
+        projection_squares = projection_squares + np.einsum("ij,ij->i", scores, scores)
+        point_squares = np.einsum("ij,ij->i", self.nearest.points, self.nearest.points)[indices]
+        image_squares = (gamma * point_squares + function.coef0) ** function.degree
+        cross = (projection_squares[:, None] + image_squares - squares) / 2
+        return invert_kernel(projection_squares)[:, None] + point_squares - 2 * invert_kernel(cross)
 
 
-def _placed(neighbours: FloatArray, squares: FloatArray) -> FloatArray:
+def _trilaterate(neighbours: FloatArray, squares: FloatArray) -> FloatArray:
     """Find points (n, p) at squared distances (n, q) from neighbours (n, q, p), or nearly so."""
     mean = neighbours.mean(axis=1)
     centred = neighbours - mean[:, None]
-    left, spread, right = np.linalg.svd(centred, full_matrices=False)
-    own = np.einsum("nqp,nqp->nq", centred, centred)
-    flat = spread <= _FLAT * spread[:, :1]
-    over = np.where(flat, 0.0, 0.5 / np.where(flat, 1.0, spread))
-    along = np.einsum("nqr,nq->nr", left, own - squares) * over
-    return mean + np.einsum("nr,nrp->np", along, right)
+    left, singular_values, right = np.linalg.svd(centred, full_matrices=False)
+    centred_squares = np.einsum("nqp,nqp->nq", centred, centred)
+    flat = singular_values <= _FLAT_SHARE * singular_values[:, :1]
+    half_inverses = np.where(flat, 0.0, 0.5 / np.where(flat, 1.0, singular_values))
+    coordinates = np.einsum("nqr,nq->nr", left, centred_squares - squares) * half_inverses
+    return mean + np.einsum("nr,nrp->np", coordinates, right)

@@ -26,31 +26,31 @@ from princomp.linalg import EPS, FloatArray
 
 # Factor of the step length after a successful step, and maximum of the length: the plain iteration
 # is slow where the objective is flat. After other steps, the length is halved. The iteration ends
-# at a length of _IN_VAIN, where only rounding is left.
-_LONGER, _LONGEST, _IN_VAIN = 1.5, 8.0, 2.0**-30
+# at a length of _MIN_STEP_LENGTH, where only rounding is left.
+_STEP_GROWTH, _MAX_STEP_LENGTH, _MIN_STEP_LENGTH = 1.5, 8.0, 2.0**-30
 # Increases of the objective by up to this many rounding units of its terms are ignored.
-_UNITS = 8.0
+_IGNORED_UNITS = 8.0
 # Maps weights (b, m) and rows (b, p) to the objective (b,), the direction to the next mean (b, p)
 # and the size of the terms of the objective (b,).
-Slope: TypeAlias = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
+Objective: TypeAlias = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
 
 # If the weights nearly cancel, their mean is far away. The divisor of a mean is therefore at least
 # this share of the sum of the absolute weights; the direction is still one of descent.
-_LEAST = 0.05
+_MIN_DIVISOR_SHARE = 0.05
 
 
-class _Walk(NamedTuple):
+class _ActiveRows(NamedTuple):
     """Rows that have not converged: number, weights, position, objective, direction, step."""
 
-    row: NDArray[np.intp]
-    shares: FloatArray
-    at: FloatArray
-    value: FloatArray
+    row_index: NDArray[np.intp]
+    coefficients: FloatArray
+    position: FloatArray
+    objective: FloatArray
     direction: FloatArray
-    length: FloatArray
+    step_length: FloatArray
 
-    def of(self, which: NDArray[np.bool_]) -> _Walk:
-        return _Walk(*(each[which] for each in self))
+    def select(self, mask: NDArray[np.bool_]) -> _ActiveRows:
+        return _ActiveRows(*(field[mask] for field in self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +93,11 @@ class FixedPoint:
         return Nearest(self.expansion, self.known)
 
     @cached_property
-    def _slope(self) -> Slope:
-        return slope_of(self.expansion.function, self.nearest.points)
+    def _objective(self) -> Objective:
+        return objective_for(self.expansion.function, self.nearest.points)
 
     @cached_property
-    def _enough(self) -> float:
+    def _step_tolerance(self) -> float:
         """Length of a step at which the iteration of a row ends."""
         points = self.nearest.points
         return self.tol * float(np.sqrt(points.var(axis=0).sum()))
@@ -110,118 +110,124 @@ class FixedPoint:
         ConvergenceWarning
             If rows did not converge in ``max_iter`` steps, with their share.
         """
-        self._slope, self._enough  # noqa: B018  (computed before threads use them)
-        out, moving = self.nearest.map_blocks(scores, self._found)
-        if moving:
+        self._objective, self._step_tolerance  # noqa: B018  (computed before threads use them)
+        out, unconverged = self.nearest.map_blocks(scores, self._pre_images)
+        if unconverged:
             warnings.warn(
-                f"{moving:,} of {len(out):,} pre-images ({moving / len(out):.1%}) still moved "
-                f"after {self.max_iter} steps. Use fewer components or another gamma.",
+                f"{unconverged:,} of {len(out):,} pre-images ({unconverged / len(out):.1%}) still "
+                f"moved after {self.max_iter} steps. Use fewer components or another gamma.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
         return out
 
-    def _found(self, scores: FloatArray) -> tuple[FloatArray, int]:
+    def _pre_images(self, scores: FloatArray) -> tuple[FloatArray, int]:
         """Compute pre-images (b, p) relative to the shift, and how many did not converge."""
-        shares = self.expansion.coefficients(scores)
-        walk = self._begun(shares, scores)
-        out = np.empty_like(walk.at)
+        coefficients = self.expansion.coefficients(scores)
+        active = self._start(coefficients, scores)
+        out = np.empty_like(active.position)
         for _ in range(self.max_iter):
-            walk = self._stepped(walk)
-            size = np.sqrt(np.einsum("ij,ij->i", walk.direction, walk.direction))
-            ended = (size <= self._enough) | (walk.length < _IN_VAIN)
+            active = self._step(active)
+            size = np.sqrt(np.einsum("ij,ij->i", active.direction, active.direction))
+            ended = (size <= self._step_tolerance) | (active.step_length < _MIN_STEP_LENGTH)
             if ended.any():
-                out[walk.row[ended]] = walk.at[ended]
-                walk = walk.of(~ended)
-            if not len(walk.row):
+                out[active.row_index[ended]] = active.position[ended]
+                active = active.select(~ended)
+            if not len(active.row_index):
                 break
-        out[walk.row] = walk.at
-        return out, len(walk.row)
+        out[active.row_index] = active.position
+        return out, len(active.row_index)
 
-    def _begun(self, shares: FloatArray, scores: FloatArray) -> _Walk:
+    def _start(self, coefficients: FloatArray, scores: FloatArray) -> _ActiveRows:
         """Choose the starting positions of the rows."""
         points = self.nearest.points
-        found, squares = self.nearest.of(scores, self.n_neighbors)
-        least = np.maximum(squares[:, :1], EPS * squares[:, -1:] + np.finfo(np.float64).tiny)
-        near = least / np.maximum(squares, least)
-        near /= near.sum(axis=1, keepdims=True)
-        first = np.einsum("nq,nqp->np", near, points[found])
-        value, direction, _ = self._slope(shares, first)
-        other = points[found[:, 0]]
-        others, other_direction, _ = self._slope(shares, other)
-        # Not "others < value": a value that overflowed is NaN, and worse than any.
-        worse = ~(value <= others)
-        return _Walk(
+        indices, squares = self.nearest.find(scores, self.n_neighbors)
+        smallest = np.maximum(squares[:, :1], EPS * squares[:, -1:] + np.finfo(np.float64).tiny)
+        nearness = smallest / np.maximum(squares, smallest)
+        nearness /= nearness.sum(axis=1, keepdims=True)
+        weighted_mean = np.einsum("nq,nqp->np", nearness, points[indices])
+        value, direction, _ = self._objective(coefficients, weighted_mean)
+        nearest_point = points[indices[:, 0]]
+        nearest_value, nearest_direction, _ = self._objective(coefficients, nearest_point)
+        # Not "nearest_value < value": a value that overflowed is NaN, and worse than any.
+        nearest_is_better = ~(value <= nearest_value)
+        return _ActiveRows(
             np.arange(len(scores)),
-            shares,
-            np.where(worse[:, None], other, first),
-            np.where(worse, others, value),
-            np.where(worse[:, None], other_direction, direction),
+            coefficients,
+            np.where(nearest_is_better[:, None], nearest_point, weighted_mean),
+            np.where(nearest_is_better, nearest_value, value),
+            np.where(nearest_is_better[:, None], nearest_direction, direction),
             np.ones(len(scores)),
         )
 
-    def _stepped(self, walk: _Walk) -> _Walk:
+    def _step(self, active: _ActiveRows) -> _ActiveRows:
         """Take one step of each row; halve the step where the objective rises."""
-        trial = walk.at + walk.length[:, None] * walk.direction
-        value, direction, size = self._slope(walk.shares, trial)
-        better = value <= walk.value + _UNITS * EPS * size
-        length = np.where(better, np.minimum(walk.length * _LONGER, _LONGEST), walk.length / 2)
-        return _Walk(
-            walk.row,
-            walk.shares,
-            np.where(better[:, None], trial, walk.at),
-            np.where(better, value, walk.value),
-            np.where(better[:, None], direction, walk.direction),
-            length,
+        trial = active.position + active.step_length[:, None] * active.direction
+        value, direction, size = self._objective(active.coefficients, trial)
+        better = value <= active.objective + _IGNORED_UNITS * EPS * size
+        step_length = np.where(
+            better,
+            np.minimum(active.step_length * _STEP_GROWTH, _MAX_STEP_LENGTH),
+            active.step_length / 2,
+        )
+        return _ActiveRows(
+            active.row_index,
+            active.coefficients,
+            np.where(better[:, None], trial, active.position),
+            np.where(better, value, active.objective),
+            np.where(better[:, None], direction, active.direction),
+            step_length,
         )
 
 
-def slope_of(function: KernelFunction, points: FloatArray) -> Slope:
+def objective_for(function: KernelFunction, points: FloatArray) -> Objective:
     """Return the objective and direction for a kernel and points (m, p) relative to its shift."""
     function = replace(function, shift=None)
     if function.name == "rbf":
-        return partial(_gaussian, function, points, function.sides(points))
-    return partial(_of_products, function, points)
+        return partial(_gaussian_objective, function, points, function.sides(points))
+    return partial(_polynomial_objective, function, points)
 
 
-def _gaussian(
+def _gaussian_objective(
     function: KernelFunction,
     points: FloatArray,
     sides: Sides,
-    shares: FloatArray,
+    coefficients: FloatArray,
     rows: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Gaussian kernel: the next mean is Σ γᵢ k(z, xᵢ) xᵢ / Σ γᵢ k(z, xᵢ)."""
-    parts = function.tile(function.sides(rows), sides)
-    parts *= shares
-    total, size = parts.sum(axis=1), np.abs(parts).sum(axis=1)
-    direction = parts @ points - total[:, None] * rows
-    return 1.0 - 2 * total, _divided(direction, total, size), 1.0 + 2 * size
+    weighted = function.tile(function.sides(rows), sides)
+    weighted *= coefficients
+    total, size = weighted.sum(axis=1), np.abs(weighted).sum(axis=1)
+    direction = weighted @ points - total[:, None] * rows
+    return 1.0 - 2 * total, _mean_direction(direction, total, size), 1.0 + 2 * size
 
 
-def _of_products(
-    function: KernelFunction, points: FloatArray, shares: FloatArray, rows: FloatArray
+def _polynomial_objective(
+    function: KernelFunction, points: FloatArray, coefficients: FloatArray, rows: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Kernel κ(xᵀy): the next mean is Σ γᵢ κ'(xᵢᵀz) xᵢ / κ'(zᵀz)."""
     with np.errstate(all="ignore"):  # rows that overflow are not accepted
-        values, slopes = _kernel_and_slope(function, rows @ points.T)
-        own, own_slope = _kernel_and_slope(function, np.einsum("ij,ij->i", rows, rows))
-        values *= shares
-        slopes *= shares
-        direction = slopes @ points - own_slope[:, None] * rows
-        size = np.abs(own) + 2 * np.abs(values).sum(axis=1)
-        divided = _divided(direction, own_slope, np.abs(slopes).sum(axis=1))
-        return own - 2 * values.sum(axis=1), divided, size
+        values, derivatives = _kernel_and_derivative(function, rows @ points.T)
+        own_value, own_derivative = _kernel_and_derivative(
+            function, np.einsum("ij,ij->i", rows, rows)
+        )
+        values *= coefficients
+        derivatives *= coefficients
+        direction = derivatives @ points - own_derivative[:, None] * rows
+        size = np.abs(own_value) + 2 * np.abs(values).sum(axis=1)
+        mean_direction = _mean_direction(direction, own_derivative, np.abs(derivatives).sum(axis=1))
+        return own_value - 2 * values.sum(axis=1), mean_direction, size
 
 
-def _divided(direction: FloatArray, total: FloatArray, size: FloatArray) -> FloatArray:
+def _mean_direction(direction: FloatArray, total: FloatArray, size: FloatArray) -> FloatArray:
     """Divide the direction by the sum of weights, or by a share of the sum of their sizes."""
-    divisor = np.maximum(total, _LEAST * size)
-    nothing = ~(divisor > 0)
-    return np.where(nothing[:, None], 0.0, direction / np.where(nothing, 1.0, divisor)[:, None])
+    divisor = np.maximum(total, _MIN_DIVISOR_SHARE * size)
+    is_zero = ~(divisor > 0)
+    return np.where(is_zero[:, None], 0.0, direction / np.where(is_zero, 1.0, divisor)[:, None])
 
 
-def _kernel_and_slope(
+def _kernel_and_derivative(
     function: KernelFunction, products: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Compute κ and κ' / γ from inner products."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from princomp.errors import ParameterError
 from princomp.kernel_pca.feature_space import Expansion
-from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, divided
+from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, divide_columns
 from princomp.kernel_pca.pre_images.distances import Distances
 from princomp.kernel_pca.pre_images.fixed_point import FixedPoint
 from princomp.kernel_pca.pre_images.linear import Linear
@@ -58,7 +58,7 @@ def pre_images(
     expansion: Expansion,
     *,
     scores: FloatArray | None = None,
-    squares: FloatArray | None = None,
+    squared_norms: FloatArray | None = None,
     alpha: float = 1.0,
     n_neighbors: int = 10,
     memory: int,
@@ -72,7 +72,7 @@ def pre_images(
     expansion : Expansion
     scores : ndarray of shape (n, k), optional
         Scores of the points of the expansion, from which "ridge" learns.
-    squares : ndarray of shape (m,), optional
+    squared_norms : ndarray of shape (m,), optional
         Squared lengths of the centred images of the points. Given together with their
         ``scores``, "fixed_point" and "distance" do not compute them again.
     alpha : float
@@ -94,13 +94,18 @@ def pre_images(
     if function.divisors is not None:
         scaled = _scaled(expansion, function.divisors)
         inner = pre_images(
-            method, scaled, scores=scores, squares=squares, n_neighbors=n_neighbors, memory=memory
+            method,
+            scaled,
+            scores=scores,
+            squared_norms=squared_norms,
+            n_neighbors=n_neighbors,
+            memory=memory,
         )
         return _Rescaled(inner, function.divisors)
     if function.name == "linear":
         return Linear.of(expansion)
     dense_points(expansion.points)
-    known = None if scores is None or squares is None else (scores, squares)
+    known = None if scores is None or squared_norms is None else (scores, squared_norms)
     kind = FixedPoint if method == "fixed_point" else Distances
     return kind(expansion, n_neighbors, known=known)
 
@@ -129,4 +134,4 @@ def _scaled(expansion: Expansion, divisors: FloatArray) -> Expansion:
     function = replace(
         expansion.function, shift=None if shift is None else shift / divisors, divisors=None
     )
-    return replace(expansion, function=function, points=divided(expansion.points, divisors))
+    return replace(expansion, function=function, points=divide_columns(expansion.points, divisors))

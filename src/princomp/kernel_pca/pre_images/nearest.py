@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from princomp.kernel_pca.feature_space import Expansion
 from princomp.kernel_pca.pre_images.pre_image import checked_scores, dense_points
-from princomp.linalg import FloatArray, empty, in_order, one_blas_thread
+from princomp.linalg import FloatArray, empty, map_in_order, one_blas_thread
 
 # Numbers in a block of rows by points (4 MB; a few are in memory at a time), and maximum of rows.
-_BLOCK, _MOST_ROWS = 2**19, 256
+_BLOCK_SIZE, _MAX_BLOCK_ROWS = 2**19, 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,40 +50,40 @@ class Nearest:
         return self.expansion.scores(self.expansion.points.astype(np.float64))
 
     @cached_property
-    def beyond(self) -> FloatArray:
+    def residual_squares(self) -> FloatArray:
         """Squared distances (m,) of the images of the points from the space of the axes."""
         known = self.known
-        squares = self.expansion.squares(self.expansion.points) if known is None else known[1]
+        squares = self.expansion.squared_norms(self.expansion.points) if known is None else known[1]
         return np.maximum(squares - np.einsum("ij,ij->i", self.scores, self.scores), 0.0)
 
-    def of(self, scores: FloatArray, count: int) -> tuple[NDArray[np.intp], FloatArray]:
+    def find(self, scores: FloatArray, count: int) -> tuple[NDArray[np.intp], FloatArray]:
         """Find ``count`` nearest points of scores (n, k), nearest first, with squared distances.
 
         Equally distant points keep their order. If there are fewer points, all are returned.
         """
         count = min(count, len(self.points))
         # Squared distances up to a constant for each row, which does not change the order.
-        far = self.beyond + np.einsum("ij,ij->i", self.scores, self.scores)
-        far = far - 2 * (scores @ self.scores.T)
-        if count < far.shape[1]:
-            found = np.sort(np.argpartition(far, count - 1, axis=1)[:, :count], axis=1)
+        distances = self.residual_squares + np.einsum("ij,ij->i", self.scores, self.scores)
+        distances = distances - 2 * (scores @ self.scores.T)
+        if count < distances.shape[1]:
+            indices = np.sort(np.argpartition(distances, count - 1, axis=1)[:, :count], axis=1)
         else:
-            found = np.broadcast_to(np.arange(count), far.shape)
+            indices = np.broadcast_to(np.arange(count), distances.shape)
         # Compute the distances again, from differences, in which nothing cancels.
-        residual = scores[:, None, :] - self.scores[found]
-        squares = np.einsum("nik,nik->ni", residual, residual) + self.beyond[found]
+        residual = scores[:, None, :] - self.scores[indices]
+        squares = np.einsum("nik,nik->ni", residual, residual) + self.residual_squares[indices]
         order = np.argsort(squares, axis=1, kind="stable")
-        return np.take_along_axis(found, order, 1), np.take_along_axis(squares, order, 1)
+        return np.take_along_axis(indices, order, 1), np.take_along_axis(squares, order, 1)
 
     def map_blocks(
-        self, scores: FloatArray, place: Callable[[FloatArray], tuple[FloatArray, int]]
+        self, scores: FloatArray, compute: Callable[[FloatArray], tuple[FloatArray, int]]
     ) -> tuple[FloatArray, int]:
         """Compute rows from scores (n, k) in blocks, on several threads.
 
         Parameters
         ----------
         scores : ndarray of shape (n, k)
-        place : callable
+        compute : callable
             Maps scores (b, k) in float64 to rows (b, p) relative to the shift, and a count.
 
         Returns
@@ -95,15 +95,15 @@ class Nearest:
         """
         scores = checked_scores(scores, self.expansion.k)
         points, shift = self.points, self.expansion.function.shift
-        self.beyond  # noqa: B018  (computed before threads use it)
+        self.residual_squares  # noqa: B018  (computed before threads use it)
         out = empty((len(scores), points.shape[1]), dtype=scores.dtype)
-        step = min(max(1, _BLOCK // max(len(points), 1)), _MOST_ROWS)
+        step = min(max(1, _BLOCK_SIZE // max(len(points), 1)), _MAX_BLOCK_ROWS)
 
         def fill(start: int) -> int:
-            rows, count = place(scores[start : start + step].astype(np.float64))
+            rows, count = compute(scores[start : start + step].astype(np.float64))
             out[start : start + step] = rows if shift is None else rows + shift
             return count
 
         with one_blas_thread():
-            total = sum(in_order(fill, range(0, len(scores), step)))
+            total = sum(map_in_order(fill, range(0, len(scores), step)))
         return out, total

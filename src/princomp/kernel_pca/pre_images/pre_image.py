@@ -44,22 +44,22 @@ def checked_scores(scores: npt.ArrayLike, k: int) -> FloatArray:
     ------
     ShapeError, NotFiniteError
     """
-    made = np.asarray(scores)
-    if made.dtype not in (np.float32, np.float64):
-        made = made.astype(np.float64)
-    if made.ndim != 2 or made.shape[1] != k:
+    array = np.asarray(scores)
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    if array.ndim != 2 or array.shape[1] != k:
         raise ShapeError(
-            f"scores have shape {made.shape}, and there are {k} components",
+            f"scores have shape {array.shape}, and there are {k} components",
             hint=f"give an array of shape (n, {k})",
         )
-    if not np.isfinite(made).all():
-        row, column = np.argwhere(~np.isfinite(made))[0].tolist()
+    if not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0].tolist()
         raise NotFiniteError(
-            f"score {column} of {row_words(row)} is {made[row, column]}",
+            f"score {column} of {row_words(row)} is {array[row, column]}",
             place={"row": row, "column": column},
             hint="remove rows whose scores are not finite",
         )
-    return made
+    return array
 
 
 def dense_points(points: RowArray) -> FloatArray:

@@ -14,13 +14,19 @@ import scipy.linalg
 
 from princomp.errors import DataError, MemoryLimitError
 from princomp.io import RowArray
-from princomp.kernel_pca.feature_space import by_tiles
+from princomp.kernel_pca.feature_space import map_tiles
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.pre_images.pre_image import checked_scores, dense_points
-from princomp.linalg import FloatArray, in_order, in_words, one_blas_thread, reproducible
+from princomp.linalg import (
+    FloatArray,
+    format_bytes,
+    map_in_order,
+    one_blas_thread,
+    reproducible_blas,
+)
 
 # Rows of the kernel matrix that are computed at a time.
-_STRIPE = 256
+_STRIPE_ROWS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +101,7 @@ class Ridge:
                 hint="scale the columns, or use pre_image='fixed_point'",
             )
         try:
-            with reproducible(len(scores)):
+            with reproducible_blas(len(scores)):
                 # The transpose is the same matrix in the memory order that LAPACK takes.
                 factor = scipy.linalg.cho_factor(matrix.T, overwrite_a=True, check_finite=False)
                 coefficients = scipy.linalg.cho_solve(factor, table.astype(np.float64))
@@ -111,7 +117,7 @@ class Ridge:
     def rows(self, scores: FloatArray) -> FloatArray:
         """Compute rows (m, p) from scores (m, k), in their precision."""
         scores = checked_scores(scores, self.scores.shape[1])
-        made = by_tiles(
+        made = map_tiles(
             self.function,
             scores,
             self.function.sides(self.scores),
@@ -126,8 +132,8 @@ def _check_memory(n: int, p: int, memory: int) -> None:
     needed = 8.0 * n * (n + p)
     if needed > memory:
         raise MemoryLimitError(
-            f"learning pre-images from {n:,} rows needs {in_words(needed)}, and the limit is "
-            f"{in_words(memory)}",
+            f"learning pre-images from {n:,} rows needs {format_bytes(needed)}, and the limit is "
+            f"{format_bytes(memory)}",
             place={"rows": n},
             hint="use pre_image='fixed_point', which learns nothing, or raise memory_limit",
         )
@@ -141,12 +147,12 @@ def _kernel_between(function: KernelFunction, scores: FloatArray) -> FloatArray:
         sides = function.sides(scores)
 
         def fill(start: int) -> None:
-            stop = min(start + _STRIPE, n)
+            stop = min(start + _STRIPE_ROWS, n)
             with np.errstate(all="ignore"):  # the caller reports values that are not finite
                 matrix[start:stop, :stop] = function.tile(sides[start:stop], sides[:stop])
 
         with one_blas_thread():
-            for _ in in_order(fill, range(0, n, _STRIPE)):
+            for _ in map_in_order(fill, range(0, n, _STRIPE_ROWS)):
                 pass
     except ValueError as error:
         # For example chi2, which refuses negative numbers, or a function of the user.

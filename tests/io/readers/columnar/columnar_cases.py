@@ -1,4 +1,4 @@
-"""Rows, models and checks that the tests in this folder share."""
+"""Tables and checks shared by the tests in this folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILES = ["t.parquet", "t.arrow", "stream.arrow"]
 
 
 def save(table, path, rows=50):
-    """Save by the ending of the name, in row groups or batches of ``rows``."""
+    """Save in the format of the file name, in row groups or batches of ``rows``."""
     if path.suffix == ".parquet":
         pa.parquet.write_table(table, path, row_group_size=rows)
     else:
@@ -39,8 +39,8 @@ def whole(path, columns=None, exclude=(), id_column=None):
     return reader(path, Selection(columns, exclude, id_column))
 
 
-def together(source, start=0):
-    """Rows and ids of all chunks, each looked at."""
+def read_all(source, start=0):
+    """Rows and ids of all chunks; checks each chunk."""
     chunks = list(source.chunks(start))
     for data, ids in chunks:
         assert data.flags.c_contiguous
@@ -55,25 +55,25 @@ def together(source, start=0):
     return np.vstack([chunk.data for chunk in chunks]), ids
 
 
-def same(path, **asked):
-    """Assert that chunks give what the whole file gives; the source."""
-    table, source = whole(path, **asked), opened(path, **asked)
-    data, ids = together(source)
+def assert_same(path, **selection):
+    """Assert that chunks equal the whole file; return the source."""
+    table, source = whole(path, **selection), opened(path, **selection)
+    data, ids = read_all(source)
     np.testing.assert_array_equal(data, table.data)
     assert source.dtype == table.data.dtype
     assert source.rows in (None, len(data))
     assert source.p == data.shape[1]
-    for word in ("columns", "notes", "file", "unused", "id_column"):
-        assert getattr(source, word) == getattr(table, word)
+    for attribute in ("columns", "notes", "file", "unused", "id_column"):
+        assert getattr(source, attribute) == getattr(table, attribute)
     assert (ids is None) == (table.ids is None)
     if ids is not None:
-        assert repr(ids.tolist()) == repr(table.ids.tolist())  # NaN is not itself
+        assert repr(ids.tolist()) == repr(table.ids.tolist())  # NaN differs from itself
     return source
 
 
-def refused(error, use, path):
+def refused(error, call, path):
     with pytest.raises(error) as caught:
-        use()
+        call()
     assert type(caught.value) is error
     assert caught.value.place["file"] == str(path)
     return caught.value

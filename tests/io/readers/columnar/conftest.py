@@ -16,6 +16,11 @@ def path(request, tmp_path):
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Chunks of 64 numbers, batches joined to 8, so that small files have many."""
-    for name, value in [("_NUMBERS", 64), ("_DECODED", 32), ("_JOINED", 8), ("_LOOK", 16)]:
+    for name, value in [
+        ("_NUMBERS", 64),
+        ("_DECODED_NUMBERS", 32),
+        ("_JOINED_NUMBERS", 8),
+        ("_INSPECTED_ROWS", 16),
+    ]:
         monkeypatch.setattr(columnar_stream, name, value)
-    monkeypatch.setattr(columnar_stream, "_PIECE", 3)
+    monkeypatch.setattr(columnar_stream, "_COPIED_ROWS", 3)

@@ -1,4 +1,4 @@
-"""Parquet and Arrow in chunks: the rows of the file read whole."""
+"""Parquet and Arrow files in chunks give the same rows as the whole file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from columnar_cases import numbers, opened, refused, same, save, together
+from columnar_cases import assert_same, numbers, opened, read_all, refused, save
 
 from princomp import read_table
 from princomp.errors import (
@@ -70,66 +70,66 @@ def unusual():
 @pytest.mark.usefixtures("small_chunks")
 def test_columns_of_every_kind_are_those_of_the_whole_file(path):
     columns = COLUMNS if path.suffix == ".parquet" else {**COLUMNS, **unusual()}
-    source = same(save(pa.table(columns), path))
+    source = assert_same(save(pa.table(columns), path))
     assert source.columns[:3] == ("f8", "f4", "f2")
     assert "left out" in source.notes[0]
-    same(path, columns=["i1", "f4"])
+    assert_same(path, columns=["i1", "f4"])
     for name in columns:
-        same(path, columns=["f4" if name == "i1" else "i1"], id_column=name)
+        assert_same(path, columns=["f4" if name == "i1" else "i1"], id_column=name)
         if name in source.columns:
-            same(path, columns=[name])
-    assert same(path, columns=["f4"]).dtype == np.float32
+            assert_same(path, columns=[name])
+    assert assert_same(path, columns=["f4"]).dtype == np.float32
 
 
-def test_long_integers_are_found_in_runs_of_them(tmp_path):
+def test_long_integers_in_run_end_encoded_columns_are_refused(tmp_path):
     runs = pa.RunEndEncodedArray.from_arrays([3, 5], [1, 2**53 + 1])
     path = save(pa.table({"runs": runs}), tmp_path / "t.arrow")
-    error = refused(NotNumericError, lambda: together(opened(path)), path)
+    error = refused(NotNumericError, lambda: read_all(opened(path)), path)
     assert error.place["row"] == 3
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_single_precision_needs_every_used_column_to_have_it(path):
+def test_float32_is_kept_only_if_all_used_columns_have_it(path):
     single = {"a": pa.array([1.5, None], pa.float32()), "b": pa.array([2.5, 1], pa.float32())}
     text = {"s": pa.array(["x", "y"]), "none": pa.array([None, None], pa.string())}
     save(pa.table({**single, **text}), path)
-    assert same(path).dtype == np.float32
+    assert assert_same(path).dtype == np.float32
     save(pa.table({**single, "flag": [True, False]}), path)
-    assert same(path).dtype == np.float32
-    assert same(path, columns=["a", "b", "flag"]).dtype == np.float64
+    assert assert_same(path).dtype == np.float32
+    assert assert_same(path, columns=["a", "b", "flag"]).dtype == np.float64
 
 
-def test_nan_of_any_bits_is_nan(path):
+def test_nan_with_any_bit_pattern_is_nan(path):
     odd = np.array([0x7F800001, 0xFFC00000], np.uint32).view(np.float32)
     source = opened(save(pa.table({"f4": odd, "f8": [1.0, 2.0]}), path))
-    assert np.isnan(together(source)[0][:, 0]).all()
+    assert np.isnan(read_all(source)[0][:, 0]).all()
 
 
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("rows", [1, 7, 16, 17, 300])
-def test_rows_from_every_border_on_are_the_rows_from_there(path, rows):
+def test_chunks_can_start_at_any_row(path, rows):
     table = numbers().append_column("id", pa.array([f"row {i}" for i in range(300)]))
     save(table, path, rows)
-    source = same(path, id_column="id")
-    x, ids = together(source)
+    source = assert_same(path, id_column="id")
+    x, ids = read_all(source)
     for start in (0, 1, rows - 1, rows, rows + 1, 15, 16, 17, 150, 299, 300, 301, 1000):
-        got, names = together(source, start)
-        np.testing.assert_array_equal(got, x[start:])
-        assert got.shape[0] == 0 or names.tolist() == ids[start:].tolist()
+        rows_read, names = read_all(source, start)
+        np.testing.assert_array_equal(rows_read, x[start:])
+        assert rows_read.shape[0] == 0 or names.tolist() == ids[start:].tolist()
     assert [len(chunk.data) for chunk in source.chunks()] == [16] * 18 + [12]
 
 
 def test_row_groups_before_the_start_are_not_read(tmp_path):
     path = save(numbers(300), tmp_path / "t.parquet")
-    x, _ = together(opened(path))
+    x, _ = read_all(opened(path))
     metadata = pa.parquet.read_metadata(path)
     column = metadata.row_group(3).column(0)
     damaged = bytearray(path.read_bytes())
     damaged[column.data_page_offset : column.data_page_offset + 40] = bytes(40)
     path.write_bytes(damaged)
-    np.testing.assert_array_equal(together(opened(path), 200)[0], x[200:])
+    np.testing.assert_array_equal(read_all(opened(path), 200)[0], x[200:])
     with pytest.raises(MalformedFileError):
-        together(opened(path), 199)
+        read_all(opened(path), 199)
 
 
 def test_batches_before_the_start_are_not_read(tmp_path):
@@ -138,11 +138,11 @@ def test_batches_before_the_start_are_not_read(tmp_path):
     damaged = path.read_bytes().replace(b"first", b"\xff\xff\xff\xff\xff")
     path.write_bytes(damaged)
     source = opened(path, ["x"], id_column="s")
-    assert together(source, 50)[0][:, 0].tolist() == list(range(50, 200))
-    refused(MalformedFileError, lambda: together(source, 49), path)
+    assert read_all(source, 50)[0][:, 0].tolist() == list(range(50, 200))
+    refused(MalformedFileError, lambda: read_all(source, 49), path)
 
 
-def test_empty_row_groups_and_batches_are_passed_over(path):
+def test_empty_row_groups_and_batches_are_skipped(path):
     table = numbers(20)
     parts = [table.slice(0, 0), table.slice(0, 9), table.slice(0, 0), table.slice(9)]
     if path.suffix == ".parquet":
@@ -155,54 +155,54 @@ def test_empty_row_groups_and_batches_are_passed_over(path):
             for part in [*parts, table.slice(0, 0)]:
                 for batch in part.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
                     writer.write_batch(batch)
-    x, _ = together(same(path))
+    x, _ = read_all(assert_same(path))
     for start in (8, 9, 10):
-        np.testing.assert_array_equal(together(opened(path), start)[0], x[start:])
+        np.testing.assert_array_equal(read_all(opened(path), start)[0], x[start:])
 
 
-def test_many_small_batches_become_few_chunks(path, monkeypatch):
+def test_small_batches_are_joined_into_chunks(path, monkeypatch):
     n = 50_000
     table = pa.table({f"c{j}": np.arange(n) + j / 8 for j in range(8)})
     save(table, path, 5000 if path.suffix == ".parquet" else 100)
-    sizes = [chunk.data.size for chunk in same(path).chunks()]
+    sizes = [chunk.data.size for chunk in assert_same(path).chunks()]
     assert min(sizes) >= 2**16
     assert max(sizes) <= 2**20
-    # Nor is each column of each of the 500 batches converted by itself.
+    # Columns of the 500 batches are not converted separately.
     calls = []
     monkeypatch.setattr(columnar_stream, "numbers_of", lambda *a: calls.append(1) or numbers_of(*a))
-    together(opened(path))
+    read_all(opened(path))
     assert len(calls) <= 100
 
 
-def test_text_is_decoded_in_few_rows(tmp_path, monkeypatch):
+def test_text_is_decoded_in_small_batches(tmp_path, monkeypatch):
     path = save(pa.table({"x": range(5), "s": ["x"] * 5}), tmp_path / "t.parquet")
     sizes = []
 
-    def spied(self, batch_size, **options):
+    def recording(self, batch_size, **options):
         sizes.append(batch_size)
         return iter_batches(self, batch_size, **options)
 
     iter_batches = pa.parquet.ParquetFile.iter_batches
-    monkeypatch.setattr(pa.parquet.ParquetFile, "iter_batches", spied)
-    together(opened(path))
-    together(opened(path, ["x"], id_column="s"))
+    monkeypatch.setattr(pa.parquet.ParquetFile, "iter_batches", recording)
+    read_all(opened(path))
+    read_all(opened(path, ["x"], id_column="s"))
     assert sizes == [2**14, 2**21, 2**14]
 
 
-def test_a_large_batch_becomes_several_chunks(path):
+def test_a_large_batch_is_split_into_chunks(path):
     x = np.random.default_rng(0).standard_normal(2_500_000).astype(np.float32)
     save(pa.table({"a": x}), path, len(x))
     source = opened(path)
     sizes = [chunk.data.size for chunk in source.chunks()]
     assert len(sizes) == 3
     assert max(sizes) <= 2**20
-    np.testing.assert_array_equal(together(source)[0][:, 0], x)
+    np.testing.assert_array_equal(read_all(source)[0][:, 0], x)
 
 
 def test_wide_tables_are_read(path):
     x = np.random.default_rng(0).standard_normal((30, 1500))
     save(pa.table({f"c{j}": x[:, j] for j in range(1500)}), path, 11)
-    np.testing.assert_array_equal(together(same(path))[0], x)
+    np.testing.assert_array_equal(read_all(assert_same(path))[0], x)
 
 
 def test_compressed_batches_are_read(tmp_path):
@@ -211,7 +211,7 @@ def test_compressed_batches_are_read(tmp_path):
         options = pa.ipc.IpcWriteOptions(compression=kind)
         with new(path, table.schema, options=options) as writer:
             writer.write_table(table, max_chunksize=70)
-        same(path)
+        assert_same(path)
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -230,13 +230,13 @@ def test_files_of_pandas_and_polars_are_read(tmp_path):
     other.write_ipc(tmp_path / "polars.arrow")
     other.write_ipc_stream(tmp_path / "stream.ipc")
     for path in tmp_path.iterdir():
-        assert same(path, id_column="c").columns[0] == "a"
-        same(path)
+        assert assert_same(path, id_column="c").columns[0] == "a"
+        assert_same(path)
     note = "left out the row index that pandas stored: __index_level_0__"
     assert note in opened(tmp_path / "pandas.parquet").notes
-    same(tmp_path / "pandas.parquet", columns=["__index_level_0__"])
-    # Where nothing else remains, the index is what was meant.
-    same(tmp_path / "pandas.parquet", exclude=["a", "b", "c"])
+    assert_same(tmp_path / "pandas.parquet", columns=["__index_level_0__"])
+    # If only the index remains, it is read as a column.
+    assert_same(tmp_path / "pandas.parquet", exclude=["a", "b", "c"])
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -247,14 +247,14 @@ def test_categories_may_differ_from_batch_to_batch(tmp_path):
         for words in (["1", "2"], ["3", None], ["5", "1"])
     ]
     source = BatchSource(batches[0].schema, lambda: batches, Selection(["x"], id_column="c"))
-    assert together(source)[1].tolist() == ["1", "2", "3", None, "5", "1"]
+    assert read_all(source)[1].tolist() == ["1", "2", "3", None, "5", "1"]
     source = BatchSource(batches[0].schema, lambda: batches, Selection(["c"]))
-    np.testing.assert_array_equal(together(source)[0][:, 0], [1, 2, 3, np.nan, 5, 1])
+    np.testing.assert_array_equal(read_all(source)[0][:, 0], [1, 2, 3, np.nan, 5, 1])
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_categories_may_be_too_many_to_be_joined(monkeypatch):
-    monkeypatch.setattr(columnar_stream, "_JOINED", 400)
+def test_more_categories_than_an_int8_index_holds_are_read(monkeypatch):
+    monkeypatch.setattr(columnar_stream, "_JOINED_NUMBERS", 400)
     kind = pa.dictionary(pa.int8(), pa.string())
     names = [str(i) for i in range(300)]
     batches = [
@@ -262,44 +262,44 @@ def test_categories_may_be_too_many_to_be_joined(monkeypatch):
         for i in range(0, 300, 3)
     ]
     source = BatchSource(batches[0].schema, iter(batches), Selection(["x"], id_column="c"))
-    assert together(source)[1].tolist() == names
+    assert read_all(source)[1].tolist() == names
 
 
-def test_names_with_points_are_names(path):
+def test_column_names_may_contain_dots(path):
     save(pa.table({"a": [1.0, 2.0], "a.b": [3.0, 4.0], "s": pa.array([{"x": 1}] * 2)}), path)
-    assert same(path, columns=["a"]).unused == ("a.b", "s")
-    assert together(same(path, columns=["a.b", "a"]))[0].tolist() == [[3, 1], [4, 2]]
+    assert assert_same(path, columns=["a"]).unused == ("a.b", "s")
+    assert read_all(assert_same(path, columns=["a.b", "a"]))[0].tolist() == [[3, 1], [4, 2]]
 
 
 def test_sources_can_be_copied_and_read_again(path):
     source = opened(save(numbers(), path), ["c1", "c0"])
-    x, _ = together(source)
+    x, _ = read_all(source)
     for other in (source, copy.deepcopy(source), pickle.loads(pickle.dumps(source))):
-        np.testing.assert_array_equal(together(other)[0], x)
+        np.testing.assert_array_equal(read_all(other)[0], x)
         assert other.repeatable
         assert not other.random_access
     assert source.file_states() == (FileState.of(path),)
 
 
 def test_the_file_is_closed_when_the_chunks_are(path):
-    def times_open():
+    def open_count():
         if not os.path.exists("/proc/self/fd"):
             pytest.skip("this system does not list open files")
         names = [f"/proc/self/fd/{i}" for i in os.listdir("/proc/self/fd")]
         return [os.readlink(name) for name in names if os.path.lexists(name)].count(str(path))
 
     source = opened(save(pa.table({"a": np.arange(3e6), "s": ["x"] * 3_000_000}), path, 100_000))
-    assert times_open() == 0
+    assert open_count() == 0
     chunks = source.chunks()
     next(chunks)
-    assert times_open() == 1
+    assert open_count() == 1
     chunks.close()
-    assert times_open() == 0
-    together(source)
-    assert times_open() == 0
+    assert open_count() == 0
+    read_all(source)
+    assert open_count() == 0
 
 
-def test_bytes_are_those_of_the_file(path):
+def test_nbytes_is_the_size_of_the_file(path):
     assert opened(save(numbers(), path), ["c1"]).nbytes == path.stat().st_size
 
 

@@ -1,4 +1,4 @@
-"""Parquet and Arrow in chunks: text, refused cells, batches seen once, damaged files."""
+"""Parquet and Arrow in chunks: text, invalid cells, iterators of batches, damaged files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from columnar_cases import numbers, opened, refused, same, save, together, whole
+from columnar_cases import assert_same, numbers, opened, read_all, refused, save, whole
 
 from princomp.errors import (
     InputNotFoundError,
@@ -23,11 +23,11 @@ from princomp.io.readers.columnar_batches import BatchSource
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_text_without_a_cell_in_its_first_rows_is_looked_at_further(path):
+def test_text_columns_empty_at_first_are_checked_further(path):
     late = [None] * 150 + ["", "NA", "word"] + [None] * 147
     never = [None] * 299 + ["nan"]
     save(pa.table({"x": range(300), "late": late, "never": never}), path)
-    source = same(path)
+    source = assert_same(path)
     assert source.columns == ("x", "never")
     assert source.notes == ("left out 1 text column: late",)
     save(pa.table({"x": range(300), "late": [None] * 299 + ["1,5"]}), path)
@@ -36,11 +36,11 @@ def test_text_without_a_cell_in_its_first_rows_is_looked_at_further(path):
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_text_that_was_asked_for_is_read_as_numbers_in_every_batch(path):
+def test_requested_text_columns_are_read_as_numbers(path):
     written = ["1", " 2.5 ", "+3", "NA", "-inf", "1e400", ".5", "", None, "NAN", "7."]
-    words = [written[i % 11] for i in range(300)]
-    save(pa.table({"t": words, "c": pa.array(words).dictionary_encode()}), path)
-    x, _ = together(same(path, columns=["t", "c"]))
+    text_cells = [written[i % 11] for i in range(300)]
+    save(pa.table({"t": text_cells, "c": pa.array(text_cells).dictionary_encode()}), path)
+    x, _ = read_all(assert_same(path, columns=["t", "c"]))
     np.testing.assert_array_equal(
         x[:11, 0], [1, 2.5, 3, np.nan, -np.inf, np.inf, 0.5, np.nan, np.nan, np.nan, 7]
     )
@@ -48,7 +48,7 @@ def test_text_that_was_asked_for_is_read_as_numbers_in_every_batch(path):
 
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize(
-    ("cell", "words"),
+    ("cell", "message"),
     [
         ("x", "'x' is not a number"),
         ("1,5", "decimal comma"),
@@ -58,24 +58,24 @@ def test_text_that_was_asked_for_is_read_as_numbers_in_every_batch(path):
         ("9007199254740993", "beyond 2**53"),
     ],
 )
-def test_text_that_was_asked_for_and_is_none_is_refused_with_its_row(path, cell, words):
+def test_invalid_cells_of_requested_text_columns_are_refused(path, cell, message):
     save(pa.table({"t": ["1"] * 200 + [cell] + ["1"] * 99}), path)
     source = opened(path, ["t"])
     for start in (0, 150, 200):
-        error = refused(NotNumericError, lambda s=start: together(source, s), path)
+        error = refused(NotNumericError, lambda s=start: read_all(source, s), path)
         assert error.place == {"file": str(path), "column": "t", "row": 200}
-        assert words in str(error)
-    assert len(together(source, 201)[0]) == 99
+        assert message in str(error)
+    assert len(read_all(source, 201)[0]) == 99
 
 
-def test_text_that_was_asked_for_is_refused_at_opening_where_it_begins_so(path):
+def test_requested_text_is_refused_on_opening_if_it_starts_with_words(path):
     save(pa.table({"t": ["a", "b"], "d": [datetime.date(2020, 1, 1)] * 2}), path)
     for name in ("t", "d"):
         error = refused(NotNumericError, lambda n=name: opened(path, [n]), path)
         assert error.place["row"] == 0
 
 
-def test_the_same_is_refused_as_of_a_whole_file(path):
+def test_chunked_and_whole_reading_raise_the_same_errors(path):
     cases = [
         (pa.table({"a": ["1", "2", "x"]}), {}),
         (pa.table({"zip": ["01234", "99999"], "x": [1.0, 2.0]}), {}),
@@ -88,11 +88,11 @@ def test_the_same_is_refused_as_of_a_whole_file(path):
         (pa.table({"a": [1.0]}), {"exclude": ["a"]}),
         (pa.table({"a": [1.0]}), {"columns": ["a"], "id_column": "a"}),
     ]
-    for table, asked in cases:
+    for table, selection in cases:
         save(table, path)
         with pytest.raises(PrincompError) as expected:
-            whole(path, **asked)
-        error = refused(type(expected.value), lambda a=asked: opened(path, **a), path)
+            whole(path, **selection)
+        error = refused(type(expected.value), lambda a=selection: opened(path, **a), path)
         assert str(error) == str(expected.value)
         assert error.place == expected.value.place
 
@@ -111,10 +111,10 @@ def test_integers_that_would_lose_digits_are_refused_with_row_and_column(path, k
     save(pa.table({"a": range(201), "b": pa.array(cells, kind)}), path)
     source = opened(path)
     for start in (0, 100, 180):
-        error = refused(NotNumericError, lambda s=start: together(source, s), path)
+        error = refused(NotNumericError, lambda s=start: read_all(source, s), path)
         assert error.place == {"file": str(path), "column": "b", "row": 180}
         assert f"integer {value} is beyond" in str(error)
-    assert len(together(source, 181)[0]) == 20
+    assert len(read_all(source, 181)[0]) == 20
     assert str(error) == str(refused(NotNumericError, lambda: whole(path), path))
 
 
@@ -123,7 +123,7 @@ def batches_of(table, rows=30):
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_batches_are_seen_once_unless_they_can_be_opened_again(tmp_path):
+def test_an_iterator_of_batches_can_be_read_only_once(tmp_path):
     table = numbers().append_column("s", pa.array(["x"] * 300))
     expected = whole(save(table, tmp_path / "t.parquet"))
     schema, batches = batches_of(table)
@@ -131,33 +131,33 @@ def test_batches_are_seen_once_unless_they_can_be_opened_again(tmp_path):
     assert not once.repeatable
     assert (once.rows, once.columns, once.notes) == (None, expected.columns, expected.notes)
     assert once.file_states() == ()
-    np.testing.assert_array_equal(together(once)[0], expected.data)
+    np.testing.assert_array_equal(read_all(once)[0], expected.data)
     with pytest.raises(ParameterError, match="standard input: its rows can be read only once"):
         once.chunks()
     again = BatchSource(schema, lambda: batches)
     assert again.repeatable
     for start in (0, 77):
-        np.testing.assert_array_equal(together(again, start)[0], expected.data[start:])
+        np.testing.assert_array_equal(read_all(again, start)[0], expected.data[start:])
         once = BatchSource(schema, iter(batches))
-        np.testing.assert_array_equal(together(once, start)[0], expected.data[start:])
+        np.testing.assert_array_equal(read_all(once, start)[0], expected.data[start:])
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_text_after_rows_seen_once_is_refused_with_its_row():
+def test_late_text_in_an_iterator_is_refused_with_its_row():
     schema, batches = batches_of(pa.table({"x": range(100), "s": [None] * 70 + ["word"] * 30}))
     source = BatchSource(schema, iter(batches), file="here")
     assert source.columns == ("x", "s")
-    error = refused(NotNumericError, lambda: together(source), "here")
+    error = refused(NotNumericError, lambda: read_all(source), "here")
     assert error.place == {"file": "here", "column": "s", "row": 70}
     assert "exclude 's'" in error.hint
 
 
-def test_no_more_batches_are_taken_than_are_needed():
+def test_opening_reads_only_the_first_batch():
     schema, batches = batches_of(pa.table({"x": range(100), "s": ["a"] * 100}))
-    taken = []
-    source = BatchSource(schema, (taken.append(1) or batch for batch in batches))
-    assert len(taken) == 1
-    assert together(source)[0][:, 0].tolist() == list(range(100))
+    batches_taken = []
+    source = BatchSource(schema, (batches_taken.append(1) or batch for batch in batches))
+    assert len(batches_taken) == 1
+    assert read_all(source)[0][:, 0].tolist() == list(range(100))
 
 
 def test_errors_of_batches_name_the_input():
@@ -170,21 +170,21 @@ def test_errors_of_batches_name_the_input():
     for after in (0, 1):
         for error in (OSError("gone"), KeyError("x"), pa.ArrowInvalid("bad")):
             with pytest.raises(MalformedFileError) as caught:
-                together(BatchSource(schema, broken(error, after), file="here"))
+                read_all(BatchSource(schema, broken(error, after), file="here"))
             assert caught.value.place == {"file": "here"}
         with pytest.raises(ShapeError, match="ours"):
-            together(BatchSource(schema, broken(ShapeError("ours"), after)))
+            read_all(BatchSource(schema, broken(ShapeError("ours"), after)))
     with pytest.raises(ShapeError, match="no rows"):
         BatchSource(schema, iter(()))
     nothing = batches[0].slice(0, 0)
     source = BatchSource(schema, iter([nothing, nothing, batches[0], nothing]))
-    assert len(together(source)[0]) == 30
+    assert len(read_all(source)[0]) == 30
     other = pa.record_batch({name: pa.array([1]) for name in schema.names})
     with pytest.raises(MalformedFileError, match="of other kinds"):
-        together(BatchSource(schema, iter([*batches, other])))
+        read_all(BatchSource(schema, iter([*batches, other])))
     fewer = batches[0].select(["c0"])
     with pytest.raises(MalformedFileError):
-        together(BatchSource(schema, iter([*batches, fewer])))
+        read_all(BatchSource(schema, iter([*batches, fewer])))
 
 
 def mixed(n=200):
@@ -196,10 +196,10 @@ def mixed(n=200):
 @pytest.mark.parametrize("id_column", [None, "s"])
 def test_a_file_cut_anywhere_is_refused(path, id_column):
     content = save(mixed(), path).read_bytes()
-    assert len(together(opened(path, id_column=id_column))[0]) == 200
+    assert len(read_all(opened(path, id_column=id_column))[0]) == 200
     for i in [*(len(content) * i // 64 for i in range(64)), len(content) - 1]:
         path.write_bytes(content[:i])
-        refused(MalformedFileError, lambda: together(opened(path, id_column=id_column)), path)
+        refused(MalformedFileError, lambda: read_all(opened(path, id_column=id_column)), path)
 
 
 def test_a_file_that_shrinks_while_it_is_read_is_refused(path):
@@ -209,7 +209,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused(path):
         path.write_bytes(content)
         source = opened(path)
         os.truncate(path, len(content) * i // 64)
-        refused(MalformedFileError, lambda s=source: together(s), path)
+        refused(MalformedFileError, lambda s=source: read_all(s), path)
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -231,20 +231,20 @@ def test_a_stream_cut_between_two_batches_while_it_is_read_is_refused(tmp_path):
 def test_a_file_that_is_replaced_by_another_is_refused(path):
     source = opened(save(mixed(), path))
     save(mixed().select(["s", "a", "b"]), path)
-    refused(MalformedFileError, lambda: together(source), path)
+    refused(MalformedFileError, lambda: read_all(source), path)
     save(mixed().set_column(1, "a", pa.array([1] * 200)), path)
-    refused(MalformedFileError, lambda: together(source), path)
+    refused(MalformedFileError, lambda: read_all(source), path)
     if source.rows is not None:
         for n in (100, 300):
             save(mixed(n), path)
-            seen = []
-            refused(MalformedFileError, lambda s=seen: s.extend(source.chunks()), path)
-            assert sum(len(chunk.data) for chunk in seen) <= 200
+            chunks_read = []
+            refused(MalformedFileError, lambda s=chunks_read: s.extend(source.chunks()), path)
+            assert sum(len(chunk.data) for chunk in chunks_read) <= 200
     path.unlink()
-    refused(InputNotFoundError, lambda: together(source), path)
+    refused(InputNotFoundError, lambda: read_all(source), path)
 
 
-def test_a_changed_byte_never_escapes_as_a_foreign_error(path):
+def test_changed_bytes_raise_only_princomp_errors(path):
     rng = np.random.default_rng(2)
     columns = {
         "s": ["x", "yy", None] * 20,
@@ -262,6 +262,6 @@ def test_a_changed_byte_never_escapes_as_a_foreign_error(path):
         path.write_bytes(changed)
         for id_column in (None, "s"):
             try:
-                together(opened(path, id_column=id_column))
+                read_all(opened(path, id_column=id_column))
             except PrincompError as error:
                 assert str(error)  # noqa: PT017 - a change may also be a valid number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from delimited_cases import packed
+from delimited_cases import compressed
 
 from princomp.io.readers import delimited_stream
 
@@ -13,7 +13,7 @@ def write(tmp_path):
     def write(content, name="t.csv"):
         path = tmp_path / name
         content = content if isinstance(content, bytes) else content.encode()
-        path.write_bytes(packed(content, name))
+        path.write_bytes(compressed(content, name))
         return path
 
     return write
@@ -21,12 +21,12 @@ def write(tmp_path):
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    """Pieces of a few rows, while columns are judged by the first megabytes as ever."""
+    """Pieces of a few rows; column types are still inferred from the first megabytes."""
     monkeypatch.setattr(delimited_stream, "_LEAST_TEXT", 100)
     monkeypatch.setattr(delimited_stream, "_MOST_TEXT", 100)
 
 
 @pytest.fixture
 def short_head(monkeypatch, small_pieces):
-    """Columns are judged by the first 100 to 150 bytes."""
+    """Pieces of a few rows; column types are inferred from the first 100 to 150 bytes."""
     monkeypatch.setattr(delimited_stream, "_HEAD", 100)

@@ -1,4 +1,4 @@
-"""Rows, models and checks that the tests in this folder share."""
+"""Files and checks shared by the tests in this folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from princomp.io.readers.read_options import DETECT
 EXAMPLE = Path(__file__).parents[4] / "examples" / "usarrests.csv"
 
 
-def packed(text, name):
+def compressed(text, name):
     if name.lower().endswith(".gz"):
         return gzip.compress(text, mtime=0)
     if name.lower().endswith(".zst"):
@@ -45,8 +45,8 @@ def whole(path, columns=None, exclude=(), id_column=None, options=DETECT):
     )
 
 
-def gathered(source, start=0):
-    """All rows and ids, after a look at each chunk."""
+def read_all(source, start=0):
+    """All rows and ids; checks each chunk."""
     data, ids = [], []
     for chunk in source.chunks(start):
         assert chunk.data.flags.c_contiguous
@@ -62,9 +62,9 @@ def gathered(source, start=0):
     return np.concatenate(data) if data else np.empty((0, source.p)), ids
 
 
-def same_as_whole(path, **options):
+def assert_same_as_whole(path, **options):
     table, source = whole(path, **options), opened(path, **options)
-    data, ids = gathered(source)
+    data, ids = read_all(source)
     np.testing.assert_array_equal(data, table.data)
     assert ids == ([] if table.ids is None else table.ids.tolist())
     assert source.columns == table.columns
@@ -76,14 +76,14 @@ def same_as_whole(path, **options):
     return source
 
 
-class Counted:
-    """A stream that counts the bytes taken from it."""
+class CountingStream:
+    """A stream that counts the bytes read from it."""
 
     def __init__(self, file):
         self.file = file
-        self.taken = 0
+        self.bytes_read = 0
 
     def read(self, size):
-        got = self.file.read(size)
-        self.taken += len(got)
-        return got
+        content = self.file.read(size)
+        self.bytes_read += len(content)
+        return content

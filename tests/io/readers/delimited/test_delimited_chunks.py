@@ -1,4 +1,4 @@
-"""CSV and TSV in chunks: the rows of the file read whole."""
+"""CSV and TSV files in chunks give the same rows as the whole file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from delimited_cases import EXAMPLE, Counted, gathered, opened, same_as_whole
+from delimited_cases import EXAMPLE, CountingStream, assert_same_as_whole, opened, read_all
 
 from princomp.errors import InputNotFoundError, MalformedFileError
 from princomp.io.readers import delimited_stream
@@ -14,7 +14,7 @@ from princomp.io.readers.columns import Selection
 from princomp.io.readers.delimited_pieces import Dialect
 from princomp.io.readers.read_options import ReadOptions
 
-LAWFUL = {
+VALID = {
     "missing": 'a,b\n1,\nNA,2\n"",nan\nn/a,-inf\n null ,4\n',
     "no cell": "a,b\n1,\n2,\n",
     "ways to write": "a,b\n+1.5,1\n-.5e-3,2\n5.,3\n1E5,4\n 7 ,5\n1e400,6\n",
@@ -35,11 +35,11 @@ LAWFUL = {
 
 @pytest.mark.parametrize("name", [".csv", ".tsv", ".CSV.gz", ".tsv.zst"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("case", LAWFUL)
-def test_rows_are_those_of_the_file_read_whole(write, small_pieces, case, end, name):
-    text = LAWFUL[case].replace("\n", end).replace(",", "\t" if "tsv" in name else ",")
-    same_as_whole(write(text, "t" + name))
-    same_as_whole(write("\ufeff" + text, "t" + name))
+@pytest.mark.parametrize("case", VALID)
+def test_rows_equal_those_of_the_whole_file(write, small_pieces, case, end, name):
+    text = VALID[case].replace("\n", end).replace(",", "\t" if "tsv" in name else ",")
+    assert_same_as_whole(write(text, "t" + name))
+    assert_same_as_whole(write("\ufeff" + text, "t" + name))
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_rows_are_those_of_the_file_read_whole(write, small_pieces, case, end, n
         {"exclude": ["State"], "id_column": "Murder"},
     ],
 )
-def test_columns_ids_and_notes_are_those_of_the_file_read_whole(small_pieces, options):
-    source = same_as_whole(EXAMPLE, **options)
+def test_columns_ids_and_notes_equal_those_of_the_whole_file(small_pieces, options):
+    source = assert_same_as_whole(EXAMPLE, **options)
     assert len(list(source.chunks())) > 5
     assert source.repeatable
     assert source.nbytes == EXAMPLE.stat().st_size
@@ -62,78 +62,78 @@ def test_columns_ids_and_notes_are_those_of_the_file_read_whole(small_pieces, op
 
 def test_ids_keep_their_text(write, small_pieces):
     source = opened(write("code,x\n" + "007,1\nNA,2\n,3\n 1.50 ,4\n" * 50), id_column="code")
-    assert gathered(source)[1] == ["007", "NA", None, " 1.50 "] * 50
+    assert read_all(source)[1] == ["007", "NA", None, " 1.50 "] * 50
 
 
 def test_numbers_are_rounded_correctly(write, small_pieces):
     x = np.random.default_rng(0).integers(0, 2**64, 2_000, dtype=np.uint64).view(np.float64)
     x = x[np.isfinite(x)]
     path = write("a\n" + "\n".join(map(repr, x.tolist())) + "\n")
-    assert gathered(opened(path))[0].tobytes() == x.tobytes()
+    assert read_all(opened(path))[0].tobytes() == x.tobytes()
 
 
-def test_blanks_of_every_kind_may_stand_around_numbers_in_every_piece(write, short_head):
+def test_numbers_may_be_surrounded_by_any_whitespace(write, short_head):
     path = write("a,b\n" + "1,2\n" * 100 + "\u20037\u2003,2\n" + "1, NA \n" * 10)
-    data = gathered(opened(path))[0]
+    data = read_all(opened(path))[0]
     assert data[100].tolist() == [7, 2]
     assert np.isnan(data[101:, 1]).all()
 
 
-def test_a_second_sweep_gives_the_same(small_pieces):
+def test_a_second_pass_gives_the_same_rows(small_pieces):
     source = opened(EXAMPLE)
-    first = gathered(source)[0]
-    half = source.chunks()
-    next(half)
-    np.testing.assert_array_equal(gathered(source)[0], first)
-    half.close()
+    first = read_all(source)[0]
+    unfinished = source.chunks()
+    next(unfinished)
+    np.testing.assert_array_equal(read_all(source)[0], first)
+    unfinished.close()
 
 
-def test_sweeps_may_start_at_any_row(write, small_pieces):
+def test_chunks_can_start_at_any_row(write, small_pieces):
     rows = "".join(f'{i},"x\ny, ""{"z" * (i % 7)}"\n' + "\n" * (i % 3) for i in range(60))
     source = opened(write("a,s\n" + rows), id_column="s")
-    data, ids = gathered(source)
+    data, ids = read_all(source)
     assert data[:, 0].tolist() == list(range(60))
     for start in range(63):
-        later, names = gathered(source, start)
-        assert later[:, 0].tolist() == list(range(start, 60))
+        later_rows, names = read_all(source, start)
+        assert later_rows[:, 0].tolist() == list(range(start, 60))
         assert names == ids[start:]
 
 
-def test_what_was_opened_is_closed_with_the_iterator(write, monkeypatch, small_pieces):
+def test_files_are_closed_with_the_iterator(write, monkeypatch, small_pieces):
     streams = []
-    binary = Dialect.binary
+    binary = Dialect.open_binary
 
-    def watched(self):
+    def recording(self):
         streams.append(binary(self))
         return streams[-1]
 
-    monkeypatch.setattr(Dialect, "binary", watched)
+    monkeypatch.setattr(Dialect, "open_binary", recording)
     source = opened(write("a,b\n" + "1,2\n" * 500))
     chunks = source.chunks()
     next(chunks)
     assert not streams[-1].closed
     chunks.close()
-    gathered(source)
+    read_all(source)
     assert len(streams) >= 3
     assert all(stream.closed for stream in streams)
 
 
-def test_the_identity_is_that_of_the_file(write):
+def test_file_states_describe_the_file(write):
     path = write("a,b\n1,2\n")
     source = opened(path)
-    (identity,) = source.file_states()
-    assert (identity.file, identity.size) == (str(path), 8)
+    (state,) = source.file_states()
+    assert (state.file, state.size) == (str(path), 8)
     assert source.place_of(3).row == 3
     path.unlink()
     with pytest.raises(InputNotFoundError):
         source.file_states()
     with pytest.raises(InputNotFoundError):
-        gathered(source)
+        read_all(source)
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """30 MB of numbers, a quoted text with line ends among them."""
+    """30 MB of numbers with a column of quoted text that contains line ends."""
     rng = np.random.default_rng(3)
     x = rng.standard_normal((75_000, 20))
     columns = {f"c{j}": x[:, j] for j in range(20)}
@@ -161,18 +161,18 @@ def test_a_large_file_comes_in_moderate_chunks(large):
 def test_only_a_few_pieces_are_read_ahead(large):
     path = large[0]
     with path.open("rb") as file:
-        counted = Counted(file)
+        counted = CountingStream(file)
         source = delimited_stream.DelimitedSource(
             Dialect(path, ",", None), counted, Selection(exclude=("s",)), once=True
         )
-        assert counted.taken <= 8 << 20
+        assert counted.bytes_read <= 8 << 20
         chunks = source.chunks()
         next(chunks)
-        assert counted.taken <= 24 << 20
+        assert counted.bytes_read <= 24 << 20
         chunks.close()
 
 
-def test_narrow_numbers_make_no_larger_chunks(write):
+def test_short_cells_do_not_enlarge_chunks(write):
     path = write("a,b,c,d\n" + "1,2,3,4\n" * 500_000)
     assert max(chunk.data.size for chunk in opened(path).chunks()) <= 2**19
 
@@ -181,35 +181,35 @@ def test_rows_wider_than_a_piece_are_read(write, small_pieces):
     p = 2_000
     row = ",".join(["0." + "123456789" * 70] * p)
     source = opened(write(",".join(f"c{j}" for j in range(p)) + f"\n{row}\n{row}\n"))
-    assert gathered(source)[0].shape == (2, p)
+    assert read_all(source)[0].shape == (2, p)
 
 
-def test_names_longer_than_the_text_judged_by_are_read(write, short_head):
+def test_names_longer_than_the_inspected_text_are_read(write, short_head):
     names = [f"column with a long name {j}" for j in range(40)]
     source = opened(write(",".join(names) + "\n" + (",".join(["1"] * 40) + "\n") * 3))
     assert source.columns == tuple(names)
-    assert gathered(source)[0].shape == (3, 40)
+    assert read_all(source)[0].shape == (3, 40)
 
 
 @pytest.mark.usefixtures("short_head")
 @pytest.mark.parametrize("last", [1, 2, 30])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_last_rows_are_left_out_unread(write, last, end):
+def test_skipped_last_rows_are_not_parsed(write, last, end):
     rows = [f'n{i},{i}.5,"a\nb"\n' for i in range(50)]
     totals = ['\n\n"in all\n",,x\n', '"Source:\nall states"\n\n'][-last:]
     text = "name,x,note\n" + "".join([*rows, *["?,?,?\n"] * (last - len(totals)), *totals])
     path = write(text.replace("\n", end))
     options = ReadOptions(skip_end=last)
-    data, ids = gathered(same_as_whole(path, id_column="name", options=options))
+    data, ids = read_all(assert_same_as_whole(path, id_column="name", options=options))
     assert data[:, 0].tolist() == [i + 0.5 for i in range(50)]
     assert ids == [f"n{i}" for i in range(50)]
     for start in (1, 30, 49):
-        assert gathered(opened(path, id_column="name", options=options), start)[0][0] == start + 0.5
+        assert read_all(opened(path, id_column="name", options=options), start)[0][0] == start + 0.5
 
 
 @pytest.mark.usefixtures("short_head")
-def test_a_fault_is_placed_where_last_rows_are_left_out(write):
+def test_errors_name_their_line_with_skip_end(write):
     path = write("a,b\n" + "1,2\n" * 40 + "1,2,3\n" + "1,2\n" * 40)
     with pytest.raises(MalformedFileError) as caught:
-        gathered(opened(path, options=ReadOptions(skip_end=1)))
+        read_all(opened(path, options=ReadOptions(skip_end=1)))
     assert caught.value.place["line"] == 42

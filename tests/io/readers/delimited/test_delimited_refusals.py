@@ -1,4 +1,4 @@
-"""CSV and TSV in chunks: what is refused, with row and line; damaged files."""
+"""CSV and TSV in chunks: errors with row and line, and damaged files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from delimited_cases import EXAMPLE, Counted, gathered, opened, same_as_whole, whole
+from delimited_cases import EXAMPLE, CountingStream, assert_same_as_whole, opened, read_all, whole
 
 from princomp.errors import (
     ColumnError,
@@ -30,14 +30,14 @@ from princomp.io.readers.read_options import ReadOptions
 
 def refused(error, path, **options):
     with pytest.raises(error) as caught:
-        gathered(opened(path, **options))
+        read_all(opened(path, **options))
     assert type(caught.value) is error
     assert caught.value.place["file"] == str(path)
     assert caught.value.hint
     return caught.value
 
 
-UNLAWFUL = {
+INVALID = {
     "empty": "",
     "blank": "\n\n",
     "names only": "a,b\n",
@@ -57,9 +57,9 @@ UNLAWFUL = {
 }
 
 
-@pytest.mark.parametrize("case", UNLAWFUL)
-def test_what_is_refused_of_a_whole_file_is_refused_alike(write, case):
-    path = write(UNLAWFUL[case])
+@pytest.mark.parametrize("case", INVALID)
+def test_chunked_and_whole_reading_raise_the_same_errors(write, case):
+    path = write(INVALID[case])
     with pytest.raises(PrincompError) as caught:
         whole(path)
     error = refused(type(caught.value), path)
@@ -87,44 +87,44 @@ def test_columns_are_checked_on_opening(error, options):
 
 
 def test_a_missing_file_and_a_missing_library_are_named(tmp_path, monkeypatch):
-    refused_missing = tmp_path / "no.csv"
+    missing = tmp_path / "no.csv"
     with pytest.raises(InputNotFoundError):
-        opened(refused_missing)
+        opened(missing)
     for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert refused(MissingLibraryError, EXAMPLE).hint == "pip install 'princomp[cli]'"
 
 
-GOOD = "a,b,s\n" + "1,2,x\n" * 60  # lines 1 to 61, rows 1 to 60
+GOOD_START = "a,b,s\n" + "1,2,x\n" * 60  # lines 1 to 61, rows 1 to 60
 
 
-def late(write, last, **options):
-    """Find what is wrong with a last line, after a good start."""
+def with_last_lines(write, last, **options):
+    """A file of good lines and then ``last``, which may be invalid but does not prevent opening."""
     last = last if isinstance(last, bytes) else last.encode()
-    path = write(GOOD.encode() + last)
+    path = write(GOOD_START.encode() + last)
     opened(path, **options)
     return path
 
 
 def test_a_late_bad_cell_is_named_with_row_line_and_value(write, short_head):
-    path = late(write, '1,2,"u\nv"\n\n1,abc,x\n1,2,x\n')
+    path = with_last_lines(write, '1,2,"u\nv"\n\n1,abc,x\n1,2,x\n')
     error = refused(NotNumericError, path)
     assert "column 'b' row 61 (line 65): 'abc' is not a number" in str(error)
     assert error.place == {"file": str(path), "column": "b", "row": 61, "line": 65}
     assert "exclude 'b'" in error.hint
-    points = ReadOptions(decimal=".")
-    path = late(write, '"1,5",2,x\n', options=points)
-    error = refused(NotNumericError, path, options=points)
+    decimal_point = ReadOptions(decimal=".")
+    path = with_last_lines(write, '"1,5",2,x\n', options=decimal_point)
+    error = refused(NotNumericError, path, options=decimal_point)
     assert (error.place["row"], error.place["column"]) == (60, "a")
     assert "decimal comma" in error.hint
-    long = str(refused(NotNumericError, late(write, f"1,{'long ' * 100},x\n")))
-    assert "…' is not a number" in long
-    assert len(long) < 300
+    message = str(refused(NotNumericError, with_last_lines(write, f"1,{'long ' * 100},x\n")))
+    assert "…' is not a number" in message
+    assert len(message) < 300
 
 
-def test_rows_before_a_late_fault_are_given(write, short_head):
-    chunks, rows = opened(late(write, "1,2,x\n" * 100 + "1,abc,x\n")).chunks(), 0
+def test_rows_before_a_late_error_are_returned(write, short_head):
+    chunks, rows = opened(with_last_lines(write, "1,2,x\n" * 100 + "1,abc,x\n")).chunks(), 0
     with pytest.raises(NotNumericError):  # noqa: PT012 - it is the last of many calls
         while True:
             rows += len(next(chunks).data)
@@ -132,84 +132,84 @@ def test_rows_before_a_late_fault_are_given(write, short_head):
 
 
 @pytest.mark.parametrize("start", [1, 30, 59, 60])
-def test_a_fault_after_a_late_start_has_its_place(write, short_head, start):
+def test_a_late_error_has_its_place_from_any_start(write, short_head, start):
     with pytest.raises(NotNumericError) as caught:
-        gathered(opened(late(write, "1,abc,x\n")), start)
+        read_all(opened(with_last_lines(write, "1,abc,x\n")), start)
     assert (caught.value.place["row"], caught.value.place["line"]) == (60, 62)
 
 
 def test_late_ragged_rows_are_refused_with_row_and_line(write, short_head):
     for last, fields in (("1,2\n", "2 fields"), ("1,2,x,y\n1,2,x\n", "4 fields"), ("7", "1 field")):
-        error = refused(MalformedFileError, late(write, last))
+        error = refused(MalformedFileError, with_last_lines(write, last))
         assert f"row 60 (line 62) has {fields}, but the first line names 3" in str(error)
         assert (error.place["row"], error.place["line"]) == (60, 62)
 
 
 def test_a_late_quote_that_is_never_closed_is_refused(write, short_head):
     for rest in ("", "1,2,x\n", '1,2,""\n1,2,x\n', "1,2,x\n" * 5_000):
-        error = refused(MalformedFileError, late(write, '1,2,"y\n' + rest))
+        error = refused(MalformedFileError, with_last_lines(write, '1,2,"y\n' + rest))
         assert "a quote opened in line 62 is never closed" in str(error)
         assert error.place["line"] == 62
 
 
-def test_a_quote_left_open_in_a_large_file_does_not_swallow_it(write, monkeypatch, short_head):
+def test_an_open_quote_is_found_without_reading_a_large_file(write, monkeypatch, short_head):
     monkeypatch.setattr(delimited_pieces, "LONGEST_ROW", 1000)
-    error = refused(MalformedFileError, late(write, '1,2,"y\n' + "1,2,x\n" * 2_000_000))
+    error = refused(MalformedFileError, with_last_lines(write, '1,2,"y\n' + "1,2,x\n" * 2_000_000))
     assert "line 62 is never closed" in str(error)
-    error = refused(MalformedFileError, late(write, "1,2,x\n" + "1" * 5000))
+    error = refused(MalformedFileError, with_last_lines(write, "1,2,x\n" + "1" * 5000))
     assert "the row that starts in line 63 does not end" in str(error)
-    counted = Counted(io.BytesIO(b'1,"2\n' + b"1,2\n" * 10_000))
+    counted = CountingStream(io.BytesIO(b'1,"2\n' + b"1,2\n" * 10_000))
     (piece,) = pieces_of(Dialect(Path("t.csv"), ",", None), counted, 100)
     assert piece.fault is not None
-    assert counted.taken < 5_000
+    assert counted.bytes_read < 5_000
 
 
-def test_late_bytes_that_are_not_utf8_are_refused_where_they_may_be_used(write, short_head):
+def test_late_bytes_that_are_not_utf8_are_refused_in_used_columns(write, short_head):
     utf8 = ReadOptions(encoding="utf-8")
-    path = late(write, "1,2,größe\n".encode("latin1"))
+    path = with_last_lines(write, "1,2,größe\n".encode("latin1"))
     for options in ({}, {"id_column": "s"}):
         error = refused(MalformedFileError, path, **options, options=utf8)
         assert error.place["line"] == 62
         assert "encoding" in error.hint
-    assert len(gathered(opened(path, exclude=["s"], options=utf8))[0]) == 61
-    assert len(gathered(opened(late(write, "1,2,größe\n")))[0]) == 61
+    assert len(read_all(opened(path, exclude=["s"], options=utf8))[0]) == 61
+    assert len(read_all(opened(with_last_lines(write, "1,2,größe\n")))[0]) == 61
 
 
 def test_late_zero_bytes_are_refused_with_their_line(write, short_head):
     for last in (b"1,2,x\0\n", b"1,\0,x\n", bytes(100)):
-        error = refused(MalformedFileError, late(write, last))
+        error = refused(MalformedFileError, with_last_lines(write, last))
         assert error.place["line"] == 62
         assert "zero byte" in str(error)
 
 
-def test_late_text_in_a_column_of_truths_is_refused(write, short_head):
+def test_late_text_in_a_boolean_column_is_refused(write, short_head):
     path = write("a,b\n" + "true,1\n,2\nFALSE,3\n" * 20 + " TRUE ,4\n0.5,5\n")
     error = refused(NotNumericError, path, columns=["a", "b"])
     assert "column 'a' row 61 (line 63): '0.5' is neither true nor false" in str(error)
-    fine = write("a,b\n" + "true,1\n,2\nFALSE,3\n" * 20 + " TRUE ,4\n0,5\n")
-    assert gathered(opened(fine, columns=["a", "b"]))[0][-2:].tolist() == [[1, 4], [0, 5]]
+    valid = write("a,b\n" + "true,1\n,2\nFALSE,3\n" * 20 + " TRUE ,4\n0,5\n")
+    assert read_all(opened(valid, columns=["a", "b"]))[0][-2:].tolist() == [[1, 4], [0, 5]]
 
 
-def test_a_column_without_a_cell_at_first_is_one_of_numbers(write, short_head):
+def test_a_column_empty_at_first_is_numeric(write, short_head):
     start = "a,b\n" + "1,\n" * 60
-    assert gathered(opened(write(start + "1,7\n")))[0][-1, 1] == 7
+    assert read_all(opened(write(start + "1,7\n")))[0][-1, 1] == 7
     assert refused(NotNumericError, write(start + "1,fine\n")).place["row"] == 60
 
 
 def test_late_integers_that_would_lose_digits_are_refused(write, short_head):
-    error = refused(NotNumericError, late(write, "9007199254740993,2,x\n"))
+    error = refused(NotNumericError, with_last_lines(write, "9007199254740993,2,x\n"))
     assert error.place == {"file": error.place["file"], "column": "a", "row": 60, "line": 62}
     assert "2**53" in str(error)
-    # A fraction above says that the column holds rounded numbers; an exponent beside it, too.
-    for fine in ("0.5,2,x\n" + "1,2,x\n" * 90, "1e300,2,x\n"):
-        data = gathered(opened(late(write, fine + "9007199254740993,2,x\n")))[0]
+    # A fraction or an exponent shows that the column holds rounded numbers anyway.
+    for valid in ("0.5,2,x\n" + "1,2,x\n" * 90, "1e300,2,x\n"):
+        data = read_all(opened(with_last_lines(write, valid + "9007199254740993,2,x\n")))[0]
         assert data[-1, 0] == 2.0**53
-    assert gathered(opened(late(write, "9007199254740992,2,x\n")))[0][-1, 0] == 2.0**53
+    assert read_all(opened(with_last_lines(write, "9007199254740992,2,x\n")))[0][-1, 0] == 2.0**53
 
 
-def test_a_fraction_later_among_the_first_rows_counts(write, small_pieces):
+def test_a_later_fraction_allows_earlier_large_integers(write, small_pieces):
     text = "a\n" + "1\n" * 10 + "9007199254740993\n" + "1\n" * 100 + "0.5\n"
-    same_as_whole(write(text))
+    assert_same_as_whole(write(text))
 
 
 def numbers_and_text(rows):
@@ -223,30 +223,30 @@ def numbers_and_text(rows):
 
 @pytest.mark.parametrize("sizes", ["small_pieces", "short_head"])
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.csv.zst"])
-def test_a_file_cut_anywhere_is_found_or_is_a_shorter_table(write, name, sizes, request):
+def test_truncated_files_are_refused_or_give_fewer_rows(write, name, sizes, request):
     request.getfixturevalue(sizes)
     x, text = numbers_and_text(120)
     path = write(text, name)
     content = path.read_bytes()
-    np.testing.assert_array_equal(gathered(opened(path))[0], x)
-    found = 0
+    np.testing.assert_array_equal(read_all(opened(path))[0], x)
+    refusals = 0
     for i in range(64):
         path.write_bytes(content[: len(content) * i // 64])
         try:
-            data = gathered(opened(path))[0]
+            data = read_all(opened(path))[0]
         except PrincompError as error:
             assert error.place["file"] == str(path)  # noqa: PT017 - either end is valid
-            found += 1
+            refusals += 1
         else:
             assert name == "t.csv"
             assert len(data) < 120
             np.testing.assert_array_equal(data[:-1], x[: len(data) - 1])
             np.testing.assert_array_equal(data, whole(path).data)
-    assert found >= (20 if name == "t.csv" else 64)
+    assert refusals >= (20 if name == "t.csv" else 64)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.csv.zst"])
-def test_a_changed_byte_never_escapes_as_a_foreign_error(write, name, short_head):
+def test_changed_bytes_raise_only_princomp_errors(write, name, short_head):
     rng = np.random.default_rng(2)
     path = write(numbers_and_text(60)[1], name)
     content = path.read_bytes()
@@ -255,7 +255,7 @@ def test_a_changed_byte_never_escapes_as_a_foreign_error(write, name, short_head
         changed[at] ^= int(rng.integers(1, 256))
         path.write_bytes(changed)
         try:
-            gathered(opened(path))
+            read_all(opened(path))
         except PrincompError as error:
             assert str(error)  # noqa: PT017 - a change may also be a valid number
 
@@ -273,11 +273,11 @@ def test_a_file_of_another_kind_is_refused(write):
 def test_gzip_files_of_several_members_are_read_to_the_end(write):
     path = write("", "t.csv.gz")
     path.write_bytes(gzip.compress(b"a,b\n1,2\n3,", mtime=0) + gzip.compress(b"4\n5,6\n", mtime=0))
-    assert gathered(opened(path))[0].tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert read_all(opened(path))[0].tolist() == [[1, 2], [3, 4], [5, 6]]
 
 
 @pytest.mark.parametrize("tail", [0, 5, 2**16])
-def test_pieces_are_whole_records_however_marks_and_line_ends_stand(tmp_path, monkeypatch, tail):
+def test_pieces_are_whole_records_for_any_quotes_and_line_ends(tmp_path, monkeypatch, tail):
     monkeypatch.setattr(delimited_pieces, "_TAIL", tail)
 
     def records(text):
@@ -307,7 +307,7 @@ def test_totals_are_found_at_the_end_of_a_large_file(write, end):
     error = refused(MalformedFileError, path)
     assert "the last row looks like totals" in str(error)
     assert "skip_end=1" in error.hint
-    assert len(gathered(opened(path, options=ReadOptions(skip_end=0)))[0]) >= 51
+    assert len(read_all(opened(path, options=ReadOptions(skip_end=0)))[0]) >= 51
     assert "not checked" not in "".join(opened(write(LONG)).notes)
 
 

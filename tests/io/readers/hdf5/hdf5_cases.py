@@ -1,4 +1,4 @@
-"""Rows, models and checks that the tests in this folder share."""
+"""Checks shared by the tests in this folder."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from princomp.io.readers.columns import Selection
 from princomp.io.readers.hdf5 import open_hdf5
 
 
-def gathered(source, start=0):
-    """All rows from ``start`` on, each chunk held to what a source promises."""
+def read_all(source, start=0):
+    """All rows from ``start`` on; checks that each chunk keeps the contract of a source."""
     parts = list(source.chunks(start))
     for data, ids in parts:
         assert data.shape[1] == source.p
@@ -32,12 +32,12 @@ def gathered(source, start=0):
 
 def refused(error, opener, path, columns=None, exclude=(), id_column=None, **options):
     with pytest.raises(error) as caught:
-        gathered(opener(path, Selection(columns, exclude, id_column), **options))
+        read_all(opener(path, Selection(columns, exclude, id_column), **options))
     assert type(caught.value) is error
     assert caught.value.place["file"] == str(path)
     assert caught.value.hint
     return caught.value
 
 
-def read(path, columns=None, exclude=(), id_column=None, inside=None):
+def opened(path, columns=None, exclude=(), id_column=None, inside=None):
     return open_hdf5(path, Selection(columns, exclude, id_column), inside)

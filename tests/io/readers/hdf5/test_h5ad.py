@@ -1,4 +1,4 @@
-"""AnnData files: matrices, names, damage."""
+"""AnnData files: matrices, names and damaged files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hdf5_cases import gathered, read, refused
+from hdf5_cases import opened, read_all, refused
 
 from princomp.errors import (
     ColumnError,
@@ -39,7 +39,7 @@ def counts(dtype="f4", seed=3):
     return x
 
 
-def put(file, name, matrix, old=False):
+def store_matrix(file, name, matrix, old=False):
     """Store a matrix as anndata does, or as it did before 2019."""
     if isinstance(matrix, np.ndarray):
         file.create_dataset(name, data=matrix).attrs["encoding-type"] = "array"
@@ -55,7 +55,7 @@ def put(file, name, matrix, old=False):
         group.create_dataset(part, data=getattr(matrix, part), compression="gzip")
 
 
-def put_names(file, frame, names, title="_index", old=False):
+def store_names(file, frame, names, title="_index", old=False):
     if old:
         file[frame] = np.array(
             [(name.encode(), 1.5) for name in names], [("index", "S12"), ("n", "f4")]
@@ -66,47 +66,47 @@ def put_names(file, frame, names, title="_index", old=False):
     group[title] = names
 
 
-def annotated(path, matrix, old=False, genes=GENES, **more):
+def write_h5ad(path, matrix, old=False, genes=GENES, **more):
     with h5py.File(path, "w") as file:
-        put(file, "X", matrix, old)
-        put_names(file, "var", genes, old=old)
-        put_names(file, "obs", CELLS, title="barcode", old=old)
+        store_matrix(file, "X", matrix, old)
+        store_names(file, "var", genes, old=old)
+        store_names(file, "obs", CELLS, title="barcode", old=old)
         for name, other in more.items():
-            put(file, name.replace("__", "/"), other, old)
+            store_matrix(file, name.replace("__", "/"), other, old)
     return path
 
 
-def read_ad(path, columns=None, exclude=(), id_column=None, inside=None):
+def opened_h5ad(path, columns=None, exclude=(), id_column=None, inside=None):
     return open_h5ad(path, Selection(columns, exclude, id_column), inside)
 
 
 @pytest.mark.parametrize("old", [False, True])
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csc_array])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u1", "?"])
-def test_matrices_of_every_layout_and_age_are_read(tmp_path, small, make, old, dtype):
+def test_matrices_of_every_layout_and_version_are_read(tmp_path, small, make, old, dtype):
     x = counts(dtype)
-    path = annotated(tmp_path / "t.h5ad", make(x), old)
-    source = read_ad(path, id_column="obs_names")
+    path = write_h5ad(tmp_path / "t.h5ad", make(x), old)
+    source = opened_h5ad(path, id_column="obs_names")
     assert source.shape == (ROWS, COLUMNS)
     assert source.dtype == (np.float32 if dtype == "f4" else np.float64)
     assert source.columns == tuple(GENES)
     assert source.stored == (None if make is np.asarray else np.count_nonzero(x))
     assert isinstance(source, TableSource) == (make is sp.csc_array)
     for start in (0, 1, 12, 15, 16, 17, 59, 60):
-        np.testing.assert_array_equal(gathered(source, start), x[start:])
+        np.testing.assert_array_equal(read_all(source, start), x[start:])
         assert ids_of(source, start) == CELLS[start:]
-    chosen = read_ad(path, ["gene 7", "gene 2"])
-    np.testing.assert_array_equal(gathered(chosen), x[:, [7, 2]])
+    chosen = opened_h5ad(path, ["gene 7", "gene 2"])
+    np.testing.assert_array_equal(read_all(chosen), x[:, [7, 2]])
     assert chosen.columns == ("gene 7", "gene 2")
     if make is sp.csr_array:
         assert chosen.stored == round(source.stored * 2 / COLUMNS)
     assert chosen.unused == tuple(name for name in GENES if name not in chosen.columns)
 
 
-def test_the_names_of_rows_have_the_title_of_the_index(tmp_path):
-    path = annotated(tmp_path / "t.h5ad", sp.csr_array(counts()))
+def test_row_names_can_be_requested_by_any_title_of_the_index(tmp_path):
+    path = write_h5ad(tmp_path / "t.h5ad", sp.csr_array(counts()))
     for name in ("obs_names", "_index", "barcode"):
-        source = read_ad(path, id_column=name)
+        source = opened_h5ad(path, id_column=name)
         assert source.id_column == name
         assert ids_of(source)[:2] == ["cell 0", "cell 1"]
     error = refused(ColumnError, open_h5ad, path, None, (), "cells")
@@ -114,39 +114,39 @@ def test_the_names_of_rows_have_the_title_of_the_index(tmp_path):
     with h5py.File(path, "a") as file:
         del file["obs"]
     assert "no names" in str(refused(ColumnError, open_h5ad, path, None, (), "obs_names"))
-    assert read_ad(path).shape == (ROWS, COLUMNS)
+    assert opened_h5ad(path).shape == (ROWS, COLUMNS)
 
 
 def test_names_may_be_numbers_or_have_a_mask(tmp_path):
-    path = annotated(tmp_path / "t.h5ad", counts())
+    path = write_h5ad(tmp_path / "t.h5ad", counts())
     with h5py.File(path, "a") as file:
         del file["obs/barcode"], file["var/_index"]
         file["obs/barcode"] = np.arange(ROWS)
         file["var/_index/values"] = GENES
         file["var/_index/mask"] = np.zeros(COLUMNS, bool)
-    source = read_ad(path, id_column="obs_names")
+    source = opened_h5ad(path, id_column="obs_names")
     assert ids_of(source, 58) == ["58", "59"]
     assert source.columns == tuple(GENES)
 
 
-def test_names_that_stand_again_get_numbers(tmp_path):
+def test_repeated_names_are_numbered(tmp_path):
     genes = ["a", "b", "a", "a-1", "a", "c", "d", "e", "b"]
-    source = read_ad(annotated(tmp_path / "t.h5ad", counts(), genes=genes))
+    source = opened_h5ad(write_h5ad(tmp_path / "t.h5ad", counts(), genes=genes))
     assert source.columns == ("a", "b", "a-2", "a-1", "a-3", "c", "d", "e", "b-1")
     assert source.notes == ("numbered 2 repeated column names: a, b",)
 
 
-def test_other_matrices_are_had_by_name(tmp_path, small):
+def test_other_matrices_are_selected_by_name(tmp_path, small):
     x, y, z = counts(), counts("f8", 4), np.random.default_rng(5).standard_normal((ROWS, 2))
-    path = annotated(
+    path = write_h5ad(
         tmp_path / "t.h5ad", x, layers__counts=sp.csr_array(y), layers__log=y + 1, obsm__X_umap=z
     )
-    assert read_ad(path, inside="layers/counts").columns == tuple(GENES)
-    np.testing.assert_array_equal(gathered(read_ad(path, inside="layers/counts")), y)
-    np.testing.assert_array_equal(gathered(read_ad(path, inside="layers/log")), y + 1)
-    umap = read_ad(path, id_column="barcode", inside="obsm")
+    assert opened_h5ad(path, inside="layers/counts").columns == tuple(GENES)
+    np.testing.assert_array_equal(read_all(opened_h5ad(path, inside="layers/counts")), y)
+    np.testing.assert_array_equal(read_all(opened_h5ad(path, inside="layers/log")), y + 1)
+    umap = opened_h5ad(path, id_column="barcode", inside="obsm")
     assert umap.columns is None
-    np.testing.assert_array_equal(gathered(umap), z)
+    np.testing.assert_array_equal(read_all(umap), z)
     assert ids_of(umap) == CELLS
     assert "layers/counts (60 × 9, f" in str(
         refused(ParameterError, open_h5ad, path, inside="layers")
@@ -158,47 +158,49 @@ def test_other_matrices_are_had_by_name(tmp_path, small):
 
 
 @pytest.mark.parametrize("old", [False, True])
-def test_the_raw_matrix_has_columns_of_its_own(tmp_path, old):
-    path = annotated(tmp_path / "t.h5ad", counts(), old)
+def test_the_raw_matrix_has_its_own_columns(tmp_path, old):
+    path = write_h5ad(tmp_path / "t.h5ad", counts(), old)
     y = np.random.default_rng(5).poisson(1.0, (ROWS, 12)).astype("f4")
     with h5py.File(path, "a") as file:
-        put(file, "raw.X" if old else "raw/X", sp.csr_array(y), old)
-        put_names(file, "raw.var" if old else "raw/var", [f"r{j}" for j in range(12)], old=old)
-    source = read_ad(path, id_column="obs_names", inside="raw/X")
+        store_matrix(file, "raw.X" if old else "raw/X", sp.csr_array(y), old)
+        store_names(file, "raw.var" if old else "raw/var", [f"r{j}" for j in range(12)], old=old)
+    source = opened_h5ad(path, id_column="obs_names", inside="raw/X")
     assert source.columns == tuple(f"r{j}" for j in range(12))
-    np.testing.assert_array_equal(gathered(source), y)
+    np.testing.assert_array_equal(read_all(source), y)
     assert ids_of(source) == CELLS
 
 
 @pytest.mark.parametrize("make", [sp.csr_array, sp.csc_array])
-def test_unsorted_and_repeated_entries_are_put_in_order(tmp_path, make):
+def test_unsorted_and_repeated_entries_are_sorted_and_summed(tmp_path, make):
     data = np.array([1, 2, 3, 4, 5], "f4")
     matrix = make((data, np.array([2, 0, 2, 1, 1]), np.array([0, 3, 3, 5])), shape=(3, 3))
-    path = annotated(tmp_path / "t.h5ad", matrix, genes=["a", "b", "c"])
-    np.testing.assert_array_equal(gathered(read_ad(path)), matrix.toarray())
+    path = write_h5ad(tmp_path / "t.h5ad", matrix, genes=["a", "b", "c"])
+    np.testing.assert_array_equal(read_all(opened_h5ad(path)), matrix.toarray())
 
 
-def test_missing_values_and_zeros_that_are_stored_stay(tmp_path):
+def test_stored_missing_values_and_zeros_are_kept(tmp_path):
     matrix = sp.csr_array(([np.nan, 0.0], [0, 2], [0, 1, 2]), shape=(2, 3))
-    (chunk,) = read_ad(annotated(tmp_path / "t.h5ad", matrix, genes=["a", "b", "c"])).chunks()
+    (chunk,) = opened_h5ad(write_h5ad(tmp_path / "t.h5ad", matrix, genes=["a", "b", "c"])).chunks()
     assert chunk.data.nnz == 2
     np.testing.assert_array_equal(chunk.data.toarray(), [[np.nan, 0, 0], [0, 0, 0]])
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csc_array])
-def test_long_integers_of_sparse_matrices_are_named_with_their_place(tmp_path, small, make):
+def test_long_integers_are_refused_with_their_position(tmp_path, small, make):
     x = counts("i8")
     x[41, 7] = -(2**53) - 1
-    path = annotated(tmp_path / "t.h5ad", make(x))
+    path = write_h5ad(tmp_path / "t.h5ad", make(x))
     error = refused(NotNumericError, open_h5ad, path, ["gene 1", "gene 7"])
     assert error.place == {"file": str(path), "column": "gene 7", "row": 41}
     assert "-9007199254740993" in str(error)
-    np.testing.assert_array_equal(gathered(read_ad(path, exclude=["gene 7"])), np.delete(x, 7, 1))
+    np.testing.assert_array_equal(
+        read_all(opened_h5ad(path, exclude=["gene 7"])), np.delete(x, 7, 1)
+    )
 
 
-def test_a_large_matrix_by_columns_is_refused(tmp_path, monkeypatch):
-    path = annotated(tmp_path / "t.h5ad", sp.csc_array(counts()))
-    monkeypatch.setattr(h5ad_sparse, "_MOST_TURNED", 100)
+def test_a_large_csc_matrix_is_refused(tmp_path, monkeypatch):
+    path = write_h5ad(tmp_path / "t.h5ad", sp.csc_array(counts()))
+    monkeypatch.setattr(h5ad_sparse, "_MAX_CSC_BYTES", 100)
     error = refused(ParameterError, open_h5ad, path)
     assert "stored by columns (CSC)" in str(error)
     assert "csr_matrix" in error.hint
@@ -220,9 +222,9 @@ def test_a_large_matrix_by_columns_is_refused(tmp_path, monkeypatch):
         ("indptr", None, 5),
     ],
 )
-def test_a_damaged_sparse_matrix_is_refused_and_never_followed(tmp_path, make, damage):
+def test_damaged_sparse_matrices_are_refused(tmp_path, make, damage):
     name, at, value = damage
-    path = annotated(tmp_path / "t.h5ad", make(counts()))
+    path = write_h5ad(tmp_path / "t.h5ad", make(counts()))
     with h5py.File(path, "a") as file:
         part = file[f"X/{name}"]
         if at is None:
@@ -234,13 +236,13 @@ def test_a_damaged_sparse_matrix_is_refused_and_never_followed(tmp_path, make, d
     refused(MalformedFileError, open_h5ad, path)
 
 
-def test_names_of_another_number_and_missing_parts_are_refused(tmp_path):
-    path = annotated(tmp_path / "t.h5ad", sp.csr_array(counts()), genes=GENES[:-1])
+def test_wrong_numbers_of_names_and_missing_parts_are_refused(tmp_path):
+    path = write_h5ad(tmp_path / "t.h5ad", sp.csr_array(counts()), genes=GENES[:-1])
     assert "var names 8 columns, but X has 9" in str(refused(MalformedFileError, open_h5ad, path))
     with h5py.File(path, "a") as file:
         del file["var"], file["obs/barcode"]
         file["obs/barcode"] = CELLS[:-1]
-    assert read_ad(path).columns is None
+    assert opened_h5ad(path).columns is None
     refused(MalformedFileError, open_h5ad, path, None, (), "obs_names")
     with h5py.File(path, "a") as file:
         del file["X/indptr"]
@@ -258,13 +260,13 @@ def test_a_file_cut_anywhere_is_refused(tmp_path, kind):
             file.create_dataset("x", data=x, **options)
     else:
         opener, x = open_h5ad, counts()
-        annotated(path, {"csr": sp.csr_array, "csc": sp.csc_array, "dense": np.asarray}[kind](x))
+        write_h5ad(path, {"csr": sp.csr_array, "csc": sp.csc_array, "dense": np.asarray}[kind](x))
     whole = path.read_bytes()
-    np.testing.assert_array_equal(gathered(opener(path, Selection())), x)
+    np.testing.assert_array_equal(read_all(opener(path, Selection())), x)
     for i in range(64):
         path.write_bytes(whole[: len(whole) * i // 64])
         with pytest.raises(PrincompError) as caught:
-            gathered(opener(path, Selection()))
+            read_all(opener(path, Selection()))
         assert caught.value.place["file"] == str(path)
 
 
@@ -277,6 +279,6 @@ def test_a_damaged_tile_is_refused_while_it_is_read(tmp_path):
     with path.open("r+b") as file:
         file.seek(at)
         file.write(bytes(500))
-    chunks = read(path)
+    chunks = opened(path)
     assert chunks.shape == (300, 5)
     refused(MalformedFileError, open_hdf5, path)

@@ -9,7 +9,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
-from hdf5_cases import gathered, read, refused
+from hdf5_cases import opened, read_all, refused
 
 from princomp.errors import (
     ColumnError,
@@ -20,7 +20,7 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
 )
-from princomp.io.readers import chunk_plan as pace
+from princomp.io.readers import chunk_plan as plan_module
 from princomp.io.readers.h5ad import open_h5ad
 from princomp.io.readers.hdf5 import open_hdf5
 from princomp.io.readers.source import FileState, Source
@@ -36,54 +36,62 @@ def save(path, **arrays):
 @pytest.mark.parametrize("dtype", ["f2", "f4", ">f4", "f8", ">f8", "i1", ">i8", "u8", "?", "g"])
 def test_numbers_of_every_real_kind_become_native_floats(tmp_path, dtype):
     x = np.array([[1, 0, 1], [0, 1, 1]], dtype=dtype)
-    source = read(save(tmp_path / "t.h5", x=x))
+    source = opened(save(tmp_path / "t.h5", x=x))
     assert source.shape == (2, 3)
     assert source.columns is None
     assert source.dtype == (np.float32 if dtype.endswith("f4") else np.float64)
-    np.testing.assert_array_equal(gathered(source), x.astype(float))
+    np.testing.assert_array_equal(read_all(source), x.astype(float))
     assert bool(source.notes) == (np.dtype(dtype).itemsize > 8)
     assert source.nbytes == x.nbytes
 
 
 @pytest.mark.parametrize("tiles", [None, (7, 3), (1, 11), (50, 11), (101, 1), (64, 4), (30, 20)])
-@pytest.mark.parametrize("packed", [None, "gzip", "lzf"])
+@pytest.mark.parametrize("compression", [None, "gzip", "lzf"])
 @pytest.mark.parametrize("columns", [None, ["10", "2", "3"], ["4", "5", "6"]])
-def test_every_tiling_gives_the_same_rows_from_every_start(tmp_path, small, tiles, packed, columns):
-    if packed and not tiles:
+def test_every_tiling_gives_the_same_rows_from_every_start(
+    tmp_path, small, tiles, compression, columns
+):
+    if compression and not tiles:
         tiles = True
     x = np.random.default_rng(1).standard_normal((101, 11))
     x[5, 5] = np.nan
     path = tmp_path / "t.h5"
     with h5py.File(path, "w") as file:
         most = (None, None) if tiles else None
-        file.create_dataset("x", data=x, chunks=tiles, compression=packed, maxshape=most)
-    source = read(path, columns)
+        file.create_dataset("x", data=x, chunks=tiles, compression=compression, maxshape=most)
+    source = opened(path, columns)
     expected = x if columns is None else x[:, [int(name) for name in columns]]
     for start in (0, 1, 6, 7, 8, 63, 64, 100, 101, 500):
-        np.testing.assert_array_equal(gathered(source, start), expected[start:])
+        np.testing.assert_array_equal(read_all(source, start), expected[start:])
     assert max(len(chunk.data) for chunk in source.chunks()) * source.p <= 120
 
 
-def test_a_tile_is_decompressed_as_few_times_as_memory_allows(tmp_path, small):
+def test_tiles_are_decompressed_as_rarely_as_memory_allows(tmp_path, small):
     x = np.arange(2_000.0).reshape(500, 4)
     path = tmp_path / "t.h5"
     with h5py.File(path, "w") as file:
         file.create_dataset("x", data=x, chunks=(500, 1), compression="gzip")
         file.create_dataset("y", data=x, chunks=(500, 1))
         file.create_dataset("z", data=x, chunks=(50, 4), compression="gzip")
-    source = read(path, inside="x")
-    assert source.plan.times == 9
+    source = opened(path, inside="x")
+    assert source.plan.reads_per_tile == 9
     assert "chunks of 500 rows, each of which is read 9 times" in source.notes[0]
-    np.testing.assert_array_equal(gathered(source), x)
-    # What is planned with, in addition to what the library takes: the band.
-    assert source.reader == Source.reader + 56 * 4 * 8
-    # One column of the four: fewer bytes, so that the same tile is read in larger pieces.
-    assert read(path, ["1"], inside="x").plan.times == 2
+    np.testing.assert_array_equal(read_all(source), x)
+    # The plan counts the band in addition to the memory of the library.
+    assert source.reader_bytes == Source.reader_bytes + 56 * 4 * 8
+    # One column of four has fewer bytes, so the same tile is read in larger pieces.
+    assert opened(path, ["1"], inside="x").plan.reads_per_tile == 2
     for other in ("y", "z"):
-        assert (read(path, inside=other).plan.times, read(path, inside=other).notes) == (1, ())
+        assert (
+            opened(path, inside=other).plan.reads_per_tile,
+            opened(path, inside=other).notes,
+        ) == (
+            1,
+            (),
+        )
 
 
-def test_a_tiling_that_would_take_days_is_refused(tmp_path, small, monkeypatch):
+def test_a_tiling_that_is_far_too_slow_is_refused(tmp_path, small, monkeypatch):
     path = tmp_path / "t.h5"
     with h5py.File(path, "w") as file:
         file.create_dataset("x", (5_000, 4), "f8", chunks=(5_000, 1), compression="gzip")
@@ -95,16 +103,16 @@ def test_a_tiling_that_would_take_days_is_refused(tmp_path, small, monkeypatch):
 def test_every_band_of_rows_is_read_once(small):
     for tall, width in ((None, 10), (3, 10), (7, 10), (60, 10), (1_000, 10), (1, 100), (5, 100)):
         for whole in (True, False):
-            found = pace.ChunkPlan.of(pace.Tiling(tall, 5, whole), width, 8 * width)
+            plan = plan_module.ChunkPlan.of(plan_module.Tiling(tall, 5, whole), width, 8 * width)
             for start in (0, 1, 59, 60, 999):
-                pieces = list(found.pieces(start, 1_003))
+                pieces = list(plan.pieces(start, 1_003))
                 assert [first for first, _ in pieces] == [start, *(last for _, last in pieces[:-1])]
                 assert pieces[-1][1] == 1_003
                 for first, last in pieces:
                     assert first < last
-                    assert last - first <= found.read
-                    assert first // found.border == (last - 1) // found.border
-            assert found.border % (tall or 1) == 0
+                    assert last - first <= plan.rows_per_read
+                    assert first // plan.boundary == (last - 1) // plan.boundary
+            assert plan.boundary % (tall or 1) == 0
 
 
 def test_a_chunk_keeps_no_band_of_tiles_alive(tmp_path, small):
@@ -112,59 +120,59 @@ def test_a_chunk_keeps_no_band_of_tiles_alive(tmp_path, small):
     path = tmp_path / "t.h5"
     with h5py.File(path, "w") as file:
         file.create_dataset("x", data=x, chunks=(30, 2), compression="gzip")
-    chunks = list(read(path).chunks())
+    chunks = list(opened(path).chunks())
     assert len(chunks) > 2
     for data, _ in chunks:
         assert data.base is None
 
 
-def test_columns_are_named_by_the_attribute_if_it_is_a_list_of_different_texts(tmp_path):
+def test_columns_are_named_by_a_valid_columns_attribute(tmp_path):
     x = np.arange(6.0).reshape(2, 3)
     path = save(tmp_path / "t.h5", x=x)
     for names in (["a", "größe", "c"], np.array([b"a", "größe".encode(), b"c"])):
         with h5py.File(path, "a") as file:
             file["x"].attrs["columns"] = names
-        source = read(path, ["c", "größe"])
+        source = opened(path, ["c", "größe"])
         assert source.columns == ("c", "größe")
         assert source.unused == ("a",)
-        np.testing.assert_array_equal(gathered(source), x[:, [2, 1]])
-        assert read(path, exclude=["a"]).columns == ("größe", "c")
+        np.testing.assert_array_equal(read_all(source), x[:, [2, 1]])
+        assert opened(path, exclude=["a"]).columns == ("größe", "c")
         assert "Did you mean 'größe'" in refused(ColumnError, open_hdf5, path, ["große"]).hint
     for names in ("abc", ["a", "b"], ["a", "a", "b"], [1, 2, 3], [["a", "b", "c"]], [b"\xff"] * 3):
         with h5py.File(path, "a") as file:
             file["x"].attrs["columns"] = names
-        assert read(path).columns is None
+        assert opened(path).columns is None
 
 
 def test_columns_without_names_are_numbers_in_range(tmp_path):
     path = save(tmp_path / "t.h5", x=np.arange(6.0).reshape(2, 3))
-    np.testing.assert_array_equal(gathered(read(path, exclude=["1"])), [[0, 2], [3, 5]])
+    np.testing.assert_array_equal(read_all(opened(path, exclude=["1"])), [[0, 2], [3, 5]])
     for name in ("3", "-1", "a", "01", "", "²"):
         assert "from 0 to 2" in refused(ColumnError, open_hdf5, path, [name]).hint
     refused(ColumnError, open_hdf5, path, ["1", "1"])
     with pytest.raises(ParameterError, match="one string"):
-        read(path, "1")
+        opened(path, "1")
     assert "numbers only" in str(refused(ParameterError, open_hdf5, path, None, (), "0"))
 
 
-def test_the_only_table_is_taken_and_of_several_the_one_named(tmp_path):
+def test_the_only_or_the_named_table_is_read(tmp_path):
     x = np.arange(6.0).reshape(2, 3)
     path = save(tmp_path / "t.h5", g__x=x, v=np.arange(3), s="text", t=np.array([[b"a"]]))
     for inside in (None, "", "/", "g", "/g/x", "g/x/", "/g/"):
-        np.testing.assert_array_equal(gathered(read(path, inside=inside)), x)
+        np.testing.assert_array_equal(read_all(opened(path, inside=inside)), x)
     save(path, x=x, g__y=x.astype("f4"), s="text")
     error = refused(ParameterError, open_hdf5, path)
     assert "g/y (2 × 3, float32), x (2 × 3, float64)" in str(error)
     assert f"{path}::g/y" in error.hint
     assert error.place["parameter"] == "inside"
-    assert read(path, inside="g").dtype == np.float32
+    assert opened(path, inside="g").dtype == np.float32
     error = refused(ParameterError, open_hdf5, path, inside="g/z")
     assert "'g/z'" in str(error)
     assert "Did you mean 'g/y'? There are: g/y (2 × 3, float32), s (a single value" in error.hint
 
 
 @pytest.mark.parametrize(
-    ("array", "error", "words"),
+    ("array", "error", "message"),
     [
         (np.zeros(3), ShapeError, "1 dimensions"),
         (np.zeros((2, 2, 2)), ShapeError, "3 dimensions"),
@@ -178,9 +186,9 @@ def test_the_only_table_is_taken_and_of_several_the_one_named(tmp_path):
         (np.array([[2**64 - 1]], np.uint64), NotNumericError, "18446744073709551615"),
     ],
 )
-def test_datasets_that_are_no_tables_are_refused(tmp_path, array, error, words):
+def test_datasets_that_are_not_tables_are_refused(tmp_path, array, error, message):
     path = save(tmp_path / "t.h5", x=array)
-    assert words in str(refused(error, open_hdf5, path, inside="x"))
+    assert message in str(refused(error, open_hdf5, path, inside="x"))
     if array.ndim != 2 or array.dtype.kind not in "iuf":
         assert "x (" in str(refused(ShapeError, open_hdf5, path))
 
@@ -191,7 +199,7 @@ def test_a_long_integer_is_named_with_its_row_in_the_file(tmp_path, small):
     path = save(tmp_path / "t.h5", x=x)
     error = refused(NotNumericError, open_hdf5, path, ["0", "2"])
     assert error.place == {"file": str(path), "column": "2", "row": 77}
-    assert gathered(read(path, ["0", "1"])).shape == (100, 2)
+    assert read_all(opened(path, ["0", "1"])).shape == (100, 2)
 
 
 def test_frames_in_the_layout_of_pandas_are_refused(tmp_path):
@@ -202,12 +210,12 @@ def test_frames_in_the_layout_of_pandas_are_refused(tmp_path):
         assert "to_parquet" in refused(MalformedFileError, open_hdf5, path, inside=inside).hint
     with h5py.File(path, "a") as file:
         file["x"] = np.ones((3, 2))
-    assert read(path).shape == (3, 2)
+    assert opened(path).shape == (3, 2)
 
 
-def test_a_file_that_is_none_is_refused(tmp_path):
+def test_missing_empty_and_other_files_are_refused(tmp_path):
     with pytest.raises(InputNotFoundError):
-        read(tmp_path / "no.h5")
+        opened(tmp_path / "no.h5")
     for content in (b"", b"a,b\n1,2\n", b"\x89HDF\r\n\x1a\n" + bytes(100)):
         path = tmp_path / "t.h5"
         path.write_bytes(content)
@@ -219,11 +227,11 @@ def test_a_file_that_is_none_is_refused(tmp_path):
 
 def test_a_file_that_changes_its_shape_while_it_is_read_is_refused(tmp_path):
     path = save(tmp_path / "t.h5", x=np.zeros((5, 2)))
-    source = read(path)
+    source = opened(path)
     before = source.file_states()
     save(path, x=np.zeros((4, 2)))
     with pytest.raises(MalformedFileError, match="no longer as many"):
-        gathered(source)
+        read_all(source)
     assert source.file_states() != before
     assert source.file_states() == (FileState.of(path),)
 
@@ -235,9 +243,9 @@ def test_without_h5py_the_extra_is_named(tmp_path, monkeypatch, opener):
     assert refused(MissingLibraryError, opener, path).hint == "pip install 'princomp[files]'"
 
 
-def test_a_source_can_be_copied_and_is_closed_when_left(tmp_path, small):
+def test_sources_can_be_copied_and_close_their_file(tmp_path, small):
     path = save(tmp_path / "t.h5", x=np.arange(60.0).reshape(20, 3))
-    for source in (copy.deepcopy(read(path)), pickle.loads(pickle.dumps(read(path)))):
+    for source in (copy.deepcopy(opened(path)), pickle.loads(pickle.dumps(opened(path)))):
         chunks = source.chunks()
         next(chunks)
         chunks.close()

@@ -1,4 +1,4 @@
-"""Rows, models and checks that the tests in this folder share."""
+"""Paths and checks shared by the tests in this folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV and TSV files that are refused, with row, line and value."""
+"""Invalid CSV and TSV files are refused with row, line and value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from princomp.errors import (
 )
 from princomp.io.readers.read_options import ReadOptions
 
-POINTS = ReadOptions(decimal=".")
+DECIMAL_POINT = ReadOptions(decimal=".")
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "a,b\n", "a,b", "a,b\n\n"])
@@ -53,7 +53,7 @@ def test_a_bad_cell_late_in_a_large_file_is_found(write):
     assert (error.place["row"], error.place["column"]) == (300_000, "b")
 
 
-def test_a_text_column_asked_for_is_refused():
+def test_a_requested_text_column_is_refused():
     error = refused(NotNumericError, EXAMPLE, columns=["Murder", "State"])
     assert "column 'State' row 0 (line 2): 'Alabama' is not a number" in str(error)
 
@@ -72,8 +72,8 @@ def test_dates_are_text(write):
     assert "'2020-01-02' is not" in str(refused(NotNumericError, path, columns=["day"]))
 
 
-def test_a_comma_in_a_column_of_points_is_refused_with_a_hint(write):
-    error = refused(NotNumericError, write('a,b\n"1,25",2\n2.5,3\n3.5,4\n'), options=POINTS)
+def test_a_decimal_comma_among_points_is_refused_with_a_hint(write):
+    error = refused(NotNumericError, write('a,b\n"1,25",2\n2.5,3\n3.5,4\n'), options=DECIMAL_POINT)
     assert "'1,25' is not a number" in str(error)
     assert "decimal comma" in error.hint
     assert "Decimal commas" in refused(MalformedFileError, write("a,b\n1,5,2,3\n2,3\n3,4\n")).hint
@@ -83,7 +83,7 @@ def test_a_quote_that_is_never_closed_is_refused(write):
     for rest in ("3,4\n", "3,4\n" * 100_000):
         error = refused(MalformedFileError, write('a,s\n1,"x"\n2,"y\n' + rest))
         assert "a quote opened in line 3 is never closed" in str(error)
-    # Inside of a cell a single mark is text: inches.
+    # Inside a cell a single quote mark is text, such as inches.
     assert read_whole(write('a,s\n1,5" pipe\n2,"y"\n')).data[:, 0].tolist() == [1, 2]
 
 
@@ -107,7 +107,7 @@ def test_cells_that_are_not_utf8_are_refused_with_their_line(write):
     assert "encoding" in error.hint
 
 
-def test_only_text_leaves_nothing(write):
+def test_files_of_only_text_are_refused(write):
     error = refused(ShapeError, write("a,b\nx,y\n"))
     assert "no numeric column; without numbers: a, b" in str(error)
 
@@ -122,14 +122,14 @@ def test_integers_that_would_lose_digits_are_refused(write, value):
 
 def test_large_integers_are_read_where_no_digit_is_lost(write):
     assert read_whole(write("a\n9007199254740992\n")).data[0, 0] == 2.0**53
-    # A fraction or an exponent says that the column holds rounded numbers anyway.
+    # A fraction or an exponent shows that the column holds rounded numbers anyway.
     assert read_whole(write("a\n1e300\n9007199254740993\n")).data[0, 0] == 1e300
     assert read_whole(write("a\n0.5\n9007199254740993\n")).data[1, 0] == 2.0**53
     path = write("a\n00000000000000000000001\n")
     assert read_whole(path, columns=["a"]).data[0, 0] == 1
 
 
-def test_unknown_columns_are_named_with_the_nearest():
+def test_unknown_columns_are_refused_with_a_suggestion():
     error = refused(ColumnError, EXAMPLE, columns=["murder", "Rape"])
     assert "no column 'murder'" in str(error)
     assert error.hint.startswith("Did you mean 'Murder'? There are: State, Murder")
@@ -137,14 +137,14 @@ def test_unknown_columns_are_named_with_the_nearest():
     assert refused(ColumnError, EXAMPLE, id_column="Stat").place["column"] == "Stat"
 
 
-def test_a_column_has_one_role():
+def test_columns_with_two_roles_are_refused():
     refused(ColumnError, EXAMPLE, columns=["Rape"], exclude=["Rape"])
     refused(ColumnError, EXAMPLE, columns=["Rape", "State"], id_column="State")
     refused(ColumnError, EXAMPLE, columns=["Rape", "Rape"])
     assert read_whole(EXAMPLE, exclude=["State"], id_column="State").ids[0] == "Alabama"
 
 
-def test_no_columns_at_all_are_refused():
+def test_selecting_no_columns_is_refused():
     with pytest.raises(ParameterError, match="empty list"):
         read_whole(EXAMPLE, columns=[])
     with pytest.raises(ParameterError, match="one string"):
@@ -160,7 +160,7 @@ def test_a_title_filled_up_with_separators_asks_for_the_lines_to_skip(write):
         assert "line 1 has 1 field" in str(error)
         assert f"skip={skip}" in error.hint
         assert read_whole(path, options=ReadOptions(skip=skip)).columns == ("a", "b", "c")
-    # A column without a name is no title.
+    # A first line with one empty name is not a title.
     assert read_whole(write("a,\n1,2\n2,3\n")).columns == ("a", "column 2")
 
 

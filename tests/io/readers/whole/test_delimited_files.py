@@ -1,4 +1,4 @@
-"""CSV and TSV files read whole: cells, names, ids."""
+"""CSV and TSV files read whole: cells, names and ids."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_ids_keep_their_text_when_types_are_guessed_wrongly(write):
     assert "'end' is not a number" in str(refused(NotNumericError, path, id_column="code"))
 
 
-def test_columns_follow_the_order_asked_for():
+def test_columns_are_read_in_the_requested_order():
     table = read_whole(EXAMPLE, columns=["Rape", "Murder"])
     assert table.columns == ("Rape", "Murder")
     assert table.data[0].tolist() == [21.2, 13.2]
@@ -67,7 +67,7 @@ def test_missing_cells_are_nan_and_infinite_ones_stay(write):
     )
 
 
-def test_a_column_without_any_cell_is_left_out_unless_asked_for(write):
+def test_an_empty_column_is_left_out_unless_requested(write):
     path = write("a,b\n1,\n2,\n")
     table = read_whole(path)
     assert table.columns == ("a",)
@@ -79,7 +79,7 @@ def test_a_column_without_any_cell_is_left_out_unless_asked_for(write):
 def test_numbers_may_be_written_in_these_ways(write, text):
     expected = 1.0 if text == "TRUE" else float(text)
     assert read_whole(write(f"a,b\n{text},1\n"), columns=["a"]).data[0, 0] == expected
-    # The same where the guess from the first rows fails and cells are converted one by one.
+    # The same if the type guessed from the first rows fails and cells are converted one by one.
     table = read_whole(write(f"a,b,c\n{text},1,x\n" + "0,1,7\n" * 300_000), columns=["a"])
     assert table.data[0, 0] == expected
 
@@ -166,7 +166,7 @@ def test_the_minus_sign_of_unicode_is_read(write):
 
 
 @pytest.mark.parametrize("text", ["zip,x\n99999,1\n01234,2\n", 'x,zip\r\n1,"01234"\r\n2,7\r\n'])
-def test_codes_with_leading_zeros_need_a_decision(write, text):
+def test_codes_with_leading_zeros_are_refused_unless_selected(write, text):
     path = write(text)
     with pytest.raises(NotNumericError, match="'01234' begins with 0, as codes do") as caught:
         read_whole(path)
@@ -181,12 +181,12 @@ def test_codes_with_leading_zeros_need_a_decision(write, text):
 @pytest.mark.parametrize(
     "cells", [["0", "10"], ["0.5", "00.5"], ["-05", "7"], ["0", "-0"], ["0000", "5"]]
 )
-def test_other_zeros_are_numbers(write, cells):
+def test_other_cells_with_leading_zeros_are_numbers(write, cells):
     table = read_whole(write("a,b\n" + "".join(f"{cell},1\n" for cell in cells)))
     assert table.data[:, 0].tolist() == [float(cell) for cell in cells]
 
 
-def test_rows_at_the_end_that_are_left_out_do_not_decide_on_codes(write):
+def test_skipped_last_rows_do_not_count_as_codes(write):
     def fitted(text):
         return PCA(1).fit(princomp.read_table(write(text), skip_end=1))
 

@@ -1,4 +1,4 @@
-"""Parquet, Arrow and npy files read whole; cut and changed files."""
+"""Parquet, Arrow and npy files read whole; truncated and changed files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_without_pyarrow_the_extra_is_named(write, monkeypatch, ending):
 
 
 def save(table, path):
-    """Save an Arrow table by the ending of its name; "stream" is the other Arrow format."""
+    """Save an Arrow table in the format of the file name; "stream" is the Arrow stream format."""
     if path.suffix == ".parquet":
         pa.parquet.write_table(table, path)
     elif path.stem == "stream":
@@ -77,14 +77,14 @@ def test_columnar_files_are_read(tmp_path, name):
         "left out 1 text column: s",
         "left out 1 true/false column: a.b",
     )
-    asked = read_whole(path, columns=["a.b", "i"], id_column="s")
-    assert asked.columns == ("a.b", "i")
-    assert asked.data[0].tolist() == [1, 1]
-    assert asked.ids.tolist() == ["x", None]
+    selected = read_whole(path, columns=["a.b", "i"], id_column="s")
+    assert selected.columns == ("a.b", "i")
+    assert selected.data[0].tolist() == [1, 1]
+    assert selected.ids.tolist() == ["x", None]
 
 
 @pytest.mark.parametrize("name", [*COLUMNAR[:2], "stream.arrow"])
-def test_columnar_files_keep_the_same_policies(tmp_path, name):
+def test_columnar_files_follow_the_same_rules(tmp_path, name):
     path = tmp_path / name
     save(pa.table([pa.array([1.0]), pa.array([2.0])], names=["a", "a"]), path)
     refused(ColumnError, path)
@@ -138,7 +138,7 @@ def test_unusual_arrow_types_are_read_or_left_out(tmp_path):
     )
 
 
-def test_the_row_index_of_pandas_is_no_measurement(tmp_path):
+def test_the_row_index_of_pandas_is_left_out(tmp_path):
     path = tmp_path / "t.parquet"
     pd.DataFrame({"a": [1.0, 2.0]}, index=[3, 1]).to_parquet(path)
     table = read_whole(path)
@@ -148,7 +148,7 @@ def test_the_row_index_of_pandas_is_no_measurement(tmp_path):
     assert read_whole(path, columns=["__index_level_0__"]).data[:, 0].tolist() == [3, 1]
 
 
-def test_damaged_metadata_of_pandas_is_passed_over(tmp_path):
+def test_damaged_metadata_of_pandas_is_ignored(tmp_path):
     for metadata in (b"{", b"[]", json.dumps({"index_columns": 3}).encode()):
         table = pa.table({"a": [1.0]}).replace_schema_metadata({b"pandas": metadata})
         assert read_whole(save(table, tmp_path / "t.parquet")).columns == ("a",)
@@ -208,7 +208,7 @@ def test_arrays_of_every_real_kind_become_native_floats(tmp_path, dtype, order):
 
 
 @pytest.mark.parametrize(
-    ("array", "error", "words"),
+    ("array", "error", "message"),
     [
         (np.zeros(3), ShapeError, "1 dimensions"),
         (np.zeros((2, 2, 2)), ShapeError, "3 dimensions"),
@@ -227,8 +227,8 @@ def test_arrays_of_every_real_kind_become_native_floats(tmp_path, dtype, order):
     ],
 )
 @pytest.mark.filterwarnings("ignore:Stored array in format 3.0")
-def test_arrays_that_are_no_tables_are_refused(tmp_path, array, error, words):
-    assert words in str(refused(error, save_npy(array, tmp_path / "t.npy")))
+def test_arrays_that_are_not_tables_are_refused(tmp_path, array, error, message):
+    assert message in str(refused(error, save_npy(array, tmp_path / "t.npy")))
 
 
 def test_columns_of_arrays_are_numbers_in_range(tmp_path):
@@ -253,7 +253,7 @@ CUT = [*COLUMNAR, "t.npy", "t.csv", "t.csv.gz", "t.tsv"]
 
 
 @pytest.mark.parametrize("name", CUT)
-def test_a_file_cut_anywhere_is_found_or_is_a_shorter_table(tmp_path, name):
+def test_truncated_files_are_refused_or_give_fewer_rows(tmp_path, name):
     rng = np.random.default_rng(1)
     x = np.round(rng.standard_normal((200, 3)), 6)
     labels = [f"row {i}" for i in range(200)]
@@ -284,7 +284,7 @@ def test_a_file_cut_anywhere_is_found_or_is_a_shorter_table(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", CUT)
-def test_a_changed_byte_never_escapes_as_a_foreign_error(tmp_path, name):
+def test_changed_bytes_raise_only_princomp_errors(tmp_path, name):
     rng = np.random.default_rng(2)
     path = tmp_path / name
     frame = pa.table({"s": ["x", "yy", None] * 20, "a": rng.standard_normal(60)})

@@ -16,7 +16,7 @@ from princomp.errors import ColumnError, ParameterError, ShapeError
 from princomp.io.readers.columns import RowPlace, listed
 from princomp.io.readers.source import Chunk, FileState, Source
 
-__all__ = ["SourceChain", "order_of", "reordered"]
+__all__ = ["SourceChain", "column_order", "reorder_columns"]
 
 
 class SourceChain(Source):
@@ -29,23 +29,23 @@ class SourceChain(Source):
     def __init__(self, sources: Sequence[Source]) -> None:
         first = sources[0]
         self.sources = tuple(sources)
-        self._orders = [_order(source, i, first) for i, source in enumerate(sources)]
+        self._orders = [_column_positions(source, i, first) for i, source in enumerate(sources)]
         _refuse_mixed(sources)
         single = all(source.dtype == np.float32 for source in sources)
         super().__init__(
-            rows=_sum(source.rows for source in sources),
+            rows=_sum_if_known(source.rows for source in sources),
             p=first.p,
             dtype=np.dtype(np.float32 if single else np.float64),
             columns=first.columns,
             id_column=first.id_column,
             notes=_notes(sources),
-            file=listed([_name(source, i) for i, source in enumerate(sources)], most=2),
+            file=listed([_name(source, i) for i, source in enumerate(sources)], limit=2),
             unused=tuple(dict.fromkeys(name for source in sources for name in source.unused)),
-            stored=_sum(source.stored for source in sources),
-            nbytes=_sum(source.nbytes for source in sources),
+            stored=_sum_if_known(source.stored for source in sources),
+            nbytes=_sum_if_known(source.nbytes for source in sources),
         )
         self.repeatable = all(source.repeatable for source in sources)
-        self.reader = max(source.reader for source in sources)
+        self.reader_bytes = max(source.reader_bytes for source in sources)
         # Number of rows of each source; unknown numbers are filled in during reading. An entry
         # changes only once, from None to its final value, so that another thread can read it at
         # any time to build an error message.
@@ -97,10 +97,10 @@ class SourceChain(Source):
             # Close the chunks together with this generator, so that no file stays open.
             with closing(_generator(source.chunks(seen))) as chunks:
                 for chunk in chunks:
-                    late = max(0, start - seen)
+                    skipped = max(0, start - seen)
                     seen += chunk.data.shape[0]
                     if start < seen:
-                        yield self._bound(i, chunk.part(late))
+                        yield self._conform(i, chunk.part(skipped))
             if count is None:
                 self._counts[i] = seen
             start = max(0, start - seen)
@@ -111,9 +111,9 @@ class SourceChain(Source):
         i = min(bisect_right(self._ends, start), last)
         parts = []
         for j in range(i, max(i, min(bisect_left(self._ends, stop), last)) + 1):
-            before = self._ends[j - 1] if j else 0
-            inside = max(start, before) - before, min(stop, self._ends[j]) - before
-            parts.append(self._bound(j, self.sources[j].read(*inside)))
+            first_row = self._ends[j - 1] if j else 0
+            local_range = max(start, first_row) - first_row, min(stop, self._ends[j]) - first_row
+            parts.append(self._conform(j, self.sources[j].read(*local_range)))
         return Chunk.joined(parts)
 
     def place_of(self, row: int) -> RowPlace:
@@ -129,12 +129,12 @@ class SourceChain(Source):
 
     def file_states(self) -> tuple[FileState, ...]:
         """The file states of all sources, in order."""
-        return tuple(one for source in self.sources for one in source.file_states())
+        return tuple(state for source in self.sources for state in source.file_states())
 
-    def _bound(self, i: int, chunk: Chunk) -> Chunk:
+    def _conform(self, i: int, chunk: Chunk) -> Chunk:
         """Give a chunk of source ``i`` the column order and dtype of the chain, and ids if any."""
         order = self._orders[i]
-        data = chunk.data if order is None else reordered(chunk.data, order)
+        data = chunk.data if order is None else reorder_columns(chunk.data, order)
         if data.dtype != self.dtype:
             data = data.astype(self.dtype)
         return Chunk(data, chunk.ids if self.id_column is not None else None)
@@ -144,7 +144,7 @@ def _name(source: Source, i: int) -> str:
     return source.file or f"table {i + 1}"
 
 
-def _sum(counts: Iterable[int | None]) -> int | None:
+def _sum_if_known(counts: Iterable[int | None]) -> int | None:
     total = 0
     for count in counts:
         if count is None:
@@ -153,7 +153,7 @@ def _sum(counts: Iterable[int | None]) -> int | None:
     return total
 
 
-def _order(source: Source, i: int, first: Source) -> NDArray[np.intp] | None:
+def _column_positions(source: Source, i: int, first: Source) -> NDArray[np.intp] | None:
     """Positions in ``source`` of the columns of ``first``; None if the order is the same."""
     name, known = _name(source, i), _name(first, 0)
     place: dict[str, Any] = {"file": name}
@@ -179,44 +179,50 @@ def _order(source: Source, i: int, first: Source) -> NDArray[np.intp] | None:
                 hint="Files of one table have the same columns in the same order.",
             )
         return None
-    return order_of(source.columns, first.columns, name, known, place)
+    return column_order(source.columns, first.columns, name, known, place)
 
 
-def order_of(
-    columns: tuple[str, ...], wanted: tuple[str, ...], name: str, known: str, place: dict[str, Any]
+def column_order(
+    columns: tuple[str, ...],
+    reference: tuple[str, ...],
+    name: str,
+    reference_name: str,
+    place: dict[str, Any],
 ) -> NDArray[np.intp] | None:
-    """Position of each wanted column in ``columns``; None if the order is the same.
+    """Position in ``columns`` of each column of ``reference``; None if the order is the same.
 
-    ``name`` and ``known`` are the names of the two tables in a ColumnError.
+    ``name`` and ``reference_name`` are the names of the two tables in a ColumnError.
     """
-    if columns == wanted:
+    if columns == reference:
         return None
-    here = {column: j for j, column in enumerate(columns)}
-    there = set(wanted)
-    missing = [column for column in wanted if column not in here]
-    new = [column for column in columns if column not in there]
+    position = {column: j for j, column in enumerate(columns)}
+    reference_names = set(reference)
+    missing = [column for column in reference if column not in position]
+    new = [column for column in columns if column not in reference_names]
     if not missing and not new:
-        return np.array([here[column] for column in wanted])
+        return np.array([position[column] for column in reference])
     differences = [
         f"{what}: {listed(map(repr, names))}"
         for what, names in (("missing", missing), ("new", new))
         if names
     ]
     raise ColumnError(
-        f"{name}: its columns are not those of {known}; {'; '.join(differences)}",
+        f"{name}: its columns are not those of {reference_name}; {'; '.join(differences)}",
         place={**place, "column": (missing or new)[0], "missing": missing, "new": new},
         hint="Rename or exclude columns, or name those to use. A column may also have been "
         "left out for the text in it.",
     )
 
 
-def reordered(data: Any, order: NDArray[np.intp]) -> Any:
+def reorder_columns(data: Any, order: NDArray[np.intp]) -> Any:
     """Reorder columns; return a copy, dense in C order or CSR."""
     if not sp.issparse(data):
         # Six times faster than data[:, order], which also would not be in C order.
         return np.take(data, order, axis=1)
-    places = np.argsort(order).astype(data.indices.dtype)
-    rows = sp.csr_array((data.data.copy(), places[data.indices], data.indptr), shape=data.shape)
+    new_positions = np.argsort(order).astype(data.indices.dtype)
+    rows = sp.csr_array(
+        (data.data.copy(), new_positions[data.indices], data.indptr), shape=data.shape
+    )
     rows.sort_indices()
     return rows
 
@@ -226,8 +232,8 @@ def _refuse_mixed(sources: Sequence[Source]) -> None:
     dense = [_name(source, i) for i, source in enumerate(sources) if source.stored is None]
     if sparse and dense:
         raise ParameterError(
-            f"sparse and dense tables cannot be joined: {listed(sparse, most=3)} "
-            f"{'is' if len(sparse) == 1 else 'are'} sparse, {listed(dense, most=3)} "
+            f"sparse and dense tables cannot be joined: {listed(sparse, limit=3)} "
+            f"{'is' if len(sparse) == 1 else 'are'} sparse, {listed(dense, limit=3)} "
             f"{'is' if len(dense) == 1 else 'are'} not",
             place={"file": sparse[0]},
             hint="Store all of them sparse, or all of them dense.",
@@ -236,13 +242,13 @@ def _refuse_mixed(sources: Sequence[Source]) -> None:
 
 def _notes(sources: Sequence[Source]) -> tuple[str, ...]:
     """Notes without duplicates; a note that not all sources have names its files."""
-    of: dict[str, list[str]] = {}
+    files_by_note: dict[str, list[str]] = {}
     for i, source in enumerate(sources):
         for note in dict.fromkeys(source.notes):
-            of.setdefault(note, []).append(_name(source, i))
+            files_by_note.setdefault(note, []).append(_name(source, i))
     return tuple(
-        note if len(files) == len(sources) else type(note)(f"{listed(files, most=3)}: {note}")
-        for note, files in of.items()
+        note if len(files) == len(sources) else type(note)(f"{listed(files, limit=3)}: {note}")
+        for note, files in files_by_note.items()
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError
-from princomp.io.readers.cells import LARGEST_INTEGER, first_long_integer, long_integer
+from princomp.io.readers.cells import LARGEST_INTEGER, first_long_integer, long_integer_error
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_pieces import Dialect, pieces_of
 from princomp.io.readers.reader_errors import reading
@@ -18,13 +18,13 @@ from princomp.io.readers.reader_errors import reading
 if TYPE_CHECKING:
     from princomp.io.readers.delimited import Reader
 
-__all__ = ["are_whole", "may_have_lost_digits", "refuse_codes", "refuse_long_integers"]
+__all__ = ["are_integers", "may_have_lost_digits", "refuse_codes", "refuse_long_integers"]
 
 # At least one digit is not 0, because 0000 is the number zero.
 _CODE = r"\s*0+[1-9][0-9]*\s*"
 
 
-def are_whole(values: NDArray[np.float64]) -> bool:
+def are_integers(values: NDArray[np.float64]) -> bool:
     """Whether every value is a whole number, infinite or missing."""
     return bool(np.all((values == np.trunc(values)) | np.isnan(values)))
 
@@ -36,38 +36,38 @@ def may_have_lost_digits(values: NDArray[np.float64]) -> bool:
 
 
 def refuse_long_integers(
-    read: Reader, name: str, origin: Origin, before: int = 0, rows: int | None = None
+    reader: Reader, name: str, origin: Origin, row_offset: int = 0, rows: int | None = None
 ) -> None:
     """Raise NotNumericError for an integer beyond 2**53 in a column of integers.
 
-    ``before`` is the number of rows before those of ``read``; only the first ``rows`` of these
-    are checked.
+    ``row_offset`` is the number of rows before those of ``reader``; only the first ``rows`` of
+    these are checked.
     """
-    with reading(read.dialect.path, read.dialect.kind):
-        table = read.as_text([name])
+    with reading(reader.dialect.path, reader.dialect.kind):
+        table = reader.read_as_text([name])
     cells = [] if table is None else table.column(name)[:rows].to_pylist()
     long = first_long_integer(cells)
     if long is not None:
-        raise long_integer(name, before + long, cells[long], origin)
+        raise long_integer_error(name, row_offset + long, cells[long], origin)
 
 
-def refuse_codes(read: Reader, names: Sequence[str], origin: Origin, rows: int) -> None:
+def refuse_codes(reader: Reader, names: Sequence[str], origin: Origin, rows: int) -> None:
     """Raise NotNumericError for a cell such as 01234 in the first ``rows`` rows of columns."""
-    if not names or not _may_have_codes(read.dialect):
+    if not names or not _may_have_codes(reader.dialect):
         return
     import pyarrow.compute as compute
 
-    with reading(read.dialect.path, read.dialect.kind):
-        table = read.as_text(names)
+    with reading(reader.dialect.path, reader.dialect.kind):
+        table = reader.read_as_text(names)
     if table is None:
         return
     for name in names:
         cells = table.column(name)[:rows]
-        found = compute.match_substring_regex(cells, f"^{_CODE}$")
-        count = compute.sum(found).as_py() or 0
+        matches = compute.match_substring_regex(cells, f"^{_CODE}$")
+        count = compute.sum(matches).as_py() or 0
         if count:
-            row = compute.index(found, True).as_py()
-            words, place = origin.cell(name, row)
+            row = compute.index(matches, True).as_py()
+            words, place = origin.describe_cell(name, row)
             raise NotNumericError(
                 f"{words}: {cells[row].as_py().strip()!r} begins with 0, as codes do "
                 f"({count:,} such {'cell' if count == 1 else 'cells'} in the column)",
@@ -85,7 +85,7 @@ def _may_have_codes(dialect: Dialect) -> bool:
     patterns = [re.compile(end + rb'[" ]{0,8}0[0-9]') for end in (ends, rb"\n", rb"\r")]
     # A piece begins after a line end, so its first field follows no delimiter.
     first = re.compile(rb'(?:\xef\xbb\xbf)?[" ]{0,8}0[0-9]')
-    with reading(dialect.path, dialect.kind), dialect.binary() as stream:
+    with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
         for piece in pieces_of(dialect, stream, 1 << 22):
             text = piece.text
             if first.match(text) or any(pattern.search(text) for pattern in patterns):

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from princomp.errors import ParameterError, did_you_mean
-from princomp.rules.cross import CV, BiCV
+from princomp.rules.cross_validation import CV, BiCV
 from princomp.rules.gcv import GCV
 from princomp.rules.marchenko_pastur import GavishDonoho, MarchenkoPastur
 from princomp.rules.minka import Minka
@@ -15,11 +15,11 @@ from princomp.rules.permutation import Permutation
 from princomp.rules.rule import Rule, is_rule
 from princomp.rules.scree import BrokenStick, Elbow, Kaiser
 
-_ALL: tuple[type[Any], ...] = (
+_RULE_CLASSES: tuple[type[Any], ...] = (
     *(Kaiser, BrokenStick, Elbow, Parallel, Minka, GavishDonoho),
     *(MarchenkoPastur, GCV, BiCV, CV, Permutation),
 )
-RULES: dict[str, type[Any]] = {kind.name: kind for kind in _ALL}
+RULES: dict[str, type[Any]] = {rule_class.name: rule_class for rule_class in _RULE_CLASSES}
 
 
 def rule_of(wanted: object, parameter: str = "n_components") -> Rule:
@@ -51,10 +51,13 @@ def name_of(wanted: int | float | str | Rule | None) -> Any:
 def rule_to_dict(rule: object) -> dict[str, Any] | None:
     """Return a rule of this package as plain values; None for a user-defined rule."""
     name = getattr(rule, "name", "")
-    kind = RULES.get(name)
-    if kind is None or type(rule) is not kind:
+    rule_class = RULES.get(name)
+    if rule_class is None or type(rule) is not rule_class:
         return None
-    return {"rule": name, **{part.name: getattr(rule, part.name) for part in fields(RULES[name])}}
+    return {
+        "rule": name,
+        **{field.name: getattr(rule, field.name) for field in fields(RULES[name])},
+    }
 
 
 def rule_of_dict(plain: dict[str, Any]) -> Rule:

@@ -15,7 +15,7 @@ from princomp.io import RowArray
 from princomp.linalg import FloatArray
 from princomp.plots.drawn_rows import Ids, rows_with_scores
 
-_LEVEL = 0.95
+_DEFAULT_LEVEL = 0.95
 
 
 class Limit(NamedTuple):
@@ -25,7 +25,7 @@ class Limit(NamedTuple):
     label: str
 
 
-class Outlyingness(NamedTuple):
+class RowDistances(NamedTuple):
     """Distances of the rows that are drawn.
 
     ``within`` (m,) are distances within the components, ``outside`` (m,) distances from them;
@@ -56,9 +56,9 @@ class Outlyingness(NamedTuple):
         return np.max(ratios, axis=0) if ratios else None
 
 
-def outlyingness(
+def row_distances(
     model: PCA | RobustPCA, X: object, level: float | None, training: bool, ids: Ids
-) -> Outlyingness:
+) -> RowDistances:
     """Compute distances of rows and their limits.
 
     Raises
@@ -66,30 +66,33 @@ def outlyingness(
     ParameterError, ShapeError, ColumnError, NotFiniteError
     """
     if isinstance(model, RobustPCA):
-        return _robust(model, X, level, training, ids)
-    found = limits(model, _LEVEL if level is None else level)
+        return _robust_distances(model, X, level, training, ids)
+    control_limits = limits(model, _DEFAULT_LEVEL if level is None else level)
     table = distances(model, X, ids=ids, frame="listing")
     t2, q = table["t2"], table["q"]
     kept = rows_with_scores(np.column_stack([t2, q]))
-    percent = f"{100 * found.level:.4g}%"
+    percent = f"{100 * control_limits.level:.4g}%"
     kind = "training" if training else "new"
-    k = _components(found.components, model)
+    k = _component_phrase(control_limits.components, model)
     symbols = {"t2": "T²", "q": "Q"}
-    return Outlyingness(
+    return RowDistances(
         t2[kept],
-        None if found.components == model.n_features_in_ else q[kept],
+        None if control_limits.components == model.n_features_in_ else q[kept],
         table["row"][kept],
         kept,
-        _limit(found.t2(training), f"T² {percent} of {kind} rows"),
-        _limit(found.q, f"Q {percent}"),
+        _labelled_limit(control_limits.t2(training), f"T² {percent} of {kind} rows"),
+        _labelled_limit(control_limits.q, f"Q {percent}"),
         (f"T² within {k}", "Q: squared distance from them"),
-        tuple(f"no limit of {symbols[one]}: {why}" for one, why in found.reasons.items()),
+        tuple(
+            f"no limit of {symbols[statistic]}: {reason}"
+            for statistic, reason in control_limits.reasons.items()
+        ),
     )
 
 
-def _robust(
+def _robust_distances(
     model: RobustPCA, X: object, level: float | None, training: bool, ids: Ids
-) -> Outlyingness:
+) -> RowDistances:
     """Compute score and orthogonal distances, with the cut-offs of a robust fit."""
     for name, given in (("level", level is not None), ("training", training)):
         if given:
@@ -101,29 +104,29 @@ def _robust(
     fitted = fitted_model(model)
     reader = RowReader.open(model, X, ids=ids)
 
-    def distances_of(chunk: RowArray, at: int) -> tuple[FloatArray, FloatArray]:
-        found = fitted.chunk_map(chunk, reader.data, at)
-        return found.score_distances, found.orthogonal_distances
+    def distances_of(chunk: RowArray, start: int) -> tuple[FloatArray, FloatArray]:
+        chunk_distances = fitted.chunk_outlier_map(chunk, reader.data, start)
+        return chunk_distances.score_distances, chunk_distances.orthogonal_distances
 
     names, within, outside = reader.collect_chunks(distances_of)
-    return Outlyingness(
+    return RowDistances(
         within,
         None if model.n_components_ == model.n_features_in_ else outside,
         names,
         np.ones(len(names), dtype=bool),
-        _limit(model.score_cutoff_, "cut-off of score distances, 97.5%"),
-        _limit(model.orthogonal_cutoff_, "cut-off of orthogonal distances, 97.5%"),
+        _labelled_limit(model.score_cutoff_, "cut-off of score distances, 97.5%"),
+        _labelled_limit(model.orthogonal_cutoff_, "cut-off of orthogonal distances, 97.5%"),
         (
-            f"score distance within {_components(model.n_components_, model)}",
+            f"score distance within {_component_phrase(model.n_components_, model)}",
             "orthogonal distance from them",
         ),
     )
 
 
-def _limit(value: float | None, label: str) -> Limit | None:
+def _labelled_limit(value: float | None, label: str) -> Limit | None:
     return None if value is None else Limit(value, f"{label}: {value:.4g}")
 
 
-def _components(k: int, model: PCA | RobustPCA) -> str:
-    every = "all " if k == model.n_features_in_ else ""
-    return f"{every}{k} component{'s' * (k != 1)}"
+def _component_phrase(k: int, model: PCA | RobustPCA) -> str:
+    prefix = "all " if k == model.n_features_in_ else ""
+    return f"{prefix}{k} component{'s' * (k != 1)}"

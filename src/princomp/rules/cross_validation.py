@@ -13,10 +13,10 @@ import numpy as np
 
 from princomp.linalg import FloatArray
 from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import check_whole, least_error
+from princomp.rules.rule import check_whole, minimum_decision
 
 # If the axes leave less than this share of a column, the other columns cannot predict its entry.
-_ALONE = 1e-10
+_UNPREDICTABLE = 1e-10
 # Singular values below this share of the first are rounding errors.
 _ROUNDING = 1e-13
 
@@ -59,47 +59,51 @@ class CV:
         rows = known.table()
         n, p = rows.shape
         folds = min(self.folds, n)
-        most = min(n - -(-n // folds) - known.centred, p - 1)
-        if most < 1:
+        max_components = min(n - -(-n // folds) - known.centred, p - 1)
+        if max_components < 1:
             return Decision.none(self.name, f"{n} rows of {p} columns leave nothing to predict")
-        order, total = known.generator().permutation(n), np.zeros(most + 1)
+        order, total = known.generator().permutation(n), np.zeros(max_components + 1)
         for fold in range(folds):
             test = order[fold::folds]
             train = np.delete(rows, test, axis=0)
             mean = train.mean(axis=0) if known.centred else 0.0
-            errors = _errors_of_rows(rows[test] - mean, _axes(train - mean, most))
+            errors = _row_errors(rows[test] - mean, _leading_axes(train - mean, max_components))
             # Axes beyond the rank of the training rows would add nothing.
-            total += np.pad(errors, (0, most + 1 - len(errors)), mode="edge")
+            total += np.pad(errors, (0, max_components + 1 - len(errors)), mode="edge")
             known.tell(self.name, fold + 1, folds)
         errors = total / (n * p)
-        what = "the error of predicting held-out entries"
-        return least_error(errors, self.name, "mean squared error", what)
+        description = "the error of predicting held-out entries"
+        return minimum_decision(errors, self.name, "mean squared error", description)
 
 
-def _axes(train: FloatArray, most: int) -> FloatArray:
+def _leading_axes(train: FloatArray, max_components: int) -> FloatArray:
     """The first axes (≤ most, p) of centred rows, without those of rounding errors."""
     n, p = train.shape
     if n > 2 * p:
         train = np.asarray(np.linalg.qr(train, mode="r"))
-    _, lengths, axes = np.linalg.svd(train, full_matrices=False)
-    sound = int(np.sum(lengths > _ROUNDING * lengths[0])) if lengths.size else 0
-    return np.asarray(axes[: min(most, sound)])
+    _, singular_values, axes = np.linalg.svd(train, full_matrices=False)
+    rank = (
+        int(np.sum(singular_values > _ROUNDING * singular_values[0])) if singular_values.size else 0
+    )
+    return np.asarray(axes[: min(max_components, rank)])
 
 
-def _errors_of_rows(rows: FloatArray, axes: FloatArray) -> FloatArray:
+def _row_errors(rows: FloatArray, axes: FloatArray) -> FloatArray:
     """Sums (k + 1,) of squared errors of entries predicted from the rest of their row.
 
     The error without entry j is e_j / (1 − h_j), where e is the residual with all entries and
     h_j the squared length of the projection of unit vector j on the axes.
     """
-    left, kept = rows.copy(), np.ones(rows.shape[1])
+    residuals, remainders = rows.copy(), np.ones(rows.shape[1])
     errors = [float(np.sum(rows**2))]
     for axis in axes:
-        left -= np.outer(rows @ axis, axis)
-        kept = kept - axis**2
-        alone = kept < _ALONE
-        each = np.where(alone, rows, left / np.where(alone, 1.0, kept))
-        errors.append(float(np.sum(each**2)))
+        residuals -= np.outer(rows @ axis, axis)
+        remainders = remainders - axis**2
+        unpredictable = remainders < _UNPREDICTABLE
+        entry_errors = np.where(
+            unpredictable, rows, residuals / np.where(unpredictable, 1.0, remainders)
+        )
+        errors.append(float(np.sum(entry_errors**2)))
     return np.array(errors)
 
 
@@ -144,45 +148,54 @@ class BiCV:
         assert known.table is not None
         rows = known.table()
         n, p = rows.shape
-        kept_rows, kept_columns = (side - -(-side // self.folds) for side in (n, p))
-        most = min(kept_rows - known.centred, kept_columns)
-        if most < 1:
+        kept_rows, kept_columns = (size - -(-size // self.folds) for size in (n, p))
+        max_components = min(kept_rows - known.centred, kept_columns)
+        if max_components < 1:
             return Decision.none(
                 self.name, f"{n} rows of {p} columns are too few for {self.folds} folds of each"
             )
-        rng, total, done = known.generator(), np.zeros(most + 1), 0
+        rng, total, completed = known.generator(), np.zeros(max_components + 1), 0
         for _ in range(self.repeats):
             row_order, column_order = rng.permutation(n), rng.permutation(p)
             for i in range(self.folds):
                 for j in range(self.folds):
                     test = row_order[i :: self.folds], column_order[j :: self.folds]
-                    total += _errors_of_block(rows, *test, most, known.centred)
-                    done += 1
-                    known.tell(self.name, done, self.repeats * self.folds**2)
+                    total += _block_errors(rows, *test, max_components, known.centred)
+                    completed += 1
+                    known.tell(self.name, completed, self.repeats * self.folds**2)
         errors = total / (self.repeats * n * p)
-        what = "the error of predicting held-out blocks"
-        return least_error(errors, self.name, "mean squared error", what)
+        description = "the error of predicting held-out blocks"
+        return minimum_decision(errors, self.name, "mean squared error", description)
 
 
-def _errors_of_block(
-    rows: FloatArray, out_rows: FloatArray, out_columns: FloatArray, most: int, centred: bool
+def _block_errors(
+    rows: FloatArray,
+    test_rows: FloatArray,
+    test_columns: FloatArray,
+    max_components: int,
+    centred: bool,
 ) -> FloatArray:
     """‖A − B D̂_q⁺ C‖² for q = 0 … most; means are those of the training rows."""
-    train = np.delete(rows, out_rows, axis=0)
+    train = np.delete(rows, test_rows, axis=0)
     mean = train.mean(axis=0) if centred else np.zeros(rows.shape[1])
     train = train - mean
-    test = rows[out_rows] - mean
-    a, b = test[:, out_columns], np.delete(test, out_columns, axis=1)
-    c, d = train[:, out_columns], np.delete(train, out_columns, axis=1)
-    left, lengths, right = np.linalg.svd(d, full_matrices=False)
-    q = min(most, int(np.sum(lengths > _ROUNDING * lengths[0])) if lengths.size else 0)
-    scores, axes = b @ right[:q].T / lengths[:q], left[:, :q].T @ c
+    test = rows[test_rows] - mean
+    a, b = test[:, test_columns], np.delete(test, test_columns, axis=1)
+    c, d = train[:, test_columns], np.delete(train, test_columns, axis=1)
+    left, singular_values, right = np.linalg.svd(d, full_matrices=False)
+    q = min(
+        max_components,
+        int(np.sum(singular_values > _ROUNDING * singular_values[0]))
+        if singular_values.size
+        else 0,
+    )
+    scores, axes = b @ right[:q].T / singular_values[:q], left[:, :q].T @ c
     # ‖A − Σ b_i c_i‖² for a growing number of components, from the products of all.
-    along = np.cumsum(np.einsum("ri,rj,ij->i", scores, a, axes, optimize=True))
-    across = (scores.T @ scores) * (axes @ axes.T)
-    squares = np.diagonal(np.cumsum(np.cumsum(across, axis=0), axis=1))
-    errors = np.full(most + 1, float(np.sum(a**2)))
-    errors[1 : q + 1] += squares - 2.0 * along
+    linear = np.cumsum(np.einsum("ri,rj,ij->i", scores, a, axes, optimize=True))
+    products = (scores.T @ scores) * (axes @ axes.T)
+    quadratic = np.diagonal(np.cumsum(np.cumsum(products, axis=0), axis=1))
+    errors = np.full(max_components + 1, float(np.sum(a**2)))
+    errors[1 : q + 1] += quadratic - 2.0 * linear
     if q:
         errors[q + 1 :] = errors[q]
     return errors

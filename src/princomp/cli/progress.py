@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from princomp.cli.printed import say
+from princomp.cli.output import echo
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from princomp.engines import Progress, ProgressCallback
 
-__all__ = ["progress_bar", "resumable"]
+__all__ = ["hint_to_resume", "progress_bar"]
 
 
 @contextmanager
-def resumable(checkpoint: Path | None) -> Iterator[None]:
+def hint_to_resume(checkpoint: Path | None) -> Iterator[None]:
     """Print the command that resumes a run with a checkpoint when it is interrupted."""
     from princomp.errors import DataError, InUseError
 
@@ -34,7 +34,7 @@ def resumable(checkpoint: Path | None) -> Iterator[None]:
             and not isinstance(error, DataError | InUseError)
         ):
             command = f"princomp resume {shlex.quote(str(checkpoint))}"
-            say(f"princomp: resume with: {command}", err=True)
+            echo(f"princomp: resume with: {command}", err=True)
         raise
 
 
@@ -45,7 +45,7 @@ def progress_bar(quiet: bool = False) -> Iterator[ProgressCallback | None]:
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress as Bars, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress as RichProgress, TextColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}"),
@@ -53,12 +53,12 @@ def progress_bar(quiet: bool = False) -> Iterator[ProgressCallback | None]:
         TextColumn("{task.fields[count]}"),
         TimeRemainingColumn(),
     )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bars:
         tasks: dict[int, TaskID] = {}
 
         def show(progress: Progress) -> None:
-            begins = progress.number not in tasks
-            if begins:
+            is_new = progress.number not in tasks
+            if is_new:
                 tasks[progress.number] = bars.add_task("", total=None, count="")
             count = f"{progress.rows:,} {progress.unit}"
             if progress.unit == "rows":
@@ -70,7 +70,7 @@ def progress_bar(quiet: bool = False) -> Iterator[ProgressCallback | None]:
                 completed=progress.rows,
                 count=count,
                 visible=not progress.done,
-                refresh=begins,  # so that even a pass shorter than the refresh interval appears
+                refresh=is_new,  # so that even a pass shorter than the refresh interval appears
             )
 
         yield show

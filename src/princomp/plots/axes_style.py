@@ -15,10 +15,10 @@ from princomp.core import Verdict
 from princomp.diagnostics import Selection, select_components
 from princomp.errors import ParameterError, ShapeError, printable
 from princomp.linalg import FloatArray
-from princomp.plots.colours import mixed, readable, readable_on
+from princomp.plots.colours import black_or_white, mix_colours, readable_colour
 
 SMALL = 8.0  # points, of labels and notes
-_NOTE = "princomp-note"
+_NOTE_ID = "princomp-note"
 # Background and texts.
 DARK, LIGHT = ("#15181d", "#e8e8e8"), ("#ffffff", "#1a1a1a")
 
@@ -43,16 +43,16 @@ def new_axes(
     matplotlib.axes.Axes
         ``ax.figure.savefig(path)`` writes it.
     """
-    ax: Axes = figure_of(width, height, dark, dpi).subplots()
+    ax: Axes = new_figure(width, height, dark, dpi).subplots()
     if dark is not None:
-        paint(ax, dark)
+        set_colours(ax, dark)
     return ax
 
 
-def figure_of(width: float, height: float, dark: bool | None, dpi: float = 150.0) -> Figure:
+def new_figure(width: float, height: float, dark: bool | None, dpi: float = 150.0) -> Figure:
     """Create an empty Figure with a constrained layout."""
-    ground = None if dark is None else (DARK if dark else LIGHT)[0]
-    figure = Figure(figsize=(width, height), layout="constrained", dpi=dpi, facecolor=ground)
+    background = None if dark is None else (DARK if dark else LIGHT)[0]
+    figure = Figure(figsize=(width, height), layout="constrained", dpi=dpi, facecolor=background)
     FigureCanvasAgg(figure)  # texts are measured faster than without a canvas
     return figure
 
@@ -66,18 +66,20 @@ def lay_out(ax: Axes) -> None:
     ax.apply_aspect(locator and locator(ax, None))  # type: ignore[arg-type, truthy-function]
 
 
-def paint(ax: Axes, dark: bool) -> None:
+def set_colours(ax: Axes, dark: bool) -> None:
     """Set the colours of an Axes, without changing global settings."""
-    ground, colour = DARK if dark else LIGHT
-    ax.set_facecolor(ground)
+    background, colour = DARK if dark else LIGHT
+    ax.set_facecolor(background)
     ax.tick_params(colors=colour)
-    for part in (ax.xaxis.label, ax.yaxis.label, ax.title):
-        part.set_color(colour)
+    for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
+        text.set_color(colour)
     for spine in ax.spines.values():
         spine.set_color(colour)
 
 
-def axes_on(ax: Axes | None, dark: bool | None, width: float = 6.4, height: float = 4.8) -> Axes:
+def styled_axes(
+    ax: Axes | None, dark: bool | None, width: float = 6.4, height: float = 4.8
+) -> Axes:
     """Return the given Axes, or a new one, with the style of figures.
 
     Raises
@@ -98,64 +100,64 @@ def axes_on(ax: Axes | None, dark: bool | None, width: float = 6.4, height: floa
             place={"parameter": "dark"},
             hint="leave out dark or ax; new_axes(dark=True) creates a dark Axes",
         )
-    dress(ax)
+    apply_style(ax)
     return ax
 
 
-def dress(ax: Axes) -> None:
+def apply_style(ax: Axes) -> None:
     """Draw thin lines at the left and bottom only."""
     ax.spines[["top", "right"]].set_visible(False)
     for side in ("left", "bottom"):
-        ax.spines[side].set(linewidth=0.6, color=muted(ax))
+        ax.spines[side].set(linewidth=0.6, color=muted_colour(ax))
     ax.tick_params(width=0.6, length=3, labelsize=SMALL + 0.5)
 
 
-def ink(ax: Axes) -> str:
+def text_colour(ax: Axes) -> str:
     """Colour of texts: that of the axis labels."""
     return to_hex(ax.xaxis.label.get_color())
 
 
-def background(ax: Axes) -> str:
+def background_colour(ax: Axes) -> str:
     """Colour of the background; where it is transparent, the one with contrast to the texts."""
     for patch in (ax.patch, getattr(ax.figure, "patch", None)):
         if patch is not None and to_rgba(patch.get_facecolor())[3] > 0.5:
             return to_hex(patch.get_facecolor())
-    return readable_on(ink(ax))
+    return black_or_white(text_colour(ax))
 
 
-def muted(ax: Axes, share: float = 0.4) -> str:
+def muted_colour(ax: Axes, share: float = 0.4) -> str:
     """Colour of texts mixed with that of the background."""
-    return mixed(ink(ax), background(ax), share)
+    return mix_colours(text_colour(ax), background_colour(ax), share)
 
 
-def inked(ax: Axes, colour: str) -> str:
+def readable_on_axes(ax: Axes, colour: str) -> str:
     """Mix a colour with that of texts until it is readable on the background."""
-    return readable(colour, ink(ax), background(ax))
+    return readable_colour(colour, text_colour(ax), background_colour(ax))
 
 
-def listed(names: Sequence[object], most: int) -> str:
+def join_names(names: Sequence[object], limit: int) -> str:
     """Join names: ``a, b and 3 more``."""
-    text = ", ".join(map(str, names[:most]))
-    return text + (f" and {len(names) - most:,} more" if len(names) > most else "")
+    text = ", ".join(map(str, names[:limit]))
+    return text + (f" and {len(names) - limit:,} more" if len(names) > limit else "")
 
 
-def note(ax: Axes, *lines: str, below: float = 36.0, replace: str = "") -> None:
+def add_note(ax: Axes, *lines: str, below: float = 36.0, replace: str = "") -> None:
     """Write a note under an Axes, after earlier notes.
 
     Notes reduce the size of the Axes, so write as many as possible before placing labels.
     ``replace`` is the beginning of the earlier lines that the new ones replace.
     """
     width = ax.get_position().width * ax.figure.get_figwidth() * 72.0  # type: ignore[union-attr]
-    letters = max(30, int(width / (0.5 * (SMALL - 0.5))))
-    written = next((one for one in ax.texts if one.get_gid() == _NOTE), None)
-    before = "" if written is None else written.get_text()
-    if replace and replace in before:
-        before = before[: before.index(replace)].rstrip("\n")
-    text = "\n".join(fill(line, letters) for line in lines if line)
+    line_length = max(30, int(width / (0.5 * (SMALL - 0.5))))
+    existing = next((artist for artist in ax.texts if artist.get_gid() == _NOTE_ID), None)
+    earlier = "" if existing is None else existing.get_text()
+    if replace and replace in earlier:
+        earlier = earlier[: earlier.index(replace)].rstrip("\n")
+    text = "\n".join(fill(line, line_length) for line in lines if line)
     text = printable(text).replace("$", r"\$")
-    text = "\n".join(filter(None, [before, text]))
-    if written is not None:
-        written.set_text(text)
+    text = "\n".join(filter(None, [earlier, text]))
+    if existing is not None:
+        existing.set_text(text)
     elif text:
         ax.annotate(
             text,
@@ -165,9 +167,9 @@ def note(ax: Axes, *lines: str, below: float = 36.0, replace: str = "") -> None:
             textcoords="offset points",
             va="top",
             fontsize=SMALL - 0.5,
-            color=muted(ax, 0.3),
+            color=muted_colour(ax, 0.3),
             annotation_clip=False,
-            gid=_NOTE,
+            gid=_NOTE_ID,
         )
 
 
@@ -184,29 +186,33 @@ def legend_right(ax: Axes, title: str | None) -> None:
 
 
 def _legend(ax: Axes, **options: Any) -> None:
-    made = ax.legend(
-        frameon=False, fontsize=SMALL, labelcolor=ink(ax), title_fontsize=SMALL, **options
+    legend = ax.legend(
+        frameon=False, fontsize=SMALL, labelcolor=text_colour(ax), title_fontsize=SMALL, **options
     )
-    made.get_title().set(color=ink(ax), multialignment="left")
-    made._legend_box.align = "left"  # type: ignore[attr-defined]
+    legend.get_title().set(color=text_colour(ax), multialignment="left")
+    legend._legend_box.align = "left"  # type: ignore[attr-defined]
 
 
 # ---- components -----------------------------------------------------------------------
 
 
-def axis_names(rates: FloatArray, selected: Selection, judged: Sequence[Verdict] = ()) -> list[str]:
+def axis_names(
+    rates: FloatArray, selected: Selection, verdicts: Sequence[Verdict] = ()
+) -> list[str]:
     """Names of components with their share of the *total* variance: ``PC1 (62.0%)``.
 
     The name of a component that should not be interpreted says why: ``PC3 (8.9%, unstable)``.
     """
-    kinds = {one.component: f", {one.kind}" for one in judged if not one.interpretable}
+    remarks = {
+        verdict.component: f", {verdict.kind}" for verdict in verdicts if not verdict.interpretable
+    }
     return [
-        f"{name} ({rates[i]:.1%}{kinds.get(name, '')})"
+        f"{name} ({rates[i]:.1%}{remarks.get(name, '')})"
         for i, name in zip(selected.indices, selected.names, strict=True)
     ]
 
 
-def plane_of(k: int, p: int | None, x: int | str, y: int | str) -> Selection:
+def select_plane(k: int, p: int | None, x: int | str, y: int | str) -> Selection:
     """Select the two components of a plane, for a model with k components of p columns.
 
     Raises
@@ -217,17 +223,17 @@ def plane_of(k: int, p: int | None, x: int | str, y: int | str) -> Selection:
         For an unknown component, or the same component twice.
     """
     if k == 1:
-        more = "" if p == 1 else "keep two or more (n_components=2, -k 2), or "
+        advice = "" if p == 1 else "keep two or more (n_components=2, -k 2), or "
         raise ShapeError(
             "a plane needs two components, but the model keeps 1"
             + (" of the one column" if p == 1 else ""),
             place={"parameter": "y"},
-            hint=f"{more}use pairs(), which draws one component as a histogram",
+            hint=f"{advice}use pairs(), which draws one component as a histogram",
         )
     return select_components(k, [x, y])
 
 
-def one_component(k: int, component: int | str) -> Selection:
+def select_one_component(k: int, component: int | str) -> Selection:
     """Select a single component.
 
     Raises

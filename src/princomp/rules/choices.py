@@ -40,15 +40,15 @@ class Several:
     def decide(self, known: Known) -> Decision | None:
         """Apply all rules."""
         known = replace(known, seed=self.seed, tell=self.tell or known.tell)
-        found = [apply_rule(rule, known) for rule in self.rules]
+        results = [apply_rule(rule, known) for rule in self.rules]
         self.answers[:] = [
             Decision.none(rule.name, "it needs more variances than there are")
-            if answer is None
-            else answer
-            for rule, answer in zip(self.rules, found, strict=True)
+            if decision is None
+            else decision
+            for rule, decision in zip(self.rules, results, strict=True)
         ]
-        most = max((answer.k or 0 for answer in self.answers), default=0)
-        return Decision(self.name, most, "the largest number that a rule keeps")
+        largest = max((decision.k or 0 for decision in self.answers), default=0)
+        return Decision(self.name, largest, "the largest number that a rule keeps")
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,13 @@ class Choices(Mapping[str, Decision]):
                 groups.setdefault(decision.k, []).append(decision.rule)
         if not groups:
             return "No rule applies."
-        applied = sum(map(len, groups.values()))
+        n_applied = sum(map(len, groups.values()))
         if len(groups) == 1:
             (k, names), *_ = groups.items()
-            if applied == 1:
+            if n_applied == 1:
                 return f"One rule applies: {names[0]} keeps {component_count(k)}."
-            return f"All {applied} rules that apply keep {component_count(k)}."
-        ordered = sorted(groups.items(), key=lambda one: (-len(one[1]), one[0]))
+            return f"All {n_applied} rules that apply keep {component_count(k)}."
+        ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
         parts = [f"{', '.join(names)}: {component_count(k)}" for k, names in ordered]
         low, high = min(groups), max(groups)
         return f"The rules disagree, from {low} to {high}. {'; '.join(parts)}."

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
     from princomp.linalg import FloatArray
 
-__all__ = ["one_line", "print_json", "print_notes", "print_result", "print_summary", "say"]
+__all__ = ["echo", "one_line", "print_json", "print_notes", "print_result", "print_summary"]
 
 
-def say(text: object = "", *, err: bool = False) -> None:
+def echo(text: object = "", *, err: bool = False) -> None:
     """Print text on stdout or stderr, with control characters as escapes."""
     click.echo(printable(str(text)), err=err)  # noqa: TID251 - the one place
 
@@ -31,13 +31,13 @@ def one_line(text: str) -> str:
 
 def print_json(contents: dict[str, Any]) -> None:
     """Print one JSON document on stdout."""
-    say(json.dumps(contents, ensure_ascii=False, allow_nan=False))
+    echo(json.dumps(contents, ensure_ascii=False, allow_nan=False))
 
 
 def print_notes(notes: Iterable[object]) -> None:
     """Print notes on stderr."""
     for note in notes:
-        say(f"note: {one_line(as_flags(str(note)))}", err=True)
+        echo(f"note: {one_line(as_flags(str(note)))}", err=True)
 
 
 def print_result(
@@ -49,67 +49,69 @@ def print_result(
         return
     print_notes(contents["notes"])
     if text is not None:
-        say(text)
+        echo(text)
     if list_files:
         for name, path in contents.get("files", {}).items():
-            say(f"{name:12} {path}")
+            echo(f"{name:12} {path}")
 
 
 def print_summary(model: Any, angles: FloatArray | None = None) -> None:
     """Print what a model was fitted to and its variances; ``angles`` (k,) are from a bootstrap."""
     from princomp.core import PCAModel, fitted_model, verdict_lines, verdicts
-    from princomp.reports import has_kernel, rates_table
+    from princomp.reports import is_kernel_pca, rates_table
 
-    if has_kernel(model):
-        _print_kernel(model)
+    if is_kernel_pca(model):
+        _print_kernel_summary(model)
         return
     fitted = fitted_model(model)
     plain = isinstance(fitted, PCAModel)
-    robust, asked = not plain, fitted.parameters.scale if plain else model.scale
+    robust, scale_parameter = not plain, fitted.parameters.scale if plain else model.scale
     rows, k = fitted.n_samples, fitted.k
-    scale = asked if isinstance(asked, str) else None
-    given = "given divisors" if fitted.result.scale is not None and scale is None else scale
+    scale = scale_parameter if isinstance(scale_parameter, str) else None
+    scale_label = "given divisors" if fitted.result.scale is not None and scale is None else scale
     explained = float(rates_table(model)[1][:k, 1].sum())
-    say(
+    echo(
         f"{'unknown rows' if rows is None else counted(rows, 'row')} × "
         f"{counted(fitted.schema.p, 'column')}, "
-        f"{'robust, ' * robust}scale {given or 'none'}: {k} component"
+        f"{'robust, ' * robust}scale {scale_label or 'none'}: {k} component"
         f"{' explains' if k == 1 else 's explain'} {explained:.1%} "
         f"of the variance{' of most rows' * robust}"
     )
     if not plain:
         count = int(model.outliers_.sum())
-        say(
+        echo(
             f"{count:,} of {counted(rows, 'row')} "
             f"{'is an outlier' if count == 1 else 'are outliers'}: "
             f"score distance above {model.score_cutoff_:.4g}, or orthogonal distance above "
             f"{model.orthogonal_cutoff_:.4g}"
         )
     elif fitted.result.decision is not None:
-        say(f"chosen by {fitted.result.decision}")
+        echo(f"chosen by {fitted.result.decision}")
     if plain:
         for line in verdict_lines(verdicts(fitted.result, angles)):
-            say(line)
+            echo(line)
     _print_variances(model)
 
 
-def _print_kernel(model: KernelPCA) -> None:
+def _print_kernel_summary(model: KernelPCA) -> None:
     gamma, error = model.plan_.gamma, model.approximation_error_
-    say(
+    echo(
         f"{counted(model.n_samples_, 'row')} × {counted(model.n_features_in_, 'column')}, "
         f"kernel {model.kernel}"
         f"{'' if gamma is None else f', gamma {gamma:.6g}'}"
-        f"{'' if model.scale_ is None else ', scaled columns'}: {_share(model)} "
+        f"{'' if model.scale_ is None else ', scaled columns'}: {_explained_share(model)} "
         "in its feature space"
     )
     if error > 0:  # NaN without an estimate
         if model.approximation == "nystrom":
-            say(f"nystrom: an estimated {error:.2%} of the variance is left out")
+            echo(f"nystrom: an estimated {error:.2%} of the variance is left out")
         else:
-            say(f"{model.approximation}: estimated relative error of the kernel matrix {error:.2%}")
+            echo(
+                f"{model.approximation}: estimated relative error of the kernel matrix {error:.2%}"
+            )
 
 
-def _share(model: KernelPCA) -> str:
+def _explained_share(model: KernelPCA) -> str:
     k, rate = model.n_components_, float(model.explained_variance_ratio_.sum())
     return f"{k} component{' explains' if k == 1 else 's explain'} {rate:.1%} of the variance"
 
@@ -138,4 +140,4 @@ def _print_variances(model: Any) -> None:
         grid.add_row(names[i] + remark, f"{value:.7g}", f"{rate:.2%}", f"{accumulated:.2%}")
     Console(highlight=False, width=None if sys.stdout.isatty() else 100).print(grid)
     if shown < len(names):
-        say(f"… {counted(len(names) - shown, 'more variance')}")
+        echo(f"… {counted(len(names) - shown, 'more variance')}")

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from princomp.core import Fitted, fitted_model, is_a
+from princomp.core import Fitted, fitted_model, is_number
 from princomp.diagnostics import (
     Bootstrap,
     bootstrap as compute_bootstrap,
     checked_level,
+    convert_model,
     fitted_of,
     frame_of,
-    named_values,
-    own_model,
     quick_bootstrap,
     split_ids,
+    take_named_columns,
 )
 from princomp.errors import (
     MissingLibraryError,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _LIBRARIES = ("jinja2", "matplotlib")
 
 # Variances of scikit-learn's randomized solver differ by less, as a share.
-_SAME = 1e-3
+_VARIANCE_RTOL = 1e-3
 
 
 def report(
@@ -121,13 +121,13 @@ def report(
     >>> print(page[:15], "<h1>Noise</h1>" in page)
     <!doctype html> True
     """
-    model, X, data = _own(model, X, data)
+    model, X, data = _as_princomp_model(model, X, data)
     fitted = fitted_of(model)
-    _check(fitted, title, data, bootstrap, training)
+    _check_arguments(fitted, title, data, bootstrap, training)
     level = checked_level(level)
     if X is None:
-        given = {"groups": groups, "metadata": metadata, "ids": ids, "training": training}
-        for name, value in {**given, "bootstrap": bootstrap or None}.items():
+        row_options = {"groups": groups, "metadata": metadata, "ids": ids, "training": training}
+        for name, value in {**row_options, "bootstrap": bootstrap or None}.items():
             if value is not None:
                 raise ParameterError(
                     f"{name} needs rows, but X was not given",
@@ -137,18 +137,18 @@ def report(
     if path is not None:
         check_writable([path], force=overwrite)
     check_libraries()
-    from princomp.reports.page import page_of
-    from princomp.reports.parts import Request
+    from princomp.reports.figures import Request
+    from princomp.reports.page import render_page
     from princomp.reports.rows import check_repeatable, reported_rows
     from princomp.reports.text import Texts
 
-    say, rows = Texts(lang), None
+    texts, rows = Texts(lang), None
     if X is not None:
         check_repeatable(X)
-        source = X
+        original = X
         if isinstance(groups, str):
-            groups, X = named_values(model, X, groups)
-        metadata, X = named_values(model, X, metadata, "metadata", source)
+            groups, X = take_named_columns(model, X, groups)
+        metadata, X = take_named_columns(model, X, metadata, "metadata", original)
         X, ids = _split_ids(model, X, ids)
         rows = reported_rows(
             model,
@@ -159,16 +159,18 @@ def report(
             training=training,
             level=level,
         )
-    resamples, why = _bootstrap(model, X, rows, bootstrap)
-    request = Request(model, X, rows, groups, metadata, ids, resamples, why, level, say)
-    page = page_of(request, title, data)
+    resamples, why_no_bootstrap = _bootstrap(model, X, rows, bootstrap)
+    request = Request(
+        model, X, rows, groups, metadata, ids, resamples, why_no_bootstrap, level, texts
+    )
+    page = render_page(request, title, data)
     if path is not None:
         with atomic_write(path, force=overwrite) as file:
             file.write(page.encode())
     return page
 
 
-def _check(
+def _check_arguments(
     fitted: Fitted, title: object, data: object, bootstrap: object, training: object
 ) -> None:
     if not fitted.k:
@@ -182,8 +184,8 @@ def _check(
     for name, value in (("title", title), ("data", data)):
         if not isinstance(value, str | None):
             raise invalid_value(name, value, "a str", "give a text, or leave it out")
-    whole = is_a(bootstrap, Integral) and (bootstrap == 0 or bootstrap >= 2)  # type: ignore[operator]
-    if bootstrap is not None and not whole:
+    is_valid = is_number(bootstrap, Integral) and (bootstrap == 0 or bootstrap >= 2)  # type: ignore[operator]
+    if bootstrap is not None and not is_valid:
         hint = "None chooses a number, 0 leaves out intervals"
         raise invalid_value("bootstrap", bootstrap, "0, a whole number from 2 on, or None", hint)
     if not isinstance(training, bool | np.bool_ | None):
@@ -217,7 +219,7 @@ def _split_ids(model: PCA, X: object, ids: Ids) -> tuple[object, Ids]:
     return rows, ids if names is None else names
 
 
-def _own(model: Any, X: object, data: str | None) -> tuple[PCA, Any, str | None]:
+def _as_princomp_model(model: Any, X: object, data: str | None) -> tuple[PCA, Any, str | None]:
     """Return a model of this package, the rows that it gets, and their name.
 
     Raises
@@ -230,13 +232,22 @@ def _own(model: Any, X: object, data: str | None) -> tuple[PCA, Any, str | None]
     elif data is None:
         name = (getattr(X, "attrs", None) or {}).get("name")
         data = name if isinstance(name, str) else None
-    own, rows = own_model(model, X)
-    if isinstance(own, PCA) and np.isnan(own.var_).any():
-        names = getattr(own, "feature_names_in_", None)
-        known = rows if names is None or frame_of(rows) is None else read_table(rows, columns=names)
-        again = None if rows is None else PCA(own.n_components_, whiten=own.whiten).fit(known)
-        if again is None or not np.allclose(
-            again.explained_variance_, own.explained_variance_, rtol=_SAME, atol=0.0
+    converted, rows = convert_model(model, X)
+    if isinstance(converted, PCA) and np.isnan(converted.var_).any():
+        names = getattr(converted, "feature_names_in_", None)
+        fit_rows = (
+            rows if names is None or frame_of(rows) is None else read_table(rows, columns=names)
+        )
+        refitted = (
+            None
+            if rows is None
+            else PCA(converted.n_components_, whiten=converted.whiten).fit(fit_rows)
+        )
+        if refitted is None or not np.allclose(
+            refitted.explained_variance_,
+            converted.explained_variance_,
+            rtol=_VARIANCE_RTOL,
+            atol=0.0,
         ):
             raise NotAvailableError(
                 "scikit-learn's PCA does not keep the variances of the columns, so a report of "
@@ -244,8 +255,8 @@ def _own(model: Any, X: object, data: str | None) -> tuple[PCA, Any, str | None]
                 place={"parameter": "X"},
                 hint="give these rows, or fit princomp.PCA",
             )
-        own = again
-    return own, rows, data
+        converted = refitted
+    return converted, rows, data
 
 
 def _bootstrap(

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 # Rules that draw from the rows use a sample of at most this many numbers, but at least this many
 # rows.
-_MOST_NUMBERS, _FEWEST_ROWS = 2**24, 200
+_MAX_SAMPLE_SIZE, _MIN_SAMPLE_ROWS = 2**24, 200
 
 
-class RuleQuestion:
+class RuleApplication:
     """A rule applied to a fit; it is applied again only when more variances are known.
 
     Parameters
@@ -33,7 +33,7 @@ class RuleQuestion:
     rule : Rule
     summary : Moments, Triangle, Columns or Sketch
         Summary of the rows as given.
-    ready : the same, centred and scaled
+    analysed : the same, centred and scaled
     scale : ndarray of shape (p,), optional
     """
 
@@ -42,16 +42,16 @@ class RuleQuestion:
         fit: FitContext,
         rule: Rule,
         summary: Summary,
-        ready: Summary,
+        analysed: Summary,
         scale: FloatArray | None,
     ) -> None:
         self.rule = rule
         self.decision: Decision | None = None
-        self._fit, self._summary, self._ready, self._scale = fit, summary, ready, scale
-        self._asked: bytes | None = None
+        self._fit, self._summary, self._analysed, self._scale = fit, summary, analysed, scale
+        self._applied_to: bytes | None = None
         self._seed = seed_of(fit.request.random_state)
 
-    def answer(self, spectrum: Spectrum, most: int, *, complete: bool) -> int | None:
+    def count(self, spectrum: Spectrum, max_components: int, *, complete: bool) -> int | None:
         """Return the number of components, or None if more variances are needed to decide.
 
         Raises
@@ -60,66 +60,70 @@ class RuleQuestion:
             If the rule does not apply; the message gives its reason.
         """
         key = b"rows" if self.rule.needs == "rows" else spectrum.variances.tobytes()
-        if self.decision is None or key != self._asked:
-            self.decision = self._ask(spectrum, complete)
-            self._asked = key
+        if self.decision is None or key != self._applied_to:
+            self.decision = self._apply(spectrum, complete)
+            self._applied_to = key
         if self.decision is None:
             return None
         k = self.decision.k
         assert k is not None
-        return None if not complete and k > spectrum.k else min(int(k), most)
+        return None if not complete and k > spectrum.k else min(int(k), max_components)
 
-    def _ask(self, spectrum: Spectrum, complete: bool) -> Decision | None:
+    def _apply(self, spectrum: Spectrum, complete: bool) -> Decision | None:
         rule, known = self.rule, self._known(spectrum, complete)
         decision = apply_rule(rule, known)
         if decision is None:
             if complete:
-                raise _no_answer(rule.name, "needs more variances than there are", known)
+                raise _undecided(rule.name, "needs more variances than there are", known)
             return None
         if decision.k is None:
-            raise _no_answer(rule.name, decision.reason, known)
+            raise _undecided(rule.name, decision.reason, known)
         return decision
 
     def _known(self, spectrum: Spectrum, complete: bool) -> Known:
         fit, request, summary = self._fit, self._fit.request, self._summary
-        why = _no_rows(fit)
+        why_not = _why_no_rows(fit)
         dropped = request.dropped_columns(summary)
         columns = summary.p - len(dropped)
-        spread = np.delete(np.asarray(self._ready.column_scatter), dropped)
+        column_scatter = np.delete(np.asarray(self._analysed.column_scatter), dropped)
         return Known(
             variances=spectrum.variances[:columns],
             total=spectrum.total,
             columns=columns,
             rows=None if fit.n is None else float(summary.rows),
-            column_variances=np.maximum(spread / (summary.rows - 1.0), 0.0),
+            column_variances=np.maximum(column_scatter / (summary.rows - 1.0), 0.0),
             centred=request.center,
             standardised=request.center
             and isinstance(request.scale, str)
             and request.scale == "unit",
             resolution=spectrum.resolution,
             complete=complete,
-            table=None if why else self._table,
-            no_table=why,
+            table=None if why_not else self._table,
+            no_table=why_not,
             seed=self._seed,
             tell=_ignore_progress if fit.run is None else fit.run.report_draws,
-            sampled="" if why else self._sampled(),
+            sampled="" if why_not else self._sampled(),
         )
 
     def _sample_size(self) -> int | None:
         """Number of rows in the sample for a rule; None if it uses all rows."""
         n, p = self._fit.rows.shape
-        return None if n * p <= _MOST_NUMBERS else min(n, max(_FEWEST_ROWS, _MOST_NUMBERS // p))
+        return (
+            None
+            if n * p <= _MAX_SAMPLE_SIZE
+            else min(n, max(_MIN_SAMPLE_ROWS, _MAX_SAMPLE_SIZE // p))
+        )
 
     def _sampled(self) -> str:
-        count, n = self._sample_size(), self._fit.rows.shape[0]
-        return "" if count in (None, n) else f"on {count:,} of {n:,} rows, drawn at random"
+        n_sampled, n = self._sample_size(), self._fit.rows.shape[0]
+        return "" if n_sampled in (None, n) else f"on {n_sampled:,} of {n:,} rows, drawn at random"
 
     def _table(self) -> FloatArray:
         """The analysed rows in memory (n, p), or a sample of them."""
         fit, summary = self._fit, self._summary
-        rows, count = fit.rows, self._sample_size()
-        if count not in (None, rows.shape[0]):
-            chosen = np.random.default_rng(self._seed).permutation(rows.shape[0])[:count]
+        rows, n_sampled = fit.rows, self._sample_size()
+        if n_sampled not in (None, rows.shape[0]):
+            chosen = np.random.default_rng(self._seed).permutation(rows.shape[0])[:n_sampled]
             rows = rows[np.sort(chosen)]
         if fit.request.drop:
             rows = drop_incomplete(rows, None)[0]
@@ -134,11 +138,11 @@ class RuleQuestion:
         return np.delete(table, dropped, axis=1) if dropped.size else table
 
 
-def draws_rows(wanted: int | float | str | Rule | None) -> bool:
+def rule_needs_rows(n_components: int | float | str | Rule | None) -> bool:
     """Whether ``n_components`` is a rule, or contains one, that draws from the rows."""
-    if isinstance(wanted, int | float | None):
+    if isinstance(n_components, int | float | None):
         return False
-    rule = rule_of(wanted)
+    rule = rule_of(n_components)
     return any(one.needs == "rows" for one in getattr(rule, "rules", (rule,)))
 
 
@@ -149,18 +153,18 @@ def check_rows_for_rule(request: Request, fit: FitContext | None) -> None:
     ------
     NotAvailableError
     """
-    wanted = request.n_components
-    if isinstance(wanted, int | float | None):
+    n_components = request.n_components
+    if isinstance(n_components, int | float | None):
         return
-    rule = rule_of(wanted)
+    rule = rule_of(n_components)
     if rule.needs != "rows":
         return
-    why = "it draws from the rows, which were not kept" if fit is None else _no_rows(fit)
+    why = "it draws from the rows, which were not kept" if fit is None else _why_no_rows(fit)
     if why:
         raise _unavailable(rule.name, why)
 
 
-def _no_rows(fit: FitContext) -> str:
+def _why_no_rows(fit: FitContext) -> str:
     """Why a rule cannot draw from the rows; empty if it can."""
     if fit.rows is None:
         return "it draws from the rows, but only a summary of them is available"
@@ -175,7 +179,7 @@ def _ignore_progress(step: str, done: int, total: int) -> None:
     pass
 
 
-def _no_answer(name: str, reason: str, known: Known) -> DataError | NotAvailableError:
+def _undecided(name: str, reason: str, known: Known) -> DataError | NotAvailableError:
     if known.no_table and known.no_table in reason:
         return _unavailable(name, known.no_table)
     return DataError(

@@ -9,16 +9,16 @@ import numpy as np
 from princomp.core.context import prepared
 from princomp.core.routes.moments import memory_to_add
 from princomp.errors import NotAvailableError
-from princomp.linalg import FloatArray, eigh, in_words, memory_limit
-from princomp.solvers import unit_of
+from princomp.linalg import FloatArray, eigh, format_bytes, memory_limit
+from princomp.solvers import unit_for_error
 from princomp.summaries import Columns, Moments, Sketch, Triangle
 
 if TYPE_CHECKING:
     from princomp.core.fitted import Fitted
 
 
-def kept_rows(fitted: Fitted) -> Moments | Triangle | Sketch:
-    """Return the summary to which others can be added; see :meth:`Fitted.kept_rows`."""
+def mergeable_summary(fitted: Fitted) -> Moments | Triangle | Sketch:
+    """Return the summary to which others can be added; see :meth:`Fitted.mergeable_summary`."""
     if not isinstance(fitted.summary, Columns):
         return fitted.summary
     k, rank = fitted.spectrum.k, fitted.analysed.rank_limit
@@ -26,20 +26,20 @@ def kept_rows(fitted: Fitted) -> Moments | Triangle | Sketch:
         raise NotAvailableError(
             f"this fit kept no scatter and only {k:,} of {rank:,} components: it cannot be merged, "
             "rescaled or extended",
-            hint=_what_keeps_rows(fitted, rank),
+            hint=_hint_for_mergeable(fitted, rank),
         )
     return _from_all_components(fitted, fitted.summary)
 
 
-def _what_keeps_rows(fitted: Fitted, rank: int) -> str:
+def _hint_for_mergeable(fitted: Fitted, rank: int) -> str:
     """Hint at a fit within the memory limit whose summary represents all rows."""
-    p, limit = fitted.p, fitted.problem.limit
-    room = memory_limit(None) if limit is None else limit
-    if memory_to_add(p) <= room:
-        scatter = in_words(8 * p * p)
+    p, limit = fitted.p, fitted.problem.memory_limit
+    available = memory_limit(None) if limit is None else limit
+    if memory_to_add(p) <= available:
+        scatter = format_bytes(8 * p * p)
         return f"fit with svd_solver='covariance_eigh', which keeps a scatter of {scatter}"
-    if rank < p and 3 * 8 * rank * p <= room:
-        if fitted.problem.wanted is None:  # weights below 1 leave fewer components than rows
+    if rank < p and 3 * 8 * rank * p <= available:
+        if fitted.problem.n_components is None:  # weights below 1 leave fewer components than rows
             return "fit with svd_solver='full', which keeps a triangle"
         return (
             f"fit with n_components=None: all {rank:,} components stand for the rows "
@@ -54,9 +54,9 @@ def _what_keeps_rows(fitted: Fitted, rank: int) -> str:
 def _from_all_components(fitted: Fitted, columns: Columns) -> Triangle:
     """Make a triangle of all components, with the error of the spectrum."""
     spectrum, rows, scale = fitted.spectrum, columns.rows, fitted.scale
-    sizes = np.sqrt(spectrum.variances[: spectrum.k] * (rows - 1.0))
+    singular_values = np.sqrt(spectrum.variances[: spectrum.k] * (rows - 1.0))
     largest = spectrum.largest * (rows - 1.0)
-    factor = spectrum.axes * sizes[:, None]
+    factor = spectrum.axes * singular_values[:, None]
     error = spectrum.roundoff
     if spectrum.residuals is not None:
         error = max(error, float(spectrum.residuals.max(initial=0.0)))
@@ -64,9 +64,9 @@ def _from_all_components(fitted: Fitted, columns: Columns) -> Triangle:
         # The error stays that of products about the origin, even if the scatter about the mean
         # is much smaller.
         offset = np.sqrt(rows) * prepared(columns, scale, True).mean
-        factor = _about_mean(spectrum.axes, sizes, offset)
+        factor = _about_mean(spectrum.axes, singular_values, offset)
     # The error of the products, the same in all directions.
-    lost = np.full(columns.p, unit_of(error) * largest)
+    lost = np.full(columns.p, unit_for_error(error) * largest)
     if scale is not None:
         factor, lost = factor * scale, lost * scale * scale
     factor[:, columns.column_scatter == 0.0] = 0.0
@@ -81,14 +81,14 @@ def _from_all_components(fitted: Fitted, columns: Columns) -> Triangle:
     )
 
 
-def _about_mean(axes: FloatArray, sizes: FloatArray, offset: FloatArray) -> FloatArray:
+def _about_mean(axes: FloatArray, singular_values: FloatArray, offset: FloatArray) -> FloatArray:
     """A factor of the scatter about the mean, from axes (k, p) of rows about the origin.
 
-    ``sizes`` (k,) are their singular values, ``offset`` (p,) is √n times the mean. The scatter
-    about the mean is Aᵀ(diag(sizes²) − bbᵀ)A, where b are the coordinates of ``offset``.
-    Coordinates along axes of noise are included, since they may be as large as the noise. So is
-    the part of ``offset`` outside the space of the axes, since axes with small variances have few
-    correct digits.
+    ``singular_values`` (k,) are their singular values, ``offset`` (p,) is √n times the mean. The
+    scatter about the mean is Aᵀ(diag(singular_values²) − bbᵀ)A, where b are the coordinates of
+    ``offset``. Coordinates along axes of noise are included, since they may be as large as the
+    noise. So is the part of ``offset`` outside the space of the axes, since axes with small
+    variances have few correct digits.
     """
     if len(axes) < axes.shape[1]:
         once = offset - (axes @ offset) @ axes
@@ -97,7 +97,12 @@ def _about_mean(axes: FloatArray, sizes: FloatArray, offset: FloatArray) -> Floa
         # If the second projection removes most of what the first has left, the rest is rounding
         # error, which need not be orthogonal to the axes (Parlett 1998, "twice is enough").
         if length > 0.5 * float(np.linalg.norm(once)):
-            axes, sizes = np.vstack([axes, outside / length]), np.append(sizes, 0.0)
-    along = axes @ offset
-    squares, turn = eigh(np.diag(sizes**2) - np.multiply.outer(along, along))
-    return (np.sqrt(np.maximum(squares, 0.0))[:, None] * turn) @ axes
+            axes, singular_values = (
+                np.vstack([axes, outside / length]),
+                np.append(singular_values, 0.0),
+            )
+    coordinates = axes @ offset
+    squares, rotation = eigh(
+        np.diag(singular_values**2) - np.multiply.outer(coordinates, coordinates)
+    )
+    return (np.sqrt(np.maximum(squares, 0.0))[:, None] * rotation) @ axes
