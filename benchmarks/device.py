@@ -1,4 +1,4 @@
-"""Fits on a torch device beside torch's calls and scikit-learn's, and what the device can do.
+"""Fits on a torch device compared with torch and scikit-learn, and the limits of the device.
 
     python benchmarks/device.py              # on the first GPU, else on the processor
     python benchmarks/device.py --smoke      # small shapes, to see that it runs

@@ -16,7 +16,7 @@ METHODS = ("princomp", "sklearn auto")
 
 
 def run(machine: Machine, folder: Path, budget: float) -> dict[str, list[dict[str, Any]]]:
-    """Each series, measured beside what scikit-learn does by itself."""
+    """Each series, compared with scikit-learn alone."""
     libraries = ["princomp", "sklearn"]
     return {
         size_name: [
@@ -30,7 +30,7 @@ def run(machine: Machine, folder: Path, budget: float) -> dict[str, list[dict[st
 def exponent(sizes: list[float], times: list[float]) -> float:
     """a of time ≈ c · sizeᵃ by least squares of the logarithms, over the larger half.
 
-    What a call costs whatever its size hides the growth of small ones.
+    The constant cost of a call hides the growth at small sizes.
     """
     start = len(sizes) // 2
     return float(np.polyfit(np.log(sizes[start:]), np.log(times[start:]), 1)[0])

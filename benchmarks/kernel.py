@@ -1,4 +1,4 @@
-"""Kernel PCA beside scikit-learn's: time and peak memory, each fit in a process of its own.
+"""Kernel PCA compared with scikit-learn's: time and peak memory, each fit in its own process.
 
     python benchmarks/kernel.py [--rounds 3] [exact|nystrom|large …]
 
@@ -6,7 +6,7 @@ exact    10,000 × 50, rbf, k = 10: KernelPCA with arpack and randomized
 nystrom  1,000,000 × 50, rbf, 1,000 landmarks, k = 10: Nystroem and PCA in a pipeline
 large    50,000 × 50, rbf, k = 10 within 2 GB: scikit-learn would need 20 GB, and is not run
 
-Processes take turns; the median of the rounds is told, and memory beyond what was there
+Processes take turns; the output has the median of the rounds, and the memory beyond what was in use
 before the fit.
 """
 

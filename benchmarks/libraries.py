@@ -31,7 +31,7 @@ class Answer(NamedTuple):
 
 
 def _estimator(case: Case, X: Any, make: Callable[[], Any]) -> Call:
-    """The tasks of whatever follows scikit-learn's conventions."""
+    """Tasks of libraries that follow scikit-learn's conventions."""
 
     def answer(model: Any, scores: Any = None) -> Answer:
         return Answer(model.explained_variance_, model.components_, scores)
@@ -128,7 +128,7 @@ def _reason_to_skip(case: Case, solver: str) -> str | None:
     """Why a solver of scikit-learn is not run; "" where it says nothing new; None: it is run."""
     short, long = min(case.n, case.p), max(case.n, case.p)
     if case.task in ("transform", "row"):
-        return None if solver == "auto" else ""  # one product, whatever solver came before
+        return None if solver == "auto" else ""  # one product, the same for every solver
     if case.density:
         supported = solver in ("auto", "arpack", "covariance_eigh")
     else:

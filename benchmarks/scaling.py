@@ -36,7 +36,7 @@ STATES_IN_TASK = 4
 ARRAYS_IN_TASK = 6
 # Bytes of eight rows from which on all threads add a block's products to the sum.
 SHARED_ADD_BYTES = 2**22
-BESIDE = "beside"
+CONCURRENT = "concurrent"
 # Bytes of sums from which on they are not in a cache from block to block.
 CACHE_BYTES = 2**22
 # eigh: reduction, eigenvectors, and the way back; measured rates are in the same units.
@@ -82,10 +82,10 @@ class Work(NamedTuple):
     down: float  # bytes that go to each worker
     rounds: float  # times that all wait for the slowest
     solve: float  # flops where the answer is found
-    task: float  # bytes that a task holds beside its rows
+    task: float  # bytes that a task holds in addition to its rows
     driver: float  # bytes where the answer is found
     # How the threads of a task join sums: one of them "after" all have multiplied a block,
-    # one "beside" the others, or all of them, "shared".
+    # one while the others multiply ("concurrent"), or all of them ("shared").
     adding: str = "after"
 
 
@@ -98,7 +98,7 @@ def covariance(rows, m):
     solve = EIGH_FACTOR * float(p) ** 3
     task, driver = STATES_IN_TASK * state, STATES_IN_TASK * state
     adds, up = blocks * state, m * state
-    return Work(1, rows.bytes, flops, adds, state, up, 0, 1, solve, task, driver, BESIDE)
+    return Work(1, rows.bytes, flops, adds, state, up, 0, 1, solve, task, driver, CONCURRENT)
 
 
 def tsqr(rows, m):
@@ -112,7 +112,7 @@ def tsqr(rows, m):
     task, driver = 8.0 * (3 * r * p) + 2 * state, 2 * state + 24.0 * p * p
     solve = 2.0 * EIGH_FACTOR * p**3
     up = m * state
-    return Work(1, rows.bytes, flops, join_flops, state, up, 0, 1, solve, task, driver, BESIDE)
+    return Work(1, rows.bytes, flops, join_flops, state, up, 0, 1, solve, task, driver, CONCURRENT)
 
 
 def krylov(rows, m, passes, k=K):

@@ -1,4 +1,4 @@
-"""A library in a process of its own: it gets the rows once and works when told."""
+"""A library in its own process: it receives the rows once and runs tasks on request."""
 
 from __future__ import annotations
 

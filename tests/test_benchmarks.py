@@ -193,10 +193,10 @@ def test_a_case_that_lost_more_than_15_percent_in_all_measurements_fails_and_is_
     accepted(guarded)
     assert guarded("100x10", measured=[(0.57, STEADY)]) == 0
     assert guarded("100x10", measured=[(0.7, STEADY), (0.6, STEADY), (0.8, STEADY)]) == 1
-    told = capsys.readouterr().out
-    assert "LOST 100x10-f64-lowrank: 0.6 times" in told
-    assert "expected 0.5 (+20%" in told
-    assert "make bench-check WRITE=1 CASE=100x10-f64-lowrank" in told
+    output = capsys.readouterr().out
+    assert "LOST 100x10-f64-lowrank: 0.6 times" in output
+    assert "expected 0.5 (+20%" in output
+    assert "make bench-check WRITE=1 CASE=100x10-f64-lowrank" in output
 
 
 def test_a_loss_that_the_next_measurement_does_not_show_is_none(guarded):

@@ -1,4 +1,4 @@
-"""The same rows in every form that a fit takes: arrays, files, batches, tables of engines."""
+"""Rows in every form that a fit takes: arrays, files, batches, tables of engines."""
 
 from __future__ import annotations
 

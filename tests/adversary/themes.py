@@ -41,7 +41,7 @@ def _copies(rng):
 
 
 def _share(rng):
-    """The same where a share of the variance is searched for."""
+    """Copies of eigenvalues where a share of the variance is searched for."""
     return {
         **_copies(rng),
         "n": int(rng.integers(1010, 1100)),

@@ -196,7 +196,7 @@ def forget_whole(comm, tables):
 
 
 def finalize_loaded(comm, path, tables):
-    """The same saved model on every rank."""
+    """Load a saved model on every rank."""
     rank, _ = _rank_and_size(comm)
     return load(path).partial_fit(tables[rank]).finalize(comm=comm)
 

@@ -59,7 +59,7 @@ def frame(rows):
 
 
 def with_unknown_chunks(x):
-    """The same array, with chunk lengths that Dask does not know."""
+    """An array with chunk lengths that Dask does not know."""
     return x[da.ones(x.shape[0], chunks=(x.chunks[0],), dtype=bool)]
 
 

@@ -1,4 +1,4 @@
-"""The same tables through every engine give the same results and errors.
+"""All engines give the same results and errors for the same tables.
 
 An engine is a module ``on_<name>`` in this folder with ``fit(parts, **parameters)``, which
 fits partitions (arrays or CSR arrays, some perhaps without rows) on the real engine, and

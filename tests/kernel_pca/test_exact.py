@@ -43,7 +43,7 @@ def rows_of(rng, n, p):
 
 
 def test_a_scikit_learn_example_gives_the_same_numbers():
-    """The same code with the import changed gives the same numbers up to signs."""
+    """After a change of the import, code for scikit-learn gives equal numbers up to signs."""
     X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
     options = {"kernel": "rbf", "gamma": 0.04, "fit_inverse_transform": True}
     model = KernelPCA(n_components=2, **options).fit(X)

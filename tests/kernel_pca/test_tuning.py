@@ -145,7 +145,7 @@ def test_grid_search_tunes_for_a_following_classifier():
 
 
 def errors_by_loop(model, grid, X, folds, measure):
-    """The same errors from one KernelPCA fit for each combination and fold."""
+    """Errors from one KernelPCA fit for each combination and fold."""
     lines = []
     for parameters in grid:
         one = clone(model).set_params(**parameters)

@@ -1,4 +1,4 @@
-"""The same rows give the same bits for any number of threads."""
+"""Results do not depend on the number of threads, bit for bit."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_any_number_of_threads_names_the_first_non_finite_value(table):
 
 
 def layouts(table):
-    """The same numbers laid out in every way that NumPy knows."""
+    """Equal numbers in every memory layout that NumPy has."""
     n, p = table.shape
     wide = np.full((2 * n, 3 * p), np.nan)
     wide[::2, ::3] = table
@@ -203,7 +203,7 @@ class Chunks(Source):
 
 
 class RandomAccessChunks(Chunks):
-    """The same, with random access to rows."""
+    """Rows of a source with random access."""
 
     random_access = True
 

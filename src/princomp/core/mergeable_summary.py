@@ -97,10 +97,8 @@ def _about_mean(axes: FloatArray, singular_values: FloatArray, offset: FloatArra
         # If the second projection removes most of what the first has left, the rest is rounding
         # error, which need not be orthogonal to the axes (Parlett 1998, "twice is enough").
         if length > 0.5 * float(np.linalg.norm(once)):
-            axes, singular_values = (
-                np.vstack([axes, outside / length]),
-                np.append(singular_values, 0.0),
-            )
+            axes = np.vstack([axes, outside / length])
+            singular_values = np.append(singular_values, 0.0)
     coordinates = axes @ offset
     squares, rotation = eigh(
         np.diag(singular_values**2) - np.multiply.outer(coordinates, coordinates)

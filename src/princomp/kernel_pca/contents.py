@@ -180,10 +180,8 @@ def _image_fit_from_contents(fit_arrays: Arrays, images: Arrays, document: Docum
         raise ModelFileError(
             f"it holds arrays {sorted(fit_arrays)} in addition to a map and images"
         )
-    feature_map, model = (
-        map_from_contents(document["map"], arrays),
-        _pca_from_contents(document["images"], images),
-    )
+    feature_map = map_from_contents(document["map"], arrays)
+    model = _pca_from_contents(document["images"], images)
     state = fitted_model(model).result
     if state.p != feature_map.width or state.dtype != feature_map.dtype or state.scale is not None:
         raise ModelFileError("its feature map and the PCA of images do not go together")

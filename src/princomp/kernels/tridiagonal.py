@@ -47,10 +47,8 @@ def tridiagonalise(
     work = aligned((n, n), np.float64)
     work[:] = matrix
     diagonal, off_diagonal, factors = empty(n), empty(n - 1), empty(n - 1)
-    memory, shared_state = (
-        aligned((memory_numbers(n),), np.float64),
-        aligned((CACHE_LINE,), np.uint8),
-    )
+    memory = aligned((memory_numbers(n),), np.float64)
+    shared_state = aligned((CACHE_LINE,), np.uint8)
     shared_state[:] = 0
 
     def run(worker: int) -> None:

@@ -25,7 +25,7 @@ from princomp.solvers.search_space import SearchSpace
 # blocks of 4 and room for 128 vectors take half the time of blocks of 16, and a quarter less than
 # blocks of 2 or 8.
 _BLOCK, _DEFAULT_MAX_VECTORS = 4, 128
-# Whatever the forecast, check the residual again after at most this share of additional products,
+# For any forecast, check the residual again after at most this share of additional products,
 # because it falls faster and faster. Sparse 100,000 × 20,000 rows then take 14 and 19 passes
 # (float32 and float64) instead of 18 and 28.
 _CHECK_SHARE = 0.5
@@ -192,11 +192,11 @@ def lanczos(
     rule = TopPairs(k, width, max_vectors, tol=tol, copies=copies, trace=trace, abandon=abandon)
     pairs = search(space, rule, rng)
     if trace is not None and pairs.converged:
-        _check_share(pairs, trace, tol)
+        _check_trace(pairs, trace, tol)
     return pairs
 
 
-def _check_share(pairs: Pairs, trace: float, tol: float) -> None:
+def _check_trace(pairs: Pairs, trace: float, tol: float) -> None:
     """Check that the largest k of p eigenvalues add up to at least k/p of their sum.
 
     Residuals cannot detect a wrong operator: products that underflow to zero have a residual of

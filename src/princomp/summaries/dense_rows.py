@@ -78,7 +78,7 @@ class DenseRows:
         """Build from rows of data (n, p), their mean (high and low part), divisors and weights."""
         roots = None if weights is None else np.sqrt(weights)
         if not (in_range(divisor, data.dtype) and in_range(roots, data.dtype)):
-            data = data.astype(np.float64)
+            data = data.astype(np.float64)  # in float32, they would overflow or lose digits
         dtype = data.dtype
         high = mean.astype(dtype)
         low = (mean - high) + mean_low

@@ -73,9 +73,8 @@ class KrylovRoute:
         limit = vectors_within_limit(problem)
 
         def apply(vectors: FloatArray) -> FloatArray:
-            image: FloatArray = fit.fold(
-                ImagesOf(vectors, centring, divisor), "krylov"
-            ).summary.image
+            found = fit.fold(ImagesOf(vectors, centring, divisor), "krylov")
+            image: FloatArray = found.summary.image
             return image
 
         size = count.max_components if count.needs_all else _initial_size(count.exact, p)
@@ -99,8 +98,7 @@ class KrylovRoute:
             if k is not None:
                 spectrum = completed(spectrum, k).times_power(2 * exponent)
                 return Solution(spectrum, k, columns, scale, decision=count.decision)
-            # The fraction was not reached: start again from the axes found and about as many random
-            # directions.
+            # The fraction was not reached: restart from these axes and about as many random ones.
             size = min(count.max_components, 2 * size)
             _check_memory(problem, spectrum.k, size)
             start = np.random.default_rng(size).standard_normal((p, block_width(size, p)))

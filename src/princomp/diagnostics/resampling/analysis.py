@@ -132,7 +132,7 @@ def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Tab
         raise ParameterError(
             f"the weights add up to {total:.3g}: a resample of so many rows cannot be counted",
             place={"parameter": "sample_weight"},
-            hint=f"divide the weights, which are frequencies: their sum may be {_MAX_ROWS:.0e}",
+            hint=f"divide the weights, which are frequencies, to a sum of {_MAX_ROWS:.0e} or less",
         )
     mean = np.average(rows, axis=0, weights=weights)
     # Computed from these rows: a model of scikit-learn may not know the variances of its columns.

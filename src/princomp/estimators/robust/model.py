@@ -56,10 +56,8 @@ def outlier_map(
     floor = np.finfo(np.float64).tiny
     score_distances = np.linalg.norm(scores / np.sqrt(np.maximum(variances, floor)), axis=1)
     orthogonal_distances = np.linalg.norm(rows - scores @ axes, axis=1)
-    beyond_score, beyond_orthogonal = (
-        score_distances > score_cutoff,
-        orthogonal_distances > orthogonal_cutoff,
-    )
+    beyond_score = score_distances > score_cutoff
+    beyond_orthogonal = orthogonal_distances > orthogonal_cutoff
     kinds = np.array(["regular", "good leverage", "orthogonal", "bad leverage"])
     return OutlierMap(
         score_distances,

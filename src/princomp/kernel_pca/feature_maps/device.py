@@ -153,13 +153,10 @@ def _nystrom_images(map: Nystrom, space: Space) -> _ImageFunction:
         points = points.toarray() if is_sparse(points) else points
     # Differences of squares lose digits, as on the host.
     work_dtype = space.doubles if kernel.name == "rbf" or shift is not None else dtype
-    right = space.put(points.T, np.float64 if work_dtype == space.doubles else map.dtype)
+    host_dtype = np.float64 if work_dtype == space.doubles else map.dtype
+    right = space.put(points.T, host_dtype)
     squares = space.put((np.asarray(points, dtype=np.float64) ** 2).sum(axis=1))
-    divisors = None
-    if kernel.divisors is not None:
-        divisors = space.put(
-            kernel.divisors, np.float64 if work_dtype == space.doubles else map.dtype
-        )
+    divisors = None if kernel.divisors is None else space.put(kernel.divisors, host_dtype)
     gamma = 1.0 if kernel.gamma is None else float(kernel.gamma)
     degree, coef0 = float(kernel.degree), float(kernel.coef0)
 
