@@ -225,13 +225,13 @@ def shift_of(block: FloatArray, weights: NDArray[np.float64] | None = None) -> F
         distance = np.zeros(len(base))
         for start in range(0, len(block), _PANEL_ROWS):
             part = slice(start, start + _PANEL_ROWS)
-            distance += share[part] @ (block[part] - base)
+            distance += share[part] @ np.subtract(block[part], base, dtype=np.float64)
         nearby: FloatArray = (base + distance).astype(block.dtype)
         return nearby
     first = block[0]
     sample = block[sampled_rows(len(block))]
-    offset = column_sums(sample - first) / len(sample)
-    return first + offset.astype(block.dtype, copy=False)
+    offset = column_sums(np.subtract(sample, first, dtype=np.float64)) / len(sample)
+    return (first + offset).astype(block.dtype, copy=False)
 
 
 @lru_cache(maxsize=64)
