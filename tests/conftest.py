@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import tracemalloc
 from collections import Counter
 from functools import partial
@@ -37,6 +38,12 @@ def pytest_collection_modifyitems(items):
         return next((i for i, part in enumerate(SLOWEST) if part in item.nodeid), len(SLOWEST))
 
     items.sort(key=rank)
+
+
+def pytest_collection_finish():
+    """Exempt the modules and tests that exist now from garbage collection, which takes 0.3 s."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter, config):
