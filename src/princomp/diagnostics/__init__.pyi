@@ -4,10 +4,8 @@ from .arguments import (
     Names as Names,
     Selection as Selection,
     check_count as check_count,
-    chunk_scores as chunk_scores,
     fitted_of as fitted_of,
     select_components as select_components,
-    spectrum_of as spectrum_of,
     variable_names as variable_names,
 )
 from .associations import metadata as metadata

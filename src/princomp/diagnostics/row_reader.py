@@ -12,13 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.core import Fitted, checked_weights, fitted_model
-from princomp.diagnostics.arguments import (
-    FittedModel,
-    axes_of,
-    feature_names,
-    fitted_of,
-    read_rows,
-)
+from princomp.diagnostics.arguments import FittedModel, feature_names, fitted_of
 from princomp.diagnostics.tables import Contents, checked_frame, frame_of, table
 from princomp.engines import DistributedRows
 from princomp.errors import ColumnError, ParameterError, ShapeError
@@ -105,7 +99,7 @@ class RowReader:
             X = _open_files(model, X, column or model.id_column_)
         elif column is not None:
             raise _no_id_column(column)
-        data, origin = read_rows(model, X)
+        data, _, origin = fitted_model(model).schema.open(X)
         if isinstance(data, DistributedRows) and data.resident:
             raise ParameterError(
                 f"rows of {data.engine} cannot be read block by block",
@@ -121,9 +115,8 @@ class RowReader:
                 raise _wrong_id_count(len(names), n)
         elif names is None and index is not None:
             names = index.to_numpy()
-        reader = cls(model, data, origin, names, index, "", checked_weights(weights, n))
-        reader.frame = checked_frame(frame, model, kind)
-        return reader
+        weights = checked_weights(weights, n)
+        return cls(model, data, origin, names, index, checked_frame(frame, model, kind), weights)
 
     @property
     def fitted(self) -> Fitted:
@@ -186,11 +179,6 @@ class RowReader:
             parts.append((names, *measure(chunk, start)))
             start = stop
         return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-
-    def scores(self, indices: NDArray[np.intp]) -> FloatArray:
-        """Return scores of all rows (n, c), never whitened."""
-        axes = axes_of(self.fitted, indices)
-        return np.concatenate([block.rows @ axes for block in self.blocks()])
 
     def table(self, contents: Contents, *, by_row: bool = True) -> Any:
         """Make a table of results; ``by_row`` gives it the index of X, row by row."""
