@@ -55,7 +55,7 @@ def bootstrap_rows(
             hint="ask for fewer resamples, or for fewer components (model.truncated(k))",
         )
     axes = np.asarray(fitted.spectrum.axes[:k], dtype=np.float64)
-    loadings = np.asarray(fitted.loadings)
+    loadings = fitted.loadings
     parts, done = [], 0
     reporter = ProgressReporter(progress)
     reporter.begin("bootstrap", n, 0.0, unit="resamples")
@@ -66,23 +66,12 @@ def bootstrap_rows(
             reporter.advance(done, done=done == n)
     *quantities, angles, space_angles = (np.concatenate(part) for part in zip(*parts, strict=True))
     limits = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
-    variance_interval, rate_interval, loading_interval = (
-        np.quantile(values, limits, axis=0) for values in quantities
-    )
-    variance_error, rate_error, loading_error = map(_standard_deviations, quantities)
     names = model.schema.names
     return Bootstrap(
-        n,
-        level,
-        align,
-        np.asarray(fitted.variances),
-        np.asarray(fitted.rates),
-        loadings,
-        *(variance_interval, rate_interval, loading_interval),
-        *(variance_error, rate_error, loading_error),
-        angles,
-        space_angles,
-        None if names is None else tuple(map(str, names)),
+        *(n, level, align, fitted.variances, fitted.rates, loadings),
+        *(np.quantile(values, limits, axis=0) for values in quantities),
+        *map(_standard_deviations, quantities),
+        *(angles, space_angles, None if names is None else tuple(map(str, names))),
     )
 
 

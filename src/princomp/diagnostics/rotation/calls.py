@@ -14,7 +14,7 @@ from princomp.diagnostics.rotation.criteria import component_variances, promax_m
 from princomp.diagnostics.rotation.rotated import Rotation
 from princomp.errors import NotAvailableError, ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA
-from princomp.linalg import binary_exponent, fix_signs
+from princomp.linalg import binary_exponent, fix_signs, frozen
 
 _METHODS = ("varimax", "promax")
 
@@ -92,15 +92,9 @@ def rotate(
         inverse = np.linalg.inv(matrix)
         correlations = inverse @ inverse.T
     variances = component_variances(rotated, correlations)
-    total = model.total_variance_
-    squares = np.sum(rotated**2, axis=0)
-    rotation = Rotation(
-        *(model, method, rotated, matrix, correlations, squares, variances),
-        *(variances / total, iterations, converged),
-    )
-    for array in (rotated, matrix, correlations, squares, variances, rotation.rates):
-        array.flags.writeable = False
-    return rotation
+    squares, rates = np.sum(rotated**2, axis=0), variances / model.total_variance_
+    arrays = map(frozen, (rotated, matrix, correlations, squares, variances, rates))
+    return Rotation(model, method, *arrays, iterations, converged)
 
 
 def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> None:
