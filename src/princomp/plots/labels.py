@@ -68,8 +68,8 @@ def place_labels(
     text_colours = [text_colour(ax)] * len(names) if colours is None else colours
     artists = [
         # Labels lie inside the Axes, so they do not change the layout.
-        ax.text(*position, name, fontsize=size, color=colour, va="bottom", in_layout=False)
-        for position, name, colour in zip(positions, names, text_colours, strict=True)
+        ax.text(x, y, name, fontsize=size, color=colour, va="bottom", in_layout=False)
+        for (x, y), name, colour in zip(positions, names, text_colours, strict=True)
     ]
     obstacles = positions
     if points is not None:
@@ -114,7 +114,8 @@ def _arrange(
     scale = 72.0 / ax.figure.dpi
     places, *paths = (ax.transData.transform(xy) * scale for xy in (positions, *lines))
     sizes = {i: np.array(texts[i].get_window_extent().size) * scale for i in candidates}
-    area, points = ax.get_window_extent().extents * scale, ax.transData.transform(obstacles) * scale
+    area = np.asarray(ax.get_window_extent().extents) * scale
+    points = ax.transData.transform(obstacles) * scale
     placer = LabelPlacer(area, points, _segments(paths))
     only_arrows = _segments(paths[:arrow_count])
     covering_placer = replace(placer, points=np.empty((0, 2)), segments=only_arrows)
@@ -134,7 +135,8 @@ def _arrange(
 def _write(ax: Axes, text: Text, placement: Placement, halo: bool) -> None:
     """Move a text to its place, and draw its leader line."""
     in_data, scale = ax.transData.inverted(), 72.0 / ax.figure.dpi
-    text.set_position(in_data.transform(placement.corner / scale))
+    x, y = in_data.transform(placement.corner / scale)
+    text.set_position((x, y))
     if halo or ax.images:
         text.set_path_effects([withStroke(linewidth=2.0, foreground=background_colour(ax))])
     if placement.leader is not None:
@@ -147,8 +149,7 @@ def _direction(arrow: FloatArray) -> FloatArray:
     """Direction (2,) of an arrow."""
     step = arrow[-1] - arrow[0]
     length = float(np.hypot(*step))
-    direction: FloatArray = step / length if length > 0 else np.zeros(2)
-    return direction
+    return step / length if length > 0 else np.zeros(2)
 
 
 def _segments(lines: Sequence[FloatArray]) -> FloatArray:

@@ -81,11 +81,14 @@ class LabelPlacer:
         lines = np.concatenate([self.segments, _stacked(self.leaders)])
         points = np.concatenate([self.points, self.points], axis=1)
         labels = _stacked(self.boxes)
-        for obstacles, margin in ((points, point_margin), (labels, other_margin)):
+        for touch, obstacles, margin in (
+            (_overlap, points, point_margin),
+            (_overlap, labels, other_margin),
+            (_cut_by, lines, other_margin),
+        ):
             remaining = np.flatnonzero(free)
-            free[remaining] = ~_overlap(_expanded(boxes[remaining], margin), obstacles).any(axis=1)
-        remaining = np.flatnonzero(free)
-        free[remaining] = ~_cut_by(_expanded(boxes[remaining], other_margin), lines).any(axis=1)
+            expanded = boxes[remaining] + margin * np.array([-1.0, -1.0, 1.0, 1.0])
+            free[remaining] = ~touch(expanded, obstacles).any(axis=1)
         return free
 
     def _leaders_cross(self, point: FloatArray, ends: FloatArray) -> NDArray[np.bool_]:
@@ -109,10 +112,6 @@ def _stacked(rows: list[FloatArray]) -> FloatArray:
     return np.reshape(np.array(rows), (-1, 4))
 
 
-def _expanded(boxes: FloatArray, margin: float) -> FloatArray:
-    return boxes + margin * np.array([-1.0, -1.0, 1.0, 1.0])
-
-
 def _overlap(boxes: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
     """Which boxes (c, 4) and other boxes (m, 4) overlap; shape (c, m)."""
     a, b = boxes[:, None], others[None]
@@ -122,28 +121,23 @@ def _overlap(boxes: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
 
 def _cut_by(boxes: FloatArray, segments: FloatArray) -> NDArray[np.bool_]:
     """Which boxes (c, 4) are cut by which segments (s, 4); shape (c, s)."""
-    start, direction = segments[:, :2], segments[:, 2:] - segments[:, :2]
     bounds = np.sort(segments.reshape(-1, 2, 2), axis=1).reshape(-1, 4)
     centres, half = 0.5 * (boxes[:, :2] + boxes[:, 2:]), 0.5 * (boxes[:, 2:] - boxes[:, :2])
     # A line cuts a box if its distance from the centre is at most the extent of half the box in the
     # direction at right angles to the line.
-    offset = centres[:, None] - start
-    distance = np.abs(direction[:, 0] * offset[..., 1] - direction[:, 1] * offset[..., 0])
-    extent = half @ np.abs(direction[:, ::-1]).T
-    is_cut: NDArray[np.bool_] = (distance <= extent) & _overlap(boxes, bounds)
-    return is_cut
+    distance = np.abs(_sides(segments[None], centres[:, None]))
+    extent = half @ np.abs((segments[:, 2:] - segments[:, :2])[:, ::-1]).T
+    return (distance <= extent) & _overlap(boxes, bounds)
 
 
 def _crosses(lines: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
     """Which segments (c, 4) cross which others (m, 4); shape (c, m). Ends may touch."""
-    first_segments, second_segments = lines[:, None], others[None]
-    apart = np.zeros((len(lines), len(others)), dtype=bool)
-    for a, b in ((first_segments, second_segments), (second_segments, first_segments)):
-        direction = a[..., 2:] - a[..., :2]
-        start, stop = (b[..., end] - a[..., :2] for end in (slice(0, 2), slice(2, 4)))
-        sides = [
-            direction[..., 0] * offset[..., 1] - direction[..., 1] * offset[..., 0]
-            for offset in (start, stop)
-        ]
-        apart |= sides[0] * sides[1] >= 0
-    return ~apart
+    a, b = lines[:, None], others[None]
+    apart = _sides(a, b[..., :2]) * _sides(a, b[..., 2:]) >= 0
+    return ~(apart | (_sides(b, a[..., :2]) * _sides(b, a[..., 2:]) >= 0))
+
+
+def _sides(lines: FloatArray, points: FloatArray) -> FloatArray:
+    """On which sides of lines (…, 4) points (…, 2) lie: distances times lengths, with signs."""
+    directions, offsets = lines[..., 2:] - lines[..., :2], points - lines[..., :2]
+    return directions[..., 0] * offsets[..., 1] - directions[..., 1] * offsets[..., 0]
