@@ -7,13 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.diagnostics.arguments import (
-    Components,
-    Names,
-    axes_of,
-    fitted_of,
-    select_components,
-)
+from princomp.diagnostics.arguments import Components, Names, fitted_of, select_components
 from princomp.diagnostics.metadata_columns import ExtraColumn, extra_columns, take_named_columns
 from princomp.diagnostics.row_reader import RowReader
 from princomp.estimators import PCA
@@ -61,8 +55,7 @@ def project_rows(
     fitted = fitted_of(model)
     selected = select_components(fitted.k, components)
     reader = RowReader.open(model, X, weights, frame=frame)
-    axes = axes_of(fitted, selected.indices)
-    scores = np.concatenate([block.rows @ axes for block in reader.blocks()])
+    _, scores = reader.scores(selected.indices)
     w = np.ones(len(scores)) if reader.weights is None else reader.weights
     extra = extra_columns(columns, len(scores), reader.index, categorical, what)
     return ProjectedRows(scores, w, selected.names, fitted.spectrum.resolution, extra, reader)

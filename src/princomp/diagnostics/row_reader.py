@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.core import Fitted, checked_weights, fitted_model
-from princomp.diagnostics.arguments import FittedModel, feature_names, fitted_of
+from princomp.diagnostics.arguments import FittedModel, axes_of, feature_names, fitted_of
 from princomp.diagnostics.tables import Contents, checked_frame, frame_of, table
 from princomp.engines import DistributedRows
 from princomp.errors import ColumnError, ParameterError, ShapeError
@@ -179,6 +179,11 @@ class RowReader:
             parts.append((names, *measure(chunk, start)))
             start = stop
         return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+
+    def scores(self, indices: NDArray[np.intp]) -> list[NDArray[Any]]:
+        """Return the names of all rows, and their scores (n, c), never whitened."""
+        axes = axes_of(self.fitted, indices)
+        return self.collect(lambda block: (block.ids, block.rows @ axes))
 
     def table(self, contents: Contents, *, by_row: bool = True) -> Any:
         """Make a table of results; ``by_row`` gives it the index of X, row by row."""

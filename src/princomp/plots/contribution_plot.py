@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from princomp.diagnostics import Bootstrap, check_count, fitted_of, select_components, variables
+from princomp.diagnostics import (
+    Bootstrap,
+    check_count,
+    fitted_of,
+    select_components,
+    variable_measures,
+    variable_names,
+)
 from princomp.errors import ParameterError
 from princomp.estimators import PCA
 from princomp.plots.axes_style import (
@@ -71,8 +78,7 @@ def contributions(
             hint="draw each on its own Axes",
         )
     top = check_count("top", top)
-    table = variables(model, components=selected.names, form="long", frame="listing")
-    shares, names = table["contribution"], table["variable"]
+    shares, names = variable_measures(fitted, selected)["contribution"][:, 0], variable_names(model)
     order = np.argsort(-shares, kind="stable")[:top]
     shares, equal_share = shares[order], 100.0 / fitted.p
 

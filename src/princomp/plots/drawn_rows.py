@@ -16,7 +16,6 @@ from princomp.diagnostics import (
     check_count,
     checked_level,
     extra_columns,
-    rows as row_table,
     take_named_columns,
 )
 from princomp.errors import (
@@ -99,18 +98,15 @@ def rows_and_groups(
 
 def _drawn_rows(model: PCA | KernelPCA, X: object, selected: Selection, ids: Ids) -> DrawnRows:
     """Compute scores of rows on the selected components."""
+    reader = RowReader.open(model, X, ids=ids, frame="listing")
     if isinstance(model, KernelPCA):
-        fitted, reader = fitted_model(model), RowReader.open(model, X, ids=ids)
+        fitted = fitted_model(model)
         names, scores = reader.collect_chunks(
             lambda chunk, start: (fitted.chunk_scores(chunk, reader.data, start, reader.origin),)
         )
         scores = np.ascontiguousarray(scores.astype(np.float64)[:, selected.indices])
     else:
-        table = row_table(
-            model, X, supplementary=True, components=selected.names, ids=ids, frame="listing"
-        )
-        names = table["row"]
-        scores = np.stack([table[f"score_{name}"] for name in selected.names], axis=1)
+        names, scores = reader.scores(selected.indices)
     kept = rows_with_scores(scores)
     return DrawnRows(scores[kept], names[kept], kept, has_row_names(names))
 
@@ -216,8 +212,7 @@ def choose_labelled(
     elif isinstance(label, Iterable):
         return _rows_named([label] if isinstance(label, str) else list(label), rows.names)
     count = min(check_count("label", label, 0), n)
-    order: NDArray[np.intp] = np.argsort(-distances, kind="stable")[:count]
-    return order
+    return np.argsort(-distances, kind="stable")[:count]
 
 
 def _rows_named(labels: list[object], names: Names) -> NDArray[np.intp]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,7 +20,8 @@ from princomp.diagnostics import (
     fitted_of,
     metadata as metadata_table,
     select_components,
-    variables,
+    variable_measures,
+    variable_names,
 )
 from princomp.errors import NotAvailableError
 from princomp.estimators import PCA
@@ -89,16 +91,12 @@ def cos2(
             hint="fit princomp.PCA to the same rows",
         )
     summed = select_components(fitted.k, components)
-    table = variables(model, components=summed.names, form="wide", frame="listing")
-    values, summed_values = (
-        np.stack([table[f"cos2_{name}"] for name in chosen.names], axis=1)
-        for chosen in (selected, summed)
-    )
-    total = summed_values.sum(axis=1)
+    values = variable_measures(fitted, summed)["cos2"]
+    total = values.sum(axis=1)
     order = np.argsort(-np.where(np.isnan(total), -1.0, total), kind="stable")[:top]
-    cells = np.column_stack([values, total])[order]
+    cells = np.column_stack([values[:, : len(selected.indices)], total])[order]
 
-    names = [display_name(name) for name in table["variable"][order]]
+    names = [display_name(name) for name in variable_names(model)[order]]
     ax = styled_axes(ax, dark, _names_width(names) + 0.75 * cells.shape[1], 1.2 + 0.27 * len(order))
     kept_or_shown = "kept" if components is None else "shown"
     sum_heading = f"sum of\n{len(summed.names)} {kept_or_shown}"
@@ -233,10 +231,10 @@ def _draw_grid(
     )
     ax.add_collection(cells)
     # Cells lie inside the Axes, so they do not change the layout.
-    style = {"ha": "center", "va": "center", "fontsize": SMALL, "color": colour, "in_layout": False}
+    options: dict[str, Any] = {"fontsize": SMALL, "color": colour, "in_layout": False}
     for (i, j), value in np.ndenumerate(values):
         text = "–" if np.isnan(value) else f"{value:.2f}{'*' * stars[i, j]}".replace("-", "−")
-        ax.text(j, i, text, **style)
+        ax.text(j, i, text, ha="center", va="center", **options)
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
     ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
