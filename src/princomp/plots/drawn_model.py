@@ -71,10 +71,10 @@ class DrawnModel(NamedTuple):
             rank, found = min(fitted.p, fitted.analysed.rank_limit), verdicts_of(fitted, bootstrap)
             return cls(fitted.spectrum, fitted.k, int(rank), fitted.p, fitted.rates, fitted, found)
         spectrum, k = fitted_model(model).result.spectrum, model.n_components_
-        rank = None
+        known_rank = None
         if len(spectrum.variances) > k or float(spectrum.rates.sum()) > 1.0 - _RATE_TOLERANCE:
-            rank = int((spectrum.variances > 0).sum())
-        return cls(spectrum, k, rank, rank, spectrum.rates[:k])
+            known_rank = int((spectrum.variances > 0).sum())
+        return cls(spectrum, k, known_rank, known_rank, spectrum.rates[:k])
 
 
 def verdicts_of(fitted: Fitted, bootstrap: Bootstrap | None) -> tuple[Verdict, ...]:

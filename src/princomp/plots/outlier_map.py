@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -24,15 +24,8 @@ from princomp.plots.points import MAX_POINTS, draw_density, draw_points
 _DEFAULT_LABELS, _DEFAULT_LEVEL = 10, 0.95
 
 
-class _Limit(NamedTuple):
-    """A control limit, None if it cannot be computed, and what it is called in the legend."""
-
-    value: float | None
-    label: str
-
-
-# The limits of the two axes of a figure.
-_Limits: TypeAlias = tuple[_Limit, _Limit]
+# The limits of the two axes of a figure, None if they cannot be computed, and their labels.
+_Limits: TypeAlias = tuple[tuple[float | None, str], tuple[float | None, str]]
 
 
 class _Distances(NamedTuple):
@@ -104,12 +97,12 @@ def outliers(
     by_row = k == model.n_features_in_  # there are no distances from the components
     if by_row:
         x, y = np.arange(len(kept)), found.within
-        drawn_limits = (_Limit(None, ""), found.limits[0])
+        drawn_limits = ((None, ""), found.limits[0])
     xy = np.column_stack([x, y])[kept]
     ratios = [
-        values / limit.value
-        for values, limit in zip(xy.T, drawn_limits, strict=True)
-        if limit.value is not None
+        values / limit
+        for values, (limit, _) in zip(xy.T, drawn_limits, strict=True)
+        if limit is not None
     ]
     ratio, count = np.max(ratios, axis=0) if ratios else None, len(xy)
     beyond = np.zeros(count, dtype=bool) if ratio is None else ratio > 1.0
@@ -160,8 +153,8 @@ def _control_distances(
         rows_with_scores(np.column_stack([t2, q])),
         control_limits.components,
         (
-            _Limit(control_limits.t2(training), f"T² {percent} of {kind} rows"),
-            _Limit(control_limits.q, f"Q {percent}"),
+            (control_limits.t2(training), f"T² {percent} of {kind} rows"),
+            (control_limits.q, f"Q {percent}"),
         ),
         ("T²", "Q: squared distance from them"),
         tuple(
@@ -197,8 +190,8 @@ def _robust_distances(
         np.ones(len(names), dtype=bool),
         model.n_components_,
         (
-            _Limit(model.score_cutoff_, "cut-off of score distances, 97.5%"),
-            _Limit(model.orthogonal_cutoff_, "cut-off of orthogonal distances, 97.5%"),
+            (model.score_cutoff_, "cut-off of score distances, 97.5%"),
+            (model.orthogonal_cutoff_, "cut-off of orthogonal distances, 97.5%"),
         ),
         ("score distance", "orthogonal distance from them"),
     )
@@ -225,16 +218,16 @@ def _draw_limits(ax: Axes, limits: _Limits) -> None:
             draw(value, color=colour, lw=1.0, ls=style, zorder=1.5, label=label)
     ax.margins(0.06)
     ax.autoscale_view()
-    ends = ((ax.get_xlim()[1], ax.set_xlim), (ax.get_ylim()[1], ax.set_ylim))
-    for limit, (upper, set_limits) in zip(limits, ends, strict=True):
-        top = max(upper, 1.15 * (limit.value or 0.0))
+    ends: Any = ((ax.get_xlim()[1], ax.set_xlim), (ax.get_ylim()[1], ax.set_ylim))
+    for (value, _), (upper, set_limits) in zip(limits, ends, strict=True):
+        top = max(upper, 1.15 * (value or 0.0))
         set_limits(-0.015 * top, top)
 
 
 def _limit_lines(ax: Axes, limits: _Limits) -> list[FloatArray]:
     """Ends of the limit lines, which labels must not cross."""
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
-    x, y = limits[0].value, limits[1].value
+    (x, _), (y, _) = limits
     lines = [] if x is None else [[[x, bottom], [x, top]]]
     lines += [] if y is None else [[[left, y], [right, y]]]
     return [np.array(line) for line in lines]

@@ -197,9 +197,9 @@ def _draw(
     ax.axhline(0.0, color=muted_colour(ax, 0.75), linewidth=0.6, zorder=0.3)
     ax.axvline(0.0, color=muted_colour(ax, 0.75), linewidth=0.6, zorder=0.3)
     names, ends, arrow_note = arrows or ((), np.empty((0, 2)), "")
-    scores, notes, outlines = rows.scores, (), {}
+    scores, outlines = rows.scores, dict[int, FloatArray]()
     if groups is None:
-        notes = (draw_cloud(ax, scores),)
+        notes = [draw_cloud(ax, scores)]
     else:
         notes, outlines = draw_groups(ax, scores, groups)
         draw_legend(
@@ -245,8 +245,7 @@ def _draw(
 
 
 def _lengths(vectors: FloatArray) -> FloatArray:
-    lengths: FloatArray = np.hypot(vectors[:, 0], vectors[:, 1])
-    return lengths
+    return np.hypot(vectors[:, 0], vectors[:, 1])
 
 
 def _default_factor(scores: FloatArray, loadings: FloatArray) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -66,13 +67,12 @@ def bootstrap_rows(
             reporter.advance(done, done=done == n)
     *quantities, angles, space_angles = (np.concatenate(part) for part in zip(*parts, strict=True))
     limits = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
+    intervals = [np.quantile(values, limits, axis=0) for values in quantities]
+    errors = [_standard_deviations(values) for values in quantities]
     names = model.schema.names
-    return Bootstrap(
-        *(n, level, align, fitted.variances, fitted.rates, loadings),
-        *(np.quantile(values, limits, axis=0) for values in quantities),
-        *map(_standard_deviations, quantities),
-        *(angles, space_angles, None if names is None else tuple(map(str, names))),
-    )
+    columns = None if names is None else tuple(map(str, names))
+    results: Any = (*intervals, *errors, angles, space_angles, columns)
+    return Bootstrap(n, level, align, fitted.variances, fitted.rates, loadings, *results)
 
 
 def _standard_deviations(values: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from princomp.diagnostics.rotation.criteria import component_variances, promax_m
 from princomp.diagnostics.rotation.rotated import Rotation
 from princomp.errors import NotAvailableError, ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA
-from princomp.linalg import binary_exponent, fix_signs, frozen
+from princomp.linalg import binary_exponent, fix_signs
 
 _METHODS = ("varimax", "promax")
 
@@ -93,7 +93,9 @@ def rotate(
         correlations = inverse @ inverse.T
     variances = component_variances(rotated, correlations)
     squares, rates = np.sum(rotated**2, axis=0), variances / model.total_variance_
-    arrays = map(frozen, (rotated, matrix, correlations, squares, variances, rates))
+    arrays = (rotated, matrix, correlations, squares, variances, rates)
+    for array in arrays:
+        array.flags.writeable = False
     return Rotation(model, method, *arrays, iterations, converged)
 
 
