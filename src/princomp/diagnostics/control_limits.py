@@ -169,8 +169,7 @@ def residual_variances(fitted: Fitted, k: int) -> FloatArray | None:
         else:
             return None
     residual = known[k:rank]
-    resolved: FloatArray = residual[residual > fitted.spectrum.resolution]
-    return resolved
+    return residual[residual > fitted.spectrum.resolution]
 
 
 def q_limit(variances: FloatArray, level: float) -> tuple[float, str]:

@@ -176,8 +176,7 @@ def _read_cells(cells: Any) -> tuple[str, Any]:
         cells = series.to_list()
     array = np.asarray(cells)
     if array.ndim == 1 and array.dtype.kind == "U" and not isinstance(cells, np.ndarray):
-        array = np.empty(len(cells), dtype=object)  # NumPy would turn NaN into the text "nan"
-        array[:] = list(cells)
+        array = np.fromiter(cells, dtype=object)  # np.asarray turns NaN into the text "nan"
     if array.ndim != 1:
         return f"array of {array.ndim} dimensions", array
     if array.dtype.kind in "iuf":
