@@ -133,13 +133,11 @@ class RowReader:
         ------
         NotFiniteError, ShapeError
         """
-        fitted, chunk_start = self.fitted, 0
+        first, step = 0, max(1, _CHUNK_NUMBERS // self.fitted.p)
         for chunk, names in self.chunks():
-            step = max(1, _CHUNK_NUMBERS // fitted.p)
             for start in range(0, chunk.shape[0], step):
-                part = chunk[start : start + step]
-                first, stop = chunk_start + start, chunk_start + start + part.shape[0]
-                rows = self._centred_block(part, first)
+                rows = self._centred_block(chunk[start : start + step], first)
+                stop = first + len(rows)
                 if names is not None:
                     ids = names[start : start + len(rows)]
                 elif self.ids is not None:
@@ -147,10 +145,10 @@ class RowReader:
                 else:
                     ids = np.arange(first, stop)
                 yield Block(first, rows, ids, slice_weights(self.weights, first, stop))
-            chunk_start += chunk.shape[0]
-        check_weights(self.weights, chunk_start)
-        if self.ids is not None and len(self.ids) != chunk_start:
-            raise _wrong_id_count(len(self.ids), chunk_start)
+                first = stop
+        check_weights(self.weights, first)
+        if self.ids is not None and len(self.ids) != first:
+            raise _wrong_id_count(len(self.ids), first)
 
     def collect(self, measure: Callable[[Block], tuple[NDArray[Any], ...]]) -> list[NDArray[Any]]:
         """Concatenate the arrays that ``measure`` returns for each block."""

@@ -105,7 +105,7 @@ def circle(
         f"the {len(order)} of {len(names):,} variables best represented in the plane"
         if truncated
         else "",
-        f"no correlation: {join_names(names[undefined], 3)}" if undefined.any() else "",
+        f"no correlation: {join_names(names[undefined].tolist(), 3)}" if undefined.any() else "",
     )
     lay_out(ax)
     place_labels(

@@ -23,7 +23,6 @@ from princomp.plots.points import MAX_POINTS, draw_density, draw_points
 
 _DEFAULT_LABELS, _DEFAULT_LEVEL = 10, 0.95
 
-
 # The limits of the two axes of a figure, None if they cannot be computed, and their labels.
 _Limits: TypeAlias = tuple[tuple[float | None, str], tuple[float | None, str]]
 

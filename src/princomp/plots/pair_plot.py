@@ -94,15 +94,15 @@ def pairs(
                 continue
             apply_style(ax)
             ax.tick_params(labelsize=SMALL - 1)
+            xy = rows.scores[:, [j, i]]
             if i == j:
                 _histogram(ax, rows.scores[:, i], row_groups)
                 ax.set_title(names[i], fontsize=SMALL + 1, color=text_colour(ax))
             elif row_groups is None:
-                note = draw_cloud(ax, rows.scores[:, [j, i]], colour_bar=False)
+                note = draw_cloud(ax, xy, colour_bar=False)
             else:
-                legend = (i, j) == (1, 0)
-                xy = rows.scores[:, [j, i]]
-                note = "\n".join(draw_groups(ax, xy, row_groups, legend=legend)[0])
+                notes, _ = draw_groups(ax, xy, row_groups, legend=(i, j) == (1, 0))
+                note = "\n".join(notes)
             _label_axes(ax, i, j, count, selected.names)
     for i in range(1, count):  # planes of a row share the axis labels at the left
         limits = np.array([axes[i, j].get_ylim() for j in range(i)])

@@ -222,7 +222,10 @@ def _draw(
     if len(labelled) and len(scores) > MAX_POINTS and groups is None:
         draw_points(ax, scores[labelled], VERMILLION, among=400)
     add_note(ax, arrow_note, *notes, rows.missing_note)
-    _fix_limits(ax)
+    # The limits that result from equal scales are fixed before labels are placed.
+    lay_out(ax)
+    ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
+    ax.set_aspect("equal", adjustable="box")
     tops = [line[np.argmax(line[:, 1])] for line in outlines.values()]
     place_labels(
         ax,
@@ -254,10 +257,3 @@ def _default_factor(scores: FloatArray, loadings: FloatArray) -> float:
     if not longest_score > 0 or not longest_arrow > 0:
         return 1.0
     return float(f"{_ARROW_LENGTH * longest_score / longest_arrow:.2g}")
-
-
-def _fix_limits(ax: Axes) -> None:
-    """Fix the limits that result from equal scales, before labels are placed."""
-    lay_out(ax)
-    ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
-    ax.set_aspect("equal", adjustable="box")
