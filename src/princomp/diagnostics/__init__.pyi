@@ -4,10 +4,8 @@ from .arguments import (
     Names as Names,
     Selection as Selection,
     check_count as check_count,
-    chunk_scores as chunk_scores,
     fitted_of as fitted_of,
     select_components as select_components,
-    spectrum_of as spectrum_of,
     variable_names as variable_names,
 )
 from .associations import metadata as metadata
@@ -34,4 +32,4 @@ from .row_table import rows as rows
 from .supplementary import supplementary_columns as supplementary_columns
 from .t2_and_q import contributions as contributions, distances as distances
 from .tables import Listing as Listing, frame_of as frame_of
-from .variable_table import variables as variables
+from .variable_table import variable_measures as variable_measures, variables as variables

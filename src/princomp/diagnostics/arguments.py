@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core import (
-    Fitted,
-    FittedModel as CoreModel,
-    HasModel,
-    PCAModel,
-    fitted_model,
-)
-from princomp.errors import (
-    NotAvailableError,
-    ParameterError,
-    ShapeError,
-    invalid_value,
-)
+from princomp.core import Fitted, HasModel, fitted_model
+from princomp.errors import NotAvailableError, ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA
-from princomp.io import Origin
 from princomp.linalg import FloatArray
-from princomp.solvers import Spectrum
-
-if TYPE_CHECKING:
-    from princomp.kernel_pca import KernelPCA
 
 Names = NDArray[Any]
 Components: TypeAlias = int | str | Iterable[int | str] | None
@@ -71,8 +55,7 @@ def fitted_of(model: object) -> Fitted:
             "PCA.from_covariance(C) returns"
         )
         raise not_a_pca(model, hint, "give PCA.from_sklearn(model)")
-    core_model: PCAModel = fitted_model(model)
-    return core_model.result
+    return fitted_model(model).result
 
 
 def not_a_pca(model: object, hint: str, sklearn_hint: str) -> ParameterError:
@@ -88,13 +71,6 @@ def not_a_pca(model: object, hint: str, sklearn_hint: str) -> ParameterError:
     )
 
 
-def spectrum_of(model: PCA | KernelPCA) -> Spectrum:
-    """Return all variances that a fit computed."""
-    core_model: CoreModel[Any] = fitted_model(model)
-    spectrum: Spectrum = core_model.result.spectrum
-    return spectrum
-
-
 def feature_names(model: object) -> list[str] | None:
     """Return the names of the columns of the fit, if they had names."""
     names = getattr(model, "feature_names_in_", None)
@@ -105,21 +81,6 @@ def variable_names(model: FittedModel | PCA) -> Names:
     """Return names of the columns (p,): x0, x1, … if the fit had none."""
     names = feature_names(model) or [f"x{j}" for j in range(model.n_features_in_)]
     return np.array(names, dtype=object)
-
-
-def read_rows(model: FittedModel, X: object) -> tuple[Any, Origin | None]:
-    """Return rows in the columns of the fit (array or Source), and where they come from."""
-    data, _, origin = fitted_model(model).schema.open(X)
-    return data, origin
-
-
-def chunk_scores(
-    model: PCA | KernelPCA, rows: Any, data: Any, first: int, origin: Origin | None = None
-) -> FloatArray:
-    """Return scores of rows ``first``, first + 1, … of ``data``."""
-    core_model: CoreModel[Any] = fitted_model(model)
-    scores: FloatArray = core_model.chunk_scores(rows, data, first, origin)
-    return scores
 
 
 # ---- arguments ------------------------------------------------------------------------

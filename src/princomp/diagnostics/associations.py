@@ -10,8 +10,8 @@ from scipy import special
 
 from princomp.core import renamed_parameters
 from princomp.diagnostics.arguments import Components
-from princomp.diagnostics.barycentres import eta_squared, group_scores
-from princomp.diagnostics.metadata_columns import ExtraColumn, take_named_columns
+from princomp.diagnostics.barycentres import group_scores
+from princomp.diagnostics.metadata_columns import ExtraColumn
 from princomp.diagnostics.projected import ProjectedRows, project_rows
 from princomp.diagnostics.supplementary import correlations
 from princomp.estimators import PCA
@@ -35,6 +35,7 @@ class _Row(NamedTuple):
     df1: float = _NAN
     df2: float = _NAN
     p_value: float = _NAN
+    p_adjusted: float = _NAN
     note: str = ""
 
 
@@ -100,10 +101,11 @@ def metadata(
     >>> print(table["component"], np.round(table["r"], 2))
     ['PC1' 'PC2'] [ 0.99 -0.04]
     """
-    data, X = take_named_columns(model, X, data, "data")
-    projected = project_rows(model, X, sample_weight, components, frame)
+    projected = project_rows(
+        model, X, data, sample_weight, components, frame, categorical, what="data"
+    )
     table_rows: list[_Row] = []
-    for column in projected.extra_columns(data, categorical, what="data"):
+    for column in projected.columns:
         if column.numbers is not None:
             table_rows += _numeric_rows(projected, column.name, column.numbers)
         elif column.codes is not None:
@@ -112,8 +114,9 @@ def metadata(
             note = f"{column.kind}: neither numbers nor categories"
             table_rows += [_Row(column.name, column.kind, c, note=note) for c in projected.names]
     p_adjusted = benjamini_hochberg(np.array([row.p_value for row in table_rows]))
-    notes = np.array([row.note for row in table_rows], dtype=object)
-    return projected.table([*table_rows], p_adjusted=p_adjusted, note=notes)
+    return projected.table(
+        [row._replace(p_adjusted=p) for row, p in zip(table_rows, p_adjusted, strict=True)]
+    )
 
 
 def benjamini_hochberg(p: FloatArray) -> FloatArray:
@@ -130,8 +133,8 @@ def benjamini_hochberg(p: FloatArray) -> FloatArray:
 
 def _numeric_rows(projected: ProjectedRows, name: str, numbers: FloatArray) -> list[_Row]:
     table_rows = []
-    for a, (r, count, note) in enumerate(zip(*correlations(projected, numbers), strict=True)):
-        row = _Row(name, "numeric", projected.names[a], count, r=r, note=note)
+    for a, (component, count, r, note) in enumerate(correlations(projected, numbers)):
+        row = _Row(name, "numeric", component, count, r=r, note=note)
         present = ~np.isnan(numbers) & ~np.isnan(projected.scores[:, a])
         n = float(projected.weights[present].sum())
         df = n - 2.0
@@ -157,20 +160,19 @@ def _categorical_rows(projected: ProjectedRows, column: ExtraColumn) -> list[_Ro
     elif g >= rows or g > max(2, rows / 2):
         note = f"nearly unique: {g} categories in {rows} rows"
     df1, df2 = g - 1.0, n - g
-    eta2 = eta_squared(groups, projected.resolution)
     table_rows = []
-    for a, c in enumerate(projected.names):
+    for a, (c, eta2) in enumerate(zip(projected.names, groups.eta2, strict=True)):
         row = _Row(column.name, column.kind, c, rows, g)
         if note:
             row = row._replace(note=note)
-        elif np.isnan(eta2[a]):
+        elif np.isnan(eta2):
             row = row._replace(note="the component has no variance in these rows")
         elif df2 <= 0:
-            row = row._replace(eta2=eta2[a], note=f"η² of {n:g} rows in {g} groups: no test")
+            row = row._replace(eta2=eta2, note=f"η² of {n:g} rows in {g} groups: no test")
         else:
             with np.errstate(divide="ignore"):
                 f = float((groups.between[a] / df1) / (groups.within[a] / df2))
             p = float(special.fdtrc(df1, df2, f))
-            row = row._replace(eta2=eta2[a], statistic=f, df1=df1, df2=df2, p_value=p)
+            row = row._replace(eta2=eta2, statistic=f, df1=df1, df2=df2, p_value=p)
         table_rows.append(row)
     return table_rows

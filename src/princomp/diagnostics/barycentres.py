@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from princomp.core import renamed_parameters
 from princomp.diagnostics.arguments import Components
-from princomp.diagnostics.metadata_columns import ExtraColumn, take_named_columns
+from princomp.diagnostics.metadata_columns import ExtraColumn
 from princomp.diagnostics.projected import ProjectedRows, project_rows
 from princomp.errors import NotNumericError, ShapeError
 from princomp.estimators import PCA
@@ -32,6 +32,8 @@ class ScoreGroups(NamedTuple):
     mean, between, within : ndarray of shape (c,)
         Mean score, and sums of squares of the barycentres about it, and of the rows about
         their barycentres.
+    eta2 : ndarray of shape (c,)
+        Share of each component's sum of squares between the categories.
     """
 
     labels: list[object]
@@ -41,6 +43,7 @@ class ScoreGroups(NamedTuple):
     mean: FloatArray
     between: FloatArray
     within: FloatArray
+    eta2: FloatArray
 
 
 def group_scores(projected: ProjectedRows, column: ExtraColumn) -> ScoreGroups:
@@ -59,16 +62,11 @@ def group_scores(projected: ProjectedRows, column: ExtraColumn) -> ScoreGroups:
     centres = sums / group_weights[:, None]
     mean = np.average(t, axis=0, weights=w) if g else np.zeros(t.shape[1])
     between, within = group_weights @ (centres - mean) ** 2, w @ (t - centres[codes]) ** 2
+    total = between + within
+    resolved = total > projected.resolution * group_weights.sum()
+    eta2 = between / np.where(resolved, total, np.nan)
     labels = [column.labels[code] for code in present]
-    return ScoreGroups(labels, counts, group_weights, centres, mean, between, within)
-
-
-def eta_squared(groups: ScoreGroups, resolution: float) -> FloatArray:
-    """Return the share (c,) of each component's sum of squares between the categories."""
-    total = groups.between + groups.within
-    resolved = total > resolution * groups.weights.sum()
-    share: FloatArray = groups.between / np.where(resolved, total, np.nan)
-    return share
+    return ScoreGroups(labels, counts, group_weights, centres, mean, between, within, eta2)
 
 
 class _Row(NamedTuple):
@@ -146,10 +144,9 @@ def categories(
     >>> print(table["category"][:3])
     ['a' 'a' 'b']
     """
-    columns, X = take_named_columns(model, X, columns, "columns")
-    projected = project_rows(model, X, sample_weight, components, frame)
+    projected = project_rows(model, X, columns, sample_weight, components, frame, categorical)
     rows: list[NamedTuple] = []
-    for column in projected.extra_columns(columns, categorical):
+    for column in projected.columns:
         if column.codes is None:
             raise NotNumericError(
                 f"column {column.name!r} is {column.kind}, not categorical",
@@ -169,19 +166,17 @@ def _category_rows(projected: ProjectedRows, column: ExtraColumn) -> list[_Row]:
             place={"parameter": "columns", "column": column.name},
             hint="leave out the column",
         )
-    eta2, total_weight = eta_squared(groups, projected.resolution), float(groups.weights.sum())
-    weights = groups.weights[:, None]
+    total_weight, weights = float(groups.weights.sum()), groups.weights[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = (groups.between + groups.within) / (total_weight - 1.0)
         centre_variance = variance / weights * (total_weight - weights) / total_weight
-        defined = (centre_variance > 0) & ~np.isnan(eta2)
-        v_tests = (groups.centres - groups.mean) / np.sqrt(
-            np.where(defined, centre_variance, np.nan)
-        )
+        defined = (centre_variance > 0) & ~np.isnan(groups.eta2)
+        deviations = np.sqrt(np.where(defined, centre_variance, np.nan))
+        v_tests = (groups.centres - groups.mean) / deviations
     return [
         _Row(
             *(column.name, str(label), c, int(groups.counts[q])),
-            *(groups.centres[q, a], v_tests[q, a], eta2[a]),
+            *(groups.centres[q, a], v_tests[q, a], groups.eta2[a]),
         )
         for q, label in enumerate(groups.labels)
         for a, c in enumerate(projected.names)

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.diagnostics.arguments import Names, check_count, fitted_of, variable_names
-from princomp.diagnostics.control_limits import Limits, limits, require_a_limit
+from princomp.diagnostics.control_limits import limits
 from princomp.diagnostics.row_reader import Block, RowReader
 from princomp.diagnostics.t2_and_q import Projector
+from princomp.errors import NotAvailableError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 
@@ -75,13 +76,22 @@ def outliers(
     fitted = fitted_of(model)
     control_limits = limits(model, level)
     top = check_count("top", top)
-    require_a_limit(control_limits, training)
-    _warn_of_missing_limits(control_limits)
+    reasons = control_limits.reasons
+    if len(reasons) == 2:
+        raise NotAvailableError(
+            f"neither T² nor Q has a limit. T²: {reasons['t2']}. Q: {reasons['q']}",
+            hint="keep fewer components, or fit more rows",
+        )
+    for statistic, reason in reasons.items():
+        warnings.warn(
+            f"{'T²' if statistic == 't2' else 'Q'} has no limit, so rows are judged by the other "
+            f"statistic alone: {reason}",
+            UserWarning,
+            stacklevel=2,
+        )
     reader = RowReader.open(model, X, ids=ids, frame=frame)
-    t2_limit, q_limit = (
-        np.nan if limit is None else limit
-        for limit in (control_limits.t2(training), control_limits.q)
-    )
+    # A limit that is None becomes NaN.
+    t2_limit, q_limit = np.array([control_limits.t2(training), control_limits.q], np.float64)
     projector, names = Projector.of(fitted), variable_names(model)
     missing = 0
 
@@ -101,7 +111,8 @@ def outliers(
         message = f"{missing:,} rows of X have missing values and are not judged"
         warnings.warn(message, UserWarning, stacklevel=2)
     order = np.argsort(-np.fmax(t2 / t2_limit, q / q_limit), kind="stable")
-    beyond_t2, beyond_q = t2 > t2_limit, q > q_limit
+    one_limit = np.where(t2 > t2_limit, "T2", "Q")
+    beyond = np.where((t2 > t2_limit) & (q > q_limit), "T2, Q", one_limit)
     contents = {
         "row": row,
         "position": position,
@@ -109,26 +120,13 @@ def outliers(
         "t2_limit": np.full(len(order), t2_limit),
         "q": q,
         "q_limit": np.full(len(order), q_limit),
-        "beyond": np.where(beyond_t2 & beyond_q, "T2, Q", np.where(beyond_t2, "T2", "Q")).astype(
-            object
-        ),
+        "beyond": beyond.astype(object),
         "t2_variables": by_t2,
         "q_variables": by_q,
     }
     if reader.index is not None:
         reader.index = reader.index[position[order]]
     return reader.table({name: column[order] for name, column in contents.items()})
-
-
-def _warn_of_missing_limits(control_limits: Limits) -> None:
-    for statistic, name in (("t2", "T²"), ("q", "Q")):
-        if statistic in control_limits.reasons:
-            warnings.warn(
-                f"{name} has no limit, so rows are judged by the other statistic alone: "
-                f"{control_limits.reasons[statistic]}",
-                UserWarning,
-                stacklevel=3,
-            )
 
 
 def _largest_variables(

@@ -12,7 +12,7 @@ from scipy import special
 from princomp.core import Fitted, is_number
 from princomp.diagnostics.arguments import fitted_of
 from princomp.diagnostics.ignored_rows import ignoring_rows
-from princomp.errors import NotAvailableError, invalid_value
+from princomp.errors import invalid_value
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.summaries import Moments, Triangle
@@ -169,8 +169,7 @@ def residual_variances(fitted: Fitted, k: int) -> FloatArray | None:
         else:
             return None
     residual = known[k:rank]
-    resolved: FloatArray = residual[residual > fitted.spectrum.resolution]
-    return resolved
+    return residual[residual > fitted.spectrum.resolution]
 
 
 def q_limit(variances: FloatArray, level: float) -> tuple[float, str]:
@@ -187,17 +186,3 @@ def q_limit(variances: FloatArray, level: float) -> tuple[float, str]:
     if base > 0.0 and h != 0.0:
         return total * float(base ** (1.0 / h)), "jackson-mudholkar"
     return total * theta2 * 2.0 * float(special.gammaincinv(0.5 / theta2, level)), "box"
-
-
-def require_a_limit(bounds: Limits, training: bool) -> None:
-    """Raise an error if neither statistic has a limit.
-
-    Raises
-    ------
-    NotAvailableError
-    """
-    if bounds.t2(training) is None and bounds.q is None:
-        raise NotAvailableError(
-            f"neither T² nor Q has a limit. T²: {bounds.reasons['t2']}. Q: {bounds.reasons['q']}",
-            hint="keep fewer components, or fit more rows",
-        )

@@ -27,28 +27,21 @@ class ExtraColumn:
     Parameters
     ----------
     name : str
+    kind : str
+        "numeric", "categorical" or the name of another type, for which the rest is empty.
     numbers : ndarray of shape (n,), optional
         Float64 with NaN if missing; None for categories.
     codes : ndarray of shape (n,), optional
         Category of each row, −1 where missing; None for numbers.
     labels : tuple
         The category of each code.
-    other_type : str, optional
-        Type of a column that is neither.
     """
 
     name: str
+    kind: str
     numbers: FloatArray | None = None
     codes: NDArray[np.intp] | None = None
     labels: tuple[object, ...] = ()
-    other_type: str | None = None
-
-    @property
-    def kind(self) -> str:
-        """Kind of the column in tables: numeric, categorical or the name of another type."""
-        if self.numbers is not None:
-            return "numeric"
-        return "categorical" if self.codes is not None else str(self.other_type)
 
 
 def take_named_columns(
@@ -78,13 +71,12 @@ def take_named_columns(
     ------
     ColumnError, ParameterError
     """
-    is_list_of_names = isinstance(given, list | tuple) and has_named_columns(X)
-    is_list_of_names = is_list_of_names and all(isinstance(name, str) for name in given)
-    if not isinstance(given, str) and not (
-        is_list_of_names and given and len(set(given)) == len(given)
-    ):
-        return given, X
     names = [given] if isinstance(given, str) else given
+    if names is given:
+        is_list = isinstance(given, list | tuple) and has_named_columns(X) and len(given) > 0
+        is_list_of_text = is_list and all(isinstance(name, str) for name in given)
+        if not is_list_of_text or len(set(given)) < len(given):
+            return given, X
     values = {name: named_column(X if source is None else source, name, what) for name in names}
     for name in set(names) - set(feature_names(model) or ()):
         X = without_column(X, name)
@@ -153,12 +145,12 @@ def _read_columns(data: object, what: str) -> dict[str, tuple[str, Any]]:
     """Return the kind ("numeric", "categorical" or a type) and the cells of each column."""
     frame = frame_of(data)
     if frame is not None:
-        return {str(name): _read_series(frame.get_column(name)) for name in frame.columns}
+        return {str(name): _read_cells(frame.get_column(name)) for name in frame.columns}
     if isinstance(data, Mapping):
         return {str(name): _read_cells(cells) for name, cells in data.items()}
     series = nw.from_native(data, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        return {str(series.name or what): _read_series(series)}
+        return {str(series.name or what): _read_cells(series)}
     array = np.asarray(data)
     if isinstance(data, str | bytes) or data is None or array.ndim not in (1, 2):
         raise ParameterError(
@@ -172,29 +164,19 @@ def _read_columns(data: object, what: str) -> dict[str, tuple[str, Any]]:
     return {f"{what}_{j}": _read_cells(array[:, j]) for j in range(array.shape[1])}
 
 
-def _read_series(series: nw.Series[Any]) -> tuple[str, Any]:
-    kind = series.dtype
-    if kind.is_numeric():
-        return "numeric", series.cast(nw.Float64()).to_numpy()
-    if isinstance(kind, _CATEGORICAL_TYPES):
-        missing = series.is_null().to_list()
-        cells = series.to_list()
-        return "categorical", [
-            None if is_missing else cell for cell, is_missing in zip(cells, missing, strict=True)
-        ]
-    if isinstance(kind, nw.Object):
-        return _read_cells(series.to_list())
-    return str(kind), series
-
-
 def _read_cells(cells: Any) -> tuple[str, Any]:
     series = nw.from_native(cells, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        return _read_series(series)
+        if series.dtype.is_numeric():
+            return "numeric", series.cast(nw.Float64()).to_numpy()
+        if isinstance(series.dtype, _CATEGORICAL_TYPES):
+            return "categorical", [None if _is_missing(cell) else cell for cell in series.to_list()]
+        if not isinstance(series.dtype, nw.Object):
+            return str(series.dtype), series
+        cells = series.to_list()
     array = np.asarray(cells)
     if array.ndim == 1 and array.dtype.kind == "U" and not isinstance(cells, np.ndarray):
-        array = np.empty(len(cells), dtype=object)  # NumPy would turn NaN into the text "nan"
-        array[:] = list(cells)
+        array = np.fromiter(cells, dtype=object)  # np.asarray turns NaN into the text "nan"
     if array.ndim != 1:
         return f"array of {array.ndim} dimensions", array
     if array.dtype.kind in "iuf":
@@ -229,18 +211,18 @@ def _extra_column(name: str, kind: str, cells: Any, as_categories: bool, what: s
                 place={"parameter": what, "column": name, "row": row},
                 hint="clip or remove the infinite values",
             )
-        return ExtraColumn(name, numbers=cells)
+        return ExtraColumn(name, kind, numbers=cells)
     if kind == "numeric":
         cells = [
             None if np.isnan(cell) else (int(cell) if cell == np.floor(cell) else cell)
             for cell in cells.tolist()
         ]
     elif kind != "categorical":
-        return ExtraColumn(name, other_type=kind)
+        return ExtraColumn(name, kind)
     present = sorted({cell for cell in cells if cell is not None}, key=_natural_sort_key)
     code_of: dict[Any, int] = {label: code for code, label in enumerate(present)}
     codes = np.array([-1 if cell is None else code_of[cell] for cell in cells], dtype=np.intp)
-    return ExtraColumn(name, codes=codes, labels=tuple(present))
+    return ExtraColumn(name, "categorical", codes=codes, labels=tuple(present))
 
 
 def _natural_sort_key(label: Any) -> tuple[object, ...]:

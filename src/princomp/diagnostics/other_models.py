@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,21 +13,16 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
 
-class ConvertedModel(NamedTuple):
-    """A model of this package, and the rows to pass to it."""
-
-    model: Any
-    X: Any = None
-
-
-def convert_model(model: Any, X: Any = None) -> ConvertedModel:
+def convert_model(model: Any, X: Any = None) -> tuple[Any, Any]:
     """Convert a model of scikit-learn or a pipeline to one of this package; return others as is.
+
+    Return also the rows to pass to it.
 
     The steps of a pipeline before the last transform the rows. Frames stay frames, with the names
     that these steps give to the columns.
     """
     if isinstance(model, PCA):
-        return ConvertedModel(model, X)
+        return model, X
     # Imported here, because these modules load much that a fit does not need.
     from sklearn import decomposition
     from sklearn.pipeline import Pipeline
@@ -42,7 +37,7 @@ def convert_model(model: Any, X: Any = None) -> ConvertedModel:
         model = PCA.from_sklearn(model, feature_names=names)
     elif isinstance(model, PCA) and names is not None and not hasattr(model, "feature_names_in_"):
         model = with_names(model, names)
-    return ConvertedModel(model, X)
+    return model, X
 
 
 def _output_names(steps: Pipeline) -> list[str] | None:

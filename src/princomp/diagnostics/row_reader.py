@@ -12,13 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.core import Fitted, checked_weights, fitted_model
-from princomp.diagnostics.arguments import (
-    FittedModel,
-    axes_of,
-    feature_names,
-    fitted_of,
-    read_rows,
-)
+from princomp.diagnostics.arguments import FittedModel, axes_of, feature_names, fitted_of
 from princomp.diagnostics.tables import Contents, checked_frame, frame_of, table
 from princomp.engines import DistributedRows
 from princomp.errors import ColumnError, ParameterError, ShapeError
@@ -105,7 +99,7 @@ class RowReader:
             X = _open_files(model, X, column or model.id_column_)
         elif column is not None:
             raise _no_id_column(column)
-        data, origin = read_rows(model, X)
+        data, _, origin = fitted_model(model).schema.open(X)
         if isinstance(data, DistributedRows) and data.resident:
             raise ParameterError(
                 f"rows of {data.engine} cannot be read block by block",
@@ -121,9 +115,8 @@ class RowReader:
                 raise _wrong_id_count(len(names), n)
         elif names is None and index is not None:
             names = index.to_numpy()
-        reader = cls(model, data, origin, names, index, "", checked_weights(weights, n))
-        reader.frame = checked_frame(frame, model, kind)
-        return reader
+        weights = checked_weights(weights, n)
+        return cls(model, data, origin, names, index, checked_frame(frame, model, kind), weights)
 
     @property
     def fitted(self) -> Fitted:
@@ -140,13 +133,11 @@ class RowReader:
         ------
         NotFiniteError, ShapeError
         """
-        fitted, chunk_start = self.fitted, 0
+        first, step = 0, max(1, _CHUNK_NUMBERS // self.fitted.p)
         for chunk, names in self.chunks():
-            step = max(1, _CHUNK_NUMBERS // fitted.p)
             for start in range(0, chunk.shape[0], step):
-                part = chunk[start : start + step]
-                first, stop = chunk_start + start, chunk_start + start + part.shape[0]
-                rows = self._centred_block(part, first)
+                rows = self._centred_block(chunk[start : start + step], first)
+                stop = first + len(rows)
                 if names is not None:
                     ids = names[start : start + len(rows)]
                 elif self.ids is not None:
@@ -154,10 +145,10 @@ class RowReader:
                 else:
                     ids = np.arange(first, stop)
                 yield Block(first, rows, ids, slice_weights(self.weights, first, stop))
-            chunk_start += chunk.shape[0]
-        check_weights(self.weights, chunk_start)
-        if self.ids is not None and len(self.ids) != chunk_start:
-            raise _wrong_id_count(len(self.ids), chunk_start)
+                first = stop
+        check_weights(self.weights, first)
+        if self.ids is not None and len(self.ids) != first:
+            raise _wrong_id_count(len(self.ids), first)
 
     def collect(self, measure: Callable[[Block], tuple[NDArray[Any], ...]]) -> list[NDArray[Any]]:
         """Concatenate the arrays that ``measure`` returns for each block."""
@@ -187,10 +178,10 @@ class RowReader:
             start = stop
         return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 
-    def scores(self, indices: NDArray[np.intp]) -> FloatArray:
-        """Return scores of all rows (n, c), never whitened."""
+    def scores(self, indices: NDArray[np.intp]) -> list[NDArray[Any]]:
+        """Return the names of all rows, and their scores (n, c), never whitened."""
         axes = axes_of(self.fitted, indices)
-        return np.concatenate([block.rows @ axes for block in self.blocks()])
+        return self.collect(lambda block: (block.ids, block.rows @ axes))
 
     def table(self, contents: Contents, *, by_row: bool = True) -> Any:
         """Make a table of results; ``by_row`` gives it the index of X, row by row."""

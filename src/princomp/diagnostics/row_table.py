@@ -121,5 +121,4 @@ def _lengths(rows: FloatArray) -> FloatArray:
     """Lengths (m,) of rows, even if squares leave the range of float64."""
     exponents = np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1]
     scaled = np.ldexp(rows, -exponents[:, None])
-    lengths: FloatArray = np.ldexp(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), exponents)
-    return lengths
+    return np.ldexp(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), exponents)

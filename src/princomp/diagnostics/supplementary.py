@@ -5,13 +5,13 @@ For supplementary rows use ``rows(model, X, supplementary=True)``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from princomp.core import renamed_parameters
 from princomp.diagnostics.arguments import Components
-from princomp.diagnostics.metadata_columns import take_named_columns
 from princomp.diagnostics.projected import ProjectedRows, project_rows
 from princomp.errors import NotNumericError
 from princomp.estimators import PCA
@@ -81,37 +81,29 @@ def supplementary_columns(
     >>> print(np.round(table["correlation"], 2))
     [0.92 0.37]
     """
-    columns, X = take_named_columns(model, X, columns, "columns")
-    projected = project_rows(model, X, sample_weight, components, frame)
+    projected = project_rows(model, X, columns, sample_weight, components, frame)
     rows: list[NamedTuple] = []
-    for column in projected.extra_columns(columns):
+    for column in projected.columns:
         if column.numbers is None:
             raise NotNumericError(
                 f"column {column.name!r} is {column.kind}, not numeric",
                 place={"parameter": "columns", "column": column.name},
                 hint="use categories(model, X, …) or metadata(model, X, …) for categories",
             )
-        r, n, note = correlations(projected, column.numbers)
         rows += [
-            _Row(column.name, c, n[a], r[a], r[a] ** 2, note[a])
-            for a, c in enumerate(projected.names)
+            _Row(column.name, component, n, r, r**2, note)
+            for component, n, r, note in correlations(projected, column.numbers)
         ]
     return projected.table(rows)
 
 
-def correlations(
-    projected: ProjectedRows, x: FloatArray
-) -> tuple[list[float], list[int], list[str]]:
-    """Return correlations (c,) of a column (n,) with the components, numbers of rows, notes."""
+def correlations(projected: ProjectedRows, x: FloatArray) -> Iterator[tuple[str, int, float, str]]:
+    """Iterate over components, numbers of rows, correlations of a column (n,), and notes."""
     present = ~np.isnan(x) & (projected.weights > 0)
-    r, counts, notes = [], [], []
-    for t in projected.scores.T:
+    for name, t in zip(projected.names, projected.scores.T, strict=True):
         both = present & ~np.isnan(t)
-        value, note = _correlation(x[both], t[both], projected.weights[both], projected.resolution)
-        r.append(value)
-        counts.append(int(both.sum()))
-        notes.append(note)
-    return r, counts, notes
+        r, note = _correlation(x[both], t[both], projected.weights[both], projected.resolution)
+        yield name, int(both.sum()), r, note
 
 
 def _correlation(

@@ -32,8 +32,7 @@ class Projector(NamedTuple):
         p, k = self.axes.shape
         if k == p:
             return np.zeros_like(rows)
-        residuals: FloatArray = rows - (rows @ self.axes) @ self.axes.T
-        return residuals
+        return rows - (rows @ self.axes) @ self.axes.T
 
     def t2_and_q(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return T² and Q (m,) of rows (m, p)."""

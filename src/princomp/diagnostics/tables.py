@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -157,15 +157,6 @@ def _frame_column(column: NDArray[np.object_]) -> list[Any] | NDArray[Any]:
     if len(kinds) <= 1:
         return values
     return [None if value is None else str(value) for value in values]
-
-
-def columns_from_rows(rows: Sequence[NamedTuple]) -> dict[str, NDArray[Any]]:
-    """Transpose rows of a table into columns: text as objects, the rest as numbers."""
-    contents: dict[str, NDArray[Any]] = {}
-    for name, cells in zip(rows[0]._fields, zip(*rows, strict=True), strict=True):
-        is_text = any(isinstance(cell, str) for cell in cells)
-        contents[name] = np.array(cells, dtype=object) if is_text else np.array(cells)
-    return contents
 
 
 def pandas_or_dict(contents: Contents, index_column: str | None = None) -> Any:

@@ -80,10 +80,8 @@ def variables(
     selected = select_components(fitted.k, components)
     long = is_long_form(form)
     kind = checked_frame(frame, model)
-    names = variable_names(model)
-    return table(
-        columns_by_component("variable", names, selected, _measures(fitted, selected), long), kind
-    )
+    names, measures = variable_names(model), variable_measures(fitted, selected)
+    return table(columns_by_component("variable", names, selected, measures, long), kind)
 
 
 def columns_by_component(
@@ -109,7 +107,8 @@ def columns_by_component(
     }
 
 
-def _measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArray]:
+def variable_measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArray]:
+    """Compute what :func:`variables` tabulates: arrays (p, c) by name."""
     axes, variances = axes_of(fitted, selected.indices), fitted.variances[selected.indices]
     scale = np.ones(fitted.p) if fitted.scale is None else fitted.scale
     squares, loadings = axes**2, axes * np.sqrt(variances)

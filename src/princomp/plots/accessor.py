@@ -18,8 +18,8 @@ from princomp.plots.pair_plot import pairs
 from princomp.plots.score_plot import biplot, scores
 from princomp.plots.scree_plot import scree
 
-_FIGURES_OF_ANY_MODEL = (scree, scores, pairs)
-_FIGURES_OF_PCA = (biplot, circle, contributions, cos2, loadings, outliers, metadata)
+# A kernel PCA has the first three.
+_FIGURES = (scree, scores, pairs, biplot, circle, contributions, cos2, loadings, outliers, metadata)
 
 
 class Plots:
@@ -32,11 +32,7 @@ class Plots:
     """
 
     def __init__(self, model: PCA | KernelPCA) -> None:
-        figures = (
-            _FIGURES_OF_ANY_MODEL
-            if isinstance(model, KernelPCA)
-            else (*_FIGURES_OF_ANY_MODEL, *_FIGURES_OF_PCA)
-        )
+        figures = _FIGURES[:3] if isinstance(model, KernelPCA) else _FIGURES
         self._model, self._figures = model, {figure.__name__: figure for figure in figures}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:

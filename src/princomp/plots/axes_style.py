@@ -175,22 +175,17 @@ def add_note(ax: Axes, *lines: str, below: float = 36.0, replace: str = "") -> N
 
 def legend_above(ax: Axes, columns: int = 4) -> None:
     """Draw a legend above the Axes."""
-    _legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, borderaxespad=0.3)
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+    draw_legend(ax, ax, **place, ncols=columns, borderaxespad=0.3, alignment="left")
 
 
-def legend_right(ax: Axes, title: str | None) -> None:
-    """Draw a legend at the right of the Axes, in two columns if it is long."""
-    columns = 1 + (len(ax.get_legend_handles_labels()[0]) > 20)
-    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
-    _legend(ax, **place, borderaxespad=0.0, title=title, ncols=columns)
-
-
-def _legend(ax: Axes, **options: Any) -> None:
-    legend = ax.legend(
-        frameon=False, fontsize=SMALL, labelcolor=text_colour(ax), title_fontsize=SMALL, **options
+def draw_legend(owner: Axes | Figure, ax: Axes, **options: Any) -> None:
+    """Draw a legend on an Axes or a figure, in the colours of an Axes."""
+    colour = text_colour(ax)
+    legend = owner.legend(
+        frameon=False, fontsize=SMALL, labelcolor=colour, title_fontsize=SMALL, **options
     )
-    legend.get_title().set(color=text_colour(ax), multialignment="left")
-    legend._legend_box.align = "left"  # type: ignore[attr-defined]
+    legend.get_title().set_color(colour)
 
 
 # ---- components -----------------------------------------------------------------------
@@ -231,20 +226,3 @@ def select_plane(k: int, p: int | None, x: int | str, y: int | str) -> Selection
             hint=f"{advice}use pairs(), which draws one component as a histogram",
         )
     return select_components(k, [x, y])
-
-
-def select_one_component(k: int, component: int | str) -> Selection:
-    """Select a single component.
-
-    Raises
-    ------
-    ParameterError
-    """
-    selected = select_components(k, component)
-    if len(selected.indices) != 1:
-        raise ParameterError(
-            f"component={component!r} is not one component",
-            place={"parameter": "component"},
-            hint="draw each on its own Axes",
-        )
-    return selected

@@ -6,7 +6,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
-from princomp.diagnostics import Bootstrap, check_count, fitted_of, variable_names, variables
+from princomp.diagnostics import (
+    Bootstrap,
+    check_count,
+    fitted_of,
+    variable_measures,
+    variable_names,
+)
 from princomp.errors import ParameterError
 from princomp.estimators import PCA
 from princomp.plots.arrows import draw_arrows, spokes
@@ -79,9 +85,7 @@ def circle(
         )
     selected = select_plane(fitted.k, fitted.p, x, y)
     top = check_count("top", top)
-    table = variables(model, components=selected.names, form="wide", frame="listing")
-    r = np.stack([table[f"correlation_{name}"] for name in selected.names], axis=1)
-    names = variable_names(model)
+    r, names = variable_measures(fitted, selected)["correlation"], variable_names(model)
     undefined = np.isnan(r).any(axis=1)
     order = np.argsort(-np.where(undefined, -1.0, (r**2).sum(axis=1)), kind="stable")
     order = order[: min(top, int((~undefined).sum()))]
@@ -101,7 +105,7 @@ def circle(
         f"the {len(order)} of {len(names):,} variables best represented in the plane"
         if truncated
         else "",
-        f"no correlation: {join_names(names[undefined], 3)}" if undefined.any() else "",
+        f"no correlation: {join_names(names[undefined].tolist(), 3)}" if undefined.any() else "",
     )
     lay_out(ax)
     place_labels(

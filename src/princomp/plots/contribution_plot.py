@@ -5,14 +5,21 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from princomp.diagnostics import Bootstrap, check_count, fitted_of, variables
+from princomp.diagnostics import (
+    Bootstrap,
+    check_count,
+    fitted_of,
+    select_components,
+    variable_measures,
+    variable_names,
+)
+from princomp.errors import ParameterError
 from princomp.estimators import PCA
 from princomp.plots.axes_style import (
     SMALL,
     add_note,
     axis_names,
     background_colour,
-    select_one_component,
     styled_axes,
     text_colour,
 )
@@ -63,10 +70,15 @@ def contributions(
     ParameterError
     """
     fitted = fitted_of(model)
-    selected = select_one_component(fitted.k, component)
+    selected = select_components(fitted.k, component)
+    if len(selected.indices) != 1:
+        raise ParameterError(
+            f"component={component!r} is not one component",
+            place={"parameter": "component"},
+            hint="draw each on its own Axes",
+        )
     top = check_count("top", top)
-    table = variables(model, components=selected.names, form="long", frame="listing")
-    shares, names = table["contribution"], table["variable"]
+    shares, names = variable_measures(fitted, selected)["contribution"][:, 0], variable_names(model)
     order = np.argsort(-shares, kind="stable")[:top]
     shares, equal_share = shares[order], 100.0 / fitted.p
 
@@ -87,7 +99,8 @@ def contributions(
             va="center",
             fontsize=SMALL,
             color=text_colour(ax),
-        ).set_in_layout(False)  # numbers lie inside the Axes
+            in_layout=False,  # numbers lie inside the Axes
+        )
     ax.axvline(equal_share, color=text_colour(ax), lw=1.0, ls=(0, (4, 3)))
     ax.annotate(
         f"100/p = {equal_share:.3g}%",

@@ -7,8 +7,8 @@ from functools import wraps
 from inspect import signature
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
-from princomp.core import Fitted, Verdict, verdicts
-from princomp.diagnostics import Bootstrap, convert_model, fitted_of, ignoring_rows, spectrum_of
+from princomp.core import Fitted, Verdict, fitted_model, verdicts
+from princomp.diagnostics import Bootstrap, convert_model, fitted_of, ignoring_rows
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
@@ -34,7 +34,7 @@ def accept_any_model(figure: Callable[P, T]) -> Callable[P, T]:
     def wrapper(model: Any, *args: Any, **options: Any) -> T:
         draw_figure = cast("Callable[..., T]", figure)
         if not takes_rows:
-            return draw_figure(convert_model(model).model, *args, **options)
+            return draw_figure(convert_model(model)[0], *args, **options)
         X, *rest = args or (options.pop("X", None),)
         return draw_figure(*convert_model(model, X), *rest, **options)
 
@@ -44,14 +44,16 @@ def accept_any_model(figure: Callable[P, T]) -> Callable[P, T]:
 class DrawnModel(NamedTuple):
     """The parts of a fitted PCA or kernel PCA that figures use.
 
-    ``rank`` is the number of components with variance, or None if not all were computed.
-    ``fitted`` and ``verdicts`` are the result of a PCA and the verdicts on its components; a kernel
-    PCA has none.
+    ``rank`` is the number of components with variance, or None if not all were computed, and
+    ``rates`` are the contribution rates (k,). ``p`` is the number of columns of a PCA, and the rank
+    of a kernel PCA, which has neither a result (``fitted``) nor verdicts.
     """
 
     spectrum: Spectrum
     k: int
     rank: int | None
+    p: int | None
+    rates: FloatArray
     fitted: Fitted | None = None
     verdicts: tuple[Verdict, ...] = ()
 
@@ -66,23 +68,13 @@ class DrawnModel(NamedTuple):
         """
         if not isinstance(model, KernelPCA):
             fitted = fitted_of(model)
-            rank = int(min(fitted.p, fitted.analysed.rank_limit))
-            return cls(fitted.spectrum, fitted.k, rank, fitted, verdicts_of(fitted, bootstrap))
-        spectrum, k = spectrum_of(model), model.n_components_
-        complete = (
-            len(spectrum.variances) > k or float(spectrum.rates.sum()) > 1.0 - _RATE_TOLERANCE
-        )
-        return cls(spectrum, k, int((spectrum.variances > 0).sum()) if complete else None)
-
-    @property
-    def p(self) -> int | None:
-        """Number of columns of a PCA, or of components with variance of a kernel PCA."""
-        return self.fitted.p if self.fitted else self.rank
-
-    @property
-    def rates(self) -> FloatArray:
-        """Contribution rates (k,)."""
-        return self.fitted.rates if self.fitted else self.spectrum.rates[: self.k]
+            rank, found = min(fitted.p, fitted.analysed.rank_limit), verdicts_of(fitted, bootstrap)
+            return cls(fitted.spectrum, fitted.k, int(rank), fitted.p, fitted.rates, fitted, found)
+        spectrum, k = fitted_model(model).result.spectrum, model.n_components_
+        known_rank = None
+        if len(spectrum.variances) > k or float(spectrum.rates.sum()) > 1.0 - _RATE_TOLERANCE:
+            known_rank = int((spectrum.variances > 0).sum())
+        return cls(spectrum, k, known_rank, known_rank, spectrum.rates[:k])
 
 
 def verdicts_of(fitted: Fitted, bootstrap: Bootstrap | None) -> tuple[Verdict, ...]:

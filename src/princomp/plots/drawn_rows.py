@@ -8,16 +8,23 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from princomp.core import fitted_model
 from princomp.diagnostics import (
     Names,
     RowReader,
     Selection,
     check_count,
-    chunk_scores,
+    checked_level,
     extra_columns,
-    rows as row_table,
+    take_named_columns,
 )
-from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
+from princomp.errors import (
+    ColumnError,
+    NotNumericError,
+    ParameterError,
+    ShapeError,
+    invalid_value,
+)
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
@@ -51,35 +58,55 @@ class DrawnRows(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """The group of each row (n,), −1 for none, and the names of the groups."""
+    """The group of each row (n,), −1 for none, and the names of the groups.
+
+    ``ellipses`` and ``level`` are the kind and level of the ellipses around groups in figures.
+    """
 
     codes: NDArray[np.intp]
     labels: tuple[str, ...]
     title: str
+    ellipses: str = "none"
+    level: float = 0.95
 
 
-def drawn_rows(
-    model: PCA | KernelPCA, X: object, selected: Selection, ids: Ids = None
-) -> DrawnRows:
-    """Compute scores of rows on the selected components.
+def rows_and_groups(
+    model: PCA | KernelPCA,
+    X: object,
+    selected: Selection,
+    groups: object,
+    ellipses: str,
+    level: float,
+    ids: Ids = None,
+) -> tuple[DrawnRows, Groups | None]:
+    """Read rows and their groups, and check how ellipses around the groups are to be drawn.
 
     Raises
     ------
-    ShapeError
-        Where no row has scores.
+    ParameterError, ShapeError, ColumnError, NotFiniteError, NotNumericError
     """
+    if ellipses not in ("rows", "mean", "none"):
+        hint = "'rows' predicts further rows of a group, 'mean' covers its mean"
+        raise invalid_value("ellipses", ellipses, "one of 'rows', 'mean', 'none'", hint)
+    level = checked_level(level)
+    if isinstance(groups, str):
+        groups, X = take_named_columns(model, X, groups)
+    rows = _drawn_rows(model, X, selected, ids)
+    row_groups = read_groups(groups, X, rows.kept)
+    return rows, row_groups and row_groups._replace(ellipses=ellipses, level=level)
+
+
+def _drawn_rows(model: PCA | KernelPCA, X: object, selected: Selection, ids: Ids) -> DrawnRows:
+    """Compute scores of rows on the selected components."""
+    reader = RowReader.open(model, X, ids=ids, frame="listing")
     if isinstance(model, KernelPCA):
-        reader = RowReader.open(model, X, ids=ids)
+        fitted = fitted_model(model)
         names, scores = reader.collect_chunks(
-            lambda chunk, start: (chunk_scores(model, chunk, reader.data, start, reader.origin),)
+            lambda chunk, start: (fitted.chunk_scores(chunk, reader.data, start, reader.origin),)
         )
         scores = np.ascontiguousarray(scores.astype(np.float64)[:, selected.indices])
     else:
-        table = row_table(
-            model, X, supplementary=True, components=selected.names, ids=ids, frame="listing"
-        )
-        names = table["row"]
-        scores = np.stack([table[f"score_{name}"] for name in selected.names], axis=1)
+        names, scores = reader.scores(selected.indices)
     kept = rows_with_scores(scores)
     return DrawnRows(scores[kept], names[kept], kept, has_row_names(names))
 
@@ -185,8 +212,7 @@ def choose_labelled(
     elif isinstance(label, Iterable):
         return _rows_named([label] if isinstance(label, str) else list(label), rows.names)
     count = min(check_count("label", label, 0), n)
-    order: NDArray[np.intp] = np.argsort(-distances, kind="stable")[:count]
-    return order
+    return np.argsort(-distances, kind="stable")[:count]
 
 
 def _rows_named(labels: list[object], names: Names) -> NDArray[np.intp]:

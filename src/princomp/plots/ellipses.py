@@ -7,32 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse
 from scipy import special
 
-from princomp.errors import invalid_value
 from princomp.linalg import FloatArray
 
-KINDS = ("rows", "mean", "none")
+# What a note says about the ellipses of each kind.
+ELLIPSE_LABELS = {"rows": "prediction of further rows", "mean": "confidence of the mean"}
 # Fewer rows do not determine the shape of a group.
 MIN_POINTS = 4
 _VERTICES = 49  # on the line of an ellipse
 _MIN_AXIS_RATIO = 1e-9  # shorter over longer axis: below it there is no area
-
-
-def check_kind(kind: str) -> None:
-    """Raise for an unknown kind of ellipse.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if kind not in KINDS:
-        hint = "'rows' predicts further rows of a group, 'mean' covers its mean"
-        raise invalid_value("ellipses", kind, f"one of {', '.join(map(repr, KINDS))}", hint)
-
-
-def ellipse_label(kind: str, level: float) -> str:
-    """Describe ellipses in a note."""
-    labels = {"rows": "prediction of further rows", "mean": "confidence of the mean"}
-    return f"{100 * level:.4g}% {labels[kind]}"
 
 
 def ellipse_of(
@@ -47,10 +29,10 @@ def ellipse_of(
     Returns
     -------
     tuple or None
-        None for fewer than 4 points, and for points on a line.
+        None for the kind "none", for fewer than 4 points, and for points on a line.
     """
     n = len(points)
-    if n < MIN_POINTS:
+    if kind == "none" or n < MIN_POINTS:
         return None
     centre = points.mean(axis=0)
     values, vectors = np.linalg.eigh(np.cov(points - centre, rowvar=False))

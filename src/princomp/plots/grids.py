@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from numpy.typing import NDArray
 
 from princomp.core import Fitted, renamed_parameters
 from princomp.diagnostics import (
@@ -18,10 +20,12 @@ from princomp.diagnostics import (
     fitted_of,
     metadata as metadata_table,
     select_components,
-    variables,
+    variable_measures,
+    variable_names,
 )
 from princomp.errors import NotAvailableError
 from princomp.estimators import PCA
+from princomp.linalg import FloatArray
 from princomp.plots.axes_style import (
     SMALL,
     add_note,
@@ -87,28 +91,16 @@ def cos2(
             hint="fit princomp.PCA to the same rows",
         )
     summed = select_components(fitted.k, components)
-    table = variables(model, components=summed.names, form="wide", frame="listing")
-    values, summed_values = (
-        np.stack([table[f"cos2_{name}"] for name in chosen.names], axis=1)
-        for chosen in (selected, summed)
-    )
-    total = summed_values.sum(axis=1)
+    values = variable_measures(fitted, summed)["cos2"]
+    total = values.sum(axis=1)
     order = np.argsort(-np.where(np.isnan(total), -1.0, total), kind="stable")[:top]
-    cells = np.column_stack([values, total])[order]
+    cells = np.column_stack([values[:, : len(selected.indices)], total])[order]
 
-    names = [display_name(name) for name in table["variable"][order]]
+    names = [display_name(name) for name in variable_names(model)[order]]
     ax = styled_axes(ax, dark, _names_width(names) + 0.75 * cells.shape[1], 1.2 + 0.27 * len(order))
-    shares = MAX_CELL_SHARE * np.nan_to_num(np.clip(cells, 0.0, 1.0))
-    colours = [
-        [mix_colours(background_colour(ax), BLUE, share) for share in line] for line in shares
-    ]
-    texts = [["–" if np.isnan(v) else f"{v:.2f}" for v in line] for line in cells]
     kept_or_shown = "kept" if components is None else "shown"
-    labels = [
-        *_headings(fitted, selected, bootstrap),
-        f"sum of\n{len(summed.names)} {kept_or_shown}",
-    ]
-    _draw_grid(ax, colours, texts, names, labels)
+    sum_heading = f"sum of\n{len(summed.names)} {kept_or_shown}"
+    _draw_grid(ax, cells, names, [*_headings(fitted, selected, bootstrap), sum_heading])
     ax.axvline(len(selected.indices) - 0.5, color=background_colour(ax), lw=5)
     add_note(
         ax,
@@ -178,20 +170,16 @@ def metadata(
     r, eta2, p = (table[name].reshape(shape) for name in ("r", "eta2", "p_adjusted"))
     names = table["column"].reshape(shape)[:, 0]
     ax = styled_axes(ax, dark, 0.5 + _names_width(names) + 0.85 * r.shape[1], 1.5 + 0.32 * len(r))
-    background = background_colour(ax)
-    colours = [
-        [_cell_colour(background, *cell) for cell in zip(*line, strict=True)]
-        for line in zip(r, eta2, strict=True)
-    ]
-    texts = [
-        [_cell_text(*cell) for cell in zip(*line, strict=True)]
-        for line in zip(r, eta2, p, strict=True)
-    ]
-    labels = _headings(fitted, selected, bootstrap)
     kinds = np.where(~np.isnan(eta2).all(axis=1), " (η²)", "")
     kinds = np.where(~np.isnan(r).all(axis=1), " (r)", kinds)
-    rows = [f"{display_name(name)}{kind}" for name, kind in zip(names, kinds, strict=True)]
-    _draw_grid(ax, colours, texts, rows, labels)
+    _draw_grid(
+        ax,
+        np.where(np.isnan(r), eta2, r),
+        [f"{display_name(name)}{kind}" for name, kind in zip(names, kinds, strict=True)],
+        _headings(fitted, selected, bootstrap),
+        np.where(np.isnan(r), GREEN, np.where(r > 0, BLUE, VERMILLION)),
+        sum((p < limit).astype(int) for limit in (0.05, 0.01, 0.001)),
+    )
     add_note(
         ax,
         "adjusted p: * < 0.05, ** < 0.01, *** < 0.001",
@@ -212,57 +200,44 @@ def _headings(fitted: Fitted, selected: Selection, bootstrap: Bootstrap | None) 
     return [name.replace(" (", "\n(", 1).replace(", ", ",\n", 1) for name in names]
 
 
-def _cell_colour(background: str, r: float, eta2: float) -> str:
-    value = eta2 if np.isnan(r) else r
-    hue = GREEN if np.isnan(r) else BLUE if r > 0 else VERMILLION
-    return mix_colours(background, hue, MAX_CELL_SHARE * abs(float(np.nan_to_num(value))))
-
-
-def _cell_text(r: float, eta2: float, p: float) -> str:
-    value = eta2 if np.isnan(r) else r
-    if np.isnan(value):
-        return "–"
-    stars = "" if np.isnan(p) else "*" * sum(p < limit for limit in (0.05, 0.01, 0.001))
-    return f"{value:.2f}{stars}".replace("-", "−")
-
-
 def _reasons_for_empty_cells(table: Listing) -> list[str]:
     """Reasons for cells without a number, each once."""
-    reasons = {
-        f"–  {name}: {reason}": None
-        for name, reason in zip(table["column"], table["note"], strict=True)
-        if reason
-    }
-    lines = list(reasons)
+    notes = zip(table["column"], table["note"], strict=True)
+    lines = list(dict.fromkeys(f"–  {name}: {reason}" for name, reason in notes if reason))
     return lines if len(lines) <= 6 else [*lines[:5], f"–  and {len(lines) - 5} more"]
 
 
 def _draw_grid(
-    ax: Axes, colours: list[list[str]], texts: list[list[str]], rows: list[str], columns: list[str]
+    ax: Axes,
+    values: FloatArray,
+    rows: list[str],
+    columns: list[str],
+    hues: NDArray[np.str_] | str = BLUE,
+    stars: NDArray[np.intp] | int = 0,
 ) -> None:
-    """Draw cells with colours and texts, separated by lines of the background."""
-    cells = [
-        [(j + x, i + y) for x, y in ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))]
-        for i, line in enumerate(texts)
-        for j in range(len(line))
-    ]
-    ax.add_collection(
-        PolyCollection(
-            cells,
-            facecolors=[colour for line in colours for colour in line],
-            edgecolors=background_colour(ax),
-            linewidths=1.5,
-        )
+    """Draw values with stars on cells of shaded hues, separated by lines of the background."""
+    background, colour = background_colour(ax), text_colour(ax)
+    hues, stars = np.broadcast_to(hues, values.shape), np.broadcast_to(stars, values.shape)
+    shares = MAX_CELL_SHARE * np.nan_to_num(np.clip(np.abs(values), 0.0, 1.0))
+    corners = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
+    cells = PolyCollection(
+        [np.add(corners, (j, i)) for i, j in np.ndindex(values.shape)],
+        facecolors=[
+            mix_colours(background, hue, share)
+            for hue, share in zip(hues.flat, shares.flat, strict=True)
+        ],
+        edgecolors=background,
+        linewidths=1.5,
     )
-    for i, line in enumerate(texts):
-        for j, text in enumerate(line):
-            # Cells lie inside the Axes, so they do not change the layout.
-            ax.text(
-                *(j, i, text), ha="center", va="center", fontsize=SMALL, color=text_colour(ax)
-            ).set_in_layout(False)
+    ax.add_collection(cells)
+    # Cells lie inside the Axes, so they do not change the layout.
+    options: dict[str, Any] = {"fontsize": SMALL, "color": colour, "in_layout": False}
+    for (i, j), value in np.ndenumerate(values):
+        text = "–" if np.isnan(value) else f"{value:.2f}{'*' * stars[i, j]}".replace("-", "−")
+        ax.text(j, i, text, ha="center", va="center", **options)
     ax.set_xticks(range(len(columns)), columns)
-    ax.set_yticks(range(len(texts)), rows)
-    ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(texts) - 0.5, -0.5))
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
     ax.xaxis.tick_top()
-    ax.tick_params(length=0, colors=text_colour(ax))
+    ax.tick_params(length=0, colors=colour)
     ax.spines[:].set_visible(False)

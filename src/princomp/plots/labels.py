@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -64,38 +64,24 @@ def place_labels(
     names = [display_name(text) for text in texts]
     if not names:
         return
-    text_colours = [text_colour(ax)] * len(names) if colours is None else list(colours)
     size = SMALL - (len(names) > _MANY_LABELS)
+    text_colours = [text_colour(ax)] * len(names) if colours is None else colours
     artists = [
         # Labels lie inside the Axes, so they do not change the layout.
-        ax.text(
-            position[0],
-            position[1],
-            name,
-            fontsize=size,
-            color=colour,
-            va="bottom",
-            in_layout=False,
-        )
-        for position, name, colour in zip(positions, names, text_colours, strict=True)
+        ax.text(x, y, name, fontsize=size, color=colour, va="bottom", in_layout=False)
+        for (x, y), name, colour in zip(positions, names, text_colours, strict=True)
     ]
-    obstacles = (
-        positions
-        if points is None
-        else np.concatenate([positions, _nearest_points(positions, points)])
-    )
+    obstacles = positions
+    if points is not None:
+        obstacles = np.concatenate([positions, _nearest_points(positions, points)])
+    arrange = partial(_arrange, ax, artists, positions, obstacles, lines, arrow_count)
     candidates, placed = list(range(len(names))), {}
     while candidates:
-        layout = _LabelLayout(ax, positions, obstacles, lines, arrow_count)
-        placed = layout.place(candidates, artists)
+        placed = arrange(candidates)
         if len(placed) < len(candidates):
             # Labels that found no room may find some if they are placed first.
-            retry = _LabelLayout(ax, positions, obstacles, lines, arrow_count)
-            retry_placed = retry.place(
-                sorted(candidates, key=lambda i: (i >= arrow_count, i in placed)), artists
-            )
-            if len(retry_placed) > len(placed):
-                layout, placed = retry, retry_placed
+            candidates.sort(key=lambda i: (i >= arrow_count, i in placed))
+            placed = max(placed, arrange(candidates), key=len)
         if len(placed) == len(candidates):
             break
         # The note makes the Axes smaller, so the labels are placed once more.
@@ -107,82 +93,63 @@ def place_labels(
         candidates = sorted(placed)
     for i, text in enumerate(artists):
         if i in placed:
-            layout.write(text, placed[i], halo=i in layout.over_points)
+            _write(ax, text, *placed[i])
         else:
             text.remove()
 
 
-class _LabelLayout:
-    """An Axes and the labels on it, in points from the lower left corner of the figure."""
+def _arrange(
+    ax: Axes,
+    texts: list[Text],
+    positions: FloatArray,
+    obstacles: FloatArray,
+    lines: Sequence[FloatArray],
+    arrow_count: int,
+    candidates: list[int],
+) -> dict[int, tuple[Placement, bool]]:
+    """Find places for some of the texts, in points from the lower left corner of the figure.
 
-    def __init__(
-        self,
-        ax: Axes,
-        positions: FloatArray,
-        obstacles: FloatArray,
-        lines: Sequence[FloatArray],
-        arrow_count: int,
-    ) -> None:
-        self.ax = ax
-        self._scale = 72.0 / ax.figure.dpi
-        self._positions, self._arrow_count = self._in_points(positions), arrow_count
-        self._lines = [self._in_points(line) for line in lines]
-        area = np.asarray(ax.get_window_extent().extents) * self._scale
-        self._placer = LabelPlacer(area, self._in_points(obstacles), _segments(self._lines))
-        # Labels that lie on points.
-        self.over_points: set[int] = set()
+    Names of arrows come first. Return also whether a text lies on points and other lines.
+    """
+    scale = 72.0 / ax.figure.dpi
+    places, *paths = (ax.transData.transform(xy) * scale for xy in (positions, *lines))
+    sizes = {i: np.array(texts[i].get_window_extent().size) * scale for i in candidates}
+    area = np.asarray(ax.get_window_extent().extents) * scale
+    points = ax.transData.transform(obstacles) * scale
+    placer = LabelPlacer(area, points, _segments(paths))
+    only_arrows = _segments(paths[:arrow_count])
+    covering_placer = replace(placer, points=np.empty((0, 2)), segments=only_arrows)
+    arrows = [i for i in candidates if i < arrow_count]
+    others = candidates[len(arrows) :]
+    placed: dict[int, tuple[Placement, bool]] = {}
+    for tried, labels in ((placer, arrows), (covering_placer, arrows), (placer, others)):
+        for i in labels:
+            if i not in placed:
+                outward = _direction(paths[i]) if i < arrow_count else None
+                placement = tried.place(places[i], sizes[i], outward)
+                if placement is not None:
+                    placed[i] = placement, tried is covering_placer
+    return placed
 
-    def place(self, candidates: list[int], texts: list[Text]) -> dict[int, Placement]:
-        """Find places for some of the texts."""
-        sizes = {i: np.array(texts[i].get_window_extent().size) * self._scale for i in candidates}
-        arrows = [i for i in candidates if i < self._arrow_count]
-        placements = {
-            i: self._placer.place(self._positions[i], sizes[i], self._arrow_direction(i))
-            for i in arrows
-        }
-        for i in (i for i in arrows if placements[i] is None):
-            spokes = _segments(self._lines[: self._arrow_count])
-            arrows_only = replace(self._placer, points=np.empty((0, 2)), segments=spokes)
-            placements[i] = arrows_only.place(
-                self._positions[i], sizes[i], self._arrow_direction(i)
-            )
-            self._placer = replace(
-                self._placer, boxes=arrows_only.boxes, leaders=arrows_only.leaders
-            )
-            self.over_points.add(i)
-        for i in candidates[len(arrows) :]:
-            placements[i] = self._placer.place(self._positions[i], sizes[i])
-        return {i: placement for i, placement in placements.items() if placement is not None}
 
-    def write(self, text: Text, placement: Placement, *, halo: bool) -> None:
-        """Move a text to its place, and draw its leader line."""
-        x, y = self._in_data(placement.corner)
-        text.set_position((x, y))
-        if halo or self.ax.images:
-            text.set_path_effects(
-                [withStroke(linewidth=2.0, foreground=background_colour(self.ax))]
-            )
-        if placement.leader is not None:
-            x, y = self._in_data(placement.leader).T
-            line_style: dict[str, Any] = {
-                "color": muted_colour(self.ax),
-                "linewidth": 0.5,
-                "zorder": 0.9,
-            }
-            self.ax.add_artist(Line2D(x, y, **line_style)).set_in_layout(False)
+def _write(ax: Axes, text: Text, placement: Placement, halo: bool) -> None:
+    """Move a text to its place, and draw its leader line."""
+    in_data, scale = ax.transData.inverted(), 72.0 / ax.figure.dpi
+    x, y = in_data.transform(placement.corner / scale)
+    text.set_position((x, y))
+    if halo or ax.images:
+        text.set_path_effects([withStroke(linewidth=2.0, foreground=background_colour(ax))])
+    if placement.leader is not None:
+        x, y = in_data.transform(placement.leader / scale).T
+        leader = Line2D(x, y, color=muted_colour(ax), linewidth=0.5, zorder=0.9)
+        ax.add_artist(leader).set_in_layout(False)
 
-    def _arrow_direction(self, i: int) -> FloatArray:
-        """Direction of an arrow."""
-        start, end = self._lines[i][0], self._lines[i][-1]
-        length = float(np.hypot(*(end - start)))
-        direction: FloatArray = (end - start) / length if length > 0 else np.zeros(2)
-        return direction
 
-    def _in_points(self, xy: FloatArray) -> FloatArray:
-        return np.asarray(self.ax.transData.transform(xy)) * self._scale
-
-    def _in_data(self, xy: FloatArray) -> FloatArray:
-        return np.asarray(self.ax.transData.inverted().transform(xy / self._scale))
+def _direction(arrow: FloatArray) -> FloatArray:
+    """Direction (2,) of an arrow."""
+    step = arrow[-1] - arrow[0]
+    length = float(np.hypot(*step))
+    return step / length if length > 0 else np.zeros(2)
 
 
 def _segments(lines: Sequence[FloatArray]) -> FloatArray:

@@ -124,7 +124,7 @@ def _draw_loadings(
     """Draw a point for each variable and component, with components next to each other."""
     labels = axis_names(fitted.rates, selected, verdicts_of(fitted, bootstrap))
     count = len(selected.indices)
-    offsets = (np.arange(count) - (count - 1) / 2) * 0.7 / max(count, 1)
+    offsets = (np.arange(count) - (count - 1) / 2) * 0.7 / count
     for a, component in enumerate(selected.indices):
         values, colour = fitted.loadings[order, component], GROUP_COLOURS[a]
         y = np.arange(len(order)) + offsets[a]

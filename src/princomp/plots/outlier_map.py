@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple, TypeAlias
+
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from princomp.core import fitted_model
+from princomp.diagnostics import Names, RowReader, distances, limits
+from princomp.errors import ParameterError
 from princomp.estimators import PCA, RobustPCA
+from princomp.io import RowArray
 from princomp.linalg import FloatArray
 from princomp.plots.axes_style import add_note, lay_out, legend_above, readable_on_axes, styled_axes
 from princomp.plots.colours import BLUE, VERMILLION
 from princomp.plots.drawn_model import accept_any_model
-from princomp.plots.drawn_rows import DrawnRows, Ids, Labels, choose_labelled
+from princomp.plots.drawn_rows import DrawnRows, Ids, Labels, choose_labelled, rows_with_scores
 from princomp.plots.labels import place_labels
 from princomp.plots.points import MAX_POINTS, draw_density, draw_points
-from princomp.plots.row_distances import Limit, row_distances
 
-_DEFAULT_LABELS = 10  # labels by default
+_DEFAULT_LABELS, _DEFAULT_LEVEL = 10, 0.95
+
+# The limits of the two axes of a figure, None if they cannot be computed, and their labels.
+_Limits: TypeAlias = tuple[tuple[float | None, str], tuple[float | None, str]]
+
+
+class _Distances(NamedTuple):
+    """Distances (n,) of rows within the components and from them, with their limits and labels.
+
+    ``kept`` (n,) marks the rows that can be drawn.
+    """
+
+    names: Names
+    within: FloatArray
+    outside: FloatArray
+    kept: NDArray[np.bool_]
+    components: int
+    limits: _Limits
+    labels: tuple[str, str]
+    notes: tuple[str, ...] = ()
 
 
 @accept_any_model
@@ -65,28 +89,35 @@ def outliers(
     ------
     ParameterError, ShapeError, ColumnError, NotFiniteError
     """
-    distances = row_distances(model, X, level, training, ids)
-    if distances.outside is None:
-        xy = np.column_stack([np.arange(len(distances.kept))[distances.kept], distances.within])
-        vertical, horizontal = None, distances.limit_within
-    else:
-        xy = np.column_stack([distances.within, distances.outside])
-        vertical, horizontal = distances.limit_within, distances.limit_outside
-    ratio, count = distances.ratio, len(xy)
+    distances_of = _robust_distances if isinstance(model, RobustPCA) else _control_distances
+    found = distances_of(model, X, level, training, ids)
+    kept, k = found.kept, found.components
+    x, y, drawn_limits = found.within, found.outside, found.limits
+    by_row = k == model.n_features_in_  # there are no distances from the components
+    if by_row:
+        x, y = np.arange(len(kept)), found.within
+        drawn_limits = ((None, ""), found.limits[0])
+    xy = np.column_stack([x, y])[kept]
+    ratios = [
+        values / limit
+        for values, (limit, _) in zip(xy.T, drawn_limits, strict=True)
+        if limit is not None
+    ]
+    ratio, count = np.max(ratios, axis=0) if ratios else None, len(xy)
     beyond = np.zeros(count, dtype=bool) if ratio is None else ratio > 1.0
 
     ax = styled_axes(ax, dark)
     density_note = _draw_rows(ax, xy, beyond)
-    _draw_limits(ax, vertical, horizontal)
-    rows = DrawnRows(xy, distances.names, distances.kept)
+    _draw_limits(ax, drawn_limits)
+    rows = DrawnRows(xy, found.names[kept], kept)
     label = min(int(beyond.sum()), _DEFAULT_LABELS) if label is None else label
-    labelled = choose_labelled(label, rows, distances.within if ratio is None else ratio)
-    _set_limits(ax, vertical, horizontal)
-    if distances.outside is None:
-        n = len(distances.kept)
-        ax.set(xlim=(-0.02 * n - 0.5, 1.02 * n), xlabel="row", ylabel=distances.labels[0])
+    labelled = choose_labelled(label, rows, found.within[kept] if ratio is None else ratio)
+    within_label = f"{found.labels[0]} within {'all ' * by_row}{k} component{'s' * (k != 1)}"
+    if by_row:
+        n = len(kept)
+        ax.set(xlim=(-0.02 * n - 0.5, 1.02 * n), xlabel="row", ylabel=within_label)
     else:
-        ax.set(xlabel=distances.labels[0], ylabel=distances.labels[1])
+        ax.set(xlabel=within_label, ylabel=found.labels[1])
     if ax.get_legend_handles_labels()[0]:
         legend_above(ax, 2)
     if count > MAX_POINTS:
@@ -95,13 +126,74 @@ def outliers(
         ax,
         "" if ratio is None else f"{int(beyond.sum()):,} of {count:,} rows are beyond a limit",
         density_note,
-        *distances.notes,
+        *found.notes,
         rows.missing_note,
     )
-    lines = _limit_lines(ax, vertical, horizontal)
     lay_out(ax)
+    lines = _limit_lines(ax, drawn_limits)
     place_labels(ax, xy[labelled], rows.names[labelled], points=xy, lines=lines)
     return ax
+
+
+def _control_distances(
+    model: PCA, X: object, level: float | None, training: bool, ids: Ids
+) -> _Distances:
+    """Compute T² and Q of rows, and their limits."""
+    control_limits = limits(model, _DEFAULT_LEVEL if level is None else level)
+    table = distances(model, X, ids=ids, frame="listing")
+    t2, q = table["t2"], table["q"]
+    percent = f"{100 * control_limits.level:.4g}%"
+    kind = "training" if training else "new"
+    symbols = {"t2": "T²", "q": "Q"}
+    return _Distances(
+        table["row"],
+        t2,
+        q,
+        rows_with_scores(np.column_stack([t2, q])),
+        control_limits.components,
+        (
+            (control_limits.t2(training), f"T² {percent} of {kind} rows"),
+            (control_limits.q, f"Q {percent}"),
+        ),
+        ("T²", "Q: squared distance from them"),
+        tuple(
+            f"no limit of {symbols[statistic]}: {reason}"
+            for statistic, reason in control_limits.reasons.items()
+        ),
+    )
+
+
+def _robust_distances(
+    model: RobustPCA, X: object, level: float | None, training: bool, ids: Ids
+) -> _Distances:
+    """Compute score and orthogonal distances, with the cut-offs of a robust fit."""
+    for name, given in (("level", level is not None), ("training", training)):
+        if given:
+            raise ParameterError(
+                f"{name} does not apply to a RobustPCA, which has its own cut-offs",
+                place={"parameter": name},
+                hint=f"leave out {name}",
+            )
+    fitted = fitted_model(model)
+    reader = RowReader.open(model, X, ids=ids)
+
+    def distances_of(chunk: RowArray, start: int) -> tuple[FloatArray, FloatArray]:
+        chunk_distances = fitted.chunk_outlier_map(chunk, reader.data, start)
+        return chunk_distances.score_distances, chunk_distances.orthogonal_distances
+
+    names, within, outside = reader.collect_chunks(distances_of)
+    return _Distances(
+        names,
+        within,
+        outside,
+        np.ones(len(names), dtype=bool),
+        model.n_components_,
+        (
+            (model.score_cutoff_, "cut-off of score distances, 97.5%"),
+            (model.orthogonal_cutoff_, "cut-off of orthogonal distances, 97.5%"),
+        ),
+        ("score distance", "orthogonal distance from them"),
+    )
 
 
 def _draw_rows(ax: Axes, xy: FloatArray, beyond: NDArray[np.bool_]) -> str:
@@ -115,31 +207,26 @@ def _draw_rows(ax: Axes, xy: FloatArray, beyond: NDArray[np.bool_]) -> str:
     return "density of rows on a logarithmic scale"
 
 
-def _draw_limits(ax: Axes, vertical: Limit | None, horizontal: Limit | None) -> None:
+def _draw_limits(ax: Axes, limits: _Limits) -> None:
+    """Draw the limits, and let both axes start near zero and include them."""
     colour = readable_on_axes(ax, VERMILLION)
-    for limit, draw, style in (
-        (vertical, ax.axvline, (0, (5, 3))),
-        (horizontal, ax.axhline, (0, (1.5, 2))),
-    ):
-        if limit is not None:
-            draw(limit.value, color=colour, lw=1.0, ls=style, zorder=1.5, label=limit.label)
-
-
-def _set_limits(ax: Axes, vertical: Limit | None, horizontal: Limit | None) -> None:
-    """Let both axes start near zero and include the limits."""
+    styles = ((ax.axvline, (0, (5, 3))), (ax.axhline, (0, (1.5, 2))))
+    for (value, label), (draw, style) in zip(limits, styles, strict=True):
+        if value is not None:
+            label = f"{label}: {value:.4g}"
+            draw(value, color=colour, lw=1.0, ls=style, zorder=1.5, label=label)
     ax.margins(0.06)
     ax.autoscale_view()
-    for upper, limit, set_limits in (
-        (ax.get_xlim()[1], vertical, ax.set_xlim),
-        (ax.get_ylim()[1], horizontal, ax.set_ylim),
-    ):
-        top = max(upper, 1.15 * (limit.value if limit else 0.0))
+    ends: Any = ((ax.get_xlim()[1], ax.set_xlim), (ax.get_ylim()[1], ax.set_ylim))
+    for (value, _), (upper, set_limits) in zip(limits, ends, strict=True):
+        top = max(upper, 1.15 * (value or 0.0))
         set_limits(-0.015 * top, top)
 
 
-def _limit_lines(ax: Axes, vertical: Limit | None, horizontal: Limit | None) -> list[FloatArray]:
+def _limit_lines(ax: Axes, limits: _Limits) -> list[FloatArray]:
     """Ends of the limit lines, which labels must not cross."""
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
-    lines = [] if vertical is None else [[[vertical.value, bottom], [vertical.value, top]]]
-    lines += [] if horizontal is None else [[[left, horizontal.value], [right, horizontal.value]]]
+    (x, _), (y, _) = limits
+    lines = [] if x is None else [[[x, bottom], [x, top]]]
+    lines += [] if y is None else [[[left, y], [right, y]]]
     return [np.array(line) for line in lines]

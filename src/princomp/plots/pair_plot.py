@@ -13,9 +13,7 @@ from princomp.diagnostics import (
     Bootstrap,
     Components,
     Names,
-    checked_level,
     select_components,
-    take_named_columns,
 )
 from princomp.errors import ParameterError
 from princomp.estimators import PCA
@@ -25,6 +23,7 @@ from princomp.plots.axes_style import (
     SMALL,
     apply_style,
     axis_names,
+    draw_legend,
     muted_colour,
     new_figure,
     set_colours,
@@ -32,8 +31,7 @@ from princomp.plots.axes_style import (
 )
 from princomp.plots.colours import BLUE
 from princomp.plots.drawn_model import DrawnModel, accept_any_model
-from princomp.plots.drawn_rows import Groups, drawn_rows, read_groups
-from princomp.plots.ellipses import check_kind
+from princomp.plots.drawn_rows import Groups, rows_and_groups
 from princomp.plots.labels import display_name
 from princomp.plots.points import draw_cloud, draw_groups, group_style
 
@@ -85,12 +83,7 @@ def pairs(
             place={"parameter": "components"},
             hint="select fewer components",
         )
-    check_kind(ellipses)
-    checked_level(level)
-    if isinstance(groups, str):
-        groups, X = take_named_columns(model, X, groups)
-    rows = drawn_rows(model, X, selected)
-    row_groups = read_groups(groups, X, rows.kept)
+    rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level)
     axes = _empty_axes(figure, count, dark)
     names, note = axis_names(drawn.rates, selected, drawn.verdicts), ""
     for i in range(count):
@@ -101,17 +94,15 @@ def pairs(
                 continue
             apply_style(ax)
             ax.tick_params(labelsize=SMALL - 1)
+            xy = rows.scores[:, [j, i]]
             if i == j:
                 _histogram(ax, rows.scores[:, i], row_groups)
                 ax.set_title(names[i], fontsize=SMALL + 1, color=text_colour(ax))
             elif row_groups is None:
-                note = draw_cloud(ax, rows.scores[:, [j, i]], colour_bar=False)
+                note = draw_cloud(ax, xy, colour_bar=False)
             else:
-                legend = (i, j) == (1, 0)
-                xy = rows.scores[:, [j, i]]
-                note = "\n".join(
-                    draw_groups(ax, xy, row_groups, ellipses, level, legend=legend).notes
-                )
+                notes, _ = draw_groups(ax, xy, row_groups, legend=(i, j) == (1, 0))
+                note = "\n".join(notes)
             _label_axes(ax, i, j, count, selected.names)
     for i in range(1, count):  # planes of a row share the axis labels at the left
         limits = np.array([axes[i, j].get_ylim() for j in range(i)])
@@ -121,8 +112,11 @@ def pairs(
     if note:
         colour = muted_colour(axes[0, 0], 0.3)
         axes[0, 0].figure.supxlabel(note, x=0.01, ha="left", fontsize=SMALL - 0.5, color=colour)
-    if row_groups is not None:
-        _legend(axes, row_groups)
+    if row_groups is not None and count > 1:
+        handles, labels = axes[1, 0].get_legend_handles_labels()
+        title = display_name(row_groups.title) or None
+        options = {"handles": handles, "labels": labels, "title": title, "loc": "upper right"}
+        draw_legend(axes[0, 0].figure, axes[0, 0], **options)
     return axes
 
 
@@ -173,21 +167,3 @@ def _histogram(ax: Axes, t: FloatArray, groups: Groups | None) -> None:
             ax.hist(group_scores, bins, color=colour, histtype="step", lw=1.0)
     ax.spines["left"].set_visible(False)
     ax.tick_params(left=False, labelleft=False)
-
-
-def _legend(axes: NDArray[Any], groups: Groups) -> None:
-    """Draw the legend of the groups in the empty corner."""
-    if len(axes) == 1:
-        return
-    handles, labels = axes[1, 0].get_legend_handles_labels()
-    legend = axes[0, 0].figure.legend(
-        handles,
-        labels,
-        loc="upper right",
-        frameon=False,
-        fontsize=SMALL,
-        title=display_name(groups.title) or None,
-        title_fontsize=SMALL,
-        labelcolor=text_colour(axes[0, 0]),
-    )
-    legend.get_title().set_color(text_colour(axes[0, 0]))

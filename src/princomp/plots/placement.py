@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from princomp.linalg import FloatArray
 
-# Distances from a point to its label, and the number of directions.
-_GAPS = (4.5, 6.0, 8.5, 12.0, 17.0, 24.0, 33.0, 45.0, 60.0, 80.0)
-_DIRECTIONS = 24
+# Rough distances (c,) and directions (c, 2) from a point to its label, which are tried.
+_DISTANCES = np.repeat((4.5, 6.0, 8.5, 12.0, 17.0, 24.0, 33.0, 45.0, 60.0, 80.0), 24)
+_ANGLES = np.tile(np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False), 10)
+_DIRECTIONS = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)
 # Margins of a label to points and to everything else; smaller where nothing is free.
 _MARGINS = ((2.5, 1.5), (1.0, 0.3))
 # The cost of a place is its distance plus a penalty, which has these weights: for places above or
@@ -44,8 +45,8 @@ class LabelPlacer:
     area: FloatArray
     points: FloatArray
     segments: FloatArray
-    boxes: FloatArray = field(default_factory=lambda: np.empty((0, 4)))
-    leaders: FloatArray = field(default_factory=lambda: np.empty((0, 4)))
+    boxes: list[FloatArray] = field(default_factory=list)
+    leaders: list[FloatArray] = field(default_factory=list)
 
     def place(
         self, point: FloatArray, size: FloatArray, outward: FloatArray | None = None
@@ -54,18 +55,15 @@ class LabelPlacer:
 
         Labels of arrows prefer the direction of the arrow, the unit vector ``outward`` (2,).
         """
-        gaps, directions = _candidates()
-        boxes = _boxes(point, gaps, directions, size)
+        shifts = 0.5 * size * np.clip(np.sqrt(2.0) * _DIRECTIONS, -1.0, 1.0)
+        centres = point + _DISTANCES[:, None] * _DIRECTIONS + shifts
+        boxes = np.concatenate([centres - 0.5 * size, centres + 0.5 * size], axis=1)
+        x, y = _DIRECTIONS.T
         if outward is None:
-            cost = (
-                gaps
-                + _VERTICAL_PENALTY * np.abs(directions[:, 1])
-                - _LEFT_PENALTY * directions[:, 0]
-            )
+            cost = _DISTANCES + _VERTICAL_PENALTY * np.abs(y) - _LEFT_PENALTY * x
         else:
-            cost = gaps + _BACKWARD_PENALTY * (1.0 - directions @ outward)
-        order = np.argsort(cost, kind="stable")
-        boxes, gaps = boxes[order], gaps[order]
+            cost = _DISTANCES + _BACKWARD_PENALTY * (1.0 - _DIRECTIONS @ outward)
+        boxes = boxes[np.argsort(cost, kind="stable")]
         nearest = np.clip(point, boxes[:, :2], boxes[:, 2:])
         for point_margin, other_margin in _MARGINS:
             free = np.flatnonzero(self._free_boxes(boxes, point_margin, other_margin))
@@ -80,53 +78,38 @@ class LabelPlacer:
         """Which boxes (c, 4) overlap nothing, and lie inside the area."""
         inside = (boxes[:, :2] >= self.area[:2]) & (boxes[:, 2:] <= self.area[2:])
         free: NDArray[np.bool_] = np.asarray(inside.all(axis=1))
-        lines = np.concatenate([self.segments, self.leaders])
+        lines = np.concatenate([self.segments, _stacked(self.leaders)])
         points = np.concatenate([self.points, self.points], axis=1)
-        for obstacles, margin in ((points, point_margin), (self.boxes, other_margin)):
+        labels = _stacked(self.boxes)
+        for touch, obstacles, margin in (
+            (_overlap, points, point_margin),
+            (_overlap, labels, other_margin),
+            (_cut_by, lines, other_margin),
+        ):
             remaining = np.flatnonzero(free)
-            free[remaining] = ~_overlap(_expanded(boxes[remaining], margin), obstacles).any(axis=1)
-        remaining = np.flatnonzero(free)
-        free[remaining] = ~_cut_by(_expanded(boxes[remaining], other_margin), lines).any(axis=1)
+            expanded = boxes[remaining] + margin * np.array([-1.0, -1.0, 1.0, 1.0])
+            free[remaining] = ~touch(expanded, obstacles).any(axis=1)
         return free
 
     def _leaders_cross(self, point: FloatArray, ends: FloatArray) -> NDArray[np.bool_]:
         """Which leader lines, from a point to ends (c, 2), cross labels or other leader lines."""
         lines = np.concatenate([np.broadcast_to(point, ends.shape), ends], axis=1)
-        crossed = _cut_by(self.boxes, lines).any(axis=0) | _crosses(lines, self.leaders).any(axis=1)
-        return np.asarray(crossed)
+        leaders = _crosses(lines, _stacked(self.leaders)).any(axis=1)
+        return np.asarray(_cut_by(_stacked(self.boxes), lines).any(axis=0) | leaders)
 
     def _reserve(self, point: FloatArray, box: FloatArray, end: FloatArray) -> Placement:
-        self.boxes = np.concatenate([self.boxes, box[None]])
+        self.boxes.append(box)
         distance = np.hypot(*(end - point))
         others = self.points[np.hypot(*(self.points - point).T) > 1.0]
         no_other_near = not (np.hypot(*(others - end).T) < _OTHER_POINT_RADIUS).any()
         if distance < _NO_LEADER_BELOW or (distance < _SHORT_LEADER and no_other_near):
             return Placement(box[:2], None)
-        self.leaders = np.concatenate([self.leaders, np.concatenate([point, end])[None]])
+        self.leaders.append(np.concatenate([point, end]))
         return Placement(box[:2], np.stack([point, end]))
 
 
-def _candidates() -> tuple[FloatArray, FloatArray]:
-    """Distances (c,) and directions (c, 2) of the places to try."""
-    angles = np.linspace(0.0, 2.0 * np.pi, _DIRECTIONS, endpoint=False)
-    gaps, angles = (grid.ravel() for grid in np.meshgrid(_GAPS, angles, indexing="ij"))
-    return gaps, np.stack([np.cos(angles), np.sin(angles)], axis=1)
-
-
-def _boxes(
-    point: FloatArray, gaps: FloatArray, directions: FloatArray, size: FloatArray
-) -> FloatArray:
-    """Boxes (c, 4) of a size, roughly at these distances from the point."""
-    centres = (
-        point
-        + gaps[:, None] * directions
-        + 0.5 * size * np.clip(np.sqrt(2.0) * directions, -1.0, 1.0)
-    )
-    return np.concatenate([centres - 0.5 * size, centres + 0.5 * size], axis=1)
-
-
-def _expanded(boxes: FloatArray, margin: float) -> FloatArray:
-    return boxes + margin * np.array([-1.0, -1.0, 1.0, 1.0])
+def _stacked(rows: list[FloatArray]) -> FloatArray:
+    return np.reshape(np.array(rows), (-1, 4))
 
 
 def _overlap(boxes: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
@@ -138,28 +121,23 @@ def _overlap(boxes: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
 
 def _cut_by(boxes: FloatArray, segments: FloatArray) -> NDArray[np.bool_]:
     """Which boxes (c, 4) are cut by which segments (s, 4); shape (c, s)."""
-    start, direction = segments[:, :2], segments[:, 2:] - segments[:, :2]
     bounds = np.sort(segments.reshape(-1, 2, 2), axis=1).reshape(-1, 4)
     centres, half = 0.5 * (boxes[:, :2] + boxes[:, 2:]), 0.5 * (boxes[:, 2:] - boxes[:, :2])
     # A line cuts a box if its distance from the centre is at most the extent of half the box in the
     # direction at right angles to the line.
-    offset = centres[:, None] - start
-    distance = np.abs(direction[:, 0] * offset[..., 1] - direction[:, 1] * offset[..., 0])
-    extent = half @ np.abs(direction[:, ::-1]).T
-    is_cut: NDArray[np.bool_] = (distance <= extent) & _overlap(boxes, bounds)
-    return is_cut
+    distance = np.abs(_sides(segments[None], centres[:, None]))
+    extent = half @ np.abs((segments[:, 2:] - segments[:, :2])[:, ::-1]).T
+    return (distance <= extent) & _overlap(boxes, bounds)
 
 
 def _crosses(lines: FloatArray, others: FloatArray) -> NDArray[np.bool_]:
     """Which segments (c, 4) cross which others (m, 4); shape (c, m). Ends may touch."""
-    first_segments, second_segments = lines[:, None], others[None]
-    apart = np.zeros((len(lines), len(others)), dtype=bool)
-    for a, b in ((first_segments, second_segments), (second_segments, first_segments)):
-        direction = a[..., 2:] - a[..., :2]
-        start, stop = (b[..., end] - a[..., :2] for end in (slice(0, 2), slice(2, 4)))
-        sides = [
-            direction[..., 0] * offset[..., 1] - direction[..., 1] * offset[..., 0]
-            for offset in (start, stop)
-        ]
-        apart |= sides[0] * sides[1] >= 0
-    return ~apart
+    a, b = lines[:, None], others[None]
+    apart = _sides(a, b[..., :2]) * _sides(a, b[..., 2:]) >= 0
+    return ~(apart | (_sides(b, a[..., :2]) * _sides(b, a[..., 2:]) >= 0))
+
+
+def _sides(lines: FloatArray, points: FloatArray) -> FloatArray:
+    """On which sides of lines (…, 4) points (…, 2) lie: distances times lengths, with signs."""
+    directions, offsets = lines[..., 2:] - lines[..., :2], points - lines[..., :2]
+    return directions[..., 0] * offsets[..., 1] - directions[..., 1] * offsets[..., 0]

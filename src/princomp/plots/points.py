@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,11 +10,12 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgba
 from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 
+from princomp.errors import counted
 from princomp.linalg import FloatArray
 from princomp.plots.axes_style import muted_colour, text_colour
 from princomp.plots.colours import BLUE, GROUP_COLOURS, MARKERS, mix_colours
 from princomp.plots.drawn_rows import Groups
-from princomp.plots.ellipses import MIN_POINTS, draw_ellipse, ellipse_label, ellipse_of
+from princomp.plots.ellipses import ELLIPSE_LABELS, MIN_POINTS, draw_ellipse, ellipse_of
 from princomp.plots.labels import display_name
 
 # A single hue from faint to opaque suits light and dark backgrounds.
@@ -32,13 +32,6 @@ _CELLS = 80
 _LAYERS = 8
 # In a small Axes, points have at most the size for this many.
 _SMALL_AXES_POINTS = 300
-
-
-class DrawnGroups(NamedTuple):
-    """Notes about groups, and places (m, 2) on the ellipse of each group that has one."""
-
-    notes: tuple[str, ...]
-    ellipses: dict[int, FloatArray]
 
 
 def point_style(n: int) -> tuple[float, float]:
@@ -112,48 +105,55 @@ def draw_density(ax: Axes, xy: FloatArray, *, equal_scales: bool = True) -> Axes
 
 
 def draw_groups(
-    ax: Axes, xy: FloatArray, groups: Groups, kind: str, level: float, *, legend: bool = True
-) -> DrawnGroups:
+    ax: Axes, xy: FloatArray, groups: Groups, *, legend: bool = True
+) -> tuple[list[str], dict[int, FloatArray]]:
     """Draw rows and ellipses by group.
 
+    Return notes, and places (m, 2) on the ellipse of each group that has one, by its code.
     If there are very many rows, a sample is drawn; ellipses are computed from all rows.
     """
-    is_sample = len(xy) > MAX_POINTS
     rng, drawn = np.random.default_rng(0), 0
     ungrouped, grey = np.flatnonzero(groups.codes < 0), muted_colour(ax, 0.5)
     if len(ungrouped):
-        sample = _sample(ungrouped, len(xy), rng) if is_sample else ungrouped
+        sample = _sample(ungrouped, len(xy), rng)
         draw_points(ax, xy[sample], grey, among=len(xy))
         drawn += len(sample)
-    layers, size, ellipses = [], point_style(len(xy))[0], {}
+    samples, size, ellipses = [], point_style(len(xy))[0], {}
     for code, name in enumerate(groups.labels):
         members = np.flatnonzero(groups.codes == code)
         colour, marker = group_style(code)
-        ellipse = None if kind == "none" else ellipse_of(xy[members], kind, level)
+        ellipse = ellipse_of(xy[members], groups.ellipses, groups.level)
         if ellipse is not None:
             ellipses[code] = draw_ellipse(ax, ellipse, colour)
-        sample = rng.permutation(_sample(members, len(xy), rng) if is_sample else members)
-        label = _group_name(name)
-        if kind != "none" and ellipse is None:
-            label += f" ({_why_no_ellipse(len(members))}: no ellipse)"
+        sample = rng.permutation(_sample(members, len(xy), rng))
+        label = display_name(name)
+        if label.startswith("_"):
+            label = "\u200b" + label  # legends hide names with a leading underscore
+        if ellipse is None and groups.ellipses != "none":
+            why = counted(len(members), "row") if len(members) < MIN_POINTS else "on a line"
+            label += f" ({why}: no ellipse)"
         if legend:
             ax.scatter([], [], marker=marker, facecolor=colour, s=max(size, 14), label=label)
-        parts = np.array_split(sample, _LAYERS if len(xy) > _MAX_VECTOR_POINTS else 1)
-        layers.append([(part, colour, marker) for part in parts if len(part)])
+        samples.append((sample, colour, marker))
         drawn += len(sample)
     if legend and len(ungrouped):
         ax.scatter([], [], facecolor=grey, s=max(size, 14), label="no group")
     # Draw the largest groups first, so that they do not hide small ones. If there are many points,
     # the groups are drawn in layers, in turn.
-    layers.sort(key=lambda parts: -sum(len(part) for part, _, _ in parts))
-    for together in zip_longest(*layers):
-        for layer in filter(None, together):
-            part, colour, marker = layer
-            draw_points(ax, xy[part], colour, marker, among=len(xy))
-    notes = [f"{drawn:,} of {len(xy):,} rows drawn; ellipses are of all"] if is_sample else []
+    samples.sort(key=lambda drawn_group: -len(drawn_group[0]))
+    layers = _LAYERS if len(xy) > _MAX_VECTOR_POINTS else 1
+    for layer in range(layers):
+        for sample, colour, marker in samples:
+            part = np.array_split(sample, layers)[layer]
+            if len(part):
+                draw_points(ax, xy[part], colour, marker, among=len(xy))
+    notes = []
+    if len(xy) > MAX_POINTS:
+        notes.append(f"{drawn:,} of {len(xy):,} rows drawn; ellipses are of all")
     if ellipses:
-        notes.append(f"ellipses: {ellipse_label(kind, level)}")
-    return DrawnGroups(tuple(notes), ellipses)
+        label = ELLIPSE_LABELS[groups.ellipses]
+        notes.append(f"ellipses: {100 * groups.level:.4g}% {label}")
+    return notes, ellipses
 
 
 def group_style(code: int) -> tuple[str, str]:
@@ -161,20 +161,8 @@ def group_style(code: int) -> tuple[str, str]:
     return GROUP_COLOURS[code % len(GROUP_COLOURS)], MARKERS[code % len(MARKERS)]
 
 
-def _group_name(name: str) -> str:
-    """Name of a group for a legend, which would hide names with a leading underscore."""
-    text = display_name(name)
-    return "\u200b" + text if text.startswith("_") else text
-
-
-def _why_no_ellipse(count: int) -> str:
-    """Reason why a group has no ellipse."""
-    if count >= MIN_POINTS:
-        return "on a line"
-    return f"{count} row" + "s" * (count != 1)
-
-
 def _sample(rows: NDArray[np.intp], n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Draw a sample of some of n rows, if n is very large."""
     count = max(round(MAX_POINTS * len(rows) / n), _MIN_GROUP_SAMPLE)
     if count >= len(rows):
         return rows

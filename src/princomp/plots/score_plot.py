@@ -9,11 +9,8 @@ from princomp.core import is_number
 from princomp.diagnostics import (
     Bootstrap,
     Names,
-    Selection,
     check_count,
-    checked_level,
     fitted_of,
-    take_named_columns,
     variable_names,
 )
 from princomp.errors import invalid_value
@@ -24,8 +21,8 @@ from princomp.plots.arrows import draw_arrows, spokes
 from princomp.plots.axes_style import (
     add_note,
     axis_names,
+    draw_legend,
     lay_out,
-    legend_right,
     muted_colour,
     readable_on_axes,
     select_plane,
@@ -34,12 +31,17 @@ from princomp.plots.axes_style import (
 )
 from princomp.plots.colours import VERMILLION
 from princomp.plots.drawn_model import DrawnModel, accept_any_model
-from princomp.plots.drawn_rows import Ids, Labels, choose_labelled, drawn_rows, read_groups
-from princomp.plots.ellipses import check_kind
+from princomp.plots.drawn_rows import (
+    DrawnRows,
+    Groups,
+    Ids,
+    Labels,
+    choose_labelled,
+    rows_and_groups,
+)
 from princomp.plots.labels import display_name, place_labels
 from princomp.plots.points import (
     MAX_POINTS,
-    DrawnGroups,
     draw_cloud,
     draw_groups,
     draw_points,
@@ -48,6 +50,8 @@ from princomp.plots.points import (
 
 # Length of the longest arrow relative to the scores.
 _ARROW_LENGTH = 0.8
+# A legend of more groups has two columns.
+_LONG_LEGEND = 20
 
 
 @accept_any_model
@@ -112,8 +116,9 @@ def scores(
     """
     drawn = DrawnModel.of(model, bootstrap)
     selected = select_plane(drawn.k, drawn.p, x, y)
-    figure = _RowsOnPlane(model, X, selected, groups, ellipses, level, ids)
-    return figure.draw(styled_axes(ax, dark), drawn, label)
+    rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level, ids)
+    names = axis_names(drawn.rates, selected, drawn.verdicts)
+    return _draw(styled_axes(ax, dark), names, rows, row_groups, label)
 
 
 @accept_any_model
@@ -167,93 +172,83 @@ def biplot(
     top = check_count("top", top)
     if factor is not None and not (is_number(factor, float | int) and 0 < factor < np.inf):
         raise invalid_value("factor", factor, "a positive number", "None chooses a factor")
-    figure = _RowsOnPlane(model, X, selected, groups, ellipses, level, ids)
+    rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level, ids)
     # Contributions to the plane are proportional to squared lengths of loadings.
     loadings = fitted.loadings[:, selected.indices]
     order = np.argsort(-(loadings**2).sum(axis=1), kind="stable")[:top]
-    scores = figure.rows.scores
-    factor = _default_factor(scores, loadings) if factor is None else float(factor)
-    arrow_note = f"arrows: loadings × {factor:.3g}"
+    factor = _default_factor(rows.scores, loadings) if factor is None else float(factor)
+    note = f"arrows: loadings × {factor:.3g}"
     if len(order) < fitted.p:
-        arrow_note += f", the {len(order)} of {fitted.p:,} variables that contribute most"
-    variables = (variable_names(model)[order], factor * loadings[order], arrow_note)
-    return figure.draw(styled_axes(ax, dark), drawn, label, variables)
+        note += f", the {len(order)} of {fitted.p:,} variables that contribute most"
+    arrows = (variable_names(model)[order], factor * loadings[order], note)
+    names = axis_names(drawn.rates, selected, drawn.verdicts)
+    return _draw(styled_axes(ax, dark), names, rows, row_groups, label, arrows)
 
 
-class _RowsOnPlane:
-    """Rows on two components, in groups with ellipses or without."""
-
-    def __init__(
-        self,
-        model: PCA | KernelPCA,
-        X: object,
-        selected: Selection,
-        groups: object,
-        ellipses: str,
-        level: float,
-        ids: Ids,
-    ) -> None:
-        check_kind(ellipses)
-        self.selected = selected
-        self.ellipses, self.level = ellipses, checked_level(level)
-        if isinstance(groups, str):
-            groups, X = take_named_columns(model, X, groups)
-        self.rows = drawn_rows(model, X, selected, ids)
-        self.groups = read_groups(groups, X, self.rows.kept)
-
-    def draw(
-        self,
-        ax: Axes,
-        model: DrawnModel,
-        label: Labels,
-        variables: tuple[Names, FloatArray, str] | None = None,
-    ) -> Axes:
-        """Draw rows, groups and arrows, and then labels: of arrows, of groups, of rows."""
-        ax.axhline(0.0, color=muted_colour(ax, 0.75), linewidth=0.6, zorder=0.3)
-        ax.axvline(0.0, color=muted_colour(ax, 0.75), linewidth=0.6, zorder=0.3)
-        names, ends, arrow_note = variables or ((), np.empty((0, 2)), "")
-        rows, groups = self.rows, DrawnGroups((), {})
-        if self.groups is None:
-            groups = groups._replace(notes=(draw_cloud(ax, rows.scores),))
-        else:
-            groups = draw_groups(ax, rows.scores, self.groups, self.ellipses, self.level)
-            legend_right(ax, display_name(self.groups.title) or None)
-        ax.update_datalim(ends)
-        axis_labels = axis_names(model.rates, self.selected, model.verdicts)
-        ax.set(xlabel=axis_labels[0], ylabel=axis_labels[1])
-        ax.margins(0.07)
-        ax.autoscale_view()
-        ax.set_aspect("equal", adjustable="datalim")
-        draw_arrows(ax, ends, VERMILLION)
-        labelled = choose_labelled(
-            label, rows, _lengths(rows.scores), crowded=self.groups is not None
-        )
-        if len(labelled) and len(rows.scores) > MAX_POINTS and self.groups is None:
-            draw_points(ax, rows.scores[labelled], VERMILLION, among=400)
-        add_note(ax, arrow_note, *groups.notes, rows.missing_note)
-        _fix_limits(ax)
-        ellipse_tops = [line[np.argmax(line[:, 1])] for line in groups.ellipses.values()]
-        group_colours = [readable_on_axes(ax, group_style(code)[0]) for code in groups.ellipses]
-        group_names = (
-            [] if self.groups is None else [self.groups.labels[i] for i in groups.ellipses]
-        )
-        place_labels(
+def _draw(
+    ax: Axes,
+    axis_labels: list[str],
+    rows: DrawnRows,
+    groups: Groups | None,
+    label: Labels,
+    arrows: tuple[Names, FloatArray, str] | None = None,
+) -> Axes:
+    """Draw rows, groups and arrows, and then labels: of arrows, of groups, of rows."""
+    ax.axhline(0.0, color=muted_colour(ax, 0.75), linewidth=0.6, zorder=0.3)
+    ax.axvline(0.0, color=muted_colour(ax, 0.75), linewidth=0.6, zorder=0.3)
+    names, ends, arrow_note = arrows or ((), np.empty((0, 2)), "")
+    scores, outlines = rows.scores, dict[int, FloatArray]()
+    if groups is None:
+        notes = [draw_cloud(ax, scores)]
+    else:
+        notes, outlines = draw_groups(ax, scores, groups)
+        draw_legend(
             ax,
-            np.concatenate([ends, np.reshape(ellipse_tops, (-1, 2)), rows.scores[labelled]]),
-            [*names, *group_names, *rows.names[labelled]],
-            points=rows.scores,
-            lines=[*spokes(ends), *groups.ellipses.values()],
-            colours=[readable_on_axes(ax, VERMILLION)] * len(ends)
-            + group_colours
-            + [text_colour(ax)] * len(labelled),
-            arrow_count=len(ends),
+            ax,
+            title=display_name(groups.title) or None,
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.0),
+            borderaxespad=0.0,
+            ncols=1 + (len(ax.get_legend_handles_labels()[0]) > _LONG_LEGEND),
+            alignment="left",
         )
-        return ax
+    ax.update_datalim(ends)
+    ax.set(xlabel=axis_labels[0], ylabel=axis_labels[1])
+    ax.margins(0.07)
+    ax.autoscale_view()
+    ax.set_aspect("equal", adjustable="datalim")
+    draw_arrows(ax, ends, VERMILLION)
+    labelled = choose_labelled(label, rows, _lengths(scores), crowded=groups is not None)
+    if len(labelled) and len(scores) > MAX_POINTS and groups is None:
+        draw_points(ax, scores[labelled], VERMILLION, among=400)
+    add_note(ax, arrow_note, *notes, rows.missing_note)
+    # The limits that result from equal scales are fixed before labels are placed.
+    lay_out(ax)
+    ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
+    ax.set_aspect("equal", adjustable="box")
+    tops = [line[np.argmax(line[:, 1])] for line in outlines.values()]
+    place_labels(
+        ax,
+        np.concatenate([ends, np.reshape(tops, (-1, 2)), scores[labelled]]),
+        [
+            *names,
+            *(groups.labels[code] for code in outlines if groups),
+            *rows.names[labelled],
+        ],
+        points=scores,
+        lines=[*spokes(ends), *outlines.values()],
+        colours=[
+            *([readable_on_axes(ax, VERMILLION)] * len(ends)),
+            *(readable_on_axes(ax, group_style(code)[0]) for code in outlines),
+            *([text_colour(ax)] * len(labelled)),
+        ],
+        arrow_count=len(ends),
+    )
+    return ax
 
 
 def _lengths(vectors: FloatArray) -> FloatArray:
-    lengths: FloatArray = np.hypot(vectors[:, 0], vectors[:, 1])
-    return lengths
+    return np.hypot(vectors[:, 0], vectors[:, 1])
 
 
 def _default_factor(scores: FloatArray, loadings: FloatArray) -> float:
@@ -262,10 +257,3 @@ def _default_factor(scores: FloatArray, loadings: FloatArray) -> float:
     if not longest_score > 0 or not longest_arrow > 0:
         return 1.0
     return float(f"{_ARROW_LENGTH * longest_score / longest_arrow:.2g}")
-
-
-def _fix_limits(ax: Axes) -> None:
-    """Fix the limits that result from equal scales, before labels are placed."""
-    lay_out(ax)
-    ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
-    ax.set_aspect("equal", adjustable="box")

@@ -179,7 +179,8 @@ def _draw_bars(
             fontsize=SMALL,
             color=colour,
             zorder=4,
-        ).set_in_layout(False)
+            in_layout=False,
+        )
 
 
 def _free_position(rate: float, height: float, lines: Sequence[FloatArray]) -> tuple[float, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,7 @@ def bootstrap_rows(
             hint="ask for fewer resamples, or for fewer components (model.truncated(k))",
         )
     axes = np.asarray(fitted.spectrum.axes[:k], dtype=np.float64)
-    loadings = np.asarray(fitted.loadings)
+    loadings = fitted.loadings
     parts, done = [], 0
     reporter = ProgressReporter(progress)
     reporter.begin("bootstrap", n, 0.0, unit="resamples")
@@ -66,24 +67,12 @@ def bootstrap_rows(
             reporter.advance(done, done=done == n)
     *quantities, angles, space_angles = (np.concatenate(part) for part in zip(*parts, strict=True))
     limits = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
-    variance_interval, rate_interval, loading_interval = (
-        np.quantile(values, limits, axis=0) for values in quantities
-    )
-    variance_error, rate_error, loading_error = map(_standard_deviations, quantities)
+    intervals = [np.quantile(values, limits, axis=0) for values in quantities]
+    errors = [_standard_deviations(values) for values in quantities]
     names = model.schema.names
-    return Bootstrap(
-        n,
-        level,
-        align,
-        np.asarray(fitted.variances),
-        np.asarray(fitted.rates),
-        loadings,
-        *(variance_interval, rate_interval, loading_interval),
-        *(variance_error, rate_error, loading_error),
-        angles,
-        space_angles,
-        None if names is None else tuple(map(str, names)),
-    )
+    columns = None if names is None else tuple(map(str, names))
+    results: Any = (*intervals, *errors, angles, space_angles, columns)
+    return Bootstrap(n, level, align, fitted.variances, fitted.rates, loadings, *results)
 
 
 def _standard_deviations(values: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from princomp.core import checked_weights, fitted_model, is_number, renamed_parameters
-from princomp.diagnostics.arguments import not_a_pca, read_rows
+from princomp.diagnostics.arguments import not_a_pca
 from princomp.diagnostics.control_limits import checked_level
 from princomp.diagnostics.resampling.analysis import bootstrap_rows
 from princomp.diagnostics.resampling.intervals import Bootstrap
@@ -157,7 +157,7 @@ def _model_and_rows(
             place={"parameter": next(iter(parameters))},
             hint="leave out the model or the parameters",
         )
-    data, _ = read_rows(model, X)
+    data = fitted_model(model).schema.open(X)[0]
     if isinstance(data, Source) and not isinstance(data, DistributedRows):
         data = read_whole(data)
     if is_sparse(data) or isinstance(data, Source):

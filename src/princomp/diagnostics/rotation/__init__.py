@@ -4,8 +4,3 @@ criteria  the rotations
 rotated   the result: loadings, scores, tables
 calls     the function ``rotate``
 """
-
-from princomp.diagnostics.rotation.calls import rotate
-from princomp.diagnostics.rotation.rotated import Rotation
-
-__all__ = ["Rotation", "rotate"]

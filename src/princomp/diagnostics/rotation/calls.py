@@ -92,15 +92,11 @@ def rotate(
         inverse = np.linalg.inv(matrix)
         correlations = inverse @ inverse.T
     variances = component_variances(rotated, correlations)
-    total = model.total_variance_
-    squares = np.sum(rotated**2, axis=0)
-    rotation = Rotation(
-        *(model, method, rotated, matrix, correlations, squares, variances),
-        *(variances / total, iterations, converged),
-    )
-    for array in (rotated, matrix, correlations, squares, variances, rotation.rates):
+    squares, rates = np.sum(rotated**2, axis=0), variances / model.total_variance_
+    arrays = (rotated, matrix, correlations, squares, variances, rates)
+    for array in arrays:
         array.flags.writeable = False
-    return rotation
+    return Rotation(model, method, *arrays, iterations, converged)
 
 
 def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> None:

@@ -90,8 +90,7 @@ class Rotation:
         if not self.model.whiten:
             scores = scores / np.sqrt(self.model.explained_variance_)
         # X̂ = z Aᵀ = (z T⁻ᵀ)(A T)ᵀ: scores are transformed by the inverse transpose.
-        rotated: FloatArray = scores @ np.linalg.inv(self.matrix).T.astype(scores.dtype)
-        return rotated
+        return scores @ np.linalg.inv(self.matrix).T.astype(scores.dtype)
 
     def inverse_transform(self, scores: ArrayLike) -> FloatArray:
         """Return rows (n, p) in the units of the data, from scores (n, k)."""
