@@ -18,19 +18,6 @@ if TYPE_CHECKING:
     from princomp.io import Source
     from princomp.kernel_pca import KernelPCA
 
-__all__ = [
-    "Model",
-    "check_output",
-    "estimator",
-    "open_for_fit",
-    "open_for_model",
-    "output_stem",
-    "pca_parameters",
-    "refuse_no_components",
-    "refuse_overwriting_inputs",
-]
-
-
 # A plain PCA may be a PCAModel, because its estimator would import scikit-learn.
 Model: TypeAlias = "PCAModel | PCA | RobustPCA | KernelPCA"
 

@@ -17,8 +17,6 @@ from princomp.cli.results import write_rows
 if TYPE_CHECKING:
     from princomp.io import Source
 
-__all__ = ["inverse", "transform"]
-
 
 @click.command()
 @model_argument

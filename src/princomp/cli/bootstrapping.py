@@ -22,8 +22,6 @@ from princomp.cli.progress import progress_bar
 from princomp.cli.read_options import read_options
 from princomp.cli.table_writer import check_extension, write_columns
 
-__all__ = ["bootstrap"]
-
 
 @click.command()
 @click.argument("files", metavar="MODEL DATA... | FILE...", nargs=-1, required=True)

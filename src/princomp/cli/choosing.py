@@ -13,8 +13,6 @@ from princomp.cli.progress import progress_bar
 from princomp.cli.read_options import read_options
 from princomp.errors import did_you_mean
 
-__all__ = ["choose"]
-
 
 def _parse_rules(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
     if value is None:

@@ -17,8 +17,6 @@ from princomp.cli.options import PATH, common_options, force_option
 from princomp.cli.output import echo, print_json
 from princomp.cli.reporting import report
 
-__all__ = ["demo"]
-
 # Files that ``fit`` writes.
 _FIT_OUTPUTS = ("eigenvalues.csv", "loadings.csv", "model.pca", "scores.csv")
 

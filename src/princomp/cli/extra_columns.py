@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from princomp.estimators import PCA
     from princomp.io import Source
 
-__all__ = ["extra_values", "rows_and_extra"]
-
 
 def rows_and_extra(
     pca: PCA, files: Sequence[str], extra: Sequence[str]

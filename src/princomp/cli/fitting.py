@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
     from princomp.linalg import FloatArray
 
-__all__ = ["fit", "plan", "resume"]
-
 
 @click.command()
 @files_argument

@@ -6,8 +6,6 @@ import ast
 import re
 import shlex
 
-__all__ = ["as_flags"]
-
 _SAME_NAMES = (
     *("sep", "decimal", "thousands", "encoding", "na", "skip", "skip_end", "comment", "sheet"),
     *("columns", "exclude", "missing", "scale", "constant"),

@@ -13,14 +13,6 @@ from princomp.cli.options import refuse_incompatible, refuse_ineffective, with_o
 if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
 
-__all__ = [
-    "NO_LOADINGS",
-    "check_kernel",
-    "cost_notes",
-    "kernel_estimator",
-    "kernel_options",
-]
-
 # A copy of KERNELS of kernel_pca, whose import would add half a second to --help; a test
 # compares them.
 KERNELS = (

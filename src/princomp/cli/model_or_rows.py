@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from princomp.io import Source
     from princomp.kernel_pca import KernelPCA
 
-__all__ = [
-    "check_kernel_figure",
-    "check_plain",
-    "fit_files",
-    "is_table",
-    "load_plain_model",
-    "model_and_rows",
-    "refuse_exact_kernel_pca",
-    "refuse_fit_flags",
-    "refuse_without_inverse",
-]
-
 # Flags of a fit, by the names of their parameters.
 _FIT_FLAGS = {
     "k": "-k",

@@ -16,9 +16,6 @@ from princomp.cli.output import echo, one_line, print_json, print_notes, print_s
 if TYPE_CHECKING:
     from princomp.core import Certificate, PCAModel
 
-__all__ = ["merge", "show"]
-
-
 # Number of column names that are listed; --json lists all.
 _MAX_COLUMNS_SHOWN = 20
 

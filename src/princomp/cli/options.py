@@ -12,30 +12,6 @@ import click
 
 from princomp.errors import did_you_mean
 
-__all__ = [
-    "LEVEL",
-    "PATH",
-    "RULES",
-    "SEED",
-    "choose_options",
-    "common_options",
-    "data_argument",
-    "files_argument",
-    "fit_options",
-    "flag_of",
-    "force_option",
-    "format_option",
-    "formulas_option",
-    "given_parameters",
-    "model_argument",
-    "names_option",
-    "output_options",
-    "refuse_incompatible",
-    "refuse_ineffective",
-    "robust_options",
-    "with_options",
-]
-
 # A copy of core.problem.SOLVERS, whose import would add half a second to --help; a test
 # compares them.
 SOLVERS = (

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
     from princomp.linalg import FloatArray
 
-__all__ = ["echo", "one_line", "print_json", "print_notes", "print_result", "print_summary"]
-
 
 def echo(text: object = "", *, err: bool = False) -> None:
     """Print text on stdout or stderr, with control characters as escapes."""

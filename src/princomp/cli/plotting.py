@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from princomp.io import Source
     from princomp.rules import Decision
 
-__all__ = ["FIGURES", "plot"]
-
 _PLANE_OPTIONS = ("x", "y")
 _GROUP_OPTIONS = ("groups", "ellipses", "level")
 # What each figure shows (the model, or rows of DATA), and its options.

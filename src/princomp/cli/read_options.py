@@ -11,8 +11,6 @@ from princomp.cli.options import names_option, with_options
 if TYPE_CHECKING:
     from princomp.io import ReadOptions
 
-__all__ = ["read_options", "read_options_from"]
-
 _TEXT_OPTIONS = ("sep", "decimal", "thousands", "encoding", "skip", "skip_end", "comment", "sheet")
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from princomp.estimators import PCA
     from princomp.io import Source
 
-__all__ = ["report"]
-
 
 def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -> int | None:
     if value == 1:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from princomp.io import Source
     from princomp.linalg import FloatArray
 
-__all__ = ["result_files", "write_results", "write_rows", "write_scores"]
-
 _FIT_TABLES = ("scores", "loadings", "eigenvalues")
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from princomp.estimators import RobustPCA
     from princomp.io import Source
 
-__all__ = ["check_robust", "robust_estimator", "robust_hint", "write_outliers"]
-
 # Options that a robust fit would ignore: name, default, reason.
 _REFUSED = (
     ("missing", "error", "a robust fit needs complete rows"),

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from princomp.diagnostics import Rotation
     from princomp.estimators import PCA
 
-__all__ = ["rotate"]
-
 
 @click.command()
 @click.argument("method", type=click.Choice(["varimax", "promax"]))

@@ -23,8 +23,6 @@ from princomp.cli.commands import cli
 from princomp.cli.hints import as_flags
 from princomp.cli.output import echo
 
-__all__ = ["run"]
-
 _EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.ParameterError, 2),
     (errors.DataError, 65),

@@ -13,8 +13,6 @@ from princomp import errors
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["check_extension", "write_columns"]
-
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _COLUMNAR = (".parquet", ".arrow", ".feather")
 
