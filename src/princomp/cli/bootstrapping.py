@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from princomp.cli.actions import refuse_overwriting_inputs
+from princomp.cli.actions import check_outputs
 from princomp.cli.model_or_rows import model_and_rows
 from princomp.cli.options import (
     LEVEL,
@@ -75,14 +75,12 @@ def bootstrap(
     with the options of fit. Writes one line per variance, rate and loading: value, ends of the
     interval, standard error.
     """
-    from princomp.io import check_writable
     from princomp.reports import document
 
     file = None if str(output) == "-" else output
     if file is not None:
         check_extension(file)
-        refuse_overwriting_inputs([file], files)
-        check_writable([file], force=force)
+        check_outputs([file], files, force=force)
     model, source, notes = model_and_rows(files, options, as_json)
     from princomp.diagnostics import bootstrap as compute_bootstrap
 

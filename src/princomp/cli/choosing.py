@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from princomp.cli.actions import estimator, open_for_fit
+from princomp.cli.actions import open_for_fit, pca_parameters
 from princomp.cli.options import RULES, SEED, choose_options, common_options, files_argument
 from princomp.cli.output import print_result
 from princomp.cli.progress import progress_bar
@@ -57,7 +57,7 @@ def choose(
     from princomp.reports import document, scale_hint
 
     source = open_for_fit(files, options)
-    parameters = estimator({"k": None, "solver": "auto", **options}).get_params(deep=False)
+    parameters = pca_parameters({"k": None, "solver": "auto", **options})._asdict()
     del parameters["n_components"], parameters["random_state"]
     with progress_bar(as_json) as progress:
         choices, model = choices_and_model(source, rules, seed, progress, None, parameters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import ExitStack, redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from importlib import resources
 from io import StringIO
 from pathlib import Path
@@ -16,9 +16,6 @@ from princomp.cli.fitting import fit
 from princomp.cli.options import PATH, common_options, force_option
 from princomp.cli.output import echo, print_json
 from princomp.cli.reporting import report
-
-# Files that ``fit`` writes.
-_FIT_OUTPUTS = ("eigenvalues.csv", "loadings.csv", "model.pca", "scores.csv")
 
 
 @click.command()
@@ -42,7 +39,8 @@ def demo(output: Path, force: bool, as_json: bool) -> None:
     from princomp.reports import check_libraries, document
 
     table, model, page = (output / name for name in ("usarrests.csv", "model.pca", "report.html"))
-    check_writable([table, page, *(output / name for name in _FIT_OUTPUTS)], force=force)
+    fit_outputs = ("eigenvalues.csv", "loadings.csv", "model.pca", "scores.csv")
+    check_writable([table, page, *(output / name for name in fit_outputs)], force=force)
     check_libraries()
     with atomic_write(table, force=force) as file:
         file.write(resources.files("princomp.cli").joinpath(table.name).read_bytes())
@@ -73,9 +71,7 @@ def _program_name() -> str:
 def _run_command(command: click.Command, arguments: list[str], force: bool, quiet: bool) -> None:
     """Print a command as a user would type it, and run it."""
     full_arguments = [*arguments, *(["--force"] if force else [])]
-    with ExitStack() as stack:
-        if quiet:
-            stack.enter_context(redirect_stdout(StringIO()))
+    with redirect_stdout(StringIO()) if quiet else nullcontext():
         echo(f"$ princomp {command.name} {shlex.join(arguments)}")
         group = click.get_current_context().parent
         command.main(full_arguments, prog_name=command.name, standalone_mode=False, parent=group)

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import (
-    open_for_fit,
-    output_stem,
-    pca_parameters,
-    refuse_overwriting_inputs,
-)
+from princomp.cli.actions import check_outputs, open_for_fit, output_stem, pca_parameters
 from princomp.cli.kernel_options import (
     NO_LOADINGS,
     check_kernel,
@@ -32,19 +27,16 @@ from princomp.cli.options import (
     formulas_option,
     robust_options,
 )
-from princomp.cli.output import echo, print_json, print_notes, print_summary
+from princomp.cli.output import echo, print_json, print_notes, print_result, print_summary
 from princomp.cli.progress import hint_to_resume, progress_bar
 from princomp.cli.read_options import read_options
 from princomp.cli.results import result_files, write_results
 from princomp.cli.robust_options import check_robust, robust_estimator, robust_hint, write_outliers
 
 if TYPE_CHECKING:
-    from princomp.core import PCAModel, PCAParameters
+    from princomp.core import PCAModel
     from princomp.diagnostics import Bootstrap
-    from princomp.engines import ProgressCallback
-    from princomp.estimators import RobustPCA
     from princomp.io import Source
-    from princomp.kernel_pca import KernelPCA
     from princomp.linalg import FloatArray
 
 
@@ -79,23 +71,24 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     .npy, .npz, .mtx, .h5, .h5ad or .zarr; a wildcard in quotes, such as 'part-*.parquet'; or - for
     standard input (CSV, TSV, an Arrow stream or npy).
     """
-    from princomp.io import Checkpoint, check_writable
+    from princomp.core import PCAModel, fit_table
+    from princomp.io import Checkpoint
     from princomp.reports import fit_document
-
-    plain = not options["kernel"] and not options["robust"]
 
     check_kernel(options)
     check_robust(options)
     outputs = result_files(output_stem(files), options)
-    refuse_overwriting_inputs(outputs.values(), files)
-    check_writable(outputs.values(), force=options["force"])
+    check_outputs(outputs.values(), files, force=options["force"])
     checkpoint = options["checkpoint"]
     if checkpoint is not None:
-        checkpoint_files = Checkpoint.files(checkpoint)
-        refuse_overwriting_inputs(checkpoint_files, files)
-        check_writable([*outputs.values(), *checkpoint_files], force=True)
-    # Both functions check the flags before anything is read.
-    model: Any = pca_parameters(options) if plain else _other_estimator(options)
+        check_outputs([*outputs.values(), *Checkpoint.files(checkpoint)], files, force=True)
+    # This checks the flags before anything is read.
+    if options["kernel"]:
+        model: Any = kernel_estimator(options)
+    elif options["robust"]:
+        model = robust_estimator(options)
+    else:
+        model = pca_parameters(options)
     source = open_for_fit(files, options)
     command = {"arguments": list(_command_arguments()), "folder": os.getcwd()}
     if checkpoint is not None and checkpoint.exists() and not as_json:
@@ -104,12 +97,15 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
         print_notes(cost_notes(options, source.rows))
     with hint_to_resume(checkpoint):
         with progress_bar(as_json) as progress:
-            if plain:
-                model = _fit_plain(source, model, options, progress, command)
-            elif options["kernel"]:
+            if options["kernel"]:
                 model.fit(source, progress=progress)
-            else:
+            elif options["robust"]:
                 model.fit(source)
+            else:  # without its estimator, which would import scikit-learn
+                fitted, schema, _ = fit_table(
+                    source, model, progress=progress, checkpoint=checkpoint, command=command
+                )
+                model = PCAModel(fitted, replace(schema, id_column=source.id_column), model)
         with nullcontext() if checkpoint is None else Checkpoint.locked(checkpoint):
             notes = _write_outputs(model, source, outputs, options, as_json)
             if checkpoint is not None:
@@ -118,27 +114,9 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
         print_json(fit_document(model, outputs, notes))
         return
     print_notes(notes)
-    print_summary(model, _axis_angles(model, source) if plain else None)
+    print_summary(model, _axis_angles(model, source) if isinstance(model, PCAModel) else None)
     for name, path in outputs.items():
         echo(f"{name:12} {path}")
-
-
-def _fit_plain(
-    source: Source,
-    parameters: PCAParameters,
-    options: dict[str, Any],
-    progress: ProgressCallback | None,
-    command: dict[str, Any],
-) -> PCAModel:
-    """Fit a plain PCA without its estimator, which would import scikit-learn."""
-    from princomp.core import PCAModel, fit_table
-
-    checkpoint = options["checkpoint"]
-    outcome = fit_table(
-        source, parameters, progress=progress, checkpoint=checkpoint, command=command
-    )
-    schema = replace(outcome.schema, id_column=source.id_column)
-    return PCAModel(outcome.result, schema, parameters)
 
 
 def _axis_angles(model: PCAModel, source: Source) -> FloatArray | None:
@@ -160,10 +138,6 @@ def _axis_angles(model: PCAModel, source: Source) -> FloatArray | None:
     # The fit is done, so a file that changed since or a constant resample must not be an error.
     bootstrap, _ = quick_bootstrap(model, model.n_samples, compute)
     return None if bootstrap is None else bootstrap.angle_quantiles((0.95,))[0]
-
-
-def _other_estimator(options: dict[str, Any]) -> KernelPCA | RobustPCA:
-    return kernel_estimator(options) if options["kernel"] else robust_estimator(options)
 
 
 def _command_arguments() -> list[str]:
@@ -267,8 +241,5 @@ def plan(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
 
     source = open_for_fit(files, options)
     fit_plan = plan_table(source, pca_parameters(options))
-    if as_json:
-        print_json(document("plan", plan=fit_plan.to_dict(), notes=list(source.notes)))
-        return
-    print_notes(source.notes)
-    echo(fit_plan)
+    contents = document("plan", plan=fit_plan.to_dict(), notes=list(source.notes))
+    print_result(contents, as_json, fit_plan)

@@ -25,14 +25,10 @@ NO_LOADINGS = "a kernel PCA has no loadings: its axes lie in the feature space o
 _MANY_ROWS = 50_000
 # Options that only a kernel PCA has, with the names of their parameters.
 _PARAMETERS = {
-    "gamma": "gamma",
-    "degree": "degree",
-    "coef0": "coef0",
-    "approximation": "approximation",
+    **{name: name for name in ("gamma", "degree", "coef0", "approximation", "pre_image", "alpha")},
     "landmarks": "n_landmarks",
     "landmark_rule": "landmarks",
-    "pre_image": "pre_image",
-    "alpha": "alpha",
+    "seed": "random_state",
 }
 # Options that a kernel PCA would ignore: name, default, reason.
 _REFUSED = (
@@ -131,7 +127,7 @@ def check_kernel(options: dict[str, Any]) -> None:
             f"-k {options['k']} is a rule for a linear PCA; with --kernel give a number or a "
             "fraction"
         )
-    if kernel == "precomputed" and options["scale"] != "none":
+    if kernel == "precomputed" and options["scale"] is not None:
         raise click.UsageError(
             "--scale needs columns of rows, which --kernel precomputed does not have"
         )
@@ -157,14 +153,14 @@ def kernel_estimator(options: dict[str, Any]) -> KernelPCA:
     from princomp.kernel_pca import KernelParameters, KernelPCA
 
     refuse_no_components(options)
-    names = {**_PARAMETERS, "seed": "random_state"}
+    given = {_PARAMETERS[name]: options[name] for name in _PARAMETERS if options[name] is not None}
     model = KernelPCA(
         options["k"],
         kernel=options["kernel"],
         missing=options["missing"],
         memory_limit=options["memory"],
-        scale=None if options["scale"] == "none" else options["scale"],
-        **{names[name]: options[name] for name in names if options[name] is not None},
+        scale=options["scale"],
+        **given,
     )
     KernelParameters.of(model)
     return model

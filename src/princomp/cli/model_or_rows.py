@@ -9,29 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from princomp import errors
-from princomp.cli.actions import estimator, open_for_fit, open_for_model
-from princomp.cli.kernel_options import NO_LOADINGS
-from princomp.cli.options import given_parameters
+from princomp.cli.actions import open_for_fit, open_for_model, pca_parameters
+from princomp.cli.options import fit_options, given_parameters
 from princomp.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from princomp.estimators import PCA
     from princomp.io import Source
-    from princomp.kernel_pca import KernelPCA
-
-# Flags of a fit, by the names of their parameters.
-_FIT_FLAGS = {
-    "k": "-k",
-    "scale": "--scale",
-    "columns": "--columns",
-    "exclude": "--exclude",
-    "id_column": "--id",
-    "constant": "--constant",
-    "no_center": "--no-center",
-    "missing": "--missing",
-    "solver": "--solver",
-    "memory": "--memory",
-}
 
 
 def is_table(name: str) -> bool:
@@ -84,56 +68,6 @@ def check_plain(model: Any, path: Path, requirement: str) -> None:
         )
 
 
-def refuse_exact_kernel_pca(model: KernelPCA, path: Path) -> None:
-    """Refuse to merge an exact kernel PCA, which keeps rows instead of sums.
-
-    Raises
-    ------
-    NotAvailableError
-    """
-    if model.approximation is None:
-        raise errors.NotAvailableError(
-            f"{path} is an exact kernel PCA, which keeps rows, not sums that can be merged",
-            place={"file": str(path)},
-            hint="fit both with --approximation features, and the same --gamma, --landmarks and "
-            "--seed",
-        )
-
-
-def refuse_without_inverse(model: KernelPCA, path: Path) -> None:
-    """Refuse to turn scores back into rows with a model that was fitted without pre-images.
-
-    Raises
-    ------
-    NotAvailableError
-    """
-    if model.pre_image is None and not model.fit_inverse_transform:
-        raise errors.NotAvailableError(
-            f"{path} cannot turn scores back into rows",
-            place={"file": str(path)},
-            hint="fit with --pre-image ridge, fixed_point or distance",
-        )
-
-
-def check_kernel_figure(figure: str, path: Path, figure_options: dict[str, Any]) -> None:
-    """Refuse figures that a kernel PCA does not have.
-
-    Raises
-    ------
-    NotAvailableError, click.UsageError
-    """
-    if figure not in ("scree", "scores", "pairs"):
-        raise errors.NotAvailableError(
-            f"{path}: {NO_LOADINGS}, so there is no figure {figure} of it",
-            place={"file": str(path)},
-            hint="draw scree, scores or pairs, or fit a linear PCA: princomp fit without --kernel",
-        )
-    if "rule" in figure_options:
-        raise click.UsageError(
-            f"--rule applies to a linear PCA only, and {path} is a kernel PCA: leave it out"
-        )
-
-
 def refuse_fit_flags(model: str) -> None:
     """Refuse flags of a fit, which a model that is already fitted would ignore.
 
@@ -142,10 +76,12 @@ def refuse_fit_flags(model: str) -> None:
     click.UsageError
     """
     given = given_parameters()
-    for name, flag in _FIT_FLAGS.items():
-        if name in given:
+    command: Any = fit_options(click.Command("fit"))
+    for option in reversed(command.params):
+        if option.name in given:
             raise click.UsageError(
-                f"{flag} is an option of a fit, but {model} is a model: give the table instead"
+                f"{option.opts[0]} is an option of a fit, but {model} is a model: give the table "
+                "instead"
             )
 
 
@@ -160,8 +96,10 @@ def fit_files(files: Sequence[str], options: dict[str, Any], quiet: bool) -> tup
     for name in files:
         if _is_model(name):
             raise click.UsageError(f"{name} is a model: MODEL comes first, then DATA")
+    from princomp.estimators import PCA
+
     source = open_for_fit(files, options)
-    model = estimator(options)
+    model = PCA(**pca_parameters(options)._asdict())
     with progress_bar(quiet) as progress:
         model.fit(source, progress=progress)
     return model, source
@@ -177,8 +115,6 @@ def model_and_rows(
     click.UsageError
         A model is given without data, or with flags of a fit.
     """
-    from princomp.reports import column_names
-
     if is_table(files[0]):
         model, source = fit_files(files, options, quiet)
         return model, source, list(source.notes)
@@ -186,4 +122,4 @@ def model_and_rows(
     if len(files) == 1:
         raise click.UsageError(f"{files[0]} is a model: give DATA, the rows of its fit, after it")
     model = load_plain_model(Path(files[0]), "only a PCA can be resampled")
-    return model, *open_for_model(files[1:], column_names(model), model)
+    return model, *open_for_model(files[1:], model)

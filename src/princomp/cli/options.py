@@ -6,7 +6,7 @@ import contextlib
 import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import click
 
@@ -44,31 +44,22 @@ RULES = (
 Command: TypeAlias = Callable[..., Any]
 Option: TypeAlias = Callable[[Command], Command]
 
-if TYPE_CHECKING:
-    _ParamType = click.ParamType[int | float | str]
-else:
-    _ParamType = click.ParamType  # generic only in newer releases of click
 
-
-class _Components(_ParamType):
-    """The value of -k: a number, a fraction or the name of a rule."""
-
-    name = "K"
-
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | float | str:
-        if value in RULES:
-            return value
-        number: int | float = -1
-        for kind in (float, int):
-            with contextlib.suppress(ValueError):
-                number = kind(value)
-        if not (isinstance(number, int) and number >= 0) and not 0 < number < 1:
-            valid = "a whole number, a fraction between 0 and 1, or a rule"
-            rules = f"{did_you_mean(value, RULES)}Rules are {', '.join(RULES)}"
-            self.fail(f"{value!r} is not {valid}. {rules}", param, ctx)
-        return number
+def _parse_components(
+    _: click.Context, __: click.Parameter, value: str | None
+) -> int | float | str | None:
+    """Return the value of -k: a number, a fraction or the name of a rule."""
+    if value is None or value in RULES:
+        return value
+    number: int | float = -1
+    for kind in (float, int):
+        with contextlib.suppress(ValueError):
+            number = kind(value)
+    if not (isinstance(number, int) and number >= 0) and not 0 < number < 1:
+        valid = "a whole number, a fraction between 0 and 1, or a rule"
+        rules = f"{did_you_mean(value, RULES)}Rules are {', '.join(RULES)}"
+        raise click.BadParameter(f"{value!r} is not {valid}. {rules}")
+    return number
 
 
 def _parse_names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
@@ -111,8 +102,7 @@ def given_parameters() -> set[str]:
     return {name for name in ctx.params if ctx.get_parameter_source(name) is not default}
 
 
-def flag_of(name: str) -> str:
-    """Return the flag of a parameter."""
+def _flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
@@ -127,7 +117,7 @@ def refuse_incompatible(
     """
     for name, default, reason in refused:
         if options[name] != default:
-            raise click.UsageError(f"{flag_of(name)} cannot be used with {flag}: {reason}")
+            raise click.UsageError(f"{_flag_of(name)} cannot be used with {flag}: {reason}")
 
 
 def refuse_ineffective(options: dict[str, Any], requirements: dict[str, tuple[bool, str]]) -> None:
@@ -141,7 +131,7 @@ def refuse_ineffective(options: dict[str, Any], requirements: dict[str, tuple[bo
     """
     for name, (has_effect, requirement) in requirements.items():
         if options[name] is not None and not has_effect:
-            raise click.UsageError(f"{flag_of(name)} has no effect without {requirement}")
+            raise click.UsageError(f"{_flag_of(name)} has no effect without {requirement}")
 
 
 def names_option(flag: str, text: str) -> Option:
@@ -191,19 +181,15 @@ common_options = with_options(
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
 )
-output_options = with_options(
-    click.option("-o", "--output", type=PATH, help="File to write; CSV on stdout by default."),
-    force_option,
-    formulas_option,
-)
 
 
-def _scale_option(more_ways: str, *more_choices: str) -> Option:
+def _scale_option(more_ways: str = "", *more_choices: str) -> Option:
     return click.option(
         "--scale",
         type=click.Choice(["none", "unit", "pareto", "range", *more_choices]),
         default="none",
         show_default=True,
+        callback=lambda ctx, param, value: None if value == "none" else value,
         help="Divide columns by their standard deviation (unit), its square root (pareto) or "
         f"their range{more_ways}.",
     )
@@ -213,7 +199,8 @@ _components_option = click.option(
     "-k",
     "--components",
     "k",
-    type=_Components(),
+    callback=_parse_components,
+    metavar="K",
     help="Number of components: 3, a fraction of the variance (0.9), or a rule such as parallel "
     "(see princomp choose). All by default.",
 )
@@ -251,7 +238,17 @@ _memory_option = click.option(
     metavar="SIZE",
     help="Memory that the fit may take, such as 2GB; 60% of the free memory by default.",
 )
-_robust_only_options = (
+
+# Options of a plain fit, of a fit that may be robust, and of a plain fit without -k and --solver.
+fit_options = with_options(
+    _components_option, _scale_option(), *_table_options, _solver_option, _memory_option
+)
+robust_options = with_options(
+    _components_option,
+    _scale_option("; with --robust by their median absolute deviation (mad)", "mad"),
+    *_table_options,
+    _solver_option,
+    _memory_option,
     click.option(
         "--robust",
         is_flag=True,
@@ -264,20 +261,4 @@ _robust_only_options = (
     ),
     click.option("--seed", type=SEED, help="With --robust or --approximation: random seed; 0."),
 )
-_robust_scale_option = _scale_option(
-    "; with --robust by their median absolute deviation (mad)", "mad"
-)
-
-# Options of a plain fit, of a fit that may be robust, and of a plain fit without -k and --solver.
-fit_options = with_options(
-    _components_option, _scale_option(""), *_table_options, _solver_option, _memory_option
-)
-robust_options = with_options(
-    _components_option,
-    _robust_scale_option,
-    *_table_options,
-    _solver_option,
-    _memory_option,
-    *_robust_only_options,
-)
-choose_options = with_options(_scale_option(""), *_table_options, _memory_option)
+choose_options = with_options(_scale_option(), *_table_options, _memory_option)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import refuse_overwriting_inputs
+from princomp.cli.actions import check_outputs
 from princomp.cli.extra_columns import rows_and_extra
-from princomp.cli.model_or_rows import check_kernel_figure, check_plain
+from princomp.cli.kernel_options import NO_LOADINGS
+from princomp.cli.model_or_rows import check_plain
 from princomp.cli.options import (
     LEVEL,
     PATH,
@@ -22,6 +23,7 @@ from princomp.cli.options import (
 )
 from princomp.cli.output import print_result
 from princomp.cli.read_options import read_options
+from princomp.errors import NotAvailableError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -125,7 +127,6 @@ def plot(
     drawn from the model alone.
     """
     from princomp.estimators import load
-    from princomp.io import check_writable
     from princomp.reports import document, is_kernel_pca
 
     figure_options = {
@@ -139,13 +140,12 @@ def plot(
         notes, files = [f"{figure} draws the model alone: DATA is ignored"], ()
     pca = load(model)
     if is_kernel_pca(pca):
-        check_kernel_figure(figure, model, figure_options)
+        _check_kernel_figure(figure, model, figure_options)
     elif figure != "outliers":
         check_plain(
             pca, model, f"the figure {figure} needs a PCA (a RobustPCA has the figure outliers)"
         )
-    refuse_overwriting_inputs([output], [model, *files])
-    check_writable([output], force=force)
+    check_outputs([output], [model, *files], force=force)
     from princomp import plots  # raises if a library is missing
 
     arguments: list[Any] = [pca]
@@ -179,6 +179,20 @@ def _check_arguments(figure: str, files: tuple[str, ...], figure_options: dict[s
         for name in ("ellipses", "level"):
             if name in figure_options and figure != "outliers":
                 raise click.UsageError(f"--{name} needs groups: name a column with --groups")
+
+
+def _check_kernel_figure(figure: str, model: Path, figure_options: dict[str, Any]) -> None:
+    """Refuse figures that a kernel PCA does not have."""
+    if figure not in ("scree", "scores", "pairs"):
+        raise NotAvailableError(
+            f"{model}: {NO_LOADINGS}, so there is no figure {figure} of it",
+            place={"file": str(model)},
+            hint="draw scree, scores or pairs, or fit a linear PCA: princomp fit without --kernel",
+        )
+    if "rule" in figure_options:
+        raise click.UsageError(
+            f"--rule applies to a linear PCA only, and {model} is a kernel PCA: leave it out"
+        )
 
 
 def _draw(

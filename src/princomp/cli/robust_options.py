@@ -48,7 +48,7 @@ def check_robust(options: dict[str, Any]) -> None:
             f"-k {options['k']} is a rule for a plain PCA; with --robust give a number or a "
             "fraction"
         )
-    if options["scale"] not in ("none", "mad"):
+    if options["scale"] not in (None, "mad"):
         raise click.UsageError(
             f"--scale {options['scale']} is not robust: outliers change it most; with --robust "
             "choose mad"
@@ -63,7 +63,7 @@ def robust_estimator(options: dict[str, Any]) -> RobustPCA:
     return RobustPCA(
         options["k"],
         support=0.75 if options["support"] is None else options["support"],
-        scale=None if options["scale"] == "none" else options["scale"],
+        scale=options["scale"],
         random_state=options["seed"] or 0,
     )
 

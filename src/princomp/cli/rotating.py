@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import open_for_model, refuse_overwriting_inputs
+from princomp.cli.actions import check_outputs, open_for_model
 from princomp.cli.model_or_rows import load_plain_model
 from princomp.cli.options import (
     PATH,
@@ -62,7 +62,6 @@ def rotate(
     Writes the rotated loadings, the variances of the rotated components, for promax their
     correlations, and with DATA the scores of its rows: RC1, RC2, …
     """
-    from princomp.io import check_writable
     from princomp.reports import document
 
     if power is not None and method == "varimax":
@@ -72,8 +71,7 @@ def rotate(
     tables = ["loadings", "variances", *(["correlations"] if method == "promax" else [])]
     tables += ["scores"] if files else []
     outputs = {name: folder / f"{name}.{kind}" for name in tables}
-    refuse_overwriting_inputs(outputs.values(), [model, *files])
-    check_writable(outputs.values(), force=force)
+    check_outputs(outputs.values(), [model, *files], force=force)
     from princomp.diagnostics import rotate as compute_rotation
 
     with warnings.catch_warnings():
@@ -101,13 +99,13 @@ def _write_tables(
     from princomp.core import fitted_model
     from princomp.diagnostics import rotated_scores
     from princomp.io import write_table
-    from princomp.reports import column_labels, column_names
+    from princomp.reports import column_labels
 
     names, notes = rotation.names, []
     if not rotation.converged:
         notes.append(f"varimax did not converge in {rotation.iterations:,} sweeps")
     if "scores" in outputs:
-        source, source_notes = open_for_model(files, column_names(model), model)
+        source, source_notes = open_for_model(files, model)
         notes += source_notes
         fitted_model(model).schema.check_width(source.p)
         scores = partial(rotated_scores, rotation)
