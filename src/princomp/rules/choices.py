@@ -40,12 +40,10 @@ class Several:
     def decide(self, known: Known) -> Decision | None:
         """Apply all rules."""
         known = replace(known, seed=self.seed, tell=self.tell or known.tell)
-        results = [apply_rule(rule, known) for rule in self.rules]
         self.answers[:] = [
-            Decision.none(rule.name, "it needs more variances than there are")
-            if decision is None
-            else decision
-            for rule, decision in zip(self.rules, results, strict=True)
+            apply_rule(rule, known)
+            or Decision.none(rule.name, "it needs more variances than there are")
+            for rule in self.rules
         ]
         largest = max((decision.k or 0 for decision in self.answers), default=0)
         return Decision(self.name, largest, "the largest number that a rule keeps")
