@@ -299,19 +299,17 @@ class PCA(
         )
         saved = None if checkpoint is None else os.path.abspath(checkpoint)
         self._schema, self._fitted, self._checkpoint = schema, result, saved
+        # Named columns are probably in different units.
         if schema.names is not None and result.scale is None and not isinstance(X, Source):
-            self._warn_of_unequal_columns(result, list(map(str, schema.names)))
+            names = list(map(str, schema.names))
+            if unequal := unequal_columns(result.column_variances, names):
+                warnings.warn(
+                    f"the {unequal}, so it decides the components; scale='unit' gives each column "
+                    "the same weight",
+                    UserWarning,
+                    stacklevel=3,
+                )
         return rows
-
-    def _warn_of_unequal_columns(self, result: Fitted, names: list[str]) -> None:
-        """Warn if named columns, probably in different units, were not scaled."""
-        if unequal := unequal_columns(result.column_variances, names):
-            warnings.warn(
-                f"the {unequal}, so it decides the components; scale='unit' gives each column "
-                "the same weight",
-                UserWarning,
-                stacklevel=4,
-            )
 
     def _fit_on_ranks(
         self,

@@ -136,10 +136,10 @@ def _fit_scaled(
         return Components(centre @ span, axes[:0] @ span, values[:0], 0.0, 0.0, h)
     # Step 4. Rows far from the space are left out: projected onto it, they may look like inliers.
     scores = (coordinates - centre) @ axes[:k].T
-    mcd = fast_mcd(scores[is_near], h, rng, np.flatnonzero(is_inlier[is_near]))
-    variances, rotation = np.linalg.eigh(mcd.covariance)
+    mcd_centre, covariance = fast_mcd(scores[is_near], h, rng, np.flatnonzero(is_inlier[is_near]))
+    variances, rotation = np.linalg.eigh(covariance)
     variances = np.maximum(variances[::-1], 0.0)
-    centre, final_axes = centre + mcd.centre @ axes[:k], rotation.T[::-1] @ axes[:k]
+    centre, final_axes = centre + mcd_centre @ axes[:k], rotation.T[::-1] @ axes[:k]
     cutoff = orthogonal_cutoff(_orthogonal_distances(coordinates, centre, final_axes))
     cutoff = max(cutoff, float(singular_values[0]) * tolerance)
     total = float(variances.sum()) + float(values[k:].sum())
