@@ -145,8 +145,15 @@ def _open_columns(
             if source.columns is not None:
                 notes.append(f"{file} has no id column {id_column!r}; its rows have no names")
             return source, notes
-        if "available" in error.place:
-            raise _missing_columns_error(error, str(file), names, id_column) from None
+        if "available" in place:
+            missing = [name for name in names if name not in place["available"]]
+            new = [name for name in place["available"] if name not in [*names, id_column]]
+            raise errors.ColumnError(
+                f"{file} lacks columns of the model: {', '.join(missing)}"
+                + (f"; new in it: {', '.join(new)}" if new else ""),
+                place={"file": str(file), "missing": missing, "new": new},
+                hint="rename the columns to those of the model (princomp show lists them)",
+            ) from None
         source = _open_files(files, None)
         if source.columns is not None:
             raise
@@ -168,21 +175,6 @@ def _accept_unnamed(source: Source, allow_unnamed: bool) -> Source:
             hint="give a table whose columns are named as in the model (princomp show lists them)",
         )
     return source
-
-
-def _missing_columns_error(
-    error: errors.PrincompError, file: str, names: list[str], id_column: str | None
-) -> errors.ColumnError:
-    """Make the error that says which columns of the model a file lacks, and which are new."""
-    available = error.place["available"]
-    missing = [name for name in names if name not in available]
-    new = [name for name in available if name not in names and name != id_column]
-    return errors.ColumnError(
-        f"{file} lacks columns of the model: {', '.join(missing)}"
-        + (f"; new in it: {', '.join(new)}" if new else ""),
-        place={"file": file, "missing": missing, "new": new},
-        hint="rename the columns to those of the model (princomp show lists them)",
-    )
 
 
 def output_stem(files: Sequence[str]) -> str:

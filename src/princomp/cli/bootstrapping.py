@@ -12,6 +12,7 @@ from princomp.cli.model_or_rows import model_and_rows
 from princomp.cli.options import (
     LEVEL,
     SEED,
+    choice_option,
     common_options,
     fit_options,
     force_option,
@@ -38,12 +39,10 @@ from princomp.cli.table_writer import check_extension, write_columns
 @click.option(
     "--level", type=LEVEL, default=0.95, show_default=True, help="Level of the intervals."
 )
-@click.option(
+@choice_option(
     "--align",
-    type=click.Choice(["signs", "procrustes"]),
-    default="signs",
-    show_default=True,
-    help="How loadings of resamples are matched: by their signs, or by a rotation.",
+    ["signs", "procrustes"],
+    "How loadings of resamples are matched: by their signs, or by a rotation.",
 )
 @click.option(
     "-o",

@@ -23,6 +23,7 @@ from princomp.cli.options import (
     common_options,
     files_argument,
     fit_options,
+    force_option,
     format_option,
     formulas_option,
     robust_options,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     type=PATH,
     help="File that saves the work so far; 'princomp resume PATH' continues from it.",
 )
-@click.option("--force", is_flag=True, help="Replace existing outputs.")
+@force_option
 @formulas_option
 @common_options
 def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
@@ -166,7 +167,7 @@ def _write_outputs(
         del outputs["scores"]
         outputs.pop("outliers", None)
         notes.append("standard input can be read only once: no scores were written")
-    if "scores" in outputs and source.id_column is not None and options["kind"] == "npy":
+    if "scores" in outputs and source.id_column is not None and options["format"] == "npy":
         notes.append("npy files hold numbers only: the ids are not in scores.npy")
     with all_or_none():
         if "outliers" in outputs:

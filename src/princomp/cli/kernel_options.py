@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from princomp.cli.actions import refuse_no_components
-from princomp.cli.options import refuse_incompatible, refuse_ineffective, with_options
+from princomp.cli.options import (
+    refuse_incompatible,
+    refuse_ineffective,
+    refuse_rule,
+    with_options,
+)
 
 if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
@@ -122,11 +127,7 @@ def check_kernel(options: dict[str, Any]) -> None:
     refuse_ineffective(options, requirements)
     if kernel is None:
         return
-    if isinstance(options["k"], str):
-        raise click.UsageError(
-            f"-k {options['k']} is a rule for a linear PCA; with --kernel give a number or a "
-            "fraction"
-        )
+    refuse_rule(options, "--kernel", "linear")
     if kernel == "precomputed" and options["scale"] is not None:
         raise click.UsageError(
             "--scale needs columns of rows, which --kernel precomputed does not have"

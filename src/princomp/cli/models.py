@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,9 +12,6 @@ from princomp.cli.actions import check_outputs, open_for_model
 from princomp.cli.model_or_rows import check_plain
 from princomp.cli.options import PATH, common_options, model_argument
 from princomp.cli.output import echo, one_line, print_json, print_notes, print_summary
-
-if TYPE_CHECKING:
-    from princomp.core import Certificate, PCAModel
 
 # Number of column names that are listed; --json lists all.
 _MAX_COLUMNS_SHOWN = 20
@@ -39,12 +36,17 @@ def show(model: Path, rows: str | None, as_json: bool) -> None:
     pca: Any = load_model(model)
     fitted = fitted_model(pca)
     if rows:
+        from princomp.core import verify_table
+
         check_plain(pca, model, "only the components of a PCA can be verified")
-    if isinstance(fitted, PCAModel):
-        plan: Any = fitted.result.plan
-        certificate: Any = _verify(fitted, rows) if rows else fitted.result.certificate
+        source, notes = open_for_model([rows], pca, allow_unnamed=True)
+        print_notes(notes)
+        certificate: Any = verify_table(fitted, source)
+    elif isinstance(fitted, PCAModel):
+        certificate = fitted.result.certificate
     else:
-        plan, certificate = getattr(pca, "plan_", None), getattr(pca, "certificate_", None)
+        certificate = getattr(pca, "certificate_", None)
+    plan = fitted.result.plan if isinstance(fitted, PCAModel) else getattr(pca, "plan_", None)
     if as_json:
         plain = isinstance(pca, PCAModel)
         parameters = pca.parameters._asdict() if plain else pca.get_params()
@@ -67,15 +69,6 @@ def show(model: Path, rows: str | None, as_json: bool) -> None:
     for part in (plan, certificate):
         if part is not None:
             echo(part)
-
-
-def _verify(model: PCAModel, rows: str) -> Certificate:
-    """Compute the certificate of a model from its rows."""
-    from princomp.core import verify_table
-
-    source, notes = open_for_model([rows], model, allow_unnamed=True)
-    print_notes(notes)
-    return verify_table(model, source)
 
 
 def _load_mergeable(path: Path) -> Any:

@@ -106,6 +106,19 @@ def _flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+def refuse_rule(options: dict[str, Any], flag: str, kind: str) -> None:
+    """Refuse a rule for the number of components, which only PCAs of another kind take.
+
+    Raises
+    ------
+    click.UsageError
+    """
+    if isinstance(options["k"], str):
+        raise click.UsageError(
+            f"-k {options['k']} is a rule for a {kind} PCA; with {flag} give a number or a fraction"
+        )
+
+
 def refuse_incompatible(
     flag: str, options: dict[str, Any], refused: Sequence[tuple[str, object, str]]
 ) -> None:
@@ -134,6 +147,12 @@ def refuse_ineffective(options: dict[str, Any], requirements: dict[str, tuple[bo
             raise click.UsageError(f"{_flag_of(name)} has no effect without {requirement}")
 
 
+def choice_option(flag: str, choices: Sequence[str], text: str, **settings: Any) -> Option:
+    """Return an option whose value is one of some words, the first by default."""
+    kind, default = click.Choice(choices), choices[0]
+    return click.option(flag, type=kind, default=default, show_default=True, help=text, **settings)
+
+
 def names_option(flag: str, text: str) -> Option:
     """Return an option whose value is column names, as in a line of CSV."""
     return click.option(flag, callback=_parse_names, metavar="A,B", help=text)
@@ -141,14 +160,7 @@ def names_option(flag: str, text: str) -> Option:
 
 def format_option(files: str) -> Option:
     """Return an option for the format of the files that a command writes."""
-    return click.option(
-        "--format",
-        "kind",
-        type=click.Choice(["csv", "parquet", "npy"]),
-        default="csv",
-        show_default=True,
-        help=f"File format of {files}.",
-    )
+    return choice_option("--format", ["csv", "parquet", "npy"], f"File format of {files}.")
 
 
 def _escape_formulas(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -184,14 +196,12 @@ common_options = with_options(
 
 
 def _scale_option(more_ways: str = "", *more_choices: str) -> Option:
-    return click.option(
+    return choice_option(
         "--scale",
-        type=click.Choice(["none", "unit", "pareto", "range", *more_choices]),
-        default="none",
-        show_default=True,
-        callback=lambda ctx, param, value: None if value == "none" else value,
-        help="Divide columns by their standard deviation (unit), its square root (pareto) or "
+        ["none", "unit", "pareto", "range", *more_choices],
+        "Divide columns by their standard deviation (unit), its square root (pareto) or "
         f"their range{more_ways}.",
+        callback=lambda ctx, param, value: None if value == "none" else value,
     )
 
 
@@ -208,29 +218,21 @@ _table_options = (
     names_option("--columns", "Use only these columns."),
     names_option("--exclude", "Leave these columns out."),
     click.option("--id", "id_column", metavar="COLUMN", help="Column with the names of the rows."),
-    click.option(
+    choice_option(
         "--constant",
-        type=click.Choice(["error", "zero", "drop"]),
-        default="error",
-        show_default=True,
-        help="Constant columns with --scale: fail, set their loadings to zero, or also leave them "
+        ["error", "zero", "drop"],
+        "Constant columns with --scale: fail, set their loadings to zero, or also leave them "
         "out of the count of columns.",
     ),
     click.option("--no-center", is_flag=True, help="Do not subtract the column means."),
-    click.option(
+    choice_option(
         "--missing",
-        type=click.Choice(["error", "drop", "em", "nipals"]),
-        default="error",
-        show_default=True,
-        help="Missing values: fail, drop their rows, or fill the cells from -k components.",
+        ["error", "drop", "em", "nipals"],
+        "Missing values: fail, drop their rows, or fill the cells from -k components.",
     ),
 )
-_solver_option = click.option(
-    "--solver",
-    type=click.Choice(SOLVERS),
-    default="auto",
-    show_default=True,
-    help="Solver; auto chooses one by the shape of the table.",
+_solver_option = choice_option(
+    "--solver", SOLVERS, "Solver; auto chooses one by the shape of the table."
 )
 _memory_option = click.option(
     "--memory",

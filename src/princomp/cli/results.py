@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from princomp.cli.output import print_json, print_result
 from princomp.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from princomp.io import Source
+
+# Names of the columns, numbers, ids of the rows, and the name of the column of ids.
+Table: TypeAlias = tuple[list[str], Any, list[str], str]
 
 
 def result_files(stem: str, options: dict[str, Any]) -> dict[str, Path]:
@@ -23,7 +26,7 @@ def result_files(stem: str, options: dict[str, Any]) -> dict[str, Path]:
         "eigenvalues": True,
         "outliers": options["robust"] and not options["no_scores"],
     }
-    files = {name: folder / f"{name}.{options['kind']}" for name in tables if tables[name]}
+    files = {name: folder / f"{name}.{options['format']}" for name in tables if tables[name]}
     return {**files, "model": options["model"] or folder / "model.pca"}
 
 
@@ -32,36 +35,35 @@ def write_results(
 ) -> None:
     """Write the model, eigenvalues, and scores and loadings if requested."""
     from princomp.core import PCAModel, fitted_model, save_model
-    from princomp.io import write_table
     from princomp.reports import column_labels, component_names, rates_table
 
     fitted: Any = fitted_model(model)
     components = component_names(fitted.k)
-    all_components, rates = rates_table(model)
     if "scores" in files:
         n = fitted.n_samples
         write_scores(fitted.chunk_scores, source, files["scores"], components, force, quiet, n)
+    tables: dict[str, Table] = {}
     if "loadings" in files:
-        write_table(
-            files["loadings"],
-            columns=components,
-            data=fitted.result.loadings,
-            ids=list(map(str, column_labels(model))),
-            id_column="variable",
-            force=force,
-        )
-    write_table(
-        files["eigenvalues"],
-        columns=["eigenvalue", "contribution_rate", "accumulated_rate"],
-        data=rates,
-        ids=all_components,
-        id_column="component",
-        force=force,
-    )
+        labels = list(map(str, column_labels(model)))
+        tables["loadings"] = components, fitted.result.loadings, labels, "variable"
+    rate_names = ["eigenvalue", "contribution_rate", "accumulated_rate"]
+    all_components, rates = rates_table(model)
+    tables["eigenvalues"] = rate_names, rates, all_components, "component"
+    write_tables(files, tables, force)
     if isinstance(model, PCAModel):
         save_model(files["model"], model, overwrite=force)
     else:
         model.save(files["model"], overwrite=force)
+
+
+def write_tables(files: dict[str, Path], tables: dict[str, Table], force: bool) -> None:
+    """Write those tables that have a file."""
+    from princomp.io import write_table
+
+    for name, (columns, data, ids, id_column) in tables.items():
+        if name in files:
+            names = {"columns": columns, "ids": ids, "id_column": id_column}
+            write_table(files[name], data=data, force=force, **names)
 
 
 def write_scores(

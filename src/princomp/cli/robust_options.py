@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.options import refuse_incompatible, refuse_ineffective
+from princomp.cli.options import refuse_incompatible, refuse_ineffective, refuse_rule
 
 if TYPE_CHECKING:
     from princomp.estimators import RobustPCA
@@ -43,11 +43,7 @@ def check_robust(options: dict[str, Any]) -> None:
                 "--scale mad is an option of robust fits: add --robust, or choose unit"
             )
         return
-    if isinstance(options["k"], str):
-        raise click.UsageError(
-            f"-k {options['k']} is a rule for a plain PCA; with --robust give a number or a "
-            "fraction"
-        )
+    refuse_rule(options, "--robust", "plain")
     if options["scale"] not in (None, "mad"):
         raise click.UsageError(
             f"--scale {options['scale']} is not robust: outliers change it most; with --robust "

@@ -73,10 +73,7 @@ class Choices(Mapping[str, Decision]):
     n_features: int
 
     def __getitem__(self, name: str) -> Decision:
-        for decision in self.decisions:
-            if decision.rule == name:
-                return decision
-        raise KeyError(name)
+        return {decision.rule: decision for decision in self.decisions}[name]
 
     def __iter__(self) -> Iterator[str]:
         return (decision.rule for decision in self.decisions)
