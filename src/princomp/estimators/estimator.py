@@ -275,20 +275,35 @@ class PCA(
             If the checkpoint belongs to another run, or is in use by another run.
         ShapeError, ConstantColumnError, ParameterError
         """
-        if comm is not None:
-            self._fit_on_ranks(X, sample_weight, comm, progress, checkpoint)
-        else:
-            self._fit(X, sample_weight, progress, checkpoint)
+        self._fit(X, sample_weight, comm, progress, checkpoint)
         return self
 
     def _fit(
         self,
         X: Any,
         sample_weight: SampleWeight,
+        comm: object,
         progress: ProgressCallback | None = None,
         checkpoint: PathLike | None = None,
+        *,
+        rereads: bool = False,
     ) -> Rows:
-        """Fit, and return the rows as they were read."""
+        """Fit, and return the rows as they were read; with ``comm``, those of this rank.
+
+        With ``rereads``, the rows are read again afterwards, for their scores.
+        """
+        if comm is not None:
+
+            def check() -> int | None:
+                return self._request().memory
+
+            rows = fit_on_ranks(
+                self, X, sample_weight, comm, check, progress, checkpoint, rereads=rereads
+            )
+            self._shared, self._checkpoint = self._fitted, None
+            return rows
+        if rereads:
+            refuse_reading_twice(X)
         result, schema, rows = fit_table(
             X,
             self._parameters(),
@@ -311,27 +326,6 @@ class PCA(
                 )
         return rows
 
-    def _fit_on_ranks(
-        self,
-        X: Any,
-        sample_weight: SampleWeight,
-        comm: object,
-        progress: ProgressCallback | None = None,
-        checkpoint: PathLike | None = None,
-        *,
-        rereads: bool = False,
-    ) -> Rows:
-        """Fit on all ranks, and return the rows of this one."""
-
-        def check() -> int | None:
-            return self._request().memory
-
-        rows = fit_on_ranks(
-            self, X, sample_weight, comm, check, progress, checkpoint, rereads=rereads
-        )
-        self._shared, self._checkpoint = self._fitted, None
-        return rows
-
     def fit_transform(
         self, X: Any, y: object = None, sample_weight: SampleWeight = None, *, comm: object = None
     ) -> Any:
@@ -344,11 +338,7 @@ class PCA(
         ParameterError
             For an iterator, whose rows can be read only once.
         """
-        if comm is not None:
-            data, _, origin = self._fit_on_ranks(X, sample_weight, comm, rereads=True)
-        else:
-            refuse_reading_twice(X)
-            data, _, origin = self._fit(X, sample_weight)
+        data, _, origin = self._fit(X, sample_weight, comm, rereads=True)
         return self._training_scores(X, data, origin)
 
     # ---- using -------------------------------------------------------------------------
