@@ -11,7 +11,7 @@ import click
 from princomp.cli.actions import check_outputs, open_for_model
 from princomp.cli.options import (
     PATH,
-    common_options,
+    command,
     files_argument,
     force_option,
     formulas_option,
@@ -29,11 +29,10 @@ _options = with_options(
     force_option,
     formulas_option,
     read_options,
-    common_options,
 )
 
 
-@click.command()
+@command
 @_options
 def transform(model: Path, files: tuple[str, ...], **options: Any) -> None:
     """Compute the scores of the rows of FILEs with MODEL.
@@ -51,7 +50,7 @@ def transform(model: Path, files: tuple[str, ...], **options: Any) -> None:
     write_rows("transform", source, fitted.chunk_scores, columns, notes, options)
 
 
-@click.command()
+@command
 @_options
 def inverse(model: Path, files: tuple[str, ...], **options: Any) -> None:
     """Turn the scores in FILEs (columns PC1, PC2, …) back into rows in the units of the data.

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from princomp.cli.actions import check_outputs
-from princomp.cli.model_or_rows import model_and_rows
+from princomp.cli.model_or_rows import is_table, model_and_rows, refuse_fit_flags
 from princomp.cli.options import (
     LEVEL,
     SEED,
     choice_option,
-    common_options,
+    command,
     fit_options,
     force_option,
     formulas_option,
@@ -24,7 +24,7 @@ from princomp.cli.read_options import read_options
 from princomp.cli.table_writer import check_extension, write_columns
 
 
-@click.command()
+@command
 @click.argument("files", metavar="MODEL DATA... | FILE...", nargs=-1, required=True)
 @click.option(
     "-n",
@@ -56,7 +56,6 @@ from princomp.cli.table_writer import check_extension, write_columns
 @formulas_option
 @fit_options
 @read_options
-@common_options
 def bootstrap(
     files: tuple[str, ...],
     n: int,
@@ -80,7 +79,14 @@ def bootstrap(
     if file is not None:
         check_extension(file)
         check_outputs([file], files, force=force)
-    model, source, notes = model_and_rows(files, options, as_json)
+    if not is_table(files[0]):
+        refuse_fit_flags(files[0])
+        if len(files) == 1:
+            raise click.UsageError(
+                f"{files[0]} is a model: give DATA, the rows of its fit, after it"
+            )
+    requirement = "only a PCA can be resampled"
+    model, source, notes, _ = model_and_rows(files, options, as_json, requirement)
     from princomp.diagnostics import bootstrap as compute_bootstrap
 
     with progress_bar(as_json) as progress:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from princomp.cli.actions import open_for_fit, pca_parameters
-from princomp.cli.options import RULES, SEED, choose_options, common_options, files_argument
+from princomp.cli.options import RULES, SEED, choose_options, command, files_argument
 from princomp.cli.output import print_result
 from princomp.cli.progress import progress_bar
 from princomp.cli.read_options import read_options
@@ -27,7 +27,7 @@ def _parse_rules(_: click.Context, __: click.Parameter, value: str | None) -> li
     return names
 
 
-@click.command()
+@command
 @files_argument
 @choose_options
 @read_options
@@ -40,7 +40,6 @@ def _parse_rules(_: click.Context, __: click.Parameter, value: str | None) -> li
 @click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Random seed for rules that need one."
 )
-@common_options
 def choose(
     files: tuple[str, ...],
     rules: list[str] | None,

@@ -20,7 +20,7 @@ from princomp.cli.kernel_options import (
 )
 from princomp.cli.options import (
     PATH,
-    common_options,
+    command,
     files_argument,
     fit_options,
     force_option,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from princomp.linalg import FloatArray
 
 
-@click.command()
+@command
 @files_argument
 @robust_options
 @kernel_options
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 )
 @force_option
 @formulas_option
-@common_options
 def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Fit a PCA to the numeric columns of FILEs, as one table.
 
@@ -91,7 +90,7 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     else:
         model = pca_parameters(options)
     source = open_for_fit(files, options)
-    command = {"arguments": list(_command_arguments()), "folder": os.getcwd()}
+    call = {"arguments": list(_command_arguments()), "folder": os.getcwd()}
     if checkpoint is not None and checkpoint.exists() and not as_json:
         print_notes([f"continuing from {checkpoint}"])
     if not as_json:
@@ -104,7 +103,7 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
                 model.fit(source)
             else:  # without its estimator, which would import scikit-learn
                 fitted, schema, _ = fit_table(
-                    source, model, progress=progress, checkpoint=checkpoint, command=command
+                    source, model, progress=progress, checkpoint=checkpoint, command=call
                 )
                 model = PCAModel(fitted, replace(schema, id_column=source.id_column), model)
         with nullcontext() if checkpoint is None else Checkpoint.locked(checkpoint):
@@ -194,10 +193,9 @@ def _fit_notes(model: Any, options: dict[str, Any]) -> list[str]:
     return [note if options["no_scores"] else f"{note}, and their scores are empty", *kept_notes]
 
 
-@click.command()
+@command
 @click.argument("checkpoint", type=PATH)
 @click.option("--force", is_flag=True, help="Replace outputs that were written already.")
-@common_options
 @click.pass_context
 def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> None:
     """Continue the interrupted fit that wrote CHECKPOINT.
@@ -208,15 +206,15 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
     from princomp.errors import InputNotFoundError
     from princomp.io import Checkpoint
 
-    command = Checkpoint.command_in(checkpoint)
+    call = Checkpoint.command_in(checkpoint)
     path = checkpoint.resolve()
-    arguments = [str(argument) for argument in command["arguments"]]
+    arguments = [str(argument) for argument in call["arguments"]]
     try:
-        os.chdir(command["folder"])
+        os.chdir(call["folder"])
     except OSError as error:
         raise InputNotFoundError(
-            f"{checkpoint}: its folder {command['folder']} cannot be entered: {error.strerror}",
-            place={"file": str(command["folder"])},
+            f"{checkpoint}: its folder {call['folder']} cannot be entered: {error.strerror}",
+            place={"file": str(call["folder"])},
             hint="move the folder with the input back",
         ) from None
     # Errors are reported in the format that the first command or this one asked for.
@@ -230,11 +228,10 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
         fit.invoke(fit_context)
 
 
-@click.command()
+@command
 @files_argument
 @fit_options
 @read_options
-@common_options
 def plan(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Show what a fit of FILEs would do and need, without running it."""
     from princomp.core import plan_table

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from princomp import errors
-from princomp.cli.actions import open_for_fit, open_for_model, pca_parameters
+from princomp.cli.actions import open_for_fit, pca_parameters
+from princomp.cli.extra_columns import extra_values, rows_and_extra
 from princomp.cli.options import fit_options, given_parameters
 from princomp.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from princomp.estimators import PCA
     from princomp.io import Source
 
@@ -85,41 +88,40 @@ def refuse_fit_flags(model: str) -> None:
             )
 
 
-def fit_files(files: Sequence[str], options: dict[str, Any], quiet: bool) -> tuple[PCA, Source]:
-    """Fit a PCA to files without saving it; return the model and the rows.
+def model_and_rows(
+    files: Sequence[str],
+    options: dict[str, Any],
+    quiet: bool,
+    requirement: str,
+    extra: Sequence[str] = (),
+) -> tuple[PCA, Source | None, list[str], dict[str, NDArray[Any]]]:
+    """Load MODEL and open DATA…, if any, or fit FILE…; ``extra`` columns are not analysed.
+
+    Return the model, the rows, notes on them, and the extra columns by name. ``requirement`` says
+    in a message why the model must be a PCA.
 
     Raises
     ------
     click.UsageError
-        One of the files is a model.
+        One of the files to fit is a model.
     """
+    from princomp.estimators import PCA
+    from princomp.io import are_anndata_files
+    from princomp.reports import column_names
+
+    if not is_table(files[0]):
+        model = load_plain_model(Path(files[0]), requirement)
+        if len(files) == 1:
+            return model, None, [], {}
+        return model, *rows_and_extra(model, files[1:], extra)
     for name in files:
         if _is_model(name):
             raise click.UsageError(f"{name} is a model: MODEL comes first, then DATA")
-    from princomp.estimators import PCA
-
+    if not are_anndata_files(files):
+        options = {**options, "exclude": [*(options["exclude"] or ()), *extra]}
     source = open_for_fit(files, options)
     model = PCA(**pca_parameters(options)._asdict())
     with progress_bar(quiet) as progress:
         model.fit(source, progress=progress)
-    return model, source
-
-
-def model_and_rows(
-    files: Sequence[str], options: dict[str, Any], quiet: bool
-) -> tuple[PCA, Source, list[str]]:
-    """Load MODEL and open DATA…, or fit FILE…; return the model, the rows, and notes.
-
-    Raises
-    ------
-    click.UsageError
-        A model is given without data, or with flags of a fit.
-    """
-    if is_table(files[0]):
-        model, source = fit_files(files, options, quiet)
-        return model, source, list(source.notes)
-    refuse_fit_flags(files[0])
-    if len(files) == 1:
-        raise click.UsageError(f"{files[0]} is a model: give DATA, the rows of its fit, after it")
-    model = load_plain_model(Path(files[0]), "only a PCA can be resampled")
-    return model, *open_for_model(files[1:], model)
+    model.id_column_ = source.id_column
+    return model, source, list(source.notes), extra_values(files, column_names(model), extra)

@@ -10,14 +10,14 @@ import click
 from princomp import errors
 from princomp.cli.actions import check_outputs, open_for_model
 from princomp.cli.model_or_rows import check_plain
-from princomp.cli.options import PATH, common_options, model_argument
+from princomp.cli.options import PATH, command, model_argument
 from princomp.cli.output import echo, one_line, print_json, print_notes, print_summary
 
 # Number of column names that are listed; --json lists all.
 _MAX_COLUMNS_SHOWN = 20
 
 
-@click.command()
+@command
 @model_argument
 @click.option(
     "--verify",
@@ -25,7 +25,6 @@ _MAX_COLUMNS_SHOWN = 20
     metavar="FILE",
     help="Measure the residuals with the rows that the model was fitted to.",
 )
-@common_options
 def show(model: Path, rows: str | None, as_json: bool) -> None:
     """Show the variances, plan and certificate of MODEL."""
     from princomp.core import PCAModel, fitted_model
@@ -89,11 +88,10 @@ def _load_mergeable(path: Path) -> Any:
     return model
 
 
-@click.command()
+@command
 @click.argument("models", metavar="MODEL MODEL...", nargs=-1, required=True, type=PATH)
 @click.option("-m", "--model", "output", type=PATH, required=True, help="Model file to write.")
 @click.option("--force", is_flag=True, help="Replace an existing output.")
-@common_options
 def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) -> None:
     """Merge MODELs into one model of all their rows.
 

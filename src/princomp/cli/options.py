@@ -87,12 +87,21 @@ def _parse_memory(_: click.Context, __: click.Parameter, value: str | None) -> s
 def with_options(*options: Option) -> Option:
     """Combine options into one decorator; --help lists them in this order."""
 
-    def decorate(command: Command) -> Command:
+    def decorate(function: Command) -> Command:
         for option in reversed(options):
-            command = option(command)
-        return command
+            function = option(function)
+        return function
 
     return decorate
+
+
+def command(function: Command) -> click.Command:
+    """Make a command with --debug, for which ``run`` looks itself, and --json."""
+    made = click.command()(function)
+    debug_help = "Show the traceback of an error."
+    click.option("--debug", is_flag=True, expose_value=False, help=debug_help)(made)
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(made)
+    return made
 
 
 def given_parameters() -> set[str]:
@@ -184,14 +193,6 @@ formulas_option = click.option(
     expose_value=False,
     callback=_escape_formulas,
     help="Put ' before names that a spreadsheet may take for formulas (CSV files).",
-)
-
-# Every command has these options; ``run`` looks for --debug itself.
-common_options = with_options(
-    click.option(
-        "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
-    ),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
 )
 
 

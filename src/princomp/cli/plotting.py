@@ -16,7 +16,7 @@ from princomp.cli.options import (
     LEVEL,
     PATH,
     RULES,
-    common_options,
+    command,
     data_argument,
     force_option,
     model_argument,
@@ -67,7 +67,7 @@ def _check_extension(_: click.Context, __: click.Parameter, value: Path) -> Path
     return value
 
 
-@click.command()
+@command
 @click.argument("figure", type=click.Choice(list(FIGURES)))
 @model_argument
 @data_argument
@@ -109,7 +109,6 @@ def _check_extension(_: click.Context, __: click.Parameter, value: Path) -> Path
 @click.option("--dark", is_flag=True, help="Draw on a dark background.")
 @force_option
 @read_options
-@common_options
 def plot(
     figure: str,
     model: Path,

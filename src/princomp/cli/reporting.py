@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from princomp.cli.actions import check_outputs, output_stem
-from princomp.cli.extra_columns import extra_values, rows_and_extra
-from princomp.cli.model_or_rows import fit_files, is_table, load_plain_model, refuse_fit_flags
+from princomp.cli.model_or_rows import is_table, model_and_rows, refuse_fit_flags
 from princomp.cli.options import (
     LEVEL,
     PATH,
-    common_options,
+    command,
     fit_options,
     force_option,
     given_parameters,
@@ -26,8 +25,6 @@ from princomp.cli.read_options import read_options
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from princomp.io import Source
-
 
 def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -> int | None:
     if value == 1:
@@ -35,7 +32,7 @@ def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -
     return value
 
 
-@click.command()
+@command
 @click.argument("files", metavar="MODEL [DATA]... | FILE...", nargs=-1, required=True)
 @click.option(
     "-o", "--output", type=PATH, help="Page to write; NAME_report.html for NAME.csv by default."
@@ -60,7 +57,6 @@ def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -
 @force_option
 @fit_options
 @read_options
-@common_options
 def report(
     files: tuple[str, ...],
     output: Path | None,
@@ -75,11 +71,9 @@ def report(
     Takes a MODEL, and the rows of DATA; or FILEs, which are fitted first, with the options of
     fit. The page needs no network and no other file.
     """
-    from princomp.io import are_anndata_files
-    from princomp.reports import column_names, document
+    from princomp.reports import document
 
     is_fit = is_table(files[0])
-    rows_files = files if is_fit else files[1:]
     _check_arguments(files, is_fit)
     output = output or Path(f"{output_stem(files)}_report.html")
     check_outputs([output], files, force=force)
@@ -87,32 +81,20 @@ def report(
 
     check_libraries()
     extra = list(dict.fromkeys([*([groups] if groups else []), *(metadata or [])]))
-    rows: Source | None = None
-    notes: list[str] = []
-    values: dict[str, Any] = {}
-    if is_fit:
-        if not are_anndata_files(files):
-            options["exclude"] = [*(options["exclude"] or ()), *extra]
-        options["training"] = True
-        pca, rows = fit_files(files, options, as_json)
-        pca.id_column_, notes = rows.id_column, list(rows.notes)
-        values = extra_values(files, column_names(pca), extra)
-    else:
-        pca = load_plain_model(Path(files[0]), "a report needs a plain PCA")
-        if rows_files:
-            rows, notes, values = rows_and_extra(pca, rows_files, extra)
+    requirement = "a report needs a plain PCA"
+    pca, rows, notes, values = model_and_rows(files, options, as_json, requirement, extra)
     write_report(
         pca,
         rows,
         output,
         title=options["title"],
         lang=options["lang"],
-        data=_rows_name(rows_files),
+        data=_rows_name(files if is_fit else files[1:]),
         groups=None if groups is None else {groups: values[groups]},
         metadata=None
         if metadata is None
         else {name: _numbers_or_text(values[name]) for name in metadata},
-        training=options["training"],
+        training=True if is_fit else options["training"],
         bootstrap=options["bootstrap"],
         level=options["level"],
         overwrite=force,

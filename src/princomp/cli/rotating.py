@@ -13,7 +13,7 @@ from princomp.cli.actions import check_outputs, open_for_model
 from princomp.cli.model_or_rows import load_plain_model
 from princomp.cli.options import (
     PATH,
-    common_options,
+    command,
     data_argument,
     force_option,
     format_option,
@@ -25,7 +25,7 @@ from princomp.cli.read_options import read_options
 from princomp.cli.results import Table, write_scores, write_tables
 
 
-@click.command()
+@command
 @click.argument("method", type=click.Choice(["varimax", "promax"]))
 @model_argument
 @data_argument
@@ -40,7 +40,6 @@ from princomp.cli.results import Table, write_scores, write_tables
 @force_option
 @formulas_option
 @read_options
-@common_options
 def rotate(
     method: str,
     model: Path,
