@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import click
 
-from princomp.errors import did_you_mean
+from princomp.errors import ParameterError, did_you_mean
 
 # A copy of core.problem.SOLVERS, whose import would add half a second to --help; a test
 # compares them.
@@ -74,7 +74,6 @@ def _parse_names(_: click.Context, __: click.Parameter, value: str | None) -> li
 
 def _parse_memory(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     if value is not None:
-        from princomp.errors import ParameterError
         from princomp.linalg import byte_count
 
         try:
