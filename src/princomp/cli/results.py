@@ -62,8 +62,9 @@ def write_tables(files: dict[str, Path], tables: dict[str, Table], force: bool) 
 
     for name, (columns, data, ids, id_column) in tables.items():
         if name in files:
-            names = {"columns": columns, "ids": ids, "id_column": id_column}
-            write_table(files[name], data=data, force=force, **names)
+            write_table(
+                files[name], columns=columns, data=data, ids=ids, id_column=id_column, force=force
+            )
 
 
 def write_scores(
