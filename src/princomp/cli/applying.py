@@ -81,6 +81,6 @@ def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> Any:
 
     pca = load_model(model)
     if options["output"] is not None:
-        inputs = [model, *files]
-        check_outputs([options["output"]], inputs, force=options["force"], tables=True)
+        force = options["force"]
+        check_outputs([options["output"]], [model, *files], force=force, tables=True)
     return pca
