@@ -18,7 +18,7 @@ from princomp.errors import (
     ParameterError,
 )
 from princomp.rules import CV, RULES, Decision, GavishDonoho, Parallel
-from princomp.rules.rule import count_leading_above
+from princomp.rules.rule import threshold_decision
 
 SOLVERS = ["full", "covariance_eigh", "arpack", "lanczos", "randomized", "row_gram", "auto"]
 BY_VARIANCES = [name for name in RULES if name not in ("bi-cv", "cv", "permutation")]
@@ -244,8 +244,8 @@ def test_progress_counts_the_draws(X):
 def test_files_and_leading_runs(X):
     assert PCA("kaiser", scale="unit").fit(ARRESTS).n_components_ == 1
     known = rule_application.Known(np.array([3.0, 1.0]), 4.0, 2, 10.0, np.ones(2))
-    assert count_leading_above(known.possible, 0.5, known) == 2
-    assert count_leading_above(known.possible, np.array([4.0, 0.5]), known) == 0
+    for threshold, k in ((0.5, 2), (np.array([4.0, 0.5]), 0)):
+        assert threshold_decision("own", known, known.possible, threshold, "a threshold").k == k
 
 
 @pytest.mark.parametrize("center", [True, False])

@@ -5,44 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from princomp import errors
-from princomp.cli.read_options import read_options_from
+from princomp.cli.read_options import given_read_options
 
 if TYPE_CHECKING:
-    from princomp.core import PCAModel, PCAParameters
-    from princomp.estimators import PCA, RobustPCA
+    from princomp.core import PCAParameters
     from princomp.io import Source
-    from princomp.kernel_pca import KernelPCA
-
-__all__ = [
-    "Model",
-    "check_output",
-    "estimator",
-    "open_for_fit",
-    "open_for_model",
-    "output_stem",
-    "pca_parameters",
-    "refuse_no_components",
-    "refuse_overwriting_inputs",
-]
-
-
-# A plain PCA may be a PCAModel, because its estimator would import scikit-learn.
-Model: TypeAlias = "PCAModel | PCA | RobustPCA | KernelPCA"
 
 # Standard input of up to this many bytes is kept in memory.
 _MAX_STDIN_IN_MEMORY = 2**26
-
-
-def estimator(options: dict[str, Any]) -> PCA:
-    """Make the estimator that the flags describe."""
-    from princomp.estimators import PCA
-
-    return PCA(**pca_parameters(options)._asdict())
 
 
 def pca_parameters(options: dict[str, Any]) -> PCAParameters:
@@ -53,7 +28,7 @@ def pca_parameters(options: dict[str, Any]) -> PCAParameters:
     return PCAParameters(
         n_components=options["k"],
         svd_solver=options["solver"],
-        scale=None if options["scale"] == "none" else options["scale"],
+        scale=options["scale"],
         center=not options["no_center"],
         missing=options["missing"],
         memory_limit=options["memory"],
@@ -99,7 +74,7 @@ def _open_files(
         "columns": columns,
         "exclude": exclude,
         "id_column": False if id_column is None and flags.get("no_id") else id_column,
-        "options": read_options_from(flags),
+        "options": given_read_options(),
     }
     if "-" not in files:
         from princomp.io import open_files
@@ -129,19 +104,21 @@ def _standard_input() -> BinaryIO:
 
 
 def open_for_model(
-    files: Sequence[str], names: list[str] | None, model: Model, *, allow_unnamed: bool = False
+    files: Sequence[str], model: Any, *, scores: bool = False, allow_unnamed: bool = False
 ) -> tuple[Source, list[str]]:
-    """Open files with the columns of a model, matched by name; also return notes.
+    """Open files with the columns of a model, or with scores, matched by name; also return notes.
 
     With ``allow_unnamed``, columns without names are accepted and matched by position.
     """
+    from princomp.core import fitted_model
+    from princomp.reports import column_names, component_names
+
+    fitted: Any = fitted_model(model)
+    names = component_names(fitted.k) if scores else column_names(model)
     if names is None:
         return _open_files(files, None), []
     if "-" in files and _stdin_is_npy():
         return _accept_unnamed(_open_files(files, None), allow_unnamed), []
-    from princomp.core import FittedModel, fitted_model
-
-    fitted: FittedModel[Any] = fitted_model(model)
     source, notes = _open_columns(files, names, fitted.schema.id_column, allow_unnamed)
     notes.extend(source.notes)
     if source.unused:
@@ -168,8 +145,15 @@ def _open_columns(
             if source.columns is not None:
                 notes.append(f"{file} has no id column {id_column!r}; its rows have no names")
             return source, notes
-        if "available" in error.place:
-            raise _missing_columns_error(error, str(file), names, id_column) from None
+        if "available" in place:
+            missing = [name for name in names if name not in place["available"]]
+            new = [name for name in place["available"] if name not in [*names, id_column]]
+            raise errors.ColumnError(
+                f"{file} lacks columns of the model: {', '.join(missing)}"
+                + (f"; new in it: {', '.join(new)}" if new else ""),
+                place={"file": str(file), "missing": missing, "new": new},
+                hint="rename the columns to those of the model (princomp show lists them)",
+            ) from None
         source = _open_files(files, None)
         if source.columns is not None:
             raise
@@ -193,21 +177,6 @@ def _accept_unnamed(source: Source, allow_unnamed: bool) -> Source:
     return source
 
 
-def _missing_columns_error(
-    error: errors.PrincompError, file: str, names: list[str], id_column: str | None
-) -> errors.ColumnError:
-    """Make the error that says which columns of the model a file lacks, and which are new."""
-    available = error.place["available"]
-    missing = [name for name in names if name not in available]
-    new = [name for name in available if name not in names and name != id_column]
-    return errors.ColumnError(
-        f"{file} lacks columns of the model: {', '.join(missing)}"
-        + (f"; new in it: {', '.join(new)}" if new else ""),
-        place={"file": file, "missing": missing, "new": new},
-        hint="rename the columns to those of the model (princomp show lists them)",
-    )
-
-
 def output_stem(files: Sequence[str]) -> str:
     """Default name for the results of files."""
     if "-" in files:
@@ -218,8 +187,16 @@ def output_stem(files: Sequence[str]) -> str:
     return Path(name).name.partition(".")[0].strip("-_ ") or "table"
 
 
-def refuse_overwriting_inputs(outputs: Iterable[Path], inputs: Iterable[str | Path]) -> None:
-    """Refuse to overwrite an input, even with --force."""
+def check_outputs(
+    outputs: Iterable[Path], inputs: Iterable[str | Path], *, force: bool, tables: bool = False
+) -> None:
+    """Refuse outputs that are an input, even with --force, or cannot be written, before any work.
+
+    With ``tables``, also refuse those whose extension is not that of a table.
+    """
+    from princomp.io import check_writable, table_format
+
+    outputs = list(outputs)
     input_paths = {path.resolve() for name in inputs for path in _expand(str(name))}
     for output in outputs:
         if output.resolve() in input_paths:
@@ -228,6 +205,9 @@ def refuse_overwriting_inputs(outputs: Iterable[Path], inputs: Iterable[str | Pa
                 place={"file": str(output)},
                 hint="give the output another name",
             )
+        if tables:
+            table_format(output)
+    check_writable(outputs, force=force)
 
 
 def _expand(name: str) -> list[Path]:
@@ -240,13 +220,3 @@ def _expand(name: str) -> list[Path]:
         return [split_inside(path)[0] for path in expand_patterns([name])]
     except errors.PrincompError:
         return []
-
-
-def check_output(output: Path | None, force: bool, *inputs: str | Path) -> None:
-    """Refuse an output that cannot be written, or is an input, before any work."""
-    from princomp.io import check_writable, table_format
-
-    if output is not None:
-        refuse_overwriting_inputs([output], inputs)
-        table_format(output)
-        check_writable([output], force=force)

@@ -2,97 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from princomp.cli.actions import check_output, open_for_model
-from princomp.cli.model_or_rows import refuse_without_inverse
-from princomp.cli.options import common_options, files_argument, model_argument, output_options
+from princomp.cli.actions import check_outputs, open_for_model
+from princomp.cli.options import (
+    PATH,
+    command,
+    files_argument,
+    force_option,
+    formulas_option,
+    model_argument,
+    with_options,
+)
 from princomp.cli.read_options import read_options
 from princomp.cli.results import write_rows
+from princomp.errors import NotAvailableError
 
-if TYPE_CHECKING:
-    from princomp.io import Source
+_options = with_options(
+    model_argument,
+    files_argument,
+    click.option("-o", "--output", type=PATH, help="File to write; CSV on stdout by default."),
+    force_option,
+    formulas_option,
+    read_options,
+)
 
-__all__ = ["inverse", "transform"]
 
-
-@click.command()
-@model_argument
-@files_argument
-@output_options
-@read_options
-@common_options
-def transform(
-    model: Path,
-    files: tuple[str, ...],
-    output: Path | None,
-    force: bool,
-    as_json: bool,
-    **_: Any,
-) -> None:
+@command
+@_options
+def transform(model: Path, files: tuple[str, ...], **options: Any) -> None:
     """Compute the scores of the rows of FILEs with MODEL.
 
     Columns are matched by name; the file extension sets the format of the output.
     """
     from princomp.core import fitted_model
-    from princomp.estimators import load_model
-    from princomp.reports import column_names, component_names
+    from princomp.reports import component_names
 
-    pca: Any = load_model(model)
-    check_output(output, force, model, *files)
-    source, notes = open_for_model(files, column_names(pca), pca)
+    pca = _load(model, files, options)
+    source, notes = open_for_model(files, pca)
     fitted: Any = fitted_model(pca)
     fitted.schema.check_width(source.p)
     columns = component_names(fitted.k)
-
-    def compute_scores(source: Source) -> Iterator[tuple[Any, Any]]:
-        start = 0
-        for chunk in source.checked_chunks():
-            yield fitted.chunk_scores(chunk.data, source, start), chunk.ids
-            start += chunk.data.shape[0]
-
-    write_rows("transform", source, compute_scores, columns, output, force, as_json, notes)
+    write_rows("transform", source, fitted.chunk_scores, columns, notes, options)
 
 
-@click.command()
-@model_argument
-@files_argument
-@output_options
-@read_options
-@common_options
-def inverse(
-    model: Path,
-    files: tuple[str, ...],
-    output: Path | None,
-    force: bool,
-    as_json: bool,
-    **_: Any,
-) -> None:
+@command
+@_options
+def inverse(model: Path, files: tuple[str, ...], **options: Any) -> None:
     """Turn the scores in FILEs (columns PC1, PC2, …) back into rows in the units of the data.
 
     For a kernel PCA the rows are pre-images, computed as --pre-image of its fit says.
     """
     from princomp.core import fitted_model
-    from princomp.estimators import load_model
-    from princomp.reports import column_labels, component_names, is_kernel_pca
+    from princomp.reports import column_labels, is_kernel_pca
 
-    pca: Any = load_model(model)
-    check_output(output, force, model, *files)
-    source, notes = open_for_model(
-        files, component_names(fitted_model(pca).k), pca, allow_unnamed=True
-    )
+    pca = _load(model, files, options)
+    source, notes = open_for_model(files, pca, scores=True, allow_unnamed=True)
+    is_kernel = is_kernel_pca(pca)
+    if is_kernel and pca.pre_image is None and not pca.fit_inverse_transform:
+        raise NotAvailableError(
+            f"{model} cannot turn scores back into rows",
+            place={"file": str(model)},
+            hint="fit with --pre-image ridge, fixed_point or distance",
+        )
+    fitted: Any = fitted_model(pca)
+    reconstruct = pca.inverse_transform if is_kernel else fitted.reconstruct
     columns = list(map(str, column_labels(pca)))
-    if is_kernel_pca(pca):
-        refuse_without_inverse(pca, model)
-    fitted: Any = pca if is_kernel_pca(pca) else fitted_model(pca)
-    reconstruct = fitted.inverse_transform if is_kernel_pca(pca) else fitted.reconstruct
+    write_rows("inverse", source, lambda rows, *_: reconstruct(rows), columns, notes, options)
 
-    def reconstruct_rows(source: Source) -> Iterator[tuple[Any, Any]]:
-        for chunk in source.checked_chunks():
-            yield reconstruct(chunk.data), chunk.ids
 
-    write_rows("inverse", source, reconstruct_rows, columns, output, force, as_json, notes)
+def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> Any:
+    """Load the model, and check the output before any work."""
+    from princomp.estimators import load_model
+
+    pca = load_model(model)
+    if options["output"] is not None:
+        force = options["force"]
+        check_outputs([options["output"]], [model, *files], force=force, tables=True)
+    return pca

@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
-from princomp.cli.actions import refuse_overwriting_inputs
-from princomp.cli.model_or_rows import model_and_rows
+from princomp.cli.actions import check_outputs
+from princomp.cli.model_or_rows import is_table, model_and_rows, refuse_fit_flags
 from princomp.cli.options import (
     LEVEL,
     SEED,
-    common_options,
+    choice_option,
+    command,
     fit_options,
     force_option,
     formulas_option,
@@ -22,10 +23,8 @@ from princomp.cli.progress import progress_bar
 from princomp.cli.read_options import read_options
 from princomp.cli.table_writer import check_extension, write_columns
 
-__all__ = ["bootstrap"]
 
-
-@click.command()
+@command
 @click.argument("files", metavar="MODEL DATA... | FILE...", nargs=-1, required=True)
 @click.option(
     "-n",
@@ -40,12 +39,10 @@ __all__ = ["bootstrap"]
 @click.option(
     "--level", type=LEVEL, default=0.95, show_default=True, help="Level of the intervals."
 )
-@click.option(
+@choice_option(
     "--align",
-    type=click.Choice(["signs", "procrustes"]),
-    default="signs",
-    show_default=True,
-    help="How loadings of resamples are matched: by their signs, or by a rotation.",
+    ["signs", "procrustes"],
+    "How loadings of resamples are matched: by their signs, or by a rotation.",
 )
 @click.option(
     "-o",
@@ -59,7 +56,6 @@ __all__ = ["bootstrap"]
 @formulas_option
 @fit_options
 @read_options
-@common_options
 def bootstrap(
     files: tuple[str, ...],
     n: int,
@@ -77,15 +73,20 @@ def bootstrap(
     with the options of fit. Writes one line per variance, rate and loading: value, ends of the
     interval, standard error.
     """
-    from princomp.io import check_writable
     from princomp.reports import document
 
     file = None if str(output) == "-" else output
     if file is not None:
         check_extension(file)
-        refuse_overwriting_inputs([file], files)
-        check_writable([file], force=force)
-    model, source, notes = model_and_rows(files, options, as_json)
+        check_outputs([file], files, force=force)
+    if not is_table(files[0]):
+        refuse_fit_flags(files[0])
+        if len(files) == 1:
+            raise click.UsageError(
+                f"{files[0]} is a model: give DATA, the rows of its fit, after it"
+            )
+    requirement = "only a PCA can be resampled"
+    model, source, notes, _ = model_and_rows(files, options, as_json, requirement)
     from princomp.diagnostics import bootstrap as compute_bootstrap
 
     with progress_bar(as_json) as progress:

@@ -6,14 +6,12 @@ from typing import Any
 
 import click
 
-from princomp.cli.actions import estimator, open_for_fit
-from princomp.cli.options import RULES, SEED, choose_options, common_options, files_argument
+from princomp.cli.actions import open_for_fit, pca_parameters
+from princomp.cli.options import RULES, SEED, choose_options, command, files_argument
 from princomp.cli.output import print_result
 from princomp.cli.progress import progress_bar
 from princomp.cli.read_options import read_options
 from princomp.errors import did_you_mean
-
-__all__ = ["choose"]
 
 
 def _parse_rules(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
@@ -29,7 +27,7 @@ def _parse_rules(_: click.Context, __: click.Parameter, value: str | None) -> li
     return names
 
 
-@click.command()
+@command
 @files_argument
 @choose_options
 @read_options
@@ -42,7 +40,6 @@ def _parse_rules(_: click.Context, __: click.Parameter, value: str | None) -> li
 @click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Random seed for rules that need one."
 )
-@common_options
 def choose(
     files: tuple[str, ...],
     rules: list[str] | None,
@@ -59,7 +56,7 @@ def choose(
     from princomp.reports import document, scale_hint
 
     source = open_for_fit(files, options)
-    parameters = estimator({"k": None, "solver": "auto", **options}).get_params(deep=False)
+    parameters = pca_parameters({"k": None, "solver": "auto", **options})._asdict()
     del parameters["n_components"], parameters["random_state"]
     with progress_bar(as_json) as progress:
         choices, model = choices_and_model(source, rules, seed, progress, None, parameters)

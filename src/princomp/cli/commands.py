@@ -15,8 +15,6 @@ from princomp.cli.plotting import plot
 from princomp.cli.reporting import report
 from princomp.cli.rotating import rotate
 
-__all__ = ["cli"]
-
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="princomp", message="%(prog)s %(version)s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import ExitStack, redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from importlib import resources
 from io import StringIO
 from pathlib import Path
@@ -13,17 +13,12 @@ from shutil import which
 import click
 
 from princomp.cli.fitting import fit
-from princomp.cli.options import PATH, common_options, force_option
+from princomp.cli.options import PATH, command, force_option
 from princomp.cli.output import echo, print_json
 from princomp.cli.reporting import report
 
-__all__ = ["demo"]
 
-# Files that ``fit`` writes.
-_FIT_OUTPUTS = ("eigenvalues.csv", "loadings.csv", "model.pca", "scores.csv")
-
-
-@click.command()
+@command
 @click.option(
     "-o",
     "--output",
@@ -33,7 +28,6 @@ _FIT_OUTPUTS = ("eigenvalues.csv", "loadings.csv", "model.pca", "scores.csv")
     help="Folder for the data and the results.",
 )
 @force_option
-@common_options
 def demo(output: Path, force: bool, as_json: bool) -> None:
     """Analyse a small data set and write its report, to see what princomp does.
 
@@ -44,25 +38,26 @@ def demo(output: Path, force: bool, as_json: bool) -> None:
     from princomp.reports import check_libraries, document
 
     table, model, page = (output / name for name in ("usarrests.csv", "model.pca", "report.html"))
-    check_writable([table, page, *(output / name for name in _FIT_OUTPUTS)], force=force)
+    fit_outputs = ("eigenvalues.csv", "loadings.csv", "model.pca", "scores.csv")
+    check_writable([table, page, *(output / name for name in fit_outputs)], force=force)
     check_libraries()
     with atomic_write(table, force=force) as file:
         file.write(resources.files("princomp.cli").joinpath(table.name).read_bytes())
     options = [str(table), "--id", "State", "--scale", "unit"]
-    _run_command(fit, [*options, "-k", "0.8", "-o", str(output)], force, as_json)
-    _run_command(report, [*options, "-k", "2", "-o", str(page)], force, as_json)
+    _run(fit, [*options, "-k", "0.8", "-o", str(output)], force, as_json)
+    _run(report, [*options, "-k", "2", "-o", str(page)], force, as_json)
     if as_json:
         files = {"data": str(table), "model": str(model), "report": str(page)}
         print_json(document("demo", notes=[], files=files))
         return
     echo(f"Open the report in a browser: {page.resolve()}\n\nThree things to try next:")
     biplot = str(output / "biplot.svg")
-    for command in (
+    for arguments in (
         ["choose", *options],
         ["plot", "biplot", str(model), str(table), "-o", biplot],
         ["report", "YOUR_TABLE.csv", "--scale", "unit"],
     ):
-        echo(f"  {_program_name()} {shlex.join(command)}")
+        echo(f"  {_program_name()} {shlex.join(arguments)}")
 
 
 def _program_name() -> str:
@@ -72,13 +67,11 @@ def _program_name() -> str:
     return shlex.quote(str(program)) if by_path else "princomp"
 
 
-def _run_command(command: click.Command, arguments: list[str], force: bool, quiet: bool) -> None:
+def _run(to_run: click.Command, arguments: list[str], force: bool, quiet: bool) -> None:
     """Print a command as a user would type it, and run it."""
     full_arguments = [*arguments, *(["--force"] if force else [])]
-    with ExitStack() as stack:
-        if quiet:
-            stack.enter_context(redirect_stdout(StringIO()))
-        echo(f"$ princomp {command.name} {shlex.join(arguments)}")
+    with redirect_stdout(StringIO()) if quiet else nullcontext():
+        echo(f"$ princomp {to_run.name} {shlex.join(arguments)}")
         group = click.get_current_context().parent
-        command.main(full_arguments, prog_name=command.name, standalone_mode=False, parent=group)
+        to_run.main(full_arguments, prog_name=to_run.name, standalone_mode=False, parent=group)
         echo()

@@ -9,14 +9,13 @@ import click
 
 from princomp import errors
 from princomp.cli.actions import open_for_model
+from princomp.cli.read_options import given_read_options
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from princomp.estimators import PCA
     from princomp.io import Source
-
-__all__ = ["extra_values", "rows_and_extra"]
 
 
 def rows_and_extra(
@@ -27,7 +26,7 @@ def rows_and_extra(
 
     columns = column_names(pca)
     values = extra_values(files, columns, extra)
-    source, notes = open_for_model(files, columns, pca)
+    source, notes = open_for_model(files, pca)
     if set(extra) & set(source.unused):  # the last note lists unused columns
         others = [name for name in source.unused if name not in extra]
         note = f"ignored unused columns: {', '.join(others)}"
@@ -58,7 +57,6 @@ def _text_column(files: Sequence[str], columns: Sequence[str] | None, name: str)
     """Return one column as text."""
     import numpy as np
 
-    from princomp.cli.read_options import read_options_from
     from princomp.io import are_anndata_files, file_column
 
     if columns is not None and name in columns and not are_anndata_files(files):
@@ -67,10 +65,6 @@ def _text_column(files: Sequence[str], columns: Sequence[str] | None, name: str)
             place={"column": name},
             hint="name a column that was left out of the fit",
         )
-    options = read_options_from(click.get_current_context().params)
-    cells = file_column(files, name, options, columns)
-    return np.array([_category_name(cell) for cell in cells], dtype=object)
-
-
-def _category_name(value: object) -> str | None:
-    return None if value is None or value != value or value == "" else str(value)
+    cells = file_column(files, name, given_read_options(), columns)
+    texts = [None if cell is None or cell != cell or cell == "" else str(cell) for cell in cells]
+    return np.array(texts, dtype=object)

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import (
-    open_for_fit,
-    output_stem,
-    pca_parameters,
-    refuse_overwriting_inputs,
-)
+from princomp.cli.actions import check_outputs, open_for_fit, output_stem, pca_parameters
 from princomp.cli.kernel_options import (
     NO_LOADINGS,
     check_kernel,
@@ -25,32 +20,28 @@ from princomp.cli.kernel_options import (
 )
 from princomp.cli.options import (
     PATH,
-    common_options,
+    command,
     files_argument,
     fit_options,
+    force_option,
     format_option,
     formulas_option,
     robust_options,
 )
-from princomp.cli.output import echo, print_json, print_notes, print_summary
+from princomp.cli.output import echo, print_json, print_notes, print_result, print_summary
 from princomp.cli.progress import hint_to_resume, progress_bar
 from princomp.cli.read_options import read_options
 from princomp.cli.results import result_files, write_results
 from princomp.cli.robust_options import check_robust, robust_estimator, robust_hint, write_outliers
 
 if TYPE_CHECKING:
-    from princomp.core import PCAModel, PCAParameters
+    from princomp.core import PCAModel
     from princomp.diagnostics import Bootstrap
-    from princomp.engines import ProgressCallback
-    from princomp.estimators import RobustPCA
     from princomp.io import Source
-    from princomp.kernel_pca import KernelPCA
     from princomp.linalg import FloatArray
 
-__all__ = ["fit", "plan", "resume"]
 
-
-@click.command()
+@command
 @files_argument
 @robust_options
 @kernel_options
@@ -69,9 +60,8 @@ __all__ = ["fit", "plan", "resume"]
     type=PATH,
     help="File that saves the work so far; 'princomp resume PATH' continues from it.",
 )
-@click.option("--force", is_flag=True, help="Replace existing outputs.")
+@force_option
 @formulas_option
-@common_options
 def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Fit a PCA to the numeric columns of FILEs, as one table.
 
@@ -81,37 +71,41 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     .npy, .npz, .mtx, .h5, .h5ad or .zarr; a wildcard in quotes, such as 'part-*.parquet'; or - for
     standard input (CSV, TSV, an Arrow stream or npy).
     """
-    from princomp.io import Checkpoint, check_writable
+    from princomp.core import PCAModel, fit_table
+    from princomp.io import Checkpoint
     from princomp.reports import fit_document
-
-    plain = not options["kernel"] and not options["robust"]
 
     check_kernel(options)
     check_robust(options)
     outputs = result_files(output_stem(files), options)
-    refuse_overwriting_inputs(outputs.values(), files)
-    check_writable(outputs.values(), force=options["force"])
+    check_outputs(outputs.values(), files, force=options["force"])
     checkpoint = options["checkpoint"]
     if checkpoint is not None:
-        checkpoint_files = Checkpoint.files(checkpoint)
-        refuse_overwriting_inputs(checkpoint_files, files)
-        check_writable([*outputs.values(), *checkpoint_files], force=True)
-    # Both functions check the flags before anything is read.
-    model: Any = pca_parameters(options) if plain else _other_estimator(options)
+        check_outputs([*outputs.values(), *Checkpoint.files(checkpoint)], files, force=True)
+    # This checks the flags before anything is read.
+    if options["kernel"]:
+        model: Any = kernel_estimator(options)
+    elif options["robust"]:
+        model = robust_estimator(options)
+    else:
+        model = pca_parameters(options)
     source = open_for_fit(files, options)
-    command = {"arguments": list(_command_arguments()), "folder": os.getcwd()}
+    call = {"arguments": list(_command_arguments()), "folder": os.getcwd()}
     if checkpoint is not None and checkpoint.exists() and not as_json:
         print_notes([f"continuing from {checkpoint}"])
     if not as_json:
         print_notes(cost_notes(options, source.rows))
     with hint_to_resume(checkpoint):
         with progress_bar(as_json) as progress:
-            if plain:
-                model = _fit_plain(source, model, options, progress, command)
-            elif options["kernel"]:
+            if options["kernel"]:
                 model.fit(source, progress=progress)
-            else:
+            elif options["robust"]:
                 model.fit(source)
+            else:  # without its estimator, which would import scikit-learn
+                fitted, schema, _ = fit_table(
+                    source, model, progress=progress, checkpoint=checkpoint, command=call
+                )
+                model = PCAModel(fitted, replace(schema, id_column=source.id_column), model)
         with nullcontext() if checkpoint is None else Checkpoint.locked(checkpoint):
             notes = _write_outputs(model, source, outputs, options, as_json)
             if checkpoint is not None:
@@ -120,27 +114,9 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
         print_json(fit_document(model, outputs, notes))
         return
     print_notes(notes)
-    print_summary(model, _axis_angles(model, source) if plain else None)
+    print_summary(model, _axis_angles(model, source) if isinstance(model, PCAModel) else None)
     for name, path in outputs.items():
         echo(f"{name:12} {path}")
-
-
-def _fit_plain(
-    source: Source,
-    parameters: PCAParameters,
-    options: dict[str, Any],
-    progress: ProgressCallback | None,
-    command: dict[str, Any],
-) -> PCAModel:
-    """Fit a plain PCA without its estimator, which would import scikit-learn."""
-    from princomp.core import PCAModel, fit_table
-
-    checkpoint = options["checkpoint"]
-    outcome = fit_table(
-        source, parameters, progress=progress, checkpoint=checkpoint, command=command
-    )
-    schema = replace(outcome.schema, id_column=source.id_column)
-    return PCAModel(outcome.result, schema, parameters)
 
 
 def _axis_angles(model: PCAModel, source: Source) -> FloatArray | None:
@@ -162,10 +138,6 @@ def _axis_angles(model: PCAModel, source: Source) -> FloatArray | None:
     # The fit is done, so a file that changed since or a constant resample must not be an error.
     bootstrap, _ = quick_bootstrap(model, model.n_samples, compute)
     return None if bootstrap is None else bootstrap.angle_quantiles((0.95,))[0]
-
-
-def _other_estimator(options: dict[str, Any]) -> KernelPCA | RobustPCA:
-    return kernel_estimator(options) if options["kernel"] else robust_estimator(options)
 
 
 def _command_arguments() -> list[str]:
@@ -194,7 +166,7 @@ def _write_outputs(
         del outputs["scores"]
         outputs.pop("outliers", None)
         notes.append("standard input can be read only once: no scores were written")
-    if "scores" in outputs and source.id_column is not None and options["kind"] == "npy":
+    if "scores" in outputs and source.id_column is not None and options["format"] == "npy":
         notes.append("npy files hold numbers only: the ids are not in scores.npy")
     with all_or_none():
         if "outliers" in outputs:
@@ -221,10 +193,9 @@ def _fit_notes(model: Any, options: dict[str, Any]) -> list[str]:
     return [note if options["no_scores"] else f"{note}, and their scores are empty", *kept_notes]
 
 
-@click.command()
+@command
 @click.argument("checkpoint", type=PATH)
 @click.option("--force", is_flag=True, help="Replace outputs that were written already.")
-@common_options
 @click.pass_context
 def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> None:
     """Continue the interrupted fit that wrote CHECKPOINT.
@@ -235,15 +206,15 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
     from princomp.errors import InputNotFoundError
     from princomp.io import Checkpoint
 
-    command = Checkpoint.command_in(checkpoint)
+    call = Checkpoint.command_in(checkpoint)
     path = checkpoint.resolve()
-    arguments = [str(argument) for argument in command["arguments"]]
+    arguments = [str(argument) for argument in call["arguments"]]
     try:
-        os.chdir(command["folder"])
+        os.chdir(call["folder"])
     except OSError as error:
         raise InputNotFoundError(
-            f"{checkpoint}: its folder {command['folder']} cannot be entered: {error.strerror}",
-            place={"file": str(command["folder"])},
+            f"{checkpoint}: its folder {call['folder']} cannot be entered: {error.strerror}",
+            place={"file": str(call["folder"])},
             hint="move the folder with the input back",
         ) from None
     # Errors are reported in the format that the first command or this one asked for.
@@ -257,11 +228,10 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
         fit.invoke(fit_context)
 
 
-@click.command()
+@command
 @files_argument
 @fit_options
 @read_options
-@common_options
 def plan(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Show what a fit of FILEs would do and need, without running it."""
     from princomp.core import plan_table
@@ -269,8 +239,5 @@ def plan(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
 
     source = open_for_fit(files, options)
     fit_plan = plan_table(source, pca_parameters(options))
-    if as_json:
-        print_json(document("plan", plan=fit_plan.to_dict(), notes=list(source.notes)))
-        return
-    print_notes(source.notes)
-    echo(fit_plan)
+    contents = document("plan", plan=fit_plan.to_dict(), notes=list(source.notes))
+    print_result(contents, as_json, fit_plan)

@@ -6,8 +6,6 @@ import ast
 import re
 import shlex
 
-__all__ = ["as_flags"]
-
 _SAME_NAMES = (
     *("sep", "decimal", "thousands", "encoding", "na", "skip", "skip_end", "comment", "sheet"),
     *("columns", "exclude", "missing", "scale", "constant"),
@@ -38,7 +36,7 @@ _ASSIGNMENT = re.compile(
 )
 # Advice to leave a column out, which has a flag, and advice that applies only in Python.
 _LEAVE_OUT = re.compile(r"\bleave the (?:constant )?columns? out\b", re.IGNORECASE)
-_PYTHON_ONLY = re.compile("; scale can also be an array of divisors")
+_PYTHON_ONLY = "; scale can also be an array of divisors"
 # Names before "=" without a value; names alone that are not English words (with "_"), unless
 # quoted.
 _NAME_BEFORE_EQUALS = re.compile(r"\b([a-z_]+)=(?=[\s,;.)…]|$)")
@@ -59,7 +57,7 @@ def as_flags(text: str, *, bare_names: bool = False) -> str:
         try:
             parsed = ast.literal_eval(value)
         except (ValueError, SyntaxError):
-            return match[0]
+            parsed = None
         if parsed is None:
             return match[0]
         argument = ",".join(map(str, parsed)) if isinstance(parsed, list) else str(parsed)
@@ -68,6 +66,6 @@ def as_flags(text: str, *, bare_names: bool = False) -> str:
     def name(match: re.Match[str]) -> str:
         return _FLAGS.get(match[1], match[0])
 
-    text = _PYTHON_ONLY.sub("", _LEAVE_OUT.sub(r"\g<0> (--exclude)", text))
+    text = _LEAVE_OUT.sub(r"\g<0> (--exclude)", text).replace(_PYTHON_ONLY, "")
     text = _NAME_BEFORE_EQUALS.sub(name, _ASSIGNMENT.sub(replace_assignment, text))
     return _BARE_NAME.sub(name, text) if bare_names else text

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from princomp.cli.actions import refuse_no_components
-from princomp.cli.options import refuse_incompatible, refuse_ineffective, with_options
+from princomp.cli.options import (
+    refuse_incompatible,
+    refuse_ineffective,
+    refuse_rule,
+    with_options,
+)
 
 if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
-
-__all__ = [
-    "NO_LOADINGS",
-    "check_kernel",
-    "cost_notes",
-    "kernel_estimator",
-    "kernel_options",
-]
 
 # A copy of KERNELS of kernel_pca, whose import would add half a second to --help; a test
 # compares them.
@@ -33,14 +30,10 @@ NO_LOADINGS = "a kernel PCA has no loadings: its axes lie in the feature space o
 _MANY_ROWS = 50_000
 # Options that only a kernel PCA has, with the names of their parameters.
 _PARAMETERS = {
-    "gamma": "gamma",
-    "degree": "degree",
-    "coef0": "coef0",
-    "approximation": "approximation",
+    **{name: name for name in ("gamma", "degree", "coef0", "approximation", "pre_image", "alpha")},
     "landmarks": "n_landmarks",
     "landmark_rule": "landmarks",
-    "pre_image": "pre_image",
-    "alpha": "alpha",
+    "seed": "random_state",
 }
 # Options that a kernel PCA would ignore: name, default, reason.
 _REFUSED = (
@@ -134,12 +127,8 @@ def check_kernel(options: dict[str, Any]) -> None:
     refuse_ineffective(options, requirements)
     if kernel is None:
         return
-    if isinstance(options["k"], str):
-        raise click.UsageError(
-            f"-k {options['k']} is a rule for a linear PCA; with --kernel give a number or a "
-            "fraction"
-        )
-    if kernel == "precomputed" and options["scale"] != "none":
+    refuse_rule(options, "--kernel", "linear")
+    if kernel == "precomputed" and options["scale"] is not None:
         raise click.UsageError(
             "--scale needs columns of rows, which --kernel precomputed does not have"
         )
@@ -165,14 +154,14 @@ def kernel_estimator(options: dict[str, Any]) -> KernelPCA:
     from princomp.kernel_pca import KernelParameters, KernelPCA
 
     refuse_no_components(options)
-    names = {**_PARAMETERS, "seed": "random_state"}
+    given = {_PARAMETERS[name]: options[name] for name in _PARAMETERS if options[name] is not None}
     model = KernelPCA(
         options["k"],
         kernel=options["kernel"],
         missing=options["missing"],
         memory_limit=options["memory"],
-        scale=None if options["scale"] == "none" else options["scale"],
-        **{names[name]: options[name] for name in names if options[name] is not None},
+        scale=options["scale"],
+        **given,
     )
     KernelParameters.of(model)
     return model

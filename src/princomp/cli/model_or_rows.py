@@ -9,41 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from princomp import errors
-from princomp.cli.actions import estimator, open_for_fit, open_for_model
-from princomp.cli.kernel_options import NO_LOADINGS
-from princomp.cli.options import given_parameters
+from princomp.cli.actions import open_for_fit, pca_parameters
+from princomp.cli.extra_columns import extra_values, rows_and_extra
+from princomp.cli.options import fit_options, given_parameters
 from princomp.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from princomp.estimators import PCA
     from princomp.io import Source
-    from princomp.kernel_pca import KernelPCA
-
-__all__ = [
-    "check_kernel_figure",
-    "check_plain",
-    "fit_files",
-    "is_table",
-    "load_plain_model",
-    "model_and_rows",
-    "refuse_exact_kernel_pca",
-    "refuse_fit_flags",
-    "refuse_without_inverse",
-]
-
-# Flags of a fit, by the names of their parameters.
-_FIT_FLAGS = {
-    "k": "-k",
-    "scale": "--scale",
-    "columns": "--columns",
-    "exclude": "--exclude",
-    "id_column": "--id",
-    "constant": "--constant",
-    "no_center": "--no-center",
-    "missing": "--missing",
-    "solver": "--solver",
-    "memory": "--memory",
-}
 
 
 def is_table(name: str) -> bool:
@@ -96,56 +71,6 @@ def check_plain(model: Any, path: Path, requirement: str) -> None:
         )
 
 
-def refuse_exact_kernel_pca(model: KernelPCA, path: Path) -> None:
-    """Refuse to merge an exact kernel PCA, which keeps rows instead of sums.
-
-    Raises
-    ------
-    NotAvailableError
-    """
-    if model.approximation is None:
-        raise errors.NotAvailableError(
-            f"{path} is an exact kernel PCA, which keeps rows, not sums that can be merged",
-            place={"file": str(path)},
-            hint="fit both with --approximation features, and the same --gamma, --landmarks and "
-            "--seed",
-        )
-
-
-def refuse_without_inverse(model: KernelPCA, path: Path) -> None:
-    """Refuse to turn scores back into rows with a model that was fitted without pre-images.
-
-    Raises
-    ------
-    NotAvailableError
-    """
-    if model.pre_image is None and not model.fit_inverse_transform:
-        raise errors.NotAvailableError(
-            f"{path} cannot turn scores back into rows",
-            place={"file": str(path)},
-            hint="fit with --pre-image ridge, fixed_point or distance",
-        )
-
-
-def check_kernel_figure(figure: str, path: Path, figure_options: dict[str, Any]) -> None:
-    """Refuse figures that a kernel PCA does not have.
-
-    Raises
-    ------
-    NotAvailableError, click.UsageError
-    """
-    if figure not in ("scree", "scores", "pairs"):
-        raise errors.NotAvailableError(
-            f"{path}: {NO_LOADINGS}, so there is no figure {figure} of it",
-            place={"file": str(path)},
-            hint="draw scree, scores or pairs, or fit a linear PCA: princomp fit without --kernel",
-        )
-    if "rule" in figure_options:
-        raise click.UsageError(
-            f"--rule applies to a linear PCA only, and {path} is a kernel PCA: leave it out"
-        )
-
-
 def refuse_fit_flags(model: str) -> None:
     """Refuse flags of a fit, which a model that is already fitted would ignore.
 
@@ -154,48 +79,49 @@ def refuse_fit_flags(model: str) -> None:
     click.UsageError
     """
     given = given_parameters()
-    for name, flag in _FIT_FLAGS.items():
-        if name in given:
+    command: Any = fit_options(click.Command("fit"))
+    for option in reversed(command.params):
+        if option.name in given:
             raise click.UsageError(
-                f"{flag} is an option of a fit, but {model} is a model: give the table instead"
+                f"{option.opts[0]} is an option of a fit, but {model} is a model: give the table "
+                "instead"
             )
 
 
-def fit_files(files: Sequence[str], options: dict[str, Any], quiet: bool) -> tuple[PCA, Source]:
-    """Fit a PCA to files without saving it; return the model and the rows.
+def model_and_rows(
+    files: Sequence[str],
+    options: dict[str, Any],
+    quiet: bool,
+    requirement: str,
+    extra: Sequence[str] = (),
+) -> tuple[PCA, Source | None, list[str], dict[str, NDArray[Any]]]:
+    """Load MODEL and open DATA…, if any, or fit FILE…; ``extra`` columns are not analysed.
+
+    Return the model, the rows, notes on them, and the extra columns by name. ``requirement`` says
+    in a message why the model must be a PCA.
 
     Raises
     ------
     click.UsageError
-        One of the files is a model.
+        One of the files to fit is a model.
     """
+    from princomp.estimators import PCA
+    from princomp.io import are_anndata_files
+    from princomp.reports import column_names
+
+    if not is_table(files[0]):
+        model = load_plain_model(Path(files[0]), requirement)
+        if len(files) == 1:
+            return model, None, [], {}
+        return model, *rows_and_extra(model, files[1:], extra)
     for name in files:
         if _is_model(name):
             raise click.UsageError(f"{name} is a model: MODEL comes first, then DATA")
+    if not are_anndata_files(files):
+        options = {**options, "exclude": [*(options["exclude"] or ()), *extra]}
     source = open_for_fit(files, options)
-    model = estimator(options)
+    model = PCA(**pca_parameters(options)._asdict())
     with progress_bar(quiet) as progress:
         model.fit(source, progress=progress)
-    return model, source
-
-
-def model_and_rows(
-    files: Sequence[str], options: dict[str, Any], quiet: bool
-) -> tuple[PCA, Source, list[str]]:
-    """Load MODEL and open DATA…, or fit FILE…; return the model, the rows, and notes.
-
-    Raises
-    ------
-    click.UsageError
-        A model is given without data, or with flags of a fit.
-    """
-    from princomp.reports import column_names
-
-    if is_table(files[0]):
-        model, source = fit_files(files, options, quiet)
-        return model, source, list(source.notes)
-    refuse_fit_flags(files[0])
-    if len(files) == 1:
-        raise click.UsageError(f"{files[0]} is a model: give DATA, the rows of its fit, after it")
-    model = load_plain_model(Path(files[0]), "only a PCA can be resampled")
-    return model, *open_for_model(files[1:], column_names(model), model)
+    model.id_column_ = source.id_column
+    return model, source, list(source.notes), extra_values(files, column_names(model), extra)

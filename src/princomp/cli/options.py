@@ -6,35 +6,11 @@ import contextlib
 import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import click
 
-from princomp.errors import did_you_mean
-
-__all__ = [
-    "LEVEL",
-    "PATH",
-    "RULES",
-    "SEED",
-    "choose_options",
-    "common_options",
-    "data_argument",
-    "files_argument",
-    "fit_options",
-    "flag_of",
-    "force_option",
-    "format_option",
-    "formulas_option",
-    "given_parameters",
-    "model_argument",
-    "names_option",
-    "output_options",
-    "refuse_incompatible",
-    "refuse_ineffective",
-    "robust_options",
-    "with_options",
-]
+from princomp.errors import ParameterError, did_you_mean
 
 # A copy of core.problem.SOLVERS, whose import would add half a second to --help; a test
 # compares them.
@@ -68,31 +44,22 @@ RULES = (
 Command: TypeAlias = Callable[..., Any]
 Option: TypeAlias = Callable[[Command], Command]
 
-if TYPE_CHECKING:
-    _ParamType = click.ParamType[int | float | str]
-else:
-    _ParamType = click.ParamType  # generic only in newer releases of click
 
-
-class _Components(_ParamType):
-    """The value of -k: a number, a fraction or the name of a rule."""
-
-    name = "K"
-
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | float | str:
-        if value in RULES:
-            return value
-        number: int | float = -1
-        for kind in (float, int):
-            with contextlib.suppress(ValueError):
-                number = kind(value)
-        if not (isinstance(number, int) and number >= 0) and not 0 < number < 1:
-            valid = "a whole number, a fraction between 0 and 1, or a rule"
-            rules = f"{did_you_mean(value, RULES)}Rules are {', '.join(RULES)}"
-            self.fail(f"{value!r} is not {valid}. {rules}", param, ctx)
-        return number
+def _parse_components(
+    _: click.Context, __: click.Parameter, value: str | None
+) -> int | float | str | None:
+    """Return the value of -k: a number, a fraction or the name of a rule."""
+    if value is None or value in RULES:
+        return value
+    number: int | float = -1
+    for kind in (float, int):
+        with contextlib.suppress(ValueError):
+            number = kind(value)
+    if not (isinstance(number, int) and number >= 0) and not 0 < number < 1:
+        valid = "a whole number, a fraction between 0 and 1, or a rule"
+        rules = f"{did_you_mean(value, RULES)}Rules are {', '.join(RULES)}"
+        raise click.BadParameter(f"{value!r} is not {valid}. {rules}")
+    return number
 
 
 def _parse_names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
@@ -107,7 +74,6 @@ def _parse_names(_: click.Context, __: click.Parameter, value: str | None) -> li
 
 def _parse_memory(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     if value is not None:
-        from princomp.errors import ParameterError
         from princomp.linalg import byte_count
 
         try:
@@ -120,12 +86,21 @@ def _parse_memory(_: click.Context, __: click.Parameter, value: str | None) -> s
 def with_options(*options: Option) -> Option:
     """Combine options into one decorator; --help lists them in this order."""
 
-    def decorate(command: Command) -> Command:
+    def decorate(function: Command) -> Command:
         for option in reversed(options):
-            command = option(command)
-        return command
+            function = option(function)
+        return function
 
     return decorate
+
+
+def command(function: Command) -> click.Command:
+    """Make a command with --debug, for which ``run`` looks itself, and --json."""
+    made = click.command()(function)
+    debug_help = "Show the traceback of an error."
+    click.option("--debug", is_flag=True, expose_value=False, help=debug_help)(made)
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(made)
+    return made
 
 
 def given_parameters() -> set[str]:
@@ -135,9 +110,21 @@ def given_parameters() -> set[str]:
     return {name for name in ctx.params if ctx.get_parameter_source(name) is not default}
 
 
-def flag_of(name: str) -> str:
-    """Return the flag of a parameter."""
+def _flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
+
+
+def refuse_rule(options: dict[str, Any], flag: str, kind: str) -> None:
+    """Refuse a rule for the number of components, which only PCAs of another kind take.
+
+    Raises
+    ------
+    click.UsageError
+    """
+    if isinstance(options["k"], str):
+        raise click.UsageError(
+            f"-k {options['k']} is a rule for a {kind} PCA; with {flag} give a number or a fraction"
+        )
 
 
 def refuse_incompatible(
@@ -151,7 +138,7 @@ def refuse_incompatible(
     """
     for name, default, reason in refused:
         if options[name] != default:
-            raise click.UsageError(f"{flag_of(name)} cannot be used with {flag}: {reason}")
+            raise click.UsageError(f"{_flag_of(name)} cannot be used with {flag}: {reason}")
 
 
 def refuse_ineffective(options: dict[str, Any], requirements: dict[str, tuple[bool, str]]) -> None:
@@ -165,7 +152,13 @@ def refuse_ineffective(options: dict[str, Any], requirements: dict[str, tuple[bo
     """
     for name, (has_effect, requirement) in requirements.items():
         if options[name] is not None and not has_effect:
-            raise click.UsageError(f"{flag_of(name)} has no effect without {requirement}")
+            raise click.UsageError(f"{_flag_of(name)} has no effect without {requirement}")
+
+
+def choice_option(flag: str, choices: Sequence[str], text: str, **settings: Any) -> Option:
+    """Return an option whose value is one of some words, the first by default."""
+    kind, default = click.Choice(choices), choices[0]
+    return click.option(flag, type=kind, default=default, show_default=True, help=text, **settings)
 
 
 def names_option(flag: str, text: str) -> Option:
@@ -175,14 +168,7 @@ def names_option(flag: str, text: str) -> Option:
 
 def format_option(files: str) -> Option:
     """Return an option for the format of the files that a command writes."""
-    return click.option(
-        "--format",
-        "kind",
-        type=click.Choice(["csv", "parquet", "npy"]),
-        default="csv",
-        show_default=True,
-        help=f"File format of {files}.",
-    )
+    return choice_option("--format", ["csv", "parquet", "npy"], f"File format of {files}.")
 
 
 def _escape_formulas(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -208,28 +194,14 @@ formulas_option = click.option(
     help="Put ' before names that a spreadsheet may take for formulas (CSV files).",
 )
 
-# Every command has these options; ``run`` looks for --debug itself.
-common_options = with_options(
-    click.option(
-        "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
-    ),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
-)
-output_options = with_options(
-    click.option("-o", "--output", type=PATH, help="File to write; CSV on stdout by default."),
-    force_option,
-    formulas_option,
-)
 
-
-def _scale_option(more_ways: str, *more_choices: str) -> Option:
-    return click.option(
+def _scale_option(more_ways: str = "", *more_choices: str) -> Option:
+    return choice_option(
         "--scale",
-        type=click.Choice(["none", "unit", "pareto", "range", *more_choices]),
-        default="none",
-        show_default=True,
-        help="Divide columns by their standard deviation (unit), its square root (pareto) or "
+        ["none", "unit", "pareto", "range", *more_choices],
+        "Divide columns by their standard deviation (unit), its square root (pareto) or "
         f"their range{more_ways}.",
+        callback=lambda ctx, param, value: None if value == "none" else value,
     )
 
 
@@ -237,7 +209,8 @@ _components_option = click.option(
     "-k",
     "--components",
     "k",
-    type=_Components(),
+    callback=_parse_components,
+    metavar="K",
     help="Number of components: 3, a fraction of the variance (0.9), or a rule such as parallel "
     "(see princomp choose). All by default.",
 )
@@ -245,29 +218,21 @@ _table_options = (
     names_option("--columns", "Use only these columns."),
     names_option("--exclude", "Leave these columns out."),
     click.option("--id", "id_column", metavar="COLUMN", help="Column with the names of the rows."),
-    click.option(
+    choice_option(
         "--constant",
-        type=click.Choice(["error", "zero", "drop"]),
-        default="error",
-        show_default=True,
-        help="Constant columns with --scale: fail, set their loadings to zero, or also leave them "
+        ["error", "zero", "drop"],
+        "Constant columns with --scale: fail, set their loadings to zero, or also leave them "
         "out of the count of columns.",
     ),
     click.option("--no-center", is_flag=True, help="Do not subtract the column means."),
-    click.option(
+    choice_option(
         "--missing",
-        type=click.Choice(["error", "drop", "em", "nipals"]),
-        default="error",
-        show_default=True,
-        help="Missing values: fail, drop their rows, or fill the cells from -k components.",
+        ["error", "drop", "em", "nipals"],
+        "Missing values: fail, drop their rows, or fill the cells from -k components.",
     ),
 )
-_solver_option = click.option(
-    "--solver",
-    type=click.Choice(SOLVERS),
-    default="auto",
-    show_default=True,
-    help="Solver; auto chooses one by the shape of the table.",
+_solver_option = choice_option(
+    "--solver", SOLVERS, "Solver; auto chooses one by the shape of the table."
 )
 _memory_option = click.option(
     "--memory",
@@ -275,7 +240,17 @@ _memory_option = click.option(
     metavar="SIZE",
     help="Memory that the fit may take, such as 2GB; 60% of the free memory by default.",
 )
-_robust_only_options = (
+
+# Options of a plain fit, of a fit that may be robust, and of a plain fit without -k and --solver.
+fit_options = with_options(
+    _components_option, _scale_option(), *_table_options, _solver_option, _memory_option
+)
+robust_options = with_options(
+    _components_option,
+    _scale_option("; with --robust by their median absolute deviation (mad)", "mad"),
+    *_table_options,
+    _solver_option,
+    _memory_option,
     click.option(
         "--robust",
         is_flag=True,
@@ -288,20 +263,4 @@ _robust_only_options = (
     ),
     click.option("--seed", type=SEED, help="With --robust or --approximation: random seed; 0."),
 )
-_robust_scale_option = _scale_option(
-    "; with --robust by their median absolute deviation (mad)", "mad"
-)
-
-# Options of a plain fit, of a fit that may be robust, and of a plain fit without -k and --solver.
-fit_options = with_options(
-    _components_option, _scale_option(""), *_table_options, _solver_option, _memory_option
-)
-robust_options = with_options(
-    _components_option,
-    _robust_scale_option,
-    *_table_options,
-    _solver_option,
-    _memory_option,
-    *_robust_only_options,
-)
-choose_options = with_options(_scale_option(""), *_table_options, _memory_option)
+choose_options = with_options(_scale_option(), *_table_options, _memory_option)

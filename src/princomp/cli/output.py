@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
     from princomp.linalg import FloatArray
 
-__all__ = ["echo", "one_line", "print_json", "print_notes", "print_result", "print_summary"]
-
 
 def echo(text: object = "", *, err: bool = False) -> None:
     """Print text on stdout or stderr, with control characters as escapes."""
@@ -63,21 +61,18 @@ def print_summary(model: Any, angles: FloatArray | None = None) -> None:
     if is_kernel_pca(model):
         _print_kernel_summary(model)
         return
-    fitted = fitted_model(model)
+    fitted: Any = fitted_model(model)
     plain = isinstance(fitted, PCAModel)
-    robust, scale_parameter = not plain, fitted.parameters.scale if plain else model.scale
-    rows, k = fitted.n_samples, fitted.k
-    scale = scale_parameter if isinstance(scale_parameter, str) else None
-    scale_label = "given divisors" if fitted.result.scale is not None and scale is None else scale
-    explained = float(rates_table(model)[1][:k, 1].sum())
+    robust, scale = not plain, fitted.parameters.scale if plain else model.scale
+    if not isinstance(scale, str):
+        scale = "none" if fitted.result.scale is None else "given divisors"
+    rows = fitted.n_samples
     echo(
         f"{'unknown rows' if rows is None else counted(rows, 'row')} × "
-        f"{counted(fitted.schema.p, 'column')}, "
-        f"{'robust, ' * robust}scale {scale_label or 'none'}: {k} component"
-        f"{' explains' if k == 1 else 's explain'} {explained:.1%} "
-        f"of the variance{' of most rows' * robust}"
+        f"{counted(fitted.schema.p, 'column')}, {'robust, ' * robust}scale {scale}: "
+        f"{_explained(fitted.k, rates_table(model)[1][: fitted.k, 1])}{' of most rows' * robust}"
     )
-    if not plain:
+    if robust:
         count = int(model.outliers_.sum())
         echo(
             f"{count:,} of {counted(rows, 'row')} "
@@ -85,9 +80,9 @@ def print_summary(model: Any, angles: FloatArray | None = None) -> None:
             f"score distance above {model.score_cutoff_:.4g}, or orthogonal distance above "
             f"{model.orthogonal_cutoff_:.4g}"
         )
-    elif fitted.result.decision is not None:
-        echo(f"chosen by {fitted.result.decision}")
-    if plain:
+    else:
+        if fitted.result.decision is not None:
+            echo(f"chosen by {fitted.result.decision}")
         for line in verdict_lines(verdicts(fitted.result, angles)):
             echo(line)
     _print_variances(model)
@@ -99,21 +94,19 @@ def _print_kernel_summary(model: KernelPCA) -> None:
         f"{counted(model.n_samples_, 'row')} × {counted(model.n_features_in_, 'column')}, "
         f"kernel {model.kernel}"
         f"{'' if gamma is None else f', gamma {gamma:.6g}'}"
-        f"{'' if model.scale_ is None else ', scaled columns'}: {_explained_share(model)} "
-        "in its feature space"
+        f"{'' if model.scale_ is None else ', scaled columns'}: "
+        f"{_explained(model.n_components_, model.explained_variance_ratio_)} in its feature space"
     )
     if error > 0:  # NaN without an estimate
+        what = f"estimated relative error of the kernel matrix {error:.2%}"
         if model.approximation == "nystrom":
-            echo(f"nystrom: an estimated {error:.2%} of the variance is left out")
-        else:
-            echo(
-                f"{model.approximation}: estimated relative error of the kernel matrix {error:.2%}"
-            )
+            what = f"an estimated {error:.2%} of the variance is left out"
+        echo(f"{model.approximation}: {what}")
 
 
-def _explained_share(model: KernelPCA) -> str:
-    k, rate = model.n_components_, float(model.explained_variance_ratio_.sum())
-    return f"{k} component{' explains' if k == 1 else 's explain'} {rate:.1%} of the variance"
+def _explained(k: int, rates: FloatArray) -> str:
+    verb = " explains" if k == 1 else "s explain"
+    return f"{k} component{verb} {float(rates.sum()):.1%} of the variance"
 
 
 def _print_variances(model: Any) -> None:
@@ -121,16 +114,16 @@ def _print_variances(model: Any) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from princomp.core import FittedModel, fitted_model
+    from princomp.core import fitted_model
     from princomp.reports import rates_table
 
-    fitted: FittedModel[Any] = fitted_model(model)
+    fitted: Any = fitted_model(model)
     k, result = fitted.k, fitted.result
     # A robust fit has no spectrum.
     resolution = result.spectrum.resolution if hasattr(result, "spectrum") else 0.0
-    grid = Table(box=None, pad_edge=False)
-    for heading in ("component", "variance", "rate", "accumulated"):
-        grid.add_column(heading, justify="left" if heading == "component" else "right")
+    grid = Table("component", box=None, pad_edge=False)
+    for heading in ("variance", "rate", "accumulated"):
+        grid.add_column(heading, justify="right")
     names, table = rates_table(model)
     shown = min(len(names), max(k, 1) + 3, 20)
     for i in range(shown):

@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import refuse_overwriting_inputs
+from princomp.cli.actions import check_outputs
 from princomp.cli.extra_columns import rows_and_extra
-from princomp.cli.model_or_rows import check_kernel_figure, check_plain
+from princomp.cli.kernel_options import NO_LOADINGS
+from princomp.cli.model_or_rows import check_plain
 from princomp.cli.options import (
     LEVEL,
     PATH,
     RULES,
-    common_options,
+    command,
     data_argument,
     force_option,
     model_argument,
 )
 from princomp.cli.output import print_result
 from princomp.cli.read_options import read_options
+from princomp.errors import NotAvailableError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from princomp.estimators import PCA
     from princomp.io import Source
     from princomp.rules import Decision
-
-__all__ = ["FIGURES", "plot"]
 
 _PLANE_OPTIONS = ("x", "y")
 _GROUP_OPTIONS = ("groups", "ellipses", "level")
@@ -67,7 +67,7 @@ def _check_extension(_: click.Context, __: click.Parameter, value: Path) -> Path
     return value
 
 
-@click.command()
+@command
 @click.argument("figure", type=click.Choice(list(FIGURES)))
 @model_argument
 @data_argument
@@ -109,7 +109,6 @@ def _check_extension(_: click.Context, __: click.Parameter, value: Path) -> Path
 @click.option("--dark", is_flag=True, help="Draw on a dark background.")
 @force_option
 @read_options
-@common_options
 def plot(
     figure: str,
     model: Path,
@@ -127,7 +126,6 @@ def plot(
     drawn from the model alone.
     """
     from princomp.estimators import load
-    from princomp.io import check_writable
     from princomp.reports import document, is_kernel_pca
 
     figure_options = {
@@ -141,13 +139,12 @@ def plot(
         notes, files = [f"{figure} draws the model alone: DATA is ignored"], ()
     pca = load(model)
     if is_kernel_pca(pca):
-        check_kernel_figure(figure, model, figure_options)
+        _check_kernel_figure(figure, model, figure_options)
     elif figure != "outliers":
         check_plain(
             pca, model, f"the figure {figure} needs a PCA (a RobustPCA has the figure outliers)"
         )
-    refuse_overwriting_inputs([output], [model, *files])
-    check_writable([output], force=force)
+    check_outputs([output], [model, *files], force=force)
     from princomp import plots  # raises if a library is missing
 
     arguments: list[Any] = [pca]
@@ -181,6 +178,20 @@ def _check_arguments(figure: str, files: tuple[str, ...], figure_options: dict[s
         for name in ("ellipses", "level"):
             if name in figure_options and figure != "outliers":
                 raise click.UsageError(f"--{name} needs groups: name a column with --groups")
+
+
+def _check_kernel_figure(figure: str, model: Path, figure_options: dict[str, Any]) -> None:
+    """Refuse figures that a kernel PCA does not have."""
+    if figure not in ("scree", "scores", "pairs"):
+        raise NotAvailableError(
+            f"{model}: {NO_LOADINGS}, so there is no figure {figure} of it",
+            place={"file": str(model)},
+            hint="draw scree, scores or pairs, or fit a linear PCA: princomp fit without --kernel",
+        )
+    if "rule" in figure_options:
+        raise click.UsageError(
+            f"--rule applies to a linear PCA only, and {model} is a kernel PCA: leave it out"
+        )
 
 
 def _draw(

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from princomp.engines import Progress, ProgressCallback
 
-__all__ = ["hint_to_resume", "progress_bar"]
-
 
 @contextmanager
 def hint_to_resume(checkpoint: Path | None) -> Iterator[None]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,10 +11,6 @@ from princomp.cli.options import names_option, with_options
 
 if TYPE_CHECKING:
     from princomp.io import ReadOptions
-
-__all__ = ["read_options", "read_options_from"]
-
-_TEXT_OPTIONS = ("sep", "decimal", "thousands", "encoding", "skip", "skip_end", "comment", "sheet")
 
 
 def _parse_separator(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
@@ -54,13 +51,12 @@ read_options = with_options(
 )
 
 
-def read_options_from(options: dict[str, Any]) -> ReadOptions:
-    """Return the given read options; the others are detected from the file."""
+def given_read_options() -> ReadOptions:
+    """Return the read options of the running command; the others are detected from the file."""
     from princomp.io import ReadOptions
 
-    text_options = {name: options.get(name) for name in _TEXT_OPTIONS}
-    header = options.get("header_lines") if options.get("header") is None else options["header"]
-    untrusted = bool(options.get("untrusted"))
-    return ReadOptions.of(
-        {**text_options, "na": options.get("na") or (), "header": header, "untrusted": untrusted}
-    )
+    flags = click.get_current_context().params
+    names = [field.name for field in fields(ReadOptions)]
+    given = {name: flags[name] for name in names if flags.get(name) is not None}
+    given.setdefault("header", flags.get("header_lines"))
+    return ReadOptions.of(given)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import output_stem, refuse_overwriting_inputs
-from princomp.cli.extra_columns import extra_values, rows_and_extra
-from princomp.cli.model_or_rows import fit_files, is_table, load_plain_model, refuse_fit_flags
+from princomp.cli.actions import check_outputs, output_stem
+from princomp.cli.model_or_rows import is_table, model_and_rows, refuse_fit_flags
 from princomp.cli.options import (
     LEVEL,
     PATH,
-    common_options,
+    command,
     fit_options,
     force_option,
     given_parameters,
@@ -26,11 +25,6 @@ from princomp.cli.read_options import read_options
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from princomp.estimators import PCA
-    from princomp.io import Source
-
-__all__ = ["report"]
-
 
 def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -> int | None:
     if value == 1:
@@ -38,7 +32,7 @@ def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -
     return value
 
 
-@click.command()
+@command
 @click.argument("files", metavar="MODEL [DATA]... | FILE...", nargs=-1, required=True)
 @click.option(
     "-o", "--output", type=PATH, help="Page to write; NAME_report.html for NAME.csv by default."
@@ -63,7 +57,6 @@ def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -
 @force_option
 @fit_options
 @read_options
-@common_options
 def report(
     files: tuple[str, ...],
     output: Path | None,
@@ -78,24 +71,18 @@ def report(
     Takes a MODEL, and the rows of DATA; or FILEs, which are fitted first, with the options of
     fit. The page needs no network and no other file.
     """
-    from princomp.io import check_writable
     from princomp.reports import document
 
     is_fit = is_table(files[0])
     _check_arguments(files, is_fit)
     output = output or Path(f"{output_stem(files)}_report.html")
-    refuse_overwriting_inputs([output], files)
-    check_writable([output], force=force)
+    check_outputs([output], files, force=force)
     from princomp.reports import check_libraries, report as write_report
 
     check_libraries()
     extra = list(dict.fromkeys([*([groups] if groups else []), *(metadata or [])]))
-    rows: Source | None
-    if is_fit:
-        pca, rows, notes, values = _fit_and_read(files, options, extra, as_json)
-        options["training"] = True
-    else:
-        pca, rows, notes, values = _load_and_read(files, extra)
+    requirement = "a report needs a plain PCA"
+    pca, rows, notes, values = model_and_rows(files, options, as_json, requirement, extra)
     write_report(
         pca,
         rows,
@@ -107,7 +94,7 @@ def report(
         metadata=None
         if metadata is None
         else {name: _numbers_or_text(values[name]) for name in metadata},
-        training=options["training"],
+        training=True if is_fit else options["training"],
         bootstrap=options["bootstrap"],
         level=options["level"],
         overwrite=force,
@@ -128,30 +115,6 @@ def _check_arguments(files: Sequence[str], is_fit: bool) -> None:
         for name in ("groups", "metadata", "training", "bootstrap"):
             if name in given:
                 raise click.UsageError(f"--{name} needs rows: give DATA after MODEL")
-
-
-def _fit_and_read(
-    files: Sequence[str], options: dict[str, Any], extra: list[str], quiet: bool
-) -> tuple[PCA, Source, list[str], dict[str, NDArray[Any]]]:
-    """Return a model of the files, their rows, notes, and extra columns."""
-    from princomp.io import are_anndata_files
-    from princomp.reports import column_names
-
-    if not are_anndata_files(files):
-        options["exclude"] = [*(options["exclude"] or ()), *extra]
-    model, source = fit_files(files, options, quiet)
-    model.id_column_ = source.id_column
-    return model, source, list(source.notes), extra_values(files, column_names(model), extra)
-
-
-def _load_and_read(
-    files: Sequence[str], extra: list[str]
-) -> tuple[PCA, Source | None, list[str], dict[str, NDArray[Any]]]:
-    """Return a model, the rows of DATA, notes, and extra columns."""
-    model = load_plain_model(Path(files[0]), "a report needs a plain PCA")
-    if len(files) == 1:
-        return model, None, [], {}
-    return model, *rows_and_extra(model, files[1:], extra)
 
 
 def _rows_name(files: Sequence[str]) -> str | None:

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.options import refuse_incompatible, refuse_ineffective
+from princomp.cli.options import refuse_incompatible, refuse_ineffective, refuse_rule
 
 if TYPE_CHECKING:
     from princomp.estimators import RobustPCA
     from princomp.io import Source
-
-__all__ = ["check_robust", "robust_estimator", "robust_hint", "write_outliers"]
 
 # Options that a robust fit would ignore: name, default, reason.
 _REFUSED = (
@@ -45,12 +43,8 @@ def check_robust(options: dict[str, Any]) -> None:
                 "--scale mad is an option of robust fits: add --robust, or choose unit"
             )
         return
-    if isinstance(options["k"], str):
-        raise click.UsageError(
-            f"-k {options['k']} is a rule for a plain PCA; with --robust give a number or a "
-            "fraction"
-        )
-    if options["scale"] not in ("none", "mad"):
+    refuse_rule(options, "--robust", "plain")
+    if options["scale"] not in (None, "mad"):
         raise click.UsageError(
             f"--scale {options['scale']} is not robust: outliers change it most; with --robust "
             "choose mad"
@@ -65,7 +59,7 @@ def robust_estimator(options: dict[str, Any]) -> RobustPCA:
     return RobustPCA(
         options["k"],
         support=0.75 if options["support"] is None else options["support"],
-        scale=None if options["scale"] == "none" else options["scale"],
+        scale=options["scale"],
         random_state=options["seed"] or 0,
     )
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from princomp.cli.actions import open_for_model, refuse_overwriting_inputs
+from princomp.cli.actions import check_outputs, open_for_model
 from princomp.cli.model_or_rows import load_plain_model
 from princomp.cli.options import (
     PATH,
-    common_options,
+    command,
     data_argument,
     force_option,
     format_option,
@@ -22,16 +22,10 @@ from princomp.cli.options import (
 )
 from princomp.cli.output import print_result
 from princomp.cli.read_options import read_options
-from princomp.cli.results import write_scores
-
-if TYPE_CHECKING:
-    from princomp.diagnostics import Rotation
-    from princomp.estimators import PCA
-
-__all__ = ["rotate"]
+from princomp.cli.results import Table, write_scores, write_tables
 
 
-@click.command()
+@command
 @click.argument("method", type=click.Choice(["varimax", "promax"]))
 @model_argument
 @data_argument
@@ -46,7 +40,6 @@ __all__ = ["rotate"]
 @force_option
 @formulas_option
 @read_options
-@common_options
 def rotate(
     method: str,
     model: Path,
@@ -54,7 +47,7 @@ def rotate(
     power: float | None,
     no_kaiser: bool,
     output: Path | None,
-    kind: str,
+    format: str,
     force: bool,
     as_json: bool,
     **_: Any,
@@ -64,70 +57,43 @@ def rotate(
     Writes the rotated loadings, the variances of the rotated components, for promax their
     correlations, and with DATA the scores of its rows: RC1, RC2, …
     """
-    from princomp.io import check_writable
-    from princomp.reports import document
+    import numpy as np
+
+    from princomp.core import fitted_model
+    from princomp.reports import column_labels, document
 
     if power is not None and method == "varimax":
         raise click.UsageError("--power is an option of promax: leave it out, or choose promax")
     pca = load_plain_model(model, "only a PCA can be rotated")
     folder = output or Path(f"{model.name.partition('.')[0]}_{method}")
-    tables = ["loadings", "variances", *(["correlations"] if method == "promax" else [])]
-    tables += ["scores"] if files else []
-    outputs = {name: folder / f"{name}.{kind}" for name in tables}
-    refuse_overwriting_inputs(outputs.values(), [model, *files])
-    check_writable(outputs.values(), force=force)
-    from princomp.diagnostics import rotate as compute_rotation
+    names = ["loadings", "variances", *(["correlations"] if method == "promax" else [])]
+    names += ["scores"] if files else []
+    outputs = {name: folder / f"{name}.{format}" for name in names}
+    check_outputs(outputs.values(), [model, *files], force=force)
+    from princomp.diagnostics import rotate as compute_rotation, rotated_scores
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the notes repeat the warnings
         rotation = compute_rotation(
             pca, method, kaiser=not no_kaiser, power=4.0 if power is None else power
         )
-    notes = _write_tables(rotation, pca, files, outputs, force, as_json)
+    components, notes = rotation.names, []
+    if not rotation.converged:
+        notes.append(f"varimax did not converge in {rotation.iterations:,} sweeps")
+    if files:
+        source, source_notes = open_for_model(files, pca)
+        notes += source_notes
+        fitted_model(pca).schema.check_width(source.p)
+        scores, file = partial(rotated_scores, rotation), outputs["scores"]
+        write_scores(scores, source, file, components, force, as_json, pca.n_samples_)
+    variances = np.column_stack([rotation.sums_of_squares, rotation.variances, rotation.rates])
+    headings = ["sum_of_squares", "variance", "contribution_rate"]
+    tables: dict[str, Table] = {
+        "loadings": (components, rotation.loadings, list(map(str, column_labels(pca))), "variable"),
+        "variances": (headings, variances, components, "component"),
+        "correlations": (components, rotation.factor_correlations, components, "component"),
+    }
+    write_tables(outputs, tables, force)
     paths = {name: str(path) for name, path in outputs.items()}
     contents = document("rotate", **rotation.to_dict(), notes=notes, files=paths)
     print_result(contents, as_json, rotation)
-
-
-def _write_tables(
-    rotation: Rotation,
-    model: PCA,
-    files: tuple[str, ...],
-    outputs: dict[str, Path],
-    force: bool,
-    quiet: bool,
-) -> list[str]:
-    """Write the tables, and return notes."""
-    import numpy as np
-
-    from princomp.core import fitted_model
-    from princomp.diagnostics import rotated_scores
-    from princomp.io import write_table
-    from princomp.reports import column_labels, column_names
-
-    names, notes = rotation.names, []
-    if not rotation.converged:
-        notes.append(f"varimax did not converge in {rotation.iterations:,} sweeps")
-    if "scores" in outputs:
-        source, source_notes = open_for_model(files, column_names(model), model)
-        notes += source_notes
-        fitted_model(model).schema.check_width(source.p)
-        scores = partial(rotated_scores, rotation)
-        write_scores(scores, source, outputs["scores"], names, force, quiet, model.n_samples_)
-    variances = np.column_stack([rotation.sums_of_squares, rotation.variances, rotation.rates])
-    headings = ["sum_of_squares", "variance", "contribution_rate"]
-    for table, columns, data, ids, id_column in (
-        ("loadings", names, rotation.loadings, list(map(str, column_labels(model))), "variable"),
-        ("variances", headings, variances, names, "component"),
-        ("correlations", names, rotation.factor_correlations, names, "component"),
-    ):
-        if table in outputs:
-            write_table(
-                outputs[table],
-                columns=columns,
-                data=data,
-                ids=ids,
-                id_column=id_column,
-                force=force,
-            )
-    return notes

@@ -23,20 +23,20 @@ from princomp.cli.commands import cli
 from princomp.cli.hints import as_flags
 from princomp.cli.output import echo
 
-__all__ = ["run"]
-
-_EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
-    (errors.ParameterError, 2),
-    (errors.DataError, 65),
-    (errors.NotAvailableError, 65),
-    (errors.InputNotFoundError, 66),
-    (errors.OutputExistsError, 73),
-    (errors.OutputError, 73),
-    (errors.MissingLibraryError, 75),
-    (errors.InUseError, 75),
-    (MemoryError, 75),
-    (OSError, 74),
-)
+# The first class of an error decides.
+_EXIT_CODES: dict[type[BaseException], int] = {
+    click.UsageError: 2,
+    errors.ParameterError: 2,
+    errors.DataError: 65,
+    errors.NotAvailableError: 65,
+    errors.InputNotFoundError: 66,
+    errors.OutputExistsError: 73,
+    errors.OutputError: 73,
+    errors.MissingLibraryError: 75,
+    errors.InUseError: 75,
+    MemoryError: 75,
+    OSError: 74,
+}
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -53,30 +53,17 @@ def run(arguments: list[str] | None = None) -> int:
         return stop.exit_code
     except (KeyboardInterrupt, click.exceptions.Abort):
         return 130
-    except BrokenPipeError:
-        return _discard_output()
-    except SystemExit as stop:
-        if stop.code != 1:
+    except (BrokenPipeError, SystemExit) as stop:
+        if isinstance(stop, SystemExit) and stop.code != 1:  # click exits with 1
             raise
-        return _discard_output()  # click exits with 1
+        # The reader has closed the pipe: discard further output, also at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except click.exceptions.NoArgsIsHelpError as error:
         echo(error.format_message(), err=True)
         return 2
-    except click.UsageError as error:
-        return _print_error(error, [*typed, *executed], _usage_contents(error), 2)
     except Exception as error:
-        code = next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 70)
-        if isinstance(error, errors.PrincompError):
-            return _print_error(error, [*typed, *executed], error.to_dict(), code)
-        description = {"kind": type(error).__name__, "message": str(error) or type(error).__name__}
-        hint = (
-            None
-            if code != 70
-            else "this is a bug in princomp: please report it with what --debug shows"
-        )
-        return _print_error(
-            error, [*typed, *executed], {**description, "place": {}, "hint": hint}, code
-        )
+        return _print_error(error, [*typed, *executed])
 
 
 def _replace_closed_streams() -> None:
@@ -90,24 +77,24 @@ def _replace_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
-def _discard_output() -> int:
-    """Discard further output, also at exit, because the reader has closed the pipe."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
-
-
 def _exit_on_sigterm(*_: object) -> NoReturn:
     raise SystemExit(143)
 
 
-def _usage_contents(error: click.UsageError) -> dict[str, Any]:
-    command = error.ctx.command_path if error.ctx else "princomp"
-    return {
-        "kind": "UsageError",
-        "message": error.format_message(),
-        "place": {"command": command},
-        "hint": f"{_suggest_choice(error)}see '{command} --help'",
-    }
+def _describe(error: Exception, code: int) -> dict[str, Any]:
+    """Return kind, message, place and hint of an error."""
+    if isinstance(error, errors.PrincompError):
+        return error.to_dict()
+    kind = type(error).__name__
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx else "princomp"
+        kind, message, place = "UsageError", error.format_message(), {"command": command}
+        hint: str | None = f"{_suggest_choice(error)}see '{command} --help'"
+    else:
+        message, place, hint = str(error) or kind, {}, None
+        if code == 70:
+            hint = "this is a bug in princomp: please report it with what --debug shows"
+    return {"kind": kind, "message": message, "place": place, "hint": hint}
 
 
 def _suggest_choice(error: click.UsageError) -> str:
@@ -119,10 +106,10 @@ def _suggest_choice(error: click.UsageError) -> str:
     return errors.did_you_mean(value[1], kind.choices)
 
 
-def _print_error(
-    error: Exception, arguments: list[str], contents: dict[str, Any], code: int
-) -> int:
-    """Print an error as text on stderr, or as JSON on stdout."""
+def _print_error(error: Exception, arguments: list[str]) -> int:
+    """Print an error as text on stderr, or as JSON on stdout; return the exit code."""
+    code = next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), 70)
+    contents = _describe(error, code)
     about_parameter = "parameter" in contents["place"] and "column" not in contents["place"]
     texts = {name: contents[name] for name in ("message", "hint") if contents[name]}
     rephrased = {name: as_flags(text, bare_names=about_parameter) for name, text in texts.items()}

@@ -6,14 +6,12 @@ import csv
 import io
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from princomp import errors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = ["check_extension", "write_columns"]
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _COLUMNAR = (".parquet", ".arrow", ".feather")
@@ -42,7 +40,7 @@ def write_columns(output: Path | None, columns: dict[str, NDArray[Any]], force: 
     ------
     OutputExistsError, OutputError
     """
-    from princomp.io import atomic_write
+    from princomp.io import atomic_write, need_pyarrow
 
     if output is None:
         sys.stdout.buffer.write(_delimited(columns, ","))
@@ -51,8 +49,14 @@ def write_columns(output: Path | None, columns: dict[str, NDArray[Any]], force: 
     with atomic_write(output, force=force) as file:
         if kind in _DELIMITERS:
             file.write(_delimited(columns, _DELIMITERS[kind]))
+            return
+        pa = need_pyarrow("pyarrow")
+        table = pa.table({name: pa.array(column.tolist()) for name, column in columns.items()})
+        if kind == ".parquet":
+            need_pyarrow("pyarrow.parquet").write_table(table, file)
         else:
-            _write_columnar(file, columns, kind)
+            with pa.ipc.new_file(file, table.schema) as writer:
+                writer.write_table(table)
 
 
 def _delimited(columns: dict[str, NDArray[Any]], delimiter: str) -> bytes:
@@ -67,15 +71,3 @@ def _delimited(columns: dict[str, NDArray[Any]], delimiter: str) -> bytes:
         [csv_text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
     )
     return text.getvalue().encode()
-
-
-def _write_columnar(file: BinaryIO, columns: dict[str, NDArray[Any]], kind: str) -> None:
-    from princomp.io import need_pyarrow
-
-    pa = need_pyarrow("pyarrow")
-    table = pa.table({name: pa.array(column.tolist()) for name, column in columns.items()})
-    if kind == ".parquet":
-        need_pyarrow("pyarrow.parquet").write_table(table, file)
-        return
-    with pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)

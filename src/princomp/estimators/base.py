@@ -127,13 +127,11 @@ class TableEstimator(Generic[M]):
         data, _, origin = model.schema.open(X)
         return self._scores_with(model, data, origin)
 
-    def _scores_of(self, data: RowData, origin: Origin | None) -> Any:
-        """Scores of rows that have been read."""
-        return self._scores_with(self.__fitted_model__(), data, origin)
-
     def _scores_with(self, model: FittedModel[Any], data: RowData, origin: Origin | None) -> Any:
+        """Scores of rows that have been read."""
         frame = transform_output(self) if isinstance(data, DistributedRows) else "default"
-        return model.scores(data, origin, names=self._component_names, frame=frame)
+        names = self.get_feature_names_out
+        return model.scores(data, origin, names=lambda: tuple(names()), frame=frame)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the components: PC1, PC2, ….
@@ -156,9 +154,6 @@ class TableEstimator(Generic[M]):
             return names
         return np.array([f"PC{i}" for i in range(1, len(names) + 1)], dtype=object)
 
-    def _component_names(self) -> tuple[str, ...]:
-        return tuple(self.get_feature_names_out())
-
     def _training_scores(self, X: Any, data: RowData | None, origin: Origin | None) -> Any:
         """Scores of the rows of the fit; a rank may have no rows.
 
@@ -167,7 +162,7 @@ class TableEstimator(Generic[M]):
         if data is None:
             return np.empty((0, self._result.k), self._result.dtype)
         if not isinstance(data, Source) or isinstance(data, DistributedRows):
-            return self._scores_of(data, origin)
+            return self._scores_with(self.__fitted_model__(), data, origin)
         scores = self._scores(X)
         data.file_states()  # raises an error if a file has changed since the fit
         return scores

@@ -79,7 +79,13 @@ def from_covariance(
         C, feature_names = table.data, table.columns if feature_names is None else feature_names
     covariance = checked_covariance(C)
     p = len(covariance)
-    count = _checked_count(n_samples)
+    if n_samples is not None and not (is_number(n_samples, Integral) and n_samples >= 2):
+        raise ShapeError(
+            f"a covariance needs at least 2 rows, got n_samples={n_samples!r}",
+            place={"parameter": "n_samples"},
+            hint="give the number of rows behind the covariance, or leave it out",
+        )
+    count = None if n_samples is None else int(n_samples)
     if count is None and model.n_components == "mle":
         raise ParameterError(
             "n_components='mle' needs the number of rows behind the covariance",
@@ -267,15 +273,3 @@ def _make_schema(cls: type[PCA], p: int, names: Sequence[str] | None) -> TableSc
     if names is not None:
         refuse_duplicates(list(map(str, names)), Origin())
     return TableSchema(p, None if names is None else tuple(names), None, cls.__name__)
-
-
-def _checked_count(n_samples: int | None) -> int | None:
-    if n_samples is None:
-        return None
-    if not (is_number(n_samples, Integral) and n_samples >= 2):
-        raise ShapeError(
-            f"a covariance needs at least 2 rows, got n_samples={n_samples!r}",
-            place={"parameter": "n_samples"},
-            hint="give the number of rows behind the covariance, or leave it out",
-        )
-    return int(n_samples)

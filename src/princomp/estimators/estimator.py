@@ -275,20 +275,35 @@ class PCA(
             If the checkpoint belongs to another run, or is in use by another run.
         ShapeError, ConstantColumnError, ParameterError
         """
-        if comm is not None:
-            self._fit_on_ranks(X, sample_weight, comm, progress, checkpoint)
-        else:
-            self._fit(X, sample_weight, progress, checkpoint)
+        self._fit(X, sample_weight, comm, progress, checkpoint)
         return self
 
     def _fit(
         self,
         X: Any,
         sample_weight: SampleWeight,
+        comm: object,
         progress: ProgressCallback | None = None,
         checkpoint: PathLike | None = None,
+        *,
+        rereads: bool = False,
     ) -> Rows:
-        """Fit, and return the rows as they were read."""
+        """Fit, and return the rows as they were read; with ``comm``, those of this rank.
+
+        With ``rereads``, the rows are read again afterwards, for their scores.
+        """
+        if comm is not None:
+
+            def check() -> int | None:
+                return self._request().memory
+
+            rows = fit_on_ranks(
+                self, X, sample_weight, comm, check, progress, checkpoint, rereads=rereads
+            )
+            self._shared, self._checkpoint = self._fitted, None
+            return rows
+        if rereads:
+            refuse_reading_twice(X)
         result, schema, rows = fit_table(
             X,
             self._parameters(),
@@ -299,39 +314,16 @@ class PCA(
         )
         saved = None if checkpoint is None else os.path.abspath(checkpoint)
         self._schema, self._fitted, self._checkpoint = schema, result, saved
+        # Named columns are probably in different units.
         if schema.names is not None and result.scale is None and not isinstance(X, Source):
-            self._warn_of_unequal_columns(result, list(map(str, schema.names)))
-        return rows
-
-    def _warn_of_unequal_columns(self, result: Fitted, names: list[str]) -> None:
-        """Warn if named columns, probably in different units, were not scaled."""
-        if unequal := unequal_columns(result.column_variances, names):
-            warnings.warn(
-                f"the {unequal}, so it decides the components; scale='unit' gives each column "
-                "the same weight",
-                UserWarning,
-                stacklevel=4,
-            )
-
-    def _fit_on_ranks(
-        self,
-        X: Any,
-        sample_weight: SampleWeight,
-        comm: object,
-        progress: ProgressCallback | None = None,
-        checkpoint: PathLike | None = None,
-        *,
-        rereads: bool = False,
-    ) -> Rows:
-        """Fit on all ranks, and return the rows of this one."""
-
-        def check() -> int | None:
-            return self._request().memory
-
-        rows = fit_on_ranks(
-            self, X, sample_weight, comm, check, progress, checkpoint, rereads=rereads
-        )
-        self._shared, self._checkpoint = self._fitted, None
+            names = list(map(str, schema.names))
+            if unequal := unequal_columns(result.column_variances, names):
+                warnings.warn(
+                    f"the {unequal}, so it decides the components; scale='unit' gives each column "
+                    "the same weight",
+                    UserWarning,
+                    stacklevel=3,
+                )
         return rows
 
     def fit_transform(
@@ -346,11 +338,7 @@ class PCA(
         ParameterError
             For an iterator, whose rows can be read only once.
         """
-        if comm is not None:
-            data, _, origin = self._fit_on_ranks(X, sample_weight, comm, rereads=True)
-        else:
-            refuse_reading_twice(X)
-            data, _, origin = self._fit(X, sample_weight)
+        data, _, origin = self._fit(X, sample_weight, comm, rereads=True)
         return self._training_scores(X, data, origin)
 
     # ---- using -------------------------------------------------------------------------

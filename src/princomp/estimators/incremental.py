@@ -91,8 +91,8 @@ class IncrementalPCA(PCA):
         ParameterError
             If ``progress``, ``checkpoint`` or ``comm`` is given.
         """
-        unsupported = (("progress", progress), ("checkpoint", checkpoint), ("comm", comm))
-        for name, value in unsupported:
+        unsupported = {"progress": progress, "checkpoint": checkpoint, "comm": comm}
+        for name, value in unsupported.items():
             if value is not None:
                 raise ParameterError(
                     f"IncrementalPCA.fit takes no {name}",
@@ -137,20 +137,13 @@ class IncrementalPCA(PCA):
 
     @classmethod
     def _from_contents(cls, tensors: dict[str, Any], document: dict[str, Any]) -> Self:
-        saved, parameters = model_from_contents(tensors, document), document["parameters"]
-        saved_parameters = saved.parameters
-        batch_size = parameters.get("batch_size")
-        n_components: Any = saved_parameters.n_components
-        model = cls(
-            n_components,
-            whiten=saved_parameters.whiten,
-            copy=saved_parameters.copy,
-            batch_size=batch_size,
-            component_names=saved_parameters.component_names,
-        )
+        saved = model_from_contents(tensors, document)
+        parameters = saved.parameters._asdict()
+        parameters["batch_size"] = document["parameters"].get("batch_size")
+        model = cls(**{name: parameters[name] for name in cls._get_param_names()})
         model._check_batch_size()
-        batch_size = model._used_batch_size(saved.schema.p)
-        model._schema, model._fitted, model.batch_size_ = saved.schema, saved.result, batch_size
+        model._schema, model._fitted = saved.schema, saved.result
+        model.batch_size_ = model._used_batch_size(saved.schema.p)
         return model
 
     def _used_batch_size(self, p: int) -> int:

@@ -14,9 +14,6 @@ from princomp.rules import Rule
 if TYPE_CHECKING:
     from princomp import PCA, IncrementalPCA, KernelPCA, RobustPCA
 
-# The estimators that a model file may hold.
-_ESTIMATORS = ("PCA", "IncrementalPCA", "RobustPCA", "KernelPCA")
-
 
 def plan(X: Any, n_components: int | float | str | Rule | None = None, **parameters: Any) -> Plan:
     """Plan a fit of ``X``: the route that it would take, and its cost, without fitting.
@@ -75,17 +72,20 @@ def load(path: PathLike) -> PCA | IncrementalPCA | RobustPCA | KernelPCA:
     ...     print(load(f"{folder}/model.pca").n_components_)
     1
     """
-    return read(path, {name: partial(_restore_estimator, name) for name in _ESTIMATORS})
+    return read(path, _KINDS)
 
 
 def load_model(path: PathLike) -> PCAModel | IncrementalPCA | RobustPCA | KernelPCA:
     """Read a model file as :func:`load` does, but return a PCA without its estimator."""
-    kinds: dict[str, Callable[[dict[str, Any], dict[str, Any]], Any]]
-    kinds = {name: partial(_restore_estimator, name) for name in _ESTIMATORS}
-    return read(path, {**kinds, "PCA": model_from_contents})
+    return read(path, {**_KINDS, "PCA": model_from_contents})
 
 
-def _restore_estimator(name: str, tensors: dict[str, Any], document: dict[str, Any]) -> Any:
+def _restore(name: str, tensors: dict[str, Any], document: dict[str, Any]) -> Any:
     """Restore an estimator; its class is imported only here, since some need more libraries."""
-    estimator = getattr(import_module("princomp"), name)
-    return estimator._from_contents(tensors, document)
+    return getattr(import_module("princomp"), name)._from_contents(tensors, document)
+
+
+# The estimators that a model file may hold.
+_KINDS: dict[str, Callable[[dict[str, Any], dict[str, Any]], Any]] = {
+    name: partial(_restore, name) for name in ("PCA", "IncrementalPCA", "RobustPCA", "KernelPCA")
+}

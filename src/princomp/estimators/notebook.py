@@ -52,7 +52,9 @@ def card(model: PCA) -> str:
         fitted: Fitted = model._result
     except PrincompError:
         return ""  # too few rows so far
-    sentences = [_head(model, fitted), *_rule(fitted)]
+    sentences = [_head(model, fitted)]
+    if fitted.decision is not None:
+        sentences.append(f"chosen by {fitted.decision}")
     lines = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
     names = model._schema.names
     certificate = _certificate(fitted, None if names is None else list(map(str, names)))
@@ -72,10 +74,6 @@ def _head(model: PCA, fitted: Fitted) -> str:
         f"{rows}{dropped} × {counted(fitted.p, 'column')}{cells}, scale {given or 'none'}: "
         f"{fitted.k:,} {explain} {float(fitted.rates.sum()):.1%} of the variance"
     )
-
-
-def _rule(fitted: Fitted) -> list[str]:
-    return [] if fitted.decision is None else [f"chosen by {fitted.decision}"]
 
 
 def _bars(fitted: Fitted, names: Sequence[str]) -> str:
@@ -129,4 +127,5 @@ def _certificate(fitted: Fitted, names: list[str] | None) -> str:
     return (
         f"<p>certificate: {escape(accuracy)}</p>"
         + (f"<p>{escape(interpretable)}</p>" if interpretable else "")
-    ) + warnings
+        + warnings
+    )

@@ -4,7 +4,7 @@ from .decision import Decision as Decision, Known as Known
 from .fraction import for_fraction as for_fraction
 from .gcv import GCV as GCV
 from .marchenko_pastur import GavishDonoho as GavishDonoho, MarchenkoPastur as MarchenkoPastur
-from .minka import Minka as Minka, minka_mle as minka_mle
+from .minka import Minka as Minka
 from .parallel import Parallel as Parallel
 from .permutation import Permutation as Permutation
 from .registry import (

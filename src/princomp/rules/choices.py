@@ -40,12 +40,10 @@ class Several:
     def decide(self, known: Known) -> Decision | None:
         """Apply all rules."""
         known = replace(known, seed=self.seed, tell=self.tell or known.tell)
-        results = [apply_rule(rule, known) for rule in self.rules]
         self.answers[:] = [
-            Decision.none(rule.name, "it needs more variances than there are")
-            if decision is None
-            else decision
-            for rule, decision in zip(self.rules, results, strict=True)
+            apply_rule(rule, known)
+            or Decision.none(rule.name, "it needs more variances than there are")
+            for rule in self.rules
         ]
         largest = max((decision.k or 0 for decision in self.answers), default=0)
         return Decision(self.name, largest, "the largest number that a rule keeps")
@@ -75,10 +73,7 @@ class Choices(Mapping[str, Decision]):
     n_features: int
 
     def __getitem__(self, name: str) -> Decision:
-        for decision in self.decisions:
-            if decision.rule == name:
-                return decision
-        raise KeyError(name)
+        return {decision.rule: decision for decision in self.decisions}[name]
 
     def __iter__(self) -> Iterator[str]:
         return (decision.rule for decision in self.decisions)

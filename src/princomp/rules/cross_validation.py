@@ -71,9 +71,8 @@ class CV:
             # Axes beyond the rank of the training rows would add nothing.
             total += np.pad(errors, (0, max_components + 1 - len(errors)), mode="edge")
             known.tell(self.name, fold + 1, folds)
-        errors = total / (n * p)
-        description = "the error of predicting held-out entries"
-        return minimum_decision(errors, self.name, "mean squared error", description)
+        what = "the error of predicting held-out entries"
+        return minimum_decision(total / (n * p), self.name, "mean squared error", what)
 
 
 def _leading_axes(train: FloatArray, max_components: int) -> FloatArray:
@@ -82,10 +81,12 @@ def _leading_axes(train: FloatArray, max_components: int) -> FloatArray:
     if n > 2 * p:
         train = np.asarray(np.linalg.qr(train, mode="r"))
     _, singular_values, axes = np.linalg.svd(train, full_matrices=False)
-    rank = (
-        int(np.sum(singular_values > _ROUNDING * singular_values[0])) if singular_values.size else 0
-    )
-    return np.asarray(axes[: min(max_components, rank)])
+    return np.asarray(axes[: min(max_components, _rank(singular_values))])
+
+
+def _rank(singular_values: FloatArray) -> int:
+    largest = singular_values.max(initial=0.0)
+    return int(np.sum(singular_values > _ROUNDING * largest))
 
 
 def _row_errors(rows: FloatArray, axes: FloatArray) -> FloatArray:
@@ -163,9 +164,8 @@ class BiCV:
                     total += _block_errors(rows, *test, max_components, known.centred)
                     completed += 1
                     known.tell(self.name, completed, self.repeats * self.folds**2)
-        errors = total / (self.repeats * n * p)
-        description = "the error of predicting held-out blocks"
-        return minimum_decision(errors, self.name, "mean squared error", description)
+        errors, what = total / (self.repeats * n * p), "the error of predicting held-out blocks"
+        return minimum_decision(errors, self.name, "mean squared error", what)
 
 
 def _block_errors(
@@ -183,12 +183,7 @@ def _block_errors(
     a, b = test[:, test_columns], np.delete(test, test_columns, axis=1)
     c, d = train[:, test_columns], np.delete(train, test_columns, axis=1)
     left, singular_values, right = np.linalg.svd(d, full_matrices=False)
-    q = min(
-        max_components,
-        int(np.sum(singular_values > _ROUNDING * singular_values[0]))
-        if singular_values.size
-        else 0,
-    )
+    q = min(max_components, _rank(singular_values))
     scores, axes = b @ right[:q].T / singular_values[:q], left[:, :q].T @ c
     # ‖A − Σ b_i c_i‖² for a growing number of components, from the products of all.
     linear = np.cumsum(np.einsum("ri,rj,ij->i", scores, a, axes, optimize=True))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -149,17 +149,10 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; numbers that are not finite become None."""
-        threshold = self.threshold
         return {
-            "rule": self.rule,
-            "k": self.k,
-            "reason": self.reason,
-            "measure": self.measure,
-            "statistic": [_finite_or_none(value) for value in self.statistic],
-            "threshold": [_finite_or_none(value) for value in threshold]
-            if isinstance(threshold, tuple)
-            else _finite_or_none(threshold),
-            "first": self.first,
+            **vars(self),
+            "statistic": _finite_or_none(self.statistic),
+            "threshold": _finite_or_none(self.threshold),
             "details": {name: _finite_or_none(value) for name, value in self.details.items()},
         }
 
@@ -172,21 +165,19 @@ class Decision:
         KeyError, TypeError, ValueError
             When the values are not those of a decision.
         """
-        threshold = plain["threshold"]
-        k = plain["k"]
-        if not (k is None or (type(k) is int and k >= 0)) or type(plain["first"]) is not int:
+        values = {field.name: plain[field.name] for field in fields(cls)}
+        k, threshold = values["k"], values["threshold"]
+        if not (k is None or (type(k) is int and k >= 0)) or type(values["first"]) is not int:
             raise ValueError("invalid number of components")
-        words = [plain[name] for name in ("rule", "reason", "measure")]
-        if not all(isinstance(word, str) for word in words):
+        if not all(isinstance(values[name], str) for name in ("rule", "reason", "measure")):
             raise ValueError("a text is missing")
         if isinstance(threshold, list):
-            threshold = _floats_or_nan(threshold)
+            values["threshold"] = tuple(map(_float_or_nan, threshold))
         elif threshold is not None:
-            threshold = float(threshold)
-        rule, reason, measure = words
-        details = {str(name): _float_or_nan(value) for name, value in plain["details"].items()}
-        statistic = _floats_or_nan(plain["statistic"])
-        return cls(rule, k, reason, measure, statistic, threshold, plain["first"], details)
+            values["threshold"] = float(threshold)
+        values["statistic"] = tuple(map(_float_or_nan, values["statistic"]))
+        values["details"] = {str(name): _float_or_nan(x) for name, x in values["details"].items()}
+        return cls(**values)
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.reason}"
@@ -196,13 +187,11 @@ def _item_or_none(values: tuple[float, ...], index: int) -> float | None:
     return values[index] if 0 <= index < len(values) else None
 
 
-def _finite_or_none(value: float | None) -> float | None:
+def _finite_or_none(value: float | tuple[float, ...] | None) -> Any:
+    if isinstance(value, tuple):
+        return [_finite_or_none(one) for one in value]
     return None if value is None or not np.isfinite(value) else float(value)
 
 
 def _float_or_nan(value: float | None) -> float:
     return float("nan") if value is None else float(value)
-
-
-def _floats_or_nan(values: Iterable[float | None]) -> tuple[float, ...]:
-    return tuple(map(_float_or_nan, values))

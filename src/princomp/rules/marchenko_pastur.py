@@ -96,12 +96,11 @@ class GavishDonoho:
             median = float(np.median(values))
             if median**2 <= known.resolution * known.divisor:
                 return Decision.none(self.name, "the median singular value is zero")
-            threshold = optimal_median_factor(beta) * median
-            origin = f"{optimal_median_factor(beta):.4f} times their median"
-        description, measure = f"{threshold:.4g}, {origin}", "singular value"
-        details = {"beta": beta}
+            factor = optimal_median_factor(beta)
+            threshold, origin = factor * median, f"{factor:.4f} times their median"
+        description, name = f"{threshold:.4g}, {origin}", "singular value"
         return threshold_decision(
-            self.name, known, values, threshold, description, measure=measure, details=details
+            self.name, known, values, threshold, description, measure=name, details={"beta": beta}
         )
 
 
@@ -139,15 +138,13 @@ class MarchenkoPastur:
         longer_side, beta = _longer_side_and_ratio(known)
         values = known.possible
         if self.noise is not None:
-            noise_variance = self.noise**2
+            noise_variance, origin = self.noise**2, "noise"
         else:
-            noise_variance = (
-                float(np.median(values)) * known.divisor / (longer_side * law_median(beta))
-            )
+            median, origin = float(np.median(values)), "noise of the median variance"
+            noise_variance = median * known.divisor / (longer_side * law_median(beta))
             if noise_variance * longer_side <= known.resolution * known.divisor:
                 return Decision.none(self.name, "the median variance is zero")
         edge = noise_variance * (1.0 + np.sqrt(beta)) ** 2 * longer_side / known.divisor
-        origin = "noise" if self.noise is not None else "noise of the median variance"
         description = f"{edge:.4g}, the upper edge of {origin}"
         details = {"beta": beta, "noise_variance": noise_variance}
         return threshold_decision(self.name, known, values, edge, description, details=details)

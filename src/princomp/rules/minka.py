@@ -42,32 +42,13 @@ class Minka:
         assert n is not None
         if n < p:
             return Decision.none(self.name, f"{n:g} rows are fewer than {p} columns")
-        evidence = _evidence(known.variances, n)
+        variances = known.variances
+        if variances[0] > 0:  # this changes the evidence of all k by the same constant
+            variances = variances / variances[0]
+        evidence = [log_evidence(variances, k, n) for k in range(1, len(variances))]
         k = 1 + int(np.argmax(evidence)) if evidence else p
         reason = f"the evidence is largest with {component_count(k)}"
         return Decision(self.name, k, reason, "log evidence", floats(evidence))
-
-
-def minka_mle(variances: FloatArray, rows: float) -> int:
-    """Return the number of components, from 1 to p − 1, with the largest evidence.
-
-    Parameters
-    ----------
-    variances : ndarray of shape (p,)
-        All eigenvalues of the covariance, descending.
-    rows : float
-        Number of rows.
-    """
-    p = len(variances)
-    if p < 2:
-        return p
-    return 1 + int(np.argmax(_evidence(variances, rows)))
-
-
-def _evidence(variances: FloatArray, rows: float) -> list[float]:
-    # Dividing by the first changes the evidence of all k by the same constant.
-    scaled = variances / variances[0] if variances[0] > 0 else variances
-    return [log_evidence(scaled, k, rows) for k in range(1, len(scaled))]
 
 
 def log_evidence(variances: FloatArray, k: int, rows: float) -> float:

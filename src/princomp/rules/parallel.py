@@ -68,10 +68,8 @@ class Parallel:
         description = (
             f"the {self.quantile:.0%} quantile of {self.draws} {self.null} tables of the same shape"
         )
-        noun = "leading variance"
-        return threshold_decision(
-            self.name, known, known.possible, quantiles, description, noun=noun
-        )
+        values, noun = known.possible, "leading variance"
+        return threshold_decision(self.name, known, values, quantiles, description, noun=noun)
 
     def _null_variances(self, known: Known) -> FloatArray:
         """Variances (draws, most) of tables without structure."""

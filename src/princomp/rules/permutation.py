@@ -77,7 +77,8 @@ class Permutation:
             )
             known.tell(self.name, k, max_components)
             if k == 1 and details:
-                details["psi_p"] = _monte_carlo_p_value(psi_values >= details["psi"] * (1 - 1e-12))
+                exceeding = np.sum(psi_values >= details["psi"] * (1 - 1e-12))
+                details["psi_p"] = (float(exceeding) + 1.0) / (len(psi_values) + 1.0)
             p_values.append(p_value)
             if p_value > self.level:
                 break
@@ -130,7 +131,3 @@ def correlation_statistics(known: Known) -> dict[str, float]:
     psi = float(np.sum((values - 1.0) ** 2))
     phi = np.sqrt(max(float(np.sum(values**2)) - p, 0.0) / (p * (p - 1))) if p > 1 else 0.0
     return {"psi": psi, "phi": float(phi)}
-
-
-def _monte_carlo_p_value(exceeds: FloatArray) -> float:
-    return (float(np.sum(exceeds)) + 1.0) / (len(exceeds) + 1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict
 from typing import Any
 
 from princomp.errors import ParameterError, did_you_mean
@@ -50,14 +50,10 @@ def name_of(wanted: int | float | str | Rule | None) -> Any:
 
 def rule_to_dict(rule: object) -> dict[str, Any] | None:
     """Return a rule of this package as plain values; None for a user-defined rule."""
-    name = getattr(rule, "name", "")
-    rule_class = RULES.get(name)
-    if rule_class is None or type(rule) is not rule_class:
+    if type(rule) not in RULES.values():
         return None
-    return {
-        "rule": name,
-        **{field.name: getattr(rule, field.name) for field in fields(RULES[name])},
-    }
+    plain: Any = rule
+    return {"rule": plain.name, **asdict(plain)}
 
 
 def rule_of_dict(plain: dict[str, Any]) -> Rule:

@@ -75,7 +75,9 @@ def apply_rule(rule: Rule, known: Known) -> Decision | None:
         decision = rule.decide(known)
     if decision is None and not known.complete:
         return None
-    if not isinstance(decision, Decision) or not _is_component_count(decision.k, known.columns):
+    if not isinstance(decision, Decision) or not (
+        decision.k is None or (_is_whole(decision.k) and 0 <= decision.k <= known.columns)
+    ):
         raise ParameterError(
             f"the rule {rule.name!r} returned {decision!r}",
             place={"parameter": "n_components"},
@@ -84,29 +86,6 @@ def apply_rule(rule: Rule, known: Known) -> Decision | None:
     if rule.needs == "rows" and known.sampled:
         decision = replace(decision, reason=f"{decision.reason}, {known.sampled}")
     return decision
-
-
-def _is_component_count(k: object, p: int) -> bool:
-    whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
-    return k is None or (whole and 0 <= k <= p)  # type: ignore[operator]
-
-
-def count_leading_above(
-    values: FloatArray, thresholds: float | FloatArray, known: Known
-) -> int | None:
-    """Count the leading values that are above their thresholds.
-
-    Returns None if all known values are above, and more may follow. A value below the resolution
-    is not above any threshold.
-    """
-    if isinstance(thresholds, np.ndarray):
-        values = values[: len(thresholds)]
-        thresholds = thresholds[: len(values)]
-    resolved = known.possible[: len(values)] > known.resolution
-    failures = np.flatnonzero(~((values > thresholds) & resolved))
-    if failures.size:
-        return int(failures[0])
-    return len(values) if known.complete else None
 
 
 def threshold_decision(
@@ -123,6 +102,9 @@ def threshold_decision(
 ) -> Decision | None:
     """Decision of a rule that keeps the leading values above a threshold.
 
+    It is None if all known values are above, and more may follow. A value below the resolution is
+    not above any threshold.
+
     Parameters
     ----------
     name : str
@@ -138,9 +120,15 @@ def threshold_decision(
     slack : float
         Factor on the threshold that allows for rounding.
     """
-    k = count_leading_above(values, threshold * slack, known)
-    if k is None:
+    compared, limits = values, threshold * slack
+    if isinstance(limits, np.ndarray):
+        compared = values[: len(limits)]
+        limits = limits[: len(compared)]
+    resolved = known.possible[: len(compared)] > known.resolution
+    below = np.flatnonzero(~((compared > limits) & resolved))
+    if not below.size and not known.complete:
         return None
+    k = int(below[0]) if below.size else len(compared)
     plural, verb = ("", "exceeds") if k < 2 else ("s", "exceed")
     reason = f"{k or 'no'} {noun or measure}{plural} {verb} {description}"
     plain_threshold = floats(threshold) if isinstance(threshold, np.ndarray) else threshold
@@ -169,10 +157,13 @@ def floats(values: ArrayLike) -> tuple[float, ...]:
     return tuple(np.asarray(values, dtype=np.float64).tolist())
 
 
-def check_whole(name: str, value: object, minimum: int) -> None:
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_whole(name: str, value: int, minimum: int) -> None:
     """Raise unless a parameter is a whole number of at least ``minimum``."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < minimum:  # type: ignore[operator]
+    if not _is_whole(value) or value < minimum:
         expected = f"a whole number of at least {minimum}"
         raise invalid_value(name, value, expected, f"choose a whole number from {minimum} on")
 

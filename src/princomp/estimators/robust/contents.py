@@ -91,17 +91,8 @@ def model_from_contents(tensors: Arrays, document: Document) -> tuple[RobustFit,
         raise ModelFileError("its parameter 'scale' and its array 'scale' do not go together")
     if isinstance(parameters["scale"], dict):
         parameters["scale"] = tensors["scale"]
-    result = RobustFit(
-        tensors["mean"],
-        tensors.get("scale"),
-        axes,
-        tensors["variances"],
-        float(document["total"]),
-        tensors["score_distances"],
-        tensors["orthogonal_distances"],
-        float(document["score_cutoff"]),
-        float(document["orthogonal_cutoff"]),
-        document["support"],
-        np.dtype(document["dtype"]),
-    )
+    parts: dict[str, Any] = {"scale": None, **tensors}
+    for name in ("total", "score_cutoff", "orthogonal_cutoff"):
+        parts[name] = float(document[name])
+    result = RobustFit(**parts, support=document["support"], dtype=np.dtype(document["dtype"]))
     return result, parameters

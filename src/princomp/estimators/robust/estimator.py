@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -13,14 +14,7 @@ from princomp.core import RandomState
 from princomp.estimators.attributes import ResultAttribute
 from princomp.estimators.base import TableEstimator, estimator_from_document
 from princomp.estimators.robust.contents import model_from_contents, model_to_contents
-from princomp.estimators.robust.model import (
-    OutlierMap,
-    RobustFit,
-    RobustModel,
-    centred,
-    dense_rows,
-    outlier_map,
-)
+from princomp.estimators.robust.model import OutlierMap, RobustFit, RobustModel, dense_rows
 from princomp.estimators.robust.parameters import (
     check_robust_parameters,
     column_divisors,
@@ -168,24 +162,22 @@ class RobustPCA(
                 n_directions=int(self.n_directions),
                 rng=rng,
             )
-        axes = components.axes * fix_signs(components.axes)[:, None]
-        mean = components.centre if scale is None else medians + components.centre * scale
-        cutoff = float(np.sqrt(stats.chi2.ppf(_LEVEL, max(len(axes), 1))))
-        distances = outlier_map(
-            centred(data, mean, scale), axes, components.variances, cutoff, components.cutoff
-        )
-        return RobustFit(
-            mean=mean,
+        fit = RobustFit(
+            mean=components.centre if scale is None else medians + components.centre * scale,
             scale=scale,
-            axes=axes,
+            axes=components.axes * fix_signs(components.axes)[:, None],
             variances=components.variances,
             total=components.total,
-            score_distances=distances.score_distances,
-            orthogonal_distances=distances.orthogonal_distances,
-            score_cutoff=cutoff,
+            score_distances=np.empty(0),
+            orthogonal_distances=np.empty(0),
+            score_cutoff=float(np.sqrt(stats.chi2.ppf(_LEVEL, max(len(components.axes), 1)))),
             orthogonal_cutoff=components.cutoff,
             support=components.h,
             dtype=data.dtype,
+        )
+        score_distances, orthogonal_distances, *_ = fit.outlier_map(data)
+        return replace(
+            fit, score_distances=score_distances, orthogonal_distances=orthogonal_distances
         )
 
     def transform(self, X: Any) -> FloatArray:
@@ -211,7 +203,7 @@ class RobustPCA(
         OutlierMap
         """
         model = self.__fitted_model__()
-        return model.outlier_map(dense_rows(*model.schema.open(X)))
+        return model.result.outlier_map(dense_rows(*model.schema.open(X)))
 
     def _contents(self) -> tuple[Arrays, Document]:
         result, schema = self._result, self._schema
@@ -243,8 +235,7 @@ class RobustPCA(
     components_ = _Attribute(lambda fit: fit.components, "Axes (k, p), of unit length.")
     explained_variance_ = _Attribute(lambda fit: fit.variances, "Robust variances (k,).")
     explained_variance_ratio_ = _Attribute(
-        lambda fit: fit.rates,
-        "Variances over the total variance (k,).",
+        lambda fit: fit.rates, "Variances over the total variance (k,)."
     )
     total_variance_ = _Attribute(lambda fit: fit.total, "Sum of all variances.")
     loadings_ = _Attribute(lambda fit: fit.loadings, "Axes times √λ (p, k).")
@@ -259,12 +250,10 @@ class RobustPCA(
         "Distances of the rows of the fit from the space (n,).",
     )
     score_cutoff_ = _Attribute(
-        lambda fit: fit.score_cutoff,
-        "Score distances beyond it belong to outliers.",
+        lambda fit: fit.score_cutoff, "Score distances beyond it belong to outliers."
     )
     orthogonal_cutoff_ = _Attribute(
-        lambda fit: fit.orthogonal_cutoff,
-        "Orthogonal distances beyond it belong to outliers.",
+        lambda fit: fit.orthogonal_cutoff, "Orthogonal distances beyond it belong to outliers."
     )
     outliers_ = _Attribute(lambda fit: fit.outliers, "Rows of the fit (n,) beyond either cut-off.")
     n_support_ = _Attribute(lambda fit: fit.support, "Rows of the inner half or more, h.")

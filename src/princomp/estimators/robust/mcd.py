@@ -11,7 +11,7 @@ Then estimate again from all rows within the 97.5% ellipsoid.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,23 +54,10 @@ def mcd_of_columns(values: FloatArray, h: int) -> tuple[FloatArray, FloatArray]:
     return centre + medians, deviation
 
 
-class Estimate(NamedTuple):
-    """Centre (k,), covariance (k, k), and squared distances of all rows (n,)."""
-
-    centre: FloatArray
-    covariance: FloatArray
-    distances: FloatArray
-
-
-class _Candidate(NamedTuple):
-    log_volume: float
-    subset: NDArray[np.intp]
-
-
 def fast_mcd(
     rows: FloatArray, h: int, rng: np.random.Generator, initial: NDArray[np.intp]
-) -> Estimate:
-    """Compute the reweighted MCD of rows (n, k) over subsets of ``h``.
+) -> tuple[FloatArray, FloatArray]:
+    """Compute the reweighted MCD of rows (n, k) over subsets of ``h``: centre and covariance.
 
     Parameters
     ----------
@@ -82,23 +69,23 @@ def fast_mcd(
     if h < n:
         starts += [rng.permutation(n)[: k + 1] for _ in range(_STARTS)]
     candidates = [_concentrate(rows, start, h, _FIRST_STEPS) for start in starts]
-    candidates.sort(key=lambda one: one.log_volume)
-    best = min(
-        (_concentrate(rows, one.subset, h, _MAX_STEPS) for one in candidates[:_BEST_STARTS]),
-        key=lambda one: one.log_volume,
-    )
-    centre, covariance = _moments(rows[best.subset])
+    candidates.sort(key=itemgetter(0))
+    best = [_concentrate(rows, start, h, _MAX_STEPS) for _, start in candidates[:_BEST_STARTS]]
+    _, subset = min(best, key=itemgetter(0))
+    centre, covariance = _moments(rows[subset])
     covariance = covariance * consistency(h / n, k)
     is_near = _distances(rows, centre, covariance) <= stats.chi2.ppf(_LEVEL, k)
     if np.count_nonzero(is_near) > k + 1:
         centre, covariance = _moments(rows[is_near])
         if not is_near.all():
             covariance = covariance * consistency(_LEVEL, k)
-    return Estimate(centre, covariance, _distances(rows, centre, covariance))
+    return centre, covariance
 
 
-def _concentrate(rows: FloatArray, subset: NDArray[np.intp], h: int, max_steps: int) -> _Candidate:
-    """Take concentration steps, which never enlarge the determinant."""
+def _concentrate(
+    rows: FloatArray, subset: NDArray[np.intp], h: int, max_steps: int
+) -> tuple[float, NDArray[np.intp]]:
+    """Take concentration steps, which never enlarge the determinant; return its log, and h rows."""
     log_volume = np.inf
     for _ in range(max_steps):
         centre, covariance = _moments(rows[subset])
@@ -113,7 +100,7 @@ def _concentrate(rows: FloatArray, subset: NDArray[np.intp], h: int, max_steps: 
             log_volume = min(new_log_volume, log_volume)
             break
         log_volume = new_log_volume
-    return _Candidate(log_volume, subset)
+    return log_volume, subset
 
 
 def _moments(rows: FloatArray) -> tuple[FloatArray, FloatArray]:

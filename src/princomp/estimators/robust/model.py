@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.core import FittedModel
@@ -15,9 +14,12 @@ from princomp.engines import DistributedRows
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.io import Origin, RowData, Source, not_finite_error, read_whole
 from princomp.linalg import FloatArray
-from princomp.summaries import Names, first_not_finite
+from princomp.summaries import Names, first_not_finite, is_sparse
 
 _HINT = "remove such rows, or fill the cells before"
+_WHY_DENSE = (
+    "Sparse data was passed, or rows that are not in memory: RobustPCA takes dense rows in memory"
+)
 
 
 class OutlierMap(NamedTuple):
@@ -41,36 +43,6 @@ class OutlierMap(NamedTuple):
     orthogonal_distances: FloatArray
     outliers: NDArray[np.bool_]
     kinds: NDArray[np.str_]
-
-
-def outlier_map(
-    rows: FloatArray,
-    axes: FloatArray,
-    variances: FloatArray,
-    score_cutoff: float,
-    orthogonal_cutoff: float,
-) -> OutlierMap:
-    """Compare the distances of centred rows (n, p) with cut-offs."""
-    scores = rows @ axes.T
-    # Along a component without variance, a row off the centre is infinitely far away.
-    floor = np.finfo(np.float64).tiny
-    score_distances = np.linalg.norm(scores / np.sqrt(np.maximum(variances, floor)), axis=1)
-    orthogonal_distances = np.linalg.norm(rows - scores @ axes, axis=1)
-    beyond_score = score_distances > score_cutoff
-    beyond_orthogonal = orthogonal_distances > orthogonal_cutoff
-    kinds = np.array(["regular", "good leverage", "orthogonal", "bad leverage"])
-    return OutlierMap(
-        score_distances,
-        orthogonal_distances,
-        beyond_score | beyond_orthogonal,
-        kinds[beyond_score + 2 * beyond_orthogonal],
-    )
-
-
-def centred(rows: FloatArray, mean: FloatArray, scale: FloatArray | None) -> FloatArray:
-    """Subtract the centre from rows (n, p) and divide by the divisors, in float64."""
-    differences: FloatArray = rows.astype(np.float64) - mean
-    return differences if scale is None else differences / scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +114,26 @@ class RobustFit:
 
     def centred(self, rows: FloatArray) -> FloatArray:
         """Subtract the centre from rows (n, p) and divide by the divisors, in float64."""
-        return centred(rows, self.mean, self.scale)
+        differences: FloatArray = rows.astype(np.float64) - self.mean
+        return differences if self.scale is None else differences / self.scale
+
+    def outlier_map(self, rows: FloatArray) -> OutlierMap:
+        """Compute the distances of rows (n, p), and compare them with the cut-offs."""
+        centred = self.centred(rows)
+        scores = centred @ self.axes.T
+        # Along a component without variance, a row off the centre is infinitely far away.
+        deviations = np.sqrt(np.maximum(self.variances, np.finfo(np.float64).tiny))
+        score_distances = np.linalg.norm(scores / deviations, axis=1)
+        orthogonal_distances = np.linalg.norm(centred - scores @ self.axes, axis=1)
+        beyond_score = score_distances > self.score_cutoff
+        beyond_orthogonal = orthogonal_distances > self.orthogonal_cutoff
+        kinds = np.array(["regular", "good leverage", "orthogonal", "bad leverage"])
+        return OutlierMap(
+            score_distances,
+            orthogonal_distances,
+            beyond_score | beyond_orthogonal,
+            kinds[beyond_score + 2 * beyond_orthogonal],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,16 +170,10 @@ class RobustModel(FittedModel[RobustFit]):
             columns = self.schema.names
             raise not_finite_error(data, found, columns=columns, origin=origin, hint=_HINT)
 
-    def outlier_map(self, rows: FloatArray) -> OutlierMap:
-        """Compute distances of rows, and compare them with the cut-offs."""
-        fit = self.result
-        cutoffs = fit.score_cutoff, fit.orthogonal_cutoff
-        return outlier_map(fit.centred(rows), fit.axes, fit.variances, *cutoffs)
-
     def chunk_outlier_map(self, rows: FloatArray, data: RowData, first: int) -> OutlierMap:
         """Compute distances of some rows of ``data``."""
         self.check_finite(rows, data, first)
-        return self.outlier_map(rows)
+        return self.result.outlier_map(rows)
 
     def reconstruct(self, scores: FloatArray) -> FloatArray:
         """Compute rows (n, p) in the units of the data from scores (n, k)."""
@@ -205,8 +190,15 @@ class RobustModel(FittedModel[RobustFit]):
         return out.astype(scores.dtype) if scores.dtype.kind == "f" else out
 
 
-def dense_rows(data: RowData, columns: Names, origin: Origin | None) -> FloatArray:
-    """Return finite rows in memory.
+def dense_rows(
+    data: RowData,
+    columns: Names,
+    origin: Origin | None,
+    *,
+    why_dense: str = _WHY_DENSE,
+    hint: str = _HINT,
+) -> FloatArray:
+    """Return finite rows in memory; ``why_dense`` and ``hint`` are for errors.
 
     Raises
     ------
@@ -215,20 +207,19 @@ def dense_rows(data: RowData, columns: Names, origin: Origin | None) -> FloatArr
     rows: Any = data
     if isinstance(data, Source) and not isinstance(data, DistributedRows):
         rows = read_whole(data)
-    check_dense(rows)
+    check_dense(rows, why_dense)
     if not np.isfinite(rows).all():
         error = NotFiniteError("", place={"row": 0})
-        raise not_finite_error(rows, error, columns=columns, origin=origin, hint=_HINT)
+        raise not_finite_error(rows, error, columns=columns, origin=origin, hint=hint)
     dense: FloatArray = rows
     return dense
 
 
-def check_dense(rows: object) -> None:
+def check_dense(rows: object, why_dense: str = _WHY_DENSE) -> None:
     """Refuse sparse rows, and rows that are not in memory."""
-    if sp.issparse(rows) or isinstance(rows, Source):
+    if is_sparse(rows) or isinstance(rows, Source):
         raise ParameterError(
-            "Sparse data was passed, or rows that are not in memory: RobustPCA takes dense rows in "
-            "memory",
+            why_dense,
             place={"parameter": "X"},
             hint="pass X.toarray(), or a sample of the rows",
         )

@@ -14,16 +14,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from princomp.core import check_parameter, number, one_of, open_rows, whole_number
-from princomp.engines import DistributedRows
-from princomp.errors import NotFiniteError, ParameterError
-from princomp.io import Source, not_finite_error, read_whole
+from princomp.estimators.robust.model import dense_rows
 from princomp.linalg import FloatArray, binary_exponent, svd
 from princomp.solvers import eigenpairs
-from princomp.summaries import is_sparse
 
 # The penalty of a step changes by _FACTOR if one residual is more than _RESIDUAL_RATIO times the
 # other (Boyd et al. 2011, 3.4.1). It is fixed after _ADAPTIVE_STEPS steps to ensure convergence.
 _FACTOR, _RESIDUAL_RATIO, _ADAPTIVE_STEPS = 2.0, 10.0, 200
+_WHY_DENSE = "the parts of a pursuit are dense, so the rows must be dense, in memory"
+_HINT = "fill the missing cells before: PCA(k, missing='em').fit(X).impute(X)"
 # From this ratio of its sides on, a table is decomposed through its Gram matrix.
 _GRAM_ASPECT = 2
 
@@ -115,7 +114,7 @@ def principal_component_pursuit(
     check_parameter("penalty", penalty, one_of(None) | number(0, exclusive=True))
     check_parameter("tol", tol, number(0, exclusive=True))
     check_parameter("max_iter", max_iter, whole_number(1))
-    rows = _checked_rows(X)
+    rows = np.asarray(dense_rows(*open_rows(X), why_dense=_WHY_DENSE, hint=_HINT), np.float64)
     n, p = rows.shape
     penalty = 1.0 / np.sqrt(max(n, p)) if penalty is None else float(penalty)
     # Scaled by a power of two, so that squares neither overflow nor underflow, and tables of any
@@ -185,21 +184,3 @@ def _shrink_singular_values(table: FloatArray, threshold: float) -> tuple[FloatA
 
 def _soft_threshold(table: FloatArray, threshold: float) -> FloatArray:
     return np.sign(table) * np.maximum(np.abs(table) - threshold, 0.0)
-
-
-def _checked_rows(X: Any) -> FloatArray:
-    """Return finite dense rows in memory, in float64."""
-    data, columns, origin = open_rows(X)
-    if isinstance(data, Source) and not isinstance(data, DistributedRows):
-        data = read_whole(data)
-    if is_sparse(data) or isinstance(data, Source):
-        raise ParameterError(
-            "the parts of a pursuit are dense, so the rows must be dense, in memory",
-            place={"parameter": "X"},
-            hint="pass X.toarray(), or a sample of the rows",
-        )
-    if not np.isfinite(data).all():
-        error = NotFiniteError("", place={"row": 0})
-        hint = "fill the missing cells before: PCA(k, missing='em').fit(X).impute(X)"
-        raise not_finite_error(data, error, columns=columns, origin=origin, hint=hint)
-    return np.asarray(data, dtype=np.float64)

@@ -47,14 +47,6 @@ class Components(NamedTuple):
     cutoff: float
     h: int
 
-    def times_power(self, exponent: int) -> Components:
-        """Return the components of the rows times 2 to the power of ``exponent``."""
-        centre, cutoff = np.ldexp(self.centre, exponent), float(np.ldexp(self.cutoff, exponent))
-        with np.errstate(over="ignore"):
-            variances = np.ldexp(self.variances, 2 * exponent)
-            total = float(np.ldexp(self.total, 2 * exponent))
-        return Components(centre, self.axes, variances, total, cutoff, self.h)
-
 
 def robpca(
     rows: FloatArray,
@@ -87,16 +79,19 @@ def robpca(
     centred = rows - medians
     # Scaled by a power of two, so that squares neither overflow nor underflow.
     exponent = binary_exponent(centred)
-    components = _fit_scaled(np.ldexp(centred, -exponent), n_components, support, n_directions, rng)
-    scaled = components.times_power(exponent)
-    if scaled.total < min(components.total, _MIN_VARIANCE) or not np.isfinite(scaled.total):
+    found = _fit_scaled(np.ldexp(centred, -exponent), n_components, support, n_directions, rng)
+    with np.errstate(over="ignore"):
+        variances = np.ldexp(found.variances, 2 * exponent)
+        total = float(np.ldexp(found.total, 2 * exponent))
+    if total < min(found.total, _MIN_VARIANCE) or not np.isfinite(total):
         change, way = ("little", "multiply") if exponent < 0 else ("much", "divide")
         raise NotFiniteError(
             f"the rows differ too {change} to compute variances in float64: the largest deviation "
             f"from a column's median is {np.abs(centred).max():.1e}",
             hint=f"{way} the rows by a power of ten, such as 1e150",
         )
-    return scaled._replace(centre=medians + scaled.centre)
+    centre, cutoff = np.ldexp(found.centre, exponent), float(np.ldexp(found.cutoff, exponent))
+    return Components(medians + centre, found.axes, variances, total, cutoff, found.h)
 
 
 def _fit_scaled(
@@ -136,10 +131,10 @@ def _fit_scaled(
         return Components(centre @ span, axes[:0] @ span, values[:0], 0.0, 0.0, h)
     # Step 4. Rows far from the space are left out: projected onto it, they may look like inliers.
     scores = (coordinates - centre) @ axes[:k].T
-    mcd = fast_mcd(scores[is_near], h, rng, np.flatnonzero(is_inlier[is_near]))
-    variances, rotation = np.linalg.eigh(mcd.covariance)
+    mcd_centre, covariance = fast_mcd(scores[is_near], h, rng, np.flatnonzero(is_inlier[is_near]))
+    variances, rotation = np.linalg.eigh(covariance)
     variances = np.maximum(variances[::-1], 0.0)
-    centre, final_axes = centre + mcd.centre @ axes[:k], rotation.T[::-1] @ axes[:k]
+    centre, final_axes = centre + mcd_centre @ axes[:k], rotation.T[::-1] @ axes[:k]
     cutoff = orthogonal_cutoff(_orthogonal_distances(coordinates, centre, final_axes))
     cutoff = max(cutoff, float(singular_values[0]) * tolerance)
     total = float(variances.sum()) + float(values[k:].sum())
