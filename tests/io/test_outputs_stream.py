@@ -197,8 +197,8 @@ def test_ids_of_several_types_become_text(ids):
     ("first", "second", "kept"), [([1, 2], [3.0, None], [3, None]), (["a", "b"], [7, None], ["7"])]
 )
 def test_later_row_groups_keep_the_id_type_of_the_first(monkeypatch, first, second, kept):
-    monkeypatch.setattr("princomp.io.writers.formats._GROUP_NUMBERS", 2)
-    monkeypatch.setattr("princomp.io.writers.formats._MIN_GROUP_ROWS", 2)
+    monkeypatch.setattr("princomp.io.writers.formats.GROUP_NUMBERS", 2)
+    monkeypatch.setattr("princomp.io.writers.formats.MIN_GROUP_ROWS", 2)
     out = io.BytesIO()
     with open_table(out, columns=["a"], with_ids=True, format="parquet") as table:
         table.write(np.ones((2, 1)), first)
@@ -209,8 +209,8 @@ def test_later_row_groups_keep_the_id_type_of_the_first(monkeypatch, first, seco
 
 
 def test_the_whole_block_determines_the_id_type(monkeypatch):
-    monkeypatch.setattr("princomp.io.writers.formats._GROUP_NUMBERS", 2)
-    monkeypatch.setattr("princomp.io.writers.formats._MIN_GROUP_ROWS", 2)
+    monkeypatch.setattr("princomp.io.writers.formats.GROUP_NUMBERS", 2)
+    monkeypatch.setattr("princomp.io.writers.formats.MIN_GROUP_ROWS", 2)
     out = io.BytesIO()
     write_table(out, columns=["a"], data=np.ones((4, 1)), ids=[1, 2, None, "x"], format="parquet")
     assert pq.ParquetFile(out).num_row_groups == 2
@@ -218,8 +218,8 @@ def test_the_whole_block_determines_the_id_type(monkeypatch):
 
 
 def test_ids_of_another_type_in_later_row_groups_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("princomp.io.writers.formats._GROUP_NUMBERS", 2)
-    monkeypatch.setattr("princomp.io.writers.formats._MIN_GROUP_ROWS", 2)
+    monkeypatch.setattr("princomp.io.writers.formats.GROUP_NUMBERS", 2)
+    monkeypatch.setattr("princomp.io.writers.formats.MIN_GROUP_ROWS", 2)
     data, ids = np.ones((4, 1)), [1, 2, 3, "x"]
     with pytest.raises(NotNumericError, match=r"row 3 .* id 'x' .*int64") as caught:
         write_blocks(tmp_path / "x.parquet", data, ids, columns=["a"], sizes=[1, 1, 1])
@@ -268,8 +268,6 @@ def test_invalid_tables_are_refused_before_opening_a_file(tmp_path):
             open_table(path, columns=["a"], dtype=dtype)
     with pytest.raises(ParameterError, match="xlsx"):
         open_table(path, columns=["a"], format="xlsx")
-    with pytest.raises(ParameterError, match="not open"):
-        open_table(path, columns=["a"]).write(np.ones((1, 1)))
     assert os.listdir(tmp_path) == []
 
 
@@ -402,16 +400,21 @@ def test_a_disk_that_fills_up_leaves_the_old_file(old, monkeypatch, format, n):
     assert untouched(old)
 
 
-def test_a_failed_table_accepts_no_rows(old, monkeypatch, x):
+def test_a_failed_table_accepts_no_rows(x):
     class Full(io.BytesIO):
         def write(self, data):
-            raise OSError(errno.ENOSPC, "No space left on device")
+            if self.tell():
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data)
 
-    table = open_table(Full(), columns=["a", "b", "c"], format="npy", rows=1000)
-    with pytest.raises(OutputError, match="No space left"):
-        table.__enter__()
+    def failing():
+        with open_table(Full(), columns=["a", "b", "c"], format="npy", rows=1000) as table:
+            with pytest.raises(OutputError, match="No space left"):
+                table.write(x)
+            table.write(x)
+
     with pytest.raises(ParameterError, match="not open"):
-        table.write(x)
+        failing()
 
 
 @pytest.mark.parametrize("format", ["csv.gz", "csv.zst", "parquet", "arrow"])

@@ -151,7 +151,7 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     except PrincompError:
         raise
     except OSError as error:
-        raise _write_error(target, error) from error
+        raise write_error(target, error) from error
     finally:
         if pending is None or not complete:
             with contextlib.suppress(OSError):
@@ -194,7 +194,8 @@ def _exists_error(targets: Sequence[Path]) -> OutputExistsError:
     )
 
 
-def _write_error(target: Path, error: OSError, replaced: Sequence[str] = ()) -> OutputError:
+def write_error(target: Path, error: OSError, replaced: Sequence[str] = ()) -> OutputError:
+    """Describe why a file could not be written, and which others were already replaced."""
     disk_full = error.errno in (errno.ENOSPC, errno.EDQUOT, None)
     advice = "Free some space or choose" if disk_full else "Choose"
     outcome = f"Already written: {', '.join(replaced)}." if replaced else "Nothing was changed."
@@ -211,7 +212,7 @@ def _refuse_special(target: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return  # problems with the folder are reported later, with a better message
     except OSError as error:
-        raise _write_error(target, error) from error
+        raise write_error(target, error) from error
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
         raise OutputError(
@@ -251,7 +252,7 @@ def _publish_all(pending: Iterable[tuple[Path, Path, bool]]) -> None:
         try:
             _publish(temporary, target, force)
         except OSError as error:
-            raise _write_error(target, error, published) from error
+            raise write_error(target, error, published) from error
         published.append(target.name)
 
 

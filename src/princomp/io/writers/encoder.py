@@ -24,28 +24,26 @@ Numbers: TypeAlias = NDArray[Any]
 
 # Patterns of cells that a spreadsheet may take for a formula, and of numbers among them.
 FORMULA, NUMBER = r"^[=+\-@\t\r]", r"^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$"
-_escaping: ContextVar[bool] = ContextVar("escaping", default=False)
+escaping: ContextVar[bool] = ContextVar("escaping", default=False)
+
+# Numbers in a piece of CSV, a row group or a record batch: 8 MB of float64.
+GROUP_NUMBERS = 2**20
 
 
 @contextmanager
 def escaped_formulas() -> Iterator[None]:
     """Within this context, prefix CSV texts that look like formulas with an apostrophe."""
-    before = _escaping.set(True)
+    before = escaping.set(True)
     try:
         yield
     finally:
-        _escaping.reset(before)
-
-
-def escapes_formulas() -> bool:
-    """Whether the code runs within ``escaped_formulas``."""
-    return _escaping.get()
+        escaping.reset(before)
 
 
 def csv_text(text: str) -> str:
     """Return a text as a CSV cell, escaped within ``escaped_formulas`` if it looks risky."""
     risky = re.match(FORMULA, text) and not re.match(NUMBER, text)
-    return f"'{text}" if risky and _escaping.get() else text
+    return f"'{text}" if risky and escaping.get() else text
 
 
 class Layout(NamedTuple):

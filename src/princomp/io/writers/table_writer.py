@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 import numpy as np
 
 from princomp.errors import OutputError, ParameterError, ShapeError
-from princomp.io.atomic import PathLike, atomic_write
-from princomp.io.writers.encoder import Encoder, Ids, Layout, Numbers, Sink, need_pyarrow
-from princomp.io.writers.formats import ENCODERS
+from princomp.io.atomic import PathLike, atomic_write, write_error
+from princomp.io.writers.encoder import Encoder, Ids, Layout, Numbers, Sink
+from princomp.io.writers.npy import NpyEncoder
 
-FORMATS = tuple(ENCODERS)
+FORMATS = ("csv", "csv.gz", "csv.zst", "tsv", "tsv.gz", "tsv.zst", "parquet", "arrow", "npy")
 _ENDINGS = {f".{name}": name for name in FORMATS} | {".feather": "arrow", ".ipc": "arrow"}
 
 
@@ -29,42 +28,10 @@ class TableWriter:
         Rows written so far.
     """
 
-    def __init__(
-        self, target: PathLike | BinaryIO, layout: Layout, format: str | None, force: bool
-    ) -> None:
-        is_path = isinstance(target, str | os.PathLike)
-        if format is None:
-            format = table_format(target) if isinstance(target, str | os.PathLike) else "csv"
-        if format not in ENCODERS:
-            raise ParameterError(
-                f"format {format!r} is not known",
-                place={"parameter": "format"},
-                hint=f"known formats are {', '.join(FORMATS)}",
-            )
-        if format != "npy":
-            need_pyarrow("pyarrow")
-        elif layout.rows is None and not is_path and not _seekable(target):
-            raise ParameterError(
-                "an .npy file begins with its number of rows, and this stream cannot seek",
-                place={"parameter": "target"},
-                hint="write to a file, give the number of rows, or choose another format",
-            )
+    def __init__(self, target: Path | BinaryIO, layout: Layout, encoder: Encoder) -> None:
         self.rows = 0
-        self._layout, self._target = layout, target
-        self._make_encoder = ENCODERS[format]
-        self._force = force
-        self._atomic: AbstractContextManager[BinaryIO] | None = None
-        self._encoder: Encoder | None = None
-
-    def __enter__(self) -> Self:
-        if isinstance(self._target, str | os.PathLike):
-            self._atomic = atomic_write(self._target, force=self._force)
-            self._sink = Sink(self._atomic.__enter__())
-        else:
-            self._sink = Sink(self._target)
-        with self._abandon_on_error():
-            self._encoder = self._make_encoder(self._sink, self._layout)
-        return self
+        self._target, self._layout = target, layout
+        self._encoder: Encoder | None = encoder
 
     def write(self, data: Numbers, ids: Ids = None) -> None:
         """Add rows.
@@ -83,16 +50,12 @@ class TableWriter:
         NotNumericError
             An id is not of the same type as those before it.
         OutputError
-            The table could not be written; no part of it remains.
+            The table could not be written, and no part of it will remain.
         """
         block = np.asarray(data)
         self._check(block, ids)
-        if self._encoder is None:
-            raise ParameterError(
-                "the table is not open for writing", hint="write within its with statement"
-            )
-        with self._abandon_on_error():
-            self._encoder.write(block.astype(self._layout.dtype, copy=False), ids)
+        with self._encoding() as encoder:
+            encoder.write(block.astype(self._layout.dtype, copy=False), ids)
         self.rows += len(block)
 
     def _check(self, data: Numbers, ids: Ids) -> None:
@@ -122,68 +85,91 @@ class TableWriter:
                 hint=f"open the table with dtype={data.dtype}, or cast the rows",
             )
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._encoder is None:
-            return  # a failed write has abandoned the table already
-        if error is not None:
-            self._abandon()
-            return
-        with self._abandon_on_error():
-            expected = self._layout.rows
-            if expected is not None and expected != self.rows:
-                raise ShapeError(
-                    f"{self.rows:,} rows were written, but rows={expected:,} was given",
-                    place={"parameter": "rows"},
-                    hint="leave rows out if the number is not known in advance",
-                )
-            self._encoder.close()
-            if self._atomic is None:
-                self._sink.file.flush()
+    def close(self) -> None:
+        """Write the end of the table."""
+        expected = self._layout.rows
+        if expected is not None and expected != self.rows:
+            raise ShapeError(
+                f"{self.rows:,} rows were written, but rows={expected:,} was given",
+                place={"parameter": "rows"},
+                hint="leave rows out if the number is not known in advance",
+            )
+        with self._encoding() as encoder:
+            encoder.close()
         self._encoder = None
-        if self._atomic is not None:
-            self._atomic.__exit__(None, None, None)
 
     @contextmanager
-    def _abandon_on_error(self) -> Iterator[None]:
-        """Abandon the table if the body raises an error."""
-        try:
-            yield
-        except BrokenPipeError:
-            self._abandon()
-            raise
-        except OSError as error:
-            self._abandon(error)
-            raise OutputError(
-                f"the output could not be written: {error.strerror or error}"
-            ) from error
-        except BaseException:
-            self._abandon()
-            raise
-
-    def _abandon(self, error: OSError | None = None) -> None:
-        """Close everything and leave no file; ``error`` is the error of the file system, if any."""
-        self._sink.discards = True
+    def _encoding(self) -> Iterator[Encoder]:
+        """Use the encoder; after an error, the table accepts no more rows."""
         encoder, self._encoder = self._encoder, None
-        if encoder is not None:
-            with suppress(Exception):
-                encoder.close()
-        atomic, self._atomic = self._atomic, None
-        if atomic is not None and error is not None:
-            atomic.__exit__(type(error), error, error.__traceback__)
-        elif atomic is not None:
-            # Do not pass on the error of the body: its OSError may not concern this file.
-            stop = _Abandoned()
-            with suppress(OutputError):
-                atomic.__exit__(_Abandoned, stop, None)
+        if encoder is None:
+            raise ParameterError(
+                "the table is not open for writing", hint="write within its with statement"
+            )
+        with _output_errors(self._target):
+            yield encoder
+        self._encoder = encoder
+
+
+@contextmanager
+def table_writer(
+    target: Path | BinaryIO, layout: Layout, format: str, force: bool
+) -> Iterator[TableWriter]:
+    """Open a table; it is complete when the body ends, and abandoned if the body raises."""
+    output = atomic_write(target, force=force) if isinstance(target, Path) else nullcontext(target)
+    failure: BaseException | None = None
+    try:
+        with output as file:
+            sink, encoder = Sink(file), None
+            try:
+                with _output_errors(target):
+                    encoder = _make_encoder(sink, layout, format)
+                table = TableWriter(target, layout, encoder)
+                yield table
+                table.close()
+                with _output_errors(target):
+                    file.flush()
+            except BaseException as error:
+                failure = error
+                sink.discards = True
+                if encoder is not None:
+                    with suppress(Exception):
+                        encoder.close()
+                # An OSError of the body may not concern this file: atomic_write gets another error.
+                raise _Abandoned from None
+    except (_Abandoned, OutputError):
+        if failure is None:
+            raise
+    if failure is not None:
+        raise failure
 
 
 class _Abandoned(Exception):  # noqa: N818 - never seen by anyone
     """Tells ``atomic_write`` to clean up."""
+
+
+@contextmanager
+def _output_errors(target: Path | BinaryIO) -> Iterator[None]:
+    """Raise errors of the file system as OutputError, except for a closed pipe."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if isinstance(target, Path):
+            raise write_error(Path(os.path.realpath(target)), error) from error
+        raise OutputError(f"the output could not be written: {error.strerror or error}") from error
+
+
+def _make_encoder(sink: Sink, layout: Layout, format: str) -> Encoder:
+    if format == "npy":
+        return NpyEncoder(sink, layout)
+    # pyarrow is optional and slow to load.
+    from princomp.io.writers.formats import ColumnarEncoder, DelimitedEncoder
+
+    if format in ("parquet", "arrow"):
+        return ColumnarEncoder(sink, layout, format)
+    return DelimitedEncoder(sink, layout, format)
 
 
 def table_format(path: PathLike) -> str:
@@ -203,7 +189,3 @@ def table_format(path: PathLike) -> str:
         place={"file": str(path)},
         hint=f"Known endings are {', '.join(_ENDINGS)}.",
     )
-
-
-def _seekable(stream: object) -> bool:
-    return hasattr(stream, "seekable") and bool(stream.seekable())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -11,8 +14,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from princomp.errors import ColumnError, ParameterError, ShapeError
 from princomp.io.atomic import PathLike
-from princomp.io.writers.encoder import Ids, Layout
-from princomp.io.writers.table_writer import TableWriter
+from princomp.io.writers.encoder import Ids, Layout, need_pyarrow
+from princomp.io.writers.table_writer import FORMATS, TableWriter, table_format, table_writer
 
 
 def write_table(
@@ -84,7 +87,7 @@ def open_table(
     rows: int | None = None,
     format: str | None = None,
     force: bool = False,
-) -> TableWriter:
+) -> AbstractContextManager[TableWriter]:
     """Write a table of numbers block by block.
 
     ::
@@ -121,7 +124,7 @@ def open_table(
 
     Returns
     -------
-    TableWriter
+    context manager of TableWriter
         For use in a ``with`` statement.
 
     Raises
@@ -133,19 +136,7 @@ def open_table(
     MissingLibraryError
         pyarrow is needed and not installed.
     """
-    return TableWriter(
-        target, _layout(columns, id_column, with_ids, np.dtype(dtype), rows), format, force
-    )
-
-
-def _layout(
-    columns: Sequence[str],
-    id_column: str | None,
-    with_ids: bool,
-    dtype: np.dtype[Any],
-    rows: int | None,
-) -> Layout:
-    """Check the names and the dtype; the id column comes first."""
+    dtype = np.dtype(dtype)
     if not len(columns):
         raise ShapeError("a table needs a column of numbers", hint="name at least one")
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
@@ -162,4 +153,22 @@ def _layout(
             place={"column": repeated[0]},
             hint="rename the id column",
         )
-    return Layout(names, with_ids, dtype.newbyteorder("="), rows)
+    output = Path(target) if isinstance(target, str | os.PathLike) else target
+    if format is None:
+        format = table_format(output) if isinstance(output, Path) else "csv"
+    if format not in FORMATS:
+        raise ParameterError(
+            f"format {format!r} is not known",
+            place={"parameter": "format"},
+            hint=f"known formats are {', '.join(FORMATS)}",
+        )
+    if format != "npy":
+        need_pyarrow("pyarrow")
+    elif rows is None and not isinstance(output, Path) and not output.seekable():
+        raise ParameterError(
+            "an .npy file begins with its number of rows, and this stream cannot seek",
+            place={"parameter": "target"},
+            hint="write to a file, give the number of rows, or choose another format",
+        )
+    layout = Layout(names, with_ids, dtype.newbyteorder("="), rows)
+    return table_writer(output, layout, format, force)
