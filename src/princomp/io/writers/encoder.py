@@ -1,4 +1,4 @@
-"""Parts that the encoders of all table formats share."""
+"""What the encoders of all table formats share, and the encoder that needs no other library."""
 
 from __future__ import annotations
 
@@ -105,6 +105,38 @@ class Sink(io.RawIOBase):
             written = self.file.write(remaining)
             remaining = remaining[len(remaining) if written is None else written :]
         return size
+
+
+class NpyEncoder:
+    """Encoder of .npy files, which hold neither names nor ids."""
+
+    def __init__(self, sink: Sink, layout: Layout) -> None:
+        self._sink, self._layout = sink, layout
+        self._written_rows = 0
+        self._write_header(layout.rows or 0)
+
+    def _write_header(self, rows: int) -> None:
+        # NumPy pads the header with room for more digits of the number of rows, so it can be
+        # overwritten in place.
+        header = {
+            "descr": np.lib.format.dtype_to_descr(self._layout.dtype),
+            "fortran_order": False,
+            "shape": (rows, self._layout.p),
+        }
+        np.lib.format.write_array_header_1_0(self._sink, header)
+
+    def write(self, data: Numbers, ids: Ids) -> None:
+        """Add an (m, p) block."""
+        step = max(1, GROUP_NUMBERS // self._layout.p)
+        for start in range(0, len(data), step):
+            self._sink.write(np.ascontiguousarray(data[start : start + step]).data)
+        self._written_rows += len(data)
+
+    def close(self) -> None:
+        """Write what is still missing of the file."""
+        if self._layout.rows is None and not self._sink.discards:
+            self._sink.file.seek(0)
+            self._write_header(self._written_rows)
 
 
 def need_pyarrow(module: str) -> Any:
