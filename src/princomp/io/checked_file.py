@@ -31,12 +31,10 @@ _MAX_HEADER_BYTES = 64 * 2**20
 
 
 class Kind(NamedTuple):
-    """A kind of file: format, version, name and error class for messages, and two hints."""
+    """A kind of file: name, version, and for messages an error class and two hints."""
 
-    format: str
-    major: int
-    minor: int
     name: str
+    version: str
     error: type[DataError]
     creation_hint: str
     repair_hint: str
@@ -49,8 +47,8 @@ def encode_content(
     # safetensors copies an array's memory as it is, so arrays in Fortran order are converted.
     converted = {name: np.ascontiguousarray(array, dtype="<f8") for name, array in arrays.items()}
     metadata = {
-        "format": kind.format,
-        "version": f"{kind.major}.{kind.minor}",
+        "format": f"princomp.{kind.name}",
+        "version": kind.version,
         "document": json.dumps(document, ensure_ascii=True, allow_nan=False),
         "sha256": _ZEROS.decode(),
     }
@@ -132,23 +130,18 @@ def _decode(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]
             "its contents have changed since it was written (the checksum differs)",
             hint=kind.repair_hint,
         )
-    _check_version(metadata, kind)
-    if any(entry["dtype"] != "F64" for entry in header.values()):
-        raise kind.error("it holds arrays that are not float64")
-    return safetensors.numpy.load(content), json.loads(metadata["document"])
-
-
-def _check_version(metadata: dict[str, str], kind: Kind) -> None:
-    if metadata.get("format") != kind.format:
+    if metadata.get("format") != f"princomp.{kind.name}":
         raise kind.error(f"it is not a {kind.name} of princomp")
-    version = metadata.get("version", "")
-    if version.partition(".")[0] != str(kind.major):
+    version, major = metadata.get("version", ""), kind.version.partition(".")[0]
+    if version.partition(".")[0] != major:
         raise kind.error(
-            f"it has format version {version}, and this princomp ({__version__}) reads "
-            f"{kind.major}",
+            f"it has format version {version}, and this princomp ({__version__}) reads {major}",
             place={"version": version},
             hint="install a newer princomp",
         )
+    if any(entry["dtype"] != "F64" for entry in header.values()):
+        raise kind.error("it holds arrays that are not float64")
+    return safetensors.numpy.load(content), json.loads(metadata["document"])
 
 
 # Errors that Python and safetensors raise for malformed contents.

@@ -10,23 +10,20 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from princomp.errors import CheckpointError
 from princomp.io.atomic import PathLike, atomic_write, check_writable, remove_leftovers
 from princomp.io.checked_file import Kind, encode_content, read_content, refuse_malformed
-from princomp.io.lock import acquire_lock, lock_of, release_lock
+from princomp.io.lock import lock_of, locked
 from princomp.solvers import Images
 from princomp.summaries import KINDS, pack, unpack
 
 _CHECKPOINT = Kind(
-    "princomp.checkpoint",
-    1,
-    0,
     "checkpoint",
+    "1.0",
     CheckpointError,
     "princomp fit … --checkpoint PATH writes one",
     "delete it and start again",
@@ -83,14 +80,11 @@ class Checkpoint:
         self._save_seconds, self._saved_at = 0.0, time.monotonic()
         self._file_is_valid = False  # if the file exists and is valid, it is kept as ``PATH~``
         check_writable(Checkpoint.files(self.path), force=True)
-        self._lock = acquire_lock(self.path)
-        try:
-            if self._lock is not None:
+        with ExitStack() as stack:
+            if stack.enter_context(locked(self.path)):
                 remove_leftovers(self.path)
             self._load()
-        except BaseException:
-            self.close()
-            raise
+            self._lock = stack.pop_all()
 
     # ---- the passes ---------------------------------------------------------------------
 
@@ -145,8 +139,7 @@ class Checkpoint:
 
     def close(self) -> None:
         """Release the lock; the file is kept."""
-        release_lock(self._lock)
-        self._lock = None
+        self._lock.close()
 
     @staticmethod
     def files(path: PathLike) -> tuple[Path, Path, Path]:
@@ -155,19 +148,14 @@ class Checkpoint:
         return path, _previous_path(path), lock_of(path)
 
     @staticmethod
-    @contextmanager
-    def locked(path: PathLike) -> Iterator[None]:
+    def locked(path: PathLike) -> AbstractContextManager[bool]:
         """Lock the checkpoint of a finished fit while the results are written.
 
         Raises
         ------
         InUseError
         """
-        lock = acquire_lock(_resolved(path))
-        try:
-            yield
-        finally:
-            release_lock(lock)
+        return locked(_resolved(path))
 
     @staticmethod
     def remove(path: PathLike) -> None:
@@ -232,15 +220,12 @@ class Checkpoint:
                 )
 
 
-def _difference(was: object, now: object) -> tuple[str, str]:
+def _difference(was: object, now: object) -> list[str]:
     """The first entry that differs, before and now, shortened."""
     if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         was, now = next((a, b) for a, b in zip(was, now, strict=True) if a != b)
-    return _shortened(str(was)), _shortened(str(now))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 200 else f"{text[:200]}…"
+    texts = str(was), str(now)
+    return [text if len(text) <= 200 else f"{text[:200]}…" for text in texts]
 
 
 def _previous_path(path: Path) -> Path:

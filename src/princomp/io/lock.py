@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from princomp.errors import InUseError, OutputError
@@ -15,13 +16,14 @@ def lock_of(path: Path) -> Path:
     return path.with_name(path.name + ".lock")
 
 
-def acquire_lock(path: Path) -> int | None:
+@contextmanager
+def locked(path: Path) -> Iterator[bool]:
     """Lock a checkpoint; the system frees the lock when the process ends, for any reason.
 
-    Returns
-    -------
-    int or None
-        Descriptor to close in order to free the lock; None where the system supports no locks.
+    Yields
+    ------
+    bool
+        Whether there is a lock: False where the system supports none.
 
     Raises
     ------
@@ -30,6 +32,15 @@ def acquire_lock(path: Path) -> int | None:
     OutputError
         The lock file cannot be created.
     """
+    handle = _acquire(path)
+    try:
+        yield handle is not None
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _acquire(path: Path) -> int | None:
     try:
         import fcntl
     except ImportError:  # Windows: without a lock, two runs would overwrite each other's file
@@ -57,13 +68,7 @@ def acquire_lock(path: Path) -> int | None:
                 hint="wait for it, or give this run a checkpoint of its own",
             ) from None
         # A run that ended may have deleted the file between opening and locking.
-        with contextlib.suppress(FileNotFoundError):
+        with suppress(FileNotFoundError):
             if os.path.samestat(os.stat(lock_file), os.fstat(handle)):
                 return handle
-        os.close(handle)
-
-
-def release_lock(handle: int | None) -> None:
-    """Free a lock."""
-    if handle is not None:
         os.close(handle)

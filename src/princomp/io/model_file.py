@@ -19,10 +19,8 @@ T = TypeVar("T")
 
 # Readers refuse another major version; a new minor version only adds fields they may ignore.
 _MODEL = Kind(
-    "princomp.model",
-    1,
-    2,
     "model",
+    "1.2",
     ModelFileError,
     "princomp fit … -m MODEL writes one",
     "copy or save the model again",

@@ -85,8 +85,8 @@ class Encoder(Protocol):
 class Sink(io.RawIOBase):
     """The file that an encoder writes to; it stays open when the encoder closes its sink.
 
-    When ``discards`` is set, written bytes are dropped, so that closing an encoder after a
-    failure does not complete a truncated file.
+    When ``discards`` is set, written bytes are dropped: after a failure, some encoders still write
+    when they are deleted.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -134,7 +134,7 @@ class NpyEncoder:
 
     def close(self) -> None:
         """Write what is still missing of the file."""
-        if self._layout.rows is None and not self._sink.discards:
+        if self._layout.rows is None:
             self._sink.file.seek(0)
             self._write_header(self._written_rows)
 

@@ -122,31 +122,27 @@ class ColumnarEncoder:
 
     def _flush(self, upcoming: Sequence[object] | NDArray[Any] = ()) -> None:
         """Write the buffered rows; the type of the ids also considers ``upcoming`` ids."""
-        if self._writer is None:
-            self._open(upcoming)
         columns = [pa.array(x) for x in self._buffer[:, : self._buffered_rows]]
         if self._layout.with_ids:
+            if self._id_type is None:
+                self._id_type = _id_type_of([*self._ids, *upcoming])
             columns.insert(0, self._id_array())
-        self._writer.write_batch(pa.RecordBatch.from_arrays(columns, names=self._layout.names))
+        batch = pa.RecordBatch.from_arrays(columns, names=self._layout.names)
+        if self._writer is None:
+            self._writer = self._open(batch.schema)
+        self._writer.write_batch(batch)
         self._written_rows += self._buffered_rows
         self._buffered_rows = 0
         self._ids = []
 
-    def _open(self, upcoming: Sequence[object] | NDArray[Any]) -> None:
-        names = self._layout.names
-        types = [pa.from_numpy_dtype(self._layout.dtype)] * self._layout.p
-        if self._layout.with_ids:
-            self._id_type = _id_type_of([*self._ids, *upcoming])
-            types = [self._id_type, *types]
-        schema = pa.schema(list(zip(names, types, strict=True)))
+    def _open(self, schema: pa.Schema) -> Any:
         if self._format == "arrow":
-            self._writer = pa.ipc.new_file(self._sink, schema)
-            return
+            return pa.ipc.new_file(self._sink, schema)
         from pyarrow.parquet import ParquetWriter
 
         # Numbers hardly repeat, so dictionary encoding helps only the ids.
-        dictionary: Any = names[:1] if self._layout.with_ids else False
-        self._writer = ParquetWriter(self._sink, schema, use_dictionary=dictionary)
+        dictionary: Any = self._layout.names[:1] if self._layout.with_ids else False
+        return ParquetWriter(self._sink, schema, use_dictionary=dictionary)
 
     def _id_array(self) -> Any:
         if pa.types.is_string(self._id_type):
