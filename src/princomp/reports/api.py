@@ -219,7 +219,7 @@ def _as_princomp_model(model: Any, X: object, data: str | None) -> tuple[PCA, An
     if not isinstance(converted, PCA) or not np.isnan(converted.var_).any():
         return converted, rows, data
     if rows is not None:
-        names = getattr(converted, "feature_names_in_", None)
+        names: Any = getattr(converted, "feature_names_in_", None)
         has_names = names is not None and frame_of(rows) is not None
         fit_rows = read_table(rows, columns=names) if has_names else rows
         refitted = PCA(converted.n_components_, whiten=converted.whiten).fit(fit_rows)

@@ -73,7 +73,7 @@ def model_contents(model: Any) -> dict[str, Any]:
     """
     fitted: FittedModel[Any] = fitted_model(model)
     result, is_kernel = fitted.result, is_kernel_pca(model)
-    contents = {"estimator": fitted.schema.owner, "rows": fitted.n_samples}
+    contents: dict[str, Any] = {"estimator": fitted.schema.owner, "rows": fitted.n_samples}
     if isinstance(fitted, PCAModel) or is_kernel:
         contents["dropped"] = result.dropped
     contents |= {
@@ -152,7 +152,8 @@ def scale_hint(model: PCA | PCAModel | RobustPCA, rows: Any = None) -> str | Non
 
     A robust fit does not keep the spread of its columns: it is computed from ``rows``, in memory.
     """
-    result = fitted_model(model).result
+    fitted: FittedModel[Any] = fitted_model(model)
+    result = fitted.result
     if result.scale is not None:
         return None
     if isinstance(result, Fitted):

@@ -110,7 +110,7 @@ def _draw(request: Request, key: str, facts: dict[str, object], component: int) 
     if component:
         options["component"] = component
     axes = plot(request.model, *args, dark=False, **options)
-    figure = (axes if isinstance(axes, Axes) else axes[0, 0]).figure
+    figure: Any = (axes if isinstance(axes, Axes) else axes[0, 0]).figure
     return inline_figure(
         f"{key}-{component}" if component else key,
         request.texts("label", key, **facts).unescape(),

@@ -113,8 +113,9 @@ def inline_figure(
             layout.execute(figure)
         figure.set_layout_engine(None)
     # The background is that of the page.
-    for artist in (figure, *figure.axes):
-        artist.patch.set_visible(False)
+    for ax in figure.axes:
+        ax.patch.set_visible(False)
+    figure.patch.set_visible(False)
     file = StringIO()
     with mpl.rc_context({"svg.fonttype": "none"}):
         figure.savefig(file, format="svg", metadata={"Date": None})
