@@ -10,7 +10,7 @@ from faults.disk import Stopped, stop_after
 from princomp import PCA
 from princomp.errors import CheckpointError, ModelFileError, OutputError
 from princomp.io.checkpoint import Checkpoint
-from princomp.io.lock import Lock
+from princomp.io.lock import locked
 from princomp.io.model_arrays import pack_rows, restore_layouts, unpack_rows
 from princomp.io.model_schema import Array, Schema
 
@@ -105,5 +105,6 @@ def test_checkpoints_of_python_fits_hold_no_command(tmp_path):
 
 def test_a_lock_that_cannot_be_created_raises_output_error(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match=r"could not be written: (Not a directory|File exists)"):
-        Lock(tmp_path / "file" / "run.ckpt")
+    message = r"could not be written: (Not a directory|File exists)"
+    with pytest.raises(OutputError, match=message), locked(tmp_path / "file" / "run.ckpt"):
+        pass

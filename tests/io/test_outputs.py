@@ -13,8 +13,7 @@ import pytest
 from helpers import read_whole
 from princomp.errors import ColumnError, OutputError, OutputExistsError, ParameterError, ShapeError
 from princomp.io.atomic import atomic_write, check_writable
-from princomp.io.writers.table_writer import FORMATS, table_format
-from princomp.io.writers.tables import write_table
+from princomp.io.writers.tables import FORMATS, table_format, write_table
 
 X = np.array([[0.1, -0.0, 1e300], [1 / 3, 5e-324, np.nan], [2.0**53, np.inf, -1e-7]])
 NAMES = ["PC1", "PC2", "PC3"]
@@ -232,22 +231,14 @@ def test_ids_of_several_kinds_become_text(tmp_path):
 def test_equal_tables_give_equal_bytes(tmp_path, monkeypatch, format):
     for name, seconds in (("x", 1.0), ("y", 9.0)):
         monkeypatch.setattr("time.time", lambda seconds=seconds: seconds)
-        write_table(tmp_path / name, columns=NAMES, data=X, format=format)
-    assert (tmp_path / "x").read_bytes() == (tmp_path / "y").read_bytes()
+        write_table(tmp_path / f"{name}.{format}", columns=NAMES, data=X)
+    assert (tmp_path / f"x.{format}").read_bytes() == (tmp_path / f"y.{format}").read_bytes()
 
 
 def test_integers_are_written_as_integers():
     out = io.BytesIO()
     write_table(out, columns=["a"], data=np.array([[1], [2**62 + 1]]))
     assert out.getvalue() == b"a\n1\n4611686018427387905\n"
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_streams_take_every_format(tmp_path, format):
-    out = io.BytesIO()
-    write_table(out, columns=NAMES, data=X, format=format)
-    (tmp_path / f"x.{format}").write_bytes(out.getvalue())
-    np.testing.assert_array_equal(read_whole(tmp_path / f"x.{format}").data, X)
 
 
 def test_only_a_closed_pipe_raises_broken_pipe():
@@ -266,8 +257,6 @@ def test_only_a_closed_pipe_raises_broken_pipe():
 def test_unknown_formats_are_refused_with_the_known_ones(tmp_path):
     with pytest.raises(ParameterError, match=r"\.csv, \.csv\.gz"):
         write_table(tmp_path / "x.xlsx", columns=NAMES, data=X)
-    with pytest.raises(ParameterError, match=r"csv, csv\.gz"):
-        write_table(tmp_path / "x", columns=NAMES, data=X, format="xlsx")
     assert table_format("A.TSV.GZ") == "tsv.gz"
     assert table_format("a.csv.zst") == "csv.zst"
     assert table_format("a.feather") == "arrow"

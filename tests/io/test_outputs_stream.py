@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import errno
-import gzip
 import io
 import os
 
@@ -24,8 +23,7 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
 )
-from princomp.io.writers.table_writer import FORMATS
-from princomp.io.writers.tables import open_table, write_table
+from princomp.io.writers.tables import FORMATS, open_table, write_table
 
 WITH_IDS = [name for name in FORMATS if name != "npy"]
 every_format = pytest.mark.parametrize("format", FORMATS)
@@ -49,10 +47,10 @@ def write_blocks(target, x, ids=None, *, sizes=(1, 0, 64, 500), **options):
         assert table.rows == len(x)
 
 
-def written_bytes(format, x, ids=None, **options):
-    out = io.BytesIO()
-    write_blocks(out, x, ids, format=format, **options)
-    return out.getvalue()
+def written_bytes(folder, format, x, ids=None, **options):
+    path = folder / f"written.{format}"
+    write_blocks(path, x, ids, **options)
+    return path.read_bytes()
 
 
 # Valid tables
@@ -121,28 +119,20 @@ def test_npy_files_equal_those_of_numpy_save(tmp_path, n, dtype):
     assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "y.npy").read_bytes()
 
 
-def test_npy_starts_at_the_current_stream_position(x):
-    out = io.BytesIO(b"before")
-    out.seek(0, io.SEEK_END)
-    write_blocks(out, x, format="npy")
-    assert out.tell() == len(out.getvalue())
-    np.testing.assert_array_equal(np.load(io.BytesIO(out.getvalue()[6:])), x)
-
-
-def test_small_blocks_are_merged_and_large_ones_split():
+def test_small_blocks_are_merged_and_large_ones_split(tmp_path):
     x = np.arange(2.0 * 1_200_000).reshape(-1, 2)
-    file = pq.ParquetFile(io.BytesIO(written_bytes("parquet", x, sizes=[1000] * 300)))
+    file = pq.ParquetFile(io.BytesIO(written_bytes(tmp_path, "parquet", x, sizes=[1000] * 300)))
     groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
     assert groups == [2**19, 2**19, 1_200_000 - 2**20]
     np.testing.assert_array_equal(file.read().to_pandas().to_numpy(), x)
-    reader = pa.ipc.open_file(written_bytes("arrow", x, sizes=[900_000]))
+    reader = pa.ipc.open_file(written_bytes(tmp_path, "arrow", x, sizes=[900_000]))
     sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
     assert sizes == groups
 
 
-def test_row_groups_of_wide_tables_keep_many_rows():
+def test_row_groups_of_wide_tables_keep_many_rows(tmp_path):
     x = np.zeros((3000, 1000), np.float32)
-    file = pq.ParquetFile(io.BytesIO(written_bytes("parquet", x, dtype=np.float32)))
+    file = pq.ParquetFile(io.BytesIO(written_bytes(tmp_path, "parquet", x, dtype=np.float32)))
     assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [2048, 952]
 
 
@@ -162,8 +152,8 @@ def test_block_buffers_may_be_reused(tmp_path, x, format):
         assert [str(i) for i in table.ids] == [str(i) for i in range(1000)]
 
 
-def test_missing_numbers_are_written_as_nan_not_null(x):
-    table = pq.read_table(io.BytesIO(written_bytes("parquet", x)))
+def test_missing_numbers_are_written_as_nan_not_null(tmp_path, x):
+    table = pq.read_table(io.BytesIO(written_bytes(tmp_path, "parquet", x)))
     assert table.column("PC2").null_count == 0
     assert np.isnan(table.column("PC2").to_numpy()).sum() == np.isnan(x).sum()
 
@@ -180,27 +170,28 @@ def test_missing_numbers_are_written_as_nan_not_null(x):
         ([None] * 5, pa.string()),
     ],
 )
-def test_ids_of_one_type_keep_their_type(format, ids, type):
-    data = io.BytesIO(written_bytes(format, np.ones((5, 1)), ids, sizes=[1] * 5))
+def test_ids_of_one_type_keep_their_type(tmp_path, format, ids, type):
+    data = io.BytesIO(written_bytes(tmp_path, format, np.ones((5, 1)), ids, sizes=[1] * 5))
     table = pq.read_table(data) if format == "parquet" else pa.ipc.open_file(data).read_all()
     assert table.schema.field("id").type == type
     assert table.column("id").to_pylist() == ids
 
 
 @pytest.mark.parametrize("ids", [[1, "b", None], ["b", 1, None], [None, 2**70, 1.5]])
-def test_ids_of_several_types_become_text(ids):
-    table = pq.read_table(io.BytesIO(written_bytes("parquet", np.ones((3, 1)), ids, sizes=[1] * 3)))
+def test_ids_of_several_types_become_text(tmp_path, ids):
+    content = written_bytes(tmp_path, "parquet", np.ones((3, 1)), ids, sizes=[1] * 3)
+    table = pq.read_table(io.BytesIO(content))
     assert table.column("id").to_pylist() == [i if i is None else str(i) for i in ids]
 
 
 @pytest.mark.parametrize(
     ("first", "second", "kept"), [([1, 2], [3.0, None], [3, None]), (["a", "b"], [7, None], ["7"])]
 )
-def test_later_row_groups_keep_the_id_type_of_the_first(monkeypatch, first, second, kept):
-    monkeypatch.setattr("princomp.io.writers.formats._GROUP_NUMBERS", 2)
-    monkeypatch.setattr("princomp.io.writers.formats._MIN_GROUP_ROWS", 2)
-    out = io.BytesIO()
-    with open_table(out, columns=["a"], with_ids=True, format="parquet") as table:
+def test_later_row_groups_keep_the_id_type_of_the_first(tmp_path, monkeypatch, first, second, kept):
+    monkeypatch.setattr("princomp.io.writers.formats.GROUP_NUMBERS", 2)
+    monkeypatch.setattr("princomp.io.writers.formats.MIN_GROUP_ROWS", 2)
+    out = tmp_path / "x.parquet"
+    with open_table(out, columns=["a"], with_ids=True) as table:
         table.write(np.ones((2, 1)), first)
         table.write(np.ones((2, 1)), second)
     found = pq.read_table(out).column("id").to_pylist()
@@ -208,18 +199,18 @@ def test_later_row_groups_keep_the_id_type_of_the_first(monkeypatch, first, seco
     assert found[2 : 2 + len(kept)] == kept
 
 
-def test_the_whole_block_determines_the_id_type(monkeypatch):
-    monkeypatch.setattr("princomp.io.writers.formats._GROUP_NUMBERS", 2)
-    monkeypatch.setattr("princomp.io.writers.formats._MIN_GROUP_ROWS", 2)
-    out = io.BytesIO()
-    write_table(out, columns=["a"], data=np.ones((4, 1)), ids=[1, 2, None, "x"], format="parquet")
+def test_the_whole_block_determines_the_id_type(tmp_path, monkeypatch):
+    monkeypatch.setattr("princomp.io.writers.formats.GROUP_NUMBERS", 2)
+    monkeypatch.setattr("princomp.io.writers.formats.MIN_GROUP_ROWS", 2)
+    out = tmp_path / "x.parquet"
+    write_table(out, columns=["a"], data=np.ones((4, 1)), ids=[1, 2, None, "x"])
     assert pq.ParquetFile(out).num_row_groups == 2
     assert pq.read_table(out).column("id").to_pylist() == ["1", "2", None, "x"]
 
 
 def test_ids_of_another_type_in_later_row_groups_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("princomp.io.writers.formats._GROUP_NUMBERS", 2)
-    monkeypatch.setattr("princomp.io.writers.formats._MIN_GROUP_ROWS", 2)
+    monkeypatch.setattr("princomp.io.writers.formats.GROUP_NUMBERS", 2)
+    monkeypatch.setattr("princomp.io.writers.formats.MIN_GROUP_ROWS", 2)
     data, ids = np.ones((4, 1)), [1, 2, 3, "x"]
     with pytest.raises(NotNumericError, match=r"row 3 .* id 'x' .*int64") as caught:
         write_blocks(tmp_path / "x.parquet", data, ids, columns=["a"], sizes=[1, 1, 1])
@@ -239,10 +230,9 @@ def test_rows_that_do_not_fit_are_refused_and_the_table_continues(tmp_path):
             table.write(np.ones((1, 3), np.float32))
         with pytest.raises(ShapeError, match=r"\(2,\)"):
             table.write(np.ones(2, np.float32))
-        with pytest.raises(ParameterError, match=r"float64 rows .* float32") as caught:
+        with pytest.raises(TypeError, match=r"float64.*float32"):
             table.write(np.ones((1, 2)))
-        assert "dtype=float64" in caught.value.hint
-        with pytest.raises(ParameterError, match="opened without"):
+        with pytest.raises(ShapeError, match="1 ids do not fit 1 rows of a table without ids"):
             table.write(np.ones((1, 2), np.float32), ["a"])
         table.write(np.array([[True, False]]))
         assert table.rows == 2
@@ -251,7 +241,7 @@ def test_rows_that_do_not_fit_are_refused_and_the_table_continues(tmp_path):
 
 def test_a_table_with_ids_requires_one_per_row():
     with open_table(io.BytesIO(), columns=["a"], with_ids=True) as table:
-        with pytest.raises(ParameterError, match="have none"):
+        with pytest.raises(ShapeError, match="no ids do not fit 1 rows of a table with ids"):
             table.write(np.ones((1, 1)))
         with pytest.raises(ShapeError, match="2 ids do not fit 1 rows"):
             table.write(np.ones((1, 1)), [1, 2])
@@ -259,17 +249,16 @@ def test_a_table_with_ids_requires_one_per_row():
 
 def test_invalid_tables_are_refused_before_opening_a_file(tmp_path):
     path = tmp_path / "new" / "x.csv"
-    with pytest.raises(ShapeError, match="a column"):
-        open_table(path, columns=[])
-    with pytest.raises(ColumnError, match="'a'"):
-        open_table(path, columns=["a"], id_column="a", with_ids=True)
-    for dtype in (complex, str, np.longdouble):
-        with pytest.raises(ParameterError, match="cannot be written"):
-            open_table(path, columns=["a"], dtype=dtype)
-    with pytest.raises(ParameterError, match="xlsx"):
-        open_table(path, columns=["a"], format="xlsx")
-    with pytest.raises(ParameterError, match="not open"):
-        open_table(path, columns=["a"]).write(np.ones((1, 1)))
+    for target, kind, message, options in (
+        (path, ShapeError, "a column", {"columns": []}),
+        (path, ColumnError, "'a'", {"id_column": "a", "with_ids": True}),
+        (path.with_suffix(".xlsx"), ParameterError, "xlsx", {}),
+    ):
+        with (
+            pytest.raises(kind, match=message),
+            open_table(target, **{"columns": ["a"], **options}),
+        ):
+            pass
     assert os.listdir(tmp_path) == []
 
 
@@ -294,24 +283,11 @@ class UnseekableStream(io.RawIOBase):
         return min(len(data), 1000)
 
 
-def test_npy_needs_a_stream_that_can_seek_or_the_number_of_rows(x):
-    with pytest.raises(ParameterError, match="cannot seek") as caught:
-        open_table(UnseekableStream(), columns=["a"], format="npy")
-    assert "the number of rows" in caught.value.hint
+def test_short_writes_to_a_stream_are_continued(tmp_path, x):
     out = UnseekableStream()
-    write_blocks(out, x, format="npy", rows=1000)
-    np.testing.assert_array_equal(np.load(io.BytesIO(out.content)), x)
-    out = UnseekableStream()
-    write_table(out, columns=["a", "b", "c"], data=x, format="npy")
-    np.testing.assert_array_equal(np.load(io.BytesIO(out.content)), x)
-
-
-@pytest.mark.parametrize("format", WITH_IDS)
-def test_short_writes_to_a_stream_are_continued(tmp_path, x, format):
-    out = UnseekableStream()
-    write_blocks(out, x, format=format)
-    (tmp_path / f"x.{format}").write_bytes(out.content)
-    np.testing.assert_array_equal(read_whole(tmp_path / f"x.{format}").data, x)
+    write_blocks(out, x)
+    (tmp_path / "x.csv").write_bytes(out.content)
+    np.testing.assert_array_equal(read_whole(tmp_path / "x.csv").data, x)
 
 
 @every_format
@@ -326,7 +302,8 @@ def test_a_wrong_announced_number_of_rows_is_refused(tmp_path, x, format):
 
 @pytest.fixture
 def old(tmp_path, request):
-    path = tmp_path / "old"
+    arguments = getattr(getattr(request.node, "callspec", None), "params", {})
+    path = tmp_path / f"old.{arguments.get('format', 'csv')}"
     path.write_bytes(b"the old content\n")
     return path
 
@@ -344,7 +321,7 @@ def untouched(old):
 )
 def test_errors_in_the_body_propagate_and_keep_the_old_file(old, x, format, blocks, error):
     def interrupted():
-        with open_table(old, columns=["a", "b", "c"], format=format, force=True) as table:
+        with open_table(old, columns=["a", "b", "c"], force=True) as table:
             for _ in range(blocks):
                 table.write(x)
             raise error
@@ -379,7 +356,7 @@ needs_full_device = pytest.mark.skipif(
 @needs_full_device
 def test_errors_in_the_body_take_precedence_over_disk_errors(old, monkeypatch, x):
     def interrupted():
-        with open_table(old, columns=["a", "b", "c"], format="csv", force=True) as table:
+        with open_table(old, columns=["a", "b", "c"], force=True) as table:
             table.write(x[:10])
             raise ZeroDivisionError
 
@@ -396,55 +373,35 @@ def test_errors_in_the_body_take_precedence_over_disk_errors(old, monkeypatch, x
 def test_a_disk_that_fills_up_leaves_the_old_file(old, monkeypatch, format, n):
     monkeypatch.setattr("os.fdopen", into_full_device)
     with pytest.raises(OutputError, match="No space left") as caught:
-        write_blocks(old, np.zeros((n, 3)) + np.pi, format=format, force=True)
+        write_blocks(old, np.zeros((n, 3)) + np.pi, force=True)
     monkeypatch.undo()
     assert caught.value.place["file"] == str(old)
     assert untouched(old)
 
 
-def test_a_failed_table_accepts_no_rows(old, monkeypatch, x):
+def test_a_failed_table_accepts_no_rows(x):
     class Full(io.BytesIO):
         def write(self, data):
-            raise OSError(errno.ENOSPC, "No space left on device")
+            if self.tell():
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data)
 
-    table = open_table(Full(), columns=["a", "b", "c"], format="npy", rows=1000)
-    with pytest.raises(OutputError, match="No space left"):
-        table.__enter__()
+    def failing():
+        with open_table(Full(), columns=["a", "b", "c"]) as table:
+            with pytest.raises(OutputError, match="No space left"):
+                table.write(x)
+            table.write(x)
+
     with pytest.raises(ParameterError, match="not open"):
-        table.write(x)
+        failing()
 
 
-@pytest.mark.parametrize("format", ["csv.gz", "csv.zst", "parquet", "arrow"])
-def test_an_aborted_stream_is_not_a_valid_file(x, format):
-    out = io.BytesIO()
-
-    def aborted():
-        with open_table(out, columns=["a", "b", "c"], format=format) as table:
-            for i in range(400):
-                table.write(x + i)
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        aborted()
-    partial = io.BytesIO(out.getvalue())
-    assert out.getvalue()
-    reading = {
-        "csv.gz": lambda: gzip.decompress(partial.getvalue()),
-        "csv.zst": lambda: pa.input_stream(partial, compression="zstd").read(),
-        "parquet": lambda: pq.read_table(partial),
-        "arrow": lambda: pa.ipc.open_file(partial),
-    }[format]
-    with pytest.raises((EOFError, OSError, pa.ArrowInvalid)):
-        reading()
-
-
-@every_format
-def test_a_pipe_closed_midway_raises_broken_pipe(x, format):
+def test_a_pipe_closed_midway_raises_broken_pipe(x):
     reader, writer = os.pipe()
     with open(writer, "wb", buffering=0) as pipe:
         os.close(reader)
         with pytest.raises(BrokenPipeError):
-            write_blocks(pipe, x, format=format, rows=len(x))
+            write_blocks(pipe, x, rows=len(x))
 
 
 def test_streams_are_flushed_and_stay_open(x):
@@ -454,8 +411,7 @@ def test_streams_are_flushed_and_stay_open(x):
         def flush(self):
             self.flushes += 1
 
-    for format in FORMATS:
-        out = CountingStream()
-        write_blocks(out, x, format=format)
-        assert out.flushes
-        assert not out.closed
+    out = CountingStream()
+    write_blocks(out, x)
+    assert out.flushes
+    assert not out.closed

@@ -11,9 +11,9 @@ from pages import Page
 from princomp import PCA, report
 from princomp.reports.narrative import describe_analysis, describe_results
 from princomp.reports.points import MAX_POINTS
+from princomp.reports.request import Request
 from princomp.reports.rows import reported_rows
 from princomp.reports.tables import MAX_LINES, number_cells, variable_table
-from princomp.reports.text import Texts
 from princomp.reports.trust import assess_reliability
 
 VARIANCES = np.array([1.5748783, 0.9948694, 0.5971291, 0.4164494]) ** 2
@@ -111,16 +111,12 @@ def test_numbers_are_short_with_full_precision_behind():
 
 
 def _text(model, rows=None):
-    texts = Texts()
-    found = describe_analysis(model, rows, None, texts) + describe_results(model, rows, texts)
-    return " ".join(map(str, found))
+    request = Request(model, rows=rows)
+    return " ".join(map(str, [*describe_analysis(request), *describe_results(request)]))
 
 
 def _trust(model):
-    return {
-        str(sentence): kind
-        for kind, sentence in assess_reliability(model, None, "no rows", Texts())
-    }
+    return {str(sentence): kind for kind, sentence in assess_reliability(Request(model))}
 
 
 def _warnings(model):
@@ -231,6 +227,6 @@ def test_reports_of_many_rows_stay_small(rng):
 
 def test_many_columns_are_listed_in_part(rng):
     listing = variable_table(PCA(4).fit(rng.standard_normal((30, 700))))
-    assert len(listing.lines) == MAX_LINES
+    assert len(listing.columns[0].cells) == MAX_LINES
     assert f"The {MAX_LINES} of 700 variables" in listing.note
     assert "On the first 3 of 4 components" in listing.note

@@ -17,9 +17,10 @@ from princomp import PCA, bootstrap, errors, report
 from princomp.plots import DARK, LIGHT, contrast
 from princomp.plots.colours import BLUE, VERMILLION, mix_colours
 from princomp.reports.narrative import variables_by_direction
+from princomp.reports.request import Request
 from princomp.reports.svg import dark_colour
-from princomp.reports.text import Texts, languages
-from princomp.reports.trust import assess_reliability, report_verdicts
+from princomp.reports.text import languages
+from princomp.reports.trust import assess_reliability
 
 
 def noise(n=60, p=6, seed=0):
@@ -27,8 +28,12 @@ def noise(n=60, p=6, seed=0):
     return X, PCA(3).fit(X)
 
 
-def sentences(model, found=None, why="no rows"):
-    return assess_reliability(model, found, why, Texts())
+def verdicts(model, found):
+    return Request(model, bootstrap=found).verdicts
+
+
+def sentences(model, found=None):
+    return assess_reliability(Request(model, bootstrap=found))
 
 
 # ---- verdicts -------------------------------------------------------------------------
@@ -37,7 +42,7 @@ def sentences(model, found=None, why="no rows"):
 def test_unstable_components_get_no_good_verdict():
     X, model = noise()
     found = bootstrap(model, X, n=50)
-    assert {one.kind for one in report_verdicts(model, found)} == {"unstable"}
+    assert {one.kind for one in verdicts(model, found)} == {"unstable"}
     kinds = [kind for kind, _ in sentences(model, found)]
     assert "good" not in kinds
     assert "warning" in kinds
@@ -49,7 +54,7 @@ def test_unstable_components_get_no_good_verdict():
 def test_text_tables_and_figures_have_the_same_verdict():
     X, model = noise()
     page = Page(report(model, X, bootstrap=50))
-    kinds = [one.kind for one in report_verdicts(model, bootstrap(model, X, n=50))]
+    kinds = [one.kind for one in verdicts(model, bootstrap(model, X, n=50))]
     assert [line[2][0].partition(":")[0] for line in page.tables["table-verdicts"]] == kinds
     assert [line[-1][0] for line in page.tables["table-eigenvalues"]][:3] == kinds
     assert page.text.count("%, unstable)") >= 4  # on the axes of figures

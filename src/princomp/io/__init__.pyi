@@ -90,8 +90,8 @@ from .writers.encoder import (
     escaped_formulas as escaped_formulas,
     need_pyarrow as need_pyarrow,
 )
-from .writers.table_writer import table_format as table_format
 from .writers.tables import (
     open_table as open_table,
+    table_format as table_format,
     write_table as write_table,
 )

@@ -61,7 +61,18 @@ def check_writable(paths: Iterable[PathLike], *, force: bool) -> None:
                 place={"file": str(target)},
                 hint="give each output a different name",
             )
-        _refuse_folder(target)
+        folder = next(folder for folder in target.parents if folder.exists())
+        if not folder.is_dir():
+            why = "is a file, not a folder"
+        elif not os.access(folder, os.W_OK | os.X_OK):
+            why = "is write-protected"
+        else:
+            continue
+        raise OutputError(
+            f"{target}: cannot be created, because {folder} {why}",
+            place={"file": str(target)},
+            hint="choose another folder",
+        )
     existing = [target for target in targets if target.exists()]
     if existing and not force:
         raise _exists_error(existing)
@@ -139,7 +150,12 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     pending, complete = _pending.get(), False
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _create_file(temporary, target) as file:
+        # tempfile is not used, because its files are private (0600): an output follows the umask …
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _O_BINARY, 0o666)
+        with contextlib.suppress(OSError):
+            # … or keeps the permissions of the file it replaces.
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -151,7 +167,7 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     except PrincompError:
         raise
     except OSError as error:
-        raise _write_error(target, error) from error
+        raise write_error(target, error) from error
     finally:
         if pending is None or not complete:
             with contextlib.suppress(OSError):
@@ -180,8 +196,26 @@ def _prefix(target: Path) -> str:
 
 
 def _resolved_target(path: PathLike) -> Path:
-    _refuse_special(Path(path))
-    # Follow links here, because renaming would replace the link itself.
+    """Return the path that links lead to, because renaming would replace the link itself.
+
+    Raises
+    ------
+    OutputError
+        It is a folder or a device.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        mode = stat.S_IFREG  # problems with the folder are reported later, with a better message
+    except OSError as error:
+        raise write_error(Path(path), error) from error
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+        raise OutputError(
+            f"{Path(path)}: is {what}, so it cannot be replaced by an output",
+            place={"file": str(Path(path))},
+            hint="give the name of a file",
+        )
     return Path(os.path.realpath(path))
 
 
@@ -194,7 +228,8 @@ def _exists_error(targets: Sequence[Path]) -> OutputExistsError:
     )
 
 
-def _write_error(target: Path, error: OSError, replaced: Sequence[str] = ()) -> OutputError:
+def write_error(target: Path, error: OSError, replaced: Sequence[str] = ()) -> OutputError:
+    """Describe why a file could not be written, and which others were already replaced."""
     disk_full = error.errno in (errno.ENOSPC, errno.EDQUOT, None)
     advice = "Free some space or choose" if disk_full else "Choose"
     outcome = f"Already written: {', '.join(replaced)}." if replaced else "Nothing was changed."
@@ -205,70 +240,30 @@ def _write_error(target: Path, error: OSError, replaced: Sequence[str] = ()) -> 
     )
 
 
-def _refuse_special(target: Path) -> None:
-    try:
-        mode = target.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return  # problems with the folder are reported later, with a better message
-    except OSError as error:
-        raise _write_error(target, error) from error
-    if not stat.S_ISREG(mode):
-        what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
-        raise OutputError(
-            f"{target}: is {what}, so it cannot be replaced by an output",
-            place={"file": str(target)},
-            hint="give the name of a file",
-        )
-
-
-def _refuse_folder(target: Path) -> None:
-    folder = next(folder for folder in target.parents if folder.exists())
-    if not folder.is_dir():
-        why = "is a file, not a folder"
-    elif not os.access(folder, os.W_OK | os.X_OK):
-        why = "is write-protected"
-    else:
-        return
-    raise OutputError(
-        f"{target}: cannot be created, because {folder} {why}",
-        place={"file": str(target)},
-        hint="choose another folder",
-    )
-
-
-def _create_file(temporary: Path, target: Path) -> BinaryIO:
-    # tempfile is not used, because its files are private (0600): an output follows the umask …
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _O_BINARY, 0o666)
-    with contextlib.suppress(OSError):
-        # … or keeps the permissions of the file it replaces.
-        temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-    return os.fdopen(handle, "wb")
-
-
 def _publish_all(pending: Iterable[tuple[Path, Path, bool]]) -> None:
     published: list[str] = []
     for temporary, target, force in pending:
         try:
             _publish(temporary, target, force)
         except OSError as error:
-            raise _write_error(target, error, published) from error
+            raise write_error(target, error, published) from error
         published.append(target.name)
 
 
 def _publish(temporary: Path, target: Path, force: bool) -> None:
-    if force:
-        os.replace(temporary, target)
-    else:
-        try:
-            os.link(temporary, target)
-        except FileExistsError as error:
-            raise _exists_error([target]) from error
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            if target.exists():
-                raise _exists_error([target]) from error
+    try:
+        if force:
             os.replace(temporary, target)
+        else:
+            os.link(temporary, target)
+    except FileExistsError as error:
+        raise _exists_error([target]) from error
+    except OSError as error:
+        if force or error.errno not in _NO_LINKS:
+            raise
+        if target.exists():
+            raise _exists_error([target]) from error
+        os.replace(temporary, target)
     # The folder holds the name, so the folder is flushed too. Where the system cannot do that
     # (Windows, some network drives), the file's contents are on disk all the same.
     with contextlib.suppress(OSError):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from safetensors import SafetensorError
 
 from princomp import __version__
 from princomp.errors import DataError, InputNotFoundError, PrincompError
+from princomp.io.atomic import PathLike
 
 _CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _ZEROS = b"0" * 64
@@ -30,12 +31,10 @@ _MAX_HEADER_BYTES = 64 * 2**20
 
 
 class Kind(NamedTuple):
-    """A kind of file: format, version, name and error class for messages, and two hints."""
+    """A kind of file: name, version, and for messages an error class and two hints."""
 
-    format: str
-    major: int
-    minor: int
     name: str
+    version: str
     error: type[DataError]
     creation_hint: str
     repair_hint: str
@@ -43,43 +42,56 @@ class Kind(NamedTuple):
 
 def encode_content(
     kind: Kind, arrays: Mapping[str, NDArray[np.generic]], document: Mapping[str, Any]
-) -> bytearray:
+) -> bytes:
     """Return the bytes of a file that holds the arrays and the document."""
     # safetensors copies an array's memory as it is, so arrays in Fortran order are converted.
     converted = {name: np.ascontiguousarray(array, dtype="<f8") for name, array in arrays.items()}
     metadata = {
-        "format": kind.format,
-        "version": f"{kind.major}.{kind.minor}",
+        "format": f"princomp.{kind.name}",
+        "version": kind.version,
         "document": json.dumps(document, ensure_ascii=True, allow_nan=False),
         "sha256": _ZEROS.decode(),
     }
-    content = _with_sorted_header(safetensors.numpy.save(converted, metadata), kind)
-    start, stop = _checksum_span(content, kind)
-    content[start:stop] = hashlib.sha256(content).hexdigest().encode()
-    return content
+    content = memoryview(safetensors.numpy.save(converted, metadata))
+    stop = 8 + int.from_bytes(content[:8], "little")
+    # The header is sorted, because safetensors writes metadata in arbitrary order.
+    text = json.dumps(json.loads(bytes(content[8:stop])), sort_keys=True, separators=(",", ":"))
+    text += " " * (-len(text) % 8)  # arrays start on a multiple of eight
+    header = len(text).to_bytes(8, "little") + text.encode()
+    digest = hashlib.sha256(header)
+    digest.update(content[stop:])
+    prefix = b'"sha256":"'
+    return header.replace(prefix + _ZEROS, prefix + digest.hexdigest().encode()) + content[stop:]
 
 
-def read_content(kind: Kind, name: str) -> bytes:
-    """Read a file if it starts as a file of this kind; otherwise return its first nine bytes.
+def read_content(kind: Kind, path: PathLike) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read a file, verify its checksum, and return the arrays and the document.
 
     Raises
     ------
     InputNotFoundError
         When there is no such file, or it cannot be read.
+    DataError
+        The error class of the kind, when the file is damaged or of another kind.
     """
-    path, place = Path(name), {"file": name}
+    content = _read_bytes(kind, os.fspath(path))
+    with refuse_malformed(kind, path):
+        return _decode(kind, content)
+
+
+def _read_bytes(kind: Kind, name: str) -> bytes:
+    """Read a file if it starts as a file of this kind; otherwise return its first nine bytes."""
+    place = {"file": name}
+    if os.path.exists(name) and not os.path.isfile(name):
+        what = "is a folder" if os.path.isdir(name) else "is not a regular file"
+        raise InputNotFoundError(
+            f"{name}: {what}, so no {kind.name}", place=place, hint=kind.creation_hint
+        )
     try:
-        if path.exists() and not path.is_file():
-            what = "is a folder" if path.is_dir() else "is not a regular file"
-            raise InputNotFoundError(
-                f"{name}: {what}, so no {kind.name}", place=place, hint=kind.creation_hint
-            )
-        with path.open("rb") as stream:
+        with open(name, "rb") as stream:
             start = stream.read(9)
             # Files of other kinds may be large, so they are not read in full.
             return start + (stream.read() if start[8:] == b"{" else b"")
-    except PrincompError:
-        raise
     except (FileNotFoundError, NotADirectoryError):
         raise InputNotFoundError(
             f"no {kind.name} file {name!r}", place=place, hint=kind.creation_hint
@@ -93,17 +105,16 @@ def read_content(kind: Kind, name: str) -> bytes:
         ) from None
 
 
-def decode_content(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Verify the checksum of a file's contents, and return the arrays and the document.
-
-    Raises
-    ------
-    DataError
-        The error class of the kind. The message lacks the file's name, which
-        ``refuse_malformed`` adds.
-    """
-    length = _header_length(content, kind)
-    start, stop = _checksum_span(content, kind)
+def _decode(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    length = int.from_bytes(content[:8], "little")
+    if len(content) < 10 or content[8:9] != b"{" or length > _MAX_HEADER_BYTES:
+        raise kind.error(f"it is not a {kind.name} file", hint=kind.creation_hint)
+    if 8 + length > len(content):
+        raise kind.error("it is cut short", hint=kind.repair_hint)
+    checksum = _CHECKSUM.search(content, 8, 8 + length)
+    if checksum is None:
+        raise kind.error("it has no checksum", hint=kind.creation_hint)
+    start, stop = checksum.span(1)
     digest = hashlib.sha256(content[:start] + _ZEROS + content[stop:]).hexdigest()
     try:
         header = json.loads(content[8 : 8 + length])
@@ -114,12 +125,20 @@ def decode_content(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str
         ends = [entry["data_offsets"][1] for entry in header.values()]
         if max(ends, default=0) > len(content) - 8 - length:
             raise kind.error("it is cut short", hint=kind.repair_hint)
-    if digest != content[start:stop].decode() or not isinstance(header, dict):
+    if digest != checksum[1].decode() or not isinstance(header, dict):
         raise kind.error(
             "its contents have changed since it was written (the checksum differs)",
             hint=kind.repair_hint,
         )
-    _check_version(metadata, kind)
+    if metadata.get("format") != f"princomp.{kind.name}":
+        raise kind.error(f"it is not a {kind.name} of princomp")
+    version, major = metadata.get("version", ""), kind.version.partition(".")[0]
+    if version.partition(".")[0] != major:
+        raise kind.error(
+            f"it has format version {version}, and this princomp ({__version__}) reads {major}",
+            place={"version": version},
+            hint="install a newer princomp",
+        )
     if any(entry["dtype"] != "F64" for entry in header.values()):
         raise kind.error("it holds arrays that are not float64")
     return safetensors.numpy.load(content), json.loads(metadata["document"])
@@ -129,19 +148,19 @@ def decode_content(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str
 _MALFORMED_ERRORS = (
     PrincompError,
     SafetensorError,
-    KeyError,
-    TypeError,
-    ValueError,
     AttributeError,
-    IndexError,
+    LookupError,
     OverflowError,
     RecursionError,
+    TypeError,
+    ValueError,
 )
 
 
 @contextmanager
-def refuse_malformed(kind: Kind, name: str) -> Iterator[None]:
+def refuse_malformed(kind: Kind, path: PathLike) -> Iterator[None]:
     """Turn any error that malformed contents cause into the kind's error with the file's name."""
+    name = os.fspath(path)
     try:
         yield
     except kind.error as error:
@@ -157,40 +176,3 @@ def refuse_malformed(kind: Kind, name: str) -> Iterator[None]:
             place={"file": name},
             hint=kind.repair_hint,
         ) from None
-
-
-def _with_sorted_header(content: bytes, kind: Kind) -> bytearray:
-    """Sort the header of a file, because safetensors writes metadata in arbitrary order."""
-    stop = 8 + _header_length(content, kind)
-    header = json.dumps(json.loads(content[8:stop]), sort_keys=True, separators=(",", ":"))
-    header += " " * (-len(header) % 8)  # arrays start on a multiple of eight
-    return bytearray(len(header).to_bytes(8, "little") + header.encode() + content[stop:])
-
-
-def _checksum_span(content: bytes | bytearray, kind: Kind) -> tuple[int, int]:
-    found = _CHECKSUM.search(content, 8, 8 + _header_length(content, kind))
-    if found is None:
-        raise kind.error("it has no checksum", hint=kind.creation_hint)
-    return found.span(1)
-
-
-def _header_length(content: bytes | bytearray, kind: Kind) -> int:
-    length = int.from_bytes(content[:8], "little")
-    if len(content) < 10 or content[8:9] != b"{" or length > _MAX_HEADER_BYTES:
-        raise kind.error(f"it is not a {kind.name} file", hint=kind.creation_hint)
-    if 8 + length > len(content):
-        raise kind.error("it is cut short", hint=kind.repair_hint)
-    return length
-
-
-def _check_version(metadata: dict[str, str], kind: Kind) -> None:
-    if metadata.get("format") != kind.format:
-        raise kind.error(f"it is not a {kind.name} of princomp")
-    version = metadata.get("version", "")
-    if version.partition(".")[0] != str(kind.major):
-        raise kind.error(
-            f"it has format version {version}, and this princomp ({__version__}) reads "
-            f"{kind.major}",
-            place={"version": version},
-            hint="install a newer princomp",
-        )

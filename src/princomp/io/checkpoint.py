@@ -10,29 +10,20 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from princomp.errors import CheckpointError
 from princomp.io.atomic import PathLike, atomic_write, check_writable, remove_leftovers
-from princomp.io.checked_file import (
-    Kind,
-    decode_content,
-    encode_content,
-    read_content,
-    refuse_malformed,
-)
-from princomp.io.lock import Lock, lock_of
+from princomp.io.checked_file import Kind, encode_content, read_content, refuse_malformed
+from princomp.io.lock import lock_of, locked
 from princomp.solvers import Images
 from princomp.summaries import KINDS, pack, unpack
 
 _CHECKPOINT = Kind(
-    "princomp.checkpoint",
-    1,
-    0,
     "checkpoint",
+    "1.0",
     CheckpointError,
     "princomp fit … --checkpoint PATH writes one",
     "delete it and start again",
@@ -84,33 +75,28 @@ class Checkpoint:
         self.path = _resolved(path)
         self._run = json.loads(json.dumps(run))  # tuples become lists, as they will in the file
         self._command, self.limit = command, limit
-        self._finished: list[State] = []
-        self._current: State | None = None
+        self._states: list[State] = []  # of the finished passes, and of the current one
         self._passes_begun = 0  # since the file was opened
         self._save_seconds, self._saved_at = 0.0, time.monotonic()
         self._file_is_valid = False  # if the file exists and is valid, it is kept as ``PATH~``
         check_writable(Checkpoint.files(self.path), force=True)
-        self._lock = Lock(self.path)
-        try:
-            if self._lock.held:
+        with ExitStack() as stack:
+            if stack.enter_context(locked(self.path)):
                 remove_leftovers(self.path)
             self._load()
-        except BaseException:
-            self._lock.release()
-            raise
+            self._lock = stack.pop_all()
 
     # ---- the passes ---------------------------------------------------------------------
 
     def begin(self) -> State | None:
         """Start the next pass, and return its stored state if there is one."""
         self._passes_begun += 1
-        if self._passes_begun <= len(self._finished):
-            return self._finished[self._passes_begun - 1]
-        return self._current
+        stored = self._states[self._passes_begun - 1 :]
+        return stored[0] if stored else None
 
     def advance(self, state: State) -> None:
         """Record that rows were added, and save if the last save was long ago."""
-        self._current = state
+        self._states[self._passes_begun - 1 :] = [state]
         since = time.monotonic() - self._saved_at
         interval = max(self._save_seconds / _SAVE_SHARE, _SAVE_INTERVAL / 30)
         # Save also if the clock went back.
@@ -119,8 +105,7 @@ class Checkpoint:
 
     def finish(self, state: State) -> None:
         """Record that the pass is done."""
-        self._finished.append(state._replace(done=True))
-        self._current = None
+        self._states[self._passes_begun - 1 :] = [state._replace(done=True)]
         self.save()
 
     def save(self) -> None:
@@ -128,7 +113,7 @@ class Checkpoint:
         began = time.monotonic()
         arrays: dict[str, Any] = {}
         passes = []
-        for i, state in enumerate((*self._finished, *([self._current] if self._current else []))):
+        for i, state in enumerate(self._states):
             packed, metadata = pack(state.summary, f"{i}.", _SUMMARY_KINDS)
             arrays |= packed
             passes.append({**state._asdict(), "summary": metadata})
@@ -154,7 +139,7 @@ class Checkpoint:
 
     def close(self) -> None:
         """Release the lock; the file is kept."""
-        self._lock.release()
+        self._lock.close()
 
     @staticmethod
     def files(path: PathLike) -> tuple[Path, Path, Path]:
@@ -163,19 +148,14 @@ class Checkpoint:
         return path, _previous_path(path), lock_of(path)
 
     @staticmethod
-    @contextmanager
-    def locked(path: PathLike) -> Iterator[None]:
+    def locked(path: PathLike) -> AbstractContextManager[bool]:
         """Lock the checkpoint of a finished fit while the results are written.
 
         Raises
         ------
         InUseError
         """
-        lock = Lock(_resolved(path))
-        try:
-            yield
-        finally:
-            lock.release()
+        return locked(_resolved(path))
 
     @staticmethod
     def remove(path: PathLike) -> None:
@@ -196,7 +176,7 @@ class Checkpoint:
             When the checkpoint was not written by the command line.
         """
         _, _, document = _newest(Path(path))
-        with refuse_malformed(_CHECKPOINT, str(path)):
+        with refuse_malformed(_CHECKPOINT, path):
             command = document["command"]
         if not isinstance(command, dict):
             raise CheckpointError(
@@ -210,12 +190,12 @@ class Checkpoint:
         if not any(map(os.path.lexists, (self.path, _previous_path(self.path)))):
             return
         found, arrays, document = _newest(self.path)
-        with refuse_malformed(_CHECKPOINT, str(self.path)):
+        with refuse_malformed(_CHECKPOINT, self.path):
             self._refuse_other_run(document["run"])
             self.limit = int(document["limit"])
             if self._command is None:  # a Python program resumes a run of the command line
                 self._command = document["command"]
-            states = [
+            self._states = [
                 State(
                     int(entry["row"]),
                     unpack(arrays, entry["summary"], f"{i}.", _SUMMARY_KINDS),
@@ -224,8 +204,6 @@ class Checkpoint:
                 )
                 for i, entry in enumerate(document["passes"])
             ]
-        self._finished = [state for state in states if state.done]
-        self._current = next((state for state in states if not state.done), None)
         self._file_is_valid = found == self.path
 
     def _refuse_other_run(self, run: dict[str, Any]) -> None:
@@ -242,14 +220,12 @@ class Checkpoint:
                 )
 
 
-def _difference(was: object, now: object) -> tuple[str, str]:
+def _difference(was: object, now: object) -> list[str]:
     """The first entry that differs, before and now, shortened."""
     if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         was, now = next((a, b) for a, b in zip(was, now, strict=True) if a != b)
-    shortened = [
-        str(value) if len(str(value)) <= 200 else f"{str(value)[:200]}…" for value in (was, now)
-    ]
-    return shortened[0], shortened[1]
+    texts = str(was), str(now)
+    return [text if len(text) <= 200 else f"{text[:200]}…" for text in texts]
 
 
 def _previous_path(path: Path) -> Path:
@@ -267,18 +243,12 @@ def _newest(path: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
     errors = []
     for name in names or [path]:
         try:
-            return (name, *_contents(name))
+            return (name, *read_content(_CHECKPOINT, name))
         except CheckpointError as error:
             if "version" in error.place:
                 raise  # written by a newer princomp, so not damaged
             errors.append(error)
     raise errors[0]
-
-
-def _contents(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    content = read_content(_CHECKPOINT, str(path))
-    with refuse_malformed(_CHECKPOINT, str(path)):
-        return decode_content(_CHECKPOINT, content)
 
 
 def _is_model(path: Path) -> bool:

@@ -21,28 +21,21 @@ from princomp.summaries import is_sparse
 # dtype and memory order of each array, by its name.
 Layouts: TypeAlias = dict[str, list[str]]
 
-_DTYPES = ("float32", "float64", "int32", "int64")
 _DEFAULT_LAYOUT = ["float64", "C"]
+_LAYOUTS = [[dtype, order] for dtype in ("float32", "float64", "int32", "int64") for order in "CF"]
 _CSR_PARTS = ("data", "indices", "indptr")
 
 LAYOUTS = Values(
     "dtype and order by array",
-    lambda value: (
-        isinstance(value, dict)
-        and all(
-            isinstance(layout, list)
-            and len(layout) == 2
-            and layout[0] in _DTYPES
-            and layout[1] in ("C", "F")
-            for layout in value.values()
-        )
-    ),
+    lambda value: isinstance(value, dict) and all(one in _LAYOUTS for one in value.values()),
 )
 
 
 def layouts_of(arrays: Arrays) -> Layouts:
     """The dtype and memory order of each array that is not float64 in C order."""
-    found = {name: [array.dtype.name, _order(array)] for name, array in arrays.items()}
+    found = {
+        name: [array.dtype.name, "F" if array.flags.fnc else "C"] for name, array in arrays.items()
+    }
     return {name: layout for name, layout in found.items() if layout != _DEFAULT_LAYOUT}
 
 
@@ -124,7 +117,3 @@ def unpack_rows(
     if rows.dtype.kind != "f" or not np.isfinite(values).all():
         raise ModelFileError(f"its {name!r} hold values that are not finite numbers")
     return rows
-
-
-def _order(array: NDArray[np.generic]) -> str:
-    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"

@@ -6,30 +6,21 @@ checks and reads the arrays and the document.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from princomp import __version__
 from princomp.errors import ModelFileError
 from princomp.io.atomic import PathLike, atomic_write
-from princomp.io.checked_file import (
-    Kind,
-    decode_content,
-    encode_content,
-    read_content,
-    refuse_malformed,
-)
+from princomp.io.checked_file import Kind, encode_content, read_content, refuse_malformed
 from princomp.io.model_schema import Arrays, Document
 
 T = TypeVar("T")
 
 # Readers refuse another major version; a new minor version only adds fields they may ignore.
 _MODEL = Kind(
-    "princomp.model",
-    1,
-    2,
     "model",
+    "1.2",
     ModelFileError,
     "princomp fit … -m MODEL writes one",
     "copy or save the model again",
@@ -77,10 +68,8 @@ def read(path: PathLike, kinds: Mapping[str, Callable[[Arrays, Document], T]]) -
         When the file is cut short, was changed, is not a model, has another major version, or
         holds an unknown estimator.
     """
-    name = os.fspath(path)
-    content = read_content(_MODEL, name)
-    with refuse_malformed(_MODEL, name):
-        tensors, document = decode_content(_MODEL, content)
+    tensors, document = read_content(_MODEL, path)
+    with refuse_malformed(_MODEL, path):
         # Files of formats 1.0 and 1.1 always hold a PCA and have no field "estimator".
         kind = document.get("estimator", "PCA")
         if kind not in kinds:

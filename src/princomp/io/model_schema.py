@@ -104,25 +104,20 @@ class Schema:
 
     def document(self, source: object, **values: object) -> Document:
         """Collect the fields of an object; ``values`` gives those that are not its attributes."""
-        found = {
-            name: values[name] if name in values else attrgetter(field.source or name)(source)
-            for name, field in self.fields.items()
-        }
-        return {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in found.items()
-        }
+        found = {}
+        for name, field in self.fields.items():
+            value = values[name] if name in values else attrgetter(field.source or name)(source)
+            found[name] = value.item() if isinstance(value, np.generic) else value
+        return found
 
     def arrays_of(self, source: object) -> Arrays:
         """Collect the arrays of an object, without optional ones that are None."""
-        found = {
-            name: attrgetter(array.source or name)(source) for name, array in self.arrays.items()
-        }
-        return {
-            name: array
-            for name, array in found.items()
-            if array is not None or not self.arrays[name].optional
-        }
+        found = {}
+        for name, array in self.arrays.items():
+            value = attrgetter(array.source or name)(source)
+            if value is not None or not array.optional:
+                found[name] = value
+        return found
 
     def checked(self, document: object) -> Document:
         """Check a document; return its fields with defaults, without those not in the schema.

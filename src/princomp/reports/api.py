@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from princomp.plots import Ids
     from princomp.reports.rows import ReportedRows
 
-_LIBRARIES = ("jinja2", "matplotlib")
-
 # Variances of scikit-learn's randomized solver differ by less, as a share.
 _VARIANCE_RTOL = 1e-3
 
@@ -122,8 +120,7 @@ def report(
     <!doctype html> True
     """
     model, X, data = _as_princomp_model(model, X, data)
-    fitted = fitted_of(model)
-    _check_arguments(fitted, title, data, bootstrap, training)
+    _check_arguments(fitted_of(model), title, data, bootstrap, training)
     level = checked_level(level)
     if X is None:
         row_options = {"groups": groups, "metadata": metadata, "ids": ids, "training": training}
@@ -137,8 +134,8 @@ def report(
     if path is not None:
         check_writable([path], force=overwrite)
     check_libraries()
-    from princomp.reports.figures import Request
     from princomp.reports.page import render_page
+    from princomp.reports.request import Request
     from princomp.reports.rows import check_repeatable, reported_rows
     from princomp.reports.text import Texts
 
@@ -149,21 +146,16 @@ def report(
         if isinstance(groups, str):
             groups, X = take_named_columns(model, X, groups)
         metadata, X = take_named_columns(model, X, metadata, "metadata", original)
-        X, ids = _split_ids(model, X, ids)
-        rows = reported_rows(
-            model,
-            X,
-            groups=groups,
-            metadata=metadata,
-            ids=ids,
-            training=training,
-            level=level,
-        )
-    resamples, why_no_bootstrap = _bootstrap(model, X, rows, bootstrap)
+        frame = frame_of(X)
+        if frame is not None:
+            X, names = split_ids(frame, ids if isinstance(ids, str) else None, model.id_column_)
+            ids = ids if names is None else names
+        rows = reported_rows(model, X, groups, metadata, ids, training, level)
+    resamples, why_none = _bootstrap(model, X, rows, bootstrap)
     request = Request(
-        model, X, rows, groups, metadata, ids, resamples, why_no_bootstrap, level, texts
+        model, X, rows, title, data, groups, metadata, ids, resamples, why_none, level, texts
     )
-    page = render_page(request, title, data)
+    page = render_page(request)
     if path is not None:
         with atomic_write(path, force=overwrite) as file:
             file.write(page.encode())
@@ -200,7 +192,7 @@ def check_libraries() -> None:
     ------
     MissingLibraryError
     """
-    for name in _LIBRARIES:
+    for name in ("jinja2", "matplotlib"):
         try:
             import_module(name)
         except ImportError as error:
@@ -208,15 +200,6 @@ def check_libraries() -> None:
                 f"a report needs {name}, which is not installed",
                 hint="pip install 'princomp[report]'",
             ) from error
-
-
-def _split_ids(model: PCA, X: object, ids: Ids) -> tuple[object, Ids]:
-    """Split off the column of a frame with the names of the rows."""
-    frame = frame_of(X)
-    if frame is None:
-        return X, ids
-    rows, names = split_ids(frame, ids if isinstance(ids, str) else None, model.id_column_)
-    return rows, ids if names is None else names
 
 
 def _as_princomp_model(model: Any, X: object, data: str | None) -> tuple[PCA, Any, str | None]:
@@ -233,30 +216,22 @@ def _as_princomp_model(model: Any, X: object, data: str | None) -> tuple[PCA, An
         name = (getattr(X, "attrs", None) or {}).get("name")
         data = name if isinstance(name, str) else None
     converted, rows = convert_model(model, X)
-    if isinstance(converted, PCA) and np.isnan(converted.var_).any():
-        names = getattr(converted, "feature_names_in_", None)
-        fit_rows = (
-            rows if names is None or frame_of(rows) is None else read_table(rows, columns=names)
-        )
-        refitted = (
-            None
-            if rows is None
-            else PCA(converted.n_components_, whiten=converted.whiten).fit(fit_rows)
-        )
-        if refitted is None or not np.allclose(
-            refitted.explained_variance_,
-            converted.explained_variance_,
-            rtol=_VARIANCE_RTOL,
-            atol=0.0,
-        ):
-            raise NotAvailableError(
-                "scikit-learn's PCA does not keep the variances of the columns, so a report of "
-                "it needs the rows of the fit",
-                place={"parameter": "X"},
-                hint="give these rows, or fit princomp.PCA",
-            )
-        converted = refitted
-    return converted, rows, data
+    if not isinstance(converted, PCA) or not np.isnan(converted.var_).any():
+        return converted, rows, data
+    if rows is not None:
+        names: Any = getattr(converted, "feature_names_in_", None)
+        has_names = names is not None and frame_of(rows) is not None
+        fit_rows = read_table(rows, columns=names) if has_names else rows
+        refitted = PCA(converted.n_components_, whiten=converted.whiten).fit(fit_rows)
+        found, expected = refitted.explained_variance_, converted.explained_variance_
+        if np.allclose(found, expected, rtol=_VARIANCE_RTOL, atol=0.0):
+            return refitted, rows, data
+    raise NotAvailableError(
+        "scikit-learn's PCA does not keep the variances of the columns, so a report of "
+        "it needs the rows of the fit",
+        place={"parameter": "X"},
+        hint="give these rows, or fit princomp.PCA",
+    )
 
 
 def _bootstrap(

@@ -15,19 +15,6 @@ if TYPE_CHECKING:
     from princomp.estimators import PCA, RobustPCA
     from princomp.kernel_pca import KernelPCA
 
-__all__ = [
-    "column_labels",
-    "column_names",
-    "component_names",
-    "document",
-    "fit_document",
-    "is_kernel_pca",
-    "model_contents",
-    "rates_table",
-    "rows_document",
-    "scale_hint",
-]
-
 # Version of the layout of documents; changes that break readers increase it.
 _VERSION = 1
 
@@ -69,84 +56,69 @@ def rates_table(model: Any) -> tuple[list[str], FloatArray]:
     Columns of the table: eigenvalue, contribution rate, accumulated rate.
     """
     fitted: FittedModel[Any] = fitted_model(model)
-    if not isinstance(fitted, PCAModel) and not is_kernel_pca(model):
+    if isinstance(fitted, PCAModel) or is_kernel_pca(model):
+        spectrum = fitted.result.spectrum
+        columns = [spectrum.variances, spectrum.rates, spectrum.accumulated]
+    else:
         rates = model.explained_variance_ratio_
         columns = [model.explained_variance_, rates, np.cumsum(rates)]
-        return component_names(fitted.k), np.column_stack(columns)
-    spectrum = fitted.result.spectrum
-    values = [spectrum.variances, spectrum.rates, spectrum.accumulated]
-    return component_names(len(spectrum.variances)), np.column_stack(values)
+    return component_names(len(columns[0])), np.column_stack(columns)
 
 
 def model_contents(model: Any) -> dict[str, Any]:
-    """Describe a model in the documents of ``fit`` and ``show``."""
-    if is_kernel_pca(model):
-        return {"estimator": "KernelPCA", **_kernel_contents(model)}
-    fitted = fitted_model(model)
-    if not isinstance(fitted, PCAModel):
-        return {"estimator": "RobustPCA", **_robust_contents(model)}
-    result = fitted.result
-    return {
-        "estimator": fitted.schema.owner,
-        "rows": result.n_samples,
-        "dropped": result.dropped,
+    """Describe a model in the documents of ``fit`` and ``show``.
+
+    Outliers of a robust fit are given as row numbers from 0. Variances of a kernel PCA are those
+    of images in the feature space.
+    """
+    fitted: FittedModel[Any] = fitted_model(model)
+    result, is_kernel = fitted.result, is_kernel_pca(model)
+    contents: dict[str, Any] = {"estimator": fitted.schema.owner, "rows": fitted.n_samples}
+    if isinstance(fitted, PCAModel) or is_kernel:
+        contents["dropped"] = result.dropped
+    contents |= {
         "columns": column_labels(model),
         "id_column": fitted.schema.id_column,
-        "n_components": result.k,
-        "decision": None if result.decision is None else result.decision.to_dict(),
-        **_rate_columns(model),
-        "total_variance": result.spectrum.total,
-        "noise_variance": result.noise_variance,
-        "mean": result.mean.tolist(),
-        "scale": None if result.scale is None else result.scale.tolist(),
-        "plan": result.plan.to_dict(),
-        "certificate": result.certificate.to_dict(),
+        "n_components": fitted.k,
     }
-
-
-def _rate_columns(model: Any) -> dict[str, list[float]]:
-    """Return the columns of the table of rates by their names in documents."""
+    divisors = model.scale_ if is_kernel else result.scale
+    scale = None if divisors is None else divisors.tolist()
     names = ("eigenvalues", "contribution_rate", "accumulated_rate")
-    return dict(zip(names, rates_table(model)[1].T.tolist(), strict=True))
-
-
-def _robust_contents(model: RobustPCA) -> dict[str, Any]:
-    """Describe a robust fit; outliers are given as row numbers from 0."""
-    return {
-        "rows": model.n_samples_,
-        "columns": column_labels(model),
-        "id_column": model.id_column_,
-        "n_components": model.n_components_,
-        **_rate_columns(model),
+    rates = dict(zip(names, rates_table(model)[1].T.tolist(), strict=True))
+    if is_kernel:
+        error = model.approximation_error_
+        return contents | {
+            "kernel": model.kernel,
+            "gamma": result.plan.gamma,
+            "scale": scale,
+            "approximation": model.approximation,
+            "approximation_error": None if np.isnan(error) else error,
+            "pre_image": model.pre_image,
+            **rates,
+            "total_variance": model.total_variance_,
+            "plan": result.plan.to_dict(),
+            "certificate": result.certificate.to_dict(),
+        }
+    if isinstance(fitted, PCAModel):
+        return contents | {
+            "decision": None if result.decision is None else result.decision.to_dict(),
+            **rates,
+            "total_variance": result.spectrum.total,
+            "noise_variance": result.noise_variance,
+            "mean": result.mean.tolist(),
+            "scale": scale,
+            "plan": result.plan.to_dict(),
+            "certificate": result.certificate.to_dict(),
+        }
+    return contents | {
+        **rates,
         "total_variance": model.total_variance_,
         "mean": model.mean_.tolist(),
-        "scale": None if model.scale_ is None else model.scale_.tolist(),
+        "scale": scale,
         "score_cutoff": model.score_cutoff_,
         "orthogonal_cutoff": model.orthogonal_cutoff_,
         "n_outliers": int(model.outliers_.sum()),
         "outliers": np.flatnonzero(model.outliers_).tolist(),
-    }
-
-
-def _kernel_contents(model: KernelPCA) -> dict[str, Any]:
-    """Describe a kernel PCA; variances are those of images in the feature space."""
-    error = model.approximation_error_
-    return {
-        "rows": model.n_samples_,
-        "dropped": model.n_dropped_,
-        "columns": column_labels(model),
-        "id_column": model.id_column_,
-        "n_components": model.n_components_,
-        "kernel": model.kernel,
-        "gamma": model.plan_.gamma,
-        "scale": None if model.scale_ is None else model.scale_.tolist(),
-        "approximation": model.approximation,
-        "approximation_error": None if np.isnan(error) else error,
-        "pre_image": model.pre_image,
-        **_rate_columns(model),
-        "total_variance": model.total_variance_,
-        "plan": model.plan_.to_dict(),
-        "certificate": model.certificate_.to_dict(),
     }
 
 
@@ -166,14 +138,12 @@ def rows_document(
     JSON has neither NaN nor dates: numbers that are not finite become null, and ids that are not
     numbers or text become text.
     """
-    finite = np.isfinite(data)
     rows = data.astype(object)
-    rows[~finite] = None
-    names = None
+    rows[~np.isfinite(data)] = None
     if ids is not None:
-        names = [cell if isinstance(cell, str | int | None) else str(cell) for cell in ids]
+        ids = [cell if isinstance(cell, str | int | None) else str(cell) for cell in ids]
     return document(
-        command, rows=len(data), columns=columns, notes=notes, data=rows.tolist(), ids=names
+        command, rows=len(data), columns=columns, notes=notes, data=rows.tolist(), ids=ids
     )
 
 
@@ -186,14 +156,13 @@ def scale_hint(model: PCA | PCAModel | RobustPCA, rows: Any = None) -> str | Non
     result = fitted.result
     if result.scale is not None:
         return None
-    names = column_names(model)
     if isinstance(result, Fitted):
-        finding, scale = unequal_columns(result.column_variances, names), "unit"
+        variances, kind, scale = result.column_variances, "", "unit"
     else:
         from princomp.estimators import robust_deviations
 
-        finding, scale = unequal_columns(robust_deviations(rows) ** 2, names), "mad"
+        variances, kind, scale = robust_deviations(rows) ** 2, "robust ", "mad"
+    finding = unequal_columns(variances, column_names(model))
     if finding is None:
         return None
-    robust = "robust " * (scale == "mad")
-    return f"the {robust}{finding}: --scale {scale} gives each column the same weight"
+    return f"the {kind}{finding}: --scale {scale} gives each column the same weight"

@@ -3,55 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from princomp import plots
-from princomp.core import Fitted, Verdict
-from princomp.diagnostics import Bootstrap, fitted_of
 from princomp.estimators import PCA
-from princomp.reports.rows import ReportedRows
-from princomp.reports.svg import Styles, inline_figure
-from princomp.reports.text import Texts
-from princomp.reports.trust import report_verdicts
+from princomp.reports.request import Request
+from princomp.reports.svg import inline_figure
 
 # Components with a figure of contributions, and components in the figure of pairs.
 _MAX_CONTRIBUTION_FIGURES, _MAX_PAIRED = 3, 4
 # Width and height in inches of the scree plot next to the biplot.
 _SCREE_SIZE = (5.2, 3.9)
-
-
-@dataclass(frozen=True, eq=False)
-class Request:
-    """Model, rows and options of a report; ``why_no_bootstrap`` is the reason if there is none."""
-
-    model: PCA
-    X: object
-    rows: ReportedRows | None
-    groups: object
-    metadata: object
-    ids: plots.Ids
-    bootstrap: Bootstrap | None
-    why_no_bootstrap: str
-    level: float
-    texts: Texts
-    styles: Styles = field(default_factory=Styles)
-
-    @property
-    def fitted(self) -> Fitted:
-        """The record of the fit."""
-        return fitted_of(self.model)
-
-    @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """Verdicts of the components."""
-        return report_verdicts(self.model, self.bootstrap)
 
 
 class FigurePart(NamedTuple):
@@ -64,22 +29,38 @@ class FigurePart(NamedTuple):
     missing: str = ""
 
 
+def _small_scree(model: PCA, *, dark: bool, **options: Any) -> Axes:
+    return plots.scree(model, ax=plots.new_axes(*_SCREE_SIZE, dark=dark), **options)
+
+
+def _metadata(model: PCA, X: object, *, metadata: object, **options: Any) -> Axes:
+    return plots.metadata(model, X, metadata, **options)
+
+
 # Figures whose layout was already computed, in order to place labels.
 _LAID_OUT = ("scores", "biplot", "circle", "outliers")
-# What each figure needs in addition to the model: rows, or two components ("plane").
-_NEEDS = {
-    "scores": ("rows", "plane"),
-    "biplot": ("rows", "plane"),
-    "pairs": ("rows",),
-    "circle": ("plane",),
-    "outliers": ("rows",),
-    "metadata": ("rows",),
+# The function of each figure, what it needs in addition to the model (rows, or two components:
+# "plane"), and its options, which are attributes of the request.
+_FIGURES: dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
+    "scree": (_small_scree, (), ("bootstrap",)),
+    "scores": (plots.scores, ("rows", "plane"), ("groups", "ids", "bootstrap")),
+    "biplot": (plots.biplot, ("rows", "plane"), ("groups", "ids", "bootstrap")),
+    "pairs": (plots.pairs, ("rows",), ("groups", "bootstrap")),
+    "circle": (plots.circle, ("plane",), ("bootstrap",)),
+    "contributions": (plots.contributions, (), ("bootstrap",)),
+    "cos2": (plots.cos2, (), ("bootstrap",)),
+    "loadings": (plots.loadings, (), ("bootstrap",)),
+    "outliers": (plots.outliers, ("rows",), ("level", "training", "ids")),
+    "metadata": (_metadata, ("rows",), ("metadata", "bootstrap")),
 }
 
 
 def figure_parts(request: Request) -> dict[str, FigurePart]:
     """Draw all figures; return the parts by key."""
-    return {key: _figure_part(request, key) for key in request.texts.figures}
+    with warnings.catch_warnings():
+        # The fonts of readers differ from those of this machine.
+        warnings.filterwarnings("ignore", r"Glyph .* missing from font")
+        return {key: _figure_part(request, key) for key in request.texts.figures}
 
 
 def _figure_part(request: Request, key: str) -> FigurePart:
@@ -99,20 +80,16 @@ def _figure_part(request: Request, key: str) -> FigurePart:
         "groups": 0 if rows is None or rows.groups is None else len(rows.groups.labels),
         "beyond": 0 if rows is None else int((rows.exceeded != "").sum()),
     }
-    if key != "contributions":
-        figure = _draw(*_plot_calls(request)[key])
-        return FigurePart(key, heading, explanation, (_inline_svg(request, key, figure, facts),))
-    figures = []
-    for i in range(1, min(fitted.k, _MAX_CONTRIBUTION_FIGURES) + 1):
-        figure = _draw(plots.contributions, (request.model, i), {"bootstrap": request.bootstrap})
-        component_facts = {**facts, "component": f"PC{i}"}
-        figures.append(_inline_svg(request, key, figure, component_facts, f"{key}-{i}"))
+    # There is a figure of contributions for each of the first components.
+    n_figures = min(fitted.k, _MAX_CONTRIBUTION_FIGURES)
+    components = range(1, n_figures + 1) if key == "contributions" else [0]
+    figures = (_draw(request, key, {**facts, "component": f"PC{i}"}, i) for i in components)
     return FigurePart(key, heading, explanation, tuple(figures))
 
 
 def _reason_if_missing(request: Request, key: str) -> str:
     """Return the reason why a figure is missing."""
-    scale, needs = request.model.scale, _NEEDS.get(key, ())
+    scale, needs = request.model.scale, _FIGURES[key][1]
     unit = isinstance(scale, str) and scale == "unit" and request.fitted.centred
     if key == "circle" and not unit:
         return request.texts("no_circle")
@@ -125,52 +102,19 @@ def _reason_if_missing(request: Request, key: str) -> str:
     return ""
 
 
-PlotCall = tuple[Callable[..., Any], tuple[object, ...], dict[str, object]]
-
-
-def _plot_calls(request: Request) -> dict[str, PlotCall]:
-    """Functions of figures with their arguments."""
-    model, X = request.model, request.X
-    bootstrap_option: dict[str, object] = {"bootstrap": request.bootstrap}
-    rows = {"groups": request.groups, "ids": request.ids, **bootstrap_option}
-    training = request.rows is not None and request.rows.training
-    return {
-        "scree": (_small_scree, (model,), bootstrap_option),
-        "scores": (plots.scores, (model, X), rows),
-        "biplot": (plots.biplot, (model, X), rows),
-        "pairs": (plots.pairs, (model, X), {"groups": request.groups, **bootstrap_option}),
-        "circle": (plots.circle, (model,), bootstrap_option),
-        "cos2": (plots.cos2, (model,), bootstrap_option),
-        "loadings": (plots.loadings, (model,), bootstrap_option),
-        "outliers": (
-            plots.outliers,
-            (model, X, request.level),
-            {"training": training, "ids": request.ids},
-        ),
-        "metadata": (plots.metadata, (model, X, request.metadata), bootstrap_option),
-    }
-
-
-def _small_scree(model: PCA, *, dark: bool, **options: Any) -> Axes:
-    return plots.scree(model, ax=plots.new_axes(*_SCREE_SIZE, dark=dark), **options)
-
-
-def _draw(
-    plot: Callable[..., Axes | NDArray[Any]], args: tuple[object, ...], options: dict[str, object]
-) -> Figure:
-    with warnings.catch_warnings():
-        # The fonts of readers differ from those of this machine.
-        warnings.filterwarnings("ignore", r"Glyph .* missing from font")
-        axes = plot(*args, dark=False, **options)
-    figure = (axes if isinstance(axes, Axes) else axes[0, 0]).figure
-    assert isinstance(figure, Figure)
-    return figure
-
-
-def _inline_svg(
-    request: Request, key: str, figure: Figure, facts: dict[str, object], name: str = ""
-) -> Markup:
-    label = str(request.texts("label", key, **facts))
-    text = Markup(label).unescape()
-    laid_out = key in _LAID_OUT
-    return inline_figure(name or key, text, figure, request.styles, laid_out=laid_out)
+def _draw(request: Request, key: str, facts: dict[str, object], component: int) -> Markup:
+    """Draw a figure; ``component`` is 0 where it is not about one component."""
+    plot, needs, option_names = _FIGURES[key]
+    args = [request.X] if "rows" in needs else []
+    options = {name: getattr(request, name) for name in option_names}
+    if component:
+        options["component"] = component
+    axes = plot(request.model, *args, dark=False, **options)
+    figure: Any = (axes if isinstance(axes, Axes) else axes[0, 0]).figure
+    return inline_figure(
+        f"{key}-{component}" if component else key,
+        request.texts("label", key, **facts).unescape(),
+        figure,
+        request.styles,
+        laid_out=key in _LAID_OUT,
+    )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from princomp.core import Fitted, Verdict, component_ranges
-from princomp.diagnostics import fitted_of, variable_names, variables
+from princomp.core import component_ranges
+from princomp.diagnostics import variable_names, variables
 from princomp.errors import PrincompError
 from princomp.estimators import PCA, choose
 from princomp.reports.documents import component_names
-from princomp.reports.rows import ReportedRows
-from princomp.reports.text import Texts, shorten
+from princomp.reports.request import Request
+from princomp.reports.text import shorten
 from princomp.rules import name_of
 
 # Rules that need only the variances, and are fast.
@@ -24,67 +26,53 @@ _MIN_CORRELATION = 0.7
 # ---- the analysis ---------------------------------------------------------------------
 
 
-def describe_analysis(
-    model: PCA, rows: ReportedRows | None, data: str | None, texts: Texts
-) -> list[str]:
+def describe_analysis(request: Request) -> Iterator[str]:
     """Describe the rows, the columns and their preparation."""
-    fitted, n = fitted_of(model), fitted_of(model).n_samples
-    name_of_rows = data if rows is not None and rows.training else None
-    sentences = [texts("analysed", n, fitted.p, variable_names(model), name_of_rows)]
+    model, fitted, rows, texts = request.model, request.fitted, request.rows, request.texts
+    n, names = fitted.n_samples, variable_names(model)
+    yield texts("analysed", n, fitted.p, names, request.data if request.training else None)
     if n is not None and fitted.summary.rows != n:
-        sentences.append(texts("weights", f"{fitted.summary.rows:,g}"))
+        yield texts("weights", f"{fitted.summary.rows:,g}")
+    constant: list[str] = []
     scale = model.scale if fitted.scale is not None else "none"
-    scale, constant = (scale, _constant(model)) if isinstance(scale, str) else ("", [])
-    sentences.append(texts("preparation", fitted.centred, scale, bool(constant)))
+    if not isinstance(scale, str):
+        scale = ""
+    elif scale != "none" and model.constant != "error":
+        # Such columns were accepted, and not divided.
+        constant = list(names[fitted.column_variances == 0])
+    yield texts("preparation", fitted.centred, scale, bool(constant))
     if constant:
-        sentences.append(texts("constant", constant, fitted.centred))
+        yield texts("constant", constant, fitted.centred)
     filled = model.imputed_
     if filled is not None and filled.cells:
-        sentences.append(texts("filled", filled.cells, filled.share, filled.rows, filled.method))
+        yield texts("filled", filled.cells, filled.share, filled.rows, filled.method)
     elif fitted.dropped:
-        sentences.append(texts("dropped", fitted.dropped))
+        yield texts("dropped", fitted.dropped)
     if rows is None:
-        return [*sentences, texts("rows_below", False, False, False, 0, data)]
-    facts = (rows.training, rows.training_given, len(rows.scores), data)
-    return [*sentences, texts("rows_below", True, *facts)]
-
-
-def _constant(model: PCA) -> list[str]:
-    """Return the constant columns of a scaled fit that were accepted and not divided."""
-    fitted = fitted_of(model)
-    if model.constant == "error" or fitted.scale is None:
-        return []
-    return list(variable_names(model)[fitted.column_variances == 0])
+        yield texts("rows_below", False, False, False, 0, request.data)
+    else:
+        facts = (rows.training, rows.training_given, len(rows.scores), request.data)
+        yield texts("rows_below", True, *facts)
 
 
 # ---- the results ----------------------------------------------------------------------
 
 
-def describe_results(model: PCA, rows: ReportedRows | None, texts: Texts) -> list[str]:
+def describe_results(request: Request) -> Iterator[str]:
     """Describe the components, and rows beyond the limits."""
-    fitted = fitted_of(model)
-    max_components = int(min(fitted.p, fitted.analysed.rank_limit))
-    sentences = [
-        texts(
-            "explained",
-            fitted.k,
-            max_components,
-            float(fitted.rates.sum()),
-            fitted.rates[:6].tolist(),
-        ),
-        texts("choice", *_choice(model, fitted), fitted.k),
-        *_other_rules(model, fitted, texts),
-        *(
-            texts("meaning", name, fitted.rates[i], *variables_by_direction(model, name))
-            for i, name in enumerate(component_names(min(fitted.k, _MAX_DESCRIBED)))
-            if fitted.variances[i] > fitted.spectrum.resolution
-        ),
-    ]
-    return [*sentences, *_outliers(rows, texts)]
+    model, fitted, texts = request.model, request.fitted, request.texts
+    share, rates = float(fitted.rates.sum()), fitted.rates[:6].tolist()
+    yield texts("explained", fitted.k, request.max_components, share, rates)
+    yield texts("choice", *_choice(request), fitted.k)
+    yield from _other_rules(request)
+    for i, name in enumerate(component_names(min(fitted.k, _MAX_DESCRIBED))):
+        if fitted.variances[i] > fitted.spectrum.resolution:
+            yield texts("meaning", name, fitted.rates[i], *variables_by_direction(model, name))
+    yield from _outliers(request)
 
 
-def _choice(model: PCA, fitted: Fitted) -> tuple[str, object]:
-    n_components, decision = model.n_components, fitted.decision
+def _choice(request: Request) -> tuple[str, object]:
+    n_components, decision = request.model.n_components, request.fitted.decision
     if decision is not None:
         return "decision", (decision.rule, decision.reason)
     if isinstance(n_components, float) and 0 < n_components < 1:
@@ -95,21 +83,23 @@ def _choice(model: PCA, fitted: Fitted) -> tuple[str, object]:
     return ("rule", name) if isinstance(name, str) else ("number", "")
 
 
-def _other_rules(model: PCA, fitted: Fitted, texts: Texts) -> list[str]:
+def _other_rules(request: Request) -> Iterator[str]:
     """Describe the results of rules that need only the variances, if these are known."""
-    if fitted.filled is not None or type(model) is not PCA:
-        return []
+    fitted = request.fitted
+    if fitted.filled is not None or type(request.model) is not PCA:
+        return
     try:
-        choices = choose(model, _RULES)
+        choices = choose(request.model, _RULES)
     except PrincompError:
-        return []
+        return
     own_rule = "" if fitted.decision is None else fitted.decision.rule
     numbers = [
         (name, choice.k)
         for name, choice in choices.items()
         if choice.k is not None and name != own_rule
     ]
-    return [texts("other_rules", numbers)] if numbers else []
+    if numbers:
+        yield request.texts("other_rules", numbers)
 
 
 NamedVariables = list[tuple[str, str | None]]
@@ -129,68 +119,54 @@ def variables_by_direction(
     equal_share = 100.0 / len(share) - 1e-9
     named = (np.abs(np.nan_to_num(r)) >= _MIN_CORRELATION) | (share >= equal_share)
     order = np.argsort(-share, kind="stable")
-    by_direction: list[NamedVariables] = []
-    for sign in (1, -1):
-        chosen = order[named[order] & (sign * axis[order] > 0)]
-        by_direction.append(
-            [
-                (shorten(table["variable"][j]), None if np.isnan(r[j]) else _correlation(r[j]))
-                for j in chosen
-            ]
-        )
-    high, low = by_direction
-    return (
-        high[:_MAX_NAMED],
-        low[:_MAX_NAMED],
-        max(0, len(high) - _MAX_NAMED),
-        max(0, len(low) - _MAX_NAMED),
+    high, low = (
+        [
+            (
+                shorten(table["variable"][j]),
+                None if np.isnan(r[j]) else f"{r[j]:.2f}".replace("-", "−"),
+            )
+            for j in order[named[order] & (sign * axis[order] > 0)]
+        ]
+        for sign in (1, -1)
     )
+    more_high, more_low = (max(0, len(side) - _MAX_NAMED) for side in (high, low))
+    return high[:_MAX_NAMED], low[:_MAX_NAMED], more_high, more_low
 
 
-def _correlation(r: float) -> str:
-    return f"{r:.2f}".replace("-", "−")
-
-
-def _outliers(rows: ReportedRows | None, texts: Texts) -> list[str]:
+def _outliers(request: Request) -> Iterator[str]:
+    rows, texts = request.rows, request.texts
     if rows is None:
-        return []
+        return
     limits = rows.limits
     if limits.t2(rows.training) is None and limits.q is None:
-        return [texts("no_limits")]
-    outlying = np.flatnonzero(rows.exceeded[rows.order] != "")
-    n = int(np.isfinite(rows.t2).sum())
-    level, chance = f"{100 * limits.level:.4g}%", f"{100 * (1 - limits.level):.4g}%"
-    if not len(outlying):
-        return [texts("none_beyond", level)]
-    names = rows.names[rows.order][outlying]
+        yield texts("no_limits")
+        return
+    order, level = rows.order, f"{100 * limits.level:.4g}%"
+    names = rows.names[order[rows.exceeded[order] != ""]]
+    if not len(names):
+        yield texts("none_beyond", level)
+        return
+    n, chance = int(np.isfinite(rows.t2).sum()), f"{100 * (1 - limits.level):.4g}%"
     shown = list(names if rows.named else [f"row {name}" for name in names])
-    return [texts("beyond", len(outlying), n, level, chance, shown)]
+    yield texts("beyond", len(names), n, level, chance, shown)
 
 
 # ---- three sentences for everybody ----------------------------------------------------
 
 
-def describe_briefly(
-    model: PCA, component_verdicts: tuple[Verdict, ...], texts: Texts
-) -> list[str]:
+def describe_briefly(request: Request) -> Iterator[str]:
     """Describe without formulas how much is explained, by which variables, and how reliably."""
-    fitted = fitted_of(model)
-    sentences = [
-        texts("short_size", fitted.n_samples, fitted.p, fitted.k, float(fitted.rates.sum()))
-    ]
-    if component_verdicts[0].interpretable:
-        high, low, _, _ = variables_by_direction(model, "PC1")
-        names = ([name for name, _ in high], [name for name, _ in low])
-        sentences.append(texts("short_meaning", "PC1", fitted.rates[0], *names))
-    if any(verdict.kind == "untested" for verdict in component_verdicts):
-        return [*sentences, texts("short_untested")]
-    interpretable = component_ranges(
-        [verdict.component for verdict in component_verdicts if verdict.interpretable]
+    fitted, verdicts, texts = request.fitted, request.verdicts, request.texts
+    yield texts("short_size", fitted.n_samples, fitted.p, fitted.k, float(fitted.rates.sum()))
+    if verdicts[0].interpretable:
+        high, low, _, _ = variables_by_direction(request.model, "PC1")
+        names = ([name for name, _ in side] for side in (high, low))
+        yield texts("short_meaning", "PC1", fitted.rates[0], *names)
+    if any(verdict.kind == "untested" for verdict in verdicts):
+        yield texts("short_untested")
+        return
+    sound, doubtful = (
+        component_ranges([one.component for one in verdicts if one.interpretable == wanted])
+        for wanted in (True, False)
     )
-    doubtful = component_ranges(
-        [verdict.component for verdict in component_verdicts if not verdict.interpretable]
-    )
-    return [
-        *sentences,
-        texts("short_trust", fitted.k, interpretable, doubtful, component_verdicts[0].bootstrapped),
-    ]
+    yield texts("short_trust", fitted.k, sound, doubtful)

@@ -26,11 +26,9 @@ def score_points(fitted: Fitted, rows: ReportedRows) -> dict[str, Any]:
     """
     with_scores = np.flatnonzero(np.isfinite(rows.scores).all(axis=1))
     shown = _sample(rows, with_scores)
-    groups = rows.groups
+    groups, rates = rows.groups, fitted.rates[: rows.scores.shape[1]]
     return {
-        "components": [f"PC{i + 1} ({rate:.1%})" for i, rate in enumerate(fitted.rates)][
-            : rows.scores.shape[1]
-        ],
+        "components": [f"PC{i + 1} ({rate:.1%})" for i, rate in enumerate(rates)],
         "names": [shorten(name) if rows.named else f"row {name}" for name in rows.names[shown]],
         "named": rows.named,
         "scores": [_rounded(line) for line in rows.scores[shown]],

@@ -10,13 +10,14 @@ import sklearn
 
 from princomp import __version__
 from princomp.linalg import format_bytes
-from princomp.reports.figures import Request
+from princomp.reports.request import Request
 from princomp.rules import name_of
 
 
 def provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
     """Return the names and values of each topic."""
-    fitted = request.fitted
+    model, fitted, bootstrap = request.model, request.fitted, request.bootstrap
+    defaults, scale = type(model)(), getattr(model, "scale", None)
     plan, certificate = fitted.plan, fitted.certificate
     known = certificate.residuals[~np.isnan(certificate.residuals)]
     worst = f"{known.max():.1e}" if known.size else "not measured"
@@ -39,7 +40,18 @@ def provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
             ("a larger component may be missing", certificate.missed_in_words),
             ("bytes read", f"{certificate.bytes_read:,}"),
         ],
-        "Parameters": _parameters(request),
+        "Parameters": [
+            ("n_components", str(name_of(model.n_components))),
+            ("scale", str(scale) if isinstance(scale, str | None) else "given divisors"),
+            *[
+                (name, repr(value))
+                for name, value in model.get_params(deep=False).items()
+                if name not in ("n_components", "scale") and value != getattr(defaults, name)
+            ],
+            ("precision of the rows", str(request.fitted.dtype)),
+            ("level of the limits of T² and Q", f"{request.level:.4g}"),
+            ("bootstrap", "none" if bootstrap is None else f"{bootstrap.n:,} resamples, seed 0"),
+        ],
         "Versions": [
             ("princomp", __version__),
             ("NumPy", np.__version__),
@@ -48,25 +60,3 @@ def provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
             ("Python", platform.python_version()),
         ],
     }
-
-
-def _parameters(request: Request) -> list[tuple[str, str]]:
-    model = request.model
-    defaults = type(model)()
-    given = {
-        name: value
-        for name, value in model.get_params(deep=False).items()
-        if name not in ("n_components", "scale") and value != getattr(defaults, name)
-    }
-    scale = getattr(model, "scale", None)
-    resamples = "none"
-    if request.bootstrap is not None:
-        resamples = f"{request.bootstrap.n:,} resamples, seed 0"
-    return [
-        ("n_components", str(name_of(model.n_components))),
-        ("scale", str(scale) if isinstance(scale, str | None) else "given divisors"),
-        *[(name, repr(value)) for name, value in given.items()],
-        ("precision of the rows", str(request.fitted.dtype)),
-        ("level of the limits of T² and Q", f"{request.level:.4g}"),
-        ("bootstrap", resamples),
-    ]

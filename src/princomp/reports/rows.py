@@ -18,13 +18,13 @@ from princomp.diagnostics import (
     fitted_of,
     limits,
     rows as row_table,
-    select_components,
 )
 from princomp.errors import ParameterError
 from princomp.estimators import PCA
 from princomp.io import Source
 from princomp.linalg import FloatArray
 from princomp.plots import Groups, Ids, has_row_names, pandas_index, read_groups, rows_with_scores
+from princomp.reports.documents import component_names
 
 # Components with scores in the page.
 _MAX_COMPONENTS = 8
@@ -66,33 +66,23 @@ class ReportedRows:
     groups: Groups | None
 
     @property
-    def limit_ratio(self) -> FloatArray:
-        """Larger ratio (n,) of T² or Q to its limit."""
-        ratio = np.zeros(len(self.t2))
-        for values, limit in ((self.t2, self.limits.t2(self.training)), (self.q, self.limits.q)):
-            if limit is not None and limit > 0:
-                ratio = np.fmax(ratio, values / limit)
-        return np.where(np.isnan(self.t2), np.nan, ratio)
-
-    @property
     def exceeded(self) -> NDArray[np.object_]:
         """Limits that each row exceeds: "", "T²", "Q" or "T², Q"."""
-        t2, q = self.limits.t2(self.training), self.limits.q
-        t2_exceeded = self.t2 > (np.inf if t2 is None else t2)
-        q_exceeded = self.q > (np.inf if q is None else q)
-        labels = np.where(
-            t2_exceeded & q_exceeded,
-            "T², Q",
-            np.where(t2_exceeded, "T²", np.where(q_exceeded, "Q", "")),
-        )
-        return labels.astype(object)
+        t2_limit, q_limit = self.limits.t2(self.training), self.limits.q
+        t2_exceeded = self.t2 > (np.inf if t2_limit is None else t2_limit)
+        q_exceeded = self.q > (np.inf if q_limit is None else q_limit)
+        labels = np.array(["", "T²", "Q", "T², Q"], dtype=object)
+        return labels[t2_exceeded + 2 * q_exceeded]
 
     @property
     def order(self) -> NDArray[np.intp]:
         """Order of the rows: the most extreme first, those without scores last."""
-        ratio = np.where(np.isnan(self.limit_ratio), -1.0, self.limit_ratio)
-        order: NDArray[np.intp] = np.argsort(-ratio, kind="stable")
-        return order
+        ratio = np.zeros(len(self.t2))  # the larger one of T² and Q to its limit
+        for values, limit in ((self.t2, self.limits.t2(self.training)), (self.q, self.limits.q)):
+            if limit is not None and limit > 0:
+                ratio = np.fmax(ratio, values / limit)
+        ratio[np.isnan(self.t2)] = -1.0
+        return np.argsort(-ratio, kind="stable")
 
 
 def check_repeatable(X: object) -> None:
@@ -113,7 +103,6 @@ def check_repeatable(X: object) -> None:
 def reported_rows(
     model: PCA,
     X: object,
-    *,
     groups: object = None,
     metadata: object = None,
     ids: Ids = None,
@@ -129,28 +118,21 @@ def reported_rows(
     ParameterError, ColumnError, NotFiniteError, NotNumericError, NotAvailableError
     """
     fitted = fitted_of(model)
-    selected = select_components(fitted.k, None, _MAX_COMPONENTS)
+    names = component_names(min(fitted.k, _MAX_COMPONENTS))
     count_known = fitted.n_samples is not None
     table = row_table(
-        model,
-        X,
-        supplementary=not count_known,
-        components=selected.names,
-        ids=ids,
-        frame="listing",
+        model, X, supplementary=not count_known, components=names, ids=ids, frame="listing"
     )
 
     def columns(measure: str) -> FloatArray:
-        return np.stack([table[f"{measure}_{name}"] for name in selected.names], axis=1)
+        return np.stack([table[f"{measure}_{name}"] for name in names], axis=1)
 
     scores = columns("score")
     with_scores = rows_with_scores(scores)
     contribution = columns("contribution") if count_known else np.full(scores.shape, np.nan)
     training_given = training is not None
     if training is None:
-        training = count_known and _match_fit(
-            fitted, scores[with_scores], contribution[with_scores]
-        )
+        training = _match_fit(fitted, scores[with_scores], contribution[with_scores])
     if not training:
         contribution = np.full(scores.shape, np.nan)
     if metadata is not None:

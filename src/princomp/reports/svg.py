@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from functools import cache
 from io import StringIO
 from xml.etree import ElementTree
@@ -23,11 +22,9 @@ _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 # The page sets the font family; sizes are those of the figure.
 _FONT = re.compile(r"font: (?:\w+ )*([\d.]+px) .*")
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
-_REFERENCE = re.compile(r"url\(#([^)]+)\)|^#(.+)$")
-# Declarations to leave out: defaults of CSS and SVG, and those that the style sheet sets.
-_DEFAULTS = {"stroke-width": "1"} | dict.fromkeys(
-    ("font-family", "stroke-linejoin", "stroke-linecap"), ""
-)
+_REFERENCE = re.compile(r"(url\(#|#)([^)]+)")
+# Keys of declarations to leave out, because the style sheet sets them.
+_SET_BY_PAGE = ("font-family", "stroke-linejoin", "stroke-linecap")
 # Tolerance to recognise a mixture of colours, in levels of 255.
 _MIX_TOLERANCE = 2.5
 
@@ -45,7 +42,7 @@ class Styles:
             key, _, value = declaration.partition(": ")
             if font := _FONT.match(declaration):
                 key, value = "font-size", font[1]
-            if _DEFAULTS.get(key, value + "?") in ("", value):
+            if key in _SET_BY_PAGE or declaration == "stroke-width: 1":  # the default of SVG
                 continue
             light.append(f"{key}:{value}")
             if _COLOUR.fullmatch(value):
@@ -109,12 +106,22 @@ def inline_figure(
     laid_out : bool
         Whether the layout of the figure was computed and may stay.
     """
-    with warnings.catch_warnings():
-        # The fonts of readers differ from those of this machine.
-        warnings.filterwarnings("ignore", r"Glyph .* missing from font")
-        root = ElementTree.fromstring(_to_svg(figure, laid_out))
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        # Saving a figure that has a layout engine would draw it twice.
+        if not laid_out:
+            layout.execute(figure)
+        figure.set_layout_engine(None)
+    # The background is that of the page.
+    for ax in figure.axes:
+        ax.patch.set_visible(False)
+    figure.patch.set_visible(False)
+    file = StringIO()
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    root = ElementTree.fromstring(file.getvalue())
     _clean(root, styles)
-    names = _rename_ids(root, key)
+    _rename_ids(root, key)
     width = figure.get_figwidth() * 72.0 * _REM
     root.attrib = {
         "viewBox": root.get("viewBox", ""),
@@ -122,28 +129,7 @@ def inline_figure(
         "role": "img",
         "aria-label": label,
     }
-    for element in root.iter():
-        for attribute, value in element.attrib.items():
-            if attribute in ("href", "clip-path"):
-                element.set(attribute, _replace_references(value, names))
     return Markup(ElementTree.tostring(root, encoding="unicode"))
-
-
-def _to_svg(figure: Figure, laid_out: bool) -> str:
-    """Save a figure without its background, which is that of the page."""
-    layout = figure.get_layout_engine()
-    if layout is not None:
-        # Saving a figure that has a layout engine would draw it twice.
-        if not laid_out:
-            layout.execute(figure)
-        figure.set_layout_engine(None)
-    for ax in figure.axes:
-        ax.patch.set_visible(False)
-    figure.patch.set_visible(False)
-    file = StringIO()
-    with mpl.rc_context({"svg.fonttype": "none"}):
-        figure.savefig(file, format="svg", metadata={"Date": None})
-    return file.getvalue()
 
 
 def _clean(element: ElementTree.Element, styles: Styles) -> None:
@@ -161,46 +147,37 @@ def _clean(element: ElementTree.Element, styles: Styles) -> None:
         element.text = None
     children = []
     for child in element:
-        if not isinstance(child.tag, str) or child.tag.rpartition("}")[2] in _DROPPED_ELEMENTS:
+        if child.tag.rpartition("}")[2] in _DROPPED_ELEMENTS:
             continue
         _clean(child, styles)
         child.tail = None
         is_wrapper = child.tag == "g" and set(child.attrib) <= {"id"}
-        if is_wrapper or (child.tag == "defs" and not len(child)):
-            children += list(child)
-        else:
-            children.append(child)
+        is_empty = child.tag == "defs" and not len(child)
+        children += list(child) if is_wrapper or is_empty else [child]
     element[:] = children
     # A class that all children share is that of the group.
-    classes = {child.get("class") for child in element}
-    if element.tag == "g" and "class" not in element.attrib and len(classes) == 1:
-        (shared,) = classes
-        if shared is not None and all(child.tag == "use" for child in element):
+    kinds = {(child.tag, child.get("class", "")) for child in element}
+    if element.tag == "g" and "class" not in element.attrib and len(kinds) == 1:
+        ((tag, shared),) = kinds
+        if tag == "use" and shared:
             element.set("class", shared)
             for child in element:
                 del child.attrib["class"]
 
 
-def _rename_ids(root: ElementTree.Element, key: str) -> dict[str, str]:
+def _rename_ids(root: ElementTree.Element, key: str) -> None:
     """Rename ids that are referred to, and remove all others.
 
     Random ids of matplotlib are replaced by numbers, which are the same each time.
     """
-    used = [
-        match[1] or match[2]
-        for element in root.iter()
-        for attribute in ("href", "clip-path")
-        if (match := _REFERENCE.match(element.get(attribute, "")))
-    ]
-    names = {old: f"{key}-{i}" for i, old in enumerate(dict.fromkeys(used))}
+    names: dict[str, str] = {}
+    for element in root.iter():
+        for attribute in ("href", "clip-path"):
+            value = element.get(attribute, "")
+            if match := _REFERENCE.match(value):
+                new = names.setdefault(match[2], f"{key}-{len(names)}")
+                element.set(attribute, value.replace(match[2], new))
     for element in root.iter():
         old = element.attrib.pop("id", None)
         if old in names:
             element.set("id", names[old])
-    return names
-
-
-def _replace_references(value: str, names: dict[str, str]) -> str:
-    match = _REFERENCE.match(value)
-    old = match and (match[1] or match[2])
-    return value.replace(old, names[old]) if old else value

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from princomp.core import Fitted, Verdict, component_ranges
+from princomp.core import Fitted, component_ranges
 from princomp.diagnostics import Bootstrap, fitted_of, variables
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.reports.documents import component_names, rates_table
 from princomp.reports.narrative import variables_by_direction
+from princomp.reports.request import Request
 from princomp.reports.rows import ReportedRows
-from princomp.reports.text import Texts
 
 # Rows of a table, so that pages stay small.
 MAX_LINES = 200
@@ -37,15 +37,15 @@ class Cell(NamedTuple):
 class Column(NamedTuple):
     """A column of a table.
 
-    ``description`` is what screen readers say instead of ``heading``; columns with the same
-    ``group`` share a heading above theirs.
+    ``description`` is what screen readers say instead of ``heading``, which is the same by
+    default; columns with the same ``group`` share a heading above theirs.
     """
 
-    heading: str
     description: str
     cells: list[Cell]
-    number: bool = True
+    heading: str = ""
     group: str = ""
+    number: bool = True
 
 
 class Table(NamedTuple):
@@ -57,36 +57,20 @@ class Table(NamedTuple):
     note: str = ""
     below: str = ""
 
-    @property
-    def lines(self) -> list[tuple[Cell, ...]]:
-        """Cells by row."""
-        return list(zip(*(column.cells for column in self.columns), strict=True))
-
-    @property
-    def groups(self) -> list[tuple[str, int]]:
-        """Headings of groups of columns with their widths; empty where there are none."""
-        spans: list[tuple[str, int]] = []
-        for column in self.columns:
-            if spans and spans[-1][0] == column.group and column.group:
-                spans[-1] = (column.group, spans[-1][1] + 1)
-            else:
-                spans.append((column.group, 1))
-        return spans if any(name for name, _ in spans) else []
-
 
 # ---- columns of numbers and texts -----------------------------------------------------
 
 
-def number_cells(values: ArrayLike, digits: int = _DIGITS) -> list[Cell]:
+def number_cells(values: ArrayLike) -> list[Cell]:
     """Format numbers with the same number of decimals, chosen for the largest one."""
     array = np.asarray(values, dtype=np.float64)
     magnitudes = np.abs(array[np.isfinite(array)])
     largest = float(magnitudes.max(initial=0.0))
-    decimals = digits - 1 - int(np.floor(np.log10(largest))) if largest > 0 else digits - 1
-    if 0 <= decimals <= 2 * digits - 1:
+    decimals = _DIGITS - 1 - (int(np.floor(np.log10(largest))) if largest > 0 else 0)
+    if 0 <= decimals <= 2 * _DIGITS - 1:
         spec = f",.{min(decimals, 6)}f"
     else:
-        spec = f".{digits - 1}e" if decimals > 0 or largest >= 1e9 else ",.0f"
+        spec = f".{_DIGITS - 1}e" if decimals > 0 or largest >= 1e9 else ",.0f"
     return [_number_cell(value, spec) for value in array.tolist()]
 
 
@@ -116,82 +100,65 @@ def _percent_cells(values: FloatArray) -> list[Cell]:
     ]
 
 
-def _text_column(heading: str, description: str, values: Iterable[object]) -> Column:
-    return Column(heading, description, [Cell(str(value)) for value in values], False)
+def _text_column(description: str, values: Iterable[object], heading: str = "") -> Column:
+    # A Markup stays one: its names are escaped already.
+    cells = [Cell(value if isinstance(value, str) else str(value)) for value in values]
+    return Column(description, cells, heading, number=False)
 
 
 # ---- tables ---------------------------------------------------------------------------
 
 
-def verdict_table(model: PCA, component_verdicts: Sequence[Verdict], texts: Texts) -> Table:
+def verdict_table(request: Request) -> Table:
     """List the components with their shares, verdicts, angles and strongest variables."""
-    fitted, words = fitted_of(model), texts.words
-    shown = component_verdicts[:MAX_LINES]
-    described = [variables_by_direction(model, verdict.component) for verdict in shown]
-    angles = np.array([verdict.angle for verdict in shown])
-    verdict_cells = [
-        Cell(
-            ": ".join(filter(None, [texts.kinds[verdict.kind], texts("reason", verdict)])),
-            mark=verdict.kind,
-        )
-        for verdict in shown
+    texts, words, shown = request.texts, request.texts.words, request.verdicts[:MAX_LINES]
+    shares = 100.0 * request.fitted.rates[: len(shown)]
+    verdicts = [
+        Cell(": ".join(filter(None, [texts.kinds[one.kind], texts("reason", one)])), mark=one.kind)
+        for one in shown
     ]
-    high, low = (
-        [Cell(texts("with_r", named[side], named[side + 2]) or "–") for named in described]
-        for side in (0, 1)
-    )
+    angles = [
+        Cell("–") if np.isnan(angle) else Cell(f"{angle:.0f}°", repr(angle))
+        for angle in (float(verdict.angle) for verdict in shown)
+    ]
+    named = [variables_by_direction(request.model, verdict.component) for verdict in shown]
     columns = (
-        _text_column(
-            words["component"], words["component"], [verdict.component for verdict in shown]
-        ),
-        Column(
-            words["share"] + " %",
-            words["share"],
-            _percent_cells(100.0 * fitted.rates[: len(shown)]),
-        ),
-        Column(words["verdict"], words["verdict"], verdict_cells, number=False),
-        Column(words["turns"], words["turns"], _degree_cells(angles)),
-        Column(words["high"], words["high"], high, number=False),
-        Column(words["low"], words["low"], low, number=False),
+        _text_column(words["component"], [verdict.component for verdict in shown]),
+        Column(words["share"], _percent_cells(shares), words["share"] + " %"),
+        Column(words["verdict"], verdicts, number=False),
+        Column(words["turns"], angles),
+        _text_column(words["high"], [texts("with_r", high, n) or "–" for high, _, n, _ in named]),
+        _text_column(words["low"], [texts("with_r", low, n) or "–" for _, low, _, n in named]),
     )
     return Table("verdicts", words["verdicts_caption"], columns, words["verdicts_note"])
 
 
-def eigenvalue_table(
-    model: PCA, bootstrap: Bootstrap | None, component_verdicts: Sequence[Verdict], texts: Texts
-) -> Table:
+def eigenvalue_table(request: Request) -> Table:
     """List the variances with their rates, cumulative rates, intervals and verdicts."""
-    fitted = fitted_of(model)
-    names, values = rates_table(model)
+    fitted = request.fitted
+    names, values = rates_table(request.model)
     shown = min(len(names), max(fitted.k, 1) + 20, MAX_LINES)
-    note, below = "", ""
-    if shown < len(names):
-        note = f"The first {shown:,} of {len(names):,} components."
+    note = f"The first {shown:,} of {len(names):,} components." if shown < len(names) else ""
+    below = ""
     variances, rates, accumulated = values[:shown].T
     columns = [
-        _text_column("component", "component", names[:shown]),
-        Column("eigenvalue", "eigenvalue: variance", _significant_cells(variances)),
-        Column("%", "percent of the total variance", _percent_cells(100.0 * rates)),
-        Column("accumulated %", "accumulated %", _percent_cells(100.0 * accumulated)),
+        _text_column("component", names[:shown]),
+        Column("eigenvalue: variance", _significant_cells(variances), "eigenvalue"),
+        Column("percent of the total variance", _percent_cells(100.0 * rates), "%"),
+        Column("accumulated %", _percent_cells(100.0 * accumulated)),
     ]
-    if interval := _interval(fitted, variances, bootstrap):
+    if interval := _interval(fitted, variances, request.bootstrap):
         low, high, group = interval
-        columns.append(Column("from", "interval from", _significant_cells(low), group=group))
-        columns.append(Column("to", "to", _significant_cells(high), group=group))
+        columns.append(Column("interval from", _significant_cells(low), "from", group))
+        columns.append(Column("to", _significant_cells(high), "to", group))
         is_outside = (variances < low) | (variances > high)
         is_outside &= variances > fitted.spectrum.resolution
         outside = [names[i] for i in np.flatnonzero(is_outside)]
-        below = texts("outside", component_ranges(outside), len(outside)) if outside else ""
-    kept = [verdict.kind for verdict in component_verdicts[:shown]]
-    columns.append(_text_column("verdict", "verdict", [*kept, *["left out"] * (shown - len(kept))]))
+        if outside:
+            below = request.texts("outside", component_ranges(outside), len(outside))
+    kept = [verdict.kind for verdict in request.verdicts[:shown]]
+    columns.append(_text_column("verdict", [*kept, *["left out"] * (shown - len(kept))]))
     return Table("eigenvalues", "Eigenvalues", tuple(columns), note, below)
-
-
-def _degree_cells(angles: FloatArray) -> list[Cell]:
-    return [
-        Cell("–") if np.isnan(angle) else Cell(f"{angle:.0f}°", repr(angle))
-        for angle in angles.tolist()
-    ]
 
 
 def _interval(
@@ -218,11 +185,11 @@ def variable_table(model: PCA) -> Table:
     table = variables(model, components=names, form="wide", frame="listing")
     weight = np.sum(fitted.loadings[:, : len(names)] ** 2, axis=1)
     shown = np.sort(np.argsort(-weight, kind="stable")[:MAX_LINES])
-    columns = [_text_column("variable", "variable", table["variable"][shown])]
+    columns = [_text_column("variable", table["variable"][shown])]
     for name in names:
         for measure, heading, format_cells in _MEASURES:
             cells = format_cells(table[f"{measure}_{name}"][shown])
-            columns.append(Column(heading, f"{heading} on {name}", cells, group=name))
+            columns.append(Column(f"{heading} on {name}", cells, heading, name))
     note = _components_note(fitted, names)
     if len(shown) < fitted.p:
         note = f"The {len(shown):,} of {fitted.p:,} variables with the largest loadings. {note}"
@@ -241,24 +208,24 @@ def row_table(fitted: Fitted, rows: ReportedRows) -> Table:
     """Scores, cos², contributions, T² and Q of the most extreme rows."""
     shown = rows.order[:MAX_LINES]
     names = component_names(min(rows.scores.shape[1], _MAX_COMPONENTS))
-    columns = [_text_column("row", "row", rows.names[shown])]
+    columns = [_text_column("row", rows.names[shown])]
     if rows.groups is not None:
         labels = [*rows.groups.labels, "–"]
         groups = (labels[code] for code in rows.groups.codes[shown])
-        columns.append(_text_column(rows.groups.title or "group", "group", groups))
+        columns.append(_text_column("group", groups, rows.groups.title))
     for j, name in enumerate(names):
-        measures = [
-            ("score", f"score on {name}", number_cells(rows.scores[shown, j])),
-            ("cos²", f"cos² on {name}", _share_cells(rows.cos2[shown, j])),
+        columns += [
+            Column(f"score on {name}", number_cells(rows.scores[shown, j]), "score", name),
+            Column(f"cos² on {name}", _share_cells(rows.cos2[shown, j]), "cos²", name),
         ]
         if rows.training:
             cells = _percent_cells(rows.contribution[shown, j])
-            measures.append(("contribution %", f"contribution to {name} in percent", cells))
-        columns += [Column(*measure, group=name) for measure in measures]
+            description = f"contribution to {name} in percent"
+            columns.append(Column(description, cells, "contribution %", name))
     columns += [
-        Column("T²", "T squared", number_cells(rows.t2[shown])),
-        Column("Q", "Q", number_cells(rows.q[shown])),
-        _text_column("beyond", "beyond", rows.exceeded[shown]),
+        Column("T squared", number_cells(rows.t2[shown]), "T²"),
+        Column("Q", number_cells(rows.q[shown])),
+        _text_column("beyond", rows.exceeded[shown]),
     ]
     n = len(rows.scores)
     which = (

@@ -355,15 +355,12 @@ def test_a_damaged_file_never_replaces_the_good_one(two_generations, ck, monkeyp
 
 def _as_version(path, version):
     _, arrays, document = checkpoint_module._newest(path)
-    major, minor = version
-    return encode_content(
-        checkpoint_module._CHECKPOINT._replace(major=major, minor=minor), arrays, document
-    )
+    return encode_content(checkpoint_module._CHECKPOINT._replace(version=version), arrays, document)
 
 
 def test_checkpoints_of_a_newer_major_version_are_refused(two_generations, ck):
     file, whole = two_generations
-    newer, minor = _as_version(ck, (2, 0)), _as_version(ck, (1, 7))
+    newer, minor = _as_version(ck, "2.0"), _as_version(ck, "1.7")
     ck.write_bytes(newer)
     before = contents(ck.parent)
     with pytest.raises(CheckpointError, match=r"format version 2\.0.* reads 1") as caught:

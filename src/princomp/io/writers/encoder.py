@@ -1,4 +1,4 @@
-"""Parts that the encoders of all table formats share."""
+"""What the encoders of all table formats share, and the encoder that needs no other library."""
 
 from __future__ import annotations
 
@@ -24,28 +24,26 @@ Numbers: TypeAlias = NDArray[Any]
 
 # Patterns of cells that a spreadsheet may take for a formula, and of numbers among them.
 FORMULA, NUMBER = r"^[=+\-@\t\r]", r"^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$"
-_escaping: ContextVar[bool] = ContextVar("escaping", default=False)
+escaping: ContextVar[bool] = ContextVar("escaping", default=False)
+
+# Numbers in a piece of CSV, a row group or a record batch: 8 MB of float64.
+GROUP_NUMBERS = 2**20
 
 
 @contextmanager
 def escaped_formulas() -> Iterator[None]:
     """Within this context, prefix CSV texts that look like formulas with an apostrophe."""
-    before = _escaping.set(True)
+    before = escaping.set(True)
     try:
         yield
     finally:
-        _escaping.reset(before)
-
-
-def escapes_formulas() -> bool:
-    """Whether the code runs within ``escaped_formulas``."""
-    return _escaping.get()
+        escaping.reset(before)
 
 
 def csv_text(text: str) -> str:
     """Return a text as a CSV cell, escaped within ``escaped_formulas`` if it looks risky."""
     risky = re.match(FORMULA, text) and not re.match(NUMBER, text)
-    return f"'{text}" if risky and _escaping.get() else text
+    return f"'{text}" if risky and escaping.get() else text
 
 
 class Layout(NamedTuple):
@@ -87,8 +85,8 @@ class Encoder(Protocol):
 class Sink(io.RawIOBase):
     """The file that an encoder writes to; it stays open when the encoder closes its sink.
 
-    When ``discards`` is set, written bytes are dropped, so that closing an encoder after a
-    failure does not complete a truncated file.
+    When ``discards`` is set, written bytes are dropped: after a failure, some encoders still write
+    when they are deleted.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -107,6 +105,38 @@ class Sink(io.RawIOBase):
             written = self.file.write(remaining)
             remaining = remaining[len(remaining) if written is None else written :]
         return size
+
+
+class NpyEncoder:
+    """Encoder of .npy files, which hold neither names nor ids."""
+
+    def __init__(self, sink: Sink, layout: Layout) -> None:
+        self._sink, self._layout = sink, layout
+        self._written_rows = 0
+        self._write_header(layout.rows or 0)
+
+    def _write_header(self, rows: int) -> None:
+        # NumPy pads the header with room for more digits of the number of rows, so it can be
+        # overwritten in place.
+        header = {
+            "descr": np.lib.format.dtype_to_descr(self._layout.dtype),
+            "fortran_order": False,
+            "shape": (rows, self._layout.p),
+        }
+        np.lib.format.write_array_header_1_0(self._sink, header)
+
+    def write(self, data: Numbers, ids: Ids) -> None:
+        """Add an (m, p) block."""
+        step = max(1, GROUP_NUMBERS // self._layout.p)
+        for start in range(0, len(data), step):
+            self._sink.write(np.ascontiguousarray(data[start : start + step]).data)
+        self._written_rows += len(data)
+
+    def close(self) -> None:
+        """Write what is still missing of the file."""
+        if self._layout.rows is None:
+            self._sink.file.seek(0)
+            self._write_header(self._written_rows)
 
 
 def need_pyarrow(module: str) -> Any:

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from princomp.errors import ColumnError, ParameterError, ShapeError
-from princomp.io.atomic import PathLike
-from princomp.io.writers.encoder import Ids, Layout
-from princomp.io.writers.table_writer import TableWriter
+from princomp.errors import ColumnError, OutputError, ParameterError, ShapeError
+from princomp.io.atomic import PathLike, atomic_write, write_error
+from princomp.io.writers.encoder import (
+    Encoder,
+    Ids,
+    Layout,
+    NpyEncoder,
+    Numbers,
+    Sink,
+    need_pyarrow,
+)
+
+FORMATS = ("csv", "csv.gz", "csv.zst", "tsv", "tsv.gz", "tsv.zst", "parquet", "arrow", "npy")
+_ENDINGS = {f".{name}": name for name in FORMATS} | {".feather": "arrow", ".ipc": "arrow"}
 
 
 def write_table(
@@ -22,7 +35,6 @@ def write_table(
     data: NDArray[np.floating[Any]],
     ids: Ids = None,
     id_column: str | None = None,
-    format: str | None = None,
     force: bool = False,
 ) -> None:
     """Write a table of numbers.
@@ -34,7 +46,8 @@ def write_table(
     Parameters
     ----------
     target : path or binary stream
-        A file is written atomically, by ``atomic_write``; a stream is written directly.
+        A file is written atomically, by ``atomic_write``, in the format of its ending; a stream
+        gets CSV directly.
     columns : sequence of str of length p
         Names of the columns, all different.
     data : ndarray of shape (n, p)
@@ -43,16 +56,13 @@ def write_table(
         Names of the rows, which become the first column. None stands for a missing name.
     id_column : str, optional
         Name of that column; "id" if not given.
-    format : str, optional
-        One of ``FORMATS``. By default, the ending of a path decides, and a stream
-        gets csv.
     force : bool
         An existing file may be replaced.
 
     Raises
     ------
     ParameterError
-        The format is not known.
+        The ending of the file is not known.
     ShapeError, ColumnError
         Names, ids and numbers do not fit together.
     OutputExistsError, OutputError
@@ -68,12 +78,12 @@ def write_table(
         with_ids=ids is not None,
         dtype=numbers.dtype,
         rows=numbers.shape[0] if numbers.ndim else None,
-        format=format,
         force=force,
     ) as table:
         table.write(numbers, ids)
 
 
+@contextmanager
 def open_table(
     target: PathLike | BinaryIO,
     *,
@@ -82,9 +92,8 @@ def open_table(
     with_ids: bool = False,
     dtype: DTypeLike = np.float64,
     rows: int | None = None,
-    format: str | None = None,
     force: bool = False,
-) -> TableWriter:
+) -> Iterator[TableWriter]:
     """Write a table of numbers block by block.
 
     ::
@@ -105,7 +114,7 @@ def open_table(
     Parameters
     ----------
     target : path or binary stream
-        As for ``write_table``. A stream that cannot seek supports .npy only with ``rows``.
+        As for ``write_table``.
     columns : sequence of str of length p
         Names of the columns, all different.
     id_column : str, optional
@@ -116,44 +125,24 @@ def open_table(
         The dtype of the numbers in the file. Blocks of lower precision are converted.
     rows : int, optional
         The total number of rows, if known.
-    format, force
-        As for ``write_table``.
+    force : bool
+        An existing file may be replaced.
 
-    Returns
-    -------
+    Yields
+    ------
     TableWriter
-        For use in a ``with`` statement.
 
     Raises
     ------
     ParameterError
-        The format or the dtype is not supported, or not for this target.
+        The ending of the file is not known.
     ColumnError, ShapeError
         Two names are the same, or there are no names.
     MissingLibraryError
         pyarrow is needed and not installed.
     """
-    return TableWriter(
-        target, _layout(columns, id_column, with_ids, np.dtype(dtype), rows), format, force
-    )
-
-
-def _layout(
-    columns: Sequence[str],
-    id_column: str | None,
-    with_ids: bool,
-    dtype: np.dtype[Any],
-    rows: int | None,
-) -> Layout:
-    """Check the names and the dtype; the id column comes first."""
     if not len(columns):
         raise ShapeError("a table needs a column of numbers", hint="name at least one")
-    if dtype.kind not in "biuf" or dtype.itemsize > 8:
-        raise ParameterError(
-            f"a table of {dtype} cannot be written",
-            place={"parameter": "dtype"},
-            hint="give real numbers",
-        )
     names = [id_column or "id", *columns] if with_ids else [*columns]
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
@@ -162,4 +151,167 @@ def _layout(
             place={"column": repeated[0]},
             hint="rename the id column",
         )
-    return Layout(names, with_ids, dtype.newbyteorder("="), rows)
+    output = Path(target) if isinstance(target, str | os.PathLike) else target
+    format = table_format(output) if isinstance(output, Path) else "csv"
+    if format != "npy":
+        need_pyarrow("pyarrow")
+    layout = Layout(names, with_ids, np.dtype(dtype).newbyteorder("="), rows)
+    with _opened(output, force) as file:
+        sink = Sink(file)
+        try:
+            table = TableWriter(output, sink, layout, format)
+            yield table
+            table.close()
+        except BaseException:
+            sink.discards = True
+            raise
+
+
+class _Abandoned(Exception):  # noqa: N818 - never seen by anyone
+    """Tells ``atomic_write`` to clean up."""
+
+
+@contextmanager
+def _opened(output: Path | BinaryIO, force: bool) -> Iterator[BinaryIO]:
+    """Open a file, or use a stream; errors of the body are raised as they are."""
+    if not isinstance(output, Path):
+        yield output
+        return
+    failure: BaseException | None = None
+    try:
+        with atomic_write(output, force=force) as file:
+            try:
+                yield file
+            except BaseException as error:
+                # atomic_write would take an OSError of the body for one of this file.
+                failure = error
+                raise _Abandoned from None
+    except (_Abandoned, OutputError):
+        if failure is None:
+            raise
+    if failure is not None:
+        raise failure
+
+
+class TableWriter:
+    """A table that is being written; ``open_table`` creates it.
+
+    Attributes
+    ----------
+    rows : int
+        Rows written so far.
+    """
+
+    def __init__(self, target: Path | BinaryIO, sink: Sink, layout: Layout, format: str) -> None:
+        self.rows = 0
+        self._target, self._sink, self._layout = target, sink, layout
+        self._encoder: Encoder | None = None
+        with _output_errors(target):
+            self._encoder = _make_encoder(sink, layout, format)
+
+    def write(self, data: Numbers, ids: Ids = None) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        data : ndarray of shape (m, p)
+            The numbers; m may be 0. No reference to ``data`` or ``ids`` is kept.
+        ids : sequence of length m
+            Names of the rows; required if the table has ids, not allowed otherwise.
+
+        Raises
+        ------
+        ShapeError, TypeError
+            The rows do not fit the table, which still accepts other rows.
+        NotNumericError
+            An id is not of the same type as those before it.
+        OutputError
+            The table could not be written, and no part of it will remain.
+        """
+        block = np.asarray(data)
+        p, with_ids = self._layout.p, self._layout.with_ids
+        if block.ndim != 2 or block.shape[1] != p:
+            raise ShapeError(
+                f"{p} column names do not fit numbers of shape {block.shape}",
+                hint="give a matrix, and one name for each of its columns",
+            )
+        n_ids = None if ids is None else len(ids)
+        if n_ids != (len(block) if with_ids else None):
+            kind = "with" if with_ids else "without"
+            raise ShapeError(
+                f"{n_ids or 'no'} ids do not fit {len(block)} rows of a table {kind} ids",
+                hint="give one id for each row of every block, or no ids at all",
+            )
+        block = block.astype(self._layout.dtype, casting="safe", copy=False)
+        with self._encoding() as encoder:
+            encoder.write(block, ids)
+        self.rows += len(block)
+
+    def close(self) -> None:
+        """Write the end of the table."""
+        expected = self._layout.rows
+        if expected is not None and expected != self.rows:
+            raise ShapeError(
+                f"{self.rows:,} rows were written, but rows={expected:,} was given",
+                place={"parameter": "rows"},
+                hint="leave rows out if the number is not known in advance",
+            )
+        with self._encoding() as encoder:
+            encoder.close()
+            self._sink.file.flush()
+        self._encoder = None
+
+    @contextmanager
+    def _encoding(self) -> Iterator[Encoder]:
+        """Use the encoder; after an error, the table accepts no more rows."""
+        encoder, self._encoder = self._encoder, None
+        if encoder is None:
+            raise ParameterError(
+                "the table is not open for writing", hint="write within its with statement"
+            )
+        with _output_errors(self._target):
+            yield encoder
+        self._encoder = encoder
+
+
+@contextmanager
+def _output_errors(target: Path | BinaryIO) -> Iterator[None]:
+    """Raise errors of the file system as OutputError, except for a closed pipe."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if isinstance(target, Path):
+            raise write_error(Path(os.path.realpath(target)), error) from error
+        raise OutputError(f"the output could not be written: {error.strerror or error}") from error
+
+
+def _make_encoder(sink: Sink, layout: Layout, format: str) -> Encoder:
+    if format == "npy":
+        return NpyEncoder(sink, layout)
+    # pyarrow is optional and slow to load.
+    from princomp.io.writers.formats import ColumnarEncoder, DelimitedEncoder
+
+    if format in ("parquet", "arrow"):
+        return ColumnarEncoder(sink, layout, format)
+    return DelimitedEncoder(sink, layout, format)
+
+
+def table_format(path: PathLike) -> str:
+    """Return the format that a path's ending stands for.
+
+    Raises
+    ------
+    ParameterError
+        The ending is not known.
+    """
+    name = Path(path).name.lower()
+    for ending, format in _ENDINGS.items():
+        if name.endswith(ending):
+            return format
+    raise ParameterError(
+        f"{path}: its name does not say in which format to write the table",
+        place={"file": str(path)},
+        hint=f"Known endings are {', '.join(_ENDINGS)}.",
+    )
