@@ -16,6 +16,7 @@ from .arrays import (
     qr_r as qr_r,
     reproducible_blas as reproducible_blas,
     restore_underflowed as restore_underflowed,
+    slices as slices,
     squares_over as squares_over,
     svd as svd,
     tridiagonal as tridiagonal,
@@ -41,6 +42,7 @@ from .seeds import (
 )
 from .threads import (
     default_threads as default_threads,
+    for_each as for_each,
     limit_threads as limit_threads,
     map_in_order as map_in_order,
     one_blas_thread as one_blas_thread,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,9 +43,9 @@ def frozen(array: FloatArray) -> FloatArray:
     return array
 
 
-@lru_cache(maxsize=32)
-def _ones(size: int, dtype: np.dtype[Any]) -> FloatArray:
-    return np.ones(size, dtype=dtype)
+def slices(stop: int, step: int) -> list[slice]:
+    """Slices of length ``step``, the last perhaps shorter, that divide 0 to ``stop``."""
+    return [slice(at, min(at + step, stop)) for at in range(0, stop, step)]
 
 
 def column_sums(matrix: FloatArray) -> FloatArray:
@@ -55,11 +54,12 @@ def column_sums(matrix: FloatArray) -> FloatArray:
     Sums are over a few rows at a time: over thousands, rounding errors would accumulate.
     """
     if len(matrix) <= _FEW_ROWS:
-        sums: FloatArray = _ones(len(matrix), matrix.dtype) @ matrix
+        sums: FloatArray = np.ones(len(matrix), matrix.dtype) @ matrix
         return sums.astype(np.float64, copy=False)
     whole = len(matrix) // _FEW_ROWS * _FEW_ROWS
     groups = matrix[:whole].reshape(-1, _FEW_ROWS, matrix.shape[1])
-    total: FloatArray = (_ones(_FEW_ROWS, matrix.dtype) @ groups).sum(axis=0, dtype=np.float64)
+    ones = np.ones(_FEW_ROWS, matrix.dtype)
+    total: FloatArray = (ones @ groups).sum(axis=0, dtype=np.float64)
     return total if whole == len(matrix) else total + column_sums(matrix[whole:])
 
 
@@ -214,30 +214,25 @@ def qr_r(matrix: FloatArray) -> FloatArray:
 
 def add_outer(matrix: FloatArray, factor: float, vector: FloatArray) -> None:
     """Add ``factor · vector vectorᵀ`` in place, without a temporary of the matrix's size."""
-    size = len(vector)
-    if size * size <= _PANEL:
-        matrix += (factor * vector)[:, None] * vector
-        return
-    panel = max(1, _PANEL // max(size, 1))
     scaled = factor * vector
-    for start in range(0, size, panel):
-        stop = start + panel
-        matrix[start:stop] += scaled[start:stop, None] * vector
+    for part in _panels(len(vector)):
+        matrix[part] += scaled[part, None] * vector
 
 
 def added_with_outer(
     one: FloatArray, other: FloatArray, factor: float, vector: FloatArray, *, overwrite: bool
 ) -> FloatArray:
     """``one + other + factor · vector vectorᵀ`` in one pass; ``overwrite``: into ``other``."""
-    size = len(vector)
     total = other if overwrite else np.empty_like(one)
-    panel = max(1, _PANEL // max(size, 1))
     scaled = factor * vector
-    for start in range(0, size, panel):
-        part = slice(start, start + panel)
+    for part in _panels(len(vector)):
         np.add(one[part], other[part], out=total[part])
         total[part] += scaled[part, None] * vector
     return total
+
+
+def _panels(size: int) -> list[slice]:
+    return slices(size, max(1, _PANEL // max(size, 1)))
 
 
 def divided(matrix: FloatArray, divisor: FloatArray) -> FloatArray:
