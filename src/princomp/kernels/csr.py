@@ -20,7 +20,7 @@ from princomp.kernels import native
 from princomp.kernels.csr_pass import Pass, rows_of_a_sum
 from princomp.kernels.entries import Entries
 from princomp.kernels.wide import mirror
-from princomp.linalg import FloatArray, compensated_sum
+from princomp.linalg import FloatArray, compensated_sum, slices
 
 # Rows that SciPy adds one by one: equal rows all round in the same direction, so the error grows
 # with their number.
@@ -37,7 +37,6 @@ def images(
     share: FloatArray | None = None,
     factor: FloatArray | None = None,
     threads: int | None = None,
-    instructions: str = "",
 ) -> tuple[FloatArray, FloatArray]:
     """Compute Z = Xᵀ F (X Q − c tᵀ) and s = cᵀ F (X Q − c tᵀ), in one pass over the entries.
 
@@ -54,8 +53,6 @@ def images(
     threads : int, optional
         All processors by default. Fewer are used if there is less than a cache line of
         columns for each thread.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
 
     Returns
     -------
@@ -64,12 +61,11 @@ def images(
     ndarray of shape (m,)
         s, in float64.
     """
-    csr_pass = _make_pass(rows, right, share, factor, instructions)
-    _check_height(right, rows.shape[1])
+    csr_pass = _make_pass(rows, right, rows.shape[1], share, factor)
     if csr_pass.kernel is None:
-        middle = forward(rows, right, shift=shift, share=share, factor=factor, instructions="numpy")
-        return backward(rows, middle, share=share, instructions="numpy")
-    return csr_pass.gather(right, None, shift, threads)
+        middle = forward(rows, right, shift=shift, share=share, factor=factor)
+        return backward(rows, middle, share=share)
+    return csr_pass.gather(right, shift, threads)
 
 
 def backward(
@@ -79,19 +75,17 @@ def backward(
     share: FloatArray | None = None,
     factor: FloatArray | None = None,
     threads: int | None = None,
-    instructions: str = "",
 ) -> tuple[FloatArray, FloatArray]:
     """Compute Z = Xᵀ F Y and s = cᵀ F Y for Y = ``left`` (n, m); see :func:`images`."""
-    csr_pass = _make_pass(rows, left, share, factor, instructions)
     n, _ = rows.shape
-    _check_height(left, n)
+    csr_pass = _make_pass(rows, left, n, share, factor)
     if csr_pass.kernel is None:
         dtype = csr_pass.dtype
         scaled = left if csr_pass.factor is None else left * csr_pass.factor[:, None].astype(dtype)
         shares = np.ones(n) if csr_pass.share is None else csr_pass.share
         total: FloatArray = shares @ scaled.astype(np.float64, copy=False)
         return _backward_twin(rows, scaled.astype(dtype, copy=False)), total
-    return csr_pass.gather(None, left, None, threads)
+    return csr_pass.gather(left, None, threads, is_left=True)
 
 
 def forward(
@@ -102,28 +96,23 @@ def forward(
     share: FloatArray | None = None,
     factor: FloatArray | None = None,
     threads: int | None = None,
-    instructions: str = "",
 ) -> FloatArray:
     """Compute F (X Q − c tᵀ), of shape (n, m); see :func:`images`."""
-    csr_pass = _make_pass(rows, right, share, factor, instructions)
     n, p = rows.shape
-    _check_height(right, p)
+    csr_pass = _make_pass(rows, right, p, share, factor)
     if csr_pass.kernel is None:
         product: FloatArray = rows.matrix() @ right.astype(csr_pass.dtype, copy=False)
         if shift is not None:
-            product -= np.multiply.outer(
-                np.ones(n) if csr_pass.share is None else csr_pass.share, shift
-            )
-        return (
-            product
-            if csr_pass.factor is None
-            else product * csr_pass.factor[:, None].astype(csr_pass.dtype)
-        )
+            shares = np.ones(n) if csr_pass.share is None else csr_pass.share
+            product -= np.multiply.outer(shares, shift)
+        if csr_pass.factor is not None:
+            product = product * csr_pass.factor[:, None].astype(csr_pass.dtype)
+        return product
     return csr_pass.forward(right, shift, threads)
 
 
 def scatter(
-    rows: Entries, weights: NDArray[np.float64] | None = None, *, instructions: str = ""
+    rows: Entries, weights: NDArray[np.float64] | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Compute Σ w x xᵀ (p, p) and Σ w x (p,) over the rows, about zero, in float64.
 
@@ -132,26 +121,19 @@ def scatter(
     rows : Entries of shape (n, p)
         The column indices of each row must ascend, without duplicates.
     weights : ndarray of shape (n,), optional
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
     """
-    kernel = native.function(f"csr_scatter_{rows.kind}", instructions)
+    kernel = native.function(f"csr_scatter_{rows.kind}")
     n, p = rows.shape
     if weights is not None:
         weights = native.as_kernel_weights(weights, n)
     if kernel is None:
         step = _GROUP if p <= _GROUPED else _TWIN_ROWS
-        parts = (slice(start, start + step) for start in range(0, max(n, 1), step))
-        summands = (_scatter_twin(rows, part, weights) for part in parts)
+        summands = (_scatter_twin(rows, part, weights) for part in slices(max(n, 1), step))
         summed = compensated_sum(summands) if p <= _GROUPED else reduce(np.add, summands)
         return summed[:p], summed[p]
     products, sums = np.zeros((p, p)), np.zeros(p)
-    kernel(
-        *map(native.address, (rows.values, rows.columns, rows.ends)),
-        *(n, p),
-        *map(native.address, (weights, products, sums)),
-    )
-    mirror(products, threads=1, instructions=instructions)
+    kernel(rows.values, rows.columns, rows.ends, n, p, weights, products, sums)
+    mirror(products, threads=1)
     return products, sums
 
 
@@ -170,11 +152,13 @@ def _scatter_twin(
 def _make_pass(
     rows: Entries,
     vectors: FloatArray,
+    height: int,
     share: FloatArray | None,
     factor: FloatArray | None,
-    instructions: str,
 ) -> Pass:
     """Return a pass over the rows; its kernel is None if NumPy does the work."""
+    if vectors.ndim != 2 or len(vectors) != height:
+        raise ValueError(f"a block of shape {vectors.shape} does not have {height} rows")
     single_precision = rows.values.dtype == np.float32 == vectors.dtype
     value_type, index_type = rows.kind.split("_")
     name = f"csr_pass_{value_type}_{'f32' if single_precision else 'f64'}_{index_type}"
@@ -183,7 +167,7 @@ def _make_pass(
         None if each is None else native.as_kernel_weights(each, rows.shape[0])
         for each in (share, factor)
     )
-    return Pass(native.function(name, instructions), rows, dtype, share, factor)
+    return Pass(native.function(name), rows, dtype, share, factor)
 
 
 def _backward_twin(rows: Entries, left: FloatArray) -> FloatArray:
@@ -191,12 +175,6 @@ def _backward_twin(rows: Entries, left: FloatArray) -> FloatArray:
     matrix, n = rows.matrix(), rows.shape[0]
     step = rows_of_a_sum(rows, left.dtype)
     total = np.zeros((rows.shape[1], left.shape[1]))
-    for start in range(0, n, step):
-        part = matrix if step >= n else matrix[start : start + step]
-        total += part.T @ left[start : start + step]
+    for part in slices(n, step):
+        total += (matrix if step >= n else matrix[part]).T @ left[part]
     return total
-
-
-def _check_height(block: FloatArray, height: int) -> None:
-    if block.ndim != 2 or len(block) != height:
-        raise ValueError(f"a block of shape {block.shape} does not have {height} rows")

@@ -14,7 +14,15 @@ import numpy as np
 
 from princomp.kernels import native
 from princomp.kernels.entries import Entries
-from princomp.linalg import CACHE_LINE, FloatArray, aligned, default_threads, map_in_order, scratch
+from princomp.linalg import (
+    CACHE_LINE,
+    FloatArray,
+    aligned,
+    default_threads,
+    for_each,
+    scratch,
+    slices,
+)
 
 # Number of products (entries times vectors) from which on several threads are quicker than one.
 _THREADS_PAY = 2**19
@@ -56,31 +64,28 @@ class Pass:
         product = aligned((n, width), self.dtype)
         offset = None if shift is None else self._packed("shift", shift[None])
 
-        def work(start: int) -> None:
-            part = range(start, min(start + step, n))
-            self._run(part, right=packed, shift=offset, middle=product)
+        def work(rows: slice) -> None:
+            self._run(rows, packed, offset, product)
 
         threads = self._threads(threads, width)
         # Rows are independent: any division gives the same bits.
         step = max(1, -(-n // (4 * threads))) if threads > 1 else max(n, 1)
-        for _ in map_in_order(work, range(0, n, step), threads):
-            pass
+        for_each(work, slices(n, step), threads)
         return product[:, : right.shape[1]]
 
     def gather(
         self,
-        right: FloatArray | None,
-        left: FloatArray | None,
+        vectors: FloatArray,
         shift: FloatArray | None,
         threads: int | None,
+        *,
+        is_left: bool = False,
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute Z and s from Q = ``right``, or from ``left`` in place of the first product.
+        """Compute Z and s from vectors Q, or from ``is_left`` ones in place of the first product.
 
         Each thread has its columns in separate memory. Processors fetch cache lines in pairs, so
         threads that write to neighbouring lines would slow each other down (false sharing).
         """
-        vectors = right if left is None else left
-        assert vectors is not None
         (n, p), (height, width) = self.rows.shape, vectors.shape
         per_line = CACHE_LINE // self.dtype.itemsize
         lines = max(-(-width // per_line), 1)
@@ -106,32 +111,25 @@ class Pass:
             used = min(last, width) - first
             block = _filled(blocks, vectors, first, last) if shared_block is None else shared_block
             part_sums = sums[half, p * first : p * last].reshape(p, last - first)
+            right, middle = (None, block) if is_left else (block, None)
             for start in range(row_ends[half], max(row_ends[half + 1], row_ends[half] + 1), step):
+                rows = slice(start, min(start + step, row_ends[half + 1]))
                 part_sums.fill(0.0)
-                self._run(
-                    range(start, min(start + step, row_ends[half + 1])),
-                    right=block if left is None else None,
-                    shift=offset[first:],
-                    middle=None if left is None else block,
-                    into=part_sums,
-                    total=totals[half, first:],
-                )
+                self._run(rows, right, offset[first:], middle, part_sums, totals[half, first:])
                 if start == row_ends[half]:
                     out[half, :, first:last] = part_sums[:, :used]
                 else:
                     out[half, :, first:last] += part_sums[:, :used]
 
         pieces = [(half, part) for half in range(halves) for part in range(parts)]
-        for _ in map_in_order(work, pieces, threads):
-            pass
+        for_each(work, pieces, threads)
         if halves > 1:
-            np.add(out[0], out[1], out=out[0])
+            out[0] += out[1]
         return out[0], totals.sum(axis=0)[:width]
 
     def _run(
         self,
-        part: range,
-        *,
+        part: slice,
         right: FloatArray | None,
         shift: FloatArray | None,
         middle: FloatArray | None,
@@ -142,14 +140,14 @@ class Pass:
         block = middle if right is None else right
         assert block is not None
         assert self.kernel is not None
-        rows, width, first = self.rows, block.shape[1], part.start
+        rows, width = self.rows, block.shape[1]
+        share, factor, middle = (
+            None if each is None else each[part.start :]
+            for each in (self.share, self.factor, middle)
+        )
         self.kernel(
-            *map(native.address, (rows.values, rows.columns)),
-            *(native.address(rows.ends, first), len(part)),
-            *(native.address(each, first) for each in (self.share, self.factor)),
-            *map(native.address, (right, shift)),
-            native.address(middle, first),
-            *map(native.address, (into, total)),
+            *(rows.values, rows.columns, rows.ends[part.start :], part.stop - part.start),
+            *(share, factor, right, shift, middle, into, total),
             *(width, width * block.itemsize // CACHE_LINE),
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from princomp.kernels import native
 from princomp.kernels.signatures import SIZES
-from princomp.linalg import CACHE_LINE, FloatArray, aligned, empty, scratch
+from princomp.linalg import CACHE_LINE, FloatArray, aligned, empty, scratch, slices
 
 # The kernel centres a panel of _PANEL_BYTES at a time, or a strip of _STRIP rows if that is larger,
 # in tiles of TILE bytes per row.
@@ -66,12 +66,12 @@ class Affine:
         )
 
     @property
-    def kernel_arguments(self) -> tuple[int | None, int, int, int]:
-        """The first arguments of a kernel: address, rows, columns, and row stride in numbers."""
+    def kernel_arguments(self) -> tuple[FloatArray, int, int, int]:
+        """The first arguments of a kernel: data, rows, columns, and row stride in numbers."""
         data = self.data
-        return native.address(data), *self.shape, data.strides[0] // data.itemsize
+        return data, *self.shape, data.strides[0] // data.itemsize
 
-    def kernel(self, name: str, instructions: str) -> native.Kernel | None:
+    def kernel(self, name: str) -> native.Kernel | None:
         """Return the compiled kernel for these rows, or None if NumPy does the work."""
         data, (m, p) = self.data, self.shape
         for array, length in ((self.high, p), (self.divisor, p), (self.roots, m)):
@@ -79,7 +79,7 @@ class Affine:
                 raise ValueError("arrays of other shapes or precisions than the rows")
         if not (data.size and native.is_kernel_ready(data)):
             return None
-        return native.function(f"{name}_f{8 * data.itemsize}", instructions)
+        return native.function(f"{name}_f{8 * data.itemsize}")
 
     def formed(self) -> FloatArray:
         """Form A in this thread's scratch memory, or return X itself if A equals X."""
@@ -112,7 +112,6 @@ def images(
     out: FloatArray,
     *,
     shift: FloatArray | None = None,
-    instructions: str = "",
 ) -> FloatArray:
     """Add Aᵀ(AQ − r tᵀ) to ``out``, and return rᵀ(AQ − r tᵀ).
 
@@ -126,8 +125,6 @@ def images(
         float64.
     shift : ndarray of shape (w,), optional
         t, in the precision of A.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
 
     Returns
     -------
@@ -135,38 +132,35 @@ def images(
         In float64.
     """
     check_vectors(rows, right, rows.shape[1], out)
-    kernel = rows.kernel("dense_pass", instructions)
+    kernel = rows.kernel("dense_pass")
     if kernel is None:
         return _images_twin(rows, right, out, shift)
-    sums = np.zeros(right.shape[1])
-    scores = empty_scores(rows, right)
-    _call(kernel, rows, right, shift, scores, out, sums)
-    return sums
+    return _call(kernel, rows, empty_scores(rows, right), right=right, shift=shift, out=out)
 
 
-def forward(rows: Affine, right: FloatArray, *, instructions: str = "") -> FloatArray:
+def forward(rows: Affine, right: FloatArray) -> FloatArray:
     """Compute A Q (m, w) for Q = ``right``, :func:`padded`."""
     check_vectors(rows, right, rows.shape[1])
-    kernel = rows.kernel("dense_pass", instructions)
+    kernel = rows.kernel("dense_pass")
     if kernel is None:
         product = empty((rows.shape[0], right.shape[1]), rows.dtype)
         for span in _panels(rows):
             np.matmul(rows.part(span).formed(), right, out=product[span])
         return product
     scores = empty_scores(rows, right)
-    _call(kernel, rows, right, None, scores, None, np.zeros(right.shape[1]))
+    _call(kernel, rows, scores, right=right)
     return scores[: rows.shape[0]]
 
 
-def backward(rows: Affine, left: FloatArray, out: FloatArray, *, instructions: str = "") -> None:
+def backward(rows: Affine, left: FloatArray, out: FloatArray) -> None:
     """Add Aᵀ Y to ``out`` (p, w) in float64, for Y = ``left`` (m, w), :func:`padded`."""
     check_vectors(rows, left, rows.shape[0], out)
-    kernel = rows.kernel("dense_pass", instructions)
+    kernel = rows.kernel("dense_pass")
     if kernel is None:
         for span in _panels(rows):
             out += rows.part(span).formed().T @ left[span]
         return
-    _call(kernel, rows, None, None, filled_scores(rows, left), out, np.zeros(left.shape[1]))
+    _call(kernel, rows, filled_scores(rows, left), out=out)
 
 
 def _images_twin(
@@ -193,7 +187,7 @@ def _panels(rows: Affine) -> list[slice]:
         _MIN_PANEL_ROWS,
         min(_TWIN_PANEL_BYTES // size, max(_LONG_PANEL_ROWS, _TWIN_PANEL_BYTES // 4 // size)),
     )
-    return [slice(at, min(at + step, m)) for at in range(0, m, step)]
+    return slices(m, step)
 
 
 def check_vectors(
@@ -225,20 +219,18 @@ def filled_scores(rows: Affine, left: FloatArray) -> FloatArray:
 def _call(
     kernel: native.Kernel,
     rows: Affine,
-    right: FloatArray | None,
-    shift: FloatArray | None,
     scores: FloatArray,
-    out: FloatArray | None,
-    sums: FloatArray,
-) -> None:
+    *,
+    right: FloatArray | None = None,
+    shift: FloatArray | None = None,
+    out: FloatArray | None = None,
+) -> FloatArray:
+    """Call the kernel, and return the sums of the scores."""
     p, w, size = rows.shape[1], scores.shape[1], rows.dtype.itemsize
     panel_bytes = max(_PANEL_BYTES, _STRIP * -(-p * size // TILE) * TILE)
     panel = scratch("dense panel", (panel_bytes // size,), rows.dtype)
     part = None if out is None else scratch("dense part", (p, w), rows.dtype)
     arrays = native.contiguous(rows.high, rows.divisor, rows.roots, right, shift)
-    kernel(
-        *rows.kernel_arguments,
-        *map(native.address, arrays),
-        w,
-        *map(native.address, (panel, scores, part, out, sums)),
-    )
+    sums = np.zeros(w)
+    kernel(*rows.kernel_arguments, *arrays, w, panel, scores, part, out, sums)
+    return sums

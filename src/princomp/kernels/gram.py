@@ -24,6 +24,7 @@ from princomp.linalg import (
     empty,
     restore_underflowed,
     scratch,
+    slices,
     two_sum,
 )
 
@@ -66,7 +67,6 @@ def moments(
     weights: NDArray[np.float64] | None = None,
     *,
     precise: bool = False,
-    instructions: str = "",
 ) -> BlockMoments:
     """Compute the mean and scatter of a block of at least one row.
 
@@ -78,21 +78,17 @@ def moments(
         Positive frequencies.
     precise : bool
         Whether to multiply float32 rows in float64.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
     """
     name = "f64" if block.dtype.char == "d" else "f32_precise" if precise else "f32"
-    kernel = native.function(f"moments_{name}", instructions)
+    kernel = native.function(f"moments_{name}")
     if kernel is None:
         return moments_twin(block, weights, precise=precise)
     m, p = block.shape
     block = native.as_kernel_rows(block)
-    step = block.strides[0] // block.itemsize
     out = empty(p * p + 2 * p)
     if weights is not None:
         weights = native.as_kernel_weights(weights, m)
-    weights_address = native.address(weights)
-    status = kernel(native.address(block), m, p, step, weights_address, native.address(out))
+    status = kernel(block, m, p, block.strides[0] // block.itemsize, weights, out)
     if status == native.NO_MEMORY:
         raise MemoryError("no memory for a packed chunk of rows")
     return BlockMoments(status, out[:p], out[p : 2 * p], out[2 * p :].reshape(p, p))
@@ -177,9 +173,10 @@ def _panels(
     step: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Sums and products of all shifted rows, in float64."""
-    sums, scatter = _panel(block, weights, shift, dtype, 0, step)
-    for start in range(step, len(block), step):
-        more, product = _panel(block, weights, shift, dtype, start, start + step)
+    first, *others = slices(len(block), step)
+    sums, scatter = _panel(block, weights, shift, dtype, first)
+    for part in others:
+        more, product = _panel(block, weights, shift, dtype, part)
         sums = sums + more
         scatter += product
     return sums, scatter
@@ -190,15 +187,14 @@ def _panel(
     weights: NDArray[np.float64] | None,
     shift: FloatArray,
     dtype: np.dtype[Any],
-    start: int,
-    stop: int,
+    part: slice,
 ) -> tuple[FloatArray, FloatArray]:
     """Sums and products of some shifted rows."""
-    rows = block[start:stop]
+    rows = block[part]
     shifted = np.subtract(rows, shift, out=scratch("shifted", rows.shape, dtype), dtype=dtype)
     if weights is None:
         return column_sums(shifted), products(shifted)
-    share = weights[start:stop]
+    share = weights[part]
     # Both factors are multiplied by the root, so that the product is exactly symmetric.
     rooted = shifted * np.sqrt(share).astype(dtype)[:, None]
     return share @ shifted, products(rooted)
@@ -223,8 +219,7 @@ def shift_of(block: FloatArray, weights: NDArray[np.float64] | None = None) -> F
         # weight, they would lose their digits.
         base, share = block[weights.argmax()], weights / weights.sum()
         distance = np.zeros(len(base))
-        for start in range(0, len(block), _PANEL_ROWS):
-            part = slice(start, start + _PANEL_ROWS)
+        for part in slices(len(block), _PANEL_ROWS):
             distance += share[part] @ np.subtract(block[part], base, dtype=np.float64)
         nearby: FloatArray = (base + distance).astype(block.dtype)
         return nearby

@@ -15,9 +15,7 @@ _FULL_COLUMN = 0.5
 
 
 @np.errstate(over="ignore", invalid="ignore")  # the sums show overflow and NaN
-def sparse_sums(
-    block: CSR, weights: Weights, *, instructions: str = ""
-) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+def sparse_sums(block: CSR, weights: Weights) -> tuple[float, FloatArray, FloatArray, FloatArray]:
     """Compute sums and sums of products of rows about a shift.
 
     Parameters
@@ -26,8 +24,6 @@ def sparse_sums(
         float32 or float64.
     weights : ndarray of shape (m,), optional
         Positive weights.
-    instructions : str, optional
-        Instruction set for the kernels, other than the one in use.
 
     Returns
     -------
@@ -51,7 +47,7 @@ def sparse_sums(
     entries = entries_of(block)
     m, p = entries.shape
     rows = float(m) if weights is None else float(weights.sum())
-    scatter, sums = csr.scatter(entries, weights, instructions=instructions)
+    scatter, sums = csr.scatter(entries, weights)
     shift = np.zeros(p)
     entry_weights = None if weights is None else np.repeat(weights, np.diff(entries.ends))
     stored = np.bincount(entries.columns, weights=entry_weights, minlength=p)
@@ -69,7 +65,7 @@ def sparse_sums(
             near = near + sums[full] / rows
         shift[full] = near
         # In products with full columns, the other columns are not shifted: their shift is zero.
-        cross, _ = csr.backward(entries, shifted, factor=weights, instructions=instructions)
+        cross, _ = csr.backward(entries, shifted, factor=weights)
         scatter[:, full] = cross
         scatter[full, :] = cross.T
         scatter[np.ix_(full, full)] = squares
