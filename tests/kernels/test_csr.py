@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from helpers import EPS, EPS32
 from princomp.errors import DataError
-from princomp.kernels import csr, csr_pass, entries_of
+from princomp.kernels import csr, entries_of
 
 
 def sparse(n, p, density=0.2, dtype=np.float64, index=np.int32, seed=0):
@@ -94,7 +94,7 @@ def test_omitted_factors_are_one_and_omitted_shifts_zero(kind):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_threads_change_no_bit(kind, dtype, monkeypatch):
-    monkeypatch.setattr(csr_pass, "_THREADS_PAY", 0)
+    monkeypatch.setattr(csr, "_THREADS_PAY", 0)
     rows, _ = sparse(700, 160, dtype=dtype)
     entries, rng = entries_of(rows), np.random.default_rng(3)
     weights = rng.random(700)

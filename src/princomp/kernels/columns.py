@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from princomp.kernels import native
 from princomp.kernels.entries import Entries
-from princomp.linalg import FloatArray, column_sums, compensated_sum, scratch, slices
+from princomp.linalg import FloatArray, Weights, column_sums, compensated_sum, scratch, slices
 
 # Rows that NumPy takes at a time: a megabyte of float32 stays in the cache while it is shifted,
 # summed and squared. The sums of groups of _GROUP rows are added by compensated summation: equal
@@ -16,9 +15,7 @@ _ROWS, _GROUP = 64, 256
 
 
 def sums_about(
-    shift: FloatArray,
-    block: FloatArray,
-    weights: NDArray[np.float64] | None = None,
+    shift: FloatArray, block: FloatArray, weights: Weights = None
 ) -> tuple[FloatArray, FloatArray]:
     """Compute Σ w (x − shift) and Σ w (x − shift)² of each column, in float64.
 
@@ -50,9 +47,7 @@ def sums_about(
 
 
 def stored_sums_about(
-    shift: FloatArray | None,
-    rows: Entries,
-    weights: NDArray[np.float64] | None = None,
+    shift: FloatArray | None, rows: Entries, weights: Weights = None
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Compute the count, Σ w, Σ w (x − shift) and Σ w (x − shift)² of each column's entries.
 
@@ -86,9 +81,7 @@ def stored_sums_about(
     return sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3]
 
 
-def _stored_twin(
-    shift: FloatArray | None, rows: Entries, weights: NDArray[np.float64] | None
-) -> FloatArray:
+def _stored_twin(shift: FloatArray | None, rows: Entries, weights: Weights) -> FloatArray:
     """NumPy implementation of :func:`stored_sums_about` for some rows, as an array (p, 4)."""
     m, p = rows.shape
     stored = slice(int(rows.ends[0]), int(rows.ends[-1]))
@@ -104,9 +97,7 @@ def _stored_twin(
     return np.stack(sums, axis=1)
 
 
-def _group_twin(
-    shift: FloatArray, block: FloatArray, weights: NDArray[np.float64] | None
-) -> FloatArray:
+def _group_twin(shift: FloatArray, block: FloatArray, weights: Weights) -> FloatArray:
     """NumPy implementation of :func:`sums_about` for a group of rows, as an array (2, p)."""
     summed = np.zeros((2, len(shift)))
     for some in slices(len(block), _ROWS):

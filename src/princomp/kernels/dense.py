@@ -107,11 +107,7 @@ def padded(vectors: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
 
 
 def images(
-    rows: Affine,
-    right: FloatArray,
-    out: FloatArray,
-    *,
-    shift: FloatArray | None = None,
+    rows: Affine, right: FloatArray, out: FloatArray, *, shift: FloatArray | None = None
 ) -> FloatArray:
     """Add Aᵀ(AQ − r tᵀ) to ``out``, and return rᵀ(AQ − r tᵀ).
 

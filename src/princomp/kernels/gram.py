@@ -19,6 +19,7 @@ from princomp.kernels import native
 from princomp.kernels.signatures import SIZES
 from princomp.linalg import (
     FloatArray,
+    Weights,
     add_outer,
     column_sums,
     empty,
@@ -62,12 +63,7 @@ class BlockMoments(NamedTuple):
     scatter: FloatArray
 
 
-def moments(
-    block: FloatArray,
-    weights: NDArray[np.float64] | None = None,
-    *,
-    precise: bool = False,
-) -> BlockMoments:
+def moments(block: FloatArray, weights: Weights = None, *, precise: bool = False) -> BlockMoments:
     """Compute the mean and scatter of a block of at least one row.
 
     Parameters
@@ -106,7 +102,7 @@ def chunk_bytes(rows: int, columns: int) -> int:
 
 
 def moments_twin(
-    block: FloatArray, weights: NDArray[np.float64] | None = None, *, precise: bool = False
+    block: FloatArray, weights: Weights = None, *, precise: bool = False
 ) -> BlockMoments:
     """NumPy implementation of :func:`moments`, which multiplies panels in their own precision."""
     block = np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("="))
@@ -166,11 +162,7 @@ def is_shift_far(sums: FloatArray, squares: FloatArray, rows: float) -> bool:
 
 
 def _panels(
-    block: FloatArray,
-    weights: NDArray[np.float64] | None,
-    shift: FloatArray,
-    dtype: np.dtype[Any],
-    step: int,
+    block: FloatArray, weights: Weights, shift: FloatArray, dtype: np.dtype[Any], step: int
 ) -> tuple[FloatArray, FloatArray]:
     """Sums and products of all shifted rows, in float64."""
     first, *others = slices(len(block), step)
@@ -183,11 +175,7 @@ def _panels(
 
 
 def _panel(
-    block: FloatArray,
-    weights: NDArray[np.float64] | None,
-    shift: FloatArray,
-    dtype: np.dtype[Any],
-    part: slice,
+    block: FloatArray, weights: Weights, shift: FloatArray, dtype: np.dtype[Any], part: slice
 ) -> tuple[FloatArray, FloatArray]:
     """Sums and products of some shifted rows."""
     rows = block[part]
@@ -211,7 +199,7 @@ def products(rows: FloatArray) -> FloatArray:
     return product
 
 
-def shift_of(block: FloatArray, weights: NDArray[np.float64] | None = None) -> FloatArray:
+def shift_of(block: FloatArray, weights: Weights = None) -> FloatArray:
     """Return a row near the mean, exact for constant columns, in the block's precision."""
     if weights is not None:
         # A row of large weight may lie anywhere, so only the weighted mean is near enough for sure.

@@ -18,11 +18,7 @@ _PIECE_NUMBERS = 2**17
 
 
 def project(
-    rows: FloatArray,
-    mean: FloatArray,
-    mean_low: FloatArray,
-    axes: FloatArray,
-    out: FloatArray,
+    rows: FloatArray, mean: FloatArray, mean_low: FloatArray, axes: FloatArray, out: FloatArray
 ) -> None:
     """Compute ``((rows − mean) − mean_low) @ axes`` into ``out``, each row separately.
 
@@ -58,11 +54,7 @@ def project(
 
 
 def project_twin(
-    rows: FloatArray,
-    mean: FloatArray,
-    mean_low: FloatArray,
-    axes: FloatArray,
-    out: FloatArray,
+    rows: FloatArray, mean: FloatArray, mean_low: FloatArray, axes: FloatArray, out: FloatArray
 ) -> None:
     """NumPy implementation of :func:`project`, with as many rows at a time as fit in a cache."""
     step = max(1, _PIECE_NUMBERS // max(rows.shape[1], 1))

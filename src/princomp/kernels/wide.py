@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from princomp.kernels import native
 from princomp.kernels.gram import is_shift_far, shift_of, status_of
@@ -19,6 +18,7 @@ from princomp.kernels.signatures import SIZES
 from princomp.linalg import (
     CACHE_LINE,
     FloatArray,
+    Weights,
     aligned,
     default_threads,
     empty,
@@ -85,7 +85,7 @@ class Packed(NamedTuple):
 
 def packed(
     block: FloatArray,
-    weights: NDArray[np.float64] | None = None,
+    weights: Weights = None,
     *,
     precise: bool = False,
     memory: FloatArray | None = None,
@@ -160,7 +160,7 @@ def packed_bytes(rows: int, columns: int) -> int:
 
 @np.errstate(all="ignore")  # each thread has its own setting; overflow shows in the sums
 def _pack_twin(
-    rows: FloatArray, weights: NDArray[np.float64] | None, shift: FloatArray, out: FloatArray
+    rows: FloatArray, weights: Weights, shift: FloatArray, out: FloatArray
 ) -> FloatArray:
     """NumPy implementation of packing: shifted rows, times the square roots of their weights."""
     np.subtract(rows, shift, out=out, dtype=out.dtype)

@@ -1,7 +1,9 @@
 from .arrays import (
     EPS as EPS,
     FloatArray as FloatArray,
+    Operator as Operator,
     Tridiagonal as Tridiagonal,
+    Weights as Weights,
     add_outer as add_outer,
     added_with_outer as added_with_outer,
     below_diagonal as below_diagonal,

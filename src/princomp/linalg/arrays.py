@@ -6,9 +6,9 @@ and the convention for signs are in one place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -18,6 +18,10 @@ from princomp.linalg.threads import one_blas_thread
 
 # Any: arrays are float32 or float64, which is known only at run time, not to the type checker.
 FloatArray = NDArray[Any]
+# Weights of rows, if any.
+Weights = NDArray[np.float64] | None
+# Maps vectors (size, m) to a symmetric operator times them, of the same shape.
+Operator: TypeAlias = Callable[[FloatArray], FloatArray]
 EPS = float(np.finfo(np.float64).eps)
 
 _SMALLEST = float(np.finfo(np.float64).smallest_subnormal)

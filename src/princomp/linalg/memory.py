@@ -65,21 +65,16 @@ def _free_on_machine() -> int:
 
 def _free_in_container(root: Path = Path("/sys/fs/cgroup")) -> int:
     """Bytes still available within the limit of the control group (version 2 or 1)."""
-    for limit, used, stat, cached in (
-        ("memory.max", "memory.current", "memory.stat", "inactive_file"),
-        (
-            "memory/memory.limit_in_bytes",
-            "memory/memory.usage_in_bytes",
-            "memory/memory.stat",
-            "total_inactive_file",
-        ),
+    for folder, limit, used, cached in (
+        (root, "memory.max", "memory.current", "inactive_file"),
+        (root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
     ):
         try:
-            left = int((root / limit).read_text()) - int((root / used).read_text())
+            left = int((folder / limit).read_text()) - int((folder / used).read_text())
         except (OSError, ValueError):
             continue
         # Files in the page cache count as used, but are released on demand.
-        return max(left + (_named_number(root / stat, cached) or 0), 0)
+        return max(left + (_named_number(folder / "memory.stat", cached) or 0), 0)
     return 2**62
 
 

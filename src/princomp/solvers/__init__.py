@@ -14,8 +14,7 @@ randomized      randomized SVD with scikit-learn's parameters
 
 Block Lanczos searches for the largest eigenpairs
 
-search          main loop: a step (search_space) grows a search space, a rule ends the search
-search_space    the step: basis, projection and next block
+search          main loop: each step grows a search space, and a rule ends the search
 lanczos         rule and search for the k largest pairs of an operator
 copies          copies of eigenvalues that a search may have missed
 abandon_rule    when to check the residuals, and when to stop or abandon a search

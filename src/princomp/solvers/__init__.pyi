@@ -25,7 +25,6 @@ from .row_search import (
     max_search_vectors as max_search_vectors,
     search_block_width as search_block_width,
     search_rows as search_rows,
-    solve_rows as solve_rows,
 )
 from .scatter_search import search_scatter as search_scatter
 from .search import Pairs as Pairs

@@ -66,11 +66,8 @@ class AbandonRule:
 
     def __call__(self, products_left: float, products: int) -> bool:
         """Whether to abandon, given the forecast of further products and the number so far."""
-        return (
-            bool(np.isfinite(products_left))
-            and products_left > self._max_products
-            and products >= _TRUSTED_FROM * self._max_products
-        )
+        trusted = products >= _TRUSTED_FROM * self._max_products
+        return trusted and self.should_skip(products_left)
 
     def should_skip(self, products_left: float) -> bool:
         """Whether not to start the search, given the forecast from a sample of rows."""
@@ -102,9 +99,8 @@ class StallDetector:
             self.best, self.checks_since_best = residual, 0
             return False
         self.checks_since_best += 1
-        if self.checks_since_best < self.patience * (
-            _REDUCED_PATIENCE if worst < _NEAR_TOLERANCE else 1.0
-        ):
+        reduction = _REDUCED_PATIENCE if worst < _NEAR_TOLERANCE else 1.0
+        if self.checks_since_best < self.patience * reduction:
             return False
         if residual > _ACCEPTED_RESIDUAL:
             raise DataError(

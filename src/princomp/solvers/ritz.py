@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from princomp.linalg import EPS, FloatArray, eigh, squares_over, svd
-from princomp.solvers.bases import gram_of, multiply_left, orthonormal
+from princomp.solvers.bases import inner_products, multiply_left, orthonormal
 from princomp.solvers.dense import roundoff
 from princomp.solvers.search import Pairs
 from princomp.solvers.spectrum import Spectrum
@@ -131,7 +131,7 @@ def rayleigh_ritz_of_rows(
     """
     axes = np.zeros((vectors.shape[1], rows.shape[1]))
     rows.add_rmatmul(vectors, axes.T)
-    values, rotation = eigh(gram_of(axes))
+    values, rotation = eigh(inner_products(axes, axes))
     multiply_left(rotation / np.sqrt(values)[:, None], axes, axes)
     # The rounding error of the Gram matrix is relative to its largest eigenvalue.
     accurate = EPS * values[0] <= unit * values[-1]

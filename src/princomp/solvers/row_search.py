@@ -47,15 +47,6 @@ _SHORT = 2
 _SQUARED = 1e-3
 
 
-def solve_rows(
-    rows: CentredRows, columns: Columns, k: int, *, tol: float, rng: np.random.Generator
-) -> tuple[Spectrum, int]:
-    """Compute the top ``k``, and the number of passes over the rows."""
-    spectrum, passes = search_rows(rows, columns, k, tol=tol, rng=rng)
-    assert spectrum is not None  # the search is not abandoned
-    return spectrum, passes
-
-
 def search_rows(
     rows: CentredRows,
     columns: Columns,

@@ -115,9 +115,6 @@ class Spectrum:
             axes=frozen(axes),
             total=total,
             roundoff=roundoff,
-            squared=True,
-            residuals=None,
-            missed=0.0,
             clipped=clipped,
         )
         return spectrum

@@ -15,7 +15,11 @@ from .blocks import (
     stored_bytes as stored_bytes,
 )
 from .centred import Names as Names, check_range as check_range, column_name as column_name
-from .centred_rows import CentredRows as CentredRows, safe_exponent as safe_exponent
+from .centred_rows import (
+    CentredRows as CentredRows,
+    centred_rows as centred_rows,
+    safe_exponent as safe_exponent,
+)
 from .columns import Columns as Columns
 from .dense_rows import DenseRows as DenseRows
 from .device_gram import rows_at_a_time as rows_at_a_time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from princomp.linalg import slices
 from princomp.summaries.space import DeviceArray, Space
 
 # Rows whose products are summed in one call. Sums of equal rows all round in one direction, so the
@@ -24,9 +25,9 @@ def add_gram(space: Space, shifted: DeviceArray, total: DeviceArray) -> None:
     if p < 2 * _PANEL:
         add_product(space, shifted, shifted, total)
         return
-    for start in range(0, p, _PANEL):
-        stop = min(start + _PANEL, p)
-        add_product(space, shifted[:, start:stop], shifted[:, start:], total[start:stop, start:])
+    for panel in slices(p, _PANEL):
+        start = panel.start
+        add_product(space, shifted[:, panel], shifted[:, start:], total[panel, start:])
 
 
 def add_product(space: Space, left: DeviceArray, right: DeviceArray, total: DeviceArray) -> None:
@@ -41,22 +42,17 @@ def add_product(space: Space, left: DeviceArray, right: DeviceArray, total: Devi
         rights = xp.reshape(right[:whole, :], (-1, few, q))
         stack = xp.matmul(xp.matrix_transpose(lefts), rights)
         total += xp.sum(stack, axis=0, dtype=space.doubles)
-        start = whole
-    else:
-        start = 0
-    for first in range(start, m, few):
-        last = min(first + few, m)
-        part = xp.matmul(left[first:last, :].T, right[first:last, :])
+        left, right = left[whole:, :], right[whole:, :]
+    for some in slices(left.shape[0], few):
+        part = xp.matmul(left[some, :].T, right[some, :])
         total += xp.astype(part, space.doubles, copy=False)
 
 
 def mirror(space: Space, total: DeviceArray) -> None:
     """Fill the lower half of a symmetric matrix from its upper panels."""
     p = total.shape[0]
-    width = _PANEL if p >= 2 * _PANEL else p
-    for start in range(0, p, width):
-        stop = min(start + width, p)
-        corner = total[start:stop, start:stop]
-        total[start:stop, start:stop] = (corner + corner.T) / 2.0
+    for some in slices(p, _PANEL if p >= 2 * _PANEL else p):
+        corner, stop = total[some, some], some.stop
+        total[some, some] = (corner + corner.T) / 2.0
         if stop < p:
-            total[stop:, start:stop] = total[start:stop, stop:].T
+            total[stop:, some] = total[some, stop:].T
