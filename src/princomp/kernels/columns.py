@@ -6,7 +6,15 @@ import numpy as np
 
 from princomp.kernels import native
 from princomp.kernels.entries import Entries
-from princomp.linalg import FloatArray, Weights, column_sums, compensated_sum, scratch, slices
+from princomp.linalg import (
+    FloatArray,
+    Weights,
+    column_sums,
+    compensated_sum,
+    part_of,
+    scratch,
+    slices,
+)
 
 # Rows that NumPy takes at a time: a megabyte of float32 stays in the cache while it is shifted,
 # summed and squared. The sums of groups of _GROUP rows are added by compensated summation: equal
@@ -35,7 +43,7 @@ def sums_about(
     kernel = native.function(f"columns_f{8 * block.itemsize}") if ready else None
     if kernel is None:
         sums, squares = compensated_sum(
-            _group_twin(shift, block[some], None if weights is None else weights[some])
+            _group_twin(shift, block[some], part_of(weights, some))
             for some in slices(max(m, 1), _GROUP)
         )
         return sums, squares
@@ -68,7 +76,7 @@ def stored_sums_about(
     kernel = native.function(f"csr_columns_{rows.kind}")
     if kernel is None:
         sums = compensated_sum(
-            _stored_twin(shift, rows.rows(some), None if weights is None else weights[some])
+            _stored_twin(shift, rows.rows(some), part_of(weights, some))
             for some in slices(max(m, 1), _GROUP)
         )
     else:

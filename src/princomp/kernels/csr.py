@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.kernels import native
+from princomp.kernels.dense import fill
 from princomp.kernels.entries import Entries
 from princomp.kernels.wide import mirror
 from princomp.linalg import (
@@ -33,6 +34,7 @@ from princomp.linalg import (
     compensated_sum,
     default_threads,
     for_each,
+    part_of,
     scratch,
     slices,
 )
@@ -144,8 +146,7 @@ def scatter(rows: Entries, weights: Weights = None) -> tuple[FloatArray, FloatAr
     """
     kernel = native.function(f"csr_scatter_{rows.kind}")
     n, p = rows.shape
-    if weights is not None:
-        weights = native.as_kernel_weights(weights, n)
+    weights = native.as_kernel_weights(weights, n)
     if kernel is None:
         step = _GROUP if p <= _GROUPED else _TWIN_ROWS
         summands = (_scatter_twin(rows, part, weights) for part in slices(max(n, 1), step))
@@ -181,10 +182,7 @@ def _make_pass(
     value_type, index_type = rows.kind.split("_")
     name = f"csr_pass_{value_type}_{'f32' if single_precision else 'f64'}_{index_type}"
     dtype = np.dtype(np.float32 if single_precision else np.float64)
-    share, factor = (
-        None if each is None else native.as_kernel_weights(each, rows.shape[0])
-        for each in (share, factor)
-    )
+    share, factor = (native.as_kernel_weights(each, rows.shape[0]) for each in (share, factor))
     return _Pass(native.function(name), rows, dtype, share, factor)
 
 
@@ -306,12 +304,10 @@ class _Pass:
         assert block is not None
         assert self.kernel is not None
         rows, width = self.rows, block.shape[1]
-        share, factor, middle = (
-            None if each is None else each[part.start :]
-            for each in (self.share, self.factor, middle)
-        )
+        later = slice(part.start, None)
+        share, factor, middle = (part_of(each, later) for each in (self.share, self.factor, middle))
         self.kernel(
-            *(rows.values, rows.columns, rows.ends[part.start :], part.stop - part.start),
+            *(rows.values, rows.columns, rows.ends[later], part.stop - part.start),
             *(share, factor, right, shift, middle, into, total),
             *(width, width * block.itemsize // CACHE_LINE),
         )
@@ -324,10 +320,7 @@ class _Pass:
         ready = block.dtype == self.dtype and block.flags.c_contiguous and width == padded_width
         if ready and block.ctypes.data % CACHE_LINE == 0:
             return block
-        packed = scratch(f"csr {name}", (height, padded_width), self.dtype)
-        packed[:, :width] = block
-        packed[:, width:] = 0.0
-        return packed
+        return fill(scratch(f"csr {name}", (height, padded_width), self.dtype), block)
 
     def _threads(self, threads: int | None, width: int) -> int:
         pays = len(self.rows.values) * width >= _THREADS_PAY
@@ -344,9 +337,6 @@ def _rows_of_a_sum(rows: Entries, dtype: np.dtype[Any]) -> int:
 
 def _filled(memory: FloatArray, vectors: FloatArray, first: int, last: int) -> FloatArray:
     """Copy some columns of a block to their part of the memory, padded with zero columns."""
-    height, width = vectors.shape
-    block = memory[height * first : height * last].reshape(height, last - first)
-    used = min(last, width) - first
-    block[:, :used] = vectors[:, first:last]
-    block[:, used:] = 0.0
-    return block
+    height = len(vectors)
+    part = memory[height * first : height * last].reshape(height, last - first)
+    return fill(part, vectors[:, first:last])

@@ -5,14 +5,14 @@ The rows of A are ``a = r ((x − high) / divisor)``. A is formed only in parts 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from princomp.kernels import native
 from princomp.kernels.signatures import SIZES
-from princomp.linalg import CACHE_LINE, FloatArray, aligned, empty, scratch, slices
+from princomp.linalg import CACHE_LINE, FloatArray, aligned, empty, part_of, scratch, slices
 
 # The kernel centres a panel of _PANEL_BYTES at a time, or a strip of _STRIP rows if that is larger,
 # in tiles of TILE bytes per row.
@@ -56,14 +56,8 @@ class Affine:
 
     def part(self, rows: slice, columns: slice = slice(None)) -> Affine:
         """Return some rows and columns of A."""
-        high, divisor, roots = self.high, self.divisor, self.roots
-        return replace(
-            self,
-            data=self.data[rows, columns],
-            high=None if high is None else high[columns],
-            divisor=None if divisor is None else divisor[columns],
-            roots=None if roots is None else roots[rows],
-        )
+        high, divisor = part_of(self.high, columns), part_of(self.divisor, columns)
+        return Affine(self.data[rows, columns], high, divisor, part_of(self.roots, rows))
 
     @property
     def kernel_arguments(self) -> tuple[FloatArray, int, int, int]:
@@ -99,11 +93,15 @@ class Affine:
 def padded(vectors: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
     """Copy vectors (p, m) to C order in ``dtype``, with zero columns up to a whole cache line."""
     lanes = CACHE_LINE // dtype.itemsize
+    return fill(aligned((len(vectors), -(-vectors.shape[1] // lanes) * lanes), dtype), vectors)
+
+
+def fill(block: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Copy vectors to a block that may be wider, and zeros to its other columns."""
     width = vectors.shape[1]
-    filled = aligned((len(vectors), -(-width // lanes) * lanes), dtype)
-    filled[:, :width] = vectors
-    filled[:, width:] = 0.0
-    return filled
+    block[:, :width] = vectors
+    block[:, width:] = 0.0
+    return block
 
 
 def images(

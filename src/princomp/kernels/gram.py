@@ -82,8 +82,7 @@ def moments(block: FloatArray, weights: Weights = None, *, precise: bool = False
     m, p = block.shape
     block = native.as_kernel_rows(block)
     out = empty(p * p + 2 * p)
-    if weights is not None:
-        weights = native.as_kernel_weights(weights, m)
+    weights = native.as_kernel_weights(weights, m)
     status = kernel(block, m, p, block.strides[0] // block.itemsize, weights, out)
     if status == native.NO_MEMORY:
         raise MemoryError("no memory for a packed chunk of rows")
@@ -209,8 +208,7 @@ def shift_of(block: FloatArray, weights: Weights = None) -> FloatArray:
         distance = np.zeros(len(base))
         for part in slices(len(block), _PANEL_ROWS):
             distance += share[part] @ np.subtract(block[part], base, dtype=np.float64)
-        nearby: FloatArray = (base + distance).astype(block.dtype)
-        return nearby
+        return (base + distance).astype(block.dtype)
     first = block[0]
     sample = block[sampled_rows(len(block))]
     offset = column_sums(np.subtract(sample, first, dtype=np.float64)) / len(sample)

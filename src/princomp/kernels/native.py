@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import MissingLibraryError, ParameterError
 from princomp.kernels.signatures import SIGNATURES, SIZES
+from princomp.linalg import Weights
 
 # Return codes of the kernels, as in kernels.hpp.
 DONE, NOT_FINITE, LEFT_RANGE, NO_MEMORY = range(4)
@@ -181,8 +182,10 @@ def contiguous(*arrays: NDArray[Any] | None) -> list[NDArray[Any] | None]:
     return [None if array is None else np.ascontiguousarray(array) for array in arrays]
 
 
-def as_kernel_weights(weights: NDArray[Any], rows: int) -> NDArray[Any]:
-    """Return the weights of ``rows`` rows as contiguous float64."""
+def as_kernel_weights(weights: Weights, rows: int) -> Weights:
+    """Return the weights of ``rows`` rows, if there are any, as contiguous float64."""
+    if weights is None:
+        return None
     converted = np.ascontiguousarray(weights, dtype=np.float64)
     if converted.shape != (rows,):
         raise ValueError(f"{converted.shape} weights for {rows} rows")

@@ -25,6 +25,7 @@ from princomp.linalg import (
     for_each,
     map_in_order,
     mark_unwritten,
+    part_of,
     slices,
 )
 
@@ -111,8 +112,7 @@ def packed(
     dtype = np.dtype(np.float64) if precise else block.dtype
     name = f"wide_pack_f{8 * block.itemsize}" + "_precise" * (dtype != block.dtype)
     kernel = native.function(name)
-    if weights is not None:
-        weights = native.as_kernel_weights(weights, m)
+    weights = native.as_kernel_weights(weights, m)
     size = dtype.itemsize
     chunk_rows = _CHUNK_BYTES[size] // size
     parts = slices(m, chunk_rows)
@@ -127,7 +127,7 @@ def packed(
         filled = np.zeros(p + _VECTOR, dtype)
 
         def pack_chunk(part: slice) -> FloatArray:
-            rows, share = block[part], None if weights is None else weights[part]
+            rows, share = block[part], part_of(weights, part)
             if kernel is None:
                 out = memory[part.start * p : part.stop * p].reshape(rows.shape)
                 return _pack_twin(rows, share, filled[:p], out)

@@ -15,6 +15,7 @@ from .arrays import (
     eigh_top as eigh_top,
     fix_signs as fix_signs,
     frozen as frozen,
+    part_of as part_of,
     qr_r as qr_r,
     reproducible_blas as reproducible_blas,
     restore_underflowed as restore_underflowed,

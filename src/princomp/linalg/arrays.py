@@ -52,6 +52,11 @@ def slices(stop: int, step: int) -> list[slice]:
     return [slice(at, min(at + step, stop)) for at in range(0, stop, step)]
 
 
+def part_of(array: FloatArray | None, part: slice) -> FloatArray | None:
+    """Slice of an array that may be None."""
+    return None if array is None else array[part]
+
+
 def column_sums(matrix: FloatArray) -> FloatArray:
     """Column sums of a block in float64, by BLAS, which takes half the time of ``np.sum``.
 
@@ -81,8 +86,7 @@ def compensated_sum(parts: Iterable[FloatArray]) -> FloatArray:
     for part in parts:
         total, error = two_sum(total, part)
         errors = errors + error
-    summed: FloatArray = total + errors
-    return summed
+    return total + errors
 
 
 def restore_underflowed(squares: FloatArray, sums: FloatArray) -> FloatArray:

@@ -51,16 +51,12 @@ def qr_of_rows(vectors: FloatArray, *, overwrite: bool = False) -> tuple[FloatAr
     return np.ascontiguousarray(columns.T), triangle
 
 
-def error_growth(triangle: FloatArray) -> float:
-    """Bound how much an error of length one in each vector grows if this triangle is divided out.
+def inverse_and_growth(triangle: FloatArray) -> tuple[FloatArray, float]:
+    """Return the inverse of a triangle, and how much errors grow if it is divided out.
 
-    Infinity if the vectors are dependent.
+    This is a bound for an error of length one in each vector; infinity if the vectors are
+    dependent.
     """
-    return _inverse(triangle)[1]
-
-
-def _inverse(triangle: FloatArray) -> tuple[FloatArray, float]:
-    """Return the inverse of a triangle, and its :func:`error_growth`."""
     inverse, singular = scipy.linalg.lapack.dtrtri(triangle)
     return inverse, np.inf if singular else float(np.abs(inverse).sum(axis=0).max())
 
@@ -79,7 +75,7 @@ def _orthonormalise_once(basis: FloatArray) -> tuple[FloatArray | None, bool]:
     triangle, failed = scipy.linalg.lapack.dpotrf(gram)
     if failed:
         return None, False
-    inverse, growth = _inverse(triangle)
+    inverse, growth = inverse_and_growth(triangle)
     if growth * _INDEPENDENT > 1.0:
         return None, False
     transform = np.ascontiguousarray((inverse / lengths[:, None]).T)

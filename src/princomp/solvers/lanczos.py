@@ -23,10 +23,6 @@ from princomp.solvers.search import Pairs, SearchSpace, search
 # blocks of 4 and room for 128 vectors take half the time of blocks of 16, and a quarter less than
 # blocks of 2 or 8.
 _BLOCK, _DEFAULT_MAX_VECTORS = 4, 128
-# For any forecast, check the residual again after at most this share of additional products,
-# because it falls faster and faster. Sparse 100,000 × 20,000 rows then take 14 and 19 passes
-# (float32 and float64) instead of 18 and 28.
-_CHECK_SHARE = 0.5
 # A search has stalled if it fills its space this many times without halving its residual.
 _PATIENCE = 20
 # Relative error allowed when eigenvalues are compared with the trace: far above that of float32.
@@ -70,7 +66,7 @@ class TopPairs:
         self._begin()
 
     def _begin(self) -> None:
-        self._forecast = Forecast(_CHECK_SHARE)
+        self._forecast = Forecast()
         self._progress = StallDetector(_PATIENCE * max(1, self.max_vectors // self.width))
 
     def check(self, space: SearchSpace) -> Pairs | None:

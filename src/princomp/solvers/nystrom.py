@@ -90,8 +90,7 @@ def _lengths(divisor: FloatArray, left_out: FloatArray, axes: FloatArray) -> Flo
     squares = divisor**2
     length = (left_out @ squares) / left_out.sum()
     weights = (left_out * axes) ** 2
-    lengths: FloatArray = np.sqrt(np.minimum(length, (weights @ squares) / weights.sum(axis=1)))
-    return lengths
+    return np.sqrt(np.minimum(length, (weights @ squares) / weights.sum(axis=1)))
 
 
 def _rounding(
@@ -117,8 +116,7 @@ def _rounding(
     entries = np.divide.outer(lengths, divisor)
     smaller = np.minimum(entries, entries.T)
     squares = np.einsum("ij,ij->j", smaller, smaller) / sketch.p
-    bounds: FloatArray = np.sqrt(axes**2 @ squares)
-    return bounds
+    return np.sqrt(axes**2 @ squares)
 
 
 def _panels(sketch: Sketch, scale: float) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
@@ -198,11 +196,9 @@ def _pseudo_inverse_root(sketch: Sketch, width: int, scale: float, shift: float)
         core += (omega[:, :width] @ orthonormaliser).T @ (images[:, :width] @ orthonormaliser)
     roots, rotation = np.linalg.eigh((core + core.T) / 2 + shift * np.eye(len(core)))
     kept = roots > shift
-    root: FloatArray = orthonormaliser @ (rotation[:, kept] / np.sqrt(roots[kept]))
-    return root
+    return orthonormaliser @ (rotation[:, kept] / np.sqrt(roots[kept]))
 
 
 def _solved(triangle: FloatArray, rows: FloatArray) -> FloatArray:
     """``rows @ triangle⁻¹`` for an upper triangle."""
-    solved: FloatArray = scipy.linalg.solve_triangular(triangle, rows.T, trans="T").T
-    return solved
+    return scipy.linalg.solve_triangular(triangle, rows.T, trans="T").T

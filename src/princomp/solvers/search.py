@@ -13,7 +13,7 @@ import numpy as np
 
 from princomp.errors import NotFiniteError
 from princomp.linalg import EPS, FloatArray, Operator, eigh, eigh_top, empty
-from princomp.solvers.bases import error_growth, orthonormal, project_out, qr_of_rows
+from princomp.solvers.bases import inverse_and_growth, orthonormal, project_out, qr_of_rows
 
 # After two passes of Gram-Schmidt, inner products of a block with the space are about EPS / s,
 # where s is the ratio of the block's smallest to its largest singular value. There is another pass
@@ -159,10 +159,7 @@ class SearchSpace:
 
         They are the norms of the part of the last images outside the space: A is not applied.
         """
-        norms: FloatArray = np.linalg.norm(
-            coordinates[:, self._block_start : self.stop] @ self._image, axis=1
-        )
-        return norms
+        return np.linalg.norm(coordinates[:, self._block_start : self.stop] @ self._image, axis=1)
 
     def restart(self, values: FloatArray, coordinates: FloatArray, *, random: bool = False) -> None:
         """Keep these Ritz pairs and discard the rest of the space (thick restart).
@@ -195,7 +192,7 @@ class SearchSpace:
         if replaced.any():
             block[replaced] = rng.standard_normal((int(replaced.sum()), block.shape[1]))
         block = block[:width]
-        growth = error_growth(triangle)
+        _, growth = inverse_and_growth(triangle)
         if replaced.any() or growth * self._norm_needed > 1.0:
             block = self._orthogonal_block(block)
         elif growth * self._image_norm * _LEAST_RATIO > 1.0:

@@ -74,7 +74,8 @@ class ShareOfTrace:
         self._next_check = int(_GROWTH * space.stop)
         values, coordinates = space.pairs()
         residuals = space.residuals(coordinates)
-        k = _count_exceeding(values, self.target)
+        passed = np.flatnonzero(np.cumsum(np.maximum(values, 0.0)) > self.target)
+        k = int(passed[0]) + 1 if passed.size else None
         self.too_many = (
             k is None and _estimated_sum(values, residuals, self.max_pairs) < self.target
         )
@@ -191,8 +192,3 @@ def _estimated_sum(values: FloatArray, residuals: FloatArray, max_pairs: float) 
         power = np.log(values[half - 1] / last) / np.log(found / half)
     indices = np.arange(found + 1, int(max_pairs) + 1)
     return float(values[:found].sum() + last * ((found / indices) ** power).sum())
-
-
-def _count_exceeding(values: FloatArray, target: float) -> int | None:
-    passed = np.flatnonzero(np.cumsum(np.maximum(values, 0.0)) > target)
-    return int(passed[0]) + 1 if passed.size else None

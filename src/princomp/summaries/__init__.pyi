@@ -22,7 +22,6 @@ from .centred_rows import (
 )
 from .columns import Columns as Columns
 from .dense_rows import DenseRows as DenseRows
-from .device_gram import rows_at_a_time as rows_at_a_time
 from .device_moments import DeviceMoments as DeviceMoments, moments_on as moments_on
 from .device_products import (
     columns_on as columns_on,
@@ -30,7 +29,7 @@ from .device_products import (
     images_on as images_on,
     sketch_on as sketch_on,
 )
-from .device_sums import first_fault as first_fault
+from .device_sums import first_fault as first_fault, rows_at_a_time as rows_at_a_time
 from .device_triangle import DeviceTriangle as DeviceTriangle, triangle_on as triangle_on
 from .extremes import Extremes as Extremes
 from .moments import Moments as Moments

@@ -53,9 +53,8 @@ class Centred:
     # Whether incomplete rows must be removed before a summary is made. If not, they are found
     # because the sums are NaN.
     complete_only = False
-    on_device = False
     # Summaries of two kinds are merged as the kind with less detail of the scatter; see
-    # `to_common_kind`.
+    # `merged_kinds`.
     detail = 0
     # Errors (p,) of the column scatters due to removed rows; see `lost_by_removing`.
     lost: FloatArray | None = None
@@ -75,6 +74,9 @@ class Centred:
 
         def converted(self, other: Centred) -> Centred:
             """Convert a summary with more detail to this kind."""
+
+        def merge(self, other: Any) -> Any:
+            """Summary of the rows of both."""
 
         @property
         def scatter(self) -> FloatArray:
@@ -183,7 +185,6 @@ class OnDevice(Centred):
 
     __slots__ = ()
 
-    on_device = True
     space: Space
 
     def _put(self, array: FloatArray) -> Any:
@@ -207,15 +208,15 @@ def as_kind(kind: type[Kind], summary: Centred, **changes: Any) -> Kind:
     return kind(**{name: getattr(summary, name) for name in names}, **changes)
 
 
-def to_common_kind(one: Centred, other: Centred) -> tuple[Any, Any]:
-    """Return two summaries of different kinds, converted to the less detailed kind of the two.
+def merged_kinds(one: Centred, other: Centred) -> Any:
+    """Merge two summaries of different kinds as the less detailed kind of the two.
 
     A triangle can become a scatter, and both can become a sketch. The resulting kind depends
     only on the two kinds, not on their order or their rows.
     """
     if one.detail < other.detail:
-        return one, one.converted(other.to_host())
-    return other.converted(one.to_host()), other
+        return one.merge(one.converted(other.to_host()))
+    return other.converted(one.to_host()).merge(other)
 
 
 def check_range(summary: Centred, names: Names = None, *, each: bool = False) -> None:

@@ -19,7 +19,16 @@ from typing import Any
 import numpy as np
 
 from princomp.kernels import Affine, dense, images_of_rows, row_products
-from princomp.linalg import CACHE_LINE, FloatArray, aligned, empty, for_each, map_in_order, slices
+from princomp.linalg import (
+    CACHE_LINE,
+    FloatArray,
+    aligned,
+    empty,
+    for_each,
+    map_in_order,
+    part_of,
+    slices,
+)
 from princomp.summaries.blocks import Weights, in_range
 
 # Number of pieces of rows that is enough for threads to share.
@@ -96,10 +105,8 @@ class DenseRows:
         """Precision of the products."""
         return self.affine.dtype
 
-    @property
-    def lowest_dtype(self) -> np.dtype[Any]:
-        """Lowest precision of :meth:`images`: that of the data."""
-        return self.dtype
+    # The lowest precision of :meth:`images` is that of the data.
+    lowest_dtype = dtype
 
     @property
     def vectors_at_once(self) -> int:
@@ -225,8 +232,8 @@ class DenseRows:
         padded = dense.padded(vectors, self.dtype)
 
         def piece(columns: slice) -> tuple[FloatArray, FloatArray]:
-            low = None if self.low is None else self.low[columns]
-            return images_of_rows(self.affine.part(slice(None), columns), padded, low=low)
+            affine = self.affine.part(slice(None), columns)
+            return images_of_rows(affine, padded, low=part_of(self.low, columns))
 
         images = np.zeros((n, padded.shape[1]))
         score_sums = np.zeros(padded.shape[1])
@@ -244,8 +251,7 @@ class DenseRows:
         low = None if self.low is None else self.low.astype(self.dtype)
 
         def piece(columns: slice) -> FloatArray:
-            part = None if low is None else low[columns]
-            return row_products(self.affine.part(slice(None), columns), part)
+            return row_products(self.affine.part(slice(None), columns), part_of(low, columns))
 
         # Few pieces, since each is as large as the result.
         columns = slices(p, max(_MIN_SPAN, -(-p // _COLUMN_PIECES)))

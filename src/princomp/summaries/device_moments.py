@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from princomp.linalg import FloatArray
 from princomp.summaries.block_moments import products_unit
-from princomp.summaries.centred import Centred, OnDevice, as_kind, to_common_kind
+from princomp.summaries.centred import OnDevice, as_kind
 from princomp.summaries.device_sums import sums_of
 from princomp.summaries.moments import Moments
 from princomp.summaries.space import DeviceArray, DeviceTable, Space
@@ -77,19 +77,6 @@ class DeviceMoments(OnDevice, Moments):
         scatter, diagonal = self.space.put(other.scatter), np.array(other.column_scatter)
         return as_kind(DeviceMoments, other, scatter=scatter, space=self.space, diagonal=diagonal)
 
-    def merge(self, other: Centred, *, overwrite: bool = False) -> Any:
-        """Moments of the rows of both, on this device; if ``other`` has less detail, its kind."""
-        if not isinstance(other, Moments):
-            one, other = to_common_kind(self, other)
-            return one.merge(other)
-        joined = self._joined(other)
-        if joined is None:
-            return self if self.rows else other
-        fields, delta, delta_weight = joined
-        scatter = self.scatter + self.on_same_device(other).scatter
-        self._add_outer(scatter, delta_weight, delta)
-        return self._with(scatter, **fields, **self._errors_with(other))
-
     def _with(self, scatter: DeviceArray, **changes: Any) -> DeviceMoments:
         """Return moments of this kind with another scatter and other fields."""
         return as_kind(
@@ -108,3 +95,11 @@ class DeviceMoments(OnDevice, Moments):
     def _add_outer(self, scatter: DeviceArray, factor: float, vector: FloatArray) -> None:
         """Add ``factor · vector vectorᵀ`` to a scatter in place."""
         self.space.add_outer(scatter, factor, self.space.put(vector))
+
+    def _sum_with_outer(
+        self, added: DeviceArray, factor: float, vector: FloatArray, *, overwrite: bool
+    ) -> DeviceArray:
+        """Return the sum of two scatters and ``factor · vector vectorᵀ``."""
+        scatter = self.scatter + added
+        self._add_outer(scatter, factor, vector)
+        return scatter

@@ -11,8 +11,13 @@ from princomp.linalg import FloatArray
 from princomp.summaries.block_moments import products_unit
 from princomp.summaries.blocks import in_range
 from princomp.summaries.columns import Columns
-from princomp.summaries.device_gram import add_product, rows_at_a_time
-from princomp.summaries.device_sums import counted_rows, first_fault, sums_of
+from princomp.summaries.device_sums import (
+    add_product,
+    counted_rows,
+    first_fault,
+    rows_at_a_time,
+    sums_of,
+)
 from princomp.summaries.extremes import Extremes
 from princomp.summaries.sketch import Sketch, SketchOf, directions
 from princomp.summaries.space import DeviceArray, DeviceTable

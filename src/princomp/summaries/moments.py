@@ -30,12 +30,13 @@ from princomp.summaries.centred import (
     ROUNDING,
     Centred,
     Joined,
+    OnDevice,
     as_kind,
     check_remaining_scatter,
     constant_columns,
     lost_by_removing,
     lost_by_zeroing,
-    to_common_kind,
+    merged_kinds,
 )
 from princomp.summaries.columns import Columns
 
@@ -163,8 +164,7 @@ class Moments(Centred):
 
     def times(self, vectors: FloatArray) -> FloatArray:
         """Scatter @ vectors (p, m)."""
-        product: FloatArray = self.scatter @ vectors
-        return product
+        return self.scatter @ vectors
 
     def merge(self, other: Centred, *, overwrite: bool = False) -> Any:
         """Moments of the rows of both; if ``other`` has less detail, a summary of its kind.
@@ -175,18 +175,16 @@ class Moments(Centred):
         overwrite : bool
             Write the result into the memory of ``other``.
         """
-        if type(other) is not Moments:
-            if isinstance(other, Moments):
-                return other.on_same_device(self).merge(other)
-            one, other = to_common_kind(self, other)
-            return one.merge(other)
+        if not isinstance(other, Moments):
+            return merged_kinds(self, other)
+        if isinstance(other, OnDevice) and not isinstance(self, OnDevice):
+            return other.on_same_device(self).merge(other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
         fields, delta, delta_weight = joined
-        scatter = added_with_outer(
-            self.scatter, other.scatter, delta_weight, delta, overwrite=overwrite
-        )
+        added = self.on_same_device(other).scatter
+        scatter = self._sum_with_outer(added, delta_weight, delta, overwrite=overwrite)
         return self._with(scatter, **fields, **self._errors_with(other))
 
     def remove(self, other: Moments) -> Moments:
@@ -197,7 +195,7 @@ class Moments(Centred):
         ShapeError
             If ``other`` has more rows than this summary, or rows that were never added.
         """
-        if other.on_device and not self.on_device:
+        if isinstance(other, OnDevice) and not isinstance(self, OnDevice):
             return other.on_same_device(self).remove(other)
         remaining = self._without(other)
         if remaining is None:
@@ -254,6 +252,12 @@ class Moments(Centred):
     def _add_outer(self, scatter: Any, factor: float, vector: FloatArray) -> None:
         """Add ``factor · vector vectorᵀ`` to a scatter in place."""
         add_outer(scatter, factor, vector)
+
+    def _sum_with_outer(
+        self, added: Any, factor: float, vector: FloatArray, *, overwrite: bool
+    ) -> Any:
+        """Return the sum of two scatters and ``factor · vector vectorᵀ``."""
+        return added_with_outer(self.scatter, added, factor, vector, overwrite=overwrite)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

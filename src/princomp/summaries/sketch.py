@@ -23,7 +23,7 @@ from princomp.summaries.centred import (
     as_kind,
     check_remaining_scatter,
     lost_by_removing,
-    to_common_kind,
+    merged_kinds,
 )
 from princomp.summaries.centred_rows import centred_rows, safe_exponent
 from princomp.summaries.columns import Columns
@@ -143,7 +143,7 @@ class Sketch(Centred):
     def merge(self, other: Centred) -> Sketch:
         """Sketch of the rows of both; ``other`` may be of any kind."""
         if not isinstance(other, Sketch):
-            return self.merge(to_common_kind(self, other)[1])
+            return merged_kinds(self, other)
         self._check_same_directions(other)
         joined = self._joined(other)
         if joined is None:

@@ -71,8 +71,7 @@ class Space:
 
     def get(self, array: DeviceArray) -> FloatArray:
         """Copy a device array to the host, in float64."""
-        host: FloatArray = np.asarray(self.to_host(array)).astype(np.float64, copy=False)
-        return host
+        return np.asarray(self.to_host(array)).astype(np.float64, copy=False)
 
     def zeros(self, *shape: int) -> DeviceArray:
         """Return zeros on the device, in float64."""

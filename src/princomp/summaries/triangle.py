@@ -17,7 +17,7 @@ from princomp.summaries.blocks import (
     is_sparse,
     panel_rows,
 )
-from princomp.summaries.centred import Centred, to_common_kind
+from princomp.summaries.centred import Centred, merged_kinds
 
 # Fewest rows that are factored at a time. LAPACK adds products one by one: if the first is large
 # and the others are equal, factoring 65,536 rows of 3 columns at once loses 1,600 units of roundoff
@@ -115,19 +115,16 @@ class Triangle(Centred):
     @property
     def scatter(self) -> FloatArray:
         """RᵀR (p, p): squaring loses singular values below √eps times the largest one."""
-        scatter: FloatArray = self.factor.T @ self.factor
-        return scatter
+        return self.factor.T @ self.factor
 
     def times(self, vectors: FloatArray) -> FloatArray:
         """Scatter @ vectors (p, m)."""
-        product: FloatArray = self.factor.T @ (self.factor @ vectors)
-        return product
+        return self.factor.T @ (self.factor @ vectors)
 
     def merge(self, other: Centred) -> Any:
         """Triangle of the rows of both; if ``other`` has less detail, a summary of its kind."""
         if not isinstance(other, Triangle):
-            one, other = to_common_kind(self, other)
-            return one.merge(other)
+            return merged_kinds(self, other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
