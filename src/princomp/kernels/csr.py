@@ -14,7 +14,6 @@ only one line, the rows are divided into two halves instead, for any number of t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -85,7 +84,7 @@ def images(
     ndarray of shape (m,)
         s, in float64.
     """
-    csr_pass = _make_pass(rows, right, rows.shape[1], share, factor)
+    csr_pass = _Pass(rows, right, rows.shape[1], share, factor)
     if csr_pass.kernel is None:
         middle = forward(rows, right, shift=shift, share=share, factor=factor)
         return backward(rows, middle, share=share)
@@ -102,7 +101,7 @@ def backward(
 ) -> tuple[FloatArray, FloatArray]:
     """Compute Z = Xᵀ F Y and s = cᵀ F Y for Y = ``left`` (n, m); see :func:`images`."""
     n, _ = rows.shape
-    csr_pass = _make_pass(rows, left, n, share, factor)
+    csr_pass = _Pass(rows, left, n, share, factor)
     if csr_pass.kernel is None:
         dtype = csr_pass.dtype
         scaled = left if csr_pass.factor is None else left * csr_pass.factor[:, None].astype(dtype)
@@ -123,7 +122,7 @@ def forward(
 ) -> FloatArray:
     """Compute F (X Q − c tᵀ), of shape (n, m); see :func:`images`."""
     n, p = rows.shape
-    csr_pass = _make_pass(rows, right, p, share, factor)
+    csr_pass = _Pass(rows, right, p, share, factor)
     if csr_pass.kernel is None:
         product: FloatArray = rows.matrix() @ right.astype(csr_pass.dtype, copy=False)
         if shift is not None:
@@ -168,24 +167,6 @@ def _scatter_twin(rows: Entries, part: slice, weights: Weights) -> NDArray[np.fl
     return np.vstack([(rooted.T @ rooted).toarray(), sums])
 
 
-def _make_pass(
-    rows: Entries,
-    vectors: FloatArray,
-    height: int,
-    share: FloatArray | None,
-    factor: FloatArray | None,
-) -> _Pass:
-    """Return a pass over the rows; its kernel is None if NumPy does the work."""
-    if vectors.ndim != 2 or len(vectors) != height:
-        raise ValueError(f"a block of shape {vectors.shape} does not have {height} rows")
-    single_precision = rows.values.dtype == np.float32 == vectors.dtype
-    value_type, index_type = rows.kind.split("_")
-    name = f"csr_pass_{value_type}_{'f32' if single_precision else 'f64'}_{index_type}"
-    dtype = np.dtype(np.float32 if single_precision else np.float64)
-    share, factor = (native.as_kernel_weights(each, rows.shape[0]) for each in (share, factor))
-    return _Pass(native.function(name), rows, dtype, share, factor)
-
-
 def _backward_twin(rows: Entries, left: FloatArray) -> FloatArray:
     """SciPy implementation of Xᵀ Y, in the precision of Y and summed as in the kernel."""
     matrix, n = rows.matrix(), rows.shape[0]
@@ -196,26 +177,38 @@ def _backward_twin(rows: Entries, left: FloatArray) -> FloatArray:
     return total
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Pass:
-    """A pass over rows.
+    """A pass over rows (n, p).
 
     Parameters
     ----------
+    rows : Entries of shape (n, p)
+    vectors : ndarray of shape (height, m)
+        Vectors to multiply, in the precision that is wanted.
+    height : int
+        Number of rows of these vectors: n or p.
+    share, factor : ndarray of shape (n,), optional
+
+    Attributes
+    ----------
     kernel : callable or None
         None if NumPy does the work.
-    rows : Entries of shape (n, p)
     dtype : dtype
         Precision of the products.
-    share, factor : ndarray of shape (n,), optional
-        In float64.
     """
 
-    kernel: native.Kernel | None
-    rows: Entries
-    dtype: np.dtype[Any]
-    share: FloatArray | None
-    factor: FloatArray | None
+    def __init__(
+        self, rows: Entries, vectors: FloatArray, height: int, share: Weights, factor: Weights
+    ) -> None:
+        if vectors.ndim != 2 or len(vectors) != height:
+            raise ValueError(f"a block of shape {vectors.shape} does not have {height} rows")
+        single_precision = rows.values.dtype == np.float32 == vectors.dtype
+        value_type, index_type = rows.kind.split("_")
+        name = f"csr_pass_{value_type}_{'f32' if single_precision else 'f64'}_{index_type}"
+        self.kernel, self.rows = native.function(name), rows
+        self.dtype = np.dtype(np.float32 if single_precision else np.float64)
+        self.share = native.as_kernel_weights(share, rows.shape[0])
+        self.factor = native.as_kernel_weights(factor, rows.shape[0])
 
     def forward(
         self, right: FloatArray, shift: FloatArray | None, threads: int | None

@@ -78,11 +78,6 @@ class Packed(NamedTuple):
     shape: tuple[int, int]
     chunk: int
 
-    @property
-    def chunk_stride(self) -> int:
-        """Distance between the starts of two chunks, in numbers, for SIMD vectors of any length."""
-        return _chunk_numbers(self.chunk, self.shape[1])
-
 
 def packed(
     block: FloatArray,
@@ -150,6 +145,7 @@ def packed(
 
 
 def _chunk_numbers(rows: int, columns: int) -> int:
+    """Distance between the starts of two chunks, in numbers, for SIMD vectors of any length."""
     return (rows + rows % 2) * (-(-columns // _VECTOR) * _VECTOR) + _VECTOR
 
 
@@ -215,7 +211,8 @@ def add(
         begin = some.start
         if kernel is not None:
             kernel(
-                *(block.memory, block.chunk_stride, m, block.chunk, p, begin, some.stop),
+                *(block.memory, _chunk_numbers(block.chunk, p), m, block.chunk, p),
+                *(begin, some.stop),
                 *(mean_offset, block.sums, delta_weight, delta, scatter),
             )
             return

@@ -63,7 +63,7 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
         bound = 16.0 * float(np.abs(left_out).sum()) + sketch.effective_unit * total / scale
         residuals = np.minimum(residuals, bound / values[0])
         if sketch.p <= width:
-            rounding = _rounding(sketch, divisor, width, scale, factor, axes)
+            rounding = _rounding(sketch, divisor, scale, factor, axes)
             residuals = np.maximum(residuals, rounding / values[0])
     variances = values[:k] * (scale / (sketch.rows - 1.0))
     variances[sketch.rank_limit :] = 0.0
@@ -94,12 +94,7 @@ def _lengths(divisor: FloatArray, left_out: FloatArray, axes: FloatArray) -> Flo
 
 
 def _rounding(
-    sketch: Sketch,
-    divisor: FloatArray,
-    width: int,
-    scale: float,
-    factor: FloatArray,
-    axes: FloatArray,
+    sketch: Sketch, divisor: FloatArray, scale: float, factor: FloatArray, axes: FloatArray
 ) -> FloatArray:
     """Estimate ‖E v‖ (k,) if the sketch leaves nothing out: E is rounding, amplified by divisors.
 
@@ -109,6 +104,7 @@ def _rounding(
     rows of those columns do.
     """
     lengths = np.zeros(sketch.p)
+    width = sketch.width - TEST_DIRECTIONS
     image = sum(factor[part].T @ omega[:, width:] for part, _, omega in _panels(sketch, scale))
     for part, images, _ in _panels(sketch, scale):
         lengths[part] = np.linalg.norm(images[:, width:] - factor[part] @ image, axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -203,19 +203,7 @@ def first_not_finite(block: Block) -> NotFiniteError:
     return error
 
 
-class Mergeable(Protocol):
-    """What two summaries must have in common to be merged."""
-
-    @property
-    def p(self) -> int:
-        """Number of columns."""
-
-    @property
-    def centred(self) -> bool:
-        """Whether the summary is about the mean instead of the origin."""
-
-
-def check_mergeable(one: Mergeable, other: Mergeable) -> None:
+def check_mergeable(one: Any, other: Any) -> None:
     """Check that two summaries have the same number of columns and the same centre.
 
     Raises

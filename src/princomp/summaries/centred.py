@@ -72,19 +72,6 @@ class Centred:
         def column_scatter(self) -> FloatArray:
             """Diagonal of the scatter (p,)."""
 
-        def converted(self, other: Centred) -> Centred:
-            """Convert a summary with more detail to this kind."""
-
-        def merge(self, other: Any) -> Any:
-            """Summary of the rows of both."""
-
-        @property
-        def scatter(self) -> FloatArray:
-            """The scatter (p, p)."""
-
-        def times(self, vectors: FloatArray) -> FloatArray:
-            """Scatter @ vectors (p, m)."""
-
     @property
     def p(self) -> int:
         """Number of columns."""
@@ -208,7 +195,7 @@ def as_kind(kind: type[Kind], summary: Centred, **changes: Any) -> Kind:
     return kind(**{name: getattr(summary, name) for name in names}, **changes)
 
 
-def merged_kinds(one: Centred, other: Centred) -> Any:
+def merged_kinds(one: Any, other: Any) -> Any:
     """Merge two summaries of different kinds as the less detailed kind of the two.
 
     A triangle can become a scatter, and both can become a sketch. The resulting kind depends

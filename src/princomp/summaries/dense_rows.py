@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -50,7 +49,7 @@ _THREADS_PAY = 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class DenseRows:
+class DenseRows(Affine):
     """The matrix A of shape (n, p), for products with A and with Aᵀ.
 
     Products are in the precision of the data, and the sums over pieces of rows in float64. The
@@ -58,8 +57,9 @@ class DenseRows:
 
     Parameters
     ----------
-    affine : Affine of shape (n, p)
-        B: the rows minus ``high``, scaled and weighted, in the precision of the rows.
+    data, high, divisor, roots
+        B: the rows minus ``high``, scaled and weighted, in the precision of the rows; see
+        :class:`~princomp.kernels.dense.Affine`.
     low : ndarray of shape (p,), optional
         The remainder of the mean, divided by the divisor; None for zero.
     spare_buffers : list of ndarray
@@ -67,7 +67,6 @@ class DenseRows:
         would cost more than a product.
     """
 
-    affine: Affine
     low: FloatArray | None = None
     spare_buffers: list[FloatArray] = field(default_factory=list)
 
@@ -92,21 +91,11 @@ class DenseRows:
             divisor = divisor.astype(dtype)
         if roots is not None:
             roots = roots.astype(dtype)
-        affine = Affine(data, high if high.any() else None, divisor, roots)
-        return cls(affine, low if low.any() else None)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.affine.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Precision of the products."""
-        return self.affine.dtype
+        high_or_none, low_or_none = (part if part.any() else None for part in (high, low))
+        return cls(data, high_or_none, divisor, roots, low_or_none)
 
     # The lowest precision of :meth:`images` is that of the data.
-    lowest_dtype = dtype
+    lowest_dtype = Affine.dtype
 
     @property
     def vectors_at_once(self) -> int:
@@ -121,7 +110,7 @@ class DenseRows:
     @property
     def rows(self) -> FloatArray:
         """All of A as an array (n, p)."""
-        formed = np.array(self.affine.formed())
+        formed = np.array(self.formed())
         if self.low is not None:
             formed -= self._rooted(self.low.astype(self.dtype))
         return formed
@@ -134,13 +123,13 @@ class DenseRows:
             product = empty((n, m), self.dtype)
 
             def fill(rows: slice) -> None:
-                product[rows] = dense.forward(self.affine.part(rows), padded)[:, :m]
+                product[rows] = dense.forward(self.part(rows), padded)[:, :m]
 
             for_each(fill, self._row_pieces, self._threads)
         else:
 
             def piece(columns: slice) -> FloatArray:
-                return dense.forward(self.affine.part(slice(None), columns), padded[columns])
+                return dense.forward(self.part(slice(None), columns), padded[columns])
 
             total = np.zeros((n, padded.shape[1]))
             for part in map_in_order(piece, self._column_pieces, self._threads):
@@ -160,7 +149,7 @@ class DenseRows:
         """Add Aᵀ @ left to ``into`` (p, m), in float64."""
         (n, p), m = self.shape, left.shape[1]
         padded = dense.padded(left, self.dtype)
-        low, roots, sums = self.low, self.affine.roots, np.empty(0)
+        low, roots, sums = self.low, self.roots, np.empty(0)
         if low is not None:
             rooted = padded if roots is None else padded * roots[:, None]
             sums = rooted.sum(axis=0, dtype=np.float64)[:m]
@@ -168,7 +157,7 @@ class DenseRows:
 
             def piece(rows: slice) -> FloatArray:
                 total = self._buffer((p, padded.shape[1]))
-                dense.backward(self.affine.part(rows), padded[rows], total)
+                dense.backward(self.part(rows), padded[rows], total)
                 return total
 
             for total in map_in_order(piece, self._row_pieces, self._threads):
@@ -179,7 +168,7 @@ class DenseRows:
         else:
 
             def add(columns: slice) -> None:
-                affine = self.affine.part(slice(None), columns)
+                affine = self.part(slice(None), columns)
                 total = self._buffer((affine.shape[1], padded.shape[1]))
                 dense.backward(affine, padded, total)
                 more = total[:, :m]
@@ -203,7 +192,7 @@ class DenseRows:
 
         def piece(rows: slice) -> tuple[FloatArray, FloatArray]:
             total = self._buffer(padded.shape)
-            return total, dense.images(self.affine.part(rows), padded, total, shift=shift)
+            return total, dense.images(self.part(rows), padded, total, shift=shift)
 
         image = np.zeros((m, p)).T
         parts = map_in_order(piece, self._row_pieces, self._threads)
@@ -232,7 +221,7 @@ class DenseRows:
         padded = dense.padded(vectors, self.dtype)
 
         def piece(columns: slice) -> tuple[FloatArray, FloatArray]:
-            affine = self.affine.part(slice(None), columns)
+            affine = self.part(slice(None), columns)
             return images_of_rows(affine, padded, low=part_of(self.low, columns))
 
         images = np.zeros((n, padded.shape[1]))
@@ -251,7 +240,7 @@ class DenseRows:
         low = None if self.low is None else self.low.astype(self.dtype)
 
         def piece(columns: slice) -> FloatArray:
-            return row_products(self.affine.part(slice(None), columns), part_of(low, columns))
+            return row_products(self.part(slice(None), columns), part_of(low, columns))
 
         # Few pieces, since each is as large as the result.
         columns = slices(p, max(_MIN_SPAN, -(-p // _COLUMN_PIECES)))
@@ -265,7 +254,7 @@ class DenseRows:
 
     @property
     def _threads(self) -> int | None:
-        return 1 if self.affine.data.size < _THREADS_PAY else None
+        return 1 if self.data.size < _THREADS_PAY else None
 
     @property
     def _in_one_pass(self) -> bool:
@@ -301,7 +290,7 @@ class DenseRows:
 
     def _rooted(self, row: FloatArray) -> FloatArray:
         """Return r times a row, or the row itself if there are no weights."""
-        return row if self.affine.roots is None else self.affine.roots[:, None] * row
+        return row if self.roots is None else self.roots[:, None] * row
 
     def _low_product(self, right: FloatArray) -> FloatArray:
         """``low @ right`` (m,): times its root, what each row of B @ right has in excess."""

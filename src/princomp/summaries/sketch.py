@@ -129,7 +129,7 @@ class Sketch(Centred):
         """Mean and scatter of each column, without the product."""
         return as_kind(Columns, self)
 
-    def converted(self, other: Centred) -> Sketch:
+    def converted(self, other: Any) -> Sketch:
         """Convert a summary with more detail to a sketch in the same directions."""
         columns = as_kind(Columns, other, column_scatter=np.array(other.column_scatter))
         product = other.times(self.directions)
