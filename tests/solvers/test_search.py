@@ -33,7 +33,7 @@ from princomp.solvers.bases import inverse_and_growth, project_out, qr_of_rows
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.row_search import find_warm_start, sample_step, search_rows
 from princomp.summaries import Columns
-from princomp.summaries.centred_rows import centred_rows
+from princomp.summaries.centred_rows import centre_rows
 
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -168,7 +168,7 @@ def test_reported_residuals_bound_the_true_ones(dtype, shape, rng):
     X = with_singular_values(n, sigma, rng, p=p)[0].astype(dtype)
     columns = Columns.of(X)
     spread = columns.column_scatter / (n - 1)
-    rows = centred_rows(X, columns.mean, columns.mean_low, spread, None, None)
+    rows = centre_rows(X, columns.mean, columns.mean_low, spread, None, None)
     unit = unit_of(dtype)
     spectrum, passes = search_rows(rows, columns, 6, tol=0.0, rng=rng)
     assert spectrum is not None
@@ -192,7 +192,7 @@ def test_a_search_of_sparse_float32_rows_is_as_exact_as_it_says(shape, tol, rng)
     rows = sp.csr_array(X)
     columns = Columns.of(rows)
     spread = columns.column_scatter / (n - 1)
-    centred = centred_rows(rows, columns.mean, columns.mean_low, spread, None, None)
+    centred = centre_rows(rows, columns.mean, columns.mean_low, spread, None, None)
     spectrum, _ = search_rows(centred, columns, 6, tol=tol, rng=rng)
     assert spectrum is not None
     A = X - X.astype(np.float64).mean(axis=0)
@@ -295,7 +295,7 @@ def _rows_for_a_sample(rng, strong):
     columns = Columns.of(X)
     mean, low, variances = columns.mean, columns.mean_low, columns.column_scatter / 3999
     rows, sample = (
-        centred_rows(data, mean, low, variances, None, None) for data in (X, X[::step].copy())
+        centre_rows(data, mean, low, variances, None, None) for data in (X, X[::step].copy())
     )
     return columns, rows, sample
 

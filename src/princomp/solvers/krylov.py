@@ -24,7 +24,7 @@ from princomp.summaries import (
     Block,
     Columns,
     Weights,
-    centred_rows,
+    centre_rows,
     checked_block,
     is_sparse,
     wide_block_rows,
@@ -115,7 +115,7 @@ class ImagesOf:
         columns = self.columns
         spread = columns.column_scatter / max(columns.rows - 1.0, 1.0)
         mean, low = columns.mean, columns.mean_low
-        rows = centred_rows(block, mean, low, spread, self.divisor, weights)
+        rows = centre_rows(block, mean, low, spread, self.divisor, weights)
         rows.add_images(self.vectors, images.image)
         count = float(block.shape[0] if weights is None else weights.sum())
         return Images(images.rows + count, images.image)

@@ -17,7 +17,7 @@ from .blocks import (
 from .centred import Names as Names, check_range as check_range, column_name as column_name
 from .centred_rows import (
     CentredRows as CentredRows,
-    centred_rows as centred_rows,
+    centre_rows as centre_rows,
     safe_exponent as safe_exponent,
 )
 from .columns import Columns as Columns

@@ -38,7 +38,7 @@ def safe_exponent(column_scatter: FloatArray, dtype: np.dtype[Any]) -> int:
 CentredRows: TypeAlias = DenseRows | SparseRows
 
 
-def centred_rows(
+def centre_rows(
     data: Block,
     mean: FloatArray,
     mean_low: FloatArray,

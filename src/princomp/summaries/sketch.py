@@ -25,7 +25,7 @@ from princomp.summaries.centred import (
     lost_by_removing,
     merged_kinds,
 )
-from princomp.summaries.centred_rows import centred_rows, safe_exponent
+from princomp.summaries.centred_rows import centre_rows, safe_exponent
 from princomp.summaries.columns import Columns
 
 # Numbers in a block of wide rows: enough rows to justify reading and writing the p × l product once
@@ -273,7 +273,7 @@ class SketchOf:
         if block.dtype != np.float64 and safe_exponent(columns.column_scatter, block.dtype):
             block = block.astype(np.float64)  # its products would leave the range of float32
         spread = columns.column_scatter / columns.rows
-        centred = centred_rows(block, columns.mean, columns.mean_low, spread, None, weights)
+        centred = centre_rows(block, columns.mean, columns.mean_low, spread, None, weights)
         images = centred.matmul(directions(sketch.p, self.width, self.seed))
         unit = EPS if is_sparse(block) else float(np.finfo(centred.dtype).eps)
         centred.add_rmatmul(images, sketch.product)

@@ -18,7 +18,7 @@ from princomp.summaries import (
     CentredRows,
     Columns,
     Weights,
-    centred_rows,
+    centre_rows,
     checked_block,
     safe_exponent,
 )
@@ -58,7 +58,7 @@ class CentredFit:
         low = columns.mean_low if self._fit.request.center else mean
         variances = columns.column_scatter / (columns.rows - 1.0)
         divisor = safe_divisor(self._scale, self._exponent, p)
-        return centred_rows(rows, mean, low, variances, divisor, weights)
+        return centre_rows(rows, mean, low, variances, divisor, weights)
 
     def sample(self, every: int) -> CentredRows:
         """Return a copy of one row in ``every``."""
