@@ -294,10 +294,10 @@ def test_variances_that_squaring_loses_are_found_by_qr(library, rng):
 
 
 def test_wide_columns_are_searched_on_the_device(library, monkeypatch, rng):
-    from princomp.summaries import device_gram
+    from princomp.summaries import device_sums
 
     monkeypatch.setattr("princomp.core.routes.moments.LANCZOS_COLUMNS", 100)
-    monkeypatch.setattr(device_gram, "_PANEL", 64)
+    monkeypatch.setattr(device_sums, "_PANEL", 64)
     X = rows_of(rng, 400, 200)
     X[:, 2] = 7.0
     model = PCA(2).fit(library.to_device(X))

@@ -9,15 +9,13 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import EPS
-from princomp.kernels import csr, native
+from princomp.kernels import csr
 from princomp.kernels.columns import stored_sums_about, sums_about
 from princomp.kernels.entries import entries_of
 
-KINDS = ["numpy", *native.instruction_sets()]
 SHAPES = [(0, 3), (1, 1), (7, 5), (8, 8), (9, 17), (130, 33), (24, 600)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("weighted", [False, True])
@@ -30,18 +28,17 @@ def test_columns_are_summed_about_the_shift(kind, dtype, shape, weighted, layout
     weights = rng.integers(0, 4, m).astype(float) if weighted else None
     share = np.ones(m) if weights is None else weights
     differences = block.astype(np.float64) - shift
-    sums, squares = sums_about(shift, block, weights, instructions=kind)
+    sums, squares = sums_about(shift, block, weights)
     bound = (m + 8) * EPS
     assert (np.abs(sums - share @ differences) <= bound * (share @ np.abs(differences))).all()
     assert (np.abs(squares - share @ differences**2) <= bound * (share @ differences**2)).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("row", [0, 8, 16])
 def test_non_finite_values_reach_the_sums(kind, row):
     block = np.ones((17, 9))
     block[row, 8] = np.nan
-    sums, squares = sums_about(np.ones(9), block, instructions=kind)
+    sums, squares = sums_about(np.ones(9), block)
     assert np.isnan(sums[8])
     assert np.isnan(squares[8])
     assert not sums[:8].any()
@@ -54,7 +51,6 @@ def test_arrays_of_other_shapes_are_refused():
         sums_about(np.ones(4), np.ones((5, 4)), np.ones(4))
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (40, 7), (130, 300)])
@@ -72,9 +68,7 @@ def test_entries_are_summed_by_columns(kind, dtype, index, shape, weighted, shif
     differences = np.where(
         stored, dense.astype(np.float64) - (0.0 if shift is None else shift), 0.0
     )
-    count, weight_sums, sums, squares = stored_sums_about(
-        shift, entries_of(rows), weights, instructions=kind
-    )
+    count, weight_sums, sums, squares = stored_sums_about(shift, entries_of(rows), weights)
     np.testing.assert_array_equal(count, stored.sum(axis=0))
     bound = (m + 8) * EPS
     assert (np.abs(weight_sums - share @ stored) <= bound * (share @ stored)).all()
@@ -90,8 +84,7 @@ def test_shifts_and_weights_of_other_lengths_are_refused():
         stored_sums_about(None, rows, np.ones(4))
 
 
-@pytest.mark.parametrize("instructions", KINDS)
-def test_rounding_of_equal_rows_does_not_accumulate(instructions):
+def test_rounding_of_equal_rows_does_not_accumulate(kind):
     """Adding c equal numbers one by one is off by up to 3c/16 units, here of c = 60,000."""
     m = 60_000
     rows = np.tile([[0.1, 1 / 3, np.pi]], (m, 1))
@@ -102,14 +95,13 @@ def test_rounding_of_equal_rows_does_not_accumulate(instructions):
     for share in (None, weights):
         exact_weights = np.ones(m, "g") if share is None else share.astype("g")
         true = np.array([exact_weights @ about, exact_weights @ about**2], dtype=float)
-        dense = sums_about(shift, rows, share, instructions=instructions)
-        stored = stored_sums_about(shift, sparse, share, instructions=instructions)[2:]
+        dense = sums_about(shift, rows, share)
+        stored = stored_sums_about(shift, sparse, share)[2:]
         # 1,024 rows at most are added one by one, and then as many sums of them at most.
         for found in (dense, stored):
             assert (np.abs(np.array(found) - true) <= 2 * 3 / 16 * 1024 * EPS * np.abs(true)).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_rounding_of_light_rows_after_a_heavy_one_is_bounded(kind):
     """Rows of a group are added one by one: up to half a unit each, of at most 256 rows."""
     n = 2**18
@@ -118,8 +110,8 @@ def test_rounding_of_light_rows_after_a_heavy_one_is_bounded(kind):
         weights = np.full(n, light)
         weights[0] = 2e6
         expected = math.fsum(weights)
-        stored = stored_sums_about(None, rows, weights, instructions=kind)
-        dense = sums_about(np.zeros(1), np.ones((n, 1)), weights, instructions=kind)
-        products = csr.scatter(rows, weights, instructions=kind)
+        stored = stored_sums_about(None, rows, weights)
+        dense = sums_about(np.zeros(1), np.ones((n, 1)), weights)
+        products = csr.scatter(rows, weights)
         for total in (*stored[1:], *dense, *products):
             assert abs(total.item() - expected) <= 128 * EPS * expected

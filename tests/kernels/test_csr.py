@@ -6,17 +6,7 @@ import scipy.sparse as sp
 
 from helpers import EPS, EPS32
 from princomp.errors import DataError
-from princomp.kernels import csr, csr_pass, entries_of, native
-
-SETS = ("numpy", "plain", "avx2", "avx512")
-
-
-@pytest.fixture(params=SETS)
-def kind(request):
-    """Each instruction set of this machine, and NumPy."""
-    if request.param != "numpy" and request.param not in native.instruction_sets():
-        pytest.skip(f"no compiled kernels for {request.param} here")
-    return request.param
+from princomp.kernels import csr, entries_of
 
 
 def sparse(n, p, density=0.2, dtype=np.float64, index=np.int32, seed=0):
@@ -55,20 +45,18 @@ def test_a_pass_is_two_dense_products(kind, n, p, m, dtype, vectors, index):
     middle = factor[:, None] * (dense @ wide - np.outer(share, shift))
     unit = EPS if vectors == np.float64 else EPS32
     tolerance = bound(dense, wide, share, shift, factor, unit)
-    product, total = csr.images(
-        entries, right, shift=shift, share=share, factor=factor, instructions=kind
-    )
+    product, total = csr.images(entries, right, shift=shift, share=share, factor=factor)
     assert product.shape == (p, m)
     assert product.dtype == np.float64
     np.testing.assert_allclose(product, dense.T @ middle, rtol=0, atol=tolerance)
     sizes = np.abs(share) @ np.abs(middle)
     np.testing.assert_allclose(total, share @ middle, rtol=0, atol=(n + p) * unit * sizes.max())
-    half = csr.forward(entries, right, shift=shift, share=share, factor=factor, instructions=kind)
+    half = csr.forward(entries, right, shift=shift, share=share, factor=factor)
     assert half.dtype == vectors
     sizes = factor[:, None] * (np.abs(dense) @ np.abs(wide) + np.abs(np.outer(share, shift)))
     np.testing.assert_allclose(half, middle, rtol=0, atol=(p + 4) * unit * sizes.max())
     left = rng.standard_normal((n, m)).astype(vectors)
-    back, total = csr.backward(entries, left, share=share, factor=factor, instructions=kind)
+    back, total = csr.backward(entries, left, share=share, factor=factor)
     scaled = factor[:, None] * left.astype(np.float64)
     sizes = np.abs(dense).T @ np.abs(scaled)
     np.testing.assert_allclose(back, dense.T @ scaled, rtol=0, atol=(n + 2) * unit * sizes.max())
@@ -89,7 +77,7 @@ def test_a_slice_of_rows_equals_a_matrix_of_them(kind, part):
         (csr.forward, [right]),
         (csr.scatter, []),
     ):
-        found, expected = (function(rows, *given, instructions=kind) for rows in (some, alone))
+        found, expected = (function(rows, *given) for rows in (some, alone))
         for one, other in zip(found, expected, strict=True):
             tolerance = 100 * EPS * np.abs(other).max(initial=0.0)
             np.testing.assert_allclose(one, other, rtol=0, atol=tolerance)
@@ -98,7 +86,7 @@ def test_a_slice_of_rows_equals_a_matrix_of_them(kind, part):
 def test_omitted_factors_are_one_and_omitted_shifts_zero(kind):
     rows, dense = sparse(50, 30)
     right = np.random.default_rng(2).standard_normal((30, 9))
-    product, total = csr.images(entries_of(rows), right, instructions=kind)
+    product, total = csr.images(entries_of(rows), right)
     tolerance = bound(dense, right, np.ones(50), np.zeros(9), np.ones(50), EPS)
     np.testing.assert_allclose(product, dense.T @ (dense @ right), rtol=0, atol=tolerance)
     np.testing.assert_allclose(total, (dense @ right).sum(axis=0), rtol=0, atol=tolerance)
@@ -106,7 +94,7 @@ def test_omitted_factors_are_one_and_omitted_shifts_zero(kind):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_threads_change_no_bit(kind, dtype, monkeypatch):
-    monkeypatch.setattr(csr_pass, "_THREADS_PAY", 0)
+    monkeypatch.setattr(csr, "_THREADS_PAY", 0)
     rows, _ = sparse(700, 160, dtype=dtype)
     entries, rng = entries_of(rows), np.random.default_rng(3)
     weights = rng.random(700)
@@ -115,7 +103,7 @@ def test_threads_change_no_bit(kind, dtype, monkeypatch):
         given = {"shift": rng.standard_normal(m).astype(dtype), "factor": weights}
         results = []
         for threads in (1, 2, 3, 5):
-            more = {"threads": threads, "instructions": kind}
+            more = {"threads": threads}
             product, total = csr.images(entries, right.astype(dtype), **given, **more)
             result = [product.copy(), total]
             result.append(csr.forward(entries, right.astype(dtype), **given, **more))
@@ -133,9 +121,9 @@ def test_vectors_of_any_memory_layout_are_multiplied(kind):
     # One number off a cache line, columns first, every other number, backwards.
     off = np.empty(plain.size + 1)[1:].reshape(plain.shape)
     off[:] = plain
-    expected = csr.images(entries, plain, instructions=kind)[0].copy()
+    expected = csr.images(entries, plain)[0].copy()
     for right in (off, np.asfortranarray(plain), wide[::2, 3:43:2], plain[::-1][::-1]):
-        found, _ = csr.images(entries, right, instructions=kind)
+        found, _ = csr.images(entries, right)
         if kind == "numpy":  # SciPy has loops of its own for some of these
             np.testing.assert_allclose(
                 found, expected, rtol=0, atol=1000 * EPS * np.abs(expected).max()
@@ -148,7 +136,7 @@ def test_indices_in_any_order_and_twice_are_summed(kind):
     values = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
     rows = sp.csr_array((values, [3, 0, 3, 1, 1], [0, 3, 5]), shape=(2, 4))
     right = np.eye(4)
-    product, _ = csr.images(entries_of(rows), right, instructions=kind)
+    product, _ = csr.images(entries_of(rows), right)
     dense = np.array([[2.0, 0, 0, 5], [0, 24, 0, 0]])
     np.testing.assert_array_equal(product, dense.T @ dense)
 
@@ -156,23 +144,23 @@ def test_indices_in_any_order_and_twice_are_summed(kind):
 def test_no_rows_and_no_entries_are_zero(kind):
     for n in (0, 3):
         entries = entries_of(sp.csr_array((n, 4)))
-        product, total = csr.images(entries, np.ones((4, 2)), shift=np.ones(2), instructions=kind)
+        product, total = csr.images(entries, np.ones((4, 2)), shift=np.ones(2))
         np.testing.assert_array_equal(product, np.zeros((4, 2)))
         np.testing.assert_array_equal(total, [-n, -n])
-        assert csr.forward(entries, np.ones((4, 2)), instructions=kind).shape == (n, 2)
-        product, _ = csr.backward(entries, np.ones((n, 2)), instructions=kind)
+        assert csr.forward(entries, np.ones((4, 2))).shape == (n, 2)
+        product, _ = csr.backward(entries, np.ones((n, 2)))
         np.testing.assert_array_equal(product, np.zeros((4, 2)))
-        products, sums = csr.scatter(entries, instructions=kind)
+        products, sums = csr.scatter(entries)
         assert not products.any()
         assert not sums.any()
 
 
 def test_no_columns_and_no_vectors_are_accepted(kind):
     entries = entries_of(sp.csr_array((3, 0)))
-    product, total = csr.images(entries, np.ones((0, 2)), shift=np.ones(2), instructions=kind)
+    product, total = csr.images(entries, np.ones((0, 2)), shift=np.ones(2))
     assert product.shape == (0, 2)
     np.testing.assert_array_equal(total, [-3, -3])
-    product, _ = csr.images(entries_of(sparse(60, 4)[0]), np.ones((4, 0)), instructions=kind)
+    product, _ = csr.images(entries_of(sparse(60, 4)[0]), np.ones((4, 0)))
     assert product.shape == (4, 0)
 
 
@@ -181,10 +169,10 @@ def test_nan_reaches_every_sum_that_it_is_part_of(kind):
     rows.data[-1] = np.nan
     column = rows.indices[-1]
     entries = entries_of(rows)
-    product, total = csr.images(entries, np.ones((11, 3)), instructions=kind)
+    product, total = csr.images(entries, np.ones((11, 3)))
     assert np.isnan(product[column]).all()
     assert np.isnan(total).all()
-    products, sums = csr.scatter(entries, instructions=kind)
+    products, sums = csr.scatter(entries)
     assert np.isnan(products[column, column])
     assert np.isnan(sums[column])
     assert np.isfinite(np.delete(sums, column)).all()
@@ -198,7 +186,7 @@ def test_the_scatter_is_the_dense_one_and_symmetric_to_the_bit(kind, n, p, dtype
     rows, dense = sparse(n, p, dtype=dtype, index=index)
     weights = np.random.default_rng(5).random(n) + 0.5 if weighted else None
     row_weights = np.ones(n) if weights is None else weights
-    products, sums = csr.scatter(entries_of(rows), weights, instructions=kind)
+    products, sums = csr.scatter(entries_of(rows), weights)
     sizes = np.abs(dense).T @ (row_weights[:, None] * np.abs(dense))
     tolerance = (n + 4) * EPS * sizes.max(initial=0.0)
     np.testing.assert_allclose(
@@ -230,9 +218,9 @@ def test_vectors_of_another_length_are_refused(kind):
     entries = entries_of(sp.csr_array((3, 4)))
     for call, height in ((csr.images, 3), (csr.forward, 3), (csr.backward, 4)):
         with pytest.raises(ValueError, match="does not have"):
-            call(entries, np.ones((height, 2)), instructions=kind)
+            call(entries, np.ones((height, 2)))
     with pytest.raises(ValueError, match="for 3 rows"):
-        csr.images(entries, np.ones((4, 2)), factor=np.ones(4), instructions=kind)
+        csr.images(entries, np.ones((4, 2)), factor=np.ones(4))
 
 
 @pytest.mark.parametrize("m", [16, 40])
@@ -241,5 +229,5 @@ def test_long_sums_of_float32_products_are_added_in_float64(kind, m):
     n = 60_000
     rows = entries_of(sp.csr_array(np.full((n, 1), 0.1, dtype=np.float32)))
     left = np.ones((n, m), dtype=np.float32)
-    product, _ = csr.backward(rows, left, instructions=kind)
+    product, _ = csr.backward(rows, left)
     np.testing.assert_allclose(product, n * float(np.float32(0.1)), rtol=64 * EPS32)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from princomp.kernels import native
-from princomp.kernels.gram import moments, moments_twin, sampled_rows
+from princomp.kernels.gram import moments, sampled_rows
 
 # Around the widths of vectors, tiles and panels of every instruction set, and the chunk of
 # rows; the last is wide enough for long chunks.
@@ -13,11 +13,9 @@ ROWS = (1, 2, 31, 33, 256, 300)
 PRECISIONS = (("f8", False), ("f4", False), ("f4", True))
 
 
-@pytest.fixture(params=["twin", *native.instruction_sets()])
-def kernel(request):
-    if request.param == "twin":
-        return moments_twin
-    return lambda *given, **options: moments(*given, instructions=request.param, **options)
+@pytest.fixture
+def kernel(kind):
+    return moments
 
 
 def exact(rows, weights=None):

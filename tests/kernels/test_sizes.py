@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from instruction_sets import kernels_of
 
 from princomp.errors import MissingLibraryError
 from princomp.kernels import native
@@ -16,25 +17,22 @@ pytestmark = pytest.mark.skipif(not SETS, reason="no compiled kernels: apt-get i
 
 
 @pytest.fixture(autouse=True)
-def _clear_function_cache():
+def _newest_kernels():
     """Compare the tables again in each test, and after the last one."""
-    native.function.cache_clear()
-    yield
-    native.function.cache_clear()
+    with kernels_of(SETS[-1]):
+        yield
 
 
-@pytest.mark.parametrize("instructions", SETS)
 def test_both_sides_agree(instructions):
     for name in SIGNATURES:
-        assert native.function(name, instructions) is not None
+        assert native.function(name) is not None
 
 
-@pytest.mark.parametrize("instructions", SETS)
 @pytest.mark.parametrize("name", SIZES)
 def test_a_size_changed_in_python_is_refused(name, instructions, monkeypatch):
     monkeypatch.setitem(SIZES, name, SIZES[name] * 2)
     with pytest.raises(MissingLibraryError, match=f"another version of princomp: {name} is"):
-        native.function("moments_f64", instructions)
+        native.function("moments_f64")
 
 
 @pytest.mark.parametrize("change", [lambda old: old + "n", lambda old: old[:-1], lambda _: "d"])
@@ -42,13 +40,13 @@ def test_a_size_changed_in_python_is_refused(name, instructions, monkeypatch):
 def test_arguments_changed_in_python_are_refused(name, change, monkeypatch):
     monkeypatch.setitem(SIGNATURES, name, change(SIGNATURES[name]))
     with pytest.raises(MissingLibraryError, match=f"another version of princomp: {name} is"):
-        native.function("moments_f64", SETS[-1])
+        native.function("moments_f64")
 
 
 def test_a_function_that_one_side_lacks_is_refused(monkeypatch):
     monkeypatch.delitem(SIGNATURES, "across_f32")
     with pytest.raises(MissingLibraryError, match="across_f32 is pnnnppppp, expected None"):
-        native.function("moments_f64", SETS[-1])
+        native.function("moments_f64")
 
 
 @pytest.mark.parametrize("name", [*SIZES, *SIGNATURES])
@@ -64,22 +62,20 @@ def test_a_library_with_another_table_is_refused(name, change, monkeypatch):
     }[change]
     monkeypatch.setattr(native, "_exported", lambda instructions: changed)
     with pytest.raises(MissingLibraryError, match="another version"):
-        native.function("moments_f64", SETS[-1])
+        native.function("moments_f64")
 
 
-@pytest.mark.parametrize("instructions", SETS)
 @pytest.mark.parametrize("n", [2, 31, 33, 64, 500, 513, 1025])
 def test_a_reduction_stays_in_its_memory(n, instructions):
     """Guard numbers before and after it are not overwritten."""
     guard = 64
-    numbers = native.function("tridiagonal_numbers", instructions)(n)
+    numbers = native.function("tridiagonal_numbers")(n)
     memory = np.full(numbers + 2 * guard, -7.0)
     rows = np.random.default_rng(n).standard_normal((n, n))
     work, shared = rows + rows.T, np.zeros(64, np.uint8)
     diagonal, off_diagonal, factors = np.empty(n), np.empty(n - 1), np.empty(n - 1)
-    lead = native.function("tridiagonal_f64", instructions)
-    at = [native.address(one) for one in (diagonal, off_diagonal, factors)]
-    lead(native.address(work), n, *at, native.address(memory[guard:]), native.address(shared))
+    lead = native.function("tridiagonal_f64")
+    lead(work, n, diagonal, off_diagonal, factors, memory[guard:], shared)
     assert (memory[:guard] == -7).all()
     assert (memory[-guard:] == -7).all()
     assert not np.isnan(diagonal).any()

@@ -12,35 +12,28 @@ ROWS = (1, 2, 33, 300)
 PRECISIONS = (("f8", False), ("f4", False), ("f4", True))
 
 
-@pytest.fixture(params=["numpy", *native.instruction_sets()])
-def instructions(request):
-    return request.param
-
-
-def accumulate(blocks, instructions, weights=None, *, precise=False, threads=2):
+def accumulate(blocks, weights=None, *, precise=False, threads=2):
     """The scatter of some blocks, each after the other, and their mean."""
     p = blocks[0].shape[1]
     scatter, rows, mean = np.zeros((p, p)), 0.0, np.zeros(p)
     memory = None
     for i, block in enumerate(blocks):
         share = None if weights is None else weights[i]
-        packed = wide.packed(
-            block, share, precise=precise, memory=memory, threads=threads, instructions=instructions
-        )
+        packed = wide.packed(block, share, precise=precise, memory=memory, threads=threads)
         assert packed.status == native.DONE
         memory = packed.memory
         block_mean = packed.shift + packed.sums / packed.rows
         delta, all_rows = block_mean - mean, rows + packed.rows
         delta_weight = rows * packed.rows / all_rows
-        wide.add(packed, scatter, delta_weight, delta, threads=threads, instructions=instructions)
+        wide.add(packed, scatter, delta_weight, delta, threads=threads)
         mean, rows = mean + delta * (packed.rows / all_rows), all_rows
-    wide.mirror(scatter, threads=threads, instructions=instructions)
+    wide.mirror(scatter, threads=threads)
     return scatter, mean
 
 
-def check(blocks, instructions, weights=None, *, precise=False):
+def check(blocks, weights=None, *, precise=False):
     """Compare with exact sums, to the bound of test_gram.py and the rounding of a merge."""
-    found, _ = accumulate(blocks, instructions, weights, precise=precise)
+    found, _ = accumulate(blocks, weights, precise=precise)
     rows = np.concatenate(blocks).astype(np.longdouble)
     share = (np.ones(len(rows)) if weights is None else np.concatenate(weights)).astype("g")
     mean = share @ rows / share.sum()
@@ -52,99 +45,99 @@ def check(blocks, instructions, weights=None, *, precise=False):
 
 
 @pytest.mark.parametrize(("dtype", "precise"), PRECISIONS)
-def test_any_shape_is_within_a_few_roundings(instructions, dtype, precise):
+def test_any_shape_is_within_a_few_roundings(kind, dtype, precise):
     rng = np.random.default_rng(0)
     for p in COLUMNS:
         for m in ROWS:
             # Rows of half-integers: differences of two rows are exact.
-            check([np.round(4 * rng.standard_normal((m, p))).astype(dtype) / 2], instructions,
+            check([np.round(4 * rng.standard_normal((m, p))).astype(dtype) / 2],
                   precise=precise)  # fmt: skip
 
 
 @pytest.mark.parametrize(("dtype", "precise"), PRECISIONS)
-def test_several_chunks_and_blocks_add_up_to_the_scatter_of_all(instructions, dtype, precise):
+def test_several_chunks_and_blocks_add_up_to_the_scatter_of_all(kind, dtype, precise):
     rng = np.random.default_rng(1)
     blocks = [(rng.standard_normal((m, 60)) + 3 + i).astype(dtype)
               for i, m in enumerate((1100, 513, 1, 20))]  # fmt: skip
-    check(blocks, instructions, precise=precise)
-    check(blocks, instructions, [rng.random(len(b)) + 0.1 for b in blocks], precise=precise)
+    check(blocks, precise=precise)
+    check(blocks, [rng.random(len(b)) + 0.1 for b in blocks], precise=precise)
 
 
-def test_bits_do_not_depend_on_the_number_of_threads(instructions):
+def test_bits_do_not_depend_on_the_number_of_threads(kind):
     rng = np.random.default_rng(2)
     for dtype in ("f8", "f4"):
         blocks = [(rng.standard_normal((600, 530)) + 3).astype(dtype) for _ in range(2)]
-        one = accumulate(blocks, instructions, threads=1)[0]
+        one = accumulate(blocks, threads=1)[0]
         for threads in (2, 5):
-            np.testing.assert_array_equal(accumulate(blocks, instructions, threads=threads)[0], one)
+            np.testing.assert_array_equal(accumulate(blocks, threads=threads)[0], one)
 
 
-def test_large_means_do_not_cancel_and_constants_have_no_scatter(instructions):
+def test_large_means_do_not_cancel_and_constants_have_no_scatter(kind):
     rows = np.random.default_rng(3).standard_normal((700, 60))
     rows[:, 3], rows[:, 59] = 0.1, -1e8 / 3
     for dtype, mean in (("f8", 1e6), ("f4", 1e3)):
         moved = rows.astype(dtype)
         moved[:, 5] = (rows[:, 5] + mean).astype(dtype)
-        check([moved], instructions)  # the mean of two blocks in this file is one double
-        assert not accumulate([moved[:400], moved[400:]], instructions)[0][[3, 59]].any()
+        check([moved])  # the mean of two blocks in this file is one double
+        assert not accumulate([moved[:400], moved[400:]])[0][[3, 59]].any()
 
 
 @pytest.mark.parametrize(("dtype", "precise"), PRECISIONS)
-def test_special_rows_that_are_sampled_do_not_mislead_the_shift(instructions, dtype, precise):
+def test_special_rows_that_are_sampled_do_not_mislead_the_shift(kind, dtype, precise):
     rng = np.random.default_rng(7)
     rows = rng.standard_normal((1500, 60))
     rows[sampled_rows(1500), 5:] += 1e4
     rows[::25, :5] += 1e4
-    check([rows.astype(dtype)], instructions, precise=precise)
-    check([np.asfortranarray(rows.astype(dtype))], instructions, precise=precise)
+    check([rows.astype(dtype)], precise=precise)
+    check([np.asfortranarray(rows.astype(dtype))], precise=precise)
     rows[0], weights = 1e12, np.ones(1500)
     weights[0] = 1e-24
-    check([rows.astype(dtype)], instructions, [weights], precise=precise)
+    check([rows.astype(dtype)], [weights], precise=precise)
 
 
 @pytest.mark.parametrize("at", [(0, 0), (0, 48), (500, 4), (1099, 48)])
-def test_non_finite_values_are_detected_anywhere(instructions, at):
+def test_non_finite_values_are_detected_anywhere(kind, at):
     for value in (np.nan, np.inf, -np.inf):
         for dtype in ("f8", "f4"):
             rows = np.random.default_rng(4).standard_normal((1100, 49)).astype(dtype)
             rows[at] = value
-            packed = wide.packed(rows, instructions=instructions)
+            packed = wide.packed(rows)
             assert packed.status == native.NOT_FINITE
             with pytest.raises(ValueError, match="out of range cannot be added"):
                 wide.add(packed, np.zeros((49, 49)), 0.0, np.zeros(49))
 
 
-def test_products_that_leave_the_range_are_reported(instructions):
+def test_products_that_leave_the_range_are_reported(kind):
     rng = np.random.default_rng(5)
     rows = rng.standard_normal((300, 60))
     rows[:, 2] *= 1e-25
-    assert wide.packed(rows.astype("f4"), instructions=instructions).status == native.LEFT_RANGE
+    assert wide.packed(rows.astype("f4")).status == native.LEFT_RANGE
     rows[:, 2] *= 1e50
-    assert wide.packed(rows.astype("f4"), instructions=instructions).status == native.NOT_FINITE
-    check([rows.astype("f4")], instructions, precise=True)
+    assert wide.packed(rows.astype("f4")).status == native.NOT_FINITE
+    check([rows.astype("f4")], precise=True)
     rows[:, 2] *= 1e150
-    packed = wide.packed(rows, instructions=instructions)
+    packed = wide.packed(rows)
     assert packed.status == native.NOT_FINITE
     assert list(np.flatnonzero(~np.isfinite(packed.squares))) == [2]
     # Squares of a few rows are within the range of float32, those of a chunk are not.
     large = (1.5e18 * np.sign(rng.standard_normal((500, 60)))).astype("f4")
-    assert wide.packed(large, instructions=instructions).status == native.NOT_FINITE
-    check([large], instructions, precise=True)
+    assert wide.packed(large).status == native.NOT_FINITE
+    check([large], precise=True)
 
 
-def test_rows_of_any_strides_without_the_memory_next_to_them(instructions):
+def test_rows_of_any_strides_without_the_memory_next_to_them(kind):
     whole = np.full((140, 90), np.nan)
     whole[3:123, 5:55] = rows = np.random.default_rng(6).standard_normal((120, 50))
     for given in (whole[3:123, 5:55], np.asfortranarray(rows), rows[::-1], rows[:, ::-1],
                   rows[::3], np.broadcast_to(rows[:1], (50, 50)), rows.astype(">f8")):  # fmt: skip
-        check([given], instructions)
+        check([given])
 
 
-def test_weights_and_scatters_of_other_shapes_are_refused(instructions):
+def test_weights_and_scatters_of_other_shapes_are_refused(kind):
     rows = np.ones((5, 4))
     with pytest.raises(ValueError, match="weights"):
-        wide.packed(rows, np.ones(4), instructions=instructions)
-    packed = wide.packed(rows, instructions=instructions)
+        wide.packed(rows, np.ones(4))
+    packed = wide.packed(rows)
     for scatter in (np.zeros((5, 5)), np.zeros((4, 4), order="F")[::-1], np.zeros((4, 4), "f4")):
         with pytest.raises(ValueError, match="needs a C-ordered float64 scatter of 4 columns"):
-            wide.add(packed, scatter, 0.0, np.zeros(4), instructions=instructions)
+            wide.add(packed, scatter, 0.0, np.zeros(4))

@@ -10,9 +10,9 @@ from helpers import EPS, with_singular_values
 from princomp import PCA, KernelPCA, load
 from princomp.solvers.copies import may_hide_copies, miss_probability
 from princomp.solvers.lanczos import lanczos
-from princomp.solvers.warm_start import find_warm_start
+from princomp.solvers.row_search import find_warm_start
 from princomp.summaries import Columns
-from princomp.summaries.centred_rows import CentredRows
+from princomp.summaries.centred_rows import centre_rows
 
 # An eigenvalue of a search in float64 is off by a few hundred roundings at these sizes.
 _UNITS = 1000
@@ -127,7 +127,7 @@ def test_the_start_has_directions_that_the_sample_lacks(rng):
     X = rng.standard_normal((200, 50))
     X[:, 7] = 0.0  # as if every sampled row had the same value
     columns = Columns.of(X)
-    rows = CentredRows.of(X, columns.mean, columns.mean_low, columns.column_scatter, None, None)
+    rows = centre_rows(X, columns.mean, columns.mean_low, columns.column_scatter, None, None)
     start = find_warm_start(rows, 10, tol=EPS, rng=rng).start
     share = np.linalg.norm(start[7]) / np.linalg.norm(start)
     # A tenth of what a random block has.

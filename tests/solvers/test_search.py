@@ -29,12 +29,11 @@ from princomp.core.routes.base import Cost
 from princomp.errors import DataError
 from princomp.solvers import bases, row_gram, scatter_search
 from princomp.solvers.abandon_rule import AbandonRule, StallDetector
-from princomp.solvers.bases import error_growth, project_out, qr_of_rows
+from princomp.solvers.bases import inverse_and_growth, project_out, qr_of_rows
 from princomp.solvers.lanczos import lanczos
-from princomp.solvers.row_search import search_rows
-from princomp.solvers.warm_start import find_warm_start, sample_step
+from princomp.solvers.row_search import find_warm_start, sample_step, search_rows
 from princomp.summaries import Columns
-from princomp.summaries.centred_rows import CentredRows
+from princomp.summaries.centred_rows import centre_rows
 
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -86,7 +85,7 @@ def test_the_growth_of_a_shared_error_is_bounded(seed):
     vectors[7] = left[6] + 1e-8 * left[7]
     vectors += 1e-15 * shared
     basis, triangle = qr_of_rows(vectors)
-    assert np.abs(basis @ shared).max() <= 4 * error_growth(triangle) * 1e-15
+    assert np.abs(basis @ shared).max() <= 4 * inverse_and_growth(triangle)[1] * 1e-15
 
 
 def test_projected_vectors_and_coordinates_add_up(rng):
@@ -169,7 +168,7 @@ def test_reported_residuals_bound_the_true_ones(dtype, shape, rng):
     X = with_singular_values(n, sigma, rng, p=p)[0].astype(dtype)
     columns = Columns.of(X)
     spread = columns.column_scatter / (n - 1)
-    rows = CentredRows.of(X, columns.mean, columns.mean_low, spread, None, None)
+    rows = centre_rows(X, columns.mean, columns.mean_low, spread, None, None)
     unit = unit_of(dtype)
     spectrum, passes = search_rows(rows, columns, 6, tol=0.0, rng=rng)
     assert spectrum is not None
@@ -193,7 +192,7 @@ def test_a_search_of_sparse_float32_rows_is_as_exact_as_it_says(shape, tol, rng)
     rows = sp.csr_array(X)
     columns = Columns.of(rows)
     spread = columns.column_scatter / (n - 1)
-    centred = CentredRows.of(rows, columns.mean, columns.mean_low, spread, None, None)
+    centred = centre_rows(rows, columns.mean, columns.mean_low, spread, None, None)
     spectrum, _ = search_rows(centred, columns, 6, tol=tol, rng=rng)
     assert spectrum is not None
     A = X - X.astype(np.float64).mean(axis=0)
@@ -287,7 +286,7 @@ def test_a_flat_spectrum_of_tall_rows_falls_back_to_their_scatter(dtype, rng):
 
 
 def _rows_for_a_sample(rng, strong):
-    """4,000 rows of 300 columns, CentredRows of them and of every 26th."""
+    """4,000 rows of 300 columns, the centred rows of them and of every 26th."""
     X = rng.standard_normal((4000, 300))
     X[:, :10] *= strong
     X = X[:, rng.permutation(300)]
@@ -296,7 +295,7 @@ def _rows_for_a_sample(rng, strong):
     columns = Columns.of(X)
     mean, low, variances = columns.mean, columns.mean_low, columns.column_scatter / 3999
     rows, sample = (
-        CentredRows.of(data, mean, low, variances, None, None) for data in (X, X[::step].copy())
+        centre_rows(data, mean, low, variances, None, None) for data in (X, X[::step].copy())
     )
     return columns, rows, sample
 

@@ -33,10 +33,9 @@ def _small_pieces(monkeypatch):
 def rows_and_matrix(data, *, center=True, divisor=None, weights=None, columns=None):
     """DenseRows, and the matrix they represent: computed in extended precision, rounded once."""
     columns = columns or Columns.of(data, weights, precise=True)
-    n, p = data.shape
-    zero = np.zeros(p)
+    zero = np.zeros(data.shape[1])
     mean, low = (columns.mean, columns.mean_low) if center else (zero, zero)
-    rows = DenseRows.of(data, mean, low, columns.column_scatter / n, divisor, weights)
+    rows = DenseRows.of(data, mean, low, divisor, weights)
     matrix = data.astype(np.longdouble) - mean - low
     if divisor is not None:
         matrix = matrix / divisor
@@ -185,7 +184,7 @@ def test_products_need_no_memory_of_the_size_of_the_rows(rng, monkeypatch):
     monkeypatch.undo()
     data = rng.standard_normal((3000, 2000))
     mean = data.mean(axis=0)
-    rows = DenseRows.of(data, mean, np.zeros(2000), np.ones(2000), None, None)
+    rows = DenseRows.of(data, mean, np.zeros(2000), None, None)
     right = rng.standard_normal((2000, 16))
     monkeypatch.setattr(threads, "default_threads", lambda: 2)
     tracemalloc.start()

@@ -22,8 +22,8 @@ from princomp.estimators.estimator import PCA
 from princomp.io import RowData, Source, is_file, not_finite_error, read_whole, rows_of
 from princomp.linalg import FloatArray, fix_signs, one_blas_thread, svd as lapack_svd
 from princomp.rules import for_fraction
-from princomp.solvers import solve_rows
-from princomp.summaries import CentredRows, Columns, is_sparse, safe_exponent
+from princomp.solvers import search_rows
+from princomp.summaries import Columns, centre_rows, is_sparse, safe_exponent
 
 _THRESHOLD = Constraint(
     lambda value: is_number(value, Real) and 0 < value <= 1,
@@ -141,7 +141,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     variances = columns.column_scatter / max(columns.rows - 1.0, 1.0)
     exponent = safe_exponent(columns.column_scatter, data.dtype)
     divisor = np.full(p, 2.0**exponent) if exponent else None
-    rows = CentredRows.of(data, columns.mean, columns.mean_low, variances, divisor, None)
+    rows = centre_rows(data, columns.mean, columns.mean_low, variances, divisor, None)
     columns = columns if divisor is None else columns.scaled(divisor)
     if n * p <= SMALL_TABLE_SIZE or (not is_sparse(data) and k > _FULL_SVD_SHARE * min(n, p)):
         dense = rows.rows
@@ -151,7 +151,8 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     else:
         with one_blas_thread():
             rng = np.random.default_rng(0)
-            spectrum, _ = solve_rows(rows, columns, int(k), tol=0.0, rng=rng)
+            spectrum, _ = search_rows(rows, columns, int(k), tol=0.0, rng=rng)
+            assert spectrum is not None  # the search is not abandoned
             axes = spectrum.axes.astype(rows.dtype)
             u, s, rotation = lapack_svd(rows.matmul(axes.T))
         vt = rotation @ axes

@@ -8,8 +8,7 @@
 ``tridiagonal`` reduction of a large scatter to tridiagonal form, by several threads
 ``dense``    products of dense rows with vectors
 ``row_images`` products AAᵀY of dense rows with vectors that have one entry per row
-``csr``      products and scatter of sparse rows
-``csr_pass`` one pass over sparse rows, shared among threads
+``csr``      products and scatter of sparse rows, in passes that are shared among threads
 ``entries``  the arrays of a CSR matrix, validated
 ``scores``   projection of dense rows onto the axes
 ``matmul``   rows times a matrix, each row multiplied separately

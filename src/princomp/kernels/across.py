@@ -7,15 +7,13 @@ import numpy as np
 from princomp.kernels import native
 from princomp.kernels.dense import Affine
 from princomp.kernels.wide import mirror
-from princomp.linalg import FloatArray, empty
+from princomp.linalg import FloatArray, empty, slices
 
 # Bytes of each panel of columns that NumPy multiplies.
 _PANEL = 2**22
 
 
-def row_products(
-    rows: Affine, low: FloatArray | None = None, *, instructions: str = ""
-) -> FloatArray:
+def row_products(rows: Affine, low: FloatArray | None = None) -> FloatArray:
     """Compute AAᵀ (n, n) in float64, for A = R ((X − 1 highᵀ) D⁻¹ − 1 lowᵀ).
 
     Parameters
@@ -24,8 +22,6 @@ def row_products(
         X, ``high``, and the diagonals of D (``divisor``) and R (``roots``).
     low : ndarray of shape (p,), optional
         Low part of the mean, divided by D; in the precision of X.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
 
     Returns
     -------
@@ -36,13 +32,12 @@ def row_products(
     n, p = rows.shape
     if low is not None and (low.shape != (p,) or low.dtype != rows.dtype):
         raise ValueError("arrays of other shapes or precisions than the rows")
-    kernel = rows.kernel("across", instructions)
+    kernel = rows.kernel("across")
     if kernel is None:
         return _twin(rows, low)
     out = empty((n, n))
     arrays = native.contiguous(rows.high, rows.divisor, low, rows.roots)
-    status = kernel(*rows.kernel_arguments, *map(native.address, arrays), native.address(out))
-    if status == native.NO_MEMORY:
+    if kernel(*rows.kernel_arguments, *arrays, out) == native.NO_MEMORY:
         raise MemoryError("no memory for a packed chunk of columns")
     return out
 
@@ -52,13 +47,12 @@ def _twin(rows: Affine, low: FloatArray | None) -> FloatArray:
     n, p = rows.shape
     step = max(1, _PANEL // (max(n, 1) * rows.dtype.itemsize))
     total = np.zeros((n, n))
-    for at in range(0, p, step):
-        columns = slice(at, at + step)
+    for columns in slices(p, step):
         panel = rows.part(slice(None), columns).formed()
         if low is not None:
             part = low[columns]
             panel = panel - (part if rows.roots is None else rows.roots[:, None] * part)
         total += panel @ panel.T
     # Some BLAS kernels sum entries (i, j) and (j, i) in different orders.
-    mirror(total, threads=1, instructions="numpy")
+    mirror(total, threads=1)
     return total

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from princomp.kernels import native
 from princomp.kernels.entries import Entries
-from princomp.linalg import FloatArray, column_sums, compensated_sum, scratch
+from princomp.linalg import (
+    FloatArray,
+    Weights,
+    column_sums,
+    compensated_sum,
+    part_of,
+    scratch,
+    slices,
+)
 
 # Rows that NumPy takes at a time: a megabyte of float32 stays in the cache while it is shifted,
 # summed and squared. The sums of groups of _GROUP rows are added by compensated summation: equal
@@ -16,11 +23,7 @@ _ROWS, _GROUP = 64, 256
 
 
 def sums_about(
-    shift: FloatArray,
-    block: FloatArray,
-    weights: NDArray[np.float64] | None = None,
-    *,
-    instructions: str = "",
+    shift: FloatArray, block: FloatArray, weights: Weights = None
 ) -> tuple[FloatArray, FloatArray]:
     """Compute Σ w (x − shift) and Σ w (x − shift)² of each column, in float64.
 
@@ -31,34 +34,28 @@ def sums_about(
         x: float32 or float64, any strides.
     weights : ndarray of shape (m,), optional
         w; ones by default.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
     """
     m, p = block.shape
     shift = np.ascontiguousarray(shift, dtype=np.float64)
     if shift.shape != (p,) or (weights is not None and weights.shape != (m,)):
         raise ValueError("arrays of other shapes than the rows")
-    sums, squares = np.zeros(p), np.zeros(p)
     ready = native.is_kernel_ready(block)
-    kernel = native.function(f"columns_f{8 * block.itemsize}", instructions) if ready else None
+    kernel = native.function(f"columns_f{8 * block.itemsize}") if ready else None
     if kernel is None:
-        _twin(shift, block, weights, sums, squares)
+        sums, squares = compensated_sum(
+            _group_twin(shift, block[some], part_of(weights, some))
+            for some in slices(max(m, 1), _GROUP)
+        )
         return sums, squares
+    sums, squares = np.zeros(p), np.zeros(p)
     if weights is not None:
         weights = np.ascontiguousarray(weights, dtype=np.float64)
-    kernel(
-        *(native.address(block), m, p, block.strides[0] // block.itemsize),
-        *map(native.address, (shift, weights, sums, squares)),
-    )
+    kernel(block, m, p, block.strides[0] // block.itemsize, shift, weights, sums, squares)
     return sums, squares
 
 
 def stored_sums_about(
-    shift: FloatArray | None,
-    rows: Entries,
-    weights: NDArray[np.float64] | None = None,
-    *,
-    instructions: str = "",
+    shift: FloatArray | None, rows: Entries, weights: Weights = None
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Compute the count, Σ w, Σ w (x − shift) and Σ w (x − shift)² of each column's entries.
 
@@ -70,39 +67,29 @@ def stored_sums_about(
         x.
     weights : ndarray of shape (m,), optional
         w; ones by default.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
     """
     m, p = rows.shape
     if (shift is not None and shift.shape != (p,)) or (
         weights is not None and weights.shape != (m,)
     ):
         raise ValueError("arrays of other shapes than the rows")
-    value_bits, index_bits = 8 * rows.values.itemsize, 8 * rows.columns.itemsize
-    kernel = native.function(f"csr_columns_f{value_bits}_i{index_bits}", instructions)
-    sums = np.zeros((p, 4))
+    kernel = native.function(f"csr_columns_{rows.kind}")
     if kernel is None:
         sums = compensated_sum(
-            _stored_twin(shift, rows.rows(some), None if weights is None else weights[some])
-            for some in (slice(start, start + _GROUP) for start in range(0, max(m, 1), _GROUP))
+            _stored_twin(shift, rows.rows(some), part_of(weights, some))
+            for some in slices(max(m, 1), _GROUP)
         )
-        return sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3]
-    shift, weights = (
-        None if array is None else np.ascontiguousarray(array, dtype=np.float64)
-        for array in (shift, weights)
-    )
-    kernel(
-        *map(native.address, (rows.values, rows.columns, rows.ends)),
-        *(m, p),
-        *map(native.address, (shift, weights, sums)),
-    )
+    else:
+        sums = np.zeros((p, 4))
+        shift, weights = (
+            None if array is None else np.ascontiguousarray(array, dtype=np.float64)
+            for array in (shift, weights)
+        )
+        kernel(rows.values, rows.columns, rows.ends, m, p, shift, weights, sums)
     return sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3]
 
 
-@np.errstate(all="ignore")  # overflow shows in the sums
-def _stored_twin(
-    shift: FloatArray | None, rows: Entries, weights: NDArray[np.float64] | None
-) -> FloatArray:
+def _stored_twin(shift: FloatArray | None, rows: Entries, weights: Weights) -> FloatArray:
     """NumPy implementation of :func:`stored_sums_about` for some rows, as an array (p, 4)."""
     m, p = rows.shape
     stored = slice(int(rows.ends[0]), int(rows.ends[-1]))
@@ -118,30 +105,11 @@ def _stored_twin(
     return np.stack(sums, axis=1)
 
 
-@np.errstate(all="ignore")  # overflow shows in the sums
-def _twin(
-    shift: FloatArray,
-    block: FloatArray,
-    weights: NDArray[np.float64] | None,
-    sums: FloatArray,
-    squares: FloatArray,
-) -> None:
-    """NumPy implementation of :func:`sums_about`, a few rows at a time."""
-    summed = compensated_sum(
-        _group_twin(shift, block[some], None if weights is None else weights[some])
-        for some in (slice(start, start + _GROUP) for start in range(0, max(len(block), 1), _GROUP))
-    )
-    sums += summed[0]
-    squares += summed[1]
-
-
-def _group_twin(
-    shift: FloatArray, block: FloatArray, weights: NDArray[np.float64] | None
-) -> FloatArray:
-    """Sums and sums of squares (2, p) over the rows of a group."""
+def _group_twin(shift: FloatArray, block: FloatArray, weights: Weights) -> FloatArray:
+    """NumPy implementation of :func:`sums_about` for a group of rows, as an array (2, p)."""
     summed = np.zeros((2, len(shift)))
-    for start in range(0, len(block), _ROWS):
-        part = block[start : start + _ROWS]
+    for some in slices(len(block), _ROWS):
+        part = block[some]
         shifted = np.subtract(
             part, shift, out=scratch("moved", part.shape, np.float64), dtype=np.float64
         )
@@ -149,7 +117,6 @@ def _group_twin(
             summed[0] += column_sums(shifted)
             summed[1] += np.einsum("ij,ij->j", shifted, shifted)
         else:
-            part_weights = weights[start : start + _ROWS]
-            summed[0] += part_weights @ shifted
-            summed[1] += np.einsum("i,ij,ij->j", part_weights, shifted, shifted)
+            summed[0] += weights[some] @ shifted
+            summed[1] += np.einsum("i,ij,ij->j", weights[some], shifted, shifted)
     return summed

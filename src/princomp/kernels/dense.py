@@ -5,14 +5,14 @@ The rows of A are ``a = r ((x − high) / divisor)``. A is formed only in parts 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from princomp.kernels import native
 from princomp.kernels.signatures import SIZES
-from princomp.linalg import CACHE_LINE, FloatArray, aligned, empty, scratch
+from princomp.linalg import CACHE_LINE, FloatArray, aligned, empty, part_of, scratch, slices
 
 # The kernel centres a panel of _PANEL_BYTES at a time, or a strip of _STRIP rows if that is larger,
 # in tiles of TILE bytes per row.
@@ -56,22 +56,16 @@ class Affine:
 
     def part(self, rows: slice, columns: slice = slice(None)) -> Affine:
         """Return some rows and columns of A."""
-        high, divisor, roots = self.high, self.divisor, self.roots
-        return replace(
-            self,
-            data=self.data[rows, columns],
-            high=None if high is None else high[columns],
-            divisor=None if divisor is None else divisor[columns],
-            roots=None if roots is None else roots[rows],
-        )
+        high, divisor = part_of(self.high, columns), part_of(self.divisor, columns)
+        return Affine(self.data[rows, columns], high, divisor, part_of(self.roots, rows))
 
     @property
-    def kernel_arguments(self) -> tuple[int | None, int, int, int]:
-        """The first arguments of a kernel: address, rows, columns, and row stride in numbers."""
+    def kernel_arguments(self) -> tuple[FloatArray, int, int, int]:
+        """The first arguments of a kernel: data, rows, columns, and row stride in numbers."""
         data = self.data
-        return native.address(data), *self.shape, data.strides[0] // data.itemsize
+        return data, *self.shape, data.strides[0] // data.itemsize
 
-    def kernel(self, name: str, instructions: str) -> native.Kernel | None:
+    def kernel(self, name: str) -> native.Kernel | None:
         """Return the compiled kernel for these rows, or None if NumPy does the work."""
         data, (m, p) = self.data, self.shape
         for array, length in ((self.high, p), (self.divisor, p), (self.roots, m)):
@@ -79,7 +73,7 @@ class Affine:
                 raise ValueError("arrays of other shapes or precisions than the rows")
         if not (data.size and native.is_kernel_ready(data)):
             return None
-        return native.function(f"{name}_f{8 * data.itemsize}", instructions)
+        return native.function(f"{name}_f{8 * data.itemsize}")
 
     def formed(self) -> FloatArray:
         """Form A in this thread's scratch memory, or return X itself if A equals X."""
@@ -99,20 +93,19 @@ class Affine:
 def padded(vectors: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
     """Copy vectors (p, m) to C order in ``dtype``, with zero columns up to a whole cache line."""
     lanes = CACHE_LINE // dtype.itemsize
+    return fill(aligned((len(vectors), -(-vectors.shape[1] // lanes) * lanes), dtype), vectors)
+
+
+def fill(block: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Copy vectors to a block that may be wider, and zeros to its other columns."""
     width = vectors.shape[1]
-    filled = aligned((len(vectors), -(-width // lanes) * lanes), dtype)
-    filled[:, :width] = vectors
-    filled[:, width:] = 0.0
-    return filled
+    block[:, :width] = vectors
+    block[:, width:] = 0.0
+    return block
 
 
 def images(
-    rows: Affine,
-    right: FloatArray,
-    out: FloatArray,
-    *,
-    shift: FloatArray | None = None,
-    instructions: str = "",
+    rows: Affine, right: FloatArray, out: FloatArray, *, shift: FloatArray | None = None
 ) -> FloatArray:
     """Add Aᵀ(AQ − r tᵀ) to ``out``, and return rᵀ(AQ − r tᵀ).
 
@@ -126,8 +119,6 @@ def images(
         float64.
     shift : ndarray of shape (w,), optional
         t, in the precision of A.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
 
     Returns
     -------
@@ -135,38 +126,35 @@ def images(
         In float64.
     """
     check_vectors(rows, right, rows.shape[1], out)
-    kernel = rows.kernel("dense_pass", instructions)
+    kernel = rows.kernel("dense_pass")
     if kernel is None:
         return _images_twin(rows, right, out, shift)
-    sums = np.zeros(right.shape[1])
-    scores = empty_scores(rows, right)
-    _call(kernel, rows, right, shift, scores, out, sums)
-    return sums
+    return _call(kernel, rows, empty_scores(rows, right), right=right, shift=shift, out=out)
 
 
-def forward(rows: Affine, right: FloatArray, *, instructions: str = "") -> FloatArray:
+def forward(rows: Affine, right: FloatArray) -> FloatArray:
     """Compute A Q (m, w) for Q = ``right``, :func:`padded`."""
     check_vectors(rows, right, rows.shape[1])
-    kernel = rows.kernel("dense_pass", instructions)
+    kernel = rows.kernel("dense_pass")
     if kernel is None:
         product = empty((rows.shape[0], right.shape[1]), rows.dtype)
         for span in _panels(rows):
             np.matmul(rows.part(span).formed(), right, out=product[span])
         return product
     scores = empty_scores(rows, right)
-    _call(kernel, rows, right, None, scores, None, np.zeros(right.shape[1]))
+    _call(kernel, rows, scores, right=right)
     return scores[: rows.shape[0]]
 
 
-def backward(rows: Affine, left: FloatArray, out: FloatArray, *, instructions: str = "") -> None:
+def backward(rows: Affine, left: FloatArray, out: FloatArray) -> None:
     """Add Aᵀ Y to ``out`` (p, w) in float64, for Y = ``left`` (m, w), :func:`padded`."""
     check_vectors(rows, left, rows.shape[0], out)
-    kernel = rows.kernel("dense_pass", instructions)
+    kernel = rows.kernel("dense_pass")
     if kernel is None:
         for span in _panels(rows):
             out += rows.part(span).formed().T @ left[span]
         return
-    _call(kernel, rows, None, None, filled_scores(rows, left), out, np.zeros(left.shape[1]))
+    _call(kernel, rows, filled_scores(rows, left), out=out)
 
 
 def _images_twin(
@@ -193,7 +181,7 @@ def _panels(rows: Affine) -> list[slice]:
         _MIN_PANEL_ROWS,
         min(_TWIN_PANEL_BYTES // size, max(_LONG_PANEL_ROWS, _TWIN_PANEL_BYTES // 4 // size)),
     )
-    return [slice(at, min(at + step, m)) for at in range(0, m, step)]
+    return slices(m, step)
 
 
 def check_vectors(
@@ -225,20 +213,18 @@ def filled_scores(rows: Affine, left: FloatArray) -> FloatArray:
 def _call(
     kernel: native.Kernel,
     rows: Affine,
-    right: FloatArray | None,
-    shift: FloatArray | None,
     scores: FloatArray,
-    out: FloatArray | None,
-    sums: FloatArray,
-) -> None:
+    *,
+    right: FloatArray | None = None,
+    shift: FloatArray | None = None,
+    out: FloatArray | None = None,
+) -> FloatArray:
+    """Call the kernel, and return the sums of the scores."""
     p, w, size = rows.shape[1], scores.shape[1], rows.dtype.itemsize
     panel_bytes = max(_PANEL_BYTES, _STRIP * -(-p * size // TILE) * TILE)
     panel = scratch("dense panel", (panel_bytes // size,), rows.dtype)
     part = None if out is None else scratch("dense part", (p, w), rows.dtype)
     arrays = native.contiguous(rows.high, rows.divisor, rows.roots, right, shift)
-    kernel(
-        *rows.kernel_arguments,
-        *map(native.address, arrays),
-        w,
-        *map(native.address, (panel, scores, part, out, sums)),
-    )
+    sums = np.zeros(w)
+    kernel(*rows.kernel_arguments, *arrays, w, panel, scores, part, out, sums)
+    return sums

@@ -47,9 +47,7 @@ class SmallFit(NamedTuple):
     spectrum: SmallSpectrum
 
 
-def spectrum(
-    scatter: FloatArray, divisor: float, rank: int, *, instructions: str = ""
-) -> SmallSpectrum | None:
+def spectrum(scatter: FloatArray, divisor: float, rank: int) -> SmallSpectrum | None:
     """Compute the variances and all axes; return None if the rotations do not converge.
 
     Each constant column gets one of the last axes to itself, and is zero in all others.
@@ -62,16 +60,13 @@ def spectrum(
         n − 1.
     rank : int
         Upper bound on the rank of the scatter.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
     """
-    kernel = native.function("spectrum_f64", instructions)
+    kernel = native.function("spectrum_f64")
     if kernel is None:
         return spectrum_twin(scatter, divisor, rank)
     p = len(scatter)
-    scatter = np.ascontiguousarray(scatter)
     out = empty(p + p * p + 3)
-    status = kernel(native.address(scatter), p, divisor, rank, native.address(out))
+    status = kernel(np.ascontiguousarray(scatter), p, divisor, rank, out)
     return None if status != native.DONE else _read(out, 0, p)
 
 
@@ -87,13 +82,12 @@ def moments_and_spectrum(rows: FloatArray) -> SmallFit | None:
         float32 or float64, at least two rows.
     """
     kernel = native.function("small_f64" if rows.dtype.char == "d" else "small_f32")
-    flags = rows.flags
-    if kernel is None or not (flags.c_contiguous and flags.aligned):
+    if kernel is None or not (rows.flags.c_contiguous and rows.flags.aligned):
         return None
     n, p = rows.shape
     square = p * p
     out = empty(2 * square + 3 * p + 3)
-    if kernel(native.address(rows), n, p, p, native.address(out)) != native.DONE:
+    if kernel(rows, n, p, p, out) != native.DONE:
         return None
     end = 2 * p + square
     scatter = out[2 * p : end].reshape(p, p)

@@ -19,11 +19,13 @@ from princomp.kernels import native
 from princomp.kernels.signatures import SIZES
 from princomp.linalg import (
     FloatArray,
+    Weights,
     add_outer,
     column_sums,
     empty,
     restore_underflowed,
     scratch,
+    slices,
     two_sum,
 )
 
@@ -61,13 +63,7 @@ class BlockMoments(NamedTuple):
     scatter: FloatArray
 
 
-def moments(
-    block: FloatArray,
-    weights: NDArray[np.float64] | None = None,
-    *,
-    precise: bool = False,
-    instructions: str = "",
-) -> BlockMoments:
+def moments(block: FloatArray, weights: Weights = None, *, precise: bool = False) -> BlockMoments:
     """Compute the mean and scatter of a block of at least one row.
 
     Parameters
@@ -78,21 +74,16 @@ def moments(
         Positive frequencies.
     precise : bool
         Whether to multiply float32 rows in float64.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
     """
     name = "f64" if block.dtype.char == "d" else "f32_precise" if precise else "f32"
-    kernel = native.function(f"moments_{name}", instructions)
+    kernel = native.function(f"moments_{name}")
     if kernel is None:
         return moments_twin(block, weights, precise=precise)
     m, p = block.shape
     block = native.as_kernel_rows(block)
-    step = block.strides[0] // block.itemsize
     out = empty(p * p + 2 * p)
-    if weights is not None:
-        weights = native.as_kernel_weights(weights, m)
-    weights_address = native.address(weights)
-    status = kernel(native.address(block), m, p, step, weights_address, native.address(out))
+    weights = native.as_kernel_weights(weights, m)
+    status = kernel(block, m, p, block.strides[0] // block.itemsize, weights, out)
     if status == native.NO_MEMORY:
         raise MemoryError("no memory for a packed chunk of rows")
     return BlockMoments(status, out[:p], out[p : 2 * p], out[2 * p :].reshape(p, p))
@@ -110,7 +101,7 @@ def chunk_bytes(rows: int, columns: int) -> int:
 
 
 def moments_twin(
-    block: FloatArray, weights: NDArray[np.float64] | None = None, *, precise: bool = False
+    block: FloatArray, weights: Weights = None, *, precise: bool = False
 ) -> BlockMoments:
     """NumPy implementation of :func:`moments`, which multiplies panels in their own precision."""
     block = np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("="))
@@ -170,35 +161,27 @@ def is_shift_far(sums: FloatArray, squares: FloatArray, rows: float) -> bool:
 
 
 def _panels(
-    block: FloatArray,
-    weights: NDArray[np.float64] | None,
-    shift: FloatArray,
-    dtype: np.dtype[Any],
-    step: int,
+    block: FloatArray, weights: Weights, shift: FloatArray, dtype: np.dtype[Any], step: int
 ) -> tuple[FloatArray, FloatArray]:
     """Sums and products of all shifted rows, in float64."""
-    sums, scatter = _panel(block, weights, shift, dtype, 0, step)
-    for start in range(step, len(block), step):
-        more, product = _panel(block, weights, shift, dtype, start, start + step)
+    first, *others = slices(len(block), step)
+    sums, scatter = _panel(block, weights, shift, dtype, first)
+    for part in others:
+        more, product = _panel(block, weights, shift, dtype, part)
         sums = sums + more
         scatter += product
     return sums, scatter
 
 
 def _panel(
-    block: FloatArray,
-    weights: NDArray[np.float64] | None,
-    shift: FloatArray,
-    dtype: np.dtype[Any],
-    start: int,
-    stop: int,
+    block: FloatArray, weights: Weights, shift: FloatArray, dtype: np.dtype[Any], part: slice
 ) -> tuple[FloatArray, FloatArray]:
     """Sums and products of some shifted rows."""
-    rows = block[start:stop]
+    rows = block[part]
     shifted = np.subtract(rows, shift, out=scratch("shifted", rows.shape, dtype), dtype=dtype)
     if weights is None:
         return column_sums(shifted), products(shifted)
-    share = weights[start:stop]
+    share = weights[part]
     # Both factors are multiplied by the root, so that the product is exactly symmetric.
     rooted = shifted * np.sqrt(share).astype(dtype)[:, None]
     return share @ shifted, products(rooted)
@@ -215,7 +198,7 @@ def products(rows: FloatArray) -> FloatArray:
     return product
 
 
-def shift_of(block: FloatArray, weights: NDArray[np.float64] | None = None) -> FloatArray:
+def shift_of(block: FloatArray, weights: Weights = None) -> FloatArray:
     """Return a row near the mean, exact for constant columns, in the block's precision."""
     if weights is not None:
         # A row of large weight may lie anywhere, so only the weighted mean is near enough for sure.
@@ -223,11 +206,9 @@ def shift_of(block: FloatArray, weights: NDArray[np.float64] | None = None) -> F
         # weight, they would lose their digits.
         base, share = block[weights.argmax()], weights / weights.sum()
         distance = np.zeros(len(base))
-        for start in range(0, len(block), _PANEL_ROWS):
-            part = slice(start, start + _PANEL_ROWS)
+        for part in slices(len(block), _PANEL_ROWS):
             distance += share[part] @ np.subtract(block[part], base, dtype=np.float64)
-        nearby: FloatArray = (base + distance).astype(block.dtype)
-        return nearby
+        return (base + distance).astype(block.dtype)
     first = block[0]
     sample = block[sampled_rows(len(block))]
     offset = column_sums(np.subtract(sample, first, dtype=np.float64)) / len(sample)

@@ -18,13 +18,11 @@ class RightFactor:
     ----------
     matrix : ndarray of shape (k, n)
         float32 or float64.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
     """
 
-    def __init__(self, matrix: FloatArray, *, instructions: str = "") -> None:
+    def __init__(self, matrix: FloatArray) -> None:
         self.shape, self.dtype = matrix.shape, matrix.dtype
-        self._kernel = native.function(f"matmul_f{8 * matrix.itemsize}", instructions)
+        self._kernel = native.function(f"matmul_f{8 * matrix.itemsize}")
         self._factor = _packed(matrix) if self._kernel else np.ascontiguousarray(matrix)
 
     def times(self, rows: FloatArray, out: FloatArray | None = None) -> FloatArray:
@@ -50,10 +48,8 @@ class RightFactor:
             # One product per row, so that the rows cannot affect each other.
             np.matmul(rows[:, None, :], self._factor, out=out[:, None, :])
             return out
-        self._kernel(
-            *(native.address(rows), m, k, rows.strides[0] // size),
-            *(native.address(self._factor), n, native.address(out), out.strides[0] // size),
-        )
+        steps = rows.strides[0] // size, out.strides[0] // size
+        self._kernel(rows, m, k, steps[0], self._factor, n, out, steps[1])
         return out
 
 

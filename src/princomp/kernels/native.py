@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import MissingLibraryError, ParameterError
 from princomp.kernels.signatures import SIGNATURES, SIZES
+from princomp.linalg import Weights
 
 # Return codes of the kernels, as in kernels.hpp.
 DONE, NOT_FINITE, LEFT_RANGE, NO_MEMORY = range(4)
@@ -31,10 +32,27 @@ _LIBRARY_FILES = ("kernels.native", "kernels.inplace")
 _INSTRUCTION_SETS = ("plain", "avx2", "avx512")
 # Environment variable that selects one of the sets, or "numpy".
 _VARIABLE = "PRINCOMP_KERNEL"
-_ARGUMENT_TYPES = {"p": ctypes.c_void_p, "n": ctypes.c_ssize_t, "d": ctypes.c_double}
-
 # Takes the arguments listed in SIGNATURES, and returns one of the codes above.
 Kernel: TypeAlias = Callable[..., int]
+
+
+class _Array:
+    """Type of an argument that is an array, or None for a null pointer."""
+
+    @staticmethod
+    def from_param(array: NDArray[Any] | None) -> Any:
+        """Return the array's address; ctypes keeps the array until the kernel returns."""
+        if array is None:
+            return None
+        try:
+            # Takes a third of the time of ``array.ctypes``, but fails for read-only, sliced or
+            # empty arrays.
+            return ctypes.byref(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
+        except (TypeError, ValueError, BufferError):
+            return ctypes.c_void_p(array.ctypes.data)
+
+
+_ARGUMENT_TYPES = {"p": _Array, "n": ctypes.c_ssize_t, "d": ctypes.c_double}
 
 
 @cache
@@ -85,22 +103,20 @@ def instruction_set_in_use() -> str:
 
 
 @cache
-def function(name: str, instructions: str = "") -> Kernel | None:
+def function(name: str) -> Kernel | None:
     """Return a compiled kernel, or None if NumPy does the work.
 
     Parameters
     ----------
     name : str
         A key of ``SIGNATURES``.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
 
     Raises
     ------
     MissingLibraryError
         If the library belongs to another version of this package.
     """
-    chosen = instructions or instruction_set_in_use()
+    chosen = instruction_set_in_use()
     library = _library()
     if library is None or chosen == "numpy":
         return None
@@ -146,19 +162,6 @@ def _exported(instructions: str) -> str:
     return text.value.decode()
 
 
-def address(array: NDArray[Any] | None, first: int = 0) -> int | None:
-    """Return the address of an array, or of one of its rows; None (null) for None."""
-    if array is None:
-        return None
-    try:
-        # Takes a third of the time of ``array.ctypes.data``, but fails for read-only, sliced or
-        # empty arrays.
-        at = ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
-    except (TypeError, ValueError, BufferError):
-        at = int(array.ctypes.data)
-    return at + first * array.strides[0] if first else at
-
-
 def is_kernel_ready(rows: NDArray[Any]) -> bool:
     """Whether rows are contiguous and aligned, and a whole number of items apart."""
     row_stride, column_stride = rows.strides
@@ -175,12 +178,14 @@ def as_kernel_rows(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def contiguous(*arrays: NDArray[Any] | None) -> list[NDArray[Any] | None]:
-    """Return the arrays in C order, copied if necessary; keep them until the kernel returns."""
+    """Return the arrays in C order, copied if necessary."""
     return [None if array is None else np.ascontiguousarray(array) for array in arrays]
 
 
-def as_kernel_weights(weights: NDArray[Any], rows: int) -> NDArray[Any]:
-    """Return the weights of ``rows`` rows as contiguous float64."""
+def as_kernel_weights(weights: Weights, rows: int) -> Weights:
+    """Return the weights of ``rows`` rows, if there are any, as contiguous float64."""
+    if weights is None:
+        return None
     converted = np.ascontiguousarray(weights, dtype=np.float64)
     if converted.shape != (rows,):
         raise ValueError(f"{converted.shape} weights for {rows} rows")

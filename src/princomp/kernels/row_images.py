@@ -24,11 +24,7 @@ _TILES_BYTES = 2**22
 
 
 def images_of_rows(
-    rows: Affine,
-    left: FloatArray,
-    *,
-    low: FloatArray | None = None,
-    instructions: str = "",
+    rows: Affine, left: FloatArray, *, low: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Compute A B and the sums lowᵀ B, for B = Aᵀ Y − low (rᵀ Y).
 
@@ -40,8 +36,6 @@ def images_of_rows(
         Y, :func:`padded`, in the precision of A.
     low : ndarray of shape (p,), optional
         Low part of the mean, in float64; zero by default.
-    instructions : str, optional
-        As for :func:`images`.
 
     Returns
     -------
@@ -54,28 +48,27 @@ def images_of_rows(
     check_vectors(rows, left, m)
     rooted = left if rows.roots is None else left * rows.roots[:, None]
     left_sums = rooted.sum(axis=0, dtype=np.float64)
-    fits = m * TILE <= _TILES_BYTES
-    kernel = rows.kernel("row_pass", instructions) if fits else None
+    kernel = rows.kernel("row_pass") if m * TILE <= _TILES_BYTES else None
     if kernel is None:
-        return _in_two_reads(rows, left, low, left_sums, instructions)
-    padded_left = filled_scores(rows, left)
+        return _in_two_reads(rows, left, low, left_sums)
+    padded_left, tile = filled_scores(rows, left), TILE // rows.dtype.itemsize
+    tiles = scratch("row tiles", (len(padded_left), tile), rows.dtype)
+    part = scratch("row part", (tile, w), rows.dtype)
+    weights = scratch("row weights", (tile, w), np.float64)
     product, sums = empty_scores(rows, left), np.zeros(w)
-    _call(kernel, rows, padded_left, low, left_sums, product, sums)
+    arrays = native.contiguous(rows.high, rows.divisor, rows.roots, padded_left, low, left_sums)
+    kernel(*rows.kernel_arguments, *arrays, w, tiles, part, weights, product, sums)
     return product[:m], sums
 
 
 def _in_two_reads(
-    rows: Affine,
-    left: FloatArray,
-    low: FloatArray | None,
-    left_sums: FloatArray,
-    instructions: str,
+    rows: Affine, left: FloatArray, low: FloatArray | None, left_sums: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Compute :func:`images_of_rows` in two reads of the rows."""
     shape = (rows.shape[1], left.shape[1])
     weights = scratch("row weights", shape, np.float64)
     weights[:] = 0.0
-    backward(rows, left, weights, instructions=instructions)
+    backward(rows, left, weights)
     sums = np.zeros(left.shape[1])
     if low is not None:
         weights -= np.outer(low, left_sums)
@@ -84,26 +77,4 @@ def _in_two_reads(
     if rows.dtype != np.float64:
         narrow = scratch("row part", shape, rows.dtype)
         narrow[:] = weights
-    return forward(rows, narrow, instructions=instructions), sums
-
-
-def _call(
-    kernel: native.Kernel,
-    rows: Affine,
-    padded_left: FloatArray,
-    low: FloatArray | None,
-    left_sums: FloatArray,
-    product: FloatArray,
-    sums: FloatArray,
-) -> None:
-    w, tile = padded_left.shape[1], TILE // rows.dtype.itemsize
-    tiles = scratch("row tiles", (len(padded_left), tile), rows.dtype)
-    part = scratch("row part", (tile, w), rows.dtype)
-    weights = scratch("row weights", (tile, w), np.float64)
-    arrays = native.contiguous(rows.high, rows.divisor, rows.roots, padded_left, low, left_sums)
-    kernel(
-        *rows.kernel_arguments,
-        *map(native.address, arrays),
-        w,
-        *map(native.address, (tiles, part, weights, product, sums)),
-    )
+    return forward(rows, narrow), sums

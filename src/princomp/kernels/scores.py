@@ -7,7 +7,7 @@ import numpy as np
 from princomp.kernels import native
 from princomp.kernels.dense import padded
 from princomp.kernels.signatures import SIZES
-from princomp.linalg import CACHE_LINE, FloatArray, aligned, scratch
+from princomp.linalg import CACHE_LINE, FloatArray, aligned, scratch, slices
 
 # Larger axes than this, about half of a core's L2 cache, are multiplied by BLAS.
 _AXES_BYTES = 2**19
@@ -18,13 +18,7 @@ _PIECE_NUMBERS = 2**17
 
 
 def project(
-    rows: FloatArray,
-    mean: FloatArray,
-    mean_low: FloatArray,
-    axes: FloatArray,
-    out: FloatArray,
-    *,
-    instructions: str = "",
+    rows: FloatArray, mean: FloatArray, mean_low: FloatArray, axes: FloatArray, out: FloatArray
 ) -> None:
     """Compute ``((rows − mean) − mean_low) @ axes`` into ``out``, each row separately.
 
@@ -36,17 +30,11 @@ def project(
     axes : ndarray of shape (p, k)
     out : ndarray of shape (m, k)
         In C order. All arrays must have the precision of the rows.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
     """
-    m, p = rows.shape
-    if m * p < _FEW_NUMBERS and not instructions:
-        project_twin(rows, mean, mean_low, axes, out)
-        return
-    k, size = axes.shape[1], rows.itemsize
-    kernel = native.function(f"scores_f{8 * size}", instructions)
+    (m, p), k, size = rows.shape, axes.shape[1], rows.itemsize
+    kernel = native.function(f"scores_f{8 * size}")
     width = -(-k * size // CACHE_LINE) * CACHE_LINE // size
-    if kernel is None or p * width * size > _AXES_BYTES or not (m and k):
+    if m * p < _FEW_NUMBERS or kernel is None or p * width * size > _AXES_BYTES or not k:
         project_twin(rows, mean, mean_low, axes, out)
         return
     rows = native.as_kernel_rows(rows)
@@ -61,29 +49,22 @@ def project(
         or not out.flags.c_contiguous
     ):
         raise ValueError("arrays of other shapes or precisions than the rows")
-    kernel(
-        *(native.address(rows), m, p, rows.strides[0] // size),
-        *map(native.address, (mean, mean_low, padded_axes)),
-        *(k, width, native.address(buffer), native.address(out)),
-    )
+    step = rows.strides[0] // size
+    kernel(rows, m, p, step, mean, mean_low, padded_axes, k, width, buffer, out)
 
 
 def project_twin(
-    rows: FloatArray,
-    mean: FloatArray,
-    mean_low: FloatArray,
-    axes: FloatArray,
-    out: FloatArray,
+    rows: FloatArray, mean: FloatArray, mean_low: FloatArray, axes: FloatArray, out: FloatArray
 ) -> None:
     """NumPy implementation of :func:`project`, with as many rows at a time as fit in a cache."""
     step = max(1, _PIECE_NUMBERS // max(rows.shape[1], 1))
     with np.errstate(all="ignore"):  # infinite input is reported by the caller
-        for start in range(0, len(rows), step):
-            part = rows[start : start + step]
+        for some in slices(len(rows), step):
+            part = rows[some]
             if part.size < _FEW_NUMBERS:
                 centred = part - mean
             else:
                 centred = scratch("centred", part.shape, rows.dtype)
                 np.subtract(part, mean, out=centred)
             centred -= mean_low
-            np.matmul(centred, axes, out=out[start : start + step])
+            np.matmul(centred, axes, out=out[some])

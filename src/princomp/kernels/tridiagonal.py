@@ -13,7 +13,7 @@ from princomp.linalg import (
     below_diagonal,
     default_threads,
     empty,
-    map_in_order,
+    for_each,
     tridiagonal,
 )
 
@@ -22,9 +22,7 @@ from princomp.linalg import (
 _MAX_THREADS = 8
 
 
-def tridiagonalise(
-    matrix: FloatArray, *, threads: int | None = None, instructions: str = ""
-) -> Tridiagonal | None:
+def tridiagonalise(matrix: FloatArray, *, threads: int | None = None) -> Tridiagonal | None:
     """Reduce a symmetric float64 matrix (n, n), n > 1, to tridiagonal form.
 
     Without compiled kernels LAPACK does the work; return None if it fails.
@@ -35,13 +33,11 @@ def tridiagonalise(
         The squares of its entries must be in range. It is not changed.
     threads : int, optional
         All processors by default.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
     """
     n = len(matrix)
-    lead = native.function("tridiagonal_f64", instructions)
-    helper = native.function("tridiagonal_help", instructions)
-    memory_numbers = native.function("tridiagonal_numbers", instructions)
+    lead = native.function("tridiagonal_f64")
+    helper = native.function("tridiagonal_help")
+    memory_numbers = native.function("tridiagonal_numbers")
     if lead is None or helper is None or memory_numbers is None:
         return tridiagonal(matrix)
     work = aligned((n, n), np.float64)
@@ -53,12 +49,10 @@ def tridiagonalise(
 
     def run(worker: int) -> None:
         if worker:
-            helper(native.address(shared_state))
-            return
-        arrays = (diagonal, off_diagonal, factors, memory, shared_state)
-        lead(native.address(work), n, *(native.address(array) for array in arrays))
+            helper(shared_state)
+        else:
+            lead(work, n, diagonal, off_diagonal, factors, memory, shared_state)
 
     threads = min(threads or default_threads(), _MAX_THREADS)
-    for _ in map_in_order(run, range(threads), threads):
-        pass
+    for_each(run, range(threads), threads)
     return Tridiagonal(diagonal, off_diagonal, below_diagonal(work.T), factors)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from princomp.kernels import native
 from princomp.kernels.gram import is_shift_far, shift_of, status_of
@@ -19,11 +18,15 @@ from princomp.kernels.signatures import SIZES
 from princomp.linalg import (
     CACHE_LINE,
     FloatArray,
+    Weights,
     aligned,
     default_threads,
     empty,
+    for_each,
     map_in_order,
     mark_unwritten,
+    part_of,
+    slices,
 )
 
 # Number of columns from which on this is quicker than one scatter per block. Relative times: 1.3 at
@@ -75,20 +78,14 @@ class Packed(NamedTuple):
     shape: tuple[int, int]
     chunk: int
 
-    @property
-    def chunk_stride(self) -> int:
-        """Distance between the starts of two chunks, in numbers, for SIMD vectors of any length."""
-        return _chunk_numbers(self.chunk, self.shape[1])
-
 
 def packed(
     block: FloatArray,
-    weights: NDArray[np.float64] | None = None,
+    weights: Weights = None,
     *,
     precise: bool = False,
     memory: FloatArray | None = None,
     threads: int | None = None,
-    instructions: str = "",
 ) -> Packed:
     """Pack a block of at least one row, and check that its sums and squares are in range.
 
@@ -104,21 +101,18 @@ def packed(
         ``memory`` of an earlier packed block, to be reused.
     threads : int, optional
         All processors by default.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
     """
     m, p = block.shape
     block = native.as_kernel_rows(block)
     dtype = np.dtype(np.float64) if precise else block.dtype
     name = f"wide_pack_f{8 * block.itemsize}" + "_precise" * (dtype != block.dtype)
-    kernel = native.function(name, instructions)
-    if weights is not None:
-        weights = native.as_kernel_weights(weights, m)
+    kernel = native.function(name)
+    weights = native.as_kernel_weights(weights, m)
     size = dtype.itemsize
     chunk_rows = _CHUNK_BYTES[size] // size
-    starts = range(0, m, chunk_rows)
+    parts = slices(m, chunk_rows)
     chunk = 0 if kernel is None else chunk_rows
-    numbers = len(starts) * _chunk_numbers(min(chunk_rows, m), p)
+    numbers = len(parts) * _chunk_numbers(min(chunk_rows, m), p)
     if memory is None or memory.dtype != dtype or memory.size < numbers:
         memory = aligned((numbers,), dtype)
     else:
@@ -127,36 +121,31 @@ def packed(
         shift = shift_of(block, weights)
         filled = np.zeros(p + _VECTOR, dtype)
 
-        def pack_chunk(start: int) -> FloatArray:
-            sums = empty((2, p))
-            stop = min(start + chunk_rows, m)
+        def pack_chunk(part: slice) -> FloatArray:
+            rows, share = block[part], part_of(weights, part)
             if kernel is None:
-                share = None if weights is None else weights[start:stop]
-                out = memory[start * p : stop * p].reshape(stop - start, p)
-                return _pack_twin(block[start:stop], share, filled[:p], out)
-            kernel(
-                *(native.address(block, start), stop - start, p),
-                *(block.strides[0] // block.itemsize, native.address(filled)),
-                native.address(weights, start),
-                native.address(memory, start // chunk_rows * _chunk_numbers(chunk_rows, p)),
-                native.address(sums),
-            )
+                out = memory[part.start * p : part.stop * p].reshape(rows.shape)
+                return _pack_twin(rows, share, filled[:p], out)
+            sums, step = empty((2, p)), block.strides[0] // block.itemsize
+            out = memory[part.start // chunk_rows * _chunk_numbers(chunk_rows, p) :]
+            kernel(rows, len(rows), p, step, filled, share, out, sums)
             return sums
 
         rows = float(m) if weights is None else float(weights.sum())
         for again in (False, True):
             filled[:p] = shift
-            sums, squares = sum(map_in_order(pack_chunk, starts, threads), start=np.zeros((2, p)))
+            sums, squares = sum(map_in_order(pack_chunk, parts, threads), start=np.zeros((2, p)))
             if again or not is_shift_far(sums, squares, rows):
                 break
             shift = (shift + sums / rows).astype(block.dtype)
         # Where the squares overflow the products' precision, the sum over a chunk may too.
         checked_squares = np.where(squares > np.finfo(dtype).max, np.inf, squares)
-        status = status_of(block, shift, sums, checked_squares, len(starts), dtype)
+        status = status_of(block, shift, sums, checked_squares, len(parts), dtype)
     return Packed(status, rows, shift, sums, squares, memory, (m, p), chunk)
 
 
 def _chunk_numbers(rows: int, columns: int) -> int:
+    """Distance between the starts of two chunks, in numbers, for SIMD vectors of any length."""
     return (rows + rows % 2) * (-(-columns // _VECTOR) * _VECTOR) + _VECTOR
 
 
@@ -167,7 +156,7 @@ def packed_bytes(rows: int, columns: int) -> int:
 
 @np.errstate(all="ignore")  # each thread has its own setting; overflow shows in the sums
 def _pack_twin(
-    rows: FloatArray, weights: NDArray[np.float64] | None, shift: FloatArray, out: FloatArray
+    rows: FloatArray, weights: Weights, shift: FloatArray, out: FloatArray
 ) -> FloatArray:
     """NumPy implementation of packing: shifted rows, times the square roots of their weights."""
     np.subtract(rows, shift, out=out, dtype=out.dtype)
@@ -188,7 +177,6 @@ def add(
     delta: FloatArray,
     *,
     threads: int | None = None,
-    instructions: str = "",
 ) -> None:
     """Add the block's scatter about its mean, and ``delta_weight · delta deltaᵀ``, in place.
 
@@ -202,8 +190,6 @@ def add(
     delta : ndarray of shape (p,)
     threads : int, optional
         All processors by default.
-    instructions : str, optional
-        Instruction set to use instead of the default, or "numpy".
     """
     m, p = block.shape
     fits = scatter.shape == (p, p) and scatter.flags.c_contiguous and delta.shape == (p,)
@@ -217,49 +203,39 @@ def add(
     threads = threads or default_threads()
     group, kernel = _GROUP[size], None
     if block.chunk:
-        kernel = native.function(f"wide_add_f{8 * size}", instructions)
+        kernel = native.function(f"wide_add_f{8 * size}")
         # Smaller groups: in the kernel, unlike in BLAS, the grouping does not change any bits.
         group = min(group, -(-p // (_GROUPS_PER_THREAD * threads * _PANEL)) * _PANEL)
 
-    def add_to_group(begin: int) -> None:
-        end = min(begin + group, p)
-        if kernel is None:
-            _add_twin(block, scatter[begin:end, begin:], begin)
-            scatter[begin:end, begin:] -= mean_offset[begin:end, None] * block.sums[begin:]
-            scatter[begin:end, begin:] += delta_weight * delta[begin:end, None] * delta[begin:]
+    def add_to_group(some: slice) -> None:
+        begin = some.start
+        if kernel is not None:
+            kernel(
+                *(block.memory, _chunk_numbers(block.chunk, p), m, block.chunk, p),
+                *(begin, some.stop),
+                *(mean_offset, block.sums, delta_weight, delta, scatter),
+            )
             return
-        kernel(
-            *(native.address(block.memory), block.chunk_stride, m, block.chunk, p, begin, end),
-            *(native.address(mean_offset), native.address(block.sums)),
-            *(delta_weight, native.address(delta), native.address(scatter)),
-        )
+        rows, out = block.memory[: m * p].reshape(m, p), scatter[some, begin:]
+        for part in slices(m, _CHUNK_BYTES[size] // size):
+            out += rows[part, some].T @ rows[part, begin:]
+        out -= mean_offset[some, None] * block.sums[begin:]
+        out += delta_weight * delta[some, None] * delta[begin:]
 
-    for _ in map_in_order(add_to_group, range(0, p, group), threads):
-        pass
-
-
-def _add_twin(block: Packed, out: FloatArray, begin: int) -> None:
-    m, p = block.shape
-    rows = block.memory[: m * p].reshape(m, p)
-    step = _CHUNK_BYTES[rows.itemsize] // rows.itemsize
-    for start in range(0, m, step):
-        part = rows[start : start + step, begin:]
-        out += part[:, : len(out)].T @ part
+    for_each(add_to_group, slices(p, group), threads)
 
 
-def mirror(scatter: FloatArray, *, threads: int | None = None, instructions: str = "") -> None:
+def mirror(scatter: FloatArray, *, threads: int | None = None) -> None:
     """Copy the entries above the diagonal of a scatter (p, p) below it, in place."""
     p = len(scatter)
-    kernel = native.function("wide_mirror", instructions)
+    kernel = native.function("wide_mirror")
 
-    def mirror_rows(begin: int) -> None:
-        end = min(begin + _MIRRORED, p)
+    def mirror_rows(some: slice) -> None:
         if kernel is not None:
-            kernel(native.address(scatter), p, begin, end)
+            kernel(scatter, p, some.start, some.stop)
             return
-        square = scatter[begin:end, begin:end]
+        square = scatter[some, some]
         square[:] = np.triu(square) + np.triu(square, 1).T
-        scatter[end:, begin:end] = scatter[begin:end, end:].T
+        scatter[some.stop :, some] = scatter[some, some.stop :].T
 
-    for _ in map_in_order(mirror_rows, range(0, p, _MIRRORED), threads):
-        pass
+    for_each(mirror_rows, slices(p, _MIRRORED), threads)

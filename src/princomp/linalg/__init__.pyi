@@ -1,7 +1,9 @@
 from .arrays import (
     EPS as EPS,
     FloatArray as FloatArray,
+    Operator as Operator,
     Tridiagonal as Tridiagonal,
+    Weights as Weights,
     add_outer as add_outer,
     added_with_outer as added_with_outer,
     below_diagonal as below_diagonal,
@@ -13,9 +15,11 @@ from .arrays import (
     eigh_top as eigh_top,
     fix_signs as fix_signs,
     frozen as frozen,
+    part_of as part_of,
     qr_r as qr_r,
     reproducible_blas as reproducible_blas,
     restore_underflowed as restore_underflowed,
+    slices as slices,
     squares_over as squares_over,
     svd as svd,
     tridiagonal as tridiagonal,
@@ -41,6 +45,7 @@ from .seeds import (
 )
 from .threads import (
     default_threads as default_threads,
+    for_each as for_each,
     limit_threads as limit_threads,
     map_in_order as map_in_order,
     one_blas_thread as one_blas_thread,

@@ -6,10 +6,9 @@ and the convention for signs are in one place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -19,6 +18,10 @@ from princomp.linalg.threads import one_blas_thread
 
 # Any: arrays are float32 or float64, which is known only at run time, not to the type checker.
 FloatArray = NDArray[Any]
+# Weights of rows, if any.
+Weights = NDArray[np.float64] | None
+# Maps vectors (size, m) to a symmetric operator times them, of the same shape.
+Operator: TypeAlias = Callable[[FloatArray], FloatArray]
 EPS = float(np.finfo(np.float64).eps)
 
 _SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
@@ -44,9 +47,14 @@ def frozen(array: FloatArray) -> FloatArray:
     return array
 
 
-@lru_cache(maxsize=32)
-def _ones(size: int, dtype: np.dtype[Any]) -> FloatArray:
-    return np.ones(size, dtype=dtype)
+def slices(stop: int, step: int) -> list[slice]:
+    """Slices of length ``step``, the last perhaps shorter, that divide 0 to ``stop``."""
+    return [slice(at, min(at + step, stop)) for at in range(0, stop, step)]
+
+
+def part_of(array: FloatArray | None, part: slice) -> FloatArray | None:
+    """Slice of an array that may be None."""
+    return None if array is None else array[part]
 
 
 def column_sums(matrix: FloatArray) -> FloatArray:
@@ -55,11 +63,12 @@ def column_sums(matrix: FloatArray) -> FloatArray:
     Sums are over a few rows at a time: over thousands, rounding errors would accumulate.
     """
     if len(matrix) <= _FEW_ROWS:
-        sums: FloatArray = _ones(len(matrix), matrix.dtype) @ matrix
+        sums: FloatArray = np.ones(len(matrix), matrix.dtype) @ matrix
         return sums.astype(np.float64, copy=False)
     whole = len(matrix) // _FEW_ROWS * _FEW_ROWS
     groups = matrix[:whole].reshape(-1, _FEW_ROWS, matrix.shape[1])
-    total: FloatArray = (_ones(_FEW_ROWS, matrix.dtype) @ groups).sum(axis=0, dtype=np.float64)
+    ones = np.ones(_FEW_ROWS, matrix.dtype)
+    total: FloatArray = (ones @ groups).sum(axis=0, dtype=np.float64)
     return total if whole == len(matrix) else total + column_sums(matrix[whole:])
 
 
@@ -77,8 +86,7 @@ def compensated_sum(parts: Iterable[FloatArray]) -> FloatArray:
     for part in parts:
         total, error = two_sum(total, part)
         errors = errors + error
-    summed: FloatArray = total + errors
-    return summed
+    return total + errors
 
 
 def restore_underflowed(squares: FloatArray, sums: FloatArray) -> FloatArray:
@@ -214,30 +222,25 @@ def qr_r(matrix: FloatArray) -> FloatArray:
 
 def add_outer(matrix: FloatArray, factor: float, vector: FloatArray) -> None:
     """Add ``factor · vector vectorᵀ`` in place, without a temporary of the matrix's size."""
-    size = len(vector)
-    if size * size <= _PANEL:
-        matrix += (factor * vector)[:, None] * vector
-        return
-    panel = max(1, _PANEL // max(size, 1))
     scaled = factor * vector
-    for start in range(0, size, panel):
-        stop = start + panel
-        matrix[start:stop] += scaled[start:stop, None] * vector
+    for part in _panels(len(vector)):
+        matrix[part] += scaled[part, None] * vector
 
 
 def added_with_outer(
     one: FloatArray, other: FloatArray, factor: float, vector: FloatArray, *, overwrite: bool
 ) -> FloatArray:
     """``one + other + factor · vector vectorᵀ`` in one pass; ``overwrite``: into ``other``."""
-    size = len(vector)
     total = other if overwrite else np.empty_like(one)
-    panel = max(1, _PANEL // max(size, 1))
     scaled = factor * vector
-    for start in range(0, size, panel):
-        part = slice(start, start + panel)
+    for part in _panels(len(vector)):
         np.add(one[part], other[part], out=total[part])
         total[part] += scaled[part, None] * vector
     return total
+
+
+def _panels(size: int) -> list[slice]:
+    return slices(size, max(1, _PANEL // max(size, 1)))
 
 
 def divided(matrix: FloatArray, divisor: FloatArray) -> FloatArray:

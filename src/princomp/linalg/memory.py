@@ -13,8 +13,9 @@ from princomp.errors import ParameterError
 # the page cache and other processes.
 DEFAULT_SHARE = 0.6
 
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGTkmgt]?)([Ii]?)[Bb]?\s*")
+_DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNITS = {**_DECIMAL, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*((?:[KMGTkmgt][Ii]?)?)[Bb]?\s*")
 
 
 def byte_count(size: object) -> int:
@@ -29,10 +30,7 @@ def byte_count(size: object) -> int:
     if isinstance(size, str):
         found = _SIZE.fullmatch(size)
         if found:
-            base = _UNITS[found[2].upper()]
-            if found[3]:
-                base = 1 << (10 * "KMGT".find(found[2].upper()) + 10) if found[2] else 0
-            number = float(found[1]) * base
+            number = float(found[1]) * _UNITS[found[2].upper()]
     elif not isinstance(size, bool) and isinstance(size, Real):
         number = float(size)
     if number is None or not 1 <= number < 2**62:
@@ -55,12 +53,9 @@ def free_memory() -> int:
 
 
 def _free_on_machine() -> int:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
+    available = _named_number(Path("/proc/meminfo"), "MemAvailable:")
+    if available is not None:
+        return available * 1024
     try:
         # The free memory is unknown: assume half of the total.
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
@@ -70,32 +65,28 @@ def _free_on_machine() -> int:
 
 def _free_in_container(root: Path = Path("/sys/fs/cgroup")) -> int:
     """Bytes still available within the limit of the control group (version 2 or 1)."""
-    for limit, used, stat, cached in (
-        ("memory.max", "memory.current", "memory.stat", "inactive_file"),
-        (
-            "memory/memory.limit_in_bytes",
-            "memory/memory.usage_in_bytes",
-            "memory/memory.stat",
-            "total_inactive_file",
-        ),
+    for folder, limit, used, cached in (
+        (root, "memory.max", "memory.current", "inactive_file"),
+        (root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
     ):
         try:
-            left = int((root / limit).read_text()) - int((root / used).read_text())
+            left = int((folder / limit).read_text()) - int((folder / used).read_text())
         except (OSError, ValueError):
             continue
-        return max(left + _reclaimable(root / stat, cached), 0)
+        # Files in the page cache count as used, but are released on demand.
+        return max(left + (_named_number(folder / "memory.stat", cached) or 0), 0)
     return 2**62
 
 
-def _reclaimable(stat: Path, name: str) -> int:
-    """Bytes of files in the page cache, which count as used but are released on demand."""
+def _named_number(path: Path, name: str) -> int | None:
+    """Return the number on the line of a file that begins with ``name``, or None."""
     try:
-        for line in stat.read_text().splitlines():
+        for line in path.read_text().splitlines():
             if line.startswith(f"{name} "):
                 return int(line.split()[1])
     except (OSError, ValueError):
         pass
-    return 0
+    return None
 
 
 def format_bytes(count: float) -> str:

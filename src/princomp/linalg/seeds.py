@@ -21,14 +21,12 @@ def check_random_state(random_state: object) -> None:
         If it is not None, a whole number from 0 to 2³² − 1, a NumPy ``RandomState`` or a NumPy
         ``Generator``.
     """
-    if random_state is None:
-        return
     number = int_or_none(random_state)
-    if number is None:
-        valid = isinstance(random_state, np.random.RandomState | np.random.Generator)
-    else:
+    if number is not None:
         valid = 0 <= number <= _LARGEST
-    if not valid:
+    else:
+        valid = isinstance(random_state, np.random.RandomState | np.random.Generator)
+    if not valid and random_state is not None:
         raise ParameterError(
             f"random_state={random_state!r} is not valid",
             place={"parameter": "random_state"},

@@ -19,25 +19,43 @@ from princomp.errors import PrincompError
 T = TypeVar("T")
 R = TypeVar("R")
 
-_limit = threading.local()
+
+class _ThisThread(threading.local):
+    """What each thread knows about itself.
+
+    Attributes
+    ----------
+    limit : int, optional
+        Number of threads that its work may use.
+    pool : _Pool, optional
+        The pool that it is a worker of.
+    fits : int
+        Number of its fits that limit BLAS to one thread.
+    """
+
+    limit: int | None = None
+    pool: _Pool | None = None
+    fits = 0
+
+
+_this_thread = _ThisThread()
 
 
 @contextmanager
 def limit_threads(threads: int | None) -> Iterator[None]:
     """Limit the number of threads that the current thread's work may use; None keeps the limit."""
-    previous = getattr(_limit, "threads", None)
-    _limit.threads = threads or previous
+    previous = _this_thread.limit
+    _this_thread.limit = threads or previous
     try:
         yield
     finally:
-        _limit.threads = previous
+        _this_thread.limit = previous
 
 
 def default_threads() -> int:
     """The current thread's limit (:func:`limit_threads`), or the number of available processors."""
-    limit: int | None = getattr(_limit, "threads", None)
-    if limit is not None:
-        return limit
+    if _this_thread.limit is not None:
+        return _this_thread.limit
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -47,11 +65,10 @@ class _Pool:
     """A pool of worker threads, each of which knows its pool."""
 
     def __init__(self, threads: int) -> None:
-        self.executor = ThreadPoolExecutor(threads, initializer=self._enter)
+        # Each worker begins by noting its pool.
+        note_pool = (_this_thread, "pool", self)
+        self.executor = ThreadPoolExecutor(threads, initializer=setattr, initargs=note_pool)
         self._process = os.getpid()
-
-    def _enter(self) -> None:
-        _current.pool = self
 
     def start(self, work: Callable[..., R], *arguments: Any) -> Future[R]:
         """Run the work in a worker thread, or in the current thread if none can be started."""
@@ -113,13 +130,7 @@ class _Pool:
         """Whether the threads belong to the parent process that this process was forked from."""
         return self._process != os.getpid()
 
-    @property
-    def is_own_thread(self) -> bool:
-        """Whether the current thread is a worker of this pool."""
-        return getattr(_current, "pool", None) is self
 
-
-_current = threading.local()
 # Idle pools by number of threads. Their threads keep scratch memory: allocating it again would take
 # as long as summing a block.
 _idle_pools: dict[int, list[_Pool]] = {}
@@ -132,10 +143,6 @@ _all_pools: list[_Pool] = []
 def _forget_pools() -> None:
     _idle_pools.clear()
     _all_pools.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pools)  # threads do not survive a fork
 
 
 @contextmanager
@@ -197,8 +204,14 @@ def map_in_order(
                 future.cancel()
             # An abandoned generator may be garbage-collected in any thread, including a worker of
             # this pool, which would then wait for itself.
-            if not pool.is_own_thread:
+            if _this_thread.pool is not pool:
                 wait(waiting)
+
+
+def for_each(work: Callable[[T], object], pieces: Iterable[T], threads: int | None = None) -> None:
+    """Do ``work(piece)`` for each piece, as :func:`map_in_order` does, without results."""
+    for _ in map_in_order(work, pieces, threads):
+        pass
 
 
 def run_uninterrupted(
@@ -214,7 +227,7 @@ def run_uninterrupted(
         An exception raised by ``meanwhile`` or a signal handler. Python runs signal handlers in
         the main thread only, so neither interrupts the work.
     """
-    limit: int | None = getattr(_limit, "threads", None)
+    limit = _this_thread.limit
 
     def as_here() -> R:
         with limit_threads(limit):
@@ -233,12 +246,11 @@ def run_uninterrupted(
         return pool.result(future), found, raised
 
 
-# Number of fits that limit BLAS to one thread, in this process and (``_own_fits``) in this thread,
-# and the number of threads of each BLAS library to restore afterwards.
+# Number of fits that limit BLAS to one thread in this process, and the number of threads of each
+# BLAS library to restore afterwards.
 _blas_lock = threading.Lock()
 _limiting_fits = 0
 _threads_before: list[int] = []
-_own_fits = threading.local()
 
 
 @cache
@@ -276,22 +288,23 @@ def one_blas_thread() -> Iterator[None]:
             _threads_before = [library.get_num_threads() for library in _blas_libraries()]
             _set_threads(1 for _ in _threads_before)
         _limiting_fits += 1
-        _own_fits.count = getattr(_own_fits, "count", 0) + 1
+        _this_thread.fits += 1
     try:
         yield
     finally:
         with _blas_lock:
             _limiting_fits -= 1
-            _own_fits.count -= 1
+            _this_thread.fits -= 1
             if not _limiting_fits:
                 _set_threads(_threads_before)
 
 
 def _after_fork() -> None:
-    """Forget the fits of other threads, which do not exist in a forked process."""
+    """Forget other threads and their fits, which do not exist in a forked process."""
     global _blas_lock, _limiting_fits
+    _forget_pools()
     _blas_lock = threading.Lock()  # another thread may have held it
-    others, _limiting_fits = _limiting_fits, getattr(_own_fits, "count", 0)
+    others, _limiting_fits = _limiting_fits, _this_thread.fits
     if others and not _limiting_fits:
         _set_threads(_threads_before)
 

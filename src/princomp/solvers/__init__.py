@@ -14,16 +14,14 @@ randomized      randomized SVD with scikit-learn's parameters
 
 Block Lanczos searches for the largest eigenpairs
 
-search          main loop: a step (search_space) grows a search space, a rule ends the search
-search_space    the step: basis, projection and next block
+search          main loop: each step grows a search space, and a rule ends the search
 lanczos         rule and search for the k largest pairs of an operator
 copies          copies of eigenvalues that a search may have missed
 abandon_rule    when to check the residuals, and when to stop or abandon a search
 scatter_search  top k of a scatter in memory
-row_search      top k of rows in memory
+row_search      top k of rows in memory; a forecast and a first block from a sample of them
 share_search    pairs that make up a share of the variance, of a scatter or of rows in memory
 krylov          top k of rows that are read block by block, in one pass per product
-warm_start      a forecast and a first block from a sample of the rows
 
 Common to both
 

@@ -22,10 +22,11 @@ from .nystrom import (
 )
 from .ritz import FEWEST_UNITS as FEWEST_UNITS
 from .row_search import (
+    find_warm_start as find_warm_start,
     max_search_vectors as max_search_vectors,
+    sample_step as sample_step,
     search_block_width as search_block_width,
     search_rows as search_rows,
-    solve_rows as solve_rows,
 )
 from .scatter_search import search_scatter as search_scatter
 from .search import Pairs as Pairs
@@ -37,4 +38,3 @@ from .share_search import (
     too_many_components as too_many_components,
 )
 from .spectrum import Spectrum as Spectrum, completed as completed
-from .warm_start import find_warm_start as find_warm_start, sample_step as sample_step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from princomp.linalg import FloatArray, map_in_order, scratch
+from princomp.linalg import FloatArray, for_each, map_in_order, scratch, slices
 
 # Two Cholesky factorisations of the Gram matrix make unit vectors orthonormal up to rounding if no
 # combination of them is shorter than about this, well above the root of EPS. The test uses the
@@ -51,16 +51,12 @@ def qr_of_rows(vectors: FloatArray, *, overwrite: bool = False) -> tuple[FloatAr
     return np.ascontiguousarray(columns.T), triangle
 
 
-def error_growth(triangle: FloatArray) -> float:
-    """Bound how much an error of length one in each vector grows if this triangle is divided out.
+def inverse_and_growth(triangle: FloatArray) -> tuple[FloatArray, float]:
+    """Return the inverse of a triangle, and how much errors grow if it is divided out.
 
-    Infinity if the vectors are dependent.
+    This is a bound for an error of length one in each vector; infinity if the vectors are
+    dependent.
     """
-    return _inverse(triangle)[1]
-
-
-def _inverse(triangle: FloatArray) -> tuple[FloatArray, float]:
-    """Return the inverse of a triangle, and its :func:`error_growth`."""
     inverse, singular = scipy.linalg.lapack.dtrtri(triangle)
     return inverse, np.inf if singular else float(np.abs(inverse).sum(axis=0).max())
 
@@ -71,7 +67,7 @@ def _orthonormalise_once(basis: FloatArray) -> tuple[FloatArray | None, bool]:
     Return its triangle, or None if the rows are too dependent, and whether the rows were nearly
     orthogonal, so that only rounding errors remain.
     """
-    gram = gram_of(basis)
+    gram = inner_products(basis, basis)
     lengths = np.sqrt(gram.diagonal())
     if not (lengths.all() and np.isfinite(lengths).all()):
         return None, False
@@ -79,7 +75,7 @@ def _orthonormalise_once(basis: FloatArray) -> tuple[FloatArray | None, bool]:
     triangle, failed = scipy.linalg.lapack.dpotrf(gram)
     if failed:
         return None, False
-    inverse, growth = _inverse(triangle)
+    inverse, growth = inverse_and_growth(triangle)
     if growth * _INDEPENDENT > 1.0:
         return None, False
     transform = np.ascontiguousarray((inverse / lengths[:, None]).T)
@@ -87,13 +83,13 @@ def _orthonormalise_once(basis: FloatArray) -> tuple[FloatArray | None, bool]:
     return triangle * lengths, bool(np.abs(gram).sum(axis=1).max() - 1.0 < _NEARLY_ORTHOGONAL)
 
 
-def gram_of(vectors: FloatArray) -> FloatArray:
-    """Gram matrix (m, m): inner products of vectors (m, size) with each other."""
-    spans, threads = _spans(vectors, len(vectors))
-    gram: FloatArray = np.zeros((len(vectors), len(vectors)))
-    for part in map_in_order(lambda span: vectors[:, span] @ vectors[:, span].T, spans, threads):
-        gram += part
-    return gram
+def inner_products(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Inner products (q, m) of vectors (q, size) with others (m, size)."""
+    spans, threads = _spans(one, len(other))
+    products: FloatArray = np.zeros((len(one), len(other)))
+    for part in map_in_order(lambda span: one[:, span] @ other[:, span].T, spans, threads):
+        products += part
+    return products
 
 
 def multiply_left(matrix: FloatArray, vectors: FloatArray, out: FloatArray) -> None:
@@ -102,15 +98,12 @@ def multiply_left(matrix: FloatArray, vectors: FloatArray, out: FloatArray) -> N
     def work(span: slice) -> None:
         out[:, span] = matrix @ vectors[:, span]
 
-    spans, threads = _spans(vectors, len(matrix))
-    for _ in map_in_order(work, spans, threads):
-        pass
+    for_each(work, *_spans(vectors, len(matrix)))
 
 
 def _spans(vectors: FloatArray, others: int) -> tuple[list[slice], int | None]:
     """Return spans of entries to process at a time, and the number of threads for them."""
-    step = max(_CHUNK, _NUMBERS // max(len(vectors), 1))
-    spans = [slice(at, at + step) for at in range(0, vectors.shape[1], step)]
+    spans = slices(vectors.shape[1], max(_CHUNK, _NUMBERS // max(len(vectors), 1)))
     return spans, 1 if vectors.size * others < _THREADS_PAY else None
 
 
@@ -123,16 +116,12 @@ def project_out(
     memory called ``scratch_name``. Entries are processed in fixed spans, so the result does not
     depend on the number of threads.
     """
-    spans, threads = _spans(basis, len(vectors))
-    coordinates = np.zeros((len(basis), len(vectors)))
-    for part in map_in_order(lambda span: basis[:, span] @ vectors[:, span].T, spans, threads):
-        coordinates += part
+    coordinates = inner_products(basis, vectors)
     remainder = scratch(scratch_name, vectors.shape, np.float64)
     transposed = np.ascontiguousarray(coordinates.T)
 
     def subtract(span: slice) -> None:
         np.subtract(vectors[:, span], transposed @ basis[:, span], out=remainder[:, span])
 
-    for _ in map_in_order(subtract, spans, threads):
-        pass
+    for_each(subtract, *_spans(basis, len(vectors)))
     return remainder, coordinates

@@ -9,6 +9,7 @@ from princomp.solvers.bases import orthonormal
 from princomp.solvers.dense import AxisCount, roundoff, within_rank
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.ritz import FEWEST_UNITS, spectrum_of, without_variance
+from princomp.solvers.scatter_search import trace_scale
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import DeviceMoments, DeviceTriangle
 
@@ -35,21 +36,21 @@ def solve_on_device(
     return _solve_moments(summary, k)
 
 
-def _trace_scale(moments: DeviceMoments) -> float:
-    """Return a power of two near the trace, to keep squares of large or tiny numbers in range."""
-    return float(2.0 ** np.frexp(float(np.sum(moments.column_scatter)))[1])
-
-
 def _solve_moments(moments: DeviceMoments, k: AxisCount) -> Spectrum:
     """Compute all variances and the first axes."""
     space, p, divisor = moments.space, moments.p, moments.rows - 1.0
     xp = space.xp
-    varying = np.flatnonzero(moments.column_scatter)
-    total = max(float(np.sum(moments.column_scatter)), 0.0) / divisor
+    varying, trace = np.flatnonzero(moments.column_scatter), float(np.sum(moments.column_scatter))
+    total, error = max(trace, 0.0) / divisor, roundoff(p, moments.effective_unit, moments.count)
+    limit = min(moments.rank_limit, varying.size)
+
+    def without_axes(values: FloatArray) -> Spectrum:
+        return Spectrum(within_rank(values, limit), np.empty((0, p)), total, error)
+
     if not varying.size:
-        count = k(_without_axes(moments, np.zeros(p), total)) if callable(k) else k
+        count = k(without_axes(np.zeros(p))) if callable(k) else k
         return without_variance(p if count is None else count, p, moments.effective_unit)
-    scale, matrix = _trace_scale(moments), moments.scatter
+    scale, matrix = trace_scale(trace), moments.scatter
     if varying.size < p:
         # Leave out constant columns: their entries in each axis are exactly zero.
         indices = xp.asarray(varying, device=space.device)
@@ -60,7 +61,7 @@ def _solve_moments(moments: DeviceMoments, k: AxisCount) -> Spectrum:
     values[: varying.size] = space.get(found)[::-1] * scale / divisor
     if varying.size < p:
         values = np.maximum(values, 0.0)
-    spectrum = _without_axes(moments, values, total)
+    spectrum = without_axes(values)
     count = k(spectrum) if callable(k) else k
     count = varying.size if count is None else min(count, varying.size)
     chosen = xp.flip(vectors[:, varying.size - count :], axis=1)
@@ -70,29 +71,16 @@ def _solve_moments(moments: DeviceMoments, k: AxisCount) -> Spectrum:
     axes = np.zeros((count, p))
     axes[:, varying] = space.get(chosen).T
     residuals = space.get(xp.sqrt(xp.sum(errors * errors, axis=0))) / first
-    error = roundoff(p, moments.effective_unit, moments.count)
     return Spectrum(spectrum.variances, axes, total, error, residuals=residuals)
-
-
-def _without_axes(moments: DeviceMoments, values: FloatArray, total: float) -> Spectrum:
-    """Return a Spectrum of all variances and no axes, for a rule that chooses k."""
-    limit = min(moments.rank_limit, int(np.count_nonzero(moments.column_scatter)))
-    none = np.empty((0, moments.p))
-    return Spectrum(
-        within_rank(values, limit),
-        none,
-        total,
-        roundoff(moments.p, moments.effective_unit, moments.count),
-    )
 
 
 def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
     """Search for the first ``k``: copy vectors to the device, and their images to the host."""
     space, p, divisor = moments.space, moments.p, moments.rows - 1.0
-    total = float(np.sum(moments.column_scatter)) / divisor
+    trace = float(np.sum(moments.column_scatter))
+    total, scale = trace / divisor, trace_scale(trace)
     if total == 0.0:
         return without_variance(k, p, moments.effective_unit)
-    scale = _trace_scale(moments)
 
     def apply(vectors: FloatArray) -> FloatArray:
         return space.get(space.xp.matmul(moments.scatter, space.put(vectors))) / scale

@@ -9,23 +9,22 @@ of vectors are wide.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from princomp.errors import InputChangedError
 from princomp.kernels import native
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, Operator
 from princomp.solvers.dense import roundoff_of_images
 from princomp.solvers.lanczos import lanczos_without_constants
 from princomp.solvers.ritz import FEWEST_UNITS, relative_residuals, spectrum_of, without_variance
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import (
     Block,
-    CentredRows,
     Columns,
     Weights,
+    centre_rows,
     checked_block,
     is_sparse,
     wide_block_rows,
@@ -57,12 +56,8 @@ def block_width(k: int, p: int) -> int:
 def max_krylov_vectors(k: int, p: int, limit: int | None = None) -> int:
     """Number of vectors in the search space; fewer if only ``limit`` fit in memory."""
     width = block_width(k, p)
-    max_vectors = min(p, _BLOCKS * width)
-    return (
-        max_vectors
-        if limit is None
-        else max(min(max_vectors, limit), min(p, _FEWEST_BLOCKS * width))
-    )
+    vectors = min(p, _BLOCKS * width)
+    return vectors if limit is None else max(min(vectors, limit), min(p, _FEWEST_BLOCKS * width))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,14 +114,14 @@ class ImagesOf:
         block = block if is_sparse(block) else native.as_kernel_rows(block)
         columns = self.columns
         spread = columns.column_scatter / max(columns.rows - 1.0, 1.0)
-        mean = columns.mean if columns.centred else np.zeros(columns.p)
-        low = columns.mean_low if columns.centred else mean
-        rows = CentredRows.of(block, mean, low, spread, self.divisor, weights)
+        mean, low = columns.mean, columns.mean_low
+        rows = centre_rows(block, mean, low, spread, self.divisor, weights)
         rows.add_images(self.vectors, images.image)
         count = float(block.shape[0] if weights is None else weights.sum())
         return Images(images.rows + count, images.image)
 
 
+@dataclass
 class SteadyRows:
     """Products S @ vectors, one pass each, compared with those of the pass before.
 
@@ -137,7 +132,7 @@ class SteadyRows:
     apply : callable
         One pass over the rows.
     known : tuple of ndarray, optional
-        Vectors and their product from an earlier pass.
+        Vectors and their product from the pass before.
 
     Attributes
     ----------
@@ -145,13 +140,10 @@ class SteadyRows:
         Largest difference so far, relative to the first eigenvalue and the lengths of the vectors.
     """
 
-    def __init__(
-        self,
-        apply: Callable[[FloatArray], FloatArray],
-        known: tuple[FloatArray, FloatArray] | None = None,
-    ) -> None:
-        self._apply, self._last = apply, known
-        self.difference = self._largest = 0.0
+    apply: Operator
+    known: tuple[FloatArray, FloatArray] | None = None
+    difference: float = 0.0
+    _largest: float = 0.0
 
     def __call__(self, vectors: FloatArray) -> FloatArray:
         """Multiply vectors (p, m) by S.
@@ -161,8 +153,8 @@ class SteadyRows:
         InputChangedError
             If the difference shows that the rows changed.
         """
-        image, previous = self._apply(vectors), self._last
-        self._last = vectors, image
+        image, previous = self.apply(vectors), self.known
+        self.known = vectors, image
         lengths = np.linalg.norm(vectors, axis=0)
         self._largest = max(self._largest, float((np.linalg.norm(image, axis=0) / lengths).max()))
         if previous is not None and self._largest > 0.0:
@@ -190,7 +182,7 @@ class SteadyRows:
 
 
 def solve_blocks(
-    apply: Callable[[FloatArray], FloatArray],
+    apply: Operator,
     columns: Columns,
     k: int,
     start: FloatArray,

@@ -7,28 +7,22 @@ nothing larger appears: see :mod:`~princomp.solvers.copies`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from princomp.errors import DataError
-from princomp.linalg import EPS, FloatArray
+from princomp.linalg import EPS, FloatArray, Operator
 from princomp.solvers.abandon_rule import Abandon, Forecast, StallDetector
 from princomp.solvers.bases import orthonormal
 from princomp.solvers.copies import COPY_UNITS, may_hide_copies, miss_probability, rest_is_smaller
-from princomp.solvers.search import Pairs, search
-from princomp.solvers.search_space import SearchSpace
+from princomp.solvers.search import Pairs, SearchSpace, search
 
 # Measured on sparse 30,000 × 6,000 rows with a flat spectrum and two scatters of order 2,000:
 # blocks of 4 and room for 128 vectors take half the time of blocks of 16, and a quarter less than
 # blocks of 2 or 8.
 _BLOCK, _DEFAULT_MAX_VECTORS = 4, 128
-# For any forecast, check the residual again after at most this share of additional products,
-# because it falls faster and faster. Sparse 100,000 × 20,000 rows then take 14 and 19 passes
-# (float32 and float64) instead of 18 and 28.
-_CHECK_SHARE = 0.5
 # A search has stalled if it fills its space this many times without halving its residual.
 _PATIENCE = 20
 # Relative error allowed when eigenvalues are compared with the trace: far above that of float32.
@@ -38,21 +32,7 @@ _TRACE_TOLERANCE = 1e-2
 _NEXT_PAIR_TOLERANCE = 1e-6
 
 
-class _CopyCheck(NamedTuple):
-    """State of a search when it began to check for more copies.
-
-    Parameters
-    ----------
-    values : ndarray of shape (k,)
-        Eigenvalues found before.
-    residual : float
-        Their largest residual, relative to the first value.
-    """
-
-    values: FloatArray
-    residual: float
-
-
+@dataclass
 class TopPairs:
     """Rule that ends a search when the residuals of the ``k`` largest pairs are small enough.
 
@@ -70,24 +50,23 @@ class TopPairs:
         Ends the search early; see :func:`lanczos`.
     """
 
-    def __init__(
-        self,
-        k: int,
-        width: int,
-        max_vectors: int,
-        *,
-        tol: float,
-        copies: int,
-        trace: float | None = None,
-        abandon: Abandon | None = None,
-    ) -> None:
-        self.k, self.width, self.max_vectors, self.tol = k, width, max_vectors, tol
-        self._copies, self._trace, self._abandon = copies, trace, abandon
-        self._copy_check: _CopyCheck | None = None
+    k: int
+    width: int
+    max_vectors: int
+    tol: float
+    copies: int
+    trace: float | None = None
+    abandon: Abandon | None = None
+    # Eigenvalues found before a check for more copies, and their largest residual, relative to the
+    # first value.
+    _values_before: FloatArray | None = None
+    _residual_before: float = 0.0
+
+    def __post_init__(self) -> None:
         self._begin()
 
     def _begin(self) -> None:
-        self._forecast = Forecast(_CHECK_SHARE)
+        self._forecast = Forecast()
         self._progress = StallDetector(_PATIENCE * max(1, self.max_vectors // self.width))
 
     def check(self, space: SearchSpace) -> Pairs | None:
@@ -101,24 +80,23 @@ class TopPairs:
             values[0], np.finfo(np.float64).tiny
         )
         worst = residuals[:k].max() / max(self.tol, EPS)
-        if self._copy_check is not None:
-            residuals[:k] = np.maximum(residuals[:k], self._copy_check.residual)
+        if self._values_before is not None:
+            residuals[:k] = np.maximum(residuals[:k], self._residual_before)
             worst = max(worst, residuals[-1] / _NEXT_PAIR_TOLERANCE)
         largest = residuals[:k].max()
         products_left = self._forecast.update(products, worst)
         exhausted = stop >= space.size
         done = exhausted or worst <= 1.0 or self._progress.stalled(largest, worst)
         if done and not exhausted and self._may_hide_copies(values[:k]):
-            self._copy_check = _CopyCheck(values[:k], largest)
+            self._values_before, self._residual_before = values[:k], largest
             space.restart(values[:k], coordinates[:k], random=True)
             self.width = min(2 * self.width, max(1, (self.max_vectors - k) // 2), space.size - k)
             self._begin()
             return None
-        if done or (self._abandon is not None and self._abandon(products_left, products)):
-            complete = exhausted or rest_is_smaller(self._trace, values[:k])
+        if done or (self.abandon is not None and self.abandon(products_left, products)):
             missed = 0.0
-            if not complete:
-                missed = miss_probability(space.size, self._copies, max(largest, self.tol))
+            if not (exhausted or rest_is_smaller(self.trace, values[:k])):
+                missed = miss_probability(space.size, self.copies, max(largest, self.tol))
             vectors = (coordinates[:k] @ space.vectors).T
             found = np.maximum(residuals[:k], space.overlap)
             return Pairs(values[:k], vectors, found * values[0], products, done, missed)
@@ -129,18 +107,18 @@ class TopPairs:
 
     def _may_hide_copies(self, values: FloatArray) -> bool:
         """Whether to look for more copies: some may be hidden, and the last check found some."""
-        if rest_is_smaller(self._trace, values) or not may_hide_copies(
-            values, self._copies, self.tol
-        ):
+        if rest_is_smaller(self.trace, values):
             return False
-        if self._copy_check is None:
+        if not may_hide_copies(values, self.copies, self.tol):
+            return False
+        if self._values_before is None:
             return True
-        rounding = max(self.tol, self._copy_check.residual) * values[0]
-        return bool((values - self._copy_check.values).max() > COPY_UNITS * rounding)
+        rounding = max(self.tol, self._residual_before) * values[0]
+        return bool((values - self._values_before).max() > COPY_UNITS * rounding)
 
 
 def lanczos(
-    apply: Callable[[FloatArray], FloatArray],
+    apply: Operator,
     size: int,
     k: int,
     *,
@@ -214,12 +192,7 @@ def _check_trace(pairs: Pairs, trace: float, tol: float) -> None:
 
 
 def lanczos_without_constants(
-    apply: Callable[[FloatArray], FloatArray],
-    column_scatter: FloatArray,
-    k: int,
-    *,
-    start: FloatArray,
-    **options: Any,
+    apply: Operator, column_scatter: FloatArray, k: int, *, start: FloatArray, **options: Any
 ) -> Pairs:
     """Run :func:`lanczos` on a scatter, without its constant columns.
 

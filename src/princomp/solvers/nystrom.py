@@ -8,14 +8,15 @@ E v, and the mean square of vᵀEΘ per direction is an estimate of ‖E v‖².
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import scipy.linalg
 
-from princomp.linalg import EPS, FloatArray, binary_exponent, eigh, empty, qr_r
+from princomp.linalg import EPS, FloatArray, binary_exponent, eigh, empty, qr_r, slices
 from princomp.solvers.dense import roundoff
 from princomp.solvers.ritz import without_variance
+from princomp.solvers.scatter_search import trace_scale
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import Sketch
 
@@ -44,7 +45,7 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
         return without_variance(k, sketch.p, sketch.effective_unit)
     width = sketch.width - TEST_DIRECTIONS
     # Divide by a power of two near the total, to keep squares in range.
-    scale = 2.0 ** np.frexp(total)[1]
+    scale = trace_scale(total)
     values, axes, factor = _nystrom(sketch, width, k, scale)
     diagonal = sketch.column_scatter / scale
     left_out = diagonal - np.einsum("ij,ij->i", factor, factor)
@@ -62,7 +63,7 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
         bound = 16.0 * float(np.abs(left_out).sum()) + sketch.effective_unit * total / scale
         residuals = np.minimum(residuals, bound / values[0])
         if sketch.p <= width:
-            rounding = _rounding(sketch, divisor, width, scale, factor, axes)
+            rounding = _rounding(sketch, divisor, scale, factor, axes)
             residuals = np.maximum(residuals, rounding / values[0])
     variances = values[:k] * (scale / (sketch.rows - 1.0))
     variances[sketch.rank_limit :] = 0.0
@@ -89,17 +90,11 @@ def _lengths(divisor: FloatArray, left_out: FloatArray, axes: FloatArray) -> Flo
     squares = divisor**2
     length = (left_out @ squares) / left_out.sum()
     weights = (left_out * axes) ** 2
-    lengths: FloatArray = np.sqrt(np.minimum(length, (weights @ squares) / weights.sum(axis=1)))
-    return lengths
+    return np.sqrt(np.minimum(length, (weights @ squares) / weights.sum(axis=1)))
 
 
 def _rounding(
-    sketch: Sketch,
-    divisor: FloatArray,
-    width: int,
-    scale: float,
-    factor: FloatArray,
-    axes: FloatArray,
+    sketch: Sketch, divisor: FloatArray, scale: float, factor: FloatArray, axes: FloatArray
 ) -> FloatArray:
     """Estimate ‖E v‖ (k,) if the sketch leaves nothing out: E is rounding, amplified by divisors.
 
@@ -109,6 +104,7 @@ def _rounding(
     rows of those columns do.
     """
     lengths = np.zeros(sketch.p)
+    width = sketch.width - TEST_DIRECTIONS
     image = sum(factor[part].T @ omega[:, width:] for part, _, omega in _panels(sketch, scale))
     for part, images, _ in _panels(sketch, scale):
         lengths[part] = np.linalg.norm(images[:, width:] - factor[part] @ image, axis=1)
@@ -116,8 +112,7 @@ def _rounding(
     entries = np.divide.outer(lengths, divisor)
     smaller = np.minimum(entries, entries.T)
     squares = np.einsum("ij,ij->j", smaller, smaller) / sketch.p
-    bounds: FloatArray = np.sqrt(axes**2 @ squares)
-    return bounds
+    return np.sqrt(axes**2 @ squares)
 
 
 def _panels(sketch: Sketch, scale: float) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
@@ -126,8 +121,7 @@ def _panels(sketch: Sketch, scale: float) -> Iterator[tuple[slice, FloatArray, F
     For a scaled sketch, both are divided by a power of two as in :func:`_unit_divisor`.
     """
     unit = 1.0 if sketch.divisor is None else 0.5 ** binary_exponent(sketch.divisor)
-    for start in range(0, sketch.p, _PANEL):
-        part = slice(start, start + _PANEL)
+    for part in slices(sketch.p, _PANEL):
         yield part, sketch.product[part] / scale * unit, sketch.directions_of(part) * unit
 
 
@@ -152,17 +146,15 @@ def _nystrom(
     divisor = _unit_divisor(sketch)
     if divisor is not None:
         shift /= float(divisor.max())  # Ω, and so Y, are larger by this factor
-    whole = None
+    triangle = root = None
     if sketch.divisor is None:  # with rows of Ω of unequal lengths, products lose twice the digits
-        whole = _shifted_triangle(gram, core, shift)
-    if whole is None:
+        triangle = _shifted_triangle(gram, core, shift)
+    if triangle is None:
         root = _pseudo_inverse_root(sketch, width, scale, shift)
-        factor = _approximation_factor(sketch, width, scale, shift, lambda rows: rows @ root)
-    else:
-        triangle = whole
-        factor = _approximation_factor(
-            sketch, width, scale, shift, lambda rows: _solved(triangle, rows)
-        )
+    factor = empty((sketch.p, width if root is None else root.shape[1]))
+    for part, images, omega in _panels(sketch, scale):
+        rows = images[:, :width] + shift * omega[:, :width]
+        factor[part] = rows @ root if triangle is None else _solved(triangle, rows)
     values, rotation = eigh(factor.T @ factor)
     k = min(k, len(values))
     axes = np.linalg.qr(factor @ rotation[:k].T)[0].T
@@ -200,24 +192,9 @@ def _pseudo_inverse_root(sketch: Sketch, width: int, scale: float, shift: float)
         core += (omega[:, :width] @ orthonormaliser).T @ (images[:, :width] @ orthonormaliser)
     roots, rotation = np.linalg.eigh((core + core.T) / 2 + shift * np.eye(len(core)))
     kept = roots > shift
-    root: FloatArray = orthonormaliser @ (rotation[:, kept] / np.sqrt(roots[kept]))
-    return root
+    return orthonormaliser @ (rotation[:, kept] / np.sqrt(roots[kept]))
 
 
 def _solved(triangle: FloatArray, rows: FloatArray) -> FloatArray:
     """``rows @ triangle⁻¹`` for an upper triangle."""
-    solved: FloatArray = scipy.linalg.solve_triangular(triangle, rows.T, trans="T").T
-    return solved
-
-
-def _approximation_factor(
-    sketch: Sketch, width: int, scale: float, shift: float, transform: Callable[..., FloatArray]
-) -> FloatArray:
-    """Return H (p, l) with HHᵀ the approximation: transformed rows of Y + shift·Ω."""
-    factor = np.empty((0, 0))
-    for part, images, omega in _panels(sketch, scale):
-        rows = transform(images[:, :width] + shift * omega[:, :width])
-        if not factor.size:
-            factor = empty((sketch.p, rows.shape[1]))
-        factor[part] = rows
-    return factor
+    return scipy.linalg.solve_triangular(triangle, rows.T, trans="T").T

@@ -21,13 +21,6 @@ from princomp.summaries import CentredRows, Columns
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 
 
-def power_iterations(iterated_power: int | str, k: int, smaller: int) -> int:
-    """Number of power iterations; "auto" is 7 for few components, otherwise 4, as scikit-learn."""
-    if isinstance(iterated_power, str):
-        return 7 if k < 0.1 * smaller else 4
-    return iterated_power
-
-
 def solve_rows(
     rows: CentredRows,
     columns: Columns,
@@ -48,7 +41,9 @@ def solve_rows(
     wide = n < p
     forward, backward = (rows.rmatmul, rows.matmul) if wide else (rows.matmul, rows.rmatmul)
     size = min(k + n_oversamples, n, p)
-    powers = power_iterations(iterated_power, k, min(n, p))
+    powers = iterated_power
+    if isinstance(powers, str):  # "auto", as in scikit-learn
+        powers = 7 if k < 0.1 * min(n, p) else 4
     normalizer = power_iteration_normalizer
     if normalizer == "auto":
         normalizer = "none" if powers <= 2 else "LU"
@@ -69,6 +64,5 @@ def _normalized(block: FloatArray, how: str) -> FloatArray:
     if how == "QR":
         return np.linalg.qr(block)[0]
     if how == "LU":
-        lower: FloatArray = scipy.linalg.lu(block, permute_l=True, check_finite=False)[0]
-        return lower
+        return scipy.linalg.lu(block, permute_l=True, check_finite=False)[0]
     return block

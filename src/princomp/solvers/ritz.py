@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from princomp.linalg import EPS, FloatArray, eigh, squares_over, svd
-from princomp.solvers.bases import gram_of, multiply_left, orthonormal
+from princomp.solvers.bases import inner_products, multiply_left, orthonormal
 from princomp.solvers.dense import roundoff
 from princomp.solvers.search import Pairs
 from princomp.solvers.spectrum import Spectrum
@@ -13,9 +13,6 @@ from princomp.summaries import CentredRows, Columns, Moments
 
 # Smallest residual that products can resolve, in units of roundoff.
 FEWEST_UNITS = 4
-# If all standard deviations are above this share of the first, the residuals of axes are bounded
-# from those of the eigenvectors of AAᵀ. Otherwise, the bound is too loose and they are measured.
-_BOUNDED = 1e-2
 
 
 def spectrum_of(
@@ -88,8 +85,7 @@ def residuals_of(rows: CentredRows, axes: FloatArray, values: FloatArray) -> Flo
         return np.zeros(len(axes))
     images = rows.images(axes.T)
     errors = images / values[0] - axes.T * (values / values[0])
-    norms: FloatArray = np.linalg.norm(errors, axis=0)
-    return norms
+    return np.linalg.norm(errors, axis=0)
 
 
 def axes_of_rows(rows: CentredRows, vectors: FloatArray, values: FloatArray) -> FloatArray:
@@ -131,16 +127,11 @@ def rayleigh_ritz_of_rows(
     """
     axes = np.zeros((vectors.shape[1], rows.shape[1]))
     rows.add_rmatmul(vectors, axes.T)
-    values, rotation = eigh(gram_of(axes))
+    values, rotation = eigh(inner_products(axes, axes))
     multiply_left(rotation / np.sqrt(values)[:, None], axes, axes)
     # The rounding error of the Gram matrix is relative to its largest eigenvalue.
     accurate = EPS * values[0] <= unit * values[-1]
     return values, axes if accurate else orthonormal(axes, overwrite=True)
-
-
-def is_bounded(values: FloatArray) -> bool:
-    """Whether :func:`bound_of_rows` is tight enough for eigenvalues (k,), in descending order."""
-    return len(values) > 0 and bool(values[-1] > _BOUNDED**2 * values[0])
 
 
 def bound_of_rows(residuals: FloatArray, values: FloatArray, unit: float) -> FloatArray:
@@ -149,8 +140,7 @@ def bound_of_rows(residuals: FloatArray, values: FloatArray, unit: float) -> Flo
     AᵀA v − λ v equals Aᵀ(AAᵀu − λu)/σ, so its norm is at most σ₁‖AAᵀu − λu‖/σ. The product Aᵀu
     adds rounding errors, in units of ``unit``, which the division by σ enlarges as well.
     """
-    bound: FloatArray = (residuals / values[0] + FEWEST_UNITS * unit) * np.sqrt(values[0] / values)
-    return bound
+    return (residuals / values[0] + FEWEST_UNITS * unit) * np.sqrt(values[0] / values)
 
 
 def without_variance(k: int, p: int, unit: float) -> Spectrum:

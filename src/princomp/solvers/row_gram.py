@@ -13,13 +13,7 @@ from princomp.linalg import EPS, FloatArray, eigh_top
 from princomp.solvers.abandon_rule import AbandonRule
 from princomp.solvers.dense import eigenpairs, roundoff
 from princomp.solvers.lanczos import lanczos
-from princomp.solvers.ritz import (
-    FEWEST_UNITS,
-    axes_of_rows,
-    bound_of_rows,
-    is_bounded,
-    residuals_of,
-)
+from princomp.solvers.ritz import FEWEST_UNITS, axes_of_rows, bound_of_rows, residuals_of
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import CentredRows, Columns
 
@@ -28,6 +22,9 @@ from princomp.summaries import CentredRows, Columns
 # some directions dominate. If none do, it would take 160 ms, so it is abandoned early: when its
 # forecast is more than _PATIENCE further products.
 _FEW, _SEARCHED, _BLOCK, _PATIENCE = 0.1, 500, 8, 15
+# If all standard deviations are above this share of the first, the residuals of axes are bounded
+# from those of the eigenvectors of AAᵀ. Otherwise, the bound is too loose and they are measured.
+_BOUNDED = 1e-2
 
 
 def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> tuple[Spectrum, int]:
@@ -49,7 +46,7 @@ def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> tup
     axes = axes_of_rows(rows, eigenvectors, eigenvalues)
     total = float(columns.column_scatter.sum()) / divisor
     passes = 2
-    if is_bounded(eigenvalues):
+    if k and eigenvalues[-1] > _BOUNDED**2 * eigenvalues[0]:
         errors = np.linalg.norm(products @ eigenvectors - eigenvectors * eigenvalues, axis=0)
         residuals = bound_of_rows(errors, eigenvalues, unit)
     else:

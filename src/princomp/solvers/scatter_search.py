@@ -6,12 +6,10 @@ a few dozen blocks is faster than a decomposition. If it would be slower, it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from princomp.kernels import Affine, forward, padded
-from princomp.linalg import EPS, FloatArray, empty, map_in_order
+from princomp.linalg import EPS, FloatArray, Operator, empty, for_each, slices
 from princomp.solvers.abandon_rule import AbandonRule
 from princomp.solvers.dense import roundoff_of_products
 from princomp.solvers.lanczos import lanczos_without_constants
@@ -49,8 +47,8 @@ def search_scatter(
     patient : bool
         If False, return None if a decomposition would be faster.
     """
-    p = moments.p
-    scale = trace_scale(moments)
+    p, trace = moments.p, float(moments.scatter.trace())
+    scale = trace_scale(trace)
     if not scale:
         return without_variance(k, p, moments.effective_unit)
     width = min(p, _BLOCK * -(-k // _AXES_PER_BLOCK))
@@ -63,7 +61,7 @@ def search_scatter(
         rng=rng,
         start=rng.standard_normal((p, width)),
         max_vectors=max(6 * k, _ROOM),
-        trace=float(moments.scatter.trace()) / scale,
+        trace=trace / scale,
         abandon=None if patient else AbandonRule(_PATIENCE * p),
     )
     if not pairs.converged:
@@ -81,19 +79,18 @@ def spectrum_of_scatter(pairs: Pairs, moments: Moments, scale: float, axes: Floa
     return spectrum_of(pairs, moments, total, error, axes=axes, scale=scale)
 
 
-def trace_scale(moments: Moments) -> float:
+def trace_scale(trace: float) -> float:
     """Return a power of two near the trace, to keep squares of large or tiny numbers in range.
 
     Zero if there is no variance.
     """
-    trace = float(moments.scatter.trace())
     return float(2.0 ** np.frexp(trace)[1]) if trace > 0 else 0.0
 
 
-def products_with(scatter: FloatArray, scale: float) -> Callable[[FloatArray], FloatArray]:
+def products_with(scatter: FloatArray, scale: float) -> Operator:
     """Return a function that multiplies vectors (p, m) by ``scatter / scale``, on all threads."""
     rows = Affine(scatter)
-    spans = [slice(at, at + _SPAN) for at in range(0, len(scatter), _SPAN)]
+    spans = slices(len(scatter), _SPAN)
 
     def product(vectors: FloatArray) -> FloatArray:
         right, width = padded(vectors, scatter.dtype), vectors.shape[1]
@@ -102,8 +99,7 @@ def products_with(scatter: FloatArray, scale: float) -> Callable[[FloatArray], F
         def work(span: slice) -> None:
             np.divide(forward(rows.part(span), right)[:, :width], scale, out=out[span])
 
-        for _ in map_in_order(work, spans, None if len(spans) > 1 else 1):
-            pass
+        for_each(work, spans, None if len(spans) > 1 else 1)
         return out
 
     return product

@@ -7,18 +7,17 @@ too many pairs are needed, the search is abandoned, because a decomposition is f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from princomp.linalg import EPS, FloatArray
+from princomp.linalg import EPS, FloatArray, Operator
 from princomp.solvers.bases import orthonormal
 from princomp.solvers.copies import may_hide_copies, miss_probability
 from princomp.solvers.ritz import FEWEST_UNITS
 from princomp.solvers.row_search import spectrum_of_pairs, tolerance
 from princomp.solvers.scatter_search import products_with, spectrum_of_scatter, trace_scale
-from princomp.solvers.search import Pairs, search
-from princomp.solvers.search_space import SearchSpace
+from princomp.solvers.search import Pairs, SearchSpace, search
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import CentredRows, Columns, Moments
 
@@ -40,6 +39,7 @@ _FIRST_CHECK, _GROWTH = 4 * _BLOCK, 1.3
 _FOUND, _ENOUGH = 0.05, 8
 
 
+@dataclass
 class ShareOfTrace:
     """Rule that ends a search with the fewest pairs whose eigenvalues exceed a sum.
 
@@ -58,11 +58,13 @@ class ShareOfTrace:
         Whether the search was abandoned because it needs more than ``max_pairs`` pairs.
     """
 
-    width = _BLOCK
+    target: float
+    tol: float
+    max_pairs: float
+    too_many: bool = False
+    _next_check: int = _FIRST_CHECK
 
-    def __init__(self, target: float, tol: float, max_pairs: float) -> None:
-        self._target, self._tol, self._max_pairs = target, tol, max_pairs
-        self._next_check, self.too_many = _FIRST_CHECK, False
+    width = _BLOCK
 
     def check(self, space: SearchSpace) -> Pairs | None:
         """Return converged pairs, empty pairs to abandon the search, or None to continue."""
@@ -72,14 +74,15 @@ class ShareOfTrace:
         self._next_check = int(_GROWTH * space.stop)
         values, coordinates = space.pairs()
         residuals = space.residuals(coordinates)
-        k = _count_exceeding(values, self._target)
+        passed = np.flatnonzero(np.cumsum(np.maximum(values, 0.0)) > self.target)
+        k = int(passed[0]) + 1 if passed.size else None
         self.too_many = (
-            k is None and _estimated_sum(values, residuals, self._max_pairs) < self._target
+            k is None and _estimated_sum(values, residuals, self.max_pairs) < self.target
         )
-        if k is not None and residuals[:k].max() <= self._tol * values[0]:
-            if may_hide_copies(values[:k], _BLOCK, self._tol):
+        if k is not None and residuals[:k].max() <= self.tol * values[0]:
+            if may_hide_copies(values[:k], _BLOCK, self.tol):
                 return _abandoned(space.products)
-            missed = miss_probability(space.size, _BLOCK, self._tol)
+            missed = miss_probability(space.size, _BLOCK, self.tol)
             vectors = (coordinates[:k] @ space.vectors).T
             return Pairs(values[:k], vectors, residuals[:k], space.products, True, missed)
         return _abandoned(space.products) if full or self.too_many else None
@@ -94,7 +97,8 @@ def search_share(moments: Moments, share: float) -> Spectrum | None:
     share : float
         In (0, 1).
     """
-    trace, scale = float(moments.scatter.trace()), trace_scale(moments)
+    trace = float(moments.scatter.trace())
+    scale = trace_scale(trace)
     if not scale:
         return None
     product, max_vectors = products_with(moments.scatter, scale), int(_SCATTER_SPACE * moments.p)
@@ -145,7 +149,7 @@ def too_many_components(sample: CentredRows, trace: float, share: float, *, tol:
 
 
 def _search(
-    product: Callable[[FloatArray], FloatArray],
+    product: Operator,
     p: int,
     target: float,
     max_vectors: int,
@@ -188,8 +192,3 @@ def _estimated_sum(values: FloatArray, residuals: FloatArray, max_pairs: float) 
         power = np.log(values[half - 1] / last) / np.log(found / half)
     indices = np.arange(found + 1, int(max_pairs) + 1)
     return float(values[:found].sum() + last * ((found / indices) ** power).sum())
-
-
-def _count_exceeding(values: FloatArray, target: float) -> int | None:
-    passed = np.flatnonzero(np.cumsum(np.maximum(values, 0.0)) > target)
-    return int(passed[0]) + 1 if passed.size else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import InitVar, dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
@@ -115,9 +115,6 @@ class Spectrum:
             axes=frozen(axes),
             total=total,
             roundoff=roundoff,
-            squared=True,
-            residuals=None,
-            missed=0.0,
             clipped=clipped,
         )
         return spectrum
@@ -189,19 +186,14 @@ def _not_orthonormal(error: float) -> DataError:
     return DataError(f"the axes are not orthonormal: VVᵀ is {error:.1e} from the identity")
 
 
-@lru_cache(maxsize=8)
-def _probe(k: int) -> FloatArray:
-    """Return numbers from 1 to 2 without a pattern: multiples of the golden ratio, modulo 1."""
-    return frozen(1.0 + np.arange(k) * 0.6180339887498949 % 1.0)
-
-
 def _probe_error(axes: FloatArray) -> float:
     """Largest absolute entry of (VVᵀ − I) z, for a vector z with entries of at least 1.
 
     It is at least as large as any entry of VVᵀ − I, unless other entries of the same row cancel it
     for this particular z. This takes about k·p multiplications instead of k²·p for all entries.
     """
-    probe = _probe(len(axes))
+    # Numbers from 1 to 2 without a pattern: multiples of the golden ratio, modulo 1.
+    probe = 1.0 + np.arange(len(axes)) * 0.6180339887498949 % 1.0
     errors = axes.dot(probe.dot(axes)) - probe
     return float(np.maximum.reduce(np.abs(errors, out=errors)))
 

@@ -15,10 +15,13 @@ from .blocks import (
     stored_bytes as stored_bytes,
 )
 from .centred import Names as Names, check_range as check_range, column_name as column_name
-from .centred_rows import CentredRows as CentredRows, safe_exponent as safe_exponent
+from .centred_rows import (
+    CentredRows as CentredRows,
+    centre_rows as centre_rows,
+    safe_exponent as safe_exponent,
+)
 from .columns import Columns as Columns
 from .dense_rows import DenseRows as DenseRows
-from .device_gram import rows_at_a_time as rows_at_a_time
 from .device_moments import DeviceMoments as DeviceMoments, moments_on as moments_on
 from .device_products import (
     columns_on as columns_on,
@@ -26,7 +29,7 @@ from .device_products import (
     images_on as images_on,
     sketch_on as sketch_on,
 )
-from .device_sums import first_fault as first_fault
+from .device_sums import first_fault as first_fault, rows_at_a_time as rows_at_a_time
 from .device_triangle import DeviceTriangle as DeviceTriangle, triangle_on as triangle_on
 from .extremes import Extremes as Extremes
 from .moments import Moments as Moments

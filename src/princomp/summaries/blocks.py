@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, Weights as Weights
 
 # SciPy ships no types: a CSR array or matrix.
 CSR: TypeAlias = sp.csr_array
 Block: TypeAlias = FloatArray | CSR
-Weights = NDArray[np.float64] | None
 # Weights as users pass them: one number per row, or the name of a column of an engine's table.
 SampleWeight: TypeAlias = ArrayLike | str | None
 
@@ -100,8 +99,6 @@ def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
     if weights is None:
         return block, None
     weights = np.asarray(weights, dtype=np.float64)
-    if (weights > 0).all():
-        return block, weights
     if not (weights >= 0).all():
         raise ParameterError(
             f"a weight is {weights.min():g}",
@@ -109,7 +106,7 @@ def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
             hint="weights are frequencies: not below 0",
         )
     kept = weights > 0
-    return block[kept], weights[kept]
+    return (block, weights) if kept.all() else (block[kept], weights[kept])
 
 
 def in_range(factors: FloatArray | None, dtype: np.dtype[Any]) -> bool:
@@ -129,13 +126,11 @@ def slice_weights(weights: Weights, start: int, stop: int) -> Weights:
     ShapeError
         If there are fewer weights than rows.
     """
-    if weights is not None and stop > len(weights):
-        raise ShapeError(
-            f"sample_weight has {len(weights)} weights, and there are more rows",
-            place={"parameter": "sample_weight"},
-            hint="pass one weight per row",
-        )
-    return None if weights is None else weights[start:stop]
+    if weights is None:
+        return None
+    if stop > len(weights):
+        raise _wrong_number_of_weights(weights, "more")
+    return weights[start:stop]
 
 
 def check_weights(weights: Weights, rows: int) -> None:
@@ -147,11 +142,15 @@ def check_weights(weights: Weights, rows: int) -> None:
         If there are more or fewer.
     """
     if weights is not None and len(weights) != rows:
-        raise ShapeError(
-            f"sample_weight has {len(weights)} weights, and there are {rows} rows",
-            place={"parameter": "sample_weight"},
-            hint="pass one weight per row",
-        )
+        raise _wrong_number_of_weights(weights, rows)
+
+
+def _wrong_number_of_weights(weights: FloatArray, rows: int | str) -> ShapeError:
+    return ShapeError(
+        f"sample_weight has {len(weights)} weights, and there are {rows} rows",
+        place={"parameter": "sample_weight"},
+        hint="pass one weight per row",
+    )
 
 
 def check_finite(sums: FloatArray, block: Block) -> None:
@@ -165,11 +164,10 @@ def check_finite(sums: FloatArray, block: Block) -> None:
     if math.isfinite(np.add.reduce(sums)):
         return
     values = block.data if is_sparse(block) else block
-    if np.isfinite(values).all():
-        if np.isfinite(sums).all():
-            return
+    if not np.isfinite(values).all():
+        raise first_not_finite(block)
+    if not np.isfinite(sums).all():
         raise sum_overflow()
-    raise first_not_finite(block)
 
 
 def sum_overflow() -> NotFiniteError:
@@ -205,19 +203,7 @@ def first_not_finite(block: Block) -> NotFiniteError:
     return error
 
 
-class Mergeable(Protocol):
-    """What two summaries must have in common to be merged."""
-
-    @property
-    def p(self) -> int:
-        """Number of columns."""
-
-    @property
-    def centred(self) -> bool:
-        """Whether the summary is about the mean instead of the origin."""
-
-
-def check_mergeable(one: Mergeable, other: Mergeable) -> None:
+def check_mergeable(one: Any, other: Any) -> None:
     """Check that two summaries have the same number of columns and the same centre.
 
     Raises

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from princomp.errors import NotFiniteError, ShapeError
 from princomp.linalg import EPS, FloatArray
 from princomp.summaries.blocks import block_rows, check_mergeable, merged_mean
+from princomp.summaries.space import Space
 
 Names = tuple[str, ...] | None
 Kind = TypeVar("Kind", bound="Centred")
@@ -26,14 +27,20 @@ class Joined(NamedTuple):
 
     After a removal: the rows and mean that remain, and the offset of the removed rows' mean from
     the mean of all rows; ``delta_weight`` is then negative.
+
+    Parameters
+    ----------
+    fields : dict
+        Fields ``rows``, ``count``, ``mean`` and ``mean_low``.
+    delta : ndarray of shape (p,)
+        δ, the difference of the means.
+    delta_weight : float
+        n₁n₂/(n₁+n₂), the weight of δδᵀ in the joint scatter.
     """
 
-    rows: float
-    row_count: int
-    mean: FloatArray
-    mean_low: FloatArray
+    fields: dict[str, Any]
     delta: FloatArray
-    delta_weight: float  # n₁n₂/(n₁+n₂), the weight of δδᵀ in the joint scatter
+    delta_weight: float
 
 
 class Centred:
@@ -46,9 +53,8 @@ class Centred:
     # Whether incomplete rows must be removed before a summary is made. If not, they are found
     # because the sums are NaN.
     complete_only = False
-    on_device = False
     # Summaries of two kinds are merged as the kind with less detail of the scatter; see
-    # `to_common_kind`.
+    # `merged_kinds`.
     detail = 0
     # Errors (p,) of the column scatters due to removed rows; see `lost_by_removing`.
     lost: FloatArray | None = None
@@ -65,16 +71,6 @@ class Centred:
         @property
         def column_scatter(self) -> FloatArray:
             """Diagonal of the scatter (p,)."""
-
-        def converted(self, other: Centred) -> Centred:
-            """Convert a summary with more detail to this kind."""
-
-        @property
-        def scatter(self) -> FloatArray:
-            """The scatter (p, p)."""
-
-        def times(self, vectors: FloatArray) -> FloatArray:
-            """Scatter @ vectors (p, m)."""
 
     @property
     def p(self) -> int:
@@ -116,7 +112,13 @@ class Centred:
             mean, low = merged_mean(self.mean, self.mean_low, delta, share)
         else:
             mean, low = merged_mean(other.mean, other.mean_low, -delta, self.rows / rows)
-        return Joined(rows, self.count + other.count, mean, low, delta, self.rows * share)
+        fields = {"rows": rows, "count": self.count + other.count, "mean": mean, "mean_low": low}
+        return Joined(fields, delta, self.rows * share)
+
+    def _errors_with(self, other: Centred) -> dict[str, Any]:
+        """Return the fields ``unit`` and ``lost`` of the summary of the rows of both."""
+        lost = [summary.lost for summary in (self, other) if summary.lost is not None]
+        return {"unit": max(self.unit, other.unit), "lost": sum(lost) if lost else None}
 
     def _without(self, other: Centred) -> Joined | None:
         """Return what a removal needs, or None if no rows or all rows are removed.
@@ -142,7 +144,27 @@ class Centred:
         count = self.count - other.count if unweighted else self.count
         # The two means differ by δ = offset · n/n_left. So the scatter loses
         # (n_removed·n_left/n)·δδᵀ = (n_removed·n/n_left)·offset offsetᵀ.
-        return Joined(rows, count, mean, low, offset, -other.rows * (self.rows / rows))
+        fields = {"rows": rows, "count": count, "mean": mean, "mean_low": low}
+        return Joined(fields, offset, -other.rows * (self.rows / rows))
+
+    def _put(self, array: FloatArray) -> Any:
+        """Return an array where the scatter is, here on the host."""
+        return array
+
+    def _of_faded_rows(self, factor: float) -> dict[str, Any]:
+        """Return the fields that change if weights are multiplied by ``factor``."""
+        lost = None if self.lost is None else self.lost * factor
+        return {"rows": self.rows * factor, "lost": lost}
+
+    def _of_scaled_rows(self, divisor: FloatArray) -> dict[str, Any]:
+        """Return the fields that change if rows are divided by ``divisor`` (p,)."""
+        lost = None if self.lost is None else self.lost / divisor / divisor
+        return {"mean": self.mean / divisor, "mean_low": self.mean_low / divisor, "lost": lost}
+
+    def _of_rows_about_origin(self) -> dict[str, Any]:
+        """Return the fields that change if the scatter is taken about the origin."""
+        zero = np.zeros_like(self.mean)
+        return {"mean": zero, "mean_low": zero, "centred": False}
 
 
 class OnDevice(Centred):
@@ -150,7 +172,11 @@ class OnDevice(Centred):
 
     __slots__ = ()
 
-    on_device = True
+    space: Space
+
+    def _put(self, array: FloatArray) -> Any:
+        """Copy an array to the device."""
+        return self.space.put(array)
 
     def __reduce__(self) -> Any:
         summary = self.to_host()
@@ -169,15 +195,15 @@ def as_kind(kind: type[Kind], summary: Centred, **changes: Any) -> Kind:
     return kind(**{name: getattr(summary, name) for name in names}, **changes)
 
 
-def to_common_kind(one: Centred, other: Centred) -> tuple[Any, Any]:
-    """Return two summaries of different kinds, converted to the less detailed kind of the two.
+def merged_kinds(one: Any, other: Any) -> Any:
+    """Merge two summaries of different kinds as the less detailed kind of the two.
 
     A triangle can become a scatter, and both can become a sketch. The resulting kind depends
     only on the two kinds, not on their order or their rows.
     """
     if one.detail < other.detail:
-        return one, one.converted(other.to_host())
-    return other.converted(one.to_host()), other
+        return one.merge(one.converted(other.to_host()))
+    return other.converted(one.to_host()).merge(other)
 
 
 def check_range(summary: Centred, names: Names = None, *, each: bool = False) -> None:
@@ -236,14 +262,6 @@ def lost_by_removing(whole: Centred, part: Centred, remaining: FloatArray) -> Fl
     return lost
 
 
-def lost_by_both(one: Centred, other: Centred) -> FloatArray | None:
-    """Errors (p,) due to removed rows in two merged summaries; None if no rows were removed."""
-    if one.lost is None or other.lost is None:
-        return other.lost if one.lost is None else one.lost
-    both: FloatArray = one.lost + other.lost
-    return both
-
-
 def check_remaining_scatter(whole: Centred, part: Centred, remaining: FloatArray) -> FloatArray:
     """Return the scatter (p,) that a constant column may have from rounding alone.
 
@@ -256,7 +274,7 @@ def check_remaining_scatter(whole: Centred, part: Centred, remaining: FloatArray
         If the rows to remove have a larger scatter than all rows.
     """
     error = max(whole.unit, part.unit) * whole.column_scatter
-    error = error + whole.count * _SUBNORMAL  # of products that underflow
+    error += whole.count * _SUBNORMAL  # of products that underflow
     slack = ROUNDING * (error if whole.lost is None else error + whole.lost)
     upper = remaining + whole.p * slack
     if (upper < 0).any():

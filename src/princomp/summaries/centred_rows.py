@@ -6,7 +6,7 @@ scatter. Products never form A as a whole.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -34,60 +34,19 @@ def safe_exponent(column_scatter: FloatArray, dtype: np.dtype[Any]) -> int:
     return max(-most, min(exponent, most))
 
 
-class CentredRows(Protocol):
-    """The matrix A of shape (n, p), for products with A and with Aᵀ."""
+# The matrix A of shape (n, p), for products with A and with Aᵀ.
+CentredRows: TypeAlias = DenseRows | SparseRows
 
-    @staticmethod
-    def of(
-        data: Block,
-        mean: FloatArray,
-        mean_low: FloatArray,
-        variances: FloatArray,
-        divisor: FloatArray | None,
-        weights: Weights,
-    ) -> CentredRows:
-        """Build DenseRows or SparseRows from rows (n, p), their mean, variances and scale."""
-        kind: Any = SparseRows if is_sparse(data) else DenseRows
-        made: CentredRows = kind.of(data, mean, mean_low, variances, divisor, weights)
-        return made
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Precision of the products."""
-
-    @property
-    def lowest_dtype(self) -> np.dtype[Any]:
-        """Lowest precision of :meth:`images`, for vectors of the same precision."""
-
-    @property
-    def vectors_at_once(self) -> int:
-        """Number of vectors that products multiply at once; fewer take as long."""
-
-    @property
-    def rows(self) -> Any:
-        """A itself if dense, else the stored sparse rows."""
-
-    def matmul(self, right: FloatArray) -> FloatArray:
-        """A @ right, for ``right`` of shape (p, m)."""
-
-    def rmatmul(self, left: FloatArray) -> FloatArray:
-        """Aᵀ @ left, for ``left`` of shape (n, m)."""
-
-    def add_rmatmul(self, left: FloatArray, into: FloatArray) -> None:
-        """Add Aᵀ @ left to ``into`` (p, m), in float64."""
-
-    def images(self, vectors: FloatArray) -> FloatArray:
-        """AᵀA @ vectors (p, m), in float64."""
-
-    def add_images(self, vectors: FloatArray, into: FloatArray) -> None:
-        """Add AᵀA @ vectors to ``into`` (p, m)."""
-
-    def row_images(self, vectors: FloatArray) -> FloatArray:
-        """AAᵀ @ vectors (n, m), in float64."""
-
-    def row_products(self) -> FloatArray:
-        """AAᵀ (n, n), in float64."""
+def centre_rows(
+    data: Block,
+    mean: FloatArray,
+    mean_low: FloatArray,
+    variances: FloatArray,
+    divisor: FloatArray | None,
+    weights: Weights,
+) -> CentredRows:
+    """Build the matrix from rows (n, p), their mean, variances and scale."""
+    if is_sparse(data):
+        return SparseRows.of(data, mean, mean_low, variances, divisor, weights)
+    return DenseRows.of(data, mean, mean_low, divisor, weights)

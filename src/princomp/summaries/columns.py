@@ -15,7 +15,7 @@ from princomp.kernels import (
     stored_sums_about,
     sums_about,
 )
-from princomp.linalg import EPS, FloatArray, map_in_order, restore_underflowed, two_sum
+from princomp.linalg import EPS, FloatArray, map_in_order, restore_underflowed, slices, two_sum
 from princomp.summaries.blocks import (
     CSR,
     Block,
@@ -99,9 +99,9 @@ class Columns(Centred):
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
-        rows, count, mean, low, delta, delta_weight = joined
+        fields, delta, delta_weight = joined
         scatter = self.column_scatter + other.column_scatter + delta_weight * delta * delta
-        return Columns(rows, count, mean, low, scatter, self.centred)
+        return replace(self, column_scatter=scatter, **fields)
 
     def scaled(self, divisor: FloatArray) -> Columns:
         """Columns of the rows divided by ``divisor`` (p,)."""
@@ -112,18 +112,17 @@ class Columns(Centred):
     def about_origin(self) -> Columns:
         """Take the scatter about zero instead of the mean."""
         scatter = self.column_scatter + self.rows * self.mean**2
-        zero = np.zeros_like(self.mean)
-        return replace(self, mean=zero, mean_low=zero, column_scatter=scatter, centred=False)
+        return replace(self, column_scatter=scatter, **self._of_rows_about_origin())
 
 
 def _of_dense(block: FloatArray, weights: Weights) -> Columns:
     """Sum spans of columns on several threads."""
     rows = float(len(block)) if weights is None else float(weights.sum())
     step = max(_SPAN, _NUMBERS // max(len(block), 1))
-    spans = [slice(at, at + step) for at in range(0, block.shape[1], step)]
-    threads = 1 if block.size < _THREADS_PAY else None
     results = map_in_order(
-        lambda span: _sums_of_columns(block[:, span], weights, rows), spans, threads
+        lambda span: _sums_of_columns(block[:, span], weights, rows),
+        slices(block.shape[1], step),
+        1 if block.size < _THREADS_PAY else None,
     )
     mean, low, scatter, sums = (np.concatenate(parts) for parts in zip(*results, strict=True))
     check_finite(sums, block)
@@ -159,14 +158,12 @@ def _of_sparse(block: CSR, weights: Weights) -> Columns:
     entries = entries_of(block)
     m, p = entries.shape
     total_weight = float(m) if weights is None else float(weights.sum())
-    shift: FloatArray | None = None
-    unstored: FloatArray | None = None
+    shift = unstored = np.zeros(p)
     for again in range(_ROUNDS):
-        count, stored, sums, squares = stored_sums_about(shift, entries, weights)
-        if shift is None:
+        about = shift if again else None
+        count, stored, sums, squares = stored_sums_about(about, entries, weights)
+        if not again:
             check_finite(sums, block)
-            shift = np.zeros(p)
-        if unstored is None:
             unstored = np.maximum(total_weight - stored, 0.0)
             if weights is not None and ((unstored * _LIGHT < total_weight) & (count < m)).any():
                 unstored = _weight_not_stored(entries, weights)

@@ -12,18 +12,23 @@ product.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
 
 import numpy as np
 
 from princomp.kernels import Affine, dense, images_of_rows, row_products
-from princomp.linalg import CACHE_LINE, FloatArray, aligned, empty, map_in_order
+from princomp.linalg import (
+    CACHE_LINE,
+    FloatArray,
+    aligned,
+    empty,
+    for_each,
+    map_in_order,
+    part_of,
+    slices,
+)
 from princomp.summaries.blocks import Weights, in_range
-
-T = TypeVar("T")
 
 # Number of pieces of rows that is enough for threads to share.
 _MIN_PIECES = 4
@@ -44,7 +49,7 @@ _THREADS_PAY = 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class DenseRows:
+class DenseRows(Affine):
     """The matrix A of shape (n, p), for products with A and with Aᵀ.
 
     Products are in the precision of the data, and the sums over pieces of rows in float64. The
@@ -52,8 +57,9 @@ class DenseRows:
 
     Parameters
     ----------
-    affine : Affine of shape (n, p)
-        B: the rows minus ``high``, scaled and weighted, in the precision of the rows.
+    data, high, divisor, roots
+        B: the rows minus ``high``, scaled and weighted, in the precision of the rows; see
+        :class:`~princomp.kernels.dense.Affine`.
     low : ndarray of shape (p,), optional
         The remainder of the mean, divided by the divisor; None for zero.
     spare_buffers : list of ndarray
@@ -61,7 +67,6 @@ class DenseRows:
         would cost more than a product.
     """
 
-    affine: Affine
     low: FloatArray | None = None
     spare_buffers: list[FloatArray] = field(default_factory=list)
 
@@ -71,7 +76,6 @@ class DenseRows:
         data: FloatArray,
         mean: FloatArray,
         mean_low: FloatArray,
-        variances: FloatArray,
         divisor: FloatArray | None,
         weights: Weights,
     ) -> DenseRows:
@@ -87,23 +91,11 @@ class DenseRows:
             divisor = divisor.astype(dtype)
         if roots is not None:
             roots = roots.astype(dtype)
-        affine = Affine(data, high if high.any() else None, divisor, roots)
-        return cls(affine, low if low.any() else None)
+        high_or_none, low_or_none = (part if part.any() else None for part in (high, low))
+        return cls(data, high_or_none, divisor, roots, low_or_none)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.affine.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Precision of the products."""
-        return self.affine.dtype
-
-    @property
-    def lowest_dtype(self) -> np.dtype[Any]:
-        """Lowest precision of :meth:`images`: that of the data."""
-        return self.dtype
+    # The lowest precision of :meth:`images` is that of the data.
+    lowest_dtype = Affine.dtype
 
     @property
     def vectors_at_once(self) -> int:
@@ -118,10 +110,9 @@ class DenseRows:
     @property
     def rows(self) -> FloatArray:
         """All of A as an array (n, p)."""
-        formed = np.array(self.affine.formed())
+        formed = np.array(self.formed())
         if self.low is not None:
-            low = self.low.astype(self.dtype)
-            formed -= low if self._roots is None else self._roots[:, None] * low
+            formed -= self._rooted(self.low.astype(self.dtype))
         return formed
 
     def matmul(self, right: FloatArray) -> FloatArray:
@@ -132,23 +123,20 @@ class DenseRows:
             product = empty((n, m), self.dtype)
 
             def fill(rows: slice) -> None:
-                product[rows] = dense.forward(self.affine.part(rows), padded)[:, :m]
+                product[rows] = dense.forward(self.part(rows), padded)[:, :m]
 
-            for _ in self._map_pieces(fill, self._row_pieces):
-                pass
+            for_each(fill, self._row_pieces, self._threads)
         else:
+
+            def piece(columns: slice) -> FloatArray:
+                return dense.forward(self.part(slice(None), columns), padded[columns])
+
             total = np.zeros((n, padded.shape[1]))
-            for part in self._map_pieces(
-                lambda columns: dense.forward(
-                    self.affine.part(slice(None), columns), padded[columns]
-                ),
-                self._column_pieces,
-            ):
+            for part in map_in_order(piece, self._column_pieces, self._threads):
                 total += part
             product = total[:, :m].astype(self.dtype)
-        low_product = self._low_product(right)
-        if low_product is not None:
-            product -= low_product if self._roots is None else self._roots[:, None] * low_product
+        if self.low is not None:
+            product -= self._rooted(self._low_product(right))
         return product
 
     def rmatmul(self, left: FloatArray) -> FloatArray:
@@ -161,17 +149,18 @@ class DenseRows:
         """Add Aᵀ @ left to ``into`` (p, m), in float64."""
         (n, p), m = self.shape, left.shape[1]
         padded = dense.padded(left, self.dtype)
-        low, sums = self.low, np.empty(0)
+        low, roots, sums = self.low, self.roots, np.empty(0)
         if low is not None:
-            sums = self._times_roots(padded).sum(axis=0, dtype=np.float64)[:m]
+            rooted = padded if roots is None else padded * roots[:, None]
+            sums = rooted.sum(axis=0, dtype=np.float64)[:m]
         if n >= p:
 
             def piece(rows: slice) -> FloatArray:
                 total = self._buffer((p, padded.shape[1]))
-                dense.backward(self.affine.part(rows), padded[rows], total)
+                dense.backward(self.part(rows), padded[rows], total)
                 return total
 
-            for total in self._map_pieces(piece, self._row_pieces):
+            for total in map_in_order(piece, self._row_pieces, self._threads):
                 into += total[:, :m]
                 self.spare_buffers.append(total)
             if low is not None:
@@ -179,7 +168,7 @@ class DenseRows:
         else:
 
             def add(columns: slice) -> None:
-                affine = self.affine.part(slice(None), columns)
+                affine = self.part(slice(None), columns)
                 total = self._buffer((affine.shape[1], padded.shape[1]))
                 dense.backward(affine, padded, total)
                 more = total[:, :m]
@@ -188,8 +177,7 @@ class DenseRows:
                 into[columns] += more
                 self.spare_buffers.append(total)
 
-            for _ in self._map_pieces(add, self._column_pieces):
-                pass
+            for_each(add, self._column_pieces, self._threads)
 
     def images(self, vectors: FloatArray) -> FloatArray:
         """AᵀA @ vectors (p, m), in float64; in one pass over X if a few rows fit in a cache."""
@@ -198,19 +186,17 @@ class DenseRows:
             image = np.zeros((p, m))
             self.add_rmatmul(self.matmul(vectors), image)
             return image
-        padded, low_product = dense.padded(vectors, self.dtype), self._low_product(vectors)
-        if low_product is not None:
-            low_product = dense.padded(low_product[None], self.dtype)[0]
+        padded, shift = dense.padded(vectors, self.dtype), None
+        if self.low is not None:
+            shift = dense.padded(self._low_product(vectors)[None], self.dtype)[0]
 
         def piece(rows: slice) -> tuple[FloatArray, FloatArray]:
             total = self._buffer(padded.shape)
-            return total, dense.images(self.affine.part(rows), padded, total, shift=low_product)
+            return total, dense.images(self.part(rows), padded, total, shift=shift)
 
         image = np.zeros((m, p)).T
-        score_sums = np.zeros(padded.shape[1])
-        parts = self._map_pieces(piece, self._row_pieces)
-        whole, sums = next(parts)
-        score_sums += sums
+        parts = map_in_order(piece, self._row_pieces, self._threads)
+        whole, score_sums = next(parts)
         for total, sums in parts:
             whole += total
             score_sums += sums
@@ -235,17 +221,17 @@ class DenseRows:
         padded = dense.padded(vectors, self.dtype)
 
         def piece(columns: slice) -> tuple[FloatArray, FloatArray]:
-            low = None if self.low is None else self.low[columns]
-            return images_of_rows(self.affine.part(slice(None), columns), padded, low=low)
+            affine = self.part(slice(None), columns)
+            return images_of_rows(affine, padded, low=part_of(self.low, columns))
 
         images = np.zeros((n, padded.shape[1]))
         score_sums = np.zeros(padded.shape[1])
         step = min(_MAX_SPAN, max(_MIN_SPAN, -(-p // _COLUMN_PIECES)))
-        for total, sums in self._map_pieces(piece, _slices(p, step)):
+        for total, sums in map_in_order(piece, slices(p, step), self._threads):
             images += total
             score_sums += sums
         if self.low is not None:
-            images -= self._times_roots(np.ones((n, 1))) * score_sums
+            images -= self._rooted(score_sums)
         return images[:, :m]
 
     def row_products(self) -> FloatArray:
@@ -254,11 +240,11 @@ class DenseRows:
         low = None if self.low is None else self.low.astype(self.dtype)
 
         def piece(columns: slice) -> FloatArray:
-            part = None if low is None else low[columns]
-            return row_products(self.affine.part(slice(None), columns), part)
+            return row_products(self.part(slice(None), columns), part_of(low, columns))
 
         # Few pieces, since each is as large as the result.
-        pieces = self._map_pieces(piece, _slices(p, max(_MIN_SPAN, -(-p // _COLUMN_PIECES))))
+        columns = slices(p, max(_MIN_SPAN, -(-p // _COLUMN_PIECES)))
+        pieces = map_in_order(piece, columns, self._threads)
         total = next(pieces)
         for product in pieces:
             total += product
@@ -267,8 +253,8 @@ class DenseRows:
     # ---- pieces of A for threads ---------------------------------------------------------
 
     @property
-    def _roots(self) -> FloatArray | None:
-        return self.affine.roots
+    def _threads(self) -> int | None:
+        return 1 if self.data.size < _THREADS_PAY else None
 
     @property
     def _in_one_pass(self) -> bool:
@@ -284,35 +270,29 @@ class DenseRows:
     def _row_pieces(self) -> list[slice]:
         n, p = self.shape
         numbers = min(_MAX_NUMBERS, max(_MIN_NUMBERS, -(-n * p // _MIN_PIECES)))
-        return _slices(n, max(_MIN_ROWS, -(-numbers // p)))
+        return slices(n, max(_MIN_ROWS, -(-numbers // p)))
 
     @cached_property
     def _column_pieces(self) -> list[slice]:
         n, p = self.shape
-        return _slices(p, max(_MIN_COLUMNS, _MIN_NUMBERS // max(n, 1)))
+        return slices(p, max(_MIN_COLUMNS, _MIN_NUMBERS // max(n, 1)))
 
     def _buffer(self, shape: tuple[int, int]) -> FloatArray:
         """Return an array of zeros, in a spare buffer if there is one."""
         try:
             buffer = self.spare_buffers.pop()
         except IndexError:
-            buffer = aligned(shape, np.float64)
+            buffer = np.empty(0)
         if buffer.shape != shape:
             buffer = aligned(shape, np.float64)
         buffer[:] = 0.0
         return buffer
 
-    def _times_roots(self, numbers: FloatArray) -> FloatArray:
-        return numbers if self._roots is None else numbers * self._roots[:, None]
+    def _rooted(self, row: FloatArray) -> FloatArray:
+        """Return r times a row, or the row itself if there are no weights."""
+        return row if self.roots is None else self.roots[:, None] * row
 
-    def _low_product(self, right: FloatArray) -> FloatArray | None:
+    def _low_product(self, right: FloatArray) -> FloatArray:
         """``low @ right`` (m,): times its root, what each row of B @ right has in excess."""
-        return None if self.low is None else (self.low @ right).astype(self.dtype)
-
-    def _map_pieces(self, work: Callable[[slice], T], pieces: Iterable[slice]) -> Iterator[T]:
-        return map_in_order(work, pieces, 1 if self.affine.data.size < _THREADS_PAY else None)
-
-
-def _slices(stop: int, step: int) -> list[slice]:
-    """Slices of length ``step`` from 0 to ``stop``."""
-    return [slice(at, min(at + step, stop)) for at in range(0, stop, step)]
+        assert self.low is not None
+        return (self.low @ right).astype(self.dtype)

@@ -6,26 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from princomp.linalg import EPS, FloatArray
-from princomp.summaries.blocks import merged_mean
-from princomp.summaries.centred import (
-    ROUNDING,
-    Centred,
-    OnDevice,
-    as_kind,
-    check_remaining_scatter,
-    constant_columns,
-    lost_by_both,
-    lost_by_removing,
-    lost_by_zeroing,
-    to_common_kind,
-)
+from princomp.linalg import FloatArray
+from princomp.summaries.block_moments import products_unit
+from princomp.summaries.centred import OnDevice, as_kind
 from princomp.summaries.device_sums import sums_of
 from princomp.summaries.moments import Moments
 from princomp.summaries.space import DeviceArray, DeviceTable, Space
-
-_SINGLE = float(np.finfo(np.float32).eps)
 
 
 def moments_on(table: DeviceTable, *, drop: bool, precise: bool) -> tuple[Moments, int]:
@@ -33,13 +21,13 @@ def moments_on(table: DeviceTable, *, drop: bool, precise: bool) -> tuple[Moment
     sums = sums_of(table, drop=drop, precise=precise)
     if not sums.rows:
         return Moments.empty(table.p), sums.dropped
-    zero = np.zeros(table.p)
-    mean, low = merged_mean(sums.shift, zero, sums.offset, 1.0)
-    unit = EPS if precise or table.dtype.itemsize == 8 else _SINGLE
     moments = DeviceMoments(
-        sums.rows, sums.count, mean, low, sums.product, unit,
-        space=table.space, diagonal=sums.squares,
-    )  # fmt: skip
+        **sums.fields,
+        scatter=sums.product,
+        unit=products_unit(table.dtype, precise),
+        space=table.space,
+        diagonal=sums.squares,
+    )
     return moments, sums.dropped
 
 
@@ -86,85 +74,32 @@ class DeviceMoments(OnDevice, Moments):
             if self.space.is_same_device(other.space):
                 return other
             other = other.to_host()
-        return self._with(other, self.space.put(other.scatter))
+        scatter, diagonal = self.space.put(other.scatter), np.array(other.column_scatter)
+        return as_kind(DeviceMoments, other, scatter=scatter, space=self.space, diagonal=diagonal)
 
-    def _with(self, like: Moments, scatter: DeviceArray, **changed: Any) -> DeviceMoments:
-        """Return moments with this scatter and ``changed`` fields, and the others of ``like``."""
-        diagonal = self.space.get(self.space.diagonal(scatter))
-        changed |= {"scatter": scatter, "space": self.space, "diagonal": diagonal}
-        return as_kind(DeviceMoments, like, **changed)
-
-    def merge(self, other: Centred, *, overwrite: bool = False) -> Any:
-        """Moments of the rows of both, on this device; if ``other`` has less detail, its kind."""
-        if not isinstance(other, Moments):
-            one, other = to_common_kind(self, other)
-            return one.merge(other)
-        joined = self._joined(other)
-        if joined is None:
-            return self if self.rows else other
-        rows, count, mean, low, delta, delta_weight = joined
-        scatter = self.scatter + self.on_same_device(other).scatter
-        self.space.add_outer(scatter, delta_weight, self.space.put(delta))
-        unit, lost = max(self.unit, other.unit), lost_by_both(self, other)
-        return self._with(
-            self, scatter, rows=rows, count=count, mean=mean, mean_low=low, unit=unit, lost=lost
+    def _with(self, scatter: DeviceArray, **changes: Any) -> DeviceMoments:
+        """Return moments of this kind with another scatter and other fields."""
+        return as_kind(
+            DeviceMoments, self, scatter=scatter, diagonal=self._diagonal(scatter), **changes
         )
 
-    def remove(self, other: Moments) -> Moments:
-        """Moments of the rows of this one without those of ``other``.
+    def _diagonal(self, scatter: DeviceArray) -> FloatArray:
+        """Return the diagonal of a scatter (p,), on the host."""
+        return self.space.get(self.space.diagonal(scatter))
 
-        Raises
-        ------
-        ShapeError
-            If ``other`` has more rows than this summary, or rows that were never added.
-        """
-        remaining = self._without(other)
-        if remaining is None:
-            return Moments.empty(self.p) if other.rows else self
-        rows, count, mean, low, delta, delta_weight = remaining
-        scatter = self.scatter - self.on_same_device(other).scatter
-        self.space.add_outer(scatter, delta_weight, self.space.put(delta))
-        # The rounding errors of the outer product are not symmetric, and may be large here.
-        scatter = (scatter + scatter.T) * 0.5
-        remaining_squares = self.space.get(self.space.diagonal(scatter))
-        slack = check_remaining_scatter(self, other, remaining_squares)
-        candidates, lost = (
-            np.flatnonzero(remaining_squares <= slack),
-            lost_by_removing(self, other, remaining_squares),
-        )
-        if candidates.size:
-            indices = self.space.xp.asarray(candidates, device=self.space.device)
-            products = self.space.get(self.space.xp.take(scatter, indices, axis=0))
-            constant = constant_columns(candidates, products, slack)
-            lost_by_zeroing(lost, constant, products[np.isin(candidates, constant)])
-            for j in candidates.tolist():  # no variance may be negative
-                scatter[j, j] = float(max(remaining_squares[j], slack[j] / ROUNDING))
-            kept = np.ones(self.p)
-            kept[constant] = 0.0
-            mask = self.space.put(kept)
-            scatter = scatter * mask[:, None] * mask
-        unit = max(self.unit, other.unit)
-        return self._with(
-            self, scatter, rows=rows, count=count, mean=mean, mean_low=low, unit=unit, lost=lost
-        )
+    def _rows_of(self, scatter: DeviceArray, indices: NDArray[np.intp]) -> FloatArray:
+        """Return a copy of some rows of a scatter (m, p), on the host."""
+        xp, device = self.space.xp, self.space.device
+        return self.space.get(xp.take(scatter, xp.asarray(indices, device=device), axis=0))
 
-    def faded(self, factor: float) -> DeviceMoments:
-        """Moments of the same rows with their weights multiplied by ``factor``."""
-        lost = None if self.lost is None else self.lost * factor
-        return self._with(self, self.scatter * factor, rows=self.rows * factor, lost=lost)
+    def _add_outer(self, scatter: DeviceArray, factor: float, vector: FloatArray) -> None:
+        """Add ``factor · vector vectorᵀ`` to a scatter in place."""
+        self.space.add_outer(scatter, factor, self.space.put(vector))
 
-    def scaled(self, divisor: FloatArray) -> DeviceMoments:
-        """Moments of the rows divided by ``divisor`` (p,), column by column."""
-        device_divisor = self.space.put(divisor)
-        # Two divisions: the product of two divisors could overflow or underflow.
-        scatter = self.scatter / device_divisor[:, None] / device_divisor
-        mean, low = self.mean / divisor, self.mean_low / divisor
-        lost = None if self.lost is None else self.lost / divisor / divisor
-        return self._with(self, scatter, mean=mean, mean_low=low, lost=lost)
-
-    def about_origin(self) -> DeviceMoments:
-        """Take the scatter about zero instead of the mean."""
-        scatter = self.scatter + 0.0
-        self.space.add_outer(scatter, self.rows, self.space.put(self.mean))
-        zero = np.zeros(self.p)
-        return self._with(self, scatter, mean=zero, mean_low=zero, centred=False)
+    def _sum_with_outer(
+        self, added: DeviceArray, factor: float, vector: FloatArray, *, overwrite: bool
+    ) -> DeviceArray:
+        """Return the sum of two scatters and ``factor · vector vectorᵀ``."""
+        scatter = self.scatter + added
+        self._add_outer(scatter, factor, vector)
+        return scatter

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.linalg import EPS, FloatArray
-from princomp.summaries.blocks import in_range, merged_mean
+from princomp.linalg import FloatArray
+from princomp.summaries.block_moments import products_unit
+from princomp.summaries.blocks import in_range
 from princomp.summaries.columns import Columns
-from princomp.summaries.device_gram import add_product, rows_at_a_time
-from princomp.summaries.device_sums import counted_rows, first_fault, sums_of
+from princomp.summaries.device_sums import (
+    add_product,
+    counted_rows,
+    first_fault,
+    rows_at_a_time,
+    sums_of,
+)
 from princomp.summaries.extremes import Extremes
 from princomp.summaries.sketch import Sketch, SketchOf, directions
 from princomp.summaries.space import DeviceArray, DeviceTable
@@ -25,12 +31,13 @@ def sketch_on(
     sums = sums_of(table, omega, drop=drop, precise=precise)
     if not sums.rows:
         return kind.empty(table.p), sums.dropped
-    mean, low = merged_mean(sums.shift, np.zeros(table.p), sums.offset, 1.0)
-    unit = EPS if precise or table.dtype.itemsize == 8 else float(np.finfo(np.float32).eps)
-    product = table.space.get(sums.product)
     sketch = Sketch(
-        sums.rows, sums.count, mean, low, sums.squares, product, kind.seed, unit
-    )  # fmt: skip
+        **sums.fields,
+        column_scatter=sums.squares,
+        product=table.space.get(sums.product),
+        seed=kind.seed,
+        unit=products_unit(table.dtype, precise),
+    )
     return sketch, sums.dropped
 
 
@@ -39,8 +46,7 @@ def columns_on(table: DeviceTable, *, drop: bool) -> tuple[Columns, int]:
     sums = sums_of(table, np.zeros((table.p, 0)), drop=drop, precise=True)
     if not sums.rows:
         return Columns.empty(table.p), sums.dropped
-    mean, low = merged_mean(sums.shift, np.zeros(table.p), sums.offset, 1.0)
-    return Columns(sums.rows, sums.count, mean, low, sums.squares), sums.dropped
+    return Columns(**sums.fields, column_scatter=sums.squares), sums.dropped
 
 
 def extremes_on(table: DeviceTable, *, drop: bool, rows: float) -> Extremes:
@@ -77,13 +83,10 @@ def images_on(
     space, xp = table.space, table.space.xp
     precise = precise or not in_range(divisor, table.dtype)
     precision = np.dtype(np.float64 if precise else table.dtype)
-    mean = np.zeros(table.p) if not columns.centred else columns.mean
-    mean_low = np.zeros(table.p) if not columns.centred else columns.mean_low
-    rounded_mean = mean.astype(precision)
-    remainder = ((mean - rounded_mean) + mean_low).astype(precision)
+    rounded_mean = columns.mean.astype(precision)
+    remainder = (columns.mean - rounded_mean) + columns.mean_low
     device_mean, device_remainder = (
-        space.put(rounded_mean, precision),
-        space.put(remainder, precision),
+        space.put(part, precision) for part in (rounded_mean, remainder)
     )
     device_divisor = None if divisor is None else space.put(divisor, precision)
     device_vectors, work = space.put(vectors, precision), space.dtype(precision)

@@ -15,10 +15,9 @@ from numpy.typing import DTypeLike
 
 from princomp.errors import NotFiniteError
 from princomp.kernels import sampled_rows
-from princomp.linalg import FloatArray, restore_underflowed
-from princomp.summaries.blocks import squares_overflow, sum_overflow
+from princomp.linalg import FloatArray, restore_underflowed, slices
+from princomp.summaries.blocks import merged_mean, squares_overflow, sum_overflow
 from princomp.summaries.centred_rows import safe_exponent
-from princomp.summaries.device_gram import add_gram, add_product, mirror, rows_at_a_time
 from princomp.summaries.space import DeviceArray, DeviceBlock, DeviceTable, Space
 
 # The first shift is the mean of _SAMPLE rows. If the squared distance between shift and mean,
@@ -26,6 +25,13 @@ from princomp.summaries.space import DeviceArray, DeviceBlock, DeviceTable, Spac
 _SAMPLE, _CANCELLED = 256, 4.0
 # Float32 products may have lost digits to underflow if the sum of squares per row is below this.
 _FLOAT32_TINY = 1e-30
+# Rows whose products are summed in one call. Sums of equal rows all round in one direction, so the
+# error grows with the number of rows: few rows are summed if there are few columns. Otherwise there
+# are four times as many rows as columns, so that adding up the products stays a small part of the
+# work; the allowed error grows at the same rate.
+_FEW_ROWS, _ROWS = 512, 4096
+# Columns of a panel of the scatter. For wide rows, only panels of the upper triangle are computed.
+_PANEL = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +56,12 @@ class Sums:
     offset: FloatArray
     squares: FloatArray
     product: DeviceArray
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields ``rows``, ``count``, ``mean`` and ``mean_low`` of a summary."""
+        mean, low = merged_mean(self.shift, np.zeros_like(self.shift), self.offset, 1.0)
+        return {"rows": self.rows, "count": self.count, "mean": mean, "mean_low": low}
 
 
 def sums_of(
@@ -121,11 +133,10 @@ class _RunningSums:
         self.sums, self.squares = self.space.zeros(p), self.space.zeros(p)
         self.shift = None if shift is None else self.space.put(shift, dtype)
         self.shift_is_zero = False
-        self.rows, self.count, self.dropped = 0.0, 0, 0
-        # Counts that are still on the device.
-        self._missing: DeviceArray = None
-        self._weight_sum: DeviceArray = None
-        self._added: DeviceArray = None
+        # Numbers of rows and sum of the weights, if there are any; on the device.
+        self.count: Any = 0
+        self.dropped: Any = 0
+        self.weight: Any = None
 
     def add(self, block: DeviceBlock) -> None:
         xp, space = self.space.xp, self.space
@@ -136,65 +147,42 @@ class _RunningSums:
         if self.shift is None:
             self.shift, self.shift_is_zero = _first_shift(space, rows, kept)
         shifted = rows if self.shift_is_zero else rows - self.shift
-        if kept is not None:
-            shifted = xp.where(kept[:, None], shifted, xp.zeros_like(shifted))
-            self._count(kept, dropped)
-        else:
+        if kept is None:
             self.count += rows.shape[0]
+        else:
+            shifted = xp.where(kept[:, None], shifted, xp.zeros_like(shifted))
+            self.count = xp.count_nonzero(kept) + self.count
+            self.dropped = xp.count_nonzero(dropped) + self.dropped
         if block.weights is None:
-            if kept is None:
-                self.rows += rows.shape[0]
             self.sums += xp.sum(shifted, axis=0, dtype=space.doubles)
         else:
             weights = xp.astype(block.weights, space.doubles)
             weights = xp.where(kept, weights, xp.zeros_like(weights))
-            self._weight_sum = xp.sum(weights) + (
-                0.0 if self._weight_sum is None else self._weight_sum
-            )
+            self.weight = xp.sum(weights) + (0.0 if self.weight is None else self.weight)
             rooted = xp.astype(xp.sqrt(weights), self.work)[:, None]
             # Both factors of a product are multiplied by the root, so the product is symmetric.
             self.sums += xp.sum(
                 xp.astype(shifted, space.doubles) * weights[:, None], axis=0, dtype=space.doubles
             )
             shifted = shifted * rooted
-        self._multiply(shifted)
-        if not self.table.repeatable:
-            self._check_now(block)
-
-    def _count(self, kept: DeviceArray, dropped: DeviceArray) -> None:
-        xp = self.space.xp
-        added, missing = xp.count_nonzero(kept), xp.count_nonzero(dropped)
-        self._added = added if self._added is None else self._added + added
-        self._missing = missing if self._missing is None else self._missing + missing
-
-    def _multiply(self, shifted: DeviceArray) -> None:
-        xp, space = self.space.xp, self.space
         if self.right is None:
-            add_gram(space, shifted, self.product)
-            return
-        add_product(space, shifted, xp.matmul(shifted, self.right), self.product)
-        doubles = xp.astype(shifted, space.doubles, copy=False)
-        self.squares += xp.sum(doubles * doubles, axis=0, dtype=space.doubles)
-
-    def _check_now(self, block: DeviceBlock) -> None:
-        """Check a block now, because its rows cannot be read again."""
-        if not self.space.all_finite(self.sums):
-            error = _fault_in(self.space, block, self.drop)
-            raise error or sum_overflow()
+            _add_gram(space, shifted, self.product)
+        else:
+            add_product(space, shifted, xp.matmul(shifted, self.right), self.product)
+            doubles = xp.astype(shifted, space.doubles, copy=False)
+            self.squares += xp.sum(doubles * doubles, axis=0, dtype=space.doubles)
+        if not self.table.repeatable and not space.all_finite(self.sums):
+            # Say where now, because these rows cannot be read again.
+            raise _fault_in(space, block, self.drop) or sum_overflow()
 
     def host_sums(self) -> tuple[FloatArray, FloatArray]:
         """Return sums and squares (p,) after the last block, and copy the counts to the host."""
         space = self.space
         if self.right is None:
-            mirror(space, self.product)
+            _mirror(space, self.product)
             self.squares = space.diagonal(self.product)
-        if self._added is not None:
-            self.count += int(self._added)
-            self.dropped += int(self._missing)
-            self.rows += float(self._added)
-        if self._weight_sum is not None:
-            self.rows = float(self._weight_sum)
-        self._added = self._weight_sum = None
+        self.count, self.dropped = int(self.count), int(self.dropped)
+        self.rows = float(self.count if self.weight is None else self.weight)
         both = space.get(space.xp.stack([self.sums, self.squares]))
         return both[0], both[1]
 
@@ -206,9 +194,9 @@ class _RunningSums:
         return self.precision.itemsize == 4 and bool((tiny & ((sums != 0) | (squares > 0))).any())
 
     def result(self) -> Sums:
-        space, p = self.space, self.table.p
+        space = self.space
         if not self.rows:
-            zero = np.zeros(p)
+            zero = np.zeros(self.table.p)
             return Sums(0.0, 0, self.dropped, zero, zero, zero, self.product)
         offset = self.sums / self.rows
         if self.right is None:
@@ -283,7 +271,7 @@ def _sample(space: Space, rows: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
 def first_fault(table: DeviceTable, drop: bool) -> NotFiniteError | None:
     """Search for the first invalid value in another pass; return an error for it, or None."""
     for block in table.blocks(rows_at_a_time(table.space, table.p)):
-        if block.rows.shape[0] and (error := _fault_in(table.space, block, drop)):
+        if error := _fault_in(table.space, block, drop):
             return error
     return None
 
@@ -304,3 +292,50 @@ def _fault_in(space: Space, block: DeviceBlock, drop: bool) -> NotFiniteError | 
     error = NotFiniteError("a value is not finite", place=place)
     error.value = float(rows[row, column])
     return error
+
+
+# ---- products of a few rows, added up in float64 -----------------------------------------
+
+
+def rows_at_a_time(space: Space, p: int) -> int:
+    """Rows of a block: enough to make the work per block on p × p numbers small."""
+    return max(space.block_size // max(p, 1), min(p, _ROWS), 256)
+
+
+def _add_gram(space: Space, shifted: DeviceArray, total: DeviceArray) -> None:
+    """Add ``shiftedᵀ shifted`` to the upper panels of ``total`` (p, p)."""
+    p = shifted.shape[1]
+    if p < 2 * _PANEL:
+        add_product(space, shifted, shifted, total)
+        return
+    for panel in slices(p, _PANEL):
+        start = panel.start
+        add_product(space, shifted[:, panel], shifted[:, start:], total[panel, start:])
+
+
+def add_product(space: Space, left: DeviceArray, right: DeviceArray, total: DeviceArray) -> None:
+    """Add ``leftᵀ right`` to ``total``, a few rows at a time."""
+    xp, m = space.xp, left.shape[0]
+    p, q = left.shape[1], right.shape[1]
+    few = min(max(4 * p, _FEW_ROWS), _ROWS)
+    whole = m // few * few
+    if whole > few and (whole // few) * p * q <= space.block_size:
+        # For narrow rows, one call computes many products.
+        lefts = xp.reshape(left[:whole, :], (-1, few, p))
+        rights = xp.reshape(right[:whole, :], (-1, few, q))
+        stack = xp.matmul(xp.matrix_transpose(lefts), rights)
+        total += xp.sum(stack, axis=0, dtype=space.doubles)
+        left, right = left[whole:, :], right[whole:, :]
+    for some in slices(left.shape[0], few):
+        part = xp.matmul(left[some, :].T, right[some, :])
+        total += xp.astype(part, space.doubles, copy=False)
+
+
+def _mirror(space: Space, total: DeviceArray) -> None:
+    """Fill the lower half of a symmetric matrix from its upper panels."""
+    p = total.shape[0]
+    for some in slices(p, _PANEL if p >= 2 * _PANEL else p):
+        corner, stop = total[some, some], some.stop
+        total[some, some] = (corner + corner.T) / 2.0
+        if stop < p:
+            total[stop:, some] = total[some, stop:].T

@@ -53,18 +53,11 @@ class DeviceTriangle(OnDevice, Triangle):
         """Triangle of the same rows with their weights multiplied by ``factor``."""
         return self.to_host().faded(factor)
 
-    def scaled(self, divisor: FloatArray) -> DeviceTriangle:
-        """Triangle of the rows divided by ``divisor`` (p,), column by column."""
-        mean, low = self.mean / divisor, self.mean_low / divisor
-        factor = self.factor / self.space.put(divisor)
-        return replace(self, mean=mean, mean_low=low, factor=factor)
-
     def about_origin(self) -> DeviceTriangle:
         """Take the scatter about zero instead of the mean."""
         mean = self.space.put(np.sqrt(self.rows) * self.mean)
         factor = _compressed(self.space, [self.factor, mean[None, :]])
-        zero = np.zeros(self.p)
-        return replace(self, mean=zero, mean_low=zero, factor=factor, centred=False)
+        return replace(self, factor=factor, **self._of_rows_about_origin())
 
 
 def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:
@@ -84,10 +77,9 @@ def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:
             continue
         part = xp.astype(block.rows, space.doubles)
         kept, missing = counted_rows(space, part, block.weights, drop)
-        added, weight = part.shape[0], float(part.shape[0])
-        weights = block.weights
+        added, weight, weights = part.shape[0], float(part.shape[0]), block.weights
         if kept is not None:
-            added, weight = int(xp.count_nonzero(kept)), 0.0
+            added = int(xp.count_nonzero(kept))
             dropped += int(xp.count_nonzero(missing))
             weights = xp.astype(kept, space.doubles) * (1.0 if weights is None else weights)
             weight = float(xp.sum(weights))

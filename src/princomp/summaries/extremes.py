@@ -67,8 +67,5 @@ class Extremes:
     def merge(self, other: Extremes) -> Extremes:
         """Extremes of the rows of both."""
         check_mergeable(self, other)
-        return Extremes(
-            self.rows + other.rows,
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-        )
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return Extremes(self.rows + other.rows, low, high)

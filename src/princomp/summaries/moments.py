@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from princomp.kernels import native, wide
 from princomp.linalg import (
@@ -20,20 +21,22 @@ from princomp.linalg import (
 from princomp.summaries.block_moments import (
     check_in_range,
     is_very_sparse,
-    moments_of,
+    moments_of_dense,
+    moments_of_sparse,
     products_unit,
 )
 from princomp.summaries.blocks import Block, Weights, checked_block, is_sparse
 from princomp.summaries.centred import (
     ROUNDING,
     Centred,
+    Joined,
+    OnDevice,
     as_kind,
     check_remaining_scatter,
     constant_columns,
-    lost_by_both,
     lost_by_removing,
     lost_by_zeroing,
-    to_common_kind,
+    merged_kinds,
 )
 from princomp.summaries.columns import Columns
 
@@ -112,13 +115,15 @@ class Moments(Centred):
             With the position of the value in the block.
         """
         block, weights = checked_block(block, weights)
-        if block.shape[0] == 0:
-            return cls.empty(block.shape[1])
-        p = block.shape[1]
-        if p >= wide.MIN_COLUMNS and not is_very_sparse(block):
-            dense = block.toarray() if is_sparse(block) else block
+        m, p = block.shape
+        if m == 0:
+            return cls.empty(p)
+        if is_sparse(block) and is_very_sparse(block):
+            return cls(*moments_of_sparse(block, weights))
+        dense = block.toarray() if is_sparse(block) else block
+        if p >= wide.MIN_COLUMNS:
             return _add_block(cls.empty(p), dense, weights, precise, threads=1).to_host()
-        return cls(*moments_of(block, weights, precise))
+        return cls(*moments_of_dense(dense, weights, precise))
 
     @staticmethod
     def adds_in_place(p: int, *, sparse: bool = False) -> bool:
@@ -159,8 +164,7 @@ class Moments(Centred):
 
     def times(self, vectors: FloatArray) -> FloatArray:
         """Scatter @ vectors (p, m)."""
-        product: FloatArray = self.scatter @ vectors
-        return product
+        return self.scatter @ vectors
 
     def merge(self, other: Centred, *, overwrite: bool = False) -> Any:
         """Moments of the rows of both; if ``other`` has less detail, a summary of its kind.
@@ -171,20 +175,17 @@ class Moments(Centred):
         overwrite : bool
             Write the result into the memory of ``other``.
         """
-        if type(other) is not Moments:
-            if isinstance(other, Moments):
-                return other.on_same_device(self).merge(other)
-            one, other = to_common_kind(self, other)
-            return one.merge(other)
+        if not isinstance(other, Moments):
+            return merged_kinds(self, other)
+        if isinstance(other, OnDevice) and not isinstance(self, OnDevice):
+            return other.on_same_device(self).merge(other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
-        rows, count, mean, low, delta, delta_weight = joined
-        scatter = added_with_outer(
-            self.scatter, other.scatter, delta_weight, delta, overwrite=overwrite
-        )
-        unit, lost = max(self.unit, other.unit), lost_by_both(self, other)
-        return Moments(rows, count, mean, low, scatter, unit, self.centred, lost)
+        fields, delta, delta_weight = joined
+        added = self.on_same_device(other).scatter
+        scatter = self._sum_with_outer(added, delta_weight, delta, overwrite=overwrite)
+        return self._with(scatter, **fields, **self._errors_with(other))
 
     def remove(self, other: Moments) -> Moments:
         """Moments of the rows of this one without those of ``other``.
@@ -194,48 +195,69 @@ class Moments(Centred):
         ShapeError
             If ``other`` has more rows than this summary, or rows that were never added.
         """
-        if type(other) is not Moments:
+        if isinstance(other, OnDevice) and not isinstance(self, OnDevice):
             return other.on_same_device(self).remove(other)
         remaining = self._without(other)
         if remaining is None:
             return Moments.empty(self.p) if other.rows else self
-        rows, count, mean, low, delta, delta_weight = remaining
-        scatter = self.scatter - other.scatter
-        add_outer(scatter, delta_weight, delta)
+        fields, delta, delta_weight = remaining
+        scatter = self.scatter - self.on_same_device(other).scatter
+        self._add_outer(scatter, delta_weight, delta)
         # The rounding errors of the outer product are not symmetric, and may be large here.
         scatter = (scatter + scatter.T) * 0.5
-        slack = check_remaining_scatter(self, other, scatter.diagonal())
-        lost = lost_by_removing(self, other, scatter.diagonal())
-        candidates = np.flatnonzero(scatter.diagonal() <= slack)
+        squares = self._diagonal(scatter)
+        slack = check_remaining_scatter(self, other, squares)
+        lost = lost_by_removing(self, other, squares)
+        candidates = np.flatnonzero(squares <= slack)
         if candidates.size:
-            constant = constant_columns(candidates, scatter[candidates], slack)
-            lost_by_zeroing(lost, constant, scatter[constant])
-            scatter[candidates, candidates] = np.maximum(
-                scatter[candidates, candidates], slack[candidates] / ROUNDING
-            )
-            scatter[constant] = 0.0
-            scatter[:, constant] = 0.0
-        unit = max(self.unit, other.unit)
-        return Moments(rows, count, mean, low, scatter, unit, self.centred, lost)
+            products = self._rows_of(scatter, candidates)
+            constant = constant_columns(candidates, products, slack)
+            lost_by_zeroing(lost, constant, products[np.isin(candidates, constant)])
+            for j in candidates.tolist():  # no variance may be negative
+                scatter[j, j] = float(max(squares[j], slack[j] / ROUNDING))
+            for j in constant.tolist():
+                scatter[j, :] = 0.0
+                scatter[:, j] = 0.0
+        return self._with(scatter, **fields, unit=max(self.unit, other.unit), lost=lost)
 
     def faded(self, factor: float) -> Moments:
         """Moments of the same rows with their weights multiplied by ``factor``."""
-        lost = None if self.lost is None else self.lost * factor
-        return replace(self, rows=self.rows * factor, scatter=self.scatter * factor, lost=lost)
+        return self._with(self.scatter * factor, **self._of_faded_rows(factor))
 
     def scaled(self, divisor: FloatArray) -> Moments:
         """Moments of the rows divided by ``divisor`` (p,), column by column."""
-        mean, low = self.mean / divisor, self.mean_low / divisor
-        scatter = divided(self.scatter, divisor)
-        lost = None if self.lost is None else self.lost / divisor / divisor
-        return replace(self, mean=mean, mean_low=low, scatter=scatter, lost=lost)
+        scatter = divided(self.scatter, self._put(divisor))
+        return self._with(scatter, **self._of_scaled_rows(divisor))
 
     def about_origin(self) -> Moments:
         """Take the scatter about zero instead of the mean."""
-        scatter = self.scatter.copy()
-        add_outer(scatter, self.rows, self.mean)
-        zero = np.zeros_like(self.mean)
-        return replace(self, mean=zero, mean_low=zero, scatter=scatter, centred=False)
+        scatter = self.scatter * 1.0  # a copy, on any device
+        self._add_outer(scatter, self.rows, self.mean)
+        return self._with(scatter, **self._of_rows_about_origin())
+
+    # ---- arithmetic on the scatter, which may be on a device -----------------------------
+
+    def _with(self, scatter: Any, **changes: Any) -> Moments:
+        """Return moments of this kind with another scatter and other fields."""
+        return as_kind(Moments, self, scatter=scatter, **changes)
+
+    def _diagonal(self, scatter: Any) -> FloatArray:
+        """Return the diagonal of a scatter (p,), on the host."""
+        return scatter.diagonal()
+
+    def _rows_of(self, scatter: Any, indices: NDArray[np.intp]) -> FloatArray:
+        """Return a copy of some rows of a scatter (m, p), on the host."""
+        return scatter[indices]
+
+    def _add_outer(self, scatter: Any, factor: float, vector: FloatArray) -> None:
+        """Add ``factor · vector vectorᵀ`` to a scatter in place."""
+        add_outer(scatter, factor, vector)
+
+    def _sum_with_outer(
+        self, added: Any, factor: float, vector: FloatArray, *, overwrite: bool
+    ) -> Any:
+        """Return the sum of two scatters and ``factor · vector vectorᵀ``."""
+        return added_with_outer(self.scatter, added, factor, vector, overwrite=overwrite)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -262,15 +284,14 @@ def _add_block(
     mean, low = two_sum(packed.shift.astype(np.float64), packed.sums / packed.rows)
     part = Columns(packed.rows, block.shape[0], mean, low, packed.squares, moments.centred)
     joined = moments._joined(part)
-    unit = products_unit(block, precise)
+    unit = products_unit(block.dtype, precise)
     if joined is None:
-        rows, count, delta_weight, delta = part.rows, part.count, 0.0, np.zeros(part.p)
+        fields = {"rows": part.rows, "count": part.count, "mean": mean, "mean_low": low}
+        joined = Joined(fields, np.zeros(part.p), 0.0)
     else:
-        rows, count, mean, low, delta, delta_weight = joined
         unit = max(unit, moments.unit)
+    fields, delta, delta_weight = joined
     wide.add(packed, moments.scatter, delta_weight, delta, threads=threads)
     diagonal = moments.scatter.diagonal()
     np.fill_diagonal(moments.scatter, restore_underflowed(diagonal, packed.sums))
-    return _Upper(
-        rows, count, mean, low, moments.scatter, unit, moments.centred, moments.lost, packed.memory
-    )
+    return as_kind(_Upper, moments, **fields, unit=unit, memory=packed.memory)

@@ -49,25 +49,24 @@ def divisors(
         else:
             divisor = extremes.spread
         zero_columns = np.flatnonzero(divisor == 0)
+        if not zero_columns.size:
+            return divisor
         if zero_columns.size == summary.p and constant == "drop":
             raise ConstantColumnError(
                 f"every column is constant, and constant={constant!r} leaves none",
                 hint="give a column that varies, or set constant='zero'",
             )
-        if zero_columns.size and constant in ("zero", "drop"):
+        if constant in ("zero", "drop"):
             return np.where(divisor == 0, 1.0, divisor)
-        if zero_columns.size:
-            listed = ", ".join(f"column {column_name(names, c)!r}" for c in zero_columns[:5])
-            others = "" if zero_columns.size <= 5 else f" and {zero_columns.size - 5} more"
-            drop_hint = "" if constant is None else ", or set constant='drop'"
-            raise ConstantColumnError(
-                f"scale={scale!r} cannot divide by the spread of a constant column: "
-                f"{listed}{others}",
-                place={"column": column_name(names, zero_columns[0])},
-                hint=f"leave the constant column{'s' * (zero_columns.size > 1)} out{drop_hint}; "
-                "scale can also be an array of divisors",
-            )
-        return divisor
+        listed = ", ".join(f"column {column_name(names, c)!r}" for c in zero_columns[:5])
+        others = "" if zero_columns.size <= 5 else f" and {zero_columns.size - 5} more"
+        drop_hint = "" if constant is None else ", or set constant='drop'"
+        raise ConstantColumnError(
+            f"scale={scale!r} cannot divide by the spread of a constant column: {listed}{others}",
+            place={"column": column_name(names, zero_columns[0])},
+            hint=f"leave the constant column{'s' * (zero_columns.size > 1)} out{drop_hint}; "
+            "scale can also be an array of divisors",
+        )
     return _checked_divisors(scale, summary.p, names)
 
 

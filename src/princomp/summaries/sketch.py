@@ -15,18 +15,17 @@ import numpy as np
 
 from princomp.errors import ShapeError
 from princomp.kernels import native
-from princomp.linalg import EPS, FloatArray
+from princomp.linalg import EPS, FloatArray, slices
 from princomp.summaries.blocks import Block, Weights, check_mergeable, checked_block, is_sparse
 from princomp.summaries.centred import (
     Centred,
     Joined,
     as_kind,
     check_remaining_scatter,
-    lost_by_both,
     lost_by_removing,
-    to_common_kind,
+    merged_kinds,
 )
-from princomp.summaries.centred_rows import CentredRows, safe_exponent
+from princomp.summaries.centred_rows import centre_rows, safe_exponent
 from princomp.summaries.columns import Columns
 
 # Numbers in a block of wide rows: enough rows to justify reading and writing the p × l product once
@@ -130,7 +129,7 @@ class Sketch(Centred):
         """Mean and scatter of each column, without the product."""
         return as_kind(Columns, self)
 
-    def converted(self, other: Centred) -> Sketch:
+    def converted(self, other: Any) -> Sketch:
         """Convert a summary with more detail to a sketch in the same directions."""
         columns = as_kind(Columns, other, column_scatter=np.array(other.column_scatter))
         product = other.times(self.directions)
@@ -144,33 +143,33 @@ class Sketch(Centred):
     def merge(self, other: Centred) -> Sketch:
         """Sketch of the rows of both; ``other`` may be of any kind."""
         if not isinstance(other, Sketch):
-            return self.merge(to_common_kind(self, other)[1])
+            return merged_kinds(self, other)
         self._check_same_directions(other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
-        product = self.product + other.product
-        self._add_outer(joined.delta_weight, joined.delta, product)
-        return self._merged(joined, other, product)
+        return self._merged(joined, other, self.product + other.product)
 
     def _merged(self, joined: Joined, other: Sketch | Columns, product: FloatArray) -> Sketch:
-        rows, count, mean, low, delta, delta_weight = joined
+        """Complete a merge, where ``product``, which is changed, is the sum of both products."""
+        fields, delta, delta_weight = joined
+        self._add_outer(delta_weight, delta, product)
         scatter = self.column_scatter + other.column_scatter + delta_weight * delta * delta
-        columns = Columns(rows, count, mean, low, scatter, self.centred)
-        unit, lost = max(self.unit, other.unit), lost_by_both(self, other)
-        return self._with_columns(columns, product=product, unit=unit, lost=lost)
+        return replace(
+            self, column_scatter=scatter, product=product, **fields, **self._errors_with(other)
+        )
 
     def _add_outer(self, factor: float, vector: FloatArray, into: FloatArray) -> None:
         """Add ``factor · v vᵀΩ`` in place, without a temporary array of the size of Ω."""
         omega, divisor = directions(self.p, self.width, self.seed), self.divisor
         weighted = vector if divisor is None else vector * divisor
-        panels = range(0, self.p, _PANEL)
+        panels = slices(self.p, _PANEL)
         right = np.zeros(self.width)
-        for start in panels:
-            right += weighted[start : start + _PANEL] @ omega[start : start + _PANEL]
+        for panel in panels:
+            right += weighted[panel] @ omega[panel]
         right *= factor
-        for start in panels:
-            into[start : start + _PANEL] += vector[start : start + _PANEL, None] * right
+        for panel in panels:
+            into[panel] += vector[panel, None] * right
 
     def remove(self, other: Sketch) -> Sketch:
         """Sketch of the rows of this one without those of ``other``.
@@ -184,32 +183,28 @@ class Sketch(Centred):
         remaining = self._without(other)
         if remaining is None:
             return SketchOf(self.width, self.seed).empty(self.p) if other.rows else self
-        rows, count, mean, low, delta, delta_weight = remaining
+        fields, delta, delta_weight = remaining
         product = self.product - other.product
         self._add_outer(delta_weight, delta, product)
         scatter = self.column_scatter - other.column_scatter + delta_weight * delta**2
         scatter[scatter <= check_remaining_scatter(self, other, scatter)] = 0.0
-        columns = Columns(rows, count, mean, low, scatter, self.centred)
-        unit, lost = max(self.unit, other.unit), lost_by_removing(self, other, scatter)
-        return self._with_columns(columns, product=product, unit=unit, lost=lost)
+        fields["unit"] = max(self.unit, other.unit)
+        fields["lost"] = lost_by_removing(self, other, scatter)
+        return replace(self, column_scatter=scatter, product=product, **fields)
 
     def faded(self, factor: float) -> Sketch:
         """Sketch of the same rows with their weights multiplied by ``factor``."""
-        return replace(
-            self,
-            rows=self.rows * factor,
-            column_scatter=self.column_scatter * factor,
-            product=self.product * factor,
-            lost=None if self.lost is None else self.lost * factor,
-        )
+        scatter, product = self.column_scatter * factor, self.product * factor
+        return replace(self, column_scatter=scatter, product=product, **self._of_faded_rows(factor))
 
     def scaled(self, divisor: FloatArray) -> Sketch:
         """Sketch of the rows divided by ``divisor`` (p,)."""
-        return self._with_columns(
-            self.columns.scaled(divisor),
+        return replace(
+            self,
+            column_scatter=self.column_scatter / divisor / divisor,
             product=self.product / divisor[:, None],
-            lost=None if self.lost is None else self.lost / divisor / divisor,
             divisor=divisor if self.divisor is None else self.divisor * divisor,
+            **self._of_scaled_rows(divisor),
         )
 
     def about_origin(self) -> Sketch:
@@ -278,12 +273,11 @@ class SketchOf:
         if block.dtype != np.float64 and safe_exponent(columns.column_scatter, block.dtype):
             block = block.astype(np.float64)  # its products would leave the range of float32
         spread = columns.column_scatter / columns.rows
-        centred = CentredRows.of(block, columns.mean, columns.mean_low, spread, None, weights)
+        centred = centre_rows(block, columns.mean, columns.mean_low, spread, None, weights)
         images = centred.matmul(directions(sketch.p, self.width, self.seed))
         unit = EPS if is_sparse(block) else float(np.finfo(centred.dtype).eps)
         centred.add_rmatmul(images, sketch.product)
         joined = sketch.columns._joined(columns)
         if joined is None:
             return sketch._with_columns(columns, unit=unit)
-        sketch._add_outer(joined.delta_weight, joined.delta, sketch.product)
         return replace(sketch._merged(joined, columns, sketch.product), unit=max(sketch.unit, unit))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, slices
 
 # An array or a scalar of another library: the array API standard defines no types for them.
 DeviceArray: TypeAlias = Any
@@ -71,8 +71,7 @@ class Space:
 
     def get(self, array: DeviceArray) -> FloatArray:
         """Copy a device array to the host, in float64."""
-        host: FloatArray = np.asarray(self.to_host(array)).astype(np.float64, copy=False)
-        return host
+        return np.asarray(self.to_host(array)).astype(np.float64, copy=False)
 
     def zeros(self, *shape: int) -> DeviceArray:
         """Return zeros on the device, in float64."""
@@ -89,11 +88,9 @@ class Space:
     def add_outer(self, matrix: DeviceArray, factor: float, vector: DeviceArray) -> None:
         """Add ``factor · vector vectorᵀ`` to ``matrix`` in place, some rows at a time."""
         size = vector.shape[0]
-        panel = max(1, self.block_size // max(size, 1))
-        for start in range(0, size, panel):
-            stop = min(start + panel, size)
-            part = matrix[start:stop, :]
-            part += (factor * vector[start:stop])[:, None] * vector[None, :]
+        for some in slices(size, max(1, self.block_size // max(size, 1))):
+            part = matrix[some, :]
+            part += (factor * vector[some])[:, None] * vector[None, :]
 
     def all_finite(self, array: DeviceArray) -> bool:
         """Whether there is no NaN and no infinity; copies one number to the host."""

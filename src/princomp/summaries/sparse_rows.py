@@ -10,7 +10,6 @@ value in nearly every row, so there are few of them, and storing them centred ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.kernels import Entries, csr, entries_of
-from princomp.linalg import CACHE_LINE, FloatArray, empty, map_in_order, scratch
+from princomp.linalg import CACHE_LINE, FloatArray, empty, for_each, scratch, slices
 from princomp.summaries.blocks import CSR, Weights
 
 # Columns are centred explicitly if their mean exceeds this many standard deviations.
@@ -127,13 +126,13 @@ class SparseRows:
     def rmatmul(self, left: FloatArray) -> FloatArray:
         """Aᵀ @ left (p, m), for ``left`` of shape (n, m)."""
         left = left.astype(np.float64, copy=False)
-        return self._centred_image(csr.backward(self.entries, left, factor=self._roots))
+        return self._centred(csr.backward(self.entries, left, factor=self._roots))
 
     def add_rmatmul(self, left: FloatArray, into: FloatArray) -> None:
         """Add Aᵀ @ left to ``into`` (p, m)."""
         left = left.astype(np.float64, copy=False)
         if "_by_columns" not in self.__dict__:
-            self._add_centred(csr.backward(self.entries, left, factor=self._roots), into)
+            self._centred(csr.backward(self.entries, left, factor=self._roots), into)
             return
         # With a copy by columns, each column of X writes to one row of the product.
         columns, mean = self._by_columns
@@ -144,20 +143,18 @@ class SparseRows:
             into[part] += csr.forward(some, rooted, shift=shift, share=mean[part], threads=1)
 
         threads = 1 if len(columns.values) * left.shape[1] < _THREADS_PAY else None
-        spans = (slice(at, at + _CHUNK) for at in range(0, len(mean), _CHUNK))
-        for _ in map_in_order(add, spans, threads):
-            pass
+        for_each(add, slices(len(mean), _CHUNK), threads)
 
     def images(self, vectors: FloatArray) -> FloatArray:
         """AᵀA @ vectors (p, m), in float64, in one pass over the rows.
 
         On two threads it is fastest if m is a multiple of 16 (of 32 in float32).
         """
-        return self._centred_image(self._image(vectors))
+        return self._centred(self._image(vectors))
 
     def add_images(self, vectors: FloatArray, into: FloatArray) -> None:
         """Add AᵀA @ vectors to ``into`` (p, m)."""
-        self._add_centred(self._image(vectors), into)
+        self._centred(self._image(vectors), into)
 
     def row_images(self, vectors: FloatArray) -> FloatArray:
         """AAᵀ @ vectors (n, m), in float64, in one pass over the columns.
@@ -178,18 +175,17 @@ class SparseRows:
         # (X − 1μᵀ)(X − 1μᵀ)ᵀ = XXᵀ − (Xμ)1ᵀ − 1(Xμ)ᵀ + μᵀμ: both middle terms are added first, so
         # that the result is symmetric.
         mean_products = np.array(csr.backward(columns, mean[:, None])[0][:, 0])
-        mean_square, panels = float(mean @ mean), range(0, n, _UNITS)
-        for start in panels:
-            panel = slice(start, start + _UNITS)
+        mean_square, panels = float(mean @ mean), slices(n, _UNITS)
+        for panel in panels:
             products[panel] -= (mean_products[panel, None] + mean_products) - mean_square
             if self._roots is not None:
                 products[panel] *= self._roots[panel, None] * self._roots
         total_weight = float(n if self.weights is None else self.weights.sum())
         if total_weight * mean_square <= _CENTRED_AFTER * float(products.trace()) / min(self.shape):
             return products
-        for start in panels:
-            units = np.eye(n, min(_UNITS, n - start), -start)
-            products[:, start : start + _UNITS] = self.row_images(units)
+        for panel in panels:
+            units = np.eye(n, panel.stop - panel.start, -panel.start)
+            products[:, panel] = self.row_images(units)
         return (products + products.T) / 2
 
     @cached_property
@@ -221,27 +217,23 @@ class SparseRows:
         right = self._scaled(vectors)
         return csr.images(self.entries, right, shift=self.mean @ right, factor=self.weights)
 
-    def _centred_image(self, sums: tuple[FloatArray, FloatArray]) -> FloatArray:
-        """Return D⁻¹ (Z − μ sᵀ) from Z and s, as returned by ``csr.images``."""
-        image = empty(sums[0].shape)
-        for part, centred in self._centred(sums):
-            image[part] = centred
-        return image
+    def _centred(
+        self, sums: tuple[FloatArray, FloatArray], into: FloatArray | None = None
+    ) -> FloatArray:
+        """Return D⁻¹ (Z − μ sᵀ) from Z and s, as returned by ``csr.images``.
 
-    def _add_centred(self, sums: tuple[FloatArray, FloatArray], into: FloatArray) -> None:
-        """Add D⁻¹ (Z − μ sᵀ) to ``into``, which may be in any memory order."""
-        for part, centred in self._centred(sums):
-            into[part] += centred
-
-    def _centred(self, sums: tuple[FloatArray, FloatArray]) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield D⁻¹ (Z − μ sᵀ), a slice of its rows at a time."""
+        Or add it to ``into``, which may be in any memory order.
+        """
         product, total = sums
-        for start in range(0, len(product), _CHUNK):
-            part = slice(start, start + _CHUNK)
+        out = empty(product.shape) if into is None else into
+        for part in slices(len(product), _CHUNK):
             image = product[part] - self.mean[part, None] * total
             if self.divisor is not None:
                 image /= self.divisor[part, None]
-            yield part, image
+            if into is not None:
+                image += into[part]
+            out[part] = image
+        return out
 
 
 def with_centred_columns(

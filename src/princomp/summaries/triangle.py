@@ -17,7 +17,7 @@ from princomp.summaries.blocks import (
     is_sparse,
     panel_rows,
 )
-from princomp.summaries.centred import Centred, lost_by_both, to_common_kind
+from princomp.summaries.centred import Centred, merged_kinds
 
 # Fewest rows that are factored at a time. LAPACK adds products one by one: if the first is large
 # and the others are equal, factoring 65,536 rows of 3 columns at once loses 1,600 units of roundoff
@@ -115,44 +115,37 @@ class Triangle(Centred):
     @property
     def scatter(self) -> FloatArray:
         """RᵀR (p, p): squaring loses singular values below √eps times the largest one."""
-        scatter: FloatArray = self.factor.T @ self.factor
-        return scatter
+        return self.factor.T @ self.factor
 
     def times(self, vectors: FloatArray) -> FloatArray:
         """Scatter @ vectors (p, m)."""
-        product: FloatArray = self.factor.T @ (self.factor @ vectors)
-        return product
+        return self.factor.T @ (self.factor @ vectors)
 
     def merge(self, other: Centred) -> Any:
         """Triangle of the rows of both; if ``other`` has less detail, a summary of its kind."""
         if not isinstance(other, Triangle):
-            one, other = to_common_kind(self, other)
-            return one.merge(other)
+            return merged_kinds(self, other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
-        rows, count, mean, low, delta, delta_weight = joined
+        fields, delta, delta_weight = joined
         factor = _compressed(np.vstack([self.factor, other.factor, np.sqrt(delta_weight) * delta]))
-        unit, lost = max(self.unit, other.unit), lost_by_both(self, other)
-        return Triangle(rows, count, mean, low, factor, self.centred, unit, lost)
+        return replace(self, factor=factor, **fields, **self._errors_with(other))
 
     def faded(self, factor: float) -> Triangle:
         """Triangle of the same rows with their weights multiplied by ``factor``."""
-        lost = None if self.lost is None else self.lost * factor
-        rows, root = self.rows * factor, self.factor * np.sqrt(factor)
-        return replace(self, rows=rows, factor=root, lost=lost)
+        root = self.factor * np.sqrt(factor)
+        return replace(self, factor=root, **self._of_faded_rows(factor))
 
     def scaled(self, divisor: FloatArray) -> Triangle:
         """Triangle of the rows divided by ``divisor`` (p,), column by column."""
-        mean, low = self.mean / divisor, self.mean_low / divisor
-        lost = None if self.lost is None else self.lost / divisor / divisor
-        return replace(self, mean=mean, mean_low=low, factor=self.factor / divisor, lost=lost)
+        factor = self.factor / self._put(divisor)
+        return replace(self, factor=factor, **self._of_scaled_rows(divisor))
 
     def about_origin(self) -> Triangle:
         """Take the scatter about zero instead of the mean."""
         factor = _compressed(np.vstack([self.factor, np.sqrt(self.rows) * self.mean]))
-        zero = np.zeros_like(self.mean)
-        return replace(self, mean=zero, mean_low=zero, factor=factor, centred=False)
+        return replace(self, factor=factor, **self._of_rows_about_origin())
 
 
 def panel_length(p: int) -> int:

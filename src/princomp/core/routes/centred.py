@@ -14,7 +14,14 @@ from princomp.core.routes.base import Solution
 from princomp.engines import drop_incomplete
 from princomp.linalg import default_threads
 from princomp.solvers import Spectrum, completed
-from princomp.summaries import CentredRows, Columns, Weights, checked_block, safe_exponent
+from princomp.summaries import (
+    CentredRows,
+    Columns,
+    Weights,
+    centre_rows,
+    checked_block,
+    safe_exponent,
+)
 
 # Bytes that a thread holds while it multiplies dense rows: the longest panel and its centred copy.
 _PANEL_BYTES = 2**24
@@ -51,7 +58,7 @@ class CentredFit:
         low = columns.mean_low if self._fit.request.center else mean
         variances = columns.column_scatter / (columns.rows - 1.0)
         divisor = safe_divisor(self._scale, self._exponent, p)
-        return CentredRows.of(rows, mean, low, variances, divisor, weights)
+        return centre_rows(rows, mean, low, variances, divisor, weights)
 
     def sample(self, every: int) -> CentredRows:
         """Return a copy of one row in ``every``."""
