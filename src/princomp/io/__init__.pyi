@@ -17,13 +17,7 @@ from .model_schema import (
     sizes_from as sizes_from,
 )
 from .readers.cells import LARGEST_INTEGER as LARGEST_INTEGER
-from .readers.coerce import (
-    Rows as Rows,
-    file_rows as file_rows,
-    is_file as is_file,
-    is_numeric_array as is_numeric_array,
-    rows_of as rows_of,
-)
+from .readers.coerce import file_rows as file_rows, is_file as is_file, rows_of as rows_of
 from .readers.columns import (
     Origin as Origin,
     RowPlace as RowPlace,
@@ -58,9 +52,11 @@ from .readers.materialize import (
     read_whole as read_whole,
 )
 from .readers.memory import (
+    Rows as Rows,
     as_rows as as_rows,
     from_sparse as from_sparse,
     in_memory as in_memory,
+    is_numeric_array as is_numeric_array,
     labels_of_float_frame as labels_of_float_frame,
     not_finite_error as not_finite_error,
     not_finite_error_in_source as not_finite_error_in_source,

@@ -13,16 +13,6 @@ from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeE
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.reader_errors import no_rows_error
 
-__all__ = [
-    "Member",
-    "choose_positions",
-    "name_list",
-    "numbered_columns",
-    "pick_array",
-    "refuse_id_column",
-    "refuse_not_table",
-]
-
 _NOT_NUMBERS = {
     "V": "records of named fields",
     "c": "complex numbers",

@@ -17,8 +17,6 @@ from princomp.io.readers.memory import from_sparse, in_memory
 from princomp.io.readers.source import Chunk, Source
 from princomp.io.readers.source_chain import column_order, reorder_columns
 
-__all__ = ["open_batches"]
-
 _NumberedBatches: TypeAlias = Generator[tuple[int, object]]
 _BatchInput: TypeAlias = Iterable[object] | Callable[[], Iterable[object]]
 

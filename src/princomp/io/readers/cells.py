@@ -15,22 +15,6 @@ from numpy.typing import NDArray
 from princomp.errors import NotNumericError
 from princomp.io.readers.columns import Origin
 
-__all__ = [
-    "LARGEST_INTEGER",
-    "MISSING",
-    "TextPolicy",
-    "bad_cell_hint",
-    "convert_text_column",
-    "first_inexact_index",
-    "first_long_integer",
-    "is_text",
-    "long_integer_error",
-    "looks_numeric",
-    "not_numeric_error",
-    "plain_minus",
-    "read_number",
-]
-
 TextPolicy = Literal["error", "leave out"]
 
 # Beyond this, neighbouring integers share one float64, so digits would be lost silently.

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from princomp.errors import ParameterError
 
-__all__ = ["ChunkPlan", "Tiling", "column_ranges"]
-
 # Numbers in a chunk: 4 or 8 MB, large enough for cheap calls and small enough to hold several.
 _NUMBERS = 2**20
 # Largest band (row of tiles), in bytes, that is read at once. By default, libraries split both

@@ -10,8 +10,6 @@ from princomp.io.readers.memory import Rows, in_memory, is_numeric_array
 from princomp.io.readers.source import Source, TableSource
 from princomp.io.readers.table_input import TableInput
 
-__all__ = ["Rows", "file_rows", "is_file", "is_numeric_array", "rows_of"]
-
 
 def is_file(X: Any) -> bool:
     """Whether X is a path, a list of paths or a :class:`TableInput`."""

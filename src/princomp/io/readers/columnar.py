@@ -27,18 +27,6 @@ from princomp.io.readers.reader_errors import reading
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "END_OF_STREAM",
-    "Conversion",
-    "arrow_kind_name",
-    "as_text",
-    "choose_fields",
-    "conversion_of",
-    "ids_of",
-    "numbers_of",
-    "plain_array",
-    "plain_kind",
-]
 
 Conversion: TypeAlias = Literal["as is", "check", "cast", "unwrap", "inspect"]
 

@@ -14,8 +14,6 @@ from princomp.io.readers.source import Chunk
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BatchSource"]
-
 
 class BatchSource(ColumnarSource):
     """Rows from Arrow record batches, such as those of a stream from a pipe.

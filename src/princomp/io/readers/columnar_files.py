@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["open_arrow", "open_parquet", "read_arrow", "read_parquet"]
 
 # Bytes of the read-ahead buffers of a Parquet file, shared by its columns. Without such buffers,
 # pyarrow would hold a row group, which may be the whole file.

@@ -37,7 +37,6 @@ from princomp.linalg import empty
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["KIND", "Batches", "ColumnarSource", "with_row_numbers"]
 
 # Numbers in a chunk: 8 MB of float64.
 _NUMBERS = 2**20

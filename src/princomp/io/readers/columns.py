@@ -10,18 +10,6 @@ from typing import Any, NamedTuple
 from princomp.errors import ColumnError, ParameterError, ShapeError, nearest, row_words
 from princomp.io.readers.read_options import DETECT, ReadOptions
 
-__all__ = [
-    "ALL_COLUMNS",
-    "Choice",
-    "Origin",
-    "RowPlace",
-    "Selection",
-    "choose_columns",
-    "listed",
-    "plain_label",
-    "refuse_duplicates",
-]
-
 
 class Selection(NamedTuple):
     """The columns that the user asks for.

@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 from princomp.errors import NotFiniteError, ShapeError
 from princomp.linalg import FloatArray
 
-__all__ = ["checked_covariance", "checked_mean"]
-
 
 def checked_covariance(C: ArrayLike) -> FloatArray:
     """Return a copy of C (p, p) as float64, exactly symmetric.

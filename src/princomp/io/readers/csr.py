@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.stored_array import float_dtype, refuse_long_integers
 
-__all__ = ["as_csr", "compressed_matrix", "to_scipy_dtype"]
-
 
 def to_scipy_dtype(values: NDArray[Any]) -> NDArray[Any]:
     """Convert values to a dtype that SciPy computes with: floats, or integers of 8 bytes.

@@ -38,15 +38,6 @@ from princomp.io.readers.table import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "InferredTable",
-    "Reader",
-    "cast_text",
-    "detect_file_dialect",
-    "infer_table",
-    "read_delimited",
-]
-
 
 def read_delimited(
     path: Path, selection: Selection, *, delimiter: str | None, compression: str | None

@@ -23,8 +23,6 @@ from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import malformed
 
-__all__ = ["DETECT_BYTES", "detect_dialect"]
-
 # Number of bytes, records and cells that are checked.
 DETECT_BYTES = 1 << 20
 _MAX_RECORDS, _MAX_CELLS = 500, 20_000

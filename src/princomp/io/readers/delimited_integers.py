@@ -18,7 +18,6 @@ from princomp.io.readers.reader_errors import reading
 if TYPE_CHECKING:
     from princomp.io.readers.delimited import Reader
 
-__all__ = ["are_integers", "may_have_lost_digits", "refuse_codes", "refuse_long_integers"]
 
 # At least one digit is not 0, because 0000 is the number zero.
 _CODE = r"\s*0+[1-9][0-9]*\s*"

@@ -27,7 +27,6 @@ from princomp.linalg import empty
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Offset", "Parsed", "Parser"]
 
 # Rows that are copied from columns to C order at once, so that they stay in the CPU cache.
 _ROWS_AT_ONCE = 4096

@@ -25,17 +25,6 @@ from princomp.io.readers.reader_errors import malformed, open_complete, reading
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = [
-    "LONGEST_ROW",
-    "Dialect",
-    "Piece",
-    "count_lines",
-    "offset_after_lines",
-    "open_decompressed",
-    "pieces_of",
-    "refuse_damage",
-    "without_last_records",
-]
 
 _UTF8 = ("utf-8", "utf-8-sig")
 # Blanks to replace; the first alternative skips quoted text.

@@ -36,8 +36,6 @@ from princomp.io.readers.row_names import refuse_totals_at_end
 from princomp.io.readers.source import Chunk, FileState, Source
 from princomp.linalg import default_threads, map_in_order
 
-__all__ = ["DelimitedSource", "open_delimited"]
-
 # Least text that is read to infer which columns are numeric, in bytes.
 _HEAD = 1 << 22
 _UNCHECKED_END_NOTE = "the last row was not checked for totals; skip_end=1 leaves it out"

@@ -18,9 +18,6 @@ from princomp.io.readers.columns import listed
 from princomp.io.readers.delimited_pieces import Dialect, refuse_damage
 from princomp.io.readers.reader_errors import malformed, reading
 
-__all__ = ["Header", "line_of", "read_header", "structure_error"]
-
-
 # Number of records that are checked.
 _SAMPLE = 200
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from princomp.errors import InputNotFoundError, ParameterError
 
-__all__ = ["expand_patterns"]
-
 
 def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """Expand wildcard patterns to files.

@@ -16,8 +16,6 @@ from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.source import FileState, Source, TableSource, refuse_changed
 from princomp.io.readers.table import Table
 
-__all__ = ["ENDINGS", "ending_of", "open_files", "open_source", "split_inside"]
-
 
 class Format(NamedTuple):
     """How files of one format are read.

@@ -43,15 +43,6 @@ from princomp.io.readers.row_numbers import has_index_name, without_row_numbers
 from princomp.io.readers.table import Matrix, Table
 from princomp.linalg import empty
 
-__all__ = [
-    "column_names",
-    "convert",
-    "frame_like",
-    "from_frame",
-    "is_frame",
-    "select_usable_columns",
-]
-
 Series: TypeAlias = nw.Series[Any]
 Frame: TypeAlias = nw.DataFrame[Any]
 

@@ -20,8 +20,6 @@ from princomp.io.readers.source import Source
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["open_h5ad"]
-
 
 def open_h5ad(
     path: Path,

@@ -17,8 +17,6 @@ from princomp.io.readers.reader_errors import import_optional, malformed, readin
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["NamesLocation", "column_names", "obs_column", "row_names"]
-
 
 class NamesLocation(NamedTuple):
     """Location of names: a dataset, or a field of a dataset of records."""

@@ -24,7 +24,6 @@ from princomp.io.readers.table import Table
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["SparseRows", "is_sparse", "sparse_member", "sparse_source"]
 
 # Stored numbers in a chunk: 12 MB as float64 with their column indices.
 _NUMBERS = 2**20

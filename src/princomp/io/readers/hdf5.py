@@ -18,8 +18,6 @@ from princomp.io.readers.stored_array import StoredArray
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["Hdf5Array", "dataset_source", "open_file", "open_hdf5"]
-
 
 def open_hdf5(path: Path, selection: Selection, inside: str | None = None) -> Source:
     """Open a two-dimensional dataset in an HDF5 file; its first dimension is the rows.

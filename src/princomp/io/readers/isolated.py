@@ -28,8 +28,6 @@ from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import malformed
 from princomp.io.readers.source import Chunk, FileState, Source
 
-__all__ = ["IsolatedSource"]
-
 # Limits of the process: bytes of memory, bytes per line, seconds per message or array.
 _MEMORY_LIMIT, _MAX_LINE, _TIMEOUT = 4 * 2**30, 2**28, 60.0
 _HINT = "The file may be malicious or damaged. If you trust it, read it without untrusted=True."

@@ -11,17 +11,6 @@ import numpy as np
 
 from princomp.io.readers.columns import listed
 
-__all__ = [
-    "CATEGORIES",
-    "NOT_NUMBERS",
-    "LeftOut",
-    "WarningNote",
-    "kind_name",
-    "kind_of_column",
-    "left_out_notes",
-    "warning_text",
-]
-
 Series: TypeAlias = nw.Series[Any]
 
 CATEGORIES = (nw.Categorical, nw.Enum)

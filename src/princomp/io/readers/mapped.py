@@ -18,8 +18,6 @@ from princomp.io.readers.source import Chunk, FileState, Source
 from princomp.linalg import FloatArray, default_threads, map_in_order, scratch
 from princomp.summaries import first_not_finite, is_sparse, stored_bytes
 
-__all__ = ["Mapped", "RowMap", "images_of"]
-
 # Numbers in a chunk of images (2 MB of float64, as threads compute several chunks ahead), and
 # the fewest rows in a chunk; larger chunks have a multiple of that many rows.
 _NUMBERS, _MIN_ROWS = 2**18, 192

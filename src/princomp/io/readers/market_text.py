@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from princomp.errors import MalformedFileError, NotNumericError
 from princomp.io.readers.reader_errors import DAMAGED_HINT, import_optional, malformed, reading
 
-__all__ = ["Header", "read_array", "read_entries", "read_header"]
-
 # Bytes of text turned into numbers at once.
 _PIECE_BYTES = 2**23
 # Longest line in bytes: comments may be long, lines of numbers are short.

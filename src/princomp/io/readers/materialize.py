@@ -14,8 +14,6 @@ from princomp.io.readers.table import Table
 from princomp.linalg import empty, format_bytes
 from princomp.summaries import stored_bytes
 
-__all__ = ["first_rows", "read_if_small", "read_whole"]
-
 
 def read_whole(source: Source, max_bytes: int | None = None) -> Any:
     """Read all rows into one array or CSR array.

@@ -15,17 +15,6 @@ from princomp.io.readers.frames import frame_origin, from_frame, is_frame
 from princomp.io.readers.source import Source
 from princomp.io.readers.table import Table
 
-__all__ = [
-    "Rows",
-    "as_rows",
-    "from_sparse",
-    "in_memory",
-    "is_numeric_array",
-    "labels_of_float_frame",
-    "not_finite_error",
-    "not_finite_error_in_source",
-]
-
 # dtypes of frames that are converted like arrays; float64 holds every float32 number exactly.
 _FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 

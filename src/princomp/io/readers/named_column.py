@@ -17,14 +17,6 @@ from princomp.io.readers.frames import is_frame
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.table_input import TableInput
 
-__all__ = [
-    "are_anndata_files",
-    "file_column",
-    "has_named_columns",
-    "named_column",
-    "without_column",
-]
-
 
 def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
     """Cells (n,) of a column of a frame or of files, as numbers if all cells are numbers.

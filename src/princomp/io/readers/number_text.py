@@ -14,7 +14,6 @@ from princomp.io.readers.cells import MISSING, plain_minus
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["PLAIN", "NumberFormat", "Unit", "cell_unit", "column_unit"]
 
 _SPACES = "[ \u00a0\u202f]"
 _APOSTROPHES = "['’]"

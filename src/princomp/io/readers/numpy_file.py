@@ -32,8 +32,6 @@ from princomp.io.readers.stored_array import (
 )
 from princomp.linalg import empty
 
-__all__ = ["NPY_MAGIC", "NpySource", "PipedArray", "open_npy", "read_npy_header"]
-
 NPY_MAGIC = b"\x93NUMPY"
 _KIND = "a NumPy array"
 # Numbers in a chunk, and in each read if the numbers must be converted or columns selected.

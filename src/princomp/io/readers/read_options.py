@@ -9,8 +9,6 @@ from typing import Any
 
 from princomp.errors import ParameterError, did_you_mean, invalid_value
 
-__all__ = ["DETECT", "ReadOptions"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:

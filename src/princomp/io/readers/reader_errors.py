@@ -22,14 +22,6 @@ from princomp.errors import (
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = [
-    "DAMAGED_HINT",
-    "import_optional",
-    "malformed",
-    "no_rows_error",
-    "open_complete",
-    "reading",
-]
 
 DAMAGED_HINT = "It may be cut short or damaged: create or download it again."
 # Libraries repeat the system's error text in their own messages, but not always its number.

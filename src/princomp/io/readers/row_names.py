@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 
     from princomp.io.readers.delimited_pieces import Dialect
 
-__all__ = [
-    "INDEX_NAMES",
-    "are_row_numbers",
-    "find_id_column",
-    "refuse_totals",
-    "refuse_totals_at_end",
-    "without_empty_rows",
-]
 
 # Usual names of a first column of row labels; an unnamed first column gets the name "row".
 INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})

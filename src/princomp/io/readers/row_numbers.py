@@ -16,8 +16,6 @@ from princomp.io.readers.columns import Choice
 from princomp.io.readers.left_out import WarningNote
 from princomp.io.readers.row_names import INDEX_NAMES, are_row_numbers
 
-__all__ = ["has_index_name", "is_index_column", "without_row_numbers"]
-
 
 def has_index_name(label: object) -> bool:
     """Whether a column has a usual name of row labels, such as "Unnamed: 0" or "id"."""

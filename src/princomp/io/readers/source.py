@@ -21,8 +21,6 @@ from princomp.errors import InputChangedError, PrincompError
 from princomp.io.readers.columns import Origin, RowPlace, plain_label
 from princomp.io.readers.table import Table
 
-__all__ = ["Chunk", "FileState", "RowArray", "RowData", "Source", "TableSource", "refuse_changed"]
-
 # Rows (m, p) in memory, dense or CSR.
 RowArray: TypeAlias = NDArray[Any] | sp.csr_array
 

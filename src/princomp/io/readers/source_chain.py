@@ -16,8 +16,6 @@ from princomp.errors import ColumnError, ParameterError, ShapeError
 from princomp.io.readers.columns import RowPlace, listed
 from princomp.io.readers.source import Chunk, FileState, Source
 
-__all__ = ["SourceChain", "column_order", "reorder_columns"]
-
 
 class SourceChain(Source):
     """Several sources, concatenated, with columns in the order of the first source.

@@ -34,8 +34,6 @@ from princomp.io.readers.stored_array import (
 )
 from princomp.io.readers.table import Table
 
-__all__ = ["open_matrix_market", "open_npz"]
-
 _SPARSE = ("csr", "csc", "bsr", "dia", "coo")
 
 

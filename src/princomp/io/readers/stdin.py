@@ -20,7 +20,6 @@ from princomp.io.readers.source import Chunk, Source
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["open_stdin"]
 
 _NAME = Path("standard input")
 _PLACE = {"file": str(_NAME)}

@@ -21,17 +21,6 @@ from princomp.io.readers.source import Chunk, FileState, Source
 from princomp.io.readers.table import Matrix
 from princomp.linalg import empty
 
-__all__ = [
-    "MemberSource",
-    "StoredArray",
-    "column_namer",
-    "float_dtype",
-    "refuse_long_integers",
-    "rounding_notes",
-    "shape_changed_error",
-    "to_floats",
-]
-
 
 def column_namer(
     columns: tuple[str, ...] | None, column_indices: NDArray[np.intp] | None

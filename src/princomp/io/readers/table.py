@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from princomp.io.readers.columns import Origin
 
-__all__ = ["Matrix", "Table"]
-
 Matrix: TypeAlias = NDArray[np.float32 | np.float64]
 
 

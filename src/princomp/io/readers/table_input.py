@@ -13,8 +13,6 @@ from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.source import Source, TableSource
 
-__all__ = ["TableInput", "read_table"]
-
 
 @dataclass(frozen=True)
 class TableInput:

@@ -22,8 +22,6 @@ from princomp.io.readers.reader_errors import DAMAGED_HINT, import_optional, mal
 from princomp.io.readers.source import TableSource
 from princomp.io.readers.table import Table
 
-__all__ = ["open_workbook", "read_workbook"]
-
 
 def open_workbook(path: Path, selection: Selection) -> TableSource:
     """Open a sheet of a workbook; it is read at once."""

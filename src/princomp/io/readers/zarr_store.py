@@ -22,7 +22,6 @@ from princomp.io.readers.stored_array import StoredArray
 if TYPE_CHECKING:
     import zarr
 
-__all__ = ["ZarrArray", "open_zarr"]
 
 # Files that describe an array or a group, in versions 3 and 2.
 _METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
