@@ -14,7 +14,6 @@ from princomp.io.readers.files import open_source
 from princomp.io.readers.materialize import read_if_small, read_whole
 from princomp.io.readers.source import Chunk, FileState, RowPlace, Source, TableSource
 from princomp.io.readers.source_chain import SourceChain
-from princomp.io.readers.table import Table
 
 ROWS, COLUMNS = 100, 4
 
@@ -109,7 +108,7 @@ def test_sparse_rows_without_entries_stay_sparse():
 
 
 def test_a_table_in_memory_is_not_copied(table):
-    assert read_whole(TableSource(Table(table))) is table
+    assert read_whole(TableSource(table)) is table
 
 
 def test_sources_without_rows_are_refused(table):
@@ -157,7 +156,7 @@ def test_small_sources_are_loaded_with_their_metadata(sparse, table):
     source = Stream(rows, 7, known_length=False, once=True)
     loaded = read_if_small(source, 10**6)
     assert isinstance(loaded, TableSource)
-    assert sp.issparse(loaded.table.data) == sparse
+    assert sp.issparse(loaded.data) == sparse
     np.testing.assert_array_equal(rows_of(loaded), table)
     assert (loaded.columns, loaded.notes, loaded.file) == (source.columns, source.notes, "stream")
     assert loaded.rows == ROWS

@@ -1,6 +1,6 @@
-"""Readers: each gives a Table in memory, or a Source that yields rows chunk by chunk.
+"""Readers: each gives a Source that yields rows chunk by chunk, or a TableSource in memory.
 
-source, table                  the two results of a reader
+source                         the result of a reader: rows in chunks, or a table in memory
 coerce                         rows from any object a user passes
 memory, frames, covariance     arrays, sparse matrices, lists; data frames; a covariance matrix C
 batches, stdin, source_chain   iterators; standard input; several files as one table

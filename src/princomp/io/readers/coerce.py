@@ -39,9 +39,9 @@ def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
         from princomp.io.readers.batches import open_batches
 
         X = open_batches(X, columns=columns)
-    if isinstance(X, TableSource):
-        return in_memory(X.table)
-    return (X, X.columns, X.row_origin) if isinstance(X, Source) else in_memory(X)
+    if isinstance(X, Source) and not isinstance(X, TableSource):
+        return X, X.columns, X.row_origin
+    return in_memory(X)
 
 
 def file_rows(X: Any, *, columns: list[str] | None = None) -> Source:

@@ -16,8 +16,7 @@ from princomp.errors import ShapeError
 from princomp.io.readers.cells import (
     LARGEST_INTEGER,
     MISSING,
-    first_inexact_index,
-    long_integer_error,
+    refuse_long_integers,
 )
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.frames import convert
@@ -191,9 +190,7 @@ def _refuse_long_integers(array: pa.Array, name: str, origin: Origin) -> None:
     if ends["max"] is None or max(ends["max"], -ends["min"]) <= LARGEST_INTEGER:
         return
     cells = array.fill_null(0).to_numpy()
-    index = first_inexact_index(cells)
-    if index is not None:
-        raise long_integer_error(name, index[0], cells[index], origin)
+    refuse_long_integers(cells, lambda index: (name, index[0]), origin)
 
 
 def _inspected(array: pa.Array, name: str, requested: bool, origin: Origin) -> NDArray[Any] | None:

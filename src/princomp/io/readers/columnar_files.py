@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from princomp.io.readers import columnar_stream
 from princomp.io.readers.columnar import END_OF_STREAM
-from princomp.io.readers.columnar_stream import KIND, Batches, ColumnarSource, with_row_numbers
+from princomp.io.readers.columnar_stream import Batches, ColumnarSource, with_row_numbers
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.reader_errors import import_optional, malformed, reading
-from princomp.io.readers.source import FileState
-from princomp.io.readers.table import Table
+from princomp.io.readers.source import TableSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,16 +25,7 @@ if TYPE_CHECKING:
 _BUFFER_BYTES = 2**25
 
 
-class _ColumnarFile(ColumnarSource):
-    """Rows of a file."""
-
-    def current_states(self) -> tuple[FileState, ...]:
-        """Current state of the file."""
-        with reading(self._path, KIND):
-            return (FileState.of(self.file),)
-
-
-class _ParquetSource(_ColumnarFile):
+class _ParquetSource(ColumnarSource):
     """Rows of a Parquet file, read some pages of a row group at a time."""
 
     def __init__(self, path: Path, selection: Selection, whole: bool = False) -> None:
@@ -83,7 +73,7 @@ def _parquet_file(path: Path, columns: int) -> pq.ParquetFile:
         )
 
 
-class _ArrowSource(_ColumnarFile):
+class _ArrowSource(ColumnarSource):
     """Rows of an Arrow file or stream, batch by batch."""
 
     def __init__(self, path: Path, selection: Selection, whole: bool = False) -> None:
@@ -162,11 +152,11 @@ def open_arrow(path: Path, selection: Selection) -> ColumnarSource:
     return _ArrowSource(path, selection)
 
 
-def read_parquet(path: Path, selection: Selection) -> Table:
+def read_parquet(path: Path, selection: Selection) -> TableSource:
     """Read a whole Parquet file."""
     return _ParquetSource(path, selection, whole=True).table()
 
 
-def read_arrow(path: Path, selection: Selection) -> Table:
+def read_arrow(path: Path, selection: Selection) -> TableSource:
     """Read a whole Arrow IPC file or stream."""
     return _ArrowSource(path, selection, whole=True).table()

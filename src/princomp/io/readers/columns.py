@@ -36,9 +36,6 @@ class Selection(NamedTuple):
     options: ReadOptions = DETECT
 
 
-ALL_COLUMNS = Selection()
-
-
 class RowPlace(NamedTuple):
     """Place of a row, for messages: its file, its number in it from 0, its label and its line."""
 
@@ -71,11 +68,14 @@ class Origin:
         Called only to build an error message, so it may read the file again.
     label_of : callable or None
         Returns the label of row ``row``, if rows have labels.
+    offset : int
+        Number of rows before row 0 of those whose places are asked for.
     """
 
     file: str | None = None
     line_of: Callable[[int], int | None] | None = None
     label_of: Callable[[int], object] | None = None
+    offset: int = 0
 
     def prefixed(self, text: str) -> str:
         """Prefix ``text`` with the file name."""
@@ -88,6 +88,7 @@ class Origin:
 
     def place_of(self, row: int) -> RowPlace:
         """Place of row number ``row``, from 0."""
+        row += self.offset
         label = None if self.label_of is None else self.label_of(row)
         line = None if self.line_of is None else self.line_of(row)
         return RowPlace(self.file, row, plain_label(label), line)

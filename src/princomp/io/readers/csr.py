@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.stored_array import float_dtype, refuse_long_integers
+from princomp.io.readers.stored_array import float_dtype
 
 
 def to_scipy_dtype(values: NDArray[Any]) -> NDArray[Any]:
@@ -60,13 +61,12 @@ def compressed_matrix(
 def as_csr(
     matrix: Any,
     column_indices: NDArray[np.intp] | None,
-    first: int,
     label: Callable[[int], str],
     origin: Origin,
 ) -> Any:
     """Columns of a CSR or CSC matrix as CSR with floats, sorted, duplicates summed.
 
-    ``first`` is the number of its first row; ``label`` names the chosen columns in messages.
+    ``label`` names the chosen columns in messages.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def as_csr(
     def cell(index: tuple[int, ...]) -> tuple[str, int]:
         entries = chosen.tocoo()
         # tocoo keeps the order of the values.
-        return label(int(entries.col[index[0]])), first + int(entries.row[index[0]])
+        return label(int(entries.col[index[0]])), int(entries.row[index[0]])
 
     refuse_long_integers(chosen.data, cell, origin)
     rows = sp.csr_array(chosen.astype(float_dtype(chosen.dtype), copy=False))

@@ -33,7 +33,7 @@ from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit, cell_unit, column_unit
 from princomp.io.readers.reader_errors import import_optional, reading
 from princomp.io.readers.row_names import find_id_column, refuse_totals, without_empty_rows
-from princomp.io.readers.table import Table
+from princomp.io.readers.source import TableSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 def read_delimited(
     path: Path, selection: Selection, *, delimiter: str | None, compression: str | None
-) -> Table:
+) -> TableSource:
     """Read a whole delimited file; ``compression`` is None, "gzip" or "zstd"."""
     dialect = detect_file_dialect(path, selection, delimiter, compression)
     return infer_table(dialect, selection, complete=True).table
@@ -64,7 +64,7 @@ class InferredTable(NamedTuple):
 
     Parameters
     ----------
-    table : Table
+    table : TableSource
     header : Header
     choice : Choice
         The chosen columns, including the id column.
@@ -74,7 +74,7 @@ class InferredTable(NamedTuple):
         Unit of each column whose numbers have one.
     """
 
-    table: Table
+    table: TableSource
     header: Header
     choice: Choice
     booleans: set[str]
@@ -88,17 +88,19 @@ def infer_table(dialect: Dialect, selection: Selection, *, complete: bool) -> In
     totals are refused.
     """
     if complete and dialect.skip_end:
-        dialect = _without_last_rows(dialect, dialect.skip_end)
+        # The last rows may have any number of cells.
+        with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
+            text = without_last_records(dialect, stream.read(), dialect.skip_end)
+        dialect = replace(dialect, text=text, skip_end=0)
     header = read_header(dialect)
     origin = Origin(str(dialect.path), line_of=lambda row: line_of(dialect, row, header.lines))
     choice = choose_columns(header.names, selection, origin)
     id_columns = () if choice.id_column is None else (choice.id_column,)
-    label_candidates = (
-        (header.names[0], *header.label_candidates) if selection.find_ids and not id_columns else ()
-    )
-    if choice.requested:
-        label_candidates = tuple(name for name in label_candidates if name not in choice.names)
-    label_candidates = tuple(name for name in label_candidates if name not in selection.exclude)
+    label_candidates: list[str] = []
+    if selection.find_ids and not id_columns:
+        taken = {*selection.exclude, *(choice.names if choice.requested else ())}
+        texts = (header.names[0], *header.label_candidates)
+        label_candidates = [name for name in texts if name not in taken]
     names = list(dict.fromkeys((*choice.names, *id_columns, *label_candidates)))
     reader = Reader(dialect, header)
     with reading(dialect.path, dialect.kind):
@@ -112,10 +114,9 @@ def infer_table(dialect: Dialect, selection: Selection, *, complete: bool) -> In
     if complete:
         table = without_empty_rows(table, notes)
     if label_candidates:
-        first = header.names[0]
         choice, id_notes = find_id_column(
             table,
-            first,
+            header.names[0],
             label_candidates,
             choice,
             dialect.number_format,
@@ -146,19 +147,9 @@ def infer_table(dialect: Dialect, selection: Selection, *, complete: bool) -> In
     booleans = {field.name for field in table.schema if str(field.type) == "bool"}
     # Count lines in the file, because keeping the text would hold it in memory.
     file = replace(dialect, text=None)
-    converted = replace(
-        converted,
-        notes=(*notes, *converted.notes),
-        line_of=lambda row: line_of(file, row, header.lines),
-    )
+    converted.notes = (*notes, *converted.notes)
+    converted.line_of = lambda row: line_of(file, row, header.lines)
     return InferredTable(converted, header, choice, booleans, units)
-
-
-def _without_last_rows(dialect: Dialect, last: int) -> Dialect:
-    """Read the text without its last rows, which may have any number of cells."""
-    with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
-        text = without_last_records(dialect, stream.read(), last)
-    return replace(dialect, text=text, skip_end=0)
 
 
 @dataclass(slots=True)
@@ -315,7 +306,7 @@ def _refuse_doubtful(reader: Reader, table: pa.Table, choice: Choice, origin: Or
     }
     for name, values in integer_columns.items():
         if may_have_lost_digits(values):
-            refuse_long_integers(reader, name, origin, rows=len(table))
+            refuse_long_integers(reader, name, origin, len(table))
     if not choice.requested:
         refuse_codes(reader, list(integer_columns), origin, len(table))
 

@@ -35,19 +35,18 @@ def may_have_lost_digits(values: NDArray[np.float64]) -> bool:
 
 
 def refuse_long_integers(
-    reader: Reader, name: str, origin: Origin, row_offset: int = 0, rows: int | None = None
+    reader: Reader, name: str, origin: Origin, rows: int | None = None
 ) -> None:
     """Raise NotNumericError for an integer beyond 2**53 in a column of integers.
 
-    ``row_offset`` is the number of rows before those of ``reader``; only the first ``rows`` of
-    these are checked.
+    Only the first ``rows`` are checked.
     """
     with reading(reader.dialect.path, reader.dialect.kind):
         table = reader.read_as_text([name])
     cells = [] if table is None else table.column(name)[:rows].to_pylist()
     long = first_long_integer(cells)
     if long is not None:
-        raise long_integer_error(name, row_offset + long, cells[long], origin)
+        raise long_integer_error(name, long, cells[long], origin)
 
 
 def refuse_codes(reader: Reader, names: Sequence[str], origin: Origin, rows: int) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.errors import MalformedFileError, PrincompError
+from princomp.errors import PrincompError
 from princomp.io.readers.number_text import PLAIN, NumberFormat
 from princomp.io.readers.reader_errors import malformed, open_complete, reading
 
@@ -255,12 +255,23 @@ def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
             rest = text
             if len(rest) > LONGEST_ROW:
                 break
-    if rest and is_open:
-        yield Piece(rest, lambda lines: _unclosed_quote_error(dialect, lines + 1))
-    elif len(rest) > LONGEST_ROW:
-        yield Piece(rest, lambda lines: _long_row_error(dialect, lines + 1))
-    elif rest:
-        yield Piece(rest)
+
+    def fault(lines: int) -> PrincompError:
+        line = lines + 1
+        if is_open:
+            problem = f"a quote opened in line {line} is never closed"
+            hint = (
+                "Close it, or write a quote that belongs to the text twice; or the file may be cut "
+                "short."
+            )
+        else:
+            size = f"{LONGEST_ROW >> 20} MB"
+            problem = f"the row that starts in line {line} does not end within {size}"
+            hint = "Each row must stand on a line of its own."
+        return malformed(dialect.path, problem, hint, line=line)
+
+    if rest:
+        yield Piece(rest, fault if is_open or len(rest) > LONGEST_ROW else None)
 
 
 def _fault_of(error: PrincompError) -> Callable[[int], PrincompError]:
@@ -332,36 +343,14 @@ def refuse_damage(dialect: Dialect, lines: int = 0) -> None:
     with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
         for piece in pieces_of(dialect, stream, 1 << 22):
             if b"\0" in piece.text:
-                raise _zero_byte_error(
-                    dialect, lines + 1 + count_lines(piece.text.partition(b"\0")[0])
+                line = lines + 1 + count_lines(piece.text.partition(b"\0")[0])
+                raise malformed(
+                    dialect.path,
+                    f"line {line} holds a zero byte, which no text does",
+                    "The file was not written to its end, or is not text: create or download it "
+                    "again.",
+                    line=line,
                 )
             if piece.fault is not None:
                 raise piece.fault(lines)
             lines += count_lines(piece.text)
-
-
-def _unclosed_quote_error(dialect: Dialect, line: int) -> MalformedFileError:
-    return malformed(
-        dialect.path,
-        f"a quote opened in line {line} is never closed",
-        "Close it, or write a quote that belongs to the text twice; or the file may be cut short.",
-        line=line,
-    )
-
-
-def _long_row_error(dialect: Dialect, line: int) -> MalformedFileError:
-    return malformed(
-        dialect.path,
-        f"the row that starts in line {line} does not end within {LONGEST_ROW >> 20} MB",
-        "Each row must stand on a line of its own.",
-        line=line,
-    )
-
-
-def _zero_byte_error(dialect: Dialect, line: int) -> MalformedFileError:
-    return malformed(
-        dialect.path,
-        f"line {line} holds a zero byte, which no text does",
-        "The file was not written to its end, or is not text: create or download it again.",
-        line=line,
-    )

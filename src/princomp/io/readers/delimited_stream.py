@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from princomp.io.readers.delimited_pieces import (
 from princomp.io.readers.delimited_text import line_of
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.row_names import refuse_totals_at_end
-from princomp.io.readers.source import Chunk, FileState, Source
+from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import default_threads, map_in_order
 
 # Least text that is read to infer which columns are numeric, in bytes.
@@ -137,7 +137,7 @@ class DelimitedSource(Source):
             table.columns or (),
             inferred.booleans,
             id_column,
-            inferred.choice.names,
+            [*inferred.choice.names, *filter(None, [id_column])],
             inferred.units,
         )
         # For each column, whether all numbers so far are integers and small enough to be exact.
@@ -158,23 +158,20 @@ class DelimitedSource(Source):
 
     def current_states(self) -> tuple[FileState, ...]:
         """Current state of the file; empty if rows can be read only once."""
-        if not self.repeatable:
-            return ()
-        with reading(self._dialect.path, self._dialect.kind):
-            return (FileState.of(self._dialect.path),)
+        return file_state(self._dialect.path, self._dialect.kind) if self.repeatable else ()
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on, in chunks of about 2**18 numbers."""
-        chunks = self._chunks(start)
-        if self._row_count is not None:
-            return _first_rows(chunks, self._row_count - start)
-        return chunks
-
-    def _chunks(self, start: int) -> Iterator[Chunk]:
         is_integer = list(self._is_integer)
+
+        def parse(piece: Piece) -> tuple[Piece, Parsed | None]:
+            # An outdated ``is_integer`` in a thread only costs time.
+            return piece, self._parser.parse(piece, is_integer)
+
+        threads = min(default_threads(), _MOST_THREADS)
         with self._open_pieces() as pieces:
             pieces, offset = self._skip_to(pieces, start)
-            with closing(self._parse_pieces(pieces, is_integer)) as parsed_pieces:
+            with closing(map_in_order(parse, pieces, threads)) as parsed_pieces:
                 for piece, parsed in parsed_pieces:
                     if parsed is None:
                         raise self._parser.error(piece, offset)
@@ -185,22 +182,12 @@ class DelimitedSource(Source):
                     # exponents, for example.
                     for j in (*parsed.fractional_columns, *parsed.large_columns):
                         is_integer[j] = False
-                    first = max(0, start - offset.rows)
-                    if first < len(parsed.data):
-                        ids = None if parsed.ids is None else parsed.ids[first:]
-                        yield Chunk(parsed.data[first:], ids)
+                    first, stop = max(0, start - offset.rows), len(parsed.data)
+                    if self._row_count is not None:
+                        stop = min(stop, self._row_count - offset.rows)
+                    if first < stop:
+                        yield Chunk(parsed.data, parsed.ids).part(first, stop)
                     offset = Offset(offset.rows + len(parsed.data), offset.lines + parsed.lines)
-
-    def _parse_pieces(
-        self, pieces: Iterator[Piece], is_integer: list[bool]
-    ) -> Generator[tuple[Piece, Parsed | None]]:
-        """Parse pieces in threads. An outdated ``is_integer`` in a thread only costs time."""
-
-        def parse(piece: Piece) -> tuple[Piece, Parsed | None]:
-            return piece, self._parser.parse(piece, is_integer)
-
-        threads = min(default_threads(), _MOST_THREADS)
-        return cast("Generator[tuple[Piece, Parsed | None]]", map_in_order(parse, pieces, threads))
 
     @contextmanager
     def _open_pieces(self) -> Iterator[Iterator[Piece]]:
@@ -253,14 +240,6 @@ class DelimitedSource(Source):
                 return itertools.chain([piece], pieces), offset
             offset = Offset(offset.rows + rows, offset.lines + count_lines(piece.text))
         return pieces, offset
-
-
-def _first_rows(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
-    """The first ``rows`` rows of chunks; the rest is read, too, so that its errors are raised."""
-    for chunk in chunks:
-        if rows > 0:
-            yield chunk.part(0, rows) if len(chunk.data) > rows else chunk
-        rows -= len(chunk.data)
 
 
 def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, bool]:

@@ -16,7 +16,7 @@ from itertools import zip_longest
 from princomp.errors import DataError, MalformedFileError, ShapeError, row_words
 from princomp.io.readers.columns import listed
 from princomp.io.readers.delimited_pieces import Dialect, refuse_damage
-from princomp.io.readers.reader_errors import malformed, reading
+from princomp.io.readers.reader_errors import malformed, no_rows_error, reading
 
 # Number of records that are checked.
 _SAMPLE = 200
@@ -274,11 +274,7 @@ def structure_error(
                 line=line_offset + line,
             )
     if row == 0:
-        return ShapeError(
-            f"{path}: no rows, only the line of column names",
-            place={"file": str(path)},
-            hint="Principal components need at least two rows of numbers.",
-        )
+        return no_rows_error(path, ", only the line of column names")
     return malformed(
         path,
         f"cannot be read as {dialect.kind}",

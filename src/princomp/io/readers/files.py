@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -12,9 +12,7 @@ from typing import Any, Literal, NamedTuple
 from princomp.errors import ColumnError, InputNotFoundError, ParameterError, PrincompError
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.read_options import DETECT, ReadOptions
-from princomp.io.readers.reader_errors import reading
-from princomp.io.readers.source import FileState, Source, TableSource, refuse_changed
-from princomp.io.readers.table import Table
+from princomp.io.readers.source import FileState, Source, TableSource, file_state, refuse_changed
 
 
 class Format(NamedTuple):
@@ -22,75 +20,60 @@ class Format(NamedTuple):
 
     Parameters
     ----------
-    module : str
-        Name of a module of this package.
     opener : str
-        Name of its function that makes a Source: ``opener(path, selection, **options)``. The
-        options include ``inside`` if files of the format have parts.
+        Module of this package and its function that makes a Source:
+        ``opener(path, selection, **options)``. The options include ``inside`` if files of the
+        format have parts.
     options : mapping
     table_reader : str, optional
-        Module and function that reads a small file into a Table. Given for formats in which
+        Module and function that reads a small file into memory. Given for formats in which
         text decides whether a column holds numbers, so that the decision considers all cells,
         not only the first ones.
     has_parts : bool
         A file may hold several arrays; the name of one follows "::".
     """
 
-    module: str
     opener: str
     options: Mapping[str, str | None] = MappingProxyType({})
     table_reader: str | None = None
     has_parts: bool = False
 
-    def source(self, path: Path, selection: Selection, inside: str | None) -> Source:
-        """Open a file for reading in chunks."""
+    def open(self, path: Path, selection: Selection, inside: str | None, small: bool) -> Source:
+        """Open a file for reading in chunks; read a small one, if there is a function for that."""
         options = {**self.options, "inside": inside} if self.has_parts else self.options
-        source: Source = _function(self.module, self.opener)(path, selection, **options)
+        name = (small and self.table_reader) or self.opener
+        module, function = name.split(".")
+        opener = getattr(import_module(f"princomp.io.readers.{module}"), function)
+        source: Source = opener(path, selection, **options)
         return source
-
-    def table(self, path: Path, selection: Selection) -> Table | None:
-        """Read a whole file into memory, if the format has a function for that."""
-        if self.table_reader is None:
-            return None
-        read = _function(*self.table_reader.split("."))
-        table: Table = read(path, selection, **self.options)
-        return table
-
-
-def _function(module: str, name: str) -> Callable[..., Any]:
-    function: Callable[..., Any] = getattr(import_module(f"princomp.io.readers.{module}"), name)
-    return function
 
 
 # To add a format, write its reader as a module of this package and add an entry here.
-_ARROW = Format("columnar_files", "open_arrow", table_reader="columnar_files.read_arrow")
+_ARROW = Format("columnar_files.open_arrow", table_reader="columnar_files.read_arrow")
 _FORMATS = {
     **{
         f".{name}{packed}": Format(
-            "delimited_stream",
-            "open_delimited",
+            "delimited_stream.open_delimited",
             {"delimiter": delimiter, "compression": compression},
             table_reader="delimited.read_delimited",
         )
         for name, delimiter in (("csv", ","), ("tsv", "\t"), ("txt", None))
         for packed, compression in (("", None), (".gz", "gzip"), (".zst", "zstd"))
     },
-    ".xlsx": Format("workbook", "open_workbook", table_reader="workbook.read_workbook"),
-    ".parquet": Format(
-        "columnar_files", "open_parquet", table_reader="columnar_files.read_parquet"
-    ),
+    ".xlsx": Format("workbook.open_workbook"),
+    ".parquet": Format("columnar_files.open_parquet", table_reader="columnar_files.read_parquet"),
     ".arrow": _ARROW,
     ".feather": _ARROW,
     ".ipc": _ARROW,
-    ".npy": Format("numpy_file", "open_npy"),
-    ".npz": Format("sparse_files", "open_npz", has_parts=True),
-    ".mtx": Format("sparse_files", "open_matrix_market"),
-    ".mtx.gz": Format("sparse_files", "open_matrix_market"),
-    ".h5ad": Format("h5ad", "open_h5ad", has_parts=True),
-    ".h5": Format("hdf5", "open_hdf5", has_parts=True),
-    ".hdf5": Format("hdf5", "open_hdf5", has_parts=True),
-    ".zarr": Format("zarr_store", "open_zarr", has_parts=True),
-    ".zarr.zip": Format("zarr_store", "open_zarr", has_parts=True),
+    ".npy": Format("numpy_file.open_npy"),
+    ".npz": Format("sparse_files.open_npz", has_parts=True),
+    ".mtx": Format("sparse_files.open_matrix_market"),
+    ".mtx.gz": Format("sparse_files.open_matrix_market"),
+    ".h5ad": Format("h5ad.open_h5ad", has_parts=True),
+    ".h5": Format("hdf5.open_hdf5", has_parts=True),
+    ".hdf5": Format("hdf5.open_hdf5", has_parts=True),
+    ".zarr": Format("zarr_store.open_zarr", has_parts=True),
+    ".zarr.zip": Format("zarr_store.open_zarr", has_parts=True),
 }
 
 ENDINGS = tuple(_FORMATS)
@@ -166,8 +149,7 @@ def open_source(
     max_bytes = _SMALL_COMPRESSED if ending.endswith((".gz", ".zst")) else _SMALL
     before = _states_of(path)
     small = bool(before) and before[0].size <= max_bytes
-    table = format.table(path, selection) if small else None
-    source = format.source(path, selection, inside) if table is None else TableSource(table)
+    source = format.open(path, selection, inside, small)
     if isinstance(source, TableSource):
         refuse_changed(before, _states_of(path))
     else:
@@ -240,8 +222,7 @@ def _format_of(path: Path) -> tuple[str, Format]:
 
 def _states_of(path: Path) -> tuple[FileState, ...]:
     """Current state of a file; empty for a folder, whose reader tracks the files in it."""
-    with reading(path, "a table"):
-        return () if path.is_dir() else (FileState.of(path),)
+    return () if path.is_dir() else file_state(path, "a table")
 
 
 def _refuse_absent(path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -19,11 +18,11 @@ from princomp.io.readers.cells import (
     LARGEST_INTEGER,
     TextPolicy,
     convert_text_column,
-    first_inexact_index,
     first_long_integer,
     is_text,
     long_integer_error,
     looks_numeric,
+    refuse_long_integers,
 )
 from princomp.io.readers.columns import (
     Choice,
@@ -40,7 +39,7 @@ from princomp.io.readers.left_out import (
     left_out_notes,
 )
 from princomp.io.readers.row_numbers import has_index_name, without_row_numbers
-from princomp.io.readers.table import Matrix, Table
+from princomp.io.readers.source import TableSource
 from princomp.linalg import empty
 
 Series: TypeAlias = nw.Series[Any]
@@ -62,11 +61,6 @@ def is_frame(obj: object) -> bool:
     except DuplicateError:
         return True
     return isinstance(wrapped, nw.DataFrame | nw.LazyFrame)
-
-
-def column_names(frame: IntoDataFrame) -> list[str]:
-    """Names of the columns of a frame, as strings."""
-    return [str(name) for name in nw.from_native(frame, pass_through=False).columns]
 
 
 def frame_like(frame: Any, data: NDArray[Any], names: Sequence[str]) -> Any:
@@ -109,7 +103,7 @@ def from_frame(
     find_ids: bool = False,
     text: TextPolicy = "error",
     file: str | None = None,
-) -> Table:
+) -> TableSource:
     """Extract the numbers of a frame.
 
     Parameters
@@ -133,7 +127,7 @@ def from_frame(
 
     Returns
     -------
-    Table
+    TableSource
         The numbers, of shape (n, p). Its ``columns`` are None if no label of the
         frame is a string, as with the default column labels of pandas.
 
@@ -157,10 +151,9 @@ def from_frame(
     if find_ids and id_column is None and isinstance(labels[0], str):
         choice, cautions = without_row_numbers(eager.get_column(labels[0]), choice)
     table = convert(eager, choice, text, origin, dict(zip(names, labels, strict=True)))
-    table = replace(table, notes=(*cautions, *table.notes))
+    table.notes = (*cautions, *table.notes)
     if not any(isinstance(label, str) for label in labels):
-        # scikit-learn also treats such a frame as one without column names.
-        return replace(table, columns=None)
+        table.columns = None  # as scikit-learn treats such a frame
     return table
 
 
@@ -182,8 +175,8 @@ def convert(
     origin: Origin,
     labels: dict[str, Any] | None = None,
     kinds: Mapping[str, str] = MappingProxyType({}),
-) -> Table:
-    """Convert the chosen columns of a narwhals frame to a Table.
+) -> TableSource:
+    """Convert the chosen columns of a narwhals frame to a table.
 
     ``labels`` maps names to the frame's own labels, if they differ. ``kinds`` maps columns that
     arrive as text to words for what they hold, for notes.
@@ -201,7 +194,7 @@ def convert(
     left_out: list[str] = []
     # Copy column by column into Fortran order: each write is then contiguous, which is ten times
     # faster than strided writes for 1,000,000 × 20 numbers, and needs no second copy.
-    data: Matrix = empty((n, len(choice.names)), _dtype(frame, choice, labels), order="F")
+    data = empty((n, len(choice.names)), _dtype(frame, choice, labels), order="F")
     for name in choice.names:
         values = _values(frame.get_column(labels[name]), name, choice.requested, text, origin)
         if values is None:
@@ -226,16 +219,16 @@ def convert(
                 for name in left_out
             }
         )
-    return Table(
+    return TableSource(
         data[:, : len(kept)],
-        tuple(kept),
-        ids,
-        choice.id_column,
-        notes,
-        origin.file,
-        choice.unused,
-        origin.line_of,
-        origin.label_of,
+        ids=ids,
+        line_of=origin.line_of,
+        label_of=origin.label_of,
+        columns=tuple(kept),
+        id_column=choice.id_column,
+        notes=notes,
+        file=origin.file,
+        unused=choice.unused,
     )
 
 
@@ -306,7 +299,9 @@ def _values(
     else:
         array = series.to_numpy()
         if array.dtype.kind in "biuf":
-            return _plain_numbers(array, name, origin)
+            # A dtype that narwhals does not know (sparse, big-endian, …).
+            refuse_long_integers(array, lambda index: (name, index[0]), origin)
+            return array
         if array.dtype.kind == "c":
             raise NotNumericError(
                 origin.prefixed(f"column {name!r} holds complex numbers ({array.dtype})"),
@@ -314,14 +309,6 @@ def _values(
                 hint="Give real and imaginary parts as two columns.",
             )
     return convert_text_column(name, _cells(series), requested=requested, text=text, origin=origin)
-
-
-def _plain_numbers(array: NDArray[Any], name: str, origin: Origin) -> NDArray[Any]:
-    """Check an array of a dtype that narwhals does not know (sparse, big-endian, …)."""
-    index = first_inexact_index(array)
-    if index is not None:
-        raise long_integer_error(name, index[0], array[index], origin)
-    return array
 
 
 def _refuse_long_integers(series: Series, name: str, origin: Origin) -> None:

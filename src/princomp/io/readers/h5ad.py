@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from princomp.io.readers.array_lookup import Member, pick_array, refuse_not_table
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.h5ad_names import NamesLocation, column_names, row_names
-from princomp.io.readers.h5ad_sparse import is_sparse, sparse_member, sparse_source
+from princomp.io.readers.h5ad_sparse import sparse_layout, sparse_member, sparse_source
 from princomp.io.readers.hdf5 import Hdf5Array, dataset_source, open_file
 from princomp.io.readers.reader_errors import import_optional, reading
 from princomp.io.readers.source import Source
@@ -64,14 +64,14 @@ def open_h5ad(
         rows = None if id_column is None else row_names(path, file, id_column, member)
         with reading(path, "AnnData"):
             node = file[member.name]
-            sparse = is_sparse(node)
+            layout = sparse_layout(node)
         source: Source
-        if sparse:
-            source = sparse_source(path, file, member, names, selection, rows)
-        else:
+        if layout is None:
             source = dataset_source(
                 path, node, member, names, selection, kind=_Dense, row_names=rows
             )
+        else:
+            source = sparse_source(path, node, layout, member, names, selection, rows)
         source.id_column = id_column
         source.notes = (*notes, *source.notes)
         return source
@@ -85,7 +85,7 @@ def _member(path: Path, file: h5py.File, name: str, origin: Origin) -> Member:
     def visit(path_in_file: str, node: Any) -> None:
         if any(path_in_file.startswith(f"{member.name}/") for member in members):
             return  # the arrays of a sparse matrix
-        if is_sparse(node):
+        if sparse_layout(node) is not None:
             members.append(sparse_member(path_in_file, node))
         elif isinstance(node, h5py.Dataset):
             members.append(Member(path_in_file, node.shape or (), node.dtype))

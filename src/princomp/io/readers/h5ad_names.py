@@ -129,19 +129,18 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
                 hint=f"{did_you_mean(name, known)}It has {listed(known) or 'none'}.",
             )
         node = obs[name]
+
+        def cells_of(dataset: h5py.Dataset) -> NDArray[np.object_]:
+            text = h5py.check_string_dtype(dataset.dtype)
+            return np.asarray(dataset.asstr()[:] if text else dataset[:], dtype=object)
+
         if isinstance(node, h5py.Dataset):
-            cells = node.asstr()[:] if h5py.check_string_dtype(node.dtype) else node[:]
-            return np.asarray(cells, dtype=object)
+            return cells_of(node)
         if "codes" in node:
-            names = node["categories"]
-            text = h5py.check_string_dtype(names.dtype)
-            labels = [*(names.asstr()[:] if text else names[:]), None]
             # A missing cell has the code -1, which selects the None at the end.
-            return np.array(labels, dtype=object)[node["codes"][:]]
-        values, mask = node["values"], node["mask"][:]
-        text = h5py.check_string_dtype(values.dtype)
-        cells = np.asarray(values.asstr()[:] if text else values[:], dtype=object)
-        cells[mask] = None
+            return np.append(cells_of(node["categories"]), None)[node["codes"][:]]
+        cells = cells_of(node["values"])
+        cells[node["mask"][:]] = None
         return cells
 
 

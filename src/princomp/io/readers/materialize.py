@@ -10,7 +10,6 @@ from princomp.errors import InputChangedError, MemoryLimitError
 from princomp.io.readers.columns import RowPlace
 from princomp.io.readers.reader_errors import no_rows_error
 from princomp.io.readers.source import Chunk, FileState, Source, TableSource, refuse_changed
-from princomp.io.readers.table import Table
 from princomp.linalg import empty, format_bytes
 from princomp.summaries import stored_bytes
 
@@ -26,7 +25,7 @@ def read_whole(source: Source, max_bytes: int | None = None) -> Any:
         The number of rows was unknown, and they take more than ``max_bytes``.
     """
     if isinstance(source, TableSource):
-        return source.table.data
+        return source.data
     before = source.file_states()
     data = _read_rows(source, max_bytes)
     refuse_changed(before, source.file_states())
@@ -85,16 +84,14 @@ def read_if_small(source: Source, max_bytes: int) -> Source:
             return _PartlyRead(source, first_chunks, chunks)
     data, ids = _joined(first_chunks, source)
     return TableSource(
-        Table(
-            data,
-            source.columns,
-            ids,
-            source.id_column,
-            source.notes,
-            source.file,
-            source.unused,
-            source.row_origin.line_of,
-        )
+        data,
+        ids=ids,
+        line_of=source.row_origin.line_of,
+        columns=source.columns,
+        id_column=source.id_column,
+        notes=source.notes,
+        file=source.file,
+        unused=source.unused,
     )
 
 

@@ -12,8 +12,7 @@ from princomp.errors import NotFiniteError, NotNumericError, ParameterError, Sha
 from princomp.io.readers.cells import first_inexact_index
 from princomp.io.readers.columns import Origin, RowPlace
 from princomp.io.readers.frames import frame_origin, from_frame, is_frame
-from princomp.io.readers.source import Source
-from princomp.io.readers.table import Table
+from princomp.io.readers.source import Source, TableSource
 
 # dtypes of frames that are converted like arrays; float64 holds every float32 number exactly.
 _FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
@@ -42,10 +41,7 @@ def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if not dtype.isnative:
             array = array.astype(dtype.newbyteorder("="))
     elif dtype.kind == "c":
-        raise NotNumericError(
-            f"Complex data not supported, got an array of {dtype}",
-            hint="give the real and the imaginary parts as columns of their own",
-        )
+        raise _complex_error(f"an array of {dtype}")
     else:
         _refuse_inexact(array)
         array = array.astype(np.float64)
@@ -57,6 +53,13 @@ def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
             hint="give at least two rows and one column of numbers",
         )
     return array
+
+
+def _complex_error(found: str) -> NotNumericError:
+    return NotNumericError(
+        f"Complex data not supported, got {found}",
+        hint="give the real and the imaginary parts as columns of their own",
+    )
 
 
 def _refuse_inexact(rows: Any) -> None:
@@ -86,10 +89,7 @@ def from_sparse(matrix: Any) -> Any:
     The input is never changed, because duplicates are summed in a copy.
     """
     if matrix.dtype.kind == "c":
-        raise NotNumericError(
-            f"Complex data not supported, got a sparse matrix of {matrix.dtype}",
-            hint="give the real and the imaginary parts as columns of their own",
-        )
+        raise _complex_error(f"a sparse matrix of {matrix.dtype}")
     if matrix.ndim != 2:
         raise ShapeError(f"a table has two dimensions, got a sparse array of {matrix.ndim}")
     if 0 in matrix.shape:
@@ -102,11 +102,6 @@ def from_sparse(matrix: Any) -> Any:
         rows = rows.copy() if rows.data is matrix.data else rows
         rows.sum_duplicates()
     return rows
-
-
-def _column_words(columns: tuple[str, ...] | None, column: int) -> str:
-    """Words for a column in messages."""
-    return f"column {column}" if columns is None else f"column {columns[column]!r}"
 
 
 _FILL_HINT = (
@@ -138,8 +133,9 @@ def _describe_cell(
     row_place: RowPlace, columns: tuple[str, ...] | None, column: int
 ) -> tuple[str, dict[str, Any]]:
     """Words for a cell in messages, and its place."""
-    place = row_place.as_dict(column=column if columns is None else columns[column])
-    where = f"{row_place.description}, {_column_words(columns, column)}"
+    name = column if columns is None else columns[column]
+    place = row_place.as_dict(column=name)
+    where = f"{row_place.description}, column {name!r}"
     return f"{where} of {row_place.file}" if row_place.file else where, place
 
 
@@ -206,14 +202,14 @@ def labels_of_float_frame(X: Any) -> tuple[str, ...] | None:
 
 
 def in_memory(X: Any) -> Rows:
-    """Rows (n, p), column names and file of an array, sparse matrix, Table, frame or list."""
+    """Rows (n, p), column names and origin of an array, sparse matrix, table, frame or list."""
     if is_numeric_array(X):
         return as_rows(X), None, None
     if sp.issparse(X):
         return from_sparse(X), None, None
-    if isinstance(X, Table):
+    if isinstance(X, TableSource):
         data = from_sparse(X.data) if sp.issparse(X.data) else as_rows(X.data)
-        return data, X.columns, X.origin
+        return data, X.columns, X.row_origin
     if type(X) is list:
         numbers = _array_from_lists(X)
         if numbers is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
 from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -20,13 +19,13 @@ from princomp.io.readers.array_lookup import (
     refuse_id_column,
     refuse_not_table,
 )
+from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.reader_errors import malformed, reading
-from princomp.io.readers.source import Chunk, FileState, Source
+from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.io.readers.stored_array import (
     column_namer,
     float_dtype,
-    refuse_long_integers,
     rounding_notes,
     to_floats,
 )
@@ -166,7 +165,7 @@ class NpySource(Source):
 
     def load(self, start: int, stop: int, empty: Callable[..., NDArray[Any]]) -> NDArray[Any]:
         """The numbers of :meth:`read`, in an array made by ``empty``."""
-        stop, origin = min(stop, self._n), Origin(self.file)
+        stop = min(stop, self._n)
         block = empty((max(0, stop - start), self.p), self.dtype)
         if self._reads_directly:
             self._fill(block, start * self._width)
@@ -176,7 +175,10 @@ class NpySource(Source):
         for first in range(start, stop, step):
             last = min(first + step, stop)
             numbers = load(first, last)
-            refuse_long_integers(numbers, partial(self._cell, first), origin)
+            origin = Origin(self.file, offset=first)
+            refuse_long_integers(
+                numbers, lambda index: (str(self._indices[index[1]]), index[0]), origin
+            )
             # A NaN of any bit pattern stays NaN; numbers too large for float64 become infinite.
             with np.errstate(invalid="ignore", over="ignore"):
                 block[first - start : last - start] = numbers
@@ -243,13 +245,9 @@ class NpySource(Source):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
 
-    def _cell(self, first: int, index: tuple[int, ...]) -> tuple[str, int]:
-        return str(self._indices[index[1]]), first + index[0]
-
     def current_states(self) -> tuple[FileState, ...]:
         """Current state of the file."""
-        with reading(self.path, _KIND):
-            return (FileState.of(self.path),)
+        return file_state(self.path, _KIND)
 
 
 class PipedArray(Source):
@@ -286,7 +284,7 @@ class PipedArray(Source):
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
-        origin, label = Origin(self.file), column_namer(None, self._column_indices)
+        label = column_namer(None, self._column_indices)
         n, p = self._shape
         step = max(1, _NUMBERS // p)
         for first in range(0, n, step):
@@ -303,6 +301,5 @@ class PipedArray(Source):
                 )
             skipped = max(0, start - first)
             if skipped < len(block):
-                yield Chunk(
-                    to_floats(block[skipped:], self._column_indices, first + skipped, label, origin)
-                )
+                origin = Origin(self.file, offset=first + skipped)
+                yield Chunk(to_floats(block[skipped:], self._column_indices, label, origin))

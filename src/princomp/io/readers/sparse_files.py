@@ -19,6 +19,7 @@ from princomp.io.readers.array_lookup import (
     refuse_id_column,
     refuse_not_table,
 )
+from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.csr import as_csr, compressed_matrix, to_scipy_dtype
 from princomp.io.readers.market_text import read_array, read_entries, read_header
@@ -28,11 +29,9 @@ from princomp.io.readers.source import Source, TableSource
 from princomp.io.readers.stored_array import (
     column_namer,
     float_dtype,
-    refuse_long_integers,
     rounding_notes,
     to_floats,
 )
-from princomp.io.readers.table import Table
 
 _SPARSE = ("csr", "csc", "bsr", "dia", "coo")
 
@@ -88,14 +87,14 @@ def open_npz(path: Path, selection: Selection, inside: str | None = None) -> Sou
         if layout is None:
             with reading(path, "an .npz archive"):
                 array = _array(path, archive, member.name)
-            data = to_floats(array, column_indices, 0, column_namer(None, column_indices), origin)
+            data = to_floats(array, column_indices, column_namer(None, column_indices), origin)
         else:
             with reading(path, "a sparse matrix"):
                 matrix = _assembled(
                     layout, {name: _array(path, archive, name) for name in members}, member.shape
                 )
             data = _rows(path, matrix, column_indices, origin)
-    return TableSource(Table(data, notes=rounding_notes(member.dtype), file=str(path)))
+    return TableSource(data, notes=rounding_notes(member.dtype), file=str(path))
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, Member]:
@@ -194,7 +193,6 @@ def open_matrix_market(path: Path, selection: Selection) -> Source:
             data = to_floats(
                 read_array(path, file, header),
                 column_indices,
-                0,
                 column_namer(None, column_indices),
                 origin,
             )
@@ -202,7 +200,7 @@ def open_matrix_market(path: Path, selection: Selection) -> Source:
             row, column, values = read_entries(path, file, header)
             matrix = sp.coo_array((values, (row, column)), shape=header.shape)
             data = _rows(path, matrix, column_indices, origin)
-    return TableSource(Table(data, file=str(path)))
+    return TableSource(data, file=str(path))
 
 
 def _rows(path: Path, matrix: Any, column_indices: NDArray[np.intp] | None, origin: Origin) -> Any:
@@ -220,4 +218,4 @@ def _rows(path: Path, matrix: Any, column_indices: NDArray[np.intp] | None, orig
             )
             values = values.astype(float_dtype(values.dtype), copy=False)
             matrix = sp.csr_array((values, (row, column)), shape=matrix.shape)
-        return as_csr(matrix, column_indices, 0, column_namer(None, column_indices), origin)
+        return as_csr(matrix, column_indices, column_namer(None, column_indices), origin)

@@ -168,7 +168,7 @@ def _arrow(stream: BinaryIO, selection: Selection) -> Source:
                 "It may be cut short: see whether the command before the pipe failed.",
             )
 
-    return BatchSource(batches.schema, complete_batches(), selection, file=str(_NAME))
+    return BatchSource(batches.schema, complete_batches(), selection, str(_NAME))
 
 
 class _TailRecorder:

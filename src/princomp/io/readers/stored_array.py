@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError
 from princomp.io.readers.array_lookup import Member, choose_positions
-from princomp.io.readers.cells import first_inexact_index, long_integer_error
+from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.chunk_plan import ChunkPlan, Tiling, column_ranges
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.reader_errors import malformed, reading
-from princomp.io.readers.source import Chunk, FileState, Source
-from princomp.io.readers.table import Matrix
+from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import empty
 
 
@@ -43,34 +42,18 @@ def rounding_notes(dtype: np.dtype[Any]) -> tuple[str, ...]:
     return (f"rounded {dtype} to float64",) if long else ()
 
 
-def refuse_long_integers(
-    numbers: NDArray[Any],
-    cell: Callable[[tuple[int, ...]], tuple[str, int]],
-    origin: Origin,
-) -> None:
-    """Raise NotNumericError for the first integer beyond 2**53.
-
-    ``cell`` maps an index into ``numbers`` to the name of the column and the row, from 0.
-    """
-    index = first_inexact_index(numbers)
-    if index is not None:
-        column, row = cell(index)
-        raise long_integer_error(column, row, int(numbers[index]), origin)
-
-
 def to_floats(
     block: NDArray[Any],
     column_indices: NDArray[np.intp] | None,
-    first: int,
     label: Callable[[int], str],
     origin: Origin,
-) -> Matrix:
-    """Columns of a block, whose first row has number ``first``, as native floats in C order.
+) -> NDArray[Any]:
+    """Columns of a block as native floats in C order; ``label`` names them in messages.
 
     The block itself is returned if no conversion is needed.
     """
     chosen = block if column_indices is None else np.take(block, column_indices, axis=1)
-    refuse_long_integers(chosen, lambda index: (label(index[1]), first + index[0]), origin)
+    refuse_long_integers(chosen, lambda index: (label(index[1]), index[0]), origin)
     # A NaN of any bit pattern stays NaN; numbers too large for float64 become infinite.
     with np.errstate(invalid="ignore", over="ignore"):
         return np.ascontiguousarray(chosen, float_dtype(chosen.dtype))
@@ -125,8 +108,7 @@ class MemberSource(Source):
 
     def current_states(self) -> tuple[FileState, ...]:
         """Current state of the file."""
-        with reading(self.path, self.kind):
-            return (FileState.of(self.path),)
+        return file_state(self.path, self.kind)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -162,7 +144,7 @@ class StoredArray(MemberSource):
         raise NotImplementedError
 
     def _array(self, store: Any) -> Any:
-        return store[self.member.name] if self.member.name else store
+        return store[self.member.name]
 
     def _ids(self, store: Any, start: int, stop: int) -> NDArray[np.object_] | None:
         return None
@@ -182,7 +164,7 @@ class StoredArray(MemberSource):
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on; each tile is read only once where possible."""
-        origin, label = Origin(self.file), column_namer(self.columns, self.column_indices)
+        label = column_namer(self.columns, self.column_indices)
         with self._open_store() as store:
             with reading(self.path, self.kind):
                 array = self._array(store)
@@ -194,7 +176,8 @@ class StoredArray(MemberSource):
                     block = self._load(array, first, last)
                 for first_row in range(first, last, self.plan.rows_per_chunk):
                     rows = block[first_row - first : first_row - first + self.plan.rows_per_chunk]
-                    data = to_floats(rows, self._positions, first_row, label, origin)
+                    origin = Origin(self.file, offset=first_row)
+                    data = to_floats(rows, self._positions, label, origin)
                     if len(rows) < len(block) and np.may_share_memory(data, block):
                         data = data.copy()  # a view would keep the whole band in memory
                     stop = first_row + len(rows)

@@ -11,7 +11,7 @@ from princomp.errors import NotNumericError, ParameterError
 from princomp.io.readers.frames import from_frame, is_frame
 from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.read_options import DETECT, ReadOptions
-from princomp.io.readers.source import Source, TableSource
+from princomp.io.readers.source import Source
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class TableInput:
         )
 
     def _frame(self, columns: Sequence[str] | None) -> Source:
-        table = from_frame(
+        return from_frame(
             self.table,
             columns=columns,
             exclude=self.exclude,
@@ -82,7 +82,6 @@ class TableInput:
             find_ids=self.id_column is None,
             text="leave out",
         )
-        return TableSource(table)
 
 
 def read_table(

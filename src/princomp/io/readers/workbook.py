@@ -20,16 +20,10 @@ from princomp.io.readers.delimited import infer_table
 from princomp.io.readers.delimited_detect import detect_dialect
 from princomp.io.readers.reader_errors import DAMAGED_HINT, import_optional, malformed, reading
 from princomp.io.readers.source import TableSource
-from princomp.io.readers.table import Table
 
 
 def open_workbook(path: Path, selection: Selection) -> TableSource:
-    """Open a sheet of a workbook; it is read at once."""
-    return TableSource(read_workbook(path, selection))
-
-
-def read_workbook(path: Path, selection: Selection) -> Table:
-    """Read a sheet of a workbook.
+    """Open a sheet of a workbook; it is read at once.
 
     Raises
     ------

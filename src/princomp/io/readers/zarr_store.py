@@ -75,7 +75,8 @@ def open_zarr(
             shards = array.shards
             if shards is not None and shards[0] * member.shape[1] <= 2**20:
                 tile_rows = shards[0]
-            nbytes = _size_and_newest(path / member.name if path.is_dir() else path)[0]
+            folder = path / member.name
+            nbytes = _state_of_folder(folder).size if path.is_dir() else path.stat().st_size
         if shards is not None:
             _refuse_empty(path, member.name)
     tiling = Tiling(tile_rows, tile_columns)
@@ -99,13 +100,10 @@ def _open_store(path: Path, inside: str | None) -> Iterator[Any]:
     try:
         with reading(path, "Zarr"):
             node = None
-            for name in dict.fromkeys((inside or "", "")):
-                try:
-                    node = zarr.open(store, path=name, mode="r")
-                    break
+            for name in (inside or "", ""):
                 # Zarr's own "not found" errors are subclasses of this.
-                except FileNotFoundError:
-                    continue
+                with suppress(FileNotFoundError):
+                    node = zarr.open(store, path=name, mode="r") if node is None else node
         if node is None:
             raise malformed(
                 path,
@@ -156,14 +154,12 @@ class ZarrArray(StoredArray):
                 return (FileState.of(self.path),)
             folder = self.path / self.member.name
             metadata = [folder / name for name in _METADATA if (folder / name).is_file()]
-            return (FileState(str(folder), *_size_and_newest(folder)), *map(FileState.of, metadata))
+            return (_state_of_folder(folder), *map(FileState.of, metadata))
 
 
-def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """A file, or all files in a folder and its subfolders."""
-    folders = [os.fspath(path)]
-    if not path.is_dir():
-        yield folders.pop(), path.stat()
+def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """All files in a folder and its subfolders."""
+    folders = [os.fspath(folder)]
     while folders:
         with os.scandir(folders.pop()) as entries:
             for entry in entries:
@@ -173,12 +169,12 @@ def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
                     yield entry.path, entry.stat()
 
 
-def _size_and_newest(path: Path) -> tuple[int, int]:
-    """Total bytes of a file or of all files in a folder, and the newest modification time."""
+def _state_of_folder(folder: Path) -> FileState:
+    """Total bytes of all files in a folder, and the newest modification time."""
     size = newest = 0
-    for _, status in _files(path):
+    for _, status in _files(folder):
         size, newest = size + status.st_size, max(newest, status.st_mtime_ns)
-    return size, newest
+    return FileState(str(folder), size, newest)
 
 
 def _refuse_empty(path: Path, name: str) -> None:
