@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
 
+import pyarrow as pa
+
+from princomp.io.readers.columnar import END_OF_STREAM
 from princomp.io.readers.columnar_stream import Batches, ColumnarSource, with_row_numbers
 from princomp.io.readers.columns import Selection
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from princomp.io.readers.reader_errors import malformed, reading
 
 
 class BatchSource(ColumnarSource):
@@ -51,3 +53,37 @@ class BatchSource(ColumnarSource):
             batches = list(itertools.islice(filter(len, self._remaining), 1))
             self._remaining = itertools.chain(batches, self._remaining)
         yield from with_row_numbers(batches)
+
+
+def open_arrow_stream(stream: BinaryIO, selection: Selection, path: Path) -> BatchSource:
+    """Open an Arrow stream from a pipe that is called ``path`` in messages."""
+    recorder = _TailRecorder(stream)
+    with reading(path, "an Arrow stream"):
+        batches = pa.ipc.open_stream(pa.PythonFile(recorder, "r"))
+
+    def complete_batches() -> Iterator[pa.RecordBatch]:
+        yield from batches
+        # pyarrow also accepts a stream that is cut short, so check for the end marker.
+        if recorder.tail != END_OF_STREAM:
+            raise malformed(
+                path,
+                "the Arrow stream does not end properly",
+                "It may be cut short: see whether the command before the pipe failed.",
+            )
+
+    return BatchSource(batches.schema, complete_batches(), selection, str(path))
+
+
+class _TailRecorder:
+    """A stream that remembers the last bytes read from it."""
+
+    closed = False
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.tail = b""
+
+    def read(self, size: int = -1) -> bytes:
+        got = self._stream.read(size)
+        self.tail = (self.tail + got[-len(END_OF_STREAM) :])[-len(END_OF_STREAM) :]
+        return got

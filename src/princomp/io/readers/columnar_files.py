@@ -6,19 +6,16 @@ import bisect
 import itertools
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from princomp.io.readers import columnar_stream
 from princomp.io.readers.columnar import END_OF_STREAM
 from princomp.io.readers.columnar_stream import Batches, ColumnarSource, with_row_numbers
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.reader_errors import import_optional, malformed, reading
+from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import TableSource
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
 
 # Bytes of the read-ahead buffers of a Parquet file, shared by its columns. Without such buffers,
 # pyarrow would hold a row group, which may be the whole file.
@@ -62,8 +59,9 @@ class _ParquetSource(ColumnarSource):
         return max(1, rows, min(2048, 2 * rows))
 
 
-def _parquet_file(path: Path, columns: int) -> pq.ParquetFile:
-    parquet = import_optional("pyarrow.parquet", path)
+def _parquet_file(path: Path, columns: int) -> Any:
+    from pyarrow import parquet  # missing from small builds of pyarrow, which read Arrow files
+
     with reading(path, "Parquet"):
         return parquet.ParquetFile(
             path,
@@ -77,7 +75,6 @@ class _ArrowSource(ColumnarSource):
     """Rows of an Arrow file or stream, batch by batch."""
 
     def __init__(self, path: Path, selection: Selection, whole: bool = False) -> None:
-        pa = import_optional("pyarrow", path)
         with reading(path, "Arrow"), pa.OSFile(str(path)) as source:
             reader = _arrow_opener(path, source)(source)
             schema = reader.schema
@@ -88,8 +85,6 @@ class _ArrowSource(ColumnarSource):
         self.nbytes = self.current_states()[0].size
 
     def _batches(self, names: list[str], start: int) -> Batches:
-        import pyarrow as pa
-
         def fields(names: list[str]) -> Any:
             return pa.ipc.IpcReadOptions(included_fields=[self._fields[name] for name in names])
 
@@ -115,8 +110,6 @@ class _ArrowSource(ColumnarSource):
 
 def _arrow_opener(path: Path, source: pa.NativeFile) -> Callable[..., Any]:
     """The pyarrow function that opens ``source``: that for files or that for streams."""
-    import pyarrow as pa
-
     is_file = source.read(6) == b"ARROW1"
     if not is_file:
         _refuse_cut_stream(path, source)

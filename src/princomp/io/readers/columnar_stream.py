@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError, ShapeError
@@ -38,10 +39,6 @@ from princomp.io.readers.source import (
 )
 from princomp.linalg import empty
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 # Numbers in a chunk: 8 MB of float64.
 _NUMBERS = 2**20
 # Numbers in a batch decoded from Parquet; its threads divide the columns of each batch.
@@ -54,7 +51,7 @@ _INSPECTED_ROWS = 2**14
 KIND = "a table of Arrow or Parquet"
 
 # Record batches, each with the number of its first row.
-Batches: TypeAlias = "Generator[tuple[int, pa.RecordBatch]]"
+Batches: TypeAlias = Generator[tuple[int, pa.RecordBatch]]
 
 
 def _joined(batches: Batches, rows: int) -> Batches:
@@ -72,8 +69,6 @@ def _joined(batches: Batches, rows: int) -> Batches:
 
 
 def _combined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    import pyarrow as pa
-
     if len(batches) < 2:
         return batches
     try:
@@ -141,8 +136,6 @@ class ColumnarSource(Source):
 
     def _find_ids(self, selection: Selection, choice: Choice) -> Choice:
         """Find the column that names the rows among the first column and the text columns."""
-        import pyarrow as pa
-
         first_name = next(iter(self._kinds))
         text = (pa.string(), pa.large_string(), pa.string_view())
         texts = (name for name in choice.names if self._kinds[name] in text)
@@ -180,7 +173,7 @@ class ColumnarSource(Source):
         unclear = [name for name in names if self._conversions[name] == "inspect"]
         undecided = [name for name in unclear if name not in left_out]
         if undecided or self.rows is None:
-            left_out |= self._without_numbers(undecided, undecided or [names[0]])
+            left_out |= self._without_numbers(undecided or [names[0]])
         self.columns = tuple(name for name in names if name not in left_out)
         self.p = len(self.columns)
         without = [name for name in names if name in left_out]
@@ -196,11 +189,9 @@ class ColumnarSource(Source):
         used = {kinds[name] for name in self.columns if self._requested or name not in unclear}
         self.dtype = np.dtype(np.float32 if used == {"float"} else np.float64)
 
-    def _without_numbers(self, undecided: list[str], names: list[str]) -> set[str]:
-        """Columns among ``undecided`` that hold text; an error if they were requested.
-
-        ``names`` are the columns that are read, at least one to see whether there are rows.
-        """
+    def _without_numbers(self, names: list[str]) -> set[str]:
+        """Columns among ``names`` that hold text; an error if they were requested."""
+        undecided = [name for name in names if self._conversions[name] == "inspect"]
         left_out: set[str] = set()
         empty = True
         with closing(self._checked_batches(names, 0)) as batches:
@@ -263,8 +254,6 @@ class ColumnarSource(Source):
 
     def table(self) -> TableSource:
         """Read all rows of a source opened ``whole``; all cells decide what a column holds."""
-        import pyarrow as pa
-
         names = [*self._choice.names, *self._ids]
         with closing(self._checked_batches(names, 0)) as batches:
             found = [batch for _, batch in batches]

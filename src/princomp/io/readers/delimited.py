@@ -7,9 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import narwhals as nw
+import pyarrow as pa
+import pyarrow.compute as compute
+import pyarrow.csv as pa_csv
 
 from princomp.errors import NotNumericError
 from princomp.io.readers.cells import not_numeric_error
@@ -31,12 +34,9 @@ from princomp.io.readers.delimited_text import Header, line_of, read_header, str
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit, cell_unit, column_unit
-from princomp.io.readers.reader_errors import import_optional, reading
+from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.row_names import find_id_column, refuse_totals, without_empty_rows
 from princomp.io.readers.source import TableSource
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def read_delimited(
@@ -51,7 +51,6 @@ def detect_file_dialect(
     path: Path, selection: Selection, delimiter: str | None, compression: str | None
 ) -> Dialect:
     """Detect how a file is written."""
-    import_optional("pyarrow.csv", path)
     with reading(path, "delimited text"), open_decompressed(path, compression) as stream:
         head = stream.read(DETECT_BYTES)
     return detect_dialect(
@@ -167,8 +166,6 @@ class Reader:
 
         Columns in ``text`` are read as text. ``kinds`` records which columns hold dates or times.
         """
-        import pyarrow as pa
-        import pyarrow.csv as pa_csv
 
         def types_of_first_block() -> pa.Schema:
             with (
@@ -197,24 +194,18 @@ class Reader:
 
     def read_as_text(self, names: Sequence[str]) -> pa.Table | None:
         """Read every cell as text; None if even that fails."""
-        import pyarrow as pa
-
         return self.read(names, dict.fromkeys(names, pa.string()))
 
     def read(self, names: Sequence[str], types: dict[str, Any]) -> pa.Table | None:
         """Read columns with the given types."""
 
         def read() -> pa.Table:
-            import pyarrow.csv as pa_csv
-
             with self._stream() as stream:
                 return pa_csv.read_csv(stream, **self._options(names, types))
 
         return self._try(read)
 
     def _try(self, read: Callable[[], Any]) -> pa.Table | None:
-        import pyarrow as pa
-
         while True:
             try:
                 return read()
@@ -225,8 +216,6 @@ class Reader:
                 self.block_size *= 8
 
     def _stream(self) -> Any:
-        import pyarrow as pa
-
         if self.dialect.text is not None:
             return pa.BufferReader(self.dialect.text)
         if not self.dialect.is_clean:
@@ -234,8 +223,6 @@ class Reader:
         return pa.input_stream(str(self.dialect.path), compression=self.dialect.compression)
 
     def _options(self, names: Sequence[str], types: dict[str, Any] | None = None) -> dict[str, Any]:
-        import pyarrow.csv as pa_csv
-
         return {
             "read_options": pa_csv.ReadOptions(
                 column_names=self.header.names,
@@ -261,8 +248,6 @@ def _cast_columns(
     table: pa.Table, choice: Choice, number_format: NumberFormat, origin: Origin
 ) -> tuple[pa.Table, dict[str, Unit]]:
     """Convert text columns to numbers or booleans if all their cells allow it."""
-    import pyarrow as pa
-
     units: dict[str, Unit] = {}
     for i, name in enumerate(table.column_names):
         column = table.column(i)
@@ -285,8 +270,6 @@ def _cast_columns(
 def _cast_column(
     column: pa.ChunkedArray, number_format: NumberFormat
 ) -> tuple[pa.ChunkedArray | None, Unit | None]:
-    import pyarrow as pa
-
     # Most text columns show text in the first rows, which avoids a search of all rows.
     unit = column_unit(column[:100].to_pylist(), number_format)
     for kind in (pa.float64(), pa.bool_()):
@@ -346,9 +329,6 @@ def cast_text(
     unit: Unit | None = None,
 ) -> pa.ChunkedArray | None:
     """Convert a text column to the type ``kind``; None unless all its cells allow it."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
     if kind == pa.bool_():
         number_format, unit = NumberFormat(na=number_format.na), None
     try:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow.compute as compute
 from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError
@@ -53,8 +54,6 @@ def refuse_codes(reader: Reader, names: Sequence[str], origin: Origin, rows: int
     """Raise NotNumericError for a cell such as 01234 in the first ``rows`` rows of columns."""
     if not names or not _may_have_codes(reader.dialect):
         return
-    import pyarrow.compute as compute
-
     with reading(reader.dialect.path, reader.dialect.kind):
         table = reader.read_as_text(names)
     if table is None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError, PrincompError
@@ -24,10 +25,6 @@ from princomp.io.readers.number_text import Unit
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.source import copy_columns
 from princomp.linalg import empty
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 _BOOLEANS = frozenset({"true", "false", "1", "0"})
 
@@ -92,8 +89,6 @@ class Parser:
 
     def count(self, piece: Piece) -> int | None:
         """Number of rows of a piece, without checks of its cells; None if it has an error."""
-        import pyarrow as pa
-
         if piece.fault is not None:
             return None
         with reading(self.dialect.path, self.dialect.kind):
@@ -185,8 +180,6 @@ class Parser:
         return Origin(str(self.dialect.path), line, offset=offset.rows)
 
     def _read_table(self, reader: Reader) -> pa.Table | None:
-        import pyarrow as pa
-
         types = {
             name: pa.bool_() if name in self.booleans else pa.float64() for name in self.columns
         }

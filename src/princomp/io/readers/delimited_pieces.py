@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO, cast
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from princomp.errors import PrincompError
@@ -147,8 +148,6 @@ def open_decompressed(path: Path, compression: str | None) -> BinaryIO:
     """Open a file as bytes, decompressed."""
     if compression is None:
         return open_complete(path)
-    import pyarrow as pa
-
     # Use few reads, because each one waits for the GIL, which the parsing threads also use.
     stream = pa.BufferedInputStream(pa.PythonFile(open_complete(path), "r"), _READ)
     return cast(BinaryIO, pa.CompressedInputStream(stream, compression))

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from princomp.errors import ColumnError, InputNotFoundError, ParameterError, PrincompError
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.read_options import DETECT, ReadOptions
+from princomp.io.readers.reader_errors import import_optional
 from princomp.io.readers.source import FileState, Source, TableSource, file_state, refuse_changed
 
 
@@ -24,6 +25,8 @@ class Format(NamedTuple):
         Module of this package and its function that makes a Source:
         ``opener(path, selection, **options)``. The options include ``inside`` if files of the
         format have parts.
+    libraries : tuple of str
+        Optional modules that the module needs, and may import at its top.
     options : mapping
     table_reader : str, optional
         Module and function that reads a small file into memory. Given for formats in which
@@ -34,6 +37,7 @@ class Format(NamedTuple):
     """
 
     opener: str
+    libraries: tuple[str, ...] = ()
     options: Mapping[str, str | None] = MappingProxyType({})
     table_reader: str | None = None
     has_parts: bool = False
@@ -41,6 +45,8 @@ class Format(NamedTuple):
     def open(self, path: Path, selection: Selection, inside: str | None, small: bool) -> Source:
         """Open a file for reading in chunks; read a small one, if there is a function for that."""
         options = {**self.options, "inside": inside} if self.has_parts else self.options
+        for library in self.libraries:
+            import_optional(library, path)
         name = (small and self.table_reader) or self.opener
         module, function = name.split(".")
         opener = getattr(import_module(f"princomp.io.readers.{module}"), function)
@@ -49,31 +55,36 @@ class Format(NamedTuple):
 
 
 # To add a format, write its reader as a module of this package and add an entry here.
-_ARROW = Format("columnar_files.open_arrow", table_reader="columnar_files.read_arrow")
+_ARROW = Format("columnar_files.open_arrow", ("pyarrow",), table_reader="columnar_files.read_arrow")
 _FORMATS = {
     **{
         f".{name}{packed}": Format(
             "delimited_stream.open_delimited",
+            ("pyarrow.csv",),
             {"delimiter": delimiter, "compression": compression},
             table_reader="delimited.read_delimited",
         )
         for name, delimiter in (("csv", ","), ("tsv", "\t"), ("txt", None))
         for packed, compression in (("", None), (".gz", "gzip"), (".zst", "zstd"))
     },
-    ".xlsx": Format("workbook.open_workbook"),
-    ".parquet": Format("columnar_files.open_parquet", table_reader="columnar_files.read_parquet"),
+    ".xlsx": Format("workbook.open_workbook", ("openpyxl", "pyarrow.csv")),
+    ".parquet": Format(
+        "columnar_files.open_parquet",
+        ("pyarrow.parquet",),
+        table_reader="columnar_files.read_parquet",
+    ),
     ".arrow": _ARROW,
     ".feather": _ARROW,
     ".ipc": _ARROW,
     ".npy": Format("numpy_file.open_npy"),
     ".npz": Format("sparse_files.open_npz", has_parts=True),
-    ".mtx": Format("sparse_files.open_matrix_market"),
-    ".mtx.gz": Format("sparse_files.open_matrix_market"),
-    ".h5ad": Format("h5ad.open_h5ad", has_parts=True),
-    ".h5": Format("hdf5.open_hdf5", has_parts=True),
-    ".hdf5": Format("hdf5.open_hdf5", has_parts=True),
-    ".zarr": Format("zarr_store.open_zarr", has_parts=True),
-    ".zarr.zip": Format("zarr_store.open_zarr", has_parts=True),
+    ".mtx": Format("sparse_files.open_matrix_market", ("pyarrow.csv",)),
+    ".mtx.gz": Format("sparse_files.open_matrix_market", ("pyarrow.csv",)),
+    ".h5ad": Format("h5ad.open_h5ad", ("h5py",), has_parts=True),
+    ".h5": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
+    ".hdf5": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
+    ".zarr": Format("zarr_store.open_zarr", ("zarr",), has_parts=True),
+    ".zarr.zip": Format("zarr_store.open_zarr", ("zarr",), has_parts=True),
 }
 
 ENDINGS = tuple(_FORMATS)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import h5py
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,11 +15,8 @@ from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.h5ad_names import NamesLocation, column_names, row_names
 from princomp.io.readers.h5ad_sparse import sparse_layout, sparse_member, sparse_source
 from princomp.io.readers.hdf5 import Hdf5Array, dataset_source, open_file
-from princomp.io.readers.reader_errors import import_optional, reading
+from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.source import Source
-
-if TYPE_CHECKING:
-    import h5py
 
 
 def open_h5ad(
@@ -79,7 +77,6 @@ def open_h5ad(
 
 def _member(path: Path, file: h5py.File, name: str, origin: Origin) -> Member:
     """Find a matrix by its name."""
-    h5py = import_optional("h5py", path)
     members: list[Member] = []
 
     def visit(path_in_file: str, node: Any) -> None:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import ColumnError, MalformedFileError, did_you_mean
 from princomp.io.readers.array_lookup import Member
 from princomp.io.readers.columns import listed
-from princomp.io.readers.reader_errors import import_optional, malformed, reading
-
-if TYPE_CHECKING:
-    import h5py
+from princomp.io.readers.reader_errors import malformed, reading
 
 
 class NamesLocation(NamedTuple):
@@ -51,7 +49,7 @@ def column_names(
         return None, ()
     where = {"raw/X": "raw/var", "raw.X": "raw.var"}.get(member.name, "var")
     with reading(path, "AnnData"):
-        index = _find_index(path, file, where)
+        index = _find_index(file, where)
         names = None if index is None else index.read(file).tolist()
     if names is None:
         return None, ()
@@ -91,7 +89,7 @@ def row_names(path: Path, file: h5py.File, id_column: str, rows: Member) -> Name
         ``id_column`` is not the name of the index, or there are no row names.
     """
     with reading(path, "AnnData"):
-        index = _find_index(path, file, "obs")
+        index = _find_index(file, "obs")
         length = None if index is None else file[index.node].shape[0]
     if index is None or id_column not in ("obs_names", "_index", index.index_name):
         alternative = (
@@ -118,7 +116,6 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
     ColumnError
         There is no such column.
     """
-    h5py = import_optional("h5py", path)
     with reading(path, "AnnData"), h5py.File(path, "r") as file:
         obs = file.get("obs")
         known = [] if obs is None or isinstance(obs, h5py.Dataset) else list(obs)
@@ -144,9 +141,8 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
         return cells
 
 
-def _find_index(path: Path, file: h5py.File, where: str) -> NamesLocation | None:
+def _find_index(file: h5py.File, where: str) -> NamesLocation | None:
     """The index of a frame, which is a group or, until 2019, a dataset of records."""
-    h5py = import_optional("h5py", path)
     if where not in file:
         return None
     frame = file[where]

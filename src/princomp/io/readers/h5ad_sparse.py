@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import h5py
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,10 +20,6 @@ from princomp.io.readers.hdf5 import open_file
 from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import Chunk, Source, TableSource
 from princomp.io.readers.stored_array import MemberSource, column_namer, shape_changed_error
-
-if TYPE_CHECKING:
-    import h5py
-
 
 # Stored numbers in a chunk: 12 MB as float64 with their column indices.
 _NUMBERS = 2**20

@@ -6,17 +6,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import h5py
 
 from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_id_column
 from princomp.io.readers.chunk_plan import Tiling
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.reader_errors import import_optional, malformed, reading
+from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import Source
 from princomp.io.readers.stored_array import StoredArray
-
-if TYPE_CHECKING:
-    import h5py
 
 
 def open_hdf5(path: Path, selection: Selection, inside: str | None = None) -> Source:
@@ -67,7 +66,6 @@ def open_hdf5(path: Path, selection: Selection, inside: str | None = None) -> So
 @contextmanager
 def open_file(path: Path, cache: int = 0) -> Iterator[h5py.File]:
     """Open an HDF5 file to read; ``cache`` is the size in bytes of the tile cache per dataset."""
-    h5py = import_optional("h5py", path)
     with reading(path, "HDF5"):
         try:
             file = h5py.File(path, "r", rdcc_nbytes=cache)
@@ -89,7 +87,6 @@ def members_of(path: Path, file: h5py.File, inside: str | None) -> tuple[list[Me
     Arrays in such groups are left out. If ``inside`` is a dataset, only that is returned, because
     a file may have a million others.
     """
-    h5py = import_optional("h5py", path)
     members: list[Member] = []
     frames: list[str] = []
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError, NotNumericError
-from princomp.io.readers.reader_errors import DAMAGED_HINT, import_optional, malformed, reading
+from princomp.io.readers.reader_errors import DAMAGED_HINT, malformed, reading
 
 # Bytes of text turned into numbers at once.
 _PIECE_BYTES = 2**23
@@ -151,8 +151,9 @@ def _lines(
     path: Path, file: BinaryIO, kinds: list[str], count: int
 ) -> Iterator[list[NDArray[Any]]]:
     """Parse the remaining lines, which must be ``count``, into columns, piece by piece."""
-    pa = import_optional("pyarrow", path)
-    csv = import_optional("pyarrow.csv", path)
+    import pyarrow as pa
+    import pyarrow.csv as csv
+
     names = [str(k) for k in range(len(kinds))]
     options = {
         "read_options": csv.ReadOptions(column_names=names),

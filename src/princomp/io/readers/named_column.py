@@ -15,6 +15,7 @@ from princomp.io.readers.coerce import is_file
 from princomp.io.readers.file_names import expand_patterns
 from princomp.io.readers.frames import is_frame
 from princomp.io.readers.read_options import DETECT, ReadOptions
+from princomp.io.readers.reader_errors import import_optional
 from princomp.io.readers.table_input import TableInput
 
 
@@ -72,17 +73,17 @@ def file_column(
     from princomp.io.readers.files import open_files, split_inside
 
     if are_anndata_files(paths):
-        from princomp.io.readers.h5ad_names import obs_column
-
         if options.untrusted:
             raise NotAvailableError(
                 f"the column {name!r} of obs cannot be read with untrusted=True",
                 place={"column": name},
                 hint="Leave out untrusted=True if you trust the file.",
             )
-        return np.concatenate(
-            [obs_column(split_inside(path)[0], name) for path in expand_patterns(paths)]
-        )
+        files = [split_inside(path)[0] for path in expand_patterns(paths)]
+        import_optional("h5py", files[0])
+        from princomp.io.readers.h5ad_names import obs_column
+
+        return np.concatenate([obs_column(file, name) for file in files])
     try:
         source = open_files(paths, columns=columns, id_column=name, options=options)
     except ParameterError as error:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from princomp.errors import ParameterError, ShapeError
-from princomp.io.readers.columnar import END_OF_STREAM
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.delimited_detect import detect_dialect
-from princomp.io.readers.delimited_stream import DelimitedSource
 from princomp.io.readers.numpy_file import NPY_MAGIC, PipedArray
 from princomp.io.readers.read_options import DETECT, ReadOptions
-from princomp.io.readers.reader_errors import import_optional, malformed, reading
+from princomp.io.readers.reader_errors import import_optional, reading
 from princomp.io.readers.source import Chunk, Source
 
 if TYPE_CHECKING:
@@ -95,8 +92,14 @@ def open_stdin(
     if first.startswith(NPY_MAGIC):
         return _ReadOnce(PipedArray(rest, selection, _NAME))
     if first.startswith(_ARROW_STREAM):
-        return _ReadOnce(_arrow(rest, selection))
+        import_optional("pyarrow", _NAME)
+        from princomp.io.readers.columnar_batches import open_arrow_stream
+
+        return _ReadOnce(open_arrow_stream(rest, selection, _NAME))
     import_optional("pyarrow.csv", _NAME)
+    from princomp.io.readers.delimited_detect import detect_dialect
+    from princomp.io.readers.delimited_stream import DelimitedSource
+
     dialect = detect_dialect(first, _NAME, separator=None, compression=compression, options=options)
     return _ReadOnce(DelimitedSource(dialect, dialect.cleaned(rest), selection, once=True))
 
@@ -148,39 +151,3 @@ def _peek(stream: BinaryIO) -> tuple[bytes, BinaryIO]:
         while len(first) < _PEEK_BYTES and (more := stream.read(_PEEK_BYTES - len(first))):
             first += more
     return first, io.BufferedReader(_PrefixedStream(first, stream), _PEEK_BYTES)
-
-
-def _arrow(stream: BinaryIO, selection: Selection) -> Source:
-    from princomp.io.readers.columnar_batches import BatchSource
-
-    pa = import_optional("pyarrow", _NAME)
-    recorder = _TailRecorder(stream)
-    with reading(_NAME, "an Arrow stream"):
-        batches = pa.ipc.open_stream(pa.PythonFile(recorder, "r"))
-
-    def complete_batches() -> Iterator[Any]:
-        yield from batches
-        # pyarrow also accepts a stream that is cut short, so check for the end marker.
-        if recorder.tail != END_OF_STREAM:
-            raise malformed(
-                _NAME,
-                "the Arrow stream does not end properly",
-                "It may be cut short: see whether the command before the pipe failed.",
-            )
-
-    return BatchSource(batches.schema, complete_batches(), selection, str(_NAME))
-
-
-class _TailRecorder:
-    """A stream that remembers the last bytes read from it."""
-
-    closed = False
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self.tail = b""
-
-    def read(self, size: int = -1) -> bytes:
-        got = self._stream.read(size)
-        self.tail = (self.tail + got[-len(END_OF_STREAM) :])[-len(END_OF_STREAM) :]
-        return got

@@ -14,11 +14,13 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
+import openpyxl
+
 from princomp.errors import ParameterError, did_you_mean
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.delimited import infer_table
 from princomp.io.readers.delimited_detect import detect_dialect
-from princomp.io.readers.reader_errors import DAMAGED_HINT, import_optional, malformed, reading
+from princomp.io.readers.reader_errors import DAMAGED_HINT, malformed, reading
 from princomp.io.readers.source import TableSource
 
 
@@ -32,8 +34,6 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
     MissingLibraryError
         openpyxl or pyarrow is not installed.
     """
-    openpyxl = import_optional("openpyxl", path)
-    import_optional("pyarrow.csv", path)
     with reading(path, "a workbook"):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:

@@ -9,19 +9,17 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import zarr
 
 from princomp.errors import InputNotFoundError
 from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_id_column
 from princomp.io.readers.chunk_plan import Tiling
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.reader_errors import import_optional, malformed, reading
+from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import FileState, Source
 from princomp.io.readers.stored_array import StoredArray
-
-if TYPE_CHECKING:
-    import zarr
-
 
 # Files that describe an array or a group, in versions 3 and 2.
 _METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
@@ -86,7 +84,6 @@ def open_zarr(
 @contextmanager
 def _open_store(path: Path, inside: str | None) -> Iterator[Any]:
     """Open the group or array ``inside``, or the whole store if there is none of that name."""
-    zarr = import_optional("zarr", path)
     if not path.exists():
         raise InputNotFoundError(
             f"{path}: no such file or folder",
