@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 
+from princomp.io.readers.columns import Selection
 from princomp.io.readers.files import open_source
 from princomp.io.readers.materialize import read_if_small
 
@@ -114,4 +115,4 @@ def assert_models_close(one, other, tol=1e-12):
 
 def read_whole(path, **options):
     """Read a file of any size into memory, as a TableSource."""
-    return read_if_small(open_source(path, **options), sys.maxsize)
+    return read_if_small(open_source(path, Selection(**options)), sys.maxsize)

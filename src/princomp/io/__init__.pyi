@@ -17,7 +17,6 @@ from .model_schema import (
     sizes_from as sizes_from,
 )
 from .readers.cells import LARGEST_INTEGER as LARGEST_INTEGER
-from .readers.coerce import file_rows as file_rows, is_file as is_file, rows_of as rows_of
 from .readers.columns import (
     Origin as Origin,
     RowPlace as RowPlace,
@@ -80,7 +79,13 @@ from .readers.source import (
     refuse_changed as refuse_changed,
 )
 from .readers.stdin import open_stdin as open_stdin
-from .readers.table_input import TableInput as TableInput, read_table as read_table
+from .readers.table_input import (
+    TableInput as TableInput,
+    file_rows as file_rows,
+    is_file as is_file,
+    read_table as read_table,
+    rows_of as rows_of,
+)
 from .writers.encoder import (
     csv_text as csv_text,
     escaped_formulas as escaped_formulas,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -84,25 +85,26 @@ class _Batches(Source):
             stored=data.nnz if sp.issparse(data) else None,
         )
         # The first batch and the open iterator, with which the first call of chunks() continues.
-        self._first_pass: tuple[tuple[int, Any], _NumberedBatches] | None = (first, batches)
+        self._unread: tuple[list[tuple[int, Any]], _NumberedBatches] | None = ([first], batches)
         self._rows_last_pass: int | None = None
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on; earlier rows are read and dropped."""
-        first_pass, self._first_pass = self._first_pass, None
-        if first_pass is not None:
-            return self._chunks(_with_first(*first_pass), start)
-        if not self.repeatable:
+        unread, self._unread = self._unread, None
+        if unread is None and not self.repeatable:
             raise ParameterError(
                 "an iterator can be read only once, and this one has been read",
                 hint="Give a function that makes a new one: PCA().fit(lambda: batches()).",
             )
-        return self._chunks(self._numbered_batches(), start)
+        first, others = unread or ([], self._numbered_batches())
+        return self._chunks(first, others, start)
 
-    def _chunks(self, batches: _NumberedBatches, start: int) -> Iterator[Chunk]:
+    def _chunks(
+        self, first: list[tuple[int, Any]], others: _NumberedBatches, start: int
+    ) -> Iterator[Chunk]:
         row = 0
-        with closing(batches):
-            for number, batch in batches:
+        with closing(others):
+            for number, batch in itertools.chain(first, others):
                 for piece in self._pieces(number, batch):
                     skipped = max(0, start - row)
                     row += piece.shape[0]
@@ -164,11 +166,6 @@ class _Batches(Source):
         # Always copy: a generator that reuses one array would otherwise change rows that wait to
         # be summarized. Copying 8 MB takes 0.25 ms, and summarizing them 9 ms.
         return np.array(dense, dtype=self.dtype, order="C")
-
-
-def _with_first(first: tuple[int, object], others: _NumberedBatches) -> _NumberedBatches:
-    yield first
-    yield from others
 
 
 def _iterable(rows: _BatchInput) -> Iterable[Any]:

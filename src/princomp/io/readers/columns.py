@@ -36,6 +36,9 @@ class Selection(NamedTuple):
     options: ReadOptions = DETECT
 
 
+ALL_COLUMNS = Selection()
+
+
 class RowPlace(NamedTuple):
     """Place of a row, for messages: its file, its number in it from 0, its label and its line."""
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from princomp.errors import ColumnError, InputNotFoundError, ParameterError, PrincompError
-from princomp.io.readers.columns import Selection
+from princomp.io.readers.columns import ALL_COLUMNS, Selection
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.reader_errors import import_optional
 from princomp.io.readers.source import FileState, Source, TableSource, file_state, refuse_changed
@@ -76,7 +76,7 @@ _FORMATS = {
     ".arrow": _ARROW,
     ".feather": _ARROW,
     ".ipc": _ARROW,
-    ".npy": Format("numpy_file.open_npy"),
+    ".npy": Format("numpy_file.NpySource"),
     ".npz": Format("sparse_files.open_npz", has_parts=True),
     ".mtx": Format("sparse_files.open_matrix_market", ("pyarrow.csv",)),
     ".mtx.gz": Format("sparse_files.open_matrix_market", ("pyarrow.csv",)),
@@ -110,15 +110,7 @@ def split_inside(name: str | os.PathLike[str]) -> tuple[Path, str | None]:
     return Path(text), None
 
 
-def open_source(
-    name: str | os.PathLike[str],
-    *,
-    columns: Sequence[str] | None = None,
-    exclude: Sequence[str] = (),
-    id_column: str | None = None,
-    find_ids: bool = False,
-    options: ReadOptions = DETECT,
-) -> Source:
+def open_source(name: str | os.PathLike[str], selection: Selection = ALL_COLUMNS) -> Source:
     """Open a file; small tables are read at once.
 
     Parameters
@@ -126,16 +118,7 @@ def open_source(
     name : path
         Its ending, one of ``ENDINGS``, sets the format. In a file that holds several
         arrays, "::" and the name of one may follow.
-    columns : sequence of str, optional
-        The columns to use, in this order; all numeric columns if not given. In an
-        .npy file columns are numbered from 0 ("0", "3").
-    exclude : sequence of str
-        Columns to leave out.
-    id_column : str, optional
-        A column that names the rows; its text is kept unchanged ("007").
-    find_ids : bool
-        Find the column that names the rows, if ``id_column`` is None.
-    options : ReadOptions
+    selection : Selection
 
     Raises
     ------
@@ -152,8 +135,7 @@ def open_source(
     """
     path, inside = split_inside(name)
     ending, format = _format_of(path)
-    selection = Selection(columns, exclude, id_column, find_ids, options)
-    if options.untrusted:
+    if selection.options.untrusted:
         from princomp.io.readers.isolated import IsolatedSource
 
         return IsolatedSource(name, selection)
@@ -184,26 +166,27 @@ def open_files(
     Parameters
     ----------
     names : sequence of paths
-    columns, exclude
-        As in :func:`open_source`.
+    columns, exclude, options
+        As in :class:`Selection`.
     id_column : str or False, optional
         The column that names the rows. None detects one, such as the index that pandas writes;
         False uses none.
-    options : ReadOptions
     """
     from princomp.io.readers.file_names import expand_patterns
     from princomp.io.readers.source_chain import SourceChain
 
     paths = expand_patterns(names)
-    common: dict[str, Any] = {"columns": columns, "exclude": exclude, "options": options}
-    first = open_source(paths[0], id_column=id_column or None, find_ids=id_column is None, **common)
+    without_ids = Selection(columns, exclude, options=options)
+    with_ids = without_ids._replace(id_column=id_column or None, find_ids=id_column is None)
+    first = open_source(paths[0], with_ids)
     try:
         # All files use the id column of the first file.
-        others = [open_source(path, id_column=first.id_column, **common) for path in paths[1:]]
+        with_ids = without_ids._replace(id_column=first.id_column)
+        others = [open_source(path, with_ids) for path in paths[1:]]
     except (ColumnError, ParameterError) as error:
         if id_column is not None or not _lacks_id_column(error, first.id_column):
             raise
-        first, *others = (open_source(path, **common) for path in paths)
+        first, *others = (open_source(path, without_ids) for path in paths)
     return SourceChain.of([first, *others])
 
 

@@ -102,7 +102,6 @@ def from_frame(
     id_column: str | None = None,
     find_ids: bool = False,
     text: TextPolicy = "error",
-    file: str | None = None,
 ) -> TableSource:
     """Extract the numbers of a frame.
 
@@ -122,8 +121,6 @@ def from_frame(
     text : {"error", "leave out"}
         What to do with a column without numbers (text, dates, lists) that is not
         named in ``columns``.
-    file : str, optional
-        Name of the file that the frame was read from, for messages.
 
     Returns
     -------
@@ -142,7 +139,7 @@ def from_frame(
     ShapeError
         There are no rows or no numeric columns.
     """
-    origin = frame_origin(frame, file)
+    origin = frame_origin(frame)
     eager = _eager(frame, origin)
     labels: list[Any] = eager.columns
     names = [str(label) for label in labels]
@@ -157,15 +154,15 @@ def from_frame(
     return table
 
 
-def frame_origin(frame: Any, file: str | None = None) -> Origin:
+def frame_origin(frame: Any) -> Origin:
     """Where the rows of a frame come from; a non-default pandas index labels them."""
     index: Any = getattr(frame, "index", None)
     pandas: Any = sys.modules.get("pandas")
     if pandas is None or not isinstance(index, pandas.Index):
-        return Origin(file)
+        return Origin()
     if isinstance(index, pandas.RangeIndex) and (index.start, index.step) == (0, 1):
-        return Origin(file)
-    return Origin(file, label_of=index.__getitem__)
+        return Origin()
+    return Origin(label_of=index.__getitem__)
 
 
 def convert(
@@ -210,15 +207,10 @@ def convert(
         )
     ids = None
     if choice.id_column is not None:
-        ids = _ids(frame.get_column(labels[choice.id_column]))
-    notes: tuple[str, ...] = ()
-    if left_out:
-        notes = left_out_notes(
-            {
-                name: kinds.get(name) or kind_of_column(frame.get_column(labels[name]))
-                for name in left_out
-            }
-        )
+        ids = np.fromiter(_cells(frame.get_column(labels[choice.id_column])), object, n)
+    left_out_kinds = {
+        name: kinds.get(name) or kind_of_column(frame.get_column(labels[name])) for name in left_out
+    }
     return TableSource(
         data[:, : len(kept)],
         ids=ids,
@@ -226,7 +218,7 @@ def convert(
         label_of=origin.label_of,
         columns=tuple(kept),
         id_column=choice.id_column,
-        notes=notes,
+        notes=left_out_notes(left_out_kinds),
         file=origin.file,
         unused=choice.unused,
     )
@@ -335,9 +327,3 @@ def _cells(series: Series) -> list[Any]:
 def _as_text(cells: list[Any]) -> list[str | None]:
     """Convert categories to text, because a category 1 is a label, not a quantity."""
     return [None if cell is None else str(cell) for cell in cells]
-
-
-def _ids(series: Series) -> NDArray[np.object_]:
-    ids = np.empty(len(series), dtype=object)
-    ids[:] = _cells(series)
-    return ids

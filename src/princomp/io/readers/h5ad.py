@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import h5py
-import numpy as np
-from numpy.typing import NDArray
 
 from princomp.io.readers.array_lookup import Member, pick_array, refuse_not_table
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.h5ad_names import NamesLocation, column_names, row_names
+from princomp.io.readers.h5ad_names import column_names, row_names
 from princomp.io.readers.h5ad_sparse import sparse_layout, sparse_member, sparse_source
-from princomp.io.readers.hdf5 import Hdf5Array, dataset_source, open_file
+from princomp.io.readers.hdf5 import dataset_source, open_file
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.source import Source
 
@@ -66,7 +63,7 @@ def open_h5ad(
         source: Source
         if layout is None:
             source = dataset_source(
-                path, node, member, names, selection, kind=_Dense, row_names=rows
+                path, node, member, names, selection, kind="AnnData", row_names=rows
             )
         else:
             source = sparse_source(path, node, layout, member, names, selection, rows)
@@ -101,14 +98,3 @@ def _member(path: Path, file: h5py.File, name: str, origin: Origin) -> Member:
     member = pick_array(members, name, origin)
     refuse_not_table(member, origin)
     return member
-
-
-@dataclass(kw_only=True, eq=False)
-class _Dense(Hdf5Array):
-    """A dense matrix, with row names if they are requested."""
-
-    kind: str = "AnnData"
-    row_names: NamesLocation | None = None
-
-    def _ids(self, store: h5py.File, start: int, stop: int) -> NDArray[np.object_] | None:
-        return None if self.row_names is None else self.row_names.read(store, start, stop)

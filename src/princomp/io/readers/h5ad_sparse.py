@@ -51,13 +51,10 @@ class SparseRows(MemberSource):
     cache : int
         Size of the HDF5 cache: the bytes of the largest HDF5 chunk of its arrays. An HDF5 chunk
         in the cache is decompressed only once, even if two row chunks share it.
-    row_names : NamesLocation, optional
-        Row names, returned as ids.
     """
 
     kind: str = "AnnData"
     cache: int
-    row_names: NamesLocation | None = None
 
     def __post_init__(self) -> None:
         # The cache of each of the two arrays holds an HDF5 chunk.

@@ -127,7 +127,6 @@ def dataset_source(
     member: Member,
     names: Sequence[str] | None,
     selection: Selection,
-    kind: type[Hdf5Array] = Hdf5Array,
     **more: Any,
 ) -> Hdf5Array:
     """Make the source of a dataset whose columns have the given names, if any."""
@@ -137,4 +136,4 @@ def dataset_source(
         nbytes = dataset.id.get_storage_size()
     # For a read that spans tiles side by side, HDF5 copies only a few bytes at a time.
     tiling = Tiling(tile_rows, tile_columns, whole_tiles=filters > 0, separate_columns=True)
-    return kind.of(path, member, names, selection, tiling=tiling, nbytes=nbytes, **more)
+    return Hdf5Array.of(path, member, names, selection, tiling=tiling, nbytes=nbytes, **more)

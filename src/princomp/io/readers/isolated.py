@@ -55,11 +55,8 @@ class IsolatedSource(Source):
     ) -> None:
         self._path, self._timeout = Path(name), timeout
         self._request = {
+            **selection._asdict(),
             "name": str(name),
-            "columns": selection.columns,
-            "exclude": list(selection.exclude),
-            "id_column": selection.id_column,
-            "find_ids": selection.find_ids,
             "options": asdict(replace(selection.options, untrusted=False)),
         }
         with _Reader({**self._request, "start": None}, self._path, timeout) as reader:
@@ -144,10 +141,8 @@ class _Reader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        with self._process:  # closes the pipe and waits for the end
+            self._process.kill()
 
     def message(self) -> dict[str, Any]:
         """Return the next message, or raise the error that it reports."""
@@ -231,64 +226,58 @@ def _json_value(cell: object) -> object:
     return cell if cell is None or isinstance(cell, str | int | float) else str(cell)
 
 
-class _Sender:
-    """Sends messages and arrays to the parent process."""
+def _header(source: Source) -> dict[str, Any]:
+    fields = {field: getattr(source, field) for field in _HEADER_FIELDS}
+    notes = [(str(note), isinstance(note, LeftOut)) for note in source.notes]
+    return {**fields, "dtype": source.dtype.newbyteorder("<").str, "notes": notes}
 
-    def __init__(self) -> None:
-        # Redirect stdout, so that output that libraries print does not mix with messages.
-        self._out = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)
 
-    def send(self, message: dict[str, Any], *arrays: Any) -> None:
-        # Convert all arrays before sending: if memory runs out, no part of the message is sent.
-        contents = [np.ascontiguousarray(array).tobytes() for array in arrays]
-        for content in (json.dumps(message).encode() + b"\n", *contents):
-            self._out.write(content)
-        self._out.flush()
-
-    def send_header(self, source: Source) -> None:
-        fields = {field: getattr(source, field) for field in _HEADER_FIELDS}
-        notes = [(str(note), isinstance(note, LeftOut)) for note in source.notes]
-        dtype = source.dtype.newbyteorder("<").str
-        self.send({**fields, "dtype": dtype, "notes": notes})
-
-    def send_chunk(self, chunk: Chunk) -> None:
-        data = chunk.data
-        ids = None if chunk.ids is None else [_json_value(cell) for cell in chunk.ids.tolist()]
-        message = {"rows": data.shape[0], "ids": ids}
-        if not sp.issparse(data):
-            self.send({**message, "stored": None}, data)
-        else:
-            indices, indptr = (part.astype("<i8") for part in (data.indices, data.indptr))
-            self.send({**message, "stored": data.nnz}, data.data, indices, indptr)
-
-    def send_error(self, error: errors.PrincompError) -> None:
-        place = {key: _json_value(value) for key, value in error.place.items()}
-        self.send({"error": [type(error).__name__, error.message, place, error.hint]})
+def _parts(chunk: Chunk) -> tuple[dict[str, Any], *tuple[Any, ...]]:
+    """The message on a chunk, and the arrays that follow it."""
+    data = chunk.data
+    ids = None if chunk.ids is None else [_json_value(cell) for cell in chunk.ids.tolist()]
+    message = {"rows": data.shape[0], "ids": ids, "stored": getattr(data, "nnz", None)}
+    if not sp.issparse(data):
+        return message, data
+    return message, data.data, data.indices.astype("<i8"), data.indptr.astype("<i8")
 
 
 def _main() -> None:
     from princomp.io.readers.files import open_source
 
     request = json.load(sys.stdin.buffer)
-    start, options = request.pop("start"), request.pop("options")
+    name, start, options = (request.pop(key) for key in ("name", "start", "options"))
     options["na"] = tuple(options["na"])
-    sender = _Sender()
+    selection = Selection(**request, options=ReadOptions(**options))
+    # Redirect stdout, so that output that libraries print does not mix with messages.
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+
+    def send(message: dict[str, Any], *arrays: Any) -> None:
+        # Convert all arrays before sending: if memory runs out, no part of the message is sent.
+        contents = [np.ascontiguousarray(array).tobytes() for array in arrays]
+        out.writelines([json.dumps(message).encode() + b"\n", *contents])
+        out.flush()
+
+    def send_error(error: errors.PrincompError) -> None:
+        place = {key: _json_value(value) for key, value in error.place.items()}
+        send({"error": [type(error).__name__, error.message, place, error.hint]})
+
     _limit_resources()
     try:
-        source = open_source(request.pop("name"), options=ReadOptions(**options), **request)
-        sender.send_header(source)
+        source = open_source(name, selection)
+        send(_header(source))
         if start is not None:
             for chunk in source.chunks(start):
-                sender.send_chunk(chunk)
-            sender.send({"end": True})
+                send(*_parts(chunk))
+            send({"end": True})
     except errors.PrincompError as error:
-        sender.send_error(error)
+        send_error(error)
     except BrokenPipeError:
         pass  # the caller needs no more rows
     except MemoryError:
         problem = f"reading it needs more than {_MEMORY_LIMIT // 2**30} GiB of memory"
-        sender.send_error(errors.MalformedFileError(problem, hint=_HINT))
+        send_error(errors.MalformedFileError(problem, hint=_HINT))
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
-from princomp.io.readers.coerce import rows_of
 from princomp.io.readers.columns import Origin, RowPlace
 from princomp.io.readers.memory import not_finite_error, not_finite_error_in_source
 from princomp.io.readers.source import Chunk, FileState, Source, TableSource
+from princomp.io.readers.table_input import rows_of
 from princomp.linalg import FloatArray, default_threads, map_in_order, scratch
 from princomp.summaries import first_not_finite, is_sparse, stored_bytes
 

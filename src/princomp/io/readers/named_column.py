@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import ColumnError, NotAvailableError, ParameterError, did_you_mean
-from princomp.io.readers.coerce import is_file
 from princomp.io.readers.file_names import expand_patterns
 from princomp.io.readers.frames import is_frame
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.reader_errors import import_optional
-from princomp.io.readers.table_input import TableInput
+from princomp.io.readers.table_input import TableInput, is_file
 
 
 def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
@@ -109,7 +108,7 @@ def are_anndata_files(paths: Sequence[str | os.PathLike[str]]) -> bool:
 
 def has_named_columns(X: Any) -> bool:
     """Whether X is a frame or a file, so that its columns can have names."""
-    return is_frame(X) or is_file(X) or isinstance(X, TableInput)
+    return is_frame(X) or is_file(X)
 
 
 def without_column(X: Any, name: str) -> Any:
@@ -125,8 +124,7 @@ def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
     try:
         return np.array([np.nan if cell is None else float(cell) for cell in cells])
     except (TypeError, ValueError):
-        return np.array([None if _is_missing(cell) else str(cell) for cell in cells], dtype=object)
-
-
-def _is_missing(cell: object) -> bool:
-    return cell is None or cell != cell or cell == ""
+        return np.array(
+            [None if cell is None or cell != cell or cell == "" else str(cell) for cell in cells],
+            dtype=object,
+        )

@@ -39,8 +39,32 @@ _NUMBERS = 2**18
 _NUMBERS_BY_COLUMN = 2**20
 
 
-def open_npy(path: Path, selection: Selection) -> NpySource:
-    """Open a matrix stored by ``numpy.save``.
+def read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether in Fortran order, and dtype; call it inside ``reading``."""
+    # Version 3 differs from 2 only in the names of record fields, which are refused anyway.
+    first = np.lib.format.read_magic(file) == (1, 0)
+    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    return read(file)
+
+
+def _read_header(
+    file: BinaryIO, path: Path, selection: Selection
+) -> tuple[tuple[int, int], bool, np.dtype[Any]]:
+    """Shape, whether in Fortran order, and dtype of a matrix."""
+    origin = Origin(str(path))
+    refuse_id_column(selection, "an .npy file", origin)
+    with reading(path, _KIND):
+        shape, fortran, stored = read_npy_header(file)
+    refuse_not_table(Member("the array", shape, stored), origin)
+    return (shape[0], shape[1]), fortran, stored
+
+
+class NpySource(Source):
+    """Rows of a matrix stored by ``numpy.save``.
+
+    Rows are read, not memory-mapped, because mapped pages would count as memory of the
+    process. The file is opened at the first ``read``, and closed by ``close`` or with the
+    source. Copies and unpickled sources open the file again.
 
     Raises
     ------
@@ -55,73 +79,29 @@ def open_npy(path: Path, selection: Selection) -> NpySource:
     ParameterError
         An id column is requested, but the file holds only numbers.
     """
-    origin = Origin(str(path))
-    refuse_id_column(selection, "an .npy file", origin)
-    with reading(path, _KIND), path.open("rb") as file:
-        # Refuse zip archives and pickles, which numpy.load would also accept.
-        if file.read(len(NPY_MAGIC)) != NPY_MAGIC:
-            raise malformed(path, "is not a NumPy array file", "Write it by numpy.save.")
-        file.seek(0)
-        shape, fortran, stored = read_npy_header(file)
-        offset = file.tell()
-        available = os.fstat(file.fileno()).st_size - offset
-    refuse_not_table(Member("the array", shape, stored), origin)
-    expected = shape[0] * shape[1] * stored.itemsize
-    if min(shape) < 0 or available < expected:
-        raise malformed(
-            path,
-            f"its header announces {shape[0]} × {shape[1]} numbers ({stored}) in "
-            f"{expected} bytes, and {available} follow",
-            "It may be cut short or still being written: create or download it again.",
-        )
-    column_indices = numbered_columns(shape[1], selection, origin)
-    return NpySource(path, (shape[0], shape[1]), fortran, stored, offset, column_indices)
-
-
-def read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether in Fortran order, and dtype; call it inside ``reading``."""
-    # Version 3 differs from 2 only in the names of record fields, which are refused anyway.
-    first = np.lib.format.read_magic(file) == (1, 0)
-    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
-    return read(file)
-
-
-class NpySource(Source):
-    """Rows of a matrix in an .npy file, made by ``open_npy``.
-
-    Rows are read, not memory-mapped, because mapped pages would count as memory of the
-    process. The file is opened at the first ``read``, and closed by ``close`` or with the
-    source. Copies and unpickled sources open the file again.
-
-    Parameters
-    ----------
-    path : Path
-    shape : (int, int)
-        Shape of the matrix.
-    fortran : bool
-        The matrix is stored column by column, otherwise row by row.
-    stored : numpy dtype
-        The dtype of the numbers in the file.
-    offset : int
-        Bytes before the numbers.
-    column_indices : ndarray of int, optional
-        Columns to use; all by default.
-    """
 
     random_access = True
     reader_bytes = 0
     rows: int
 
-    def __init__(
-        self,
-        path: Path,
-        shape: tuple[int, int],
-        fortran: bool,
-        stored: np.dtype[Any],
-        offset: int,
-        column_indices: NDArray[np.intp] | None,
-    ) -> None:
-        n, width = shape
+    def __init__(self, path: Path, selection: Selection) -> None:
+        with reading(path, _KIND), path.open("rb") as file:
+            # Refuse zip archives and pickles, which numpy.load would also accept.
+            if file.read(len(NPY_MAGIC)) != NPY_MAGIC:
+                raise malformed(path, "is not a NumPy array file", "Write it by numpy.save.")
+            file.seek(0)
+            (n, width), fortran, stored = _read_header(file, path, selection)
+            self._offset = file.tell()
+            available = os.fstat(file.fileno()).st_size - self._offset
+        expected = n * width * stored.itemsize
+        if min(n, width) < 0 or available < expected:
+            raise malformed(
+                path,
+                f"its header announces {n} × {width} numbers ({stored}) in "
+                f"{expected} bytes, and {available} follow",
+                "It may be cut short or still being written: create or download it again.",
+            )
+        column_indices = numbered_columns(width, selection, Origin(str(path)))
         indices = list(range(width)) if column_indices is None else column_indices.tolist()
         super().__init__(
             rows=n,
@@ -133,7 +113,7 @@ class NpySource(Source):
             nbytes=n * (len(indices) if fortran else width) * stored.itemsize,
         )
         self.path = path
-        self._n, self._width, self._stored, self._offset = n, width, stored, offset
+        self._n, self._width, self._stored = n, width, stored
         self._fortran = fortran and width > 1
         self._indices = indices
         span = range(indices[0], indices[-1] + 1)
@@ -253,30 +233,20 @@ class NpySource(Source):
 class PipedArray(Source):
     """Rows of an array in C order from a stream in the .npy format."""
 
-    def __init__(
-        self,
-        stream: BinaryIO,
-        selection: Selection,
-        path: Path,
-    ) -> None:
-        origin = Origin(str(path))
-        refuse_id_column(selection, "an .npy file", origin)
-        with reading(path, _KIND):
-            shape, fortran, stored = read_npy_header(stream)
-        refuse_not_table(Member("the array", shape, stored), origin)
+    def __init__(self, stream: BinaryIO, selection: Selection, path: Path) -> None:
+        shape, fortran, stored = _read_header(stream, path, selection)
         if fortran and min(shape) > 1:
             raise ParameterError(
                 f"{path}: the array is in Fortran order, its rows come last",
                 place={"file": str(path)},
                 hint="Save numpy.ascontiguousarray(x), or give the name of the file instead.",
             )
-        self.path = path
-        self._stream = stream
-        self._shape, self._stored = shape, stored
-        self._column_indices = numbered_columns(shape[1], selection, origin)
+        column_indices = numbered_columns(shape[1], selection, Origin(str(path)))
+        self.path, self._stream = path, stream
+        self._shape, self._stored, self._column_indices = shape, stored, column_indices
         super().__init__(
             rows=shape[0],
-            p=shape[1] if self._column_indices is None else len(self._column_indices),
+            p=shape[1] if column_indices is None else len(column_indices),
             dtype=float_dtype(stored),
             notes=rounding_notes(stored),
             file=str(path),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import empty
+
+if TYPE_CHECKING:
+    from princomp.io.readers.h5ad_names import NamesLocation
 
 
 def column_namer(
@@ -73,12 +76,15 @@ class MemberSource(Source):
         Name, shape and dtype of the array in the store.
     column_indices : ndarray of int, optional
         Positions of the p columns that are used; None for all.
+    row_names : NamesLocation, optional
+        Where the row names are, which are returned as ids.
     """
 
     path: Path
     kind: str
     member: Member
     column_indices: NDArray[np.intp] | None
+    row_names: NamesLocation | None = None
 
     @classmethod
     def of(
@@ -146,9 +152,6 @@ class StoredArray(MemberSource):
     def _array(self, store: Any) -> Any:
         return store[self.member.name]
 
-    def _ids(self, store: Any, start: int, stop: int) -> NDArray[np.object_] | None:
-        return None
-
     def _load(self, array: Any, start: int, stop: int) -> NDArray[Any]:
         """Rows in the stored dtype, with all columns that must be read."""
         if len(self._column_ranges) == 1:
@@ -181,8 +184,10 @@ class StoredArray(MemberSource):
                     if len(rows) < len(block) and np.may_share_memory(data, block):
                         data = data.copy()  # a view would keep the whole band in memory
                     stop = first_row + len(rows)
-                    with reading(self.path, self.kind):
-                        ids = self._ids(store, first_row, stop)
+                    ids = None
+                    if self.row_names is not None:
+                        with reading(self.path, self.kind):
+                            ids = self.row_names.read(store, first_row, stop)
                     del rows
                     if stop == last:
                         del block  # so that only one band is in memory during the next read

@@ -1,17 +1,18 @@
-"""A table with the options to read it: ``princomp.read_table``."""
+"""Rows from any object a user passes; a table with the options to read it (``read_table``)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from princomp.errors import NotNumericError, ParameterError
 from princomp.io.readers.frames import from_frame, is_frame
 from princomp.io.readers.left_out import LeftOut
+from princomp.io.readers.memory import Rows, in_memory, is_numeric_array
 from princomp.io.readers.read_options import DETECT, ReadOptions
-from princomp.io.readers.source import Source
+from princomp.io.readers.source import Source, TableSource
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,9 @@ class TableInput:
         NotNumericError
             With ``columns="all"``, for a column without numbers.
         """
-        requested = columns or (None if isinstance(self.columns, str) else list(self.columns))
-        source = self._frame(requested) if is_frame(self.table) else self._files(requested)
+        source = self._open(
+            columns or (None if isinstance(self.columns, str) else list(self.columns))
+        )
         left_out = [note for note in source.notes if isinstance(note, LeftOut)]
         if self.columns == "all" and left_out and columns is None:
             raise NotNumericError(
@@ -61,7 +63,16 @@ class TableInput:
             )
         return source
 
-    def _files(self, columns: Sequence[str] | None) -> Source:
+    def _open(self, columns: Sequence[str] | None) -> Source:
+        if is_frame(self.table):
+            return from_frame(
+                self.table,
+                columns=columns,
+                exclude=self.exclude,
+                id_column=self.id_column or None,
+                find_ids=self.id_column is None,
+                text="leave out",
+            )
         from princomp.io.readers.files import open_files
 
         paths = self.table if isinstance(self.table, list | tuple) else [self.table]
@@ -71,16 +82,6 @@ class TableInput:
             exclude=self.exclude,
             id_column=self.id_column,
             options=self.options,
-        )
-
-    def _frame(self, columns: Sequence[str] | None) -> Source:
-        return from_frame(
-            self.table,
-            columns=columns,
-            exclude=self.exclude,
-            id_column=self.id_column or None,
-            find_ids=self.id_column is None,
-            text="leave out",
         )
 
 
@@ -149,7 +150,7 @@ def read_table(
             place={"parameter": next(iter(options))},
             hint="Of a frame, give columns, exclude and id_column only.",
         )
-    if not is_frame(table) and not _is_path(table):
+    if not is_frame(table) and (isinstance(table, TableInput) or not is_file(table)):
         raise ParameterError(
             f"expected a path or a frame, got {type(table).__name__}",
             place={"parameter": "table"},
@@ -159,6 +160,38 @@ def read_table(
     return TableInput(table, names, tuple(exclude), id_column, read_options)
 
 
-def _is_path(table: object) -> bool:
-    paths = table if isinstance(table, list | tuple) else [table]
-    return bool(paths) and all(isinstance(path, str | os.PathLike) for path in paths)
+def is_file(X: Any) -> bool:
+    """Whether X is a path, a list of paths or a :class:`TableInput`."""
+    paths = X if isinstance(X, list | tuple) else [X]
+    return isinstance(X, TableInput) or (
+        bool(paths) and all(isinstance(path, str | os.PathLike) for path in paths)
+    )
+
+
+def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
+    """Rows (n, p), column names and origin of an input.
+
+    Rows that are not in memory are returned as a :class:`~princomp.io.readers.source.Source`.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, frame, path, list of paths, iterator, callable or Source
+    columns : list of str, optional
+        Columns to read from a file, in this order; all numeric ones by default.
+    """
+    if is_numeric_array(X):
+        return in_memory(X)
+    if is_file(X):
+        X = file_rows(X, columns=columns)
+    elif isinstance(X, Iterator) or (callable(X) and not isinstance(X, Source)):
+        from princomp.io.readers.batches import open_batches
+
+        X = open_batches(X, columns=columns)
+    if isinstance(X, Source) and not isinstance(X, TableSource):
+        return X, X.columns, X.row_origin
+    return in_memory(X)
+
+
+def file_rows(X: Any, *, columns: list[str] | None = None) -> Source:
+    """Open an input for which ``is_file`` is true."""
+    return (X if isinstance(X, TableInput) else TableInput(X)).open(columns)

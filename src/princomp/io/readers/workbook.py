@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, datetime, time
 from pathlib import Path
@@ -42,7 +41,8 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
         notes = (note,) if len(book.sheetnames) > 1 and selection.options.sheet is None else ()
         text = io.StringIO()
         with reading(path, "a workbook"):
-            csv.writer(text, lineterminator="\n").writerows(_rows(sheet))
+            rows = ([_text(cell) for cell in row] for row in sheet.iter_rows(values_only=True))
+            csv.writer(text, lineterminator="\n").writerows(rows)
     finally:
         book.close()
     content = text.getvalue().encode()
@@ -70,11 +70,6 @@ def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
         place={"file": str(path), "parameter": "sheet"},
         hint=f"{did_you_mean(requested, names)}There are {', '.join(map(repr, names))}.",
     )
-
-
-def _rows(sheet: Any) -> Iterator[list[str]]:
-    for row in sheet.iter_rows(values_only=True):
-        yield [_text(cell) for cell in row]
 
 
 def _text(cell: object) -> str:
