@@ -103,15 +103,13 @@ def refuse_not_table(member: Member, origin: Origin) -> None:
             place=origin.place(),
             hint="Reshape it to two: x.reshape(-1, 1) makes one column of a vector.",
         )
-    if 0 in shape:
-        raise (
-            no_rows_error(origin.file, f" ({size})")
-            if not shape[0]
-            else ShapeError(
-                origin.prefixed(f"no columns ({size})"),
-                place=origin.place(),
-                hint="Principal components need columns of numbers.",
-            )
+    if not shape[0]:
+        raise no_rows_error(origin.file, f" ({size})")
+    if not shape[1]:
+        raise ShapeError(
+            origin.prefixed(f"no columns ({size})"),
+            place=origin.place(),
+            hint="Principal components need columns of numbers.",
         )
 
 

@@ -35,14 +35,14 @@ class Tiling(NamedTuple):
     Parameters
     ----------
     tile_rows, tile_columns : int
-        Rows and columns of a tile. ``tile_rows`` is None if the array is not split into tiles.
+        Rows and columns of a tile; one row is a tile if the array is not split into tiles.
     whole_tiles : bool
         Reading a part of a tile costs as much as reading all of it, because of compression.
     separate_columns : bool
         Reading is fastest if no call spans two tiles that are side by side.
     """
 
-    tile_rows: int | None
+    tile_rows: int
     tile_columns: int
     whole_tiles: bool = True
     separate_columns: bool = False
@@ -73,8 +73,6 @@ class ChunkPlan:
     def of(cls, tiling: Tiling, width: int, row_bytes: int) -> ChunkPlan:
         """Make a plan for rows of ``width`` numbers, or ``row_bytes`` bytes, that are read."""
         rows_per_chunk, tile_rows = max(1, _NUMBERS // width), tiling.tile_rows
-        if tile_rows is None:
-            return cls(rows_per_chunk, rows_per_chunk, rows_per_chunk, 1)
         if tile_rows <= rows_per_chunk:
             rows_per_chunk = rows_per_chunk // tile_rows * tile_rows
             return cls(rows_per_chunk, rows_per_chunk, rows_per_chunk, 1)

@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import narwhals as nw
 import pyarrow as pa
-import pyarrow.compute as compute
-import pyarrow.csv as pa_csv
 
 from princomp.errors import NotNumericError
 from princomp.io.readers.cells import not_numeric_error
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
-from princomp.io.readers.delimited_integers import (
-    are_integers,
-    may_have_lost_digits,
-    refuse_codes,
-    refuse_long_integers,
-)
+from princomp.io.readers.delimited_parse import Parser
 from princomp.io.readers.delimited_pieces import (
     Dialect,
     open_decompressed,
     refuse_damage,
     without_last_records,
 )
-from princomp.io.readers.delimited_text import Header, line_of, read_header, structure_error
+from princomp.io.readers.delimited_reader import (
+    Reader,
+    are_integers,
+    cast_text,
+    may_have_lost_digits,
+)
+from princomp.io.readers.delimited_text import line_of, read_header, structure_error
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import LeftOut
-from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit, cell_unit, column_unit
+from princomp.io.readers.number_text import NumberFormat, Unit, cell_unit, column_unit
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.row_names import find_id_column, refuse_totals, without_empty_rows
 from princomp.io.readers.source import TableSource
@@ -44,7 +41,7 @@ def read_delimited(
 ) -> TableSource:
     """Read a whole delimited file; ``compression`` is None, "gzip" or "zstd"."""
     dialect = detect_file_dialect(path, selection, delimiter, compression)
-    return infer_table(dialect, selection, complete=True).table
+    return infer_table(dialect, selection, complete=True)[0]
 
 
 def detect_file_dialect(
@@ -58,33 +55,13 @@ def detect_file_dialect(
     )
 
 
-class InferredTable(NamedTuple):
-    """A table, and the decisions about its columns.
-
-    Parameters
-    ----------
-    table : TableSource
-    header : Header
-    choice : Choice
-        The chosen columns, including the id column.
-    booleans : set of str
-        Columns of true and false.
-    units : dict
-        Unit of each column whose numbers have one.
-    """
-
-    table: TableSource
-    header: Header
-    choice: Choice
-    booleans: set[str]
-    units: dict[str, Unit]
-
-
-def infer_table(dialect: Dialect, selection: Selection, *, complete: bool) -> InferredTable:
+def infer_table(
+    dialect: Dialect, selection: Selection, *, complete: bool
+) -> tuple[TableSource, Parser]:
     """Read the chosen columns, and decide which hold numbers and which names the rows.
 
     ``complete`` says that the text has all rows; then empty rows at the end are left out, and
-    totals are refused.
+    totals are refused. The parser extracts the same columns from other pieces of the text.
     """
     if complete and dialect.skip_end:
         # The last rows may have any number of cells.
@@ -148,100 +125,16 @@ def infer_table(dialect: Dialect, selection: Selection, *, complete: bool) -> In
     file = replace(dialect, text=None)
     converted.notes = (*notes, *converted.notes)
     converted.line_of = lambda row: line_of(file, row, header.lines)
-    return InferredTable(converted, header, choice, booleans, units)
-
-
-@dataclass(slots=True)
-class Reader:
-    """Reads columns with pyarrow; its methods return None if pyarrow finds an error."""
-
-    dialect: Dialect
-    header: Header
-    block_size: int = 1 << 20
-    threads: bool = True
-    kinds: dict[str, str] = field(default_factory=dict)
-
-    def read_typed(self, names: Sequence[str], text: Collection[str]) -> pa.Table | None:
-        """Read with the types that the first block suggests; None if a later cell does not fit.
-
-        Columns in ``text`` are read as text. ``kinds`` records which columns hold dates or times.
-        """
-
-        def types_of_first_block() -> pa.Schema:
-            with (
-                self._stream() as stream,
-                pa_csv.open_csv(stream, **self._options(names)) as reader,
-            ):
-                return reader.schema
-
-        schema = self._try(types_of_first_block)
-        if schema is None:
-            return None
-        # Integers and empty columns are read as floats, because a later cell may have a fraction.
-        number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
-        types = {}
-        for column in schema:
-            if column.name not in text and any(test(column.type) for test in number):
-                types[column.name] = pa.float64()
-            elif column.name not in text and pa.types.is_boolean(column.type):
-                types[column.name] = pa.bool_()
-            else:
-                # Dates are also read as text, so that they are shown as written in the file.
-                types[column.name] = pa.string()
-                if pa.types.is_temporal(column.type):
-                    self.kinds[column.name] = "time" if pa.types.is_time(column.type) else "date"
-        return self.read(names, types)
-
-    def read_as_text(self, names: Sequence[str]) -> pa.Table | None:
-        """Read every cell as text; None if even that fails."""
-        return self.read(names, dict.fromkeys(names, pa.string()))
-
-    def read(self, names: Sequence[str], types: dict[str, Any]) -> pa.Table | None:
-        """Read columns with the given types."""
-
-        def read() -> pa.Table:
-            with self._stream() as stream:
-                return pa_csv.read_csv(stream, **self._options(names, types))
-
-        return self._try(read)
-
-    def _try(self, read: Callable[[], Any]) -> pa.Table | None:
-        while True:
-            try:
-                return read()
-            except pa.ArrowInvalid as error:
-                # A row must fit into a block; very wide tables need larger ones.
-                if "straddling" not in str(error) or self.block_size >= 1 << 30:
-                    return None
-                self.block_size *= 8
-
-    def _stream(self) -> Any:
-        if self.dialect.text is not None:
-            return pa.BufferReader(self.dialect.text)
-        if not self.dialect.is_clean:
-            return pa.PythonFile(self.dialect.open_binary(), "r")
-        return pa.input_stream(str(self.dialect.path), compression=self.dialect.compression)
-
-    def _options(self, names: Sequence[str], types: dict[str, Any] | None = None) -> dict[str, Any]:
-        return {
-            "read_options": pa_csv.ReadOptions(
-                column_names=self.header.names,
-                skip_rows=self.header.lines,
-                block_size=self.block_size,
-                use_threads=self.threads,
-            ),
-            # Without newlines_in_values, a quoted line end at the border of two blocks
-            # could split its row without an error.
-            "parse_options": pa_csv.ParseOptions(
-                delimiter=self.dialect.delimiter, newlines_in_values=True
-            ),
-            "convert_options": pa_csv.ConvertOptions(
-                include_columns=list(names),
-                column_types=types,
-                null_values=sorted(self.dialect.number_format.missing),
-                decimal_point=self.dialect.number_format.decimal,
-            ),
-        }
+    parser = Parser(
+        file,
+        header,
+        converted.columns or (),
+        choice.id_column,
+        [*choice.names, *filter(None, [choice.id_column])],
+        booleans,
+        units,
+    )
+    return converted, parser
 
 
 def _cast_columns(
@@ -289,9 +182,9 @@ def _refuse_doubtful(reader: Reader, table: pa.Table, choice: Choice, origin: Or
     }
     for name, values in integer_columns.items():
         if may_have_lost_digits(values):
-            refuse_long_integers(reader, name, origin, len(table))
+            reader.refuse_long_integers(name, origin, len(table))
     if not choice.requested:
-        refuse_codes(reader, list(integer_columns), origin, len(table))
+        reader.refuse_codes(list(integer_columns), origin, len(table))
 
 
 def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
@@ -320,18 +213,3 @@ def _refuse_mixed(
     count = sum(value is not None and value == value for value in values)
     if bad and (requested or count >= len(bad)):
         raise not_numeric_error(name, cells, bad, count + len(bad), "leave out", origin)
-
-
-def cast_text(
-    cells: pa.ChunkedArray,
-    kind: pa.DataType,
-    number_format: NumberFormat = PLAIN,
-    unit: Unit | None = None,
-) -> pa.ChunkedArray | None:
-    """Convert a text column to the type ``kind``; None unless all its cells allow it."""
-    if kind == pa.bool_():
-        number_format, unit = NumberFormat(na=number_format.na), None
-    try:
-        return compute.cast(number_format.canonical(cells, unit), kind)
-    except pa.ArrowInvalid:
-        return None

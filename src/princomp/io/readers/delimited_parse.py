@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from princomp.errors import NotNumericError, PrincompError
 from princomp.io.readers.cells import MISSING, bad_cell_hint, is_text, looks_numeric
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.delimited import Reader, cast_text
-from princomp.io.readers.delimited_integers import (
-    are_integers,
-    may_have_lost_digits,
-    refuse_long_integers,
-)
 from princomp.io.readers.delimited_pieces import Dialect, Piece, count_lines
+from princomp.io.readers.delimited_reader import (
+    Reader,
+    are_integers,
+    cast_text,
+    may_have_lost_digits,
+)
 from princomp.io.readers.delimited_text import Header, line_of, structure_error
 from princomp.io.readers.number_text import Unit
 from princomp.io.readers.reader_errors import reading
@@ -65,34 +65,34 @@ class Parser:
     Parameters
     ----------
     dialect : Dialect
-    names : list of str
-        All columns, as named by the header.
+    header : Header
     columns : tuple of str
         Columns of numbers.
-    booleans : set of str
-        Columns of true and false among ``columns``.
     id_column : str, optional
     candidates : list of str
-        All columns that were read to make these decisions, including those left out as text and
-        the id column; all must be valid UTF-8.
-    units : mapping of str to Unit
+        All columns from which these were chosen, including those left out as text; all must be
+        valid UTF-8.
+    booleans : set of str
+        Columns of true and false among ``columns``.
+    units : dict
         Unit of each column whose numbers have one.
     """
 
     dialect: Dialect
-    names: list[str]
+    header: Header
     columns: tuple[str, ...]
-    booleans: set[str]
     id_column: str | None
     candidates: list[str]
-    units: Mapping[str, Unit]
+    booleans: set[str]
+    units: dict[str, Unit]
 
     def count(self, piece: Piece) -> int | None:
         """Number of rows of a piece, without checks of its cells; None if it has an error."""
         if piece.fault is not None:
             return None
+        name = self.columns[0]
         with reading(self.dialect.path, self.dialect.kind):
-            table = self._reader(piece).read([self.columns[0]], {self.columns[0]: pa.binary()})
+            table = self._reader(piece).read([name], {name: pa.binary()})
             return None if table is None else int(table.num_rows)
 
     def parse(self, piece: Piece, is_integer: Sequence[bool]) -> Parsed | None:
@@ -163,12 +163,14 @@ class Parser:
 
     def refuse_long_integers(self, piece: Piece, j: int, offset: Offset) -> None:
         """Raise NotNumericError for an integer beyond 2**53 in a column of integers only."""
-        refuse_long_integers(self._reader(piece), self.columns[j], self._origin(piece, offset))
+        name = self.columns[j]
+        self._reader(piece).refuse_long_integers(name, self._origin(piece, offset))
 
     def _reader(self, piece: Piece) -> Reader:
         dialect = replace(self.dialect, text=piece.text)
+        header = replace(self.header, lines=0)
         # Parse the piece as one block, in the calling thread.
-        return Reader(dialect, Header(self.names, 0), len(piece.text) + 1, threads=False)
+        return Reader(dialect, header, len(piece.text) + 1, threads=False)
 
     def _origin(self, piece: Piece, offset: Offset) -> Origin:
         dialect = replace(self.dialect, text=piece.text)
@@ -194,7 +196,10 @@ class Parser:
             return None
         for i, name in enumerate(self.columns):
             cast = cast_text(
-                table.column(name), types[name], self.dialect.number_format, self.units.get(name)
+                table.column(name),
+                types[name],
+                self.dialect.number_format,
+                self.units.get(name),
             )
             if cast is None:
                 return None

@@ -16,12 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.delimited import detect_file_dialect, infer_table
-from princomp.io.readers.delimited_integers import are_integers, may_have_lost_digits
-from princomp.io.readers.delimited_parse import Offset, Parsed, Parser
+from princomp.io.readers.delimited_parse import Offset, Parsed
 from princomp.io.readers.delimited_pieces import (
     Dialect,
     Piece,
@@ -30,6 +27,7 @@ from princomp.io.readers.delimited_pieces import (
     pieces_of,
     without_last_records,
 )
+from princomp.io.readers.delimited_reader import are_integers, may_have_lost_digits
 from princomp.io.readers.delimited_text import line_of
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.row_names import refuse_totals_at_end
@@ -110,41 +108,22 @@ class DelimitedSource(Source):
     ) -> None:
         pieces = pieces_of(dialect, stream, _HEAD // 2)
         head, complete = _read_head(dialect, pieces)
-        inferred = infer_table(replace(dialect, text=head), selection, complete=complete)
-        table, header, id_column = inferred.table, inferred.header, inferred.choice.id_column
-        n, p = table.data.shape
-        notes = table.notes
+        table, self._parser = infer_table(replace(dialect, text=head), selection, complete=complete)
+        header, n = self._parser.header, table.data.shape[0]
+        super().__init__(**{**table.properties(), "rows": None, "nbytes": None})
+        self.repeatable = not once
         if not complete and dialect.skip_end is None:
             checked = not once and refuse_totals_at_end(dialect, len(header.names))
-            notes = notes if checked else (*notes, _UNCHECKED_END_NOTE)
-        super().__init__(
-            rows=None,
-            p=p,
-            dtype=np.dtype(np.float64),
-            columns=table.columns,
-            id_column=id_column,
-            notes=notes,
-            file=table.file,
-            unused=table.unused,
-        )
-        self.repeatable = not once
+            if not checked:
+                self.notes = (*self.notes, _UNCHECKED_END_NOTE)
         # Number of rows, if the whole text was read as the head. Later rows are totals or empty.
         self._row_count = n if complete else None
         self._dialect = dialect
-        self._parser = Parser(
-            dialect,
-            header.names,
-            table.columns or (),
-            inferred.booleans,
-            id_column,
-            [*inferred.choice.names, *filter(None, [id_column])],
-            inferred.units,
-        )
         # For each column, whether all numbers so far are integers and small enough to be exact.
         self._is_integer = [are_integers(x) and not may_have_lost_digits(x) for x in table.data.T]
         self._header_lines = header.lines
-        self._body_start = offset_after_lines(head, header.lines)
-        self._piece_size = min(max(_LEAST_TEXT, len(head) * _NUMBERS // (n * p)), _MOST_TEXT)
+        self._body_start = offset_after_lines(head, self._header_lines)
+        self._piece_size = min(max(_LEAST_TEXT, len(head) * _NUMBERS // (n * self.p)), _MOST_TEXT)
         self._remaining: Iterator[Piece] | None = None
         if once:
             rows = pieces_of(dialect, io.BytesIO(head[self._body_start :]), self._piece_size)

@@ -219,12 +219,12 @@ def _refuse_second_header(
 
 def _label_candidates(names: list[str], rows: list[list[str]], dialect: Dialect) -> tuple[str, ...]:
     """Text columns without repeated cells in the sampled rows."""
-    candidates = []
-    for j, name in enumerate(names):
-        column = [row[j] for row in rows if j < len(row)]
-        if len(set(column)) == len(column) > 1 and all(map(dialect.number_format.is_text, column)):
-            candidates.append(name)
-    return tuple(candidates)
+    columns = ([row[j] for row in rows if j < len(row)] for j in range(len(names)))
+    return tuple(
+        name
+        for name, column in zip(names, columns, strict=True)
+        if len(set(column)) == len(column) > 1 and all(map(dialect.number_format.is_text, column))
+    )
 
 
 def _is_utf8(text: str) -> bool:

@@ -131,7 +131,7 @@ def dataset_source(
 ) -> Hdf5Array:
     """Make the source of a dataset whose columns have the given names, if any."""
     with reading(path, "HDF5"):
-        tile_rows, tile_columns = dataset.chunks or (None, member.shape[1])
+        tile_rows, tile_columns = dataset.chunks or (1, member.shape[1])
         filters = dataset.id.get_create_plist().get_nfilters()
         nbytes = dataset.id.get_storage_size()
     # For a read that spans tiles side by side, HDF5 copies only a few bytes at a time.

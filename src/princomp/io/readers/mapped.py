@@ -102,16 +102,9 @@ class Mapped(Source):
                 place=origin.place(),
                 hint="give the columns that the map was made of, in their order",
             )
-        super().__init__(
-            rows=data.shape[0],
-            p=map.width,
-            dtype=np.dtype(map.dtype),
-            id_column=source.id_column,
-            notes=source.notes,
-            file=origin.file,
-            unused=source.unused,
-            nbytes=source.nbytes if source is data else stored_bytes(data),
-        )
+        images = {"p": map.width, "dtype": np.dtype(map.dtype), "columns": None, "stored": None}
+        super().__init__(**{**source.properties(), **images})
+        self.nbytes = source.nbytes if source is data else stored_bytes(data)
         self.map, self.allow_missing = map, allow_missing
         self.data, self.input_columns = data, names
         self.repeatable, self.random_access = source.repeatable, source.random_access

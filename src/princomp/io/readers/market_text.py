@@ -7,7 +7,6 @@ reads "1,5" as 1. So the lines are read as delimited text instead.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -165,19 +164,15 @@ def _lines(
             null_values=[],
         ),
     }
-    n_read, irregular = 0, False
+    n_read = 0
     for piece in _pieces(path, file):
         if piece.isspace() or not piece:
             continue
-        table = None
-        if not irregular:
-            # Most files have one blank between fields. For other files this parse fails; then
-            # this piece and all later pieces are normalized first.
-            with suppress(pa.ArrowInvalid):
-                table = csv.read_csv(pa.BufferReader(piece), **options)
-            irregular = table is None
         with reading(path, "MatrixMarket"):
-            if table is None:
+            try:
+                # Most files have one blank between fields; for other files this soon fails.
+                table = csv.read_csv(pa.BufferReader(piece), **options)
+            except pa.ArrowInvalid:
                 table = csv.read_csv(pa.BufferReader(_normalized(piece)), **options)
             columns = [column.to_numpy() for column in table.columns]
         n_read += table.num_rows

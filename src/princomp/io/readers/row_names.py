@@ -80,7 +80,8 @@ def find_id_column(
         name for name in dict.fromkeys(candidates) if _is_unique_text(table, name, number_format)
     ]
     # Dates name rows only if nothing else does.
-    unique = [name for name in unique if not _holds_dates(table, name)] or unique
+    heads = {name: table.column(name)[:100].to_pylist() for name in unique}
+    unique = [name for name in unique if not all(map(_DATE.match, heads[name]))] or unique
     left_out: list[str] = []
     if len(unique) == 1 and (is_numbered or first.lower() not in INDEX_NAMES):
         name = unique[0]
@@ -115,10 +116,6 @@ def _is_unique_text(table: pa.Table, name: str, number_format: NumberFormat) -> 
         return False  # cells such as "12 kg" and "1,5" are meant as numbers
     cells = column.to_pylist()
     return len(set(cells)) == len(cells) and not any(cell is None or cell == "" for cell in cells)
-
-
-def _holds_dates(table: pa.Table, name: str) -> bool:
-    return all(_DATE.match(cell) for cell in table.column(name)[:100].to_pylist())
 
 
 def without_empty_rows(table: pa.Table, notes: list[str]) -> pa.Table:

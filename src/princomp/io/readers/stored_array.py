@@ -134,9 +134,8 @@ class StoredArray(MemberSource):
         n, p = self.member.shape
         itemsize = self.member.dtype.itemsize
         self._column_ranges, self._positions = column_ranges(self.column_indices, p, self.tiling)
-        width = sum(last - first for first, last in self._column_ranges)
-        if self.tiling.tile_rows is not None:
-            self.tiling = self.tiling._replace(tile_rows=min(self.tiling.tile_rows, n))
+        width = self._width = sum(last - first for first, last in self._column_ranges)
+        self.tiling = self.tiling._replace(tile_rows=min(self.tiling.tile_rows, n))
         self.plan = ChunkPlan.of(self.tiling, width, width * itemsize)
         self.reader_bytes = (
             type(self).reader_bytes + min(self.plan.rows_per_read, n) * width * itemsize
@@ -157,8 +156,7 @@ class StoredArray(MemberSource):
         if len(self._column_ranges) == 1:
             first, last = self._column_ranges[0]
             return np.asarray(array[start:stop, first:last])
-        width = sum(last - first for first, last in self._column_ranges)
-        block = empty((stop - start, width), array.dtype)
+        block = empty((stop - start, self._width), array.dtype)
         position = 0
         for first, last in self._column_ranges:
             block[:, position : position + last - first] = array[start:stop, first:last]

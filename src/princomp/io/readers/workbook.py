@@ -50,7 +50,7 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
     dialect = detect_dialect(content, path, separator=",", compression=None, options=options)
     clean = dialect.cleaned(io.BytesIO(content)).read()
     dialect = replace(dialect, text=clean, notes=(*notes, *dialect.notes))
-    return infer_table(dialect, selection, complete=True).table
+    return infer_table(dialect, selection, complete=True)[0]
 
 
 def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
