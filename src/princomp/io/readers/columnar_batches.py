@@ -65,11 +65,9 @@ def open_arrow_stream(stream: BinaryIO, selection: Selection, path: Path) -> Bat
         yield from batches
         # pyarrow also accepts a stream that is cut short, so check for the end marker.
         if recorder.tail != END_OF_STREAM:
-            raise malformed(
-                path,
-                "the Arrow stream does not end properly",
-                "It may be cut short: see whether the command before the pipe failed.",
-            )
+            problem = "the Arrow stream does not end properly"
+            hint = "It may be cut short: see whether the command before the pipe failed."
+            raise malformed(path, problem, hint)
 
     return BatchSource(batches.schema, complete_batches(), selection, str(path))
 

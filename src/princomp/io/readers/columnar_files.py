@@ -121,11 +121,9 @@ def _refuse_cut_stream(path: Path, source: pa.NativeFile) -> None:
     """Raise MalformedFileError unless an opened Arrow stream ends with its end marker."""
     source.seek(max(0, source.size() - len(END_OF_STREAM)))
     if source.read() != END_OF_STREAM:
-        raise malformed(
-            path,
-            "is not an Arrow file, nor an Arrow stream that ends properly",
-            "It may be cut short or still being written: create or download it again.",
-        )
+        problem = "is not an Arrow file, nor an Arrow stream that ends properly"
+        hint = "It may be cut short or still being written: create or download it again."
+        raise malformed(path, problem, hint)
 
 
 def open_parquet(path: Path, selection: Selection) -> ColumnarSource:

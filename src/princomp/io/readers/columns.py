@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from princomp.errors import ColumnError, ParameterError, ShapeError, nearest, row_words
+from princomp.errors import (
+    ColumnError,
+    ParameterError,
+    PrincompError,
+    ShapeError,
+    nearest,
+    row_words,
+)
 from princomp.io.readers.read_options import DETECT, ReadOptions
+
+Error = TypeVar("Error", bound=PrincompError)
 
 
 class Selection(NamedTuple):
@@ -89,6 +98,10 @@ class Origin:
         known = {key: value for key, value in known.items() if value is not None}
         return known if self.file is None else {"file": self.file, **known}
 
+    def error(self, kind: type[Error], problem: str, hint: str | None, **place: object) -> Error:
+        """Make an error about the file: its message and its place begin with the file."""
+        return kind(self.prefixed(problem), place=self.place(**place), hint=hint)
+
     def place_of(self, row: int) -> RowPlace:
         """Place of row number ``row``, from 0."""
         row += self.offset
@@ -133,11 +146,9 @@ def refuse_duplicates(names: Sequence[str], origin: Origin) -> None:
     """Raise ColumnError if a column name is repeated, because it would be ambiguous."""
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
-        raise ColumnError(
-            origin.prefixed(f"the column names are not unique; twice or more: {listed(repeated)}"),
-            place=origin.place(column=repeated[0]),
-            hint="Rename the columns so that each has a name of its own.",
-        )
+        problem = f"the column names are not unique; twice or more: {listed(repeated)}"
+        hint = "Rename the columns so that each has a name of its own."
+        raise origin.error(ColumnError, problem, hint, column=repeated[0])
 
 
 def choose_columns(available: Sequence[str], selection: Selection, origin: Origin) -> Choice:
@@ -177,11 +188,8 @@ def choose_columns(available: Sequence[str], selection: Selection, origin: Origi
     left_out = {*exclude, *ids}
     remaining = tuple(name for name in available if name not in left_out)
     if not remaining:
-        raise ShapeError(
-            origin.prefixed("no column remains to analyse"),
-            place=origin.place(),
-            hint="Exclude fewer columns." if left_out else None,
-        )
+        problem = "no column remains to analyse"
+        raise origin.error(ShapeError, problem, "Exclude fewer columns." if left_out else None)
     return Choice(remaining, False, id_column)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from princomp.errors import InputNotFoundError, ParameterError
+from princomp.io.readers.reader_errors import file_error
 
 
 def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -46,11 +47,9 @@ def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
         file = (Path(outside).resolve(), inside)
         if file in seen:
             alias_note = "" if seen[file] == path else f" (also as {seen[file]})"
-            raise ParameterError(
-                f"{path}: is named twice{alias_note}, so its rows would count twice",
-                place={"file": str(path)},
-                hint="Name each file once; patterns may overlap.",
-            )
+            problem = f"is named twice{alias_note}, so its rows would count twice"
+            hint = "Name each file once; patterns may overlap."
+            raise file_error(ParameterError, path, problem, hint)
         seen[file] = path
     return found
 

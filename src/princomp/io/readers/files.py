@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from princomp.errors import ColumnError, InputNotFoundError, ParameterError, PrincompError
 from princomp.io.readers.columns import ALL_COLUMNS, Selection
 from princomp.io.readers.read_options import DETECT, ReadOptions
-from princomp.io.readers.reader_errors import import_optional
+from princomp.io.readers.reader_errors import file_error, import_optional
 from princomp.io.readers.source import FileState, Source, TableSource, file_state, refuse_changed
 
 
@@ -206,11 +206,8 @@ def _format_of(path: Path) -> tuple[str, Format]:
     if not (ending is not None and ending.startswith(".zarr") and path.is_dir()):
         _refuse_absent(path)
     if ending is None:
-        raise ParameterError(
-            f"{path}: its name does not say what kind of table it is",
-            place={"file": str(path)},
-            hint=f"Known endings are {', '.join(ENDINGS)}.",
-        )
+        problem = "its name does not say what kind of table it is"
+        raise file_error(ParameterError, path, problem, f"Known endings are {', '.join(ENDINGS)}.")
     return ending, _FORMATS[ending]
 
 

@@ -182,11 +182,9 @@ def convert(
         labels = {name: name for name in frame.columns}
     n = frame.shape[0]
     if n == 0:
-        raise ShapeError(
-            origin.prefixed("no rows"),
-            place=origin.place(),
-            hint="Principal components need at least two rows of numbers.",
-        )
+        problem = "no rows"
+        hint = "Principal components need at least two rows of numbers."
+        raise origin.error(ShapeError, problem, hint)
     kept: list[str] = []
     left_out: list[str] = []
     # Copy column by column into Fortran order: each write is then contiguous, which is ten times
@@ -200,11 +198,8 @@ def convert(
             data[:, len(kept)] = values
             kept.append(name)
     if not kept:
-        raise ShapeError(
-            origin.prefixed(f"no numeric column; without numbers: {listed(left_out)}"),
-            place=origin.place(),
-            hint="Principal components need columns of numbers.",
-        )
+        problem = f"no numeric column; without numbers: {listed(left_out)}"
+        raise origin.error(ShapeError, problem, "Principal components need columns of numbers.")
     ids = None
     if choice.id_column is not None:
         ids = np.fromiter(_cells(frame.get_column(labels[choice.id_column])), object, n)
@@ -295,11 +290,9 @@ def _values(
             refuse_long_integers(array, lambda index: (name, index[0]), origin)
             return array
         if array.dtype.kind == "c":
-            raise NotNumericError(
-                origin.prefixed(f"column {name!r} holds complex numbers ({array.dtype})"),
-                place=origin.place(column=name),
-                hint="Give real and imaginary parts as two columns.",
-            )
+            problem = f"column {name!r} holds complex numbers ({array.dtype})"
+            hint = "Give real and imaginary parts as two columns."
+            raise origin.error(NotNumericError, problem, hint, column=name)
     return convert_text_column(name, _cells(series), requested=requested, text=text, origin=origin)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from princomp.errors import ColumnError, MalformedFileError, did_you_mean
 from princomp.io.readers.array_lookup import Member
 from princomp.io.readers.columns import listed
-from princomp.io.readers.reader_errors import malformed, reading
+from princomp.io.readers.reader_errors import file_error, malformed, reading
 
 
 class NamesLocation(NamedTuple):
@@ -120,11 +120,9 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
         obs = file.get("obs")
         known = [] if obs is None or isinstance(obs, h5py.Dataset) else list(obs)
         if name not in known:
-            raise ColumnError(
-                f"{path}: obs has no column {name!r}",
-                place={"file": str(path), "column": name},
-                hint=f"{did_you_mean(name, known)}It has {listed(known) or 'none'}.",
-            )
+            problem = f"obs has no column {name!r}"
+            hint = f"{did_you_mean(name, known)}It has {listed(known) or 'none'}."
+            raise file_error(ColumnError, path, problem, hint, column=name)
         node = obs[name]
 
         def cells_of(dataset: h5py.Dataset) -> NDArray[np.object_]:
@@ -164,8 +162,5 @@ def _length_error(
     path: Path, where: str, length: int, what: str, member: Member
 ) -> MalformedFileError:
     axis = 0 if what == "rows" else 1
-    return malformed(
-        path,
-        f"{where} names {length:,} {what}, but {member.name} has {member.shape[axis]:,}",
-        "The file is not as anndata writes it: create it again.",
-    )
+    problem = f"{where} names {length:,} {what}, but {member.name} has {member.shape[axis]:,}"
+    return malformed(path, problem, "The file is not as anndata writes it: create it again.")

@@ -51,11 +51,9 @@ def open_hdf5(path: Path, selection: Selection, inside: str | None = None) -> So
         name = (inside or "").strip("/") or None
         members, frames = members_of(path, file, name)
         if frames and not any(member.is_table for member in members):
-            raise malformed(
-                path,
-                f"{frames[0]} is a frame in the layout that pandas has of its own",
-                "Read it by pandas.read_hdf and write it by frame.to_parquet(…).",
-            )
+            problem = f"{frames[0]} is a frame in the layout that pandas has of its own"
+            hint = "Read it by pandas.read_hdf and write it by frame.to_parquet(…)."
+            raise malformed(path, problem, hint)
         member = pick_array(members, name, origin)
         with reading(path, "HDF5"):
             dataset = file[member.name]
@@ -70,11 +68,9 @@ def open_file(path: Path, cache: int = 0) -> Iterator[h5py.File]:
         try:
             file = h5py.File(path, "r", rdcc_nbytes=cache)
         except BlockingIOError as error:
-            raise malformed(
-                path,
-                "another program has it open to write",
-                "Close it there, or copy the file once nothing is written any more.",
-            ) from error
+            problem = "another program has it open to write"
+            hint = "Close it there, or copy the file once nothing is written any more."
+            raise malformed(path, problem, hint) from error
     try:
         yield file
     finally:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError, NotNumericError
-from princomp.io.readers.reader_errors import DAMAGED_HINT, malformed, reading
+from princomp.io.readers.reader_errors import DAMAGED_HINT, file_error, malformed, reading
 
 # Bytes of text turned into numbers at once.
 _PIECE_BYTES = 2**23
@@ -71,11 +71,9 @@ def read_header(path: Path, file: BinaryIO) -> Header:
         raise _malformed(path, "is no MatrixMarket matrix: its first line is not of that form")
     layout, number_kind, symmetry = words[2:]
     if number_kind == "complex":
-        raise NotNumericError(
-            f"{path}: holds complex numbers, not real numbers",
-            place={"file": str(path)},
-            hint="Write the real and the imaginary parts as columns of their own.",
-        )
+        problem = "holds complex numbers, not real numbers"
+        hint = "Write the real and the imaginary parts as columns of their own."
+        raise file_error(NotNumericError, path, problem, hint)
     known = number_kind in _NUMBER_KINDS and symmetry in _SYMMETRIES
     if layout not in ("coordinate", "array") or not known or words[2:4] == ["array", "pattern"]:
         raise _malformed(path, f"is a matrix of an unknown kind: {' '.join(words[2:])}")

@@ -21,7 +21,7 @@ from princomp.io.readers.array_lookup import (
 )
 from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.reader_errors import malformed, reading
+from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.io.readers.stored_array import (
     column_namer,
@@ -187,11 +187,9 @@ class NpySource(Source):
                 # Linux reads at most 2 GB per call.
                 n_read = self._pread(file, remaining, offset)
                 if not n_read:
-                    raise malformed(
-                        self.path,
-                        f"became shorter while it was read: it ends at byte {offset}",
-                        "Wait until it is complete, then read it again.",
-                    )
+                    problem = f"became shorter while it was read: it ends at byte {offset}"
+                    hint = "Wait until it is complete, then read it again."
+                    raise malformed(self.path, problem, hint)
                 remaining, offset = remaining[n_read:], offset + n_read
 
     def _pread(self, file: FileIO, target: memoryview, offset: int) -> int:
@@ -236,11 +234,9 @@ class PipedArray(Source):
     def __init__(self, stream: BinaryIO, selection: Selection, path: Path) -> None:
         shape, fortran, stored = _read_header(stream, path, selection)
         if fortran and min(shape) > 1:
-            raise ParameterError(
-                f"{path}: the array is in Fortran order, its rows come last",
-                place={"file": str(path)},
-                hint="Save numpy.ascontiguousarray(x), or give the name of the file instead.",
-            )
+            problem = "the array is in Fortran order, its rows come last"
+            hint = "Save numpy.ascontiguousarray(x), or give the name of the file instead."
+            raise file_error(ParameterError, path, problem, hint)
         column_indices = numbered_columns(shape[1], selection, Origin(str(path)))
         self.path, self._stream = path, stream
         self._shape, self._stored, self._column_indices = shape, stored, column_indices
@@ -263,12 +259,9 @@ class PipedArray(Source):
                 n_read = cast(BufferedReader, self._stream).readinto(block.view(np.uint8).data)
             if n_read < block.nbytes:
                 row = first + n_read * len(block) // block.nbytes
-                raise malformed(
-                    self.path,
-                    f"ends after {row:,} of {n:,} rows",
-                    "It may be cut short: see whether the command before the pipe failed.",
-                    row=row,
-                )
+                problem = f"ends after {row:,} of {n:,} rows"
+                hint = "It may be cut short: see whether the command before the pipe failed."
+                raise malformed(self.path, problem, hint, row=row)
             skipped = max(0, start - first)
             if skipped < len(block):
                 origin = Origin(self.file, offset=first + skipped)

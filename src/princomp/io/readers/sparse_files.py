@@ -72,11 +72,8 @@ def open_npz(path: Path, selection: Selection, inside: str | None = None) -> Sou
         if layout is None:
             member = pick_array(list(members.values()), inside or None, origin)
         elif inside:
-            raise ParameterError(
-                origin.prefixed(f"holds one sparse matrix, and nothing named {inside!r}"),
-                place=origin.place(parameter="inside"),
-                hint=f"Give {path} alone.",
-            )
+            problem = f"holds one sparse matrix, and nothing named {inside!r}"
+            raise origin.error(ParameterError, problem, f"Give {path} alone.", parameter="inside")
         else:
             with reading(path, "a sparse matrix"):
                 shape = tuple(int(length) for length in _array(path, archive, "shape"))
@@ -110,11 +107,8 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, Member]:
         members[name] = Member(name, shape, dtype)
         expected = dtype.itemsize * int(np.prod(shape, dtype=object))
         if expected != available and not dtype.hasobject:
-            raise malformed(
-                path,
-                f"its array {name} claims to have {expected:,} bytes but has {available:,}",
-                DAMAGED_HINT,
-            )
+            problem = f"its array {name} claims to have {expected:,} bytes but has {available:,}"
+            raise malformed(path, problem, DAMAGED_HINT)
     return members
 
 

@@ -194,8 +194,5 @@ class StoredArray(MemberSource):
 
 def shape_changed_error(path: Path) -> MalformedFileError:
     """Make the error for an array whose shape changed since it was opened."""
-    return malformed(
-        path,
-        "its rows or columns are no longer as many as when it was opened",
-        "Wait until nobody writes to it, then start again.",
-    )
+    problem = "its rows or columns are no longer as many as when it was opened"
+    return malformed(path, problem, "Wait until nobody writes to it, then start again.")

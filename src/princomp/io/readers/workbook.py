@@ -19,7 +19,7 @@ from princomp.errors import ParameterError, did_you_mean
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.delimited import infer_table
 from princomp.io.readers.delimited_detect import detect_dialect
-from princomp.io.readers.reader_errors import DAMAGED_HINT, malformed, reading
+from princomp.io.readers.reader_errors import DAMAGED_HINT, file_error, malformed, reading
 from princomp.io.readers.source import TableSource
 
 
@@ -65,11 +65,9 @@ def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
         return book[names[requested - 1]]
     if requested in names:
         return book[requested]
-    raise ParameterError(
-        f"{path}: no sheet {requested!r}",
-        place={"file": str(path), "parameter": "sheet"},
-        hint=f"{did_you_mean(requested, names)}There are {', '.join(map(repr, names))}.",
-    )
+    problem = f"no sheet {requested!r}"
+    hint = f"{did_you_mean(requested, names)}There are {', '.join(map(repr, names))}."
+    raise file_error(ParameterError, path, problem, hint, parameter="sheet")
 
 
 def _text(cell: object) -> str:

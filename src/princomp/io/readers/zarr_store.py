@@ -17,7 +17,7 @@ from princomp.errors import InputNotFoundError
 from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_id_column
 from princomp.io.readers.chunk_plan import Tiling
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.reader_errors import malformed, reading
+from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import FileState, Source
 from princomp.io.readers.stored_array import StoredArray
 
@@ -85,11 +85,8 @@ def open_zarr(
 def _open_store(path: Path, inside: str | None) -> Iterator[Any]:
     """Open the group or array ``inside``, or the whole store if there is none of that name."""
     if not path.exists():
-        raise InputNotFoundError(
-            f"{path}: no such file or folder",
-            place={"file": str(path)},
-            hint=f"The current folder is {Path.cwd()}.",
-        )
+        problem = "no such file or folder"
+        raise file_error(InputNotFoundError, path, problem, f"The current folder is {Path.cwd()}.")
     folder = path.is_dir()
     with reading(path, "Zarr"):
         kind = zarr.storage.LocalStore if folder else zarr.storage.ZipStore
@@ -102,11 +99,9 @@ def _open_store(path: Path, inside: str | None) -> Iterator[Any]:
                 with suppress(FileNotFoundError):
                     node = zarr.open(store, path=name, mode="r") if node is None else node
         if node is None:
-            raise malformed(
-                path,
-                "is no Zarr store: nothing in it describes an array or a group",
-                "Name the folder that holds zarr.json, .zarray or .zgroup.",
-            )
+            problem = "is no Zarr store: nothing in it describes an array or a group"
+            hint = "Name the folder that holds zarr.json, .zarray or .zgroup."
+            raise malformed(path, problem, hint)
         yield node
     finally:
         # Closing a zip file that could not be opened raises AttributeError.
@@ -192,8 +187,5 @@ def _refuse_empty(path: Path, name: str) -> None:
                     if entry.filename.startswith(prefix) and not (entry.file_size or entry.is_dir())
                 ]
     if empty:
-        raise malformed(
-            path,
-            f"the file {empty[0]} in it is empty",
-            "Its rows are lost: create or download the store again.",
-        )
+        problem = f"the file {empty[0]} in it is empty"
+        raise malformed(path, problem, "Its rows are lost: create or download the store again.")
