@@ -50,7 +50,6 @@ def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) ->
     NotNumericError, ShapeError
         The named array is not a table of real numbers, or there is no such array.
     """
-    place = origin.place(parameter="inside")
     candidates = members
     if inside is not None:
         for member in members:
@@ -60,21 +59,15 @@ def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) ->
         candidates = [member for member in members if member.name.startswith(f"{inside}/")]
         if not candidates:
             near = difflib.get_close_matches(inside, [m.name for m in members], n=1)
-            raise ParameterError(
-                origin.prefixed(f"nothing in it is named {inside!r}"),
-                place=place,
-                hint=(f"Did you mean {near[0]!r}? " if near else "")
-                + f"There are: {listed(map(str, members))}.",
-            )
+            guess = f"Did you mean {near[0]!r}? " if near else ""
+            problem = f"nothing in it is named {inside!r}"
+            hint = f"{guess}There are: {listed(map(str, members))}."
+            raise origin.error(ParameterError, problem, hint, parameter="inside")
     tables = [member for member in candidates if member.is_table]
     if len(tables) > 1:
-        raise ParameterError(
-            origin.prefixed(
-                f"holds {len(tables)} arrays of two dimensions: {listed(map(str, tables))}"
-            ),
-            place=place,
-            hint=f"Say which is meant, as in {origin.file}::{tables[0].name}",
-        )
+        problem = f"holds {len(tables)} arrays of two dimensions: {listed(map(str, tables))}"
+        hint = f"Say which is meant, as in {origin.file}::{tables[0].name}"
+        raise origin.error(ParameterError, problem, hint, parameter="inside")
     if not tables:
         contents = f"there are: {listed(map(str, candidates))}" if candidates else "it is empty"
         problem = f"holds no array of numbers in two dimensions; {contents}"

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import ParameterError
+from princomp.io.readers.reader_errors import file_error
 
 # Numbers in a chunk: 4 or 8 MB, large enough for cheap calls and small enough to hold several.
 _NUMBERS = 2**20
@@ -107,12 +108,12 @@ class ChunkPlan:
     def refuse_many_reads(self, path: Path) -> None:
         """Raise ParameterError if a tile would be read more than ``_MAX_READS_PER_TILE`` times."""
         if self.reads_per_tile > _MAX_READS_PER_TILE:
-            raise ParameterError(
-                f"{path}: the array has compressed chunks of {self.boundary:,} rows, so that "
-                f"each would be read {self.reads_per_tile} times to go through it row by row",
-                place={"file": str(path)},
-                hint="Store it in chunks of fewer rows (chunks=(1000, …)), or name fewer columns.",
+            problem = (
+                f"the array has compressed chunks of {self.boundary:,} rows, so that each would be "
+                f"read {self.reads_per_tile} times to go through it row by row"
             )
+            hint = "Store it in chunks of fewer rows (chunks=(1000, …)), or name fewer columns."
+            raise file_error(ParameterError, path, problem, hint)
 
 
 def column_ranges(

@@ -27,7 +27,7 @@ from princomp.io.readers.columns import Choice, Origin, Selection, listed
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import left_out_notes
 from princomp.io.readers.number_text import PLAIN
-from princomp.io.readers.reader_errors import malformed, no_rows_error, reading
+from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error, reading
 from princomp.io.readers.row_names import find_id_column
 from princomp.io.readers.source import (
     Chunk,
@@ -178,11 +178,9 @@ class ColumnarSource(Source):
         self.p = len(self.columns)
         without = [name for name in names if name in left_out]
         if not self.columns:
-            raise ShapeError(
-                f"{self.file}: no numeric column; without numbers: {listed(without)}",
-                place={"file": self.file},
-                hint="Principal components need columns of numbers.",
-            )
+            problem = f"no numeric column; without numbers: {listed(without)}"
+            hint = "Principal components need columns of numbers."
+            raise file_error(ShapeError, self.file, problem, hint)
         found = {name: arrow_kind_name(self._kinds[name]) for name in without}
         self.notes = (*self.notes, *left_out_notes(found))
         # Text columns that were not requested are kept only if empty, so they do not count.

@@ -208,19 +208,14 @@ def _refuse_unknown(available: Sequence[str], requested: Sequence[str], origin: 
 
 
 def _refuse_two_roles(selection: Selection, origin: Origin) -> None:
-    def refuse(name: str, why: str, hint: str) -> ColumnError:
-        return ColumnError(
-            origin.prefixed(f"column {name!r} {why}"), place=origin.place(column=name), hint=hint
-        )
-
     for name, times in Counter(selection.columns or ()).items():
         if times > 1:
-            raise refuse(name, f"is named {times} times in columns", "Name it once.")
-        if name in selection.exclude:
-            raise refuse(name, "is both asked for and excluded", "Name it in one of the two.")
-        if name == selection.id_column:
-            raise refuse(
-                name,
-                "cannot be the id column and one of the columns to analyse",
-                "Take it out of columns, or choose another id column.",
-            )
+            why, hint = f"is named {times} times in columns", "Name it once."
+        elif name in selection.exclude:
+            why, hint = "is both asked for and excluded", "Name it in one of the two."
+        elif name == selection.id_column:
+            why = "cannot be the id column and one of the columns to analyse"
+            hint = "Take it out of columns, or choose another id column."
+        else:
+            continue
+        raise origin.error(ColumnError, f"column {name!r} {why}", hint, column=name)

@@ -69,11 +69,8 @@ def _matches(name: str) -> list[Path]:
         if not os.path.isdir(match) or match.rstrip(os.sep).endswith(".zarr")
     ]
     if not found:
-        raise InputNotFoundError(
-            f"{name}: no file has a name like this",
-            place={"file": name},
-            hint=f"The current folder is {Path.cwd()}.",
-        )
+        problem = "no file has a name like this"
+        raise file_error(InputNotFoundError, name, problem, f"The current folder is {Path.cwd()}.")
     return [Path(f"{match}{colons}{inside}") for match in sorted(found, key=_natural)]
 
 

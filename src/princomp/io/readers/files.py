@@ -226,4 +226,4 @@ def _refuse_absent(path: Path) -> None:
         hint = "Give a pipe as standard input (-), or save the table first."
     else:
         why, hint = "no such file", f"The current folder is {Path.cwd()}."
-    raise InputNotFoundError(f"{path}: {why}", place={"file": str(path)}, hint=hint)
+    raise file_error(InputNotFoundError, path, why, hint)

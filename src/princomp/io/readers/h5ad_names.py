@@ -90,21 +90,17 @@ def row_names(path: Path, file: h5py.File, id_column: str, rows: Member) -> Name
     """
     with reading(path, "AnnData"):
         index = _find_index(file, "obs")
-        length = None if index is None else file[index.node].shape[0]
-    if index is None or id_column not in ("obs_names", "_index", index.index_name):
-        alternative = (
-            "" if index is None or index.index_name == "_index" else f" or {index.index_name!r}"
-        )
-        raise ColumnError(
-            f"{path}: no id column {id_column!r}"
-            + (": its rows have no names" if index is None else ""),
-            place={"file": str(path), "column": id_column},
-            hint="Leave the id column out."
-            if index is None
-            else f"Use id_column='obs_names'{alternative}.",
-        )
+        length = 0 if index is None else int(file[index.node].shape[0])
+    problem = f"no id column {id_column!r}"
+    if index is None:
+        problem += ": its rows have no names"
+        raise file_error(ColumnError, path, problem, "Leave the id column out.", column=id_column)
+    if id_column not in ("obs_names", "_index", index.index_name):
+        alternative = "" if index.index_name == "_index" else f" or {index.index_name!r}"
+        hint = f"Use id_column='obs_names'{alternative}."
+        raise file_error(ColumnError, path, problem, hint, column=id_column)
     if length != rows.shape[0]:
-        raise _length_error(path, "obs", int(length or 0), "rows", rows)
+        raise _length_error(path, "obs", length, "rows", rows)
     return index
 
 

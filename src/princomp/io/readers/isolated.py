@@ -25,7 +25,7 @@ from princomp import errors
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.read_options import ReadOptions
-from princomp.io.readers.reader_errors import malformed
+from princomp.io.readers.reader_errors import file_error, malformed
 from princomp.io.readers.source import Chunk, FileState, Source
 
 # Limits of the process: bytes of memory, bytes per line, seconds per message or array.
@@ -74,11 +74,9 @@ class IsolatedSource(Source):
         """Rows from number ``start`` on."""
         with _Reader({**self._request, "start": start}, self._path, self._timeout) as reader:
             if reader.message() != self._header:
-                raise errors.InputChangedError(
-                    f"{self._path}: it changed after it was opened",
-                    place={"file": str(self._path)},
-                    hint="wait until it is written, then begin again",
-                )
+                problem = "it changed after it was opened"
+                hint = "wait until it is written, then begin again"
+                raise file_error(errors.InputChangedError, self._path, problem, hint)
             while not (message := reader.message()).get("end"):
                 with self._checked_messages():
                     chunk = self._chunk(message, reader)

@@ -14,7 +14,7 @@ from princomp.errors import ColumnError, NotAvailableError, ParameterError, did_
 from princomp.io.readers.file_names import expand_patterns
 from princomp.io.readers.frames import is_frame
 from princomp.io.readers.read_options import DETECT, ReadOptions
-from princomp.io.readers.reader_errors import import_optional
+from princomp.io.readers.reader_errors import file_error, import_optional
 from princomp.io.readers.table_input import TableInput, is_file
 
 
@@ -89,11 +89,9 @@ def file_column(
         if error.place.get("parameter") != "id_column":
             raise
         file = error.place.get("file", paths[0])
-        raise ColumnError(
-            f"{file}: no column {name!r}: it holds numbers only",
-            place={"file": str(file), "column": name},
-            hint="Keep the table, with this column, as CSV or Parquet.",
-        ) from None
+        problem = f"no column {name!r}: it holds numbers only"
+        hint = "Keep the table, with this column, as CSV or Parquet."
+        raise file_error(ColumnError, file, problem, hint, column=name) from None
     return np.concatenate(
         [np.asarray(chunk.ids, dtype=object) for chunk in source.checked_chunks()]
     )

@@ -11,7 +11,7 @@ from princomp.errors import ParameterError, ShapeError
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.numpy_file import NPY_MAGIC, PipedArray
 from princomp.io.readers.read_options import DETECT, ReadOptions
-from princomp.io.readers.reader_errors import import_optional, reading
+from princomp.io.readers.reader_errors import file_error, import_optional, reading
 from princomp.io.readers.source import Chunk, Source
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 _NAME = Path("standard input")
-_PLACE = {"file": str(_NAME)}
 
 _COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _ARROW_STREAM = b"\xff\xff\xff\xff"
@@ -78,17 +77,15 @@ def open_stdin(
             rest = pa.CompressedInputStream(pa.PythonFile(rest, "r"), compression)
         first, rest = _peek(rest)
     if not first:
-        raise ShapeError(
-            f"{_NAME}: no rows, the input is empty",
-            place=dict(_PLACE),
-            hint="Send a table, such as CSV whose first line names the columns; "
-            "or the command before the pipe may have failed.",
+        hint = (
+            "Send a table, such as CSV whose first line names the columns; "
+            "or the command before the pipe may have failed."
         )
+        raise file_error(ShapeError, _NAME, "no rows, the input is empty", hint)
     for magic, (kind, hint) in _NEED_SEEKING.items():
         if first.startswith(magic):
-            raise ParameterError(
-                f"{_NAME}: {kind} cannot be read from a pipe", place=dict(_PLACE), hint=hint
-            )
+            problem = f"{kind} cannot be read from a pipe"
+            raise file_error(ParameterError, _NAME, problem, hint)
     if first.startswith(NPY_MAGIC):
         return _ReadOnce(PipedArray(rest, selection, _NAME))
     if first.startswith(_ARROW_STREAM):
@@ -117,11 +114,9 @@ class _ReadOnce(Source):
         """Rows from number ``start`` on; a second time raises ParameterError."""
         source, self._source = self._source, None
         if source is None:
-            raise ParameterError(
-                f"{_NAME}: can be read only once, and has been read",
-                place=dict(_PLACE),
-                hint="Save it to a file first, and give the name of the file.",
-            )
+            problem = "can be read only once, and has been read"
+            hint = "Save it to a file first, and give the name of the file."
+            raise file_error(ParameterError, _NAME, problem, hint)
         return source.chunks(start)
 
 
