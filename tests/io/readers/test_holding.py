@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from princomp.errors import InputChangedError, ShapeError
-from princomp.io.readers.batches import open_batches
+from princomp.io.readers.batches import BatchedRows
 from princomp.io.readers.files import open_source
 from princomp.io.readers.materialize import read_if_small, read_whole
 from princomp.io.readers.source import Chunk, FileState, RowPlace, Source, TableSource
@@ -255,7 +255,7 @@ def test_errors_while_reading_propagate(table):
 
 
 def test_an_iterator_keeps_its_rows_after_read_if_small(table):
-    source = open_batches(iter([table[:3], table[3:3], table[3:50], table[50:]]))
+    source = BatchedRows(iter([table[:3], table[3:3], table[3:50], table[50:]]))
     partly_read = read_if_small(source, 100)
     np.testing.assert_array_equal(rows_of(partly_read), table)
     with pytest.raises(ValueError, match="read only once"):

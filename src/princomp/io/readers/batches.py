@@ -26,11 +26,13 @@ _NUMBERS = 2**20
 _BATCH_HINT = "A batch is an array (m, p), a sparse matrix or a frame, without weights."
 
 
-def open_batches(rows: _BatchInput, *, columns: Sequence[str] | None = None) -> Source:
-    """Read rows from an iterator of batches.
+class BatchedRows(Source):
+    """Rows from an iterator of batches.
 
     The first batch with rows is read immediately. It sets the columns, the dtype (float32 or
-    float64), and whether the rows are sparse. Later batches are converted to match.
+    float64), and whether the rows are sparse. Later batches are converted to match. ``rows`` is
+    None, and ``stored`` counts only the first batch. Errors that the iterator raises pass through
+    unchanged.
 
     Parameters
     ----------
@@ -42,12 +44,6 @@ def open_batches(rows: _BatchInput, *, columns: Sequence[str] | None = None) -> 
         next one.
     columns : sequence of str, optional
         For frames, the columns to use, in this order; for arrays, the names of all columns.
-
-    Returns
-    -------
-    Source
-        Its ``rows`` is None, and its ``stored`` counts only the first batch. Errors that the
-        iterator raises pass through unchanged.
 
     Raises
     ------
@@ -62,12 +58,9 @@ def open_batches(rows: _BatchInput, *, columns: Sequence[str] | None = None) -> 
         ``rows`` does not give batches (it is a path or a frame, for example), or a batch is
         float64 and the first is float32.
     """
-    return _Batches(rows, None if columns is None else tuple(columns))
 
-
-class _Batches(Source):
-    def __init__(self, rows: _BatchInput, requested: tuple[str, ...] | None) -> None:
-        self._rows, self._requested = rows, requested
+    def __init__(self, rows: _BatchInput, *, columns: Sequence[str] | None = None) -> None:
+        self._rows, self._requested = rows, None if columns is None else tuple(columns)
         self.repeatable = not isinstance(rows, Iterator)
         batches = self._numbered_batches()
         first = next(batches, None)
@@ -75,7 +68,7 @@ class _Batches(Source):
             raise ShapeError(
                 "there is no batch with rows", hint="Give at least two rows of numbers."
             )
-        data, names, unused = _batch_rows(*first, requested)
+        data, names, unused = _batch_rows(*first, self._requested)
         super().__init__(
             rows=None,
             p=data.shape[1],

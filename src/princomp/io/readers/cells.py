@@ -119,9 +119,7 @@ def long_integer_error(column: str, i: int, value: object, origin: Origin) -> No
 
 
 def refuse_long_integers(
-    numbers: NDArray[Any],
-    cell: Callable[[tuple[int, ...]], tuple[str, int]],
-    origin: Origin,
+    numbers: NDArray[Any], cell: Callable[[tuple[int, ...]], tuple[str, int]], origin: Origin
 ) -> None:
     """Raise NotNumericError for the first integer of an array that is beyond 2**53.
 

@@ -15,11 +15,7 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from princomp.errors import ShapeError
-from princomp.io.readers.cells import (
-    LARGEST_INTEGER,
-    MISSING,
-    refuse_long_integers,
-)
+from princomp.io.readers.cells import LARGEST_INTEGER, MISSING, refuse_long_integers
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import kind_name

@@ -22,8 +22,11 @@ from princomp.io.readers.source import TableSource
 _BUFFER_BYTES = 2**25
 
 
-class _ParquetSource(ColumnarSource):
-    """Rows of a Parquet file, read some pages of a row group at a time."""
+class ParquetSource(ColumnarSource):
+    """Rows of a Parquet file, read some pages of a row group at a time.
+
+    Memory holds one chunk and, for each column, a page and its read-ahead buffer.
+    """
 
     def __init__(self, path: Path, selection: Selection, whole: bool = False) -> None:
         with _parquet_file(path, 1) as file, reading(path, "Parquet"):
@@ -71,8 +74,12 @@ def _parquet_file(path: Path, columns: int) -> Any:
         )
 
 
-class _ArrowSource(ColumnarSource):
-    """Rows of an Arrow file or stream, batch by batch."""
+class ArrowSource(ColumnarSource):
+    """Rows of an Arrow IPC file (also called Feather 2) or stream, batch by batch.
+
+    Memory holds one chunk and the chosen columns of one record batch; if the file is a single
+    batch, that is the whole file.
+    """
 
     def __init__(self, path: Path, selection: Selection, whole: bool = False) -> None:
         with reading(path, "Arrow"), pa.OSFile(str(path)) as source:
@@ -126,28 +133,11 @@ def _refuse_cut_stream(path: Path, source: pa.NativeFile) -> None:
         raise malformed(path, problem, hint)
 
 
-def open_parquet(path: Path, selection: Selection) -> ColumnarSource:
-    """Open a Parquet file.
-
-    Memory holds one chunk and, for each column, a page and its read-ahead buffer.
-    """
-    return _ParquetSource(path, selection)
-
-
-def open_arrow(path: Path, selection: Selection) -> ColumnarSource:
-    """Open an Arrow IPC file (also called Feather 2) or stream.
-
-    Memory holds one chunk and the chosen columns of one record batch; if the file is a single
-    batch, that is the whole file.
-    """
-    return _ArrowSource(path, selection)
-
-
 def read_parquet(path: Path, selection: Selection) -> TableSource:
     """Read a whole Parquet file."""
-    return _ParquetSource(path, selection, whole=True).table()
+    return ParquetSource(path, selection, whole=True).table()
 
 
 def read_arrow(path: Path, selection: Selection) -> TableSource:
     """Read a whole Arrow IPC file or stream."""
-    return _ArrowSource(path, selection, whole=True).table()
+    return ArrowSource(path, selection, whole=True).table()

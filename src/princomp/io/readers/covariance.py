@@ -20,8 +20,7 @@ def checked_covariance(C: ArrayLike) -> FloatArray:
     matrix = np.array(C, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ShapeError(
-            f"a covariance is square, got shape {matrix.shape}",
-            hint="PCA().fit(X) takes rows",
+            f"a covariance is square, got shape {matrix.shape}", hint="PCA().fit(X) takes rows"
         )
     if not np.isfinite(matrix).all():
         row, column = (int(i) for i in np.argwhere(~np.isfinite(matrix))[0])

@@ -44,12 +44,7 @@ _UNITS = re.compile(r"[%‰°$€£¥₹]")
 
 
 def detect_dialect(
-    head: bytes,
-    path: Path,
-    *,
-    separator: str | None,
-    compression: str | None,
-    options: ReadOptions,
+    head: bytes, path: Path, *, separator: str | None, compression: str | None, options: ReadOptions
 ) -> Dialect:
     """Detect how a text is written.
 
@@ -220,11 +215,7 @@ class _Evidence(NamedTuple):
 
 
 def _detect_number_format(
-    lines: Sequence[str],
-    sep: str,
-    options: ReadOptions,
-    path: Path,
-    notes: list[str],
+    lines: Sequence[str], sep: str, options: ReadOptions, path: Path, notes: list[str]
 ) -> NumberFormat:
     decimal, thousands = options.decimal, options.thousands
     evidence = _gather_evidence(lines, sep)

@@ -196,10 +196,7 @@ class Parser:
             return None
         for i, name in enumerate(self.columns):
             cast = cast_text(
-                table.column(name),
-                types[name],
-                self.dialect.number_format,
-                self.units.get(name),
+                table.column(name), types[name], self.dialect.number_format, self.units.get(name)
             )
             if cast is None:
                 return None

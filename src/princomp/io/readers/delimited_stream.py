@@ -46,11 +46,7 @@ _MOST_THREADS = 4
 
 
 def open_delimited(
-    path: Path,
-    selection: Selection,
-    *,
-    delimiter: str | None,
-    compression: str | None,
+    path: Path, selection: Selection, *, delimiter: str | None, compression: str | None
 ) -> Source:
     """Open a delimited file for reading in chunks.
 
@@ -99,12 +95,7 @@ class DelimitedSource(Source):
     """
 
     def __init__(
-        self,
-        dialect: Dialect,
-        stream: BinaryIO,
-        selection: Selection,
-        *,
-        once: bool = False,
+        self, dialect: Dialect, stream: BinaryIO, selection: Selection, *, once: bool = False
     ) -> None:
         pieces = pieces_of(dialect, stream, _HEAD // 2)
         head, complete = _read_head(dialect, pieces)

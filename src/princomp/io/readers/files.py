@@ -55,7 +55,9 @@ class Format(NamedTuple):
 
 
 # To add a format, write its reader as a module of this package and add an entry here.
-_ARROW = Format("columnar_files.open_arrow", ("pyarrow",), table_reader="columnar_files.read_arrow")
+_ARROW = Format(
+    "columnar_files.ArrowSource", ("pyarrow",), table_reader="columnar_files.read_arrow"
+)
 _FORMATS = {
     **{
         f".{name}{packed}": Format(
@@ -69,7 +71,7 @@ _FORMATS = {
     },
     ".xlsx": Format("workbook.open_workbook", ("openpyxl", "pyarrow.csv")),
     ".parquet": Format(
-        "columnar_files.open_parquet",
+        "columnar_files.ParquetSource",
         ("pyarrow.parquet",),
         table_reader="columnar_files.read_parquet",
     ),

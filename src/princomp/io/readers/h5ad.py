@@ -16,11 +16,7 @@ from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.source import Source
 
 
-def open_h5ad(
-    path: Path,
-    selection: Selection,
-    inside: str | None = None,
-) -> Source:
+def open_h5ad(path: Path, selection: Selection, inside: str | None = None) -> Source:
     """Open the matrix X of an AnnData file, or another matrix in it.
 
     Parameters

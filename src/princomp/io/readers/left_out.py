@@ -15,16 +15,7 @@ Series: TypeAlias = nw.Series[Any]
 
 CATEGORIES = (nw.Categorical, nw.Enum)
 # Types that never hold numbers, so that their cells need not be checked.
-NOT_NUMBERS = (
-    nw.Date,
-    nw.Datetime,
-    nw.Duration,
-    nw.Time,
-    nw.List,
-    nw.Array,
-    nw.Struct,
-    nw.Binary,
-)
+NOT_NUMBERS = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary)
 # Number of cells that are checked in a column of Python objects.
 _SAMPLE_CELLS = 100
 # Words for classes of Python objects; other classes are called by their own name.

@@ -23,12 +23,7 @@ from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
-from princomp.io.readers.stored_array import (
-    column_namer,
-    float_dtype,
-    rounding_notes,
-    to_floats,
-)
+from princomp.io.readers.stored_array import column_namer, float_dtype, rounding_notes, to_floats
 from princomp.linalg import empty
 
 NPY_MAGIC = b"\x93NUMPY"

@@ -70,7 +70,9 @@ class ReadOptions:
                 )
         values = dict(options)
         na = values.get("na", ())
-        values["na"] = (na,) if isinstance(na, str) else tuple(_words(na))
+        if not isinstance(na, Iterable) or not all(isinstance(word, str) for word in na):
+            raise invalid_value("na", na, "a list of words", "Such as na=['-', 'missing'].")
+        values["na"] = (na,) if isinstance(na, str) else tuple(na)
         if isinstance(values.get("header"), bool):
             values["header"] = int(values["header"])
         result = cls(**values)
@@ -103,12 +105,6 @@ class ReadOptions:
         if self.header not in (None, 0, 1, 2):
             hint = "False: no line of names; True: one; 2: two lines, which are joined."
             raise invalid_value("header", self.header, "False, True or 2", hint)
-
-
-def _words(na: Any) -> Iterable[str]:
-    if not isinstance(na, Iterable) or not all(isinstance(word, str) for word in na):
-        raise invalid_value("na", na, "a list of words", "Such as na=['-', 'missing'].")
-    return na
 
 
 DETECT = ReadOptions()

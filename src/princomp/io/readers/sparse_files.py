@@ -26,12 +26,7 @@ from princomp.io.readers.market_text import read_array, read_entries, read_heade
 from princomp.io.readers.numpy_file import read_npy_header
 from princomp.io.readers.reader_errors import DAMAGED_HINT, malformed, reading
 from princomp.io.readers.source import Source, TableSource
-from princomp.io.readers.stored_array import (
-    column_namer,
-    float_dtype,
-    rounding_notes,
-    to_floats,
-)
+from princomp.io.readers.stored_array import column_namer, float_dtype, rounding_notes, to_floats
 
 _SPARSE = ("csr", "csc", "bsr", "dia", "coo")
 

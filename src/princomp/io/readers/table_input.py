@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from princomp.errors import NotNumericError, ParameterError
+from princomp.errors import NotNumericError, ParameterError, invalid_value
 from princomp.io.readers.frames import from_frame, is_frame
 from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.memory import Rows, in_memory, is_numeric_array
@@ -138,11 +138,8 @@ def read_table(
     3
     """
     if isinstance(columns, str) and columns not in ("numeric", "all"):
-        raise ParameterError(
-            f"columns must be a list of names, 'numeric' or 'all', got {columns!r}",
-            place={"parameter": "columns"},
-            hint=f"Write columns=[{columns!r}].",
-        )
+        expected = "a list of names, 'numeric' or 'all'"
+        raise invalid_value("columns", columns, expected, f"Write columns=[{columns!r}].")
     read_options = ReadOptions.of(options)
     if is_frame(table) and options:
         raise ParameterError(
@@ -184,9 +181,9 @@ def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
     if is_file(X):
         X = file_rows(X, columns=columns)
     elif isinstance(X, Iterator) or (callable(X) and not isinstance(X, Source)):
-        from princomp.io.readers.batches import open_batches
+        from princomp.io.readers.batches import BatchedRows
 
-        X = open_batches(X, columns=columns)
+        X = BatchedRows(X, columns=columns)
     if isinstance(X, Source) and not isinstance(X, TableSource):
         return X, X.columns, X.row_origin
     return in_memory(X)

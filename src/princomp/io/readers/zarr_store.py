@@ -25,11 +25,7 @@ from princomp.io.readers.stored_array import StoredArray
 _METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
 
 
-def open_zarr(
-    path: Path,
-    selection: Selection,
-    inside: str | None = None,
-) -> Source:
+def open_zarr(path: Path, selection: Selection, inside: str | None = None) -> Source:
     """Open a two-dimensional array in a Zarr store; its first dimension is the rows.
 
     A tile that is missing from the store reads as the array's fill value. Zarr stores tiles
