@@ -68,7 +68,7 @@ from .readers.named_column import (
     without_column as without_column,
 )
 from .readers.read_options import DETECT as DETECT, ReadOptions as ReadOptions
-from .readers.row_numbers import has_index_name as has_index_name
+from .readers.row_names import has_index_name as has_index_name
 from .readers.source import (
     Chunk as Chunk,
     FileState as FileState,

@@ -7,7 +7,7 @@ files, file_names              formats by file-name ending; wildcards and parts 
 isolated                       untrusted files, read in a separate process
 table_input, read_options      rows from any object a user passes; options for reading a table
 row_names, named_column        columns that name or group the rows
-row_numbers, left_out          a first column of row numbers in a frame; notes on columns left out
+left_out                       notes on columns left out
 delimited*                     CSV and TSV: whole, in chunks, and parsing of their text
 number_text, workbook          number formats in text; sheets of .xlsx files as such text
 columnar*                      Parquet and Arrow: files, record batches, chunks, columns

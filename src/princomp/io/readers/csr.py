@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.stored_array import float_dtype
+from princomp.io.readers.stored_array import column_namer, float_dtype
 
 
 def to_scipy_dtype(values: NDArray[Any]) -> NDArray[Any]:
@@ -61,12 +61,12 @@ def compressed_matrix(
 def as_csr(
     matrix: Any,
     column_indices: NDArray[np.intp] | None,
-    label: Callable[[int], str],
     origin: Origin,
+    label: Callable[[int], str] | None = None,
 ) -> Any:
     """Columns of a CSR or CSC matrix as CSR with floats, sorted, duplicates summed.
 
-    ``label`` names the chosen columns in messages.
+    ``label`` names the chosen columns in messages; by default, they are called by their numbers.
 
     Raises
     ------
@@ -75,10 +75,12 @@ def as_csr(
     """
     chosen = matrix if column_indices is None else matrix[:, column_indices]
 
+    name = label or column_namer(None, column_indices)
+
     def cell(index: tuple[int, ...]) -> tuple[str, int]:
         entries = chosen.tocoo()
         # tocoo keeps the order of the values.
-        return label(int(entries.col[index[0]])), int(entries.row[index[0]])
+        return name(int(entries.col[index[0]])), int(entries.row[index[0]])
 
     refuse_long_integers(chosen.data, cell, origin)
     rows = sp.csr_array(chosen.astype(float_dtype(chosen.dtype), copy=False))

@@ -176,15 +176,15 @@ def _cast_column(
 
 def _refuse_doubtful(reader: Reader, table: pa.Table, choice: Choice, origin: Origin) -> None:
     """Refuse columns of integers that lost digits or that may be codes."""
-    names = [name for name in choice.names if str(table.column(name).type) == "double"]
-    integer_columns = {
-        name: x for name in names if are_integers(x := table.column(name).to_numpy())
-    }
-    for name, values in integer_columns.items():
-        if may_have_lost_digits(values):
-            reader.refuse_long_integers(name, origin, len(table))
+    integer_columns = []
+    for name in choice.names:
+        column = table.column(name)
+        if str(column.type) == "double" and are_integers(values := column.to_numpy()):
+            integer_columns.append(name)
+            if may_have_lost_digits(values):
+                reader.refuse_long_integers(name, origin, len(table))
     if not choice.requested:
-        reader.refuse_codes(list(integer_columns), origin, len(table))
+        reader.refuse_codes(integer_columns, origin, len(table))
 
 
 def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:

@@ -33,7 +33,7 @@ from princomp.io.readers.columns import (
     refuse_duplicates,
 )
 from princomp.io.readers.left_out import CATEGORIES, NOT_NUMBERS, kind_of_column, left_out_notes
-from princomp.io.readers.row_numbers import has_index_name, without_row_numbers
+from princomp.io.readers.row_names import has_index_name, without_row_numbers
 from princomp.io.readers.source import TableSource
 from princomp.linalg import empty
 
@@ -83,7 +83,11 @@ def select_usable_columns(frame: Any, required: Collection[str]) -> Any:
         or not (
             (j == 0 and has_index_name(label))
             or isinstance(kind, others)
-            or _holds_objects(eager.get_column(label))
+            # Python objects of a type unknown to narwhals, such as Period.
+            or (
+                isinstance(kind, nw.Unknown)
+                and eager.get_column(label).to_numpy().dtype.kind == "O"
+            )
         )
     ]
     return frame if len(labels) == len(eager.schema) else eager.select(labels).to_native()
@@ -212,11 +216,6 @@ def convert(
         file=origin.file,
         unused=choice.unused,
     )
-
-
-def _holds_objects(column: Series) -> bool:
-    """Whether a column has a type unknown to narwhals, such as Period, and holds Python objects."""
-    return isinstance(column.dtype, nw.Unknown) and column.to_numpy().dtype.kind == "O"
 
 
 def _eager(frame: Any, origin: Origin) -> Frame:

@@ -94,7 +94,7 @@ class SparseRows(MemberSource):
     def used_columns(self, matrix: Any, first: int) -> Any:
         """Convert the used columns of rows ``first`` and following to CSR with floats."""
         label = column_namer(self.columns, self.column_indices)
-        return as_csr(matrix, self.column_indices, label, Origin(self.file, offset=first))
+        return as_csr(matrix, self.column_indices, Origin(self.file, offset=first), label)
 
 
 def sparse_source(

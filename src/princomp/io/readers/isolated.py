@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -115,14 +115,11 @@ class IsolatedSource(Source):
         return (FileState.of(self._path),) if self._path.is_file() else ()
 
 
-class _Reader:
+class _Reader(contextlib.AbstractContextManager["_Reader"]):
     """The reading process and its output: lines of JSON, some followed by arrays."""
 
     def __init__(self, request: dict[str, Any], path: Path, timeout: float) -> None:
-        self._request, self._path, self._timeout = json.dumps(request).encode(), path, timeout
-        self._timed_out = False
-
-    def __enter__(self) -> Self:
+        self._path, self._timeout, self._timed_out = path, timeout, False
         # The process imports modules from the same paths as this one, without the working
         # folder (-P).
         paths = os.pathsep.join(filter(None, sys.path))
@@ -135,8 +132,7 @@ class _Reader:
         )
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError), self._process.stdin as stream:
-            stream.write(self._request)
-        return self
+            stream.write(json.dumps(request).encode())
 
     def __exit__(self, *_: object) -> None:
         with self._process:  # closes the pipe and waits for the end

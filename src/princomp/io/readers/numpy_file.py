@@ -23,7 +23,7 @@ from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
-from princomp.io.readers.stored_array import column_namer, float_dtype, rounding_notes, to_floats
+from princomp.io.readers.stored_array import float_dtype, rounding_notes, to_floats
 from princomp.linalg import empty
 
 NPY_MAGIC = b"\x93NUMPY"
@@ -245,7 +245,6 @@ class PipedArray(Source):
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
-        label = column_namer(None, self._column_indices)
         n, p = self._shape
         step = max(1, _NUMBERS // p)
         for first in range(0, n, step):
@@ -260,4 +259,4 @@ class PipedArray(Source):
             skipped = max(0, start - first)
             if skipped < len(block):
                 origin = Origin(self.file, offset=first + skipped)
-                yield Chunk(to_floats(block[skipped:], self._column_indices, label, origin))
+                yield Chunk(to_floats(block[skipped:], self._column_indices, origin))

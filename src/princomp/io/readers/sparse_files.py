@@ -26,7 +26,7 @@ from princomp.io.readers.market_text import read_array, read_entries, read_heade
 from princomp.io.readers.numpy_file import read_npy_header
 from princomp.io.readers.reader_errors import DAMAGED_HINT, malformed, reading
 from princomp.io.readers.source import Source, TableSource
-from princomp.io.readers.stored_array import column_namer, float_dtype, rounding_notes, to_floats
+from princomp.io.readers.stored_array import float_dtype, rounding_notes, to_floats
 
 _SPARSE = ("csr", "csc", "bsr", "dia", "coo")
 
@@ -79,7 +79,7 @@ def open_npz(path: Path, selection: Selection, inside: str | None = None) -> Sou
         if layout is None:
             with reading(path, "an .npz archive"):
                 array = _array(path, archive, member.name)
-            data = to_floats(array, column_indices, column_namer(None, column_indices), origin)
+            data = to_floats(array, column_indices, origin)
         else:
             with reading(path, "a sparse matrix"):
                 matrix = _assembled(
@@ -179,12 +179,7 @@ def open_matrix_market(path: Path, selection: Selection) -> Source:
         refuse_not_table(member, origin)
         column_indices = numbered_columns(header.shape[1], selection, origin)
         if header.entries is None:
-            data = to_floats(
-                read_array(path, file, header),
-                column_indices,
-                column_namer(None, column_indices),
-                origin,
-            )
+            data = to_floats(read_array(path, file, header), column_indices, origin)
         else:
             row, column, values = read_entries(path, file, header)
             matrix = sp.coo_array((values, (row, column)), shape=header.shape)
@@ -207,4 +202,4 @@ def _rows(path: Path, matrix: Any, column_indices: NDArray[np.intp] | None, orig
             )
             values = values.astype(float_dtype(values.dtype), copy=False)
             matrix = sp.csr_array((values, (row, column)), shape=matrix.shape)
-        return as_csr(matrix, column_indices, column_namer(None, column_indices), origin)
+        return as_csr(matrix, column_indices, origin)

@@ -48,15 +48,18 @@ def rounding_notes(dtype: np.dtype[Any]) -> tuple[str, ...]:
 def to_floats(
     block: NDArray[Any],
     column_indices: NDArray[np.intp] | None,
-    label: Callable[[int], str],
     origin: Origin,
+    label: Callable[[int], str] | None = None,
 ) -> NDArray[Any]:
-    """Columns of a block as native floats in C order; ``label`` names them in messages.
+    """Columns of a block as native floats in C order.
+
+    ``label`` names the columns in messages; by default, they are called by their numbers.
 
     The block itself is returned if no conversion is needed.
     """
     chosen = block if column_indices is None else np.take(block, column_indices, axis=1)
-    refuse_long_integers(chosen, lambda index: (label(index[1]), index[0]), origin)
+    name = label or column_namer(None, column_indices)
+    refuse_long_integers(chosen, lambda index: (name(index[1]), index[0]), origin)
     # A NaN of any bit pattern stays NaN; numbers too large for float64 become infinite.
     with np.errstate(invalid="ignore", over="ignore"):
         return np.ascontiguousarray(chosen, float_dtype(chosen.dtype))
@@ -178,7 +181,7 @@ class StoredArray(MemberSource):
                 for first_row in range(first, last, self.plan.rows_per_chunk):
                     rows = block[first_row - first : first_row - first + self.plan.rows_per_chunk]
                     origin = Origin(self.file, offset=first_row)
-                    data = to_floats(rows, self._positions, label, origin)
+                    data = to_floats(rows, self._positions, origin, label)
                     if len(rows) < len(block) and np.may_share_memory(data, block):
                         data = data.copy()  # a view would keep the whole band in memory
                     stop = first_row + len(rows)
