@@ -85,10 +85,9 @@ class BatchedRows(Source):
         """Rows from number ``start`` on; earlier rows are read and dropped."""
         unread, self._unread = self._unread, None
         if unread is None and not self.repeatable:
-            raise ParameterError(
-                "an iterator can be read only once, and this one has been read",
-                hint="Give a function that makes a new one: PCA().fit(lambda: batches()).",
-            )
+            problem = "an iterator can be read only once, and this one has been read"
+            hint = "Give a function that makes a new one: PCA().fit(lambda: batches())."
+            raise ParameterError(problem, hint=hint)
         first, others = unread or ([], self._numbered_batches())
         return self._chunks(first, others, start)
 
@@ -131,17 +130,12 @@ class BatchedRows(Source):
         if names is not None and self.columns is not None:
             order = column_order(names, self.columns, f"batch {number}", "the first batch", place)
         if data.shape[1] != self.p:
-            raise ShapeError(
-                f"batch {number} has {data.shape[1]} columns, the first has {self.p}",
-                place=place,
-                hint="Give every batch the same columns.",
-            )
+            problem = f"batch {number} has {data.shape[1]} columns, the first has {self.p}"
+            raise ShapeError(problem, place=place, hint="Give every batch the same columns.")
         if data.dtype.itemsize > self.dtype.itemsize:
-            raise ParameterError(
-                f"batch {number} needs float64, the first is float32: digits would be lost",
-                place=place,
-                hint="Give all batches one precision, such as batch.astype(np.float64).",
-            )
+            problem = f"batch {number} needs float64, the first is float32: digits would be lost"
+            hint = "Give all batches one precision, such as batch.astype(np.float64)."
+            raise ParameterError(problem, place=place, hint=hint)
         m = data.shape[0]
         # Rows that stay sparse take memory only for stored numbers, others for all cells.
         stays_sparse = sp.issparse(data) and self.stored is not None
@@ -166,10 +160,9 @@ def _iterable(rows: _BatchInput) -> Iterable[Any]:
     batches = rows() if callable(rows) and not isinstance(rows, Iterator) else rows
     is_single = isinstance(batches, str | bytes | PurePath | np.ndarray) or sp.issparse(batches)
     if is_single or is_frame(batches) or not isinstance(batches, Iterable):
-        raise ParameterError(
-            f"expected an iterator of batches, got {type(batches).__name__}",
-            hint="Give a list of one batch for a single one, and files by their names.",
-        )
+        problem = f"expected an iterator of batches, got {type(batches).__name__}"
+        hint = "Give a list of one batch for a single one, and files by their names."
+        raise ParameterError(problem, hint=hint)
     return batches
 
 
@@ -194,11 +187,8 @@ def _batch_rows(
         ) from None
     except (ValueError, TypeError) as error:
         reason = next(iter(str(error).splitlines()), "")
-        raise ParameterError(
-            f"batch {number}: a {type(batch).__name__} cannot be converted to rows: {reason}",
-            place={"batch": number},
-            hint=_BATCH_HINT,
-        ) from error
+        problem = f"batch {number}: a {type(batch).__name__} cannot be converted to rows: {reason}"
+        raise ParameterError(problem, place={"batch": number}, hint=_BATCH_HINT) from error
 
 
 def _read_batch(
@@ -211,19 +201,14 @@ def _read_batch(
         table = from_frame(batch, columns=requested)
         return in_memory(table)[0], table.columns, table.unused
     if isinstance(batch, str | bytes | PurePath):
-        raise ParameterError(
-            f"a batch must be rows of numbers, got the text {str(batch)!r}",
-            hint="Files are given by name, not opened: fit('rows.csv').",
-        )
+        problem = f"a batch must be rows of numbers, got the text {str(batch)!r}"
+        raise ParameterError(problem, hint="Files are given by name, not opened: fit('rows.csv').")
     shape = np.shape(batch)
     if len(shape) != 2:
-        raise ShapeError(
-            f"a batch has rows and columns, but this {type(batch).__name__} has shape {shape}",
-            hint="batch.reshape(1, -1) makes one row of it." if len(shape) == 1 else _BATCH_HINT,
-        )
+        problem = f"a batch has rows and columns, but this {type(batch).__name__} has shape {shape}"
+        hint = "batch.reshape(1, -1) makes one row of it." if len(shape) == 1 else _BATCH_HINT
+        raise ShapeError(problem, hint=hint)
     if requested is not None and shape[1] != len(requested):
-        raise ShapeError(
-            f"{len(requested)} column names do not fit {shape[1]} columns",
-            hint="Give one name for each column.",
-        )
+        problem = f"{len(requested)} column names do not fit {shape[1]} columns"
+        raise ShapeError(problem, hint="Give one name for each column.")
     return in_memory(batch)[0], requested, ()

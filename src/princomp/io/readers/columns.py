@@ -166,17 +166,13 @@ def choose_columns(available: Sequence[str], selection: Selection, origin: Origi
     columns, exclude, id_column = selection[:3]
     for parameter, names in (("columns", columns), ("exclude", exclude)):
         if isinstance(names, str):
-            raise ParameterError(
-                f"{parameter} must be a list of names, got the one string {names!r}",
-                place={"parameter": parameter},
-                hint=f"Write {parameter}=[{names!r}].",
-            )
+            problem = f"{parameter} must be a list of names, got the one string {names!r}"
+            hint = f"Write {parameter}=[{names!r}]."
+            raise ParameterError(problem, place={"parameter": parameter}, hint=hint)
     if columns is not None and not columns:
-        raise ParameterError(
-            "columns is an empty list, so there is nothing to analyse",
-            place={"parameter": "columns"},
-            hint="Name at least one column, or leave columns out to use every numeric one.",
-        )
+        problem = "columns is an empty list, so there is nothing to analyse"
+        hint = "Name at least one column, or leave columns out to use every numeric one."
+        raise ParameterError(problem, place={"parameter": "columns"}, hint=hint)
     refuse_duplicates(available, origin)
     ids = () if id_column is None else (id_column,)
     _refuse_unknown(available, [*(columns or ()), *exclude, *ids], origin)

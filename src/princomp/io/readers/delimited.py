@@ -197,11 +197,9 @@ def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
     usual = units.most_common(1)[0][0]
     i, cell = next((i, cell) for i, cell, unit in found if unit != usual)
     words, place = origin.describe_cell(name, i)
-    raise NotNumericError(
-        f"{words}: {cell!r} is not in the unit of most cells, {str(usual)!r}",
-        place=place,
-        hint=f"Write the column in one unit, or exclude {name!r}.",
-    )
+    problem = f"{words}: {cell!r} is not in the unit of most cells, {str(usual)!r}"
+    hint = f"Write the column in one unit, or exclude {name!r}."
+    raise NotNumericError(problem, place=place, hint=hint)
 
 
 def _refuse_mixed(

@@ -154,11 +154,8 @@ class Parser:
                 if looks_numeric(cell) and not is_boolean:
                     hint = "This looks like a decimal comma (decimal=',') or a thousands separator."
                 what = "neither true nor false" if is_boolean else "not a number"
-                return NotNumericError(
-                    f"{words}: {shown} is {what}, as the first cells of the column are",
-                    place=place,
-                    hint=hint,
-                )
+                problem = f"{words}: {shown} is {what}, as the first cells of the column are"
+                return NotNumericError(problem, place=place, hint=hint)
         return None
 
     def refuse_long_integers(self, piece: Piece, j: int, offset: Offset) -> None:

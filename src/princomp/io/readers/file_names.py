@@ -36,10 +36,8 @@ def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
         A file is named twice, so its rows would count twice.
     """
     if isinstance(names, str | os.PathLike):
-        raise ParameterError(
-            f"expected a list of names, got the one name {os.fspath(names)!r}",
-            hint=f"Write [{os.fspath(names)!r}].",
-        )
+        problem = f"expected a list of names, got the one name {os.fspath(names)!r}"
+        raise ParameterError(problem, hint=f"Write [{os.fspath(names)!r}].")
     found = [path for name in names for path in _matches(os.fspath(name))]
     seen: dict[tuple[Path, str], Path] = {}
     for path in found:

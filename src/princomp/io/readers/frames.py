@@ -228,15 +228,11 @@ def _eager(frame: Any, origin: Origin) -> Frame:
         refuse_duplicates([str(label) for label in labels], origin)
         raise ColumnError(origin.prefixed(str(error)), place=origin.place()) from error
     if isinstance(wrapped, nw.LazyFrame):
-        raise ParameterError(
-            origin.prefixed("a lazy frame has no rows in memory yet"),
-            hint="Call .collect() on it first.",
-        )
+        problem = origin.prefixed("a lazy frame has no rows in memory yet")
+        raise ParameterError(problem, hint="Call .collect() on it first.")
     if not isinstance(wrapped, nw.DataFrame):
-        raise ParameterError(
-            f"expected a data frame, got {type(frame).__name__}",
-            hint="Frames of pandas, polars and pyarrow are understood.",
-        )
+        problem = f"expected a data frame, got {type(frame).__name__}"
+        raise ParameterError(problem, hint="Frames of pandas, polars and pyarrow are understood.")
     return wrapped
 
 

@@ -80,11 +80,9 @@ class Mapped(Source):
         library = type(rows).__module__.partition(".")[0]
         if library in _ENGINES or hasattr(rows, "engine"):
             library = getattr(rows, "engine", library)
-            raise ParameterError(
-                f"rows of {library} are mapped where they lie, and not here",
-                place={"parameter": "rows"},
-                hint="use princomp.kernel_pca.feature_maps.mapped(rows, map)",
-            )
+            problem = f"rows of {library} are mapped where they lie, and not here"
+            hint = "use princomp.kernel_pca.feature_maps.mapped(rows, map)"
+            raise ParameterError(problem, place={"parameter": "rows"}, hint=hint)
         is_empty = isinstance(rows, np.ndarray) and rows.shape[:1] == (0,)
         data, names, origin = (rows, None, None) if is_empty else rows_of(rows)
         origin = origin or Origin()
@@ -97,11 +95,9 @@ class Mapped(Source):
         )
         source = self.source
         if data.shape[1] != map.p:
-            raise ShapeError(
-                f"rows have {data.shape[1]} columns, and the map was made of {map.p}",
-                place=origin.place(),
-                hint="give the columns that the map was made of, in their order",
-            )
+            problem = f"rows have {data.shape[1]} columns, and the map was made of {map.p}"
+            hint = "give the columns that the map was made of, in their order"
+            raise ShapeError(problem, place=origin.place(), hint=hint)
         images = {"p": map.width, "dtype": np.dtype(map.dtype), "columns": None, "stored": None}
         super().__init__(**{**source.properties(), **images})
         self.nbytes = source.nbytes if source is data else stored_bytes(data)
@@ -224,8 +220,6 @@ def _checked_images(map: RowMap, rows: Any, out: FloatArray | None) -> FloatArra
         if np.isfinite(images.sum()) or np.isfinite(images).all():
             return images
     row = int(np.argmin(np.isfinite(images).all(axis=1)))
-    raise NotFiniteError(
-        f"the image of a row overflows {map.dtype}",
-        place={"row": row},
-        hint="scale the columns, or choose other parameters of the kernel",
-    )
+    problem = f"the image of a row overflows {map.dtype}"
+    hint = "scale the columns, or choose other parameters of the kernel"
+    raise NotFiniteError(problem, place={"row": row}, hint=hint)

@@ -56,10 +56,9 @@ def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _complex_error(found: str) -> NotNumericError:
-    return NotNumericError(
-        f"Complex data not supported, got {found}",
-        hint="give the real and the imaginary parts as columns of their own",
-    )
+    problem = f"Complex data not supported, got {found}"
+    hint = "give the real and the imaginary parts as columns of their own"
+    return NotNumericError(problem, hint=hint)
 
 
 def _refuse_inexact(rows: Any) -> None:
@@ -122,11 +121,8 @@ def not_finite_error_in_source(
         return error
     column, value = error.place["column"], error.value
     where, place = _describe_cell(source.place_of(error.place["row"]), columns, column)
-    return NotFiniteError(
-        f"Input X contains {_value_text(value)}: the first at {where}",
-        place=place,
-        hint=hint if np.isnan(value) else _CLIP_HINT,
-    )
+    problem = f"Input X contains {_value_text(value)}: the first at {where}"
+    return NotFiniteError(problem, place=place, hint=hint if np.isnan(value) else _CLIP_HINT)
 
 
 def _describe_cell(
@@ -240,11 +236,8 @@ def refuse_containers(X: object) -> None:
     for kind in type(X).__mro__:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         if name in _CONTAINERS:
-            raise ParameterError(
-                f"{name} holds several arrays, and one table is needed",
-                place={"parameter": "X"},
-                hint=_CONTAINERS[name],
-            )
+            problem = f"{name} holds several arrays, and one table is needed"
+            raise ParameterError(problem, place={"parameter": "X"}, hint=_CONTAINERS[name])
 
 
 def _array_from_lists(X: list[Any]) -> np.ndarray[Any, Any] | None:
@@ -267,12 +260,8 @@ def _text_error(X: Any) -> NotNumericError | None:
         except (TypeError, ValueError):
             # NumPy's repr would be numpy.str_('a').
             shown = repr(str(cell) if isinstance(cell, str) else cell)
-            return NotNumericError(
-                f"{shown} at {row_words(row)}, column {column} is not a number",
-                place={"row": row, "column": column},
-                hint="convert the column to numbers, or leave it out",
-            )
-    return NotNumericError(
-        f"the array holds text (dtype {cells.dtype}), though all of it reads as numbers",
-        hint="X.astype(float)",
-    )
+            problem = f"{shown} at {row_words(row)}, column {column} is not a number"
+            hint = "convert the column to numbers, or leave it out"
+            return NotNumericError(problem, place={"row": row, "column": column}, hint=hint)
+    problem = f"the array holds text (dtype {cells.dtype}), though all of it reads as numbers"
+    return NotNumericError(problem, hint="X.astype(float)")

@@ -35,18 +35,14 @@ def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
         frame = nw.from_native(table, eager_only=True)
         if name not in frame.columns:
             known = [str(label) for label in frame.columns]
-            raise ColumnError(
-                f"{parameter}={name!r} is not a column of the frame",
-                place={"parameter": parameter, "column": name},
-                hint=f"{did_you_mean(name, known)}Its columns are {', '.join(known)}.",
-            )
+            problem = f"{parameter}={name!r} is not a column of the frame"
+            hint = f"{did_you_mean(name, known)}Its columns are {', '.join(known)}."
+            raise ColumnError(problem, place={"parameter": parameter, "column": name}, hint=hint)
         return frame.get_column(name).to_native()
     if not is_file(table):
-        raise ParameterError(
-            f"{parameter}={name!r} is a name, and the rows have no named columns",
-            place={"parameter": parameter},
-            hint="Give rows in a frame or file, or one value for each row.",
-        )
+        problem = f"{parameter}={name!r} is a name, and the rows have no named columns"
+        hint = "Give rows in a frame or file, or one value for each row."
+        raise ParameterError(problem, place={"parameter": parameter}, hint=hint)
     paths = table if isinstance(table, list | tuple) else [table]
     cells = file_column(paths, name, options)
     return cells if are_anndata_files(paths) else as_numbers(cells)
@@ -73,11 +69,9 @@ def file_column(
 
     if are_anndata_files(paths):
         if options.untrusted:
-            raise NotAvailableError(
-                f"the column {name!r} of obs cannot be read with untrusted=True",
-                place={"column": name},
-                hint="Leave out untrusted=True if you trust the file.",
-            )
+            problem = f"the column {name!r} of obs cannot be read with untrusted=True"
+            hint = "Leave out untrusted=True if you trust the file."
+            raise NotAvailableError(problem, place={"column": name}, hint=hint)
         files = [split_inside(path)[0] for path in expand_patterns(paths)]
         import_optional("h5py", files[0])
         from princomp.io.readers.h5ad_names import obs_column

@@ -63,11 +63,9 @@ class ReadOptions:
         known = [field.name for field in fields(cls)]
         for name in options:
             if name not in known:
-                raise ParameterError(
-                    f"{name!r} is not an option of reading",
-                    place={"parameter": name},
-                    hint=f"{did_you_mean(name, known)}The options are {', '.join(known)}.",
-                )
+                problem = f"{name!r} is not an option of reading"
+                hint = f"{did_you_mean(name, known)}The options are {', '.join(known)}."
+                raise ParameterError(problem, place={"parameter": name}, hint=hint)
         values = dict(options)
         na = values.get("na", ())
         if not isinstance(na, Iterable) or not all(isinstance(word, str) for word in na):

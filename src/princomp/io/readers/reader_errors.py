@@ -54,11 +54,9 @@ def malformed(path: Path | str, problem: str, hint: str, **place: object) -> Mal
 
 def no_rows_error(file: Path | str | None, detail: str = "") -> ShapeError:
     """Make the error for a table without rows."""
-    return ShapeError(
-        f"{'the input' if file is None else file}: no rows{detail}",
-        place={} if file is None else {"file": str(file)},
-        hint="Principal components need at least two rows of numbers.",
-    )
+    problem = f"{'the input' if file is None else file}: no rows{detail}"
+    hint = "Principal components need at least two rows of numbers."
+    return ShapeError(problem, place={} if file is None else {"file": str(file)}, hint=hint)
 
 
 @contextmanager

@@ -232,11 +232,9 @@ def _totals_error(
     row: str, word: str | None, origin: Origin, place: dict[str, object]
 ) -> MalformedFileError:
     quoted = "" if word is None else f" ({word!r})"
-    return MalformedFileError(
-        origin.prefixed(f"{row} looks like totals{quoted}"),
-        place=place,
-        hint="skip_end=1 leaves it out, skip_end=0 reads it as data.",
-    )
+    problem = origin.prefixed(f"{row} looks like totals{quoted}")
+    hint = "skip_end=1 leaves it out, skip_end=0 reads it as data."
+    return MalformedFileError(problem, place=place, hint=hint)
 
 
 def _row(table: pa.Table, i: int) -> list[Any]:

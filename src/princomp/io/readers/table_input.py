@@ -56,11 +56,9 @@ class TableInput:
         )
         left_out = [note for note in source.notes if isinstance(note, LeftOut)]
         if self.columns == "all" and left_out and columns is None:
-            raise NotNumericError(
-                f"not all columns hold numbers: {'; '.join(left_out)}",
-                place={"parameter": "columns"},
-                hint="columns='numeric' leaves them out with a note.",
-            )
+            problem = f"not all columns hold numbers: {'; '.join(left_out)}"
+            hint = "columns='numeric' leaves them out with a note."
+            raise NotNumericError(problem, place={"parameter": "columns"}, hint=hint)
         return source
 
     def _open(self, columns: Sequence[str] | None) -> Source:
@@ -142,17 +140,13 @@ def read_table(
         raise invalid_value("columns", columns, expected, f"Write columns=[{columns!r}].")
     read_options = ReadOptions.of(options)
     if is_frame(table) and options:
-        raise ParameterError(
-            f"{next(iter(options))} is an option of files, and this is a frame",
-            place={"parameter": next(iter(options))},
-            hint="Of a frame, give columns, exclude and id_column only.",
-        )
+        problem = f"{next(iter(options))} is an option of files, and this is a frame"
+        hint = "Of a frame, give columns, exclude and id_column only."
+        raise ParameterError(problem, place={"parameter": next(iter(options))}, hint=hint)
     if not is_frame(table) and (isinstance(table, TableInput) or not is_file(table)):
-        raise ParameterError(
-            f"expected a path or a frame, got {type(table).__name__}",
-            place={"parameter": "table"},
-            hint="Arrays need no options: give them to fit as they are.",
-        )
+        problem = f"expected a path or a frame, got {type(table).__name__}"
+        hint = "Arrays need no options: give them to fit as they are."
+        raise ParameterError(problem, place={"parameter": "table"}, hint=hint)
     names = columns if isinstance(columns, str) else tuple(columns)
     return TableInput(table, names, tuple(exclude), id_column, read_options)
 
