@@ -220,10 +220,6 @@ def test_one_file_is_opened_at_the_first_read_and_closed_with_the_source(save):
     source.read(0, 1)
     source.read(1, 2)
     assert open_count(path) == 1
-    source.close()
-    source.close()
-    assert open_count(path) == 0
-    source.read(0, 1)
     del source
     gc.collect()
     assert open_count(path) == 0
@@ -236,7 +232,6 @@ def test_copies_open_their_own_file(save):
     for other in (pickle.loads(pickle.dumps(source)), copy.deepcopy(source), copy.copy(source)):
         assert other.shape == source.shape
         np.testing.assert_array_equal(read_all(other), x[:, [2, 1]])
-        other.close()
     np.testing.assert_array_equal(read_all(source), x[:, [2, 1]])
 
 
@@ -310,7 +305,6 @@ def test_changed_bytes_raise_only_princomp_errors(save):
         try:
             source = opened(path)
             assert sum(len(chunk.data) for chunk in source.chunks()) == source.rows
-            source.close()
         except PrincompError as error:
             assert str(error)  # noqa: PT017 - a change may also be a valid number
 

@@ -98,22 +98,23 @@ class ChunkPlan:
             yield start, stop
             start = stop
 
-    def note(self) -> str:
-        """Note for the user if tiles are read more than once."""
-        return (
-            f"the array has compressed chunks of {self.boundary:,} rows, each of which is read "
-            f"{self.reads_per_tile} times; chunks of fewer rows would be read faster"
-        )
+    def notes(self, path: Path) -> tuple[str, ...]:
+        """Note for the user if tiles are read more than once.
 
-    def refuse_many_reads(self, path: Path) -> None:
-        """Raise ParameterError if a tile would be read more than ``_MAX_READS_PER_TILE`` times."""
+        Raises
+        ------
+        ParameterError
+            A tile would be read more than ``_MAX_READS_PER_TILE`` times.
+        """
+        if self.reads_per_tile == 1:
+            return ()
+        chunks = f"the array has compressed chunks of {self.boundary:,} rows"
+        times = f"read {self.reads_per_tile} times"
         if self.reads_per_tile > _MAX_READS_PER_TILE:
-            problem = (
-                f"the array has compressed chunks of {self.boundary:,} rows, so that each would be "
-                f"read {self.reads_per_tile} times to go through it row by row"
-            )
+            problem = f"{chunks}, so that each would be {times} to go through it row by row"
             hint = "Store it in chunks of fewer rows (chunks=(1000, …)), or name fewer columns."
             raise file_error(ParameterError, path, problem, hint)
+        return (f"{chunks}, each of which is {times}; chunks of fewer rows would be read faster",)
 
 
 def column_ranges(

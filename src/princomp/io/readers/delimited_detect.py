@@ -65,7 +65,11 @@ def detect_dialect(
         The text can be read in two ways.
     """
     notes: list[str] = []
-    encoding = options.encoding or _detect_encoding(head, notes)
+    encoding = options.encoding or _detect_encoding(head)
+    if options.encoding is None and encoding.startswith("utf-16"):
+        notes.append("the text is UTF-16")
+    elif options.encoding is None and not encoding.startswith("utf-8"):
+        notes.append("the text is not UTF-8, and read as Latin-1")
     # The last character may be incomplete; invalid bytes are reported when the text is read.
     text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
     lines = text.lstrip("\ufeff").splitlines()
@@ -104,25 +108,20 @@ def detect_dialect(
 # ---- encoding -------------------------------------------------------------------------
 
 
-def _detect_encoding(head: bytes, notes: list[str]) -> str:
+def _detect_encoding(head: bytes) -> str:
     for bom, encoding in _BOMS:
         if head.startswith(bom):
-            if encoding != "utf-8-sig":
-                notes.append("the text is UTF-16")
             return encoding
-    zeros = head[:400].count(0) / max(len(head[:400]), 1)
-    if 0.3 < zeros < 0.6 and not _CONTROL_BYTES.search(head[:400].replace(b"\0", b"")):
-        # Half of the bytes of western text in UTF-16 are zero.
-        encoding = "utf-16-le" if head[1] == 0 else "utf-16-be"
-        if head[0] == 0 or head[1] == 0:
-            notes.append("the text is UTF-16")
-            return encoding
+    # Half of the bytes of western text in UTF-16 are zero.
+    half_zeros = 0.3 < head[:400].count(0) / max(len(head[:400]), 1) < 0.6
+    is_text = not _CONTROL_BYTES.search(head[:400].replace(b"\0", b""))
+    if half_zeros and is_text and 0 in head[:2]:
+        return "utf-16-le" if head[1] == 0 else "utf-16-be"
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
         if _CONTROL_BYTES.search(head):
             return "utf-8-sig"  # not text at all; reported when it is read
-        notes.append("the text is not UTF-8, and read as Latin-1")
         try:
             head.decode("cp1252")  # Latin-1 with quotes, dashes and the euro sign
         except UnicodeDecodeError:

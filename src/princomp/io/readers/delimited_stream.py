@@ -112,8 +112,7 @@ class DelimitedSource(Source):
         self._dialect = dialect
         # For each column, whether all numbers so far are integers and small enough to be exact.
         self._is_integer = [are_integers(x) and not may_have_lost_digits(x) for x in table.data.T]
-        self._header_lines = header.lines
-        self._body_start = offset_after_lines(head, self._header_lines)
+        self._body_start = offset_after_lines(head, header.lines)
         self._piece_size = min(max(_LEAST_TEXT, len(head) * _NUMBERS // (n * self.p)), _MOST_TEXT)
         self._remaining: Iterator[Piece] | None = None
         if once:
@@ -123,7 +122,7 @@ class DelimitedSource(Source):
     @property
     def row_origin(self) -> Origin:
         """The file, and the lines of its rows if it can be read again."""
-        line = partial(line_of, self._dialect, header_lines=self._header_lines)
+        line = partial(line_of, self._dialect, header_lines=self._parser.header.lines)
         return Origin(self.file, line if self.repeatable else None)
 
     def current_states(self) -> tuple[FileState, ...]:
@@ -203,7 +202,7 @@ class DelimitedSource(Source):
 
     def _skip_to(self, pieces: Iterator[Piece], start: int) -> tuple[Iterator[Piece], Offset]:
         """The pieces from the one with row ``start`` on, and the rows and lines before them."""
-        offset = Offset(0, self._header_lines)
+        offset = Offset(0, self._parser.header.lines)
         for piece in pieces if start else ():
             rows = self._parser.count(piece)
             if rows is None or offset.rows + rows > start:

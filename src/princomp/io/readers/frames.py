@@ -169,7 +169,7 @@ def convert(
     choice: Choice,
     text: TextPolicy,
     origin: Origin,
-    labels: dict[str, Any] | None = None,
+    labels: Mapping[str, Any] = MappingProxyType({}),
     kinds: Mapping[str, str] = MappingProxyType({}),
 ) -> TableSource:
     """Convert the chosen columns of a narwhals frame to a table.
@@ -177,8 +177,7 @@ def convert(
     ``labels`` maps names to the frame's own labels, if they differ. ``kinds`` maps columns that
     arrive as text to words for what they hold, for notes.
     """
-    if labels is None:
-        labels = {name: name for name in frame.columns}
+    labels = labels or {name: name for name in frame.columns}
     n = frame.shape[0]
     if n == 0:
         problem = "no rows"
@@ -236,7 +235,9 @@ def _eager(frame: Any, origin: Origin) -> Frame:
     return wrapped
 
 
-def _dtype(frame: Frame, choice: Choice, labels: dict[str, Any]) -> type[np.float32 | np.float64]:
+def _dtype(
+    frame: Frame, choice: Choice, labels: Mapping[str, Any]
+) -> type[np.float32 | np.float64]:
     """Return float32 if every column that will be used is float32, else float64."""
     schema = frame.schema
     kinds = [schema[labels[name]] for name in choice.names]
@@ -245,7 +246,7 @@ def _dtype(frame: Frame, choice: Choice, labels: dict[str, Any]) -> type[np.floa
         # refused or empty.
         kinds = [kind for kind in kinds if not isinstance(kind, (*NOT_NUMBERS, *_TEXT, nw.Boolean))]
     single = bool(kinds) and all(isinstance(kind, nw.Float32) for kind in kinds)
-    return np.float32 if single else np.float64
+    return np.dtype(np.float32 if single else np.float64)
 
 
 def _values(

@@ -58,8 +58,8 @@ class NpySource(Source):
     """Rows of a matrix stored by ``numpy.save``.
 
     Rows are read, not memory-mapped, because mapped pages would count as memory of the
-    process. The file is opened at the first ``read``, and closed by ``close`` or with the
-    source. Copies and unpickled sources open the file again.
+    process. The file is opened at the first ``read``, and closed with the source. Copies and
+    unpickled sources open the file again.
 
     Raises
     ------
@@ -200,17 +200,10 @@ class NpySource(Source):
                 self._file = FileIO(self.path)
             return self._file
 
-    def close(self) -> None:
-        """Close the file; the next ``read`` opens it again. No other thread may be reading."""
-        with self._lock:
-            file, self._file = self._file, None
+    def __del__(self) -> None:
+        file = getattr(self, "_file", None)  # None, too, if __init__ failed
         if file is not None:
             file.close()
-
-    def __del__(self) -> None:
-        # If __init__ failed, there is nothing to close.
-        if getattr(self, "_file", None) is not None:
-            self.close()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_file": None, "_lock": None}

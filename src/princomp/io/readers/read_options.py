@@ -73,11 +73,9 @@ class ReadOptions:
         values["na"] = (na,) if isinstance(na, str) else tuple(na)
         if isinstance(values.get("header"), bool):
             values["header"] = int(values["header"])
-        result = cls(**values)
-        result._check()
-        return result
+        return cls(**values)
 
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
         one_character = "one character, or None to find it out"
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
             raise invalid_value("sep", self.sep, one_character, "A tab is written '\\t'.")

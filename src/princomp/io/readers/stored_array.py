@@ -143,9 +143,7 @@ class StoredArray(MemberSource):
         self.reader_bytes = (
             type(self).reader_bytes + min(self.plan.rows_per_read, n) * width * itemsize
         )
-        if self.plan.reads_per_tile > 1:
-            self.plan.refuse_many_reads(self.path)
-            self.notes = (*self.notes, self.plan.note())
+        self.notes = (*self.notes, *self.plan.notes(self.path))
 
     def _open_store(self) -> AbstractContextManager[Any]:
         """Open the store; each pass over the rows has its own handle."""
