@@ -47,12 +47,8 @@ def compressed_matrix(
         if array.size and not 0 <= int(array.min()) <= int(array.max()) < bound:
             raise ValueError(f"the sparse matrix is damaged: an index is not in 0 to {bound - 1}")
     matrix_class = sp.csr_array if layout == "csr" else sp.csc_array
-    parts = (
-        to_scipy_dtype(values),
-        indices.astype(dtype, copy=False),
-        ends.astype(dtype, copy=False),
-    )
-    matrix = matrix_class(parts, shape=shape)
+    indices, ends = (array.astype(dtype, copy=False) for array in (indices, ends))
+    matrix = matrix_class((to_scipy_dtype(values), indices, ends), shape=shape)
     if (np.diff(matrix.indptr) < 0).any() or matrix.indptr[-1] != len(values):
         raise ValueError("the sparse matrix is damaged: its rows do not end one after the other")
     return matrix

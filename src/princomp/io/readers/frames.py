@@ -235,9 +235,7 @@ def _eager(frame: Any, origin: Origin) -> Frame:
     return wrapped
 
 
-def _dtype(
-    frame: Frame, choice: Choice, labels: Mapping[str, Any]
-) -> type[np.float32 | np.float64]:
+def _dtype(frame: Frame, choice: Choice, labels: Mapping[str, Any]) -> np.dtype[Any]:
     """Return float32 if every column that will be used is float32, else float64."""
     schema = frame.schema
     kinds = [schema[labels[name]] for name in choice.names]

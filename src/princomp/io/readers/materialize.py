@@ -113,10 +113,7 @@ class _PartlyRead(Source):
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from ``start`` on; the first call reuses the chunks in memory."""
         unread, self._unread = self._unread, None
-        if unread is None:
-            return self._source.chunks(start)
-        if start and self._source.repeatable:
-            del unread
+        if unread is None or (start and self._source.repeatable):
             return self._source.chunks(start)
         first_chunks, rest = unread
         return _chunks_from(chain(first_chunks, rest), start)

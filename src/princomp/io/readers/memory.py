@@ -155,12 +155,9 @@ def not_finite_error(
     sparse = sp.issparse(data)
     values = data.data if sparse else data
     bad = ~np.isfinite(values)
-    if sparse:
-        index = int(np.flatnonzero(bad)[0])
-        (row, column), value = _stored_cell(data, index), values[index]
-    else:
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        value = values[row, column]
+    index = tuple(int(i) for i in np.argwhere(bad)[0])
+    row, column = _stored_cell(data, index[0]) if sparse else index
+    value = values[index]
     missing = int(np.isnan(values).sum())
     infinite = int(bad.sum()) - missing
     where, place = _describe_cell((origin or Origin()).place_of(row), columns, column)

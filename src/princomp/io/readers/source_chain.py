@@ -30,11 +30,10 @@ class SourceChain(Source):
         self.sources = tuple(sources)
         self._orders = [_column_positions(source, i, first) for i, source in enumerate(sources)]
         _refuse_mixed(sources)
-        single = all(source.dtype == np.float32 for source in sources)
         super().__init__(
             rows=_sum_if_known(source.rows for source in sources),
             p=first.p,
-            dtype=np.dtype(np.float32 if single else np.float64),
+            dtype=np.result_type(*(source.dtype for source in sources)),
             columns=first.columns,
             id_column=first.id_column,
             notes=_notes(sources),

@@ -75,7 +75,6 @@ def open_npz(path: Path, selection: Selection, inside: str | None = None) -> Sou
             member = Member("the sparse matrix", shape, members["data"].dtype)
             refuse_not_table(member, origin)
         column_indices = numbered_columns(member.shape[1], selection, origin)
-        data: Any
         if layout is None:
             with reading(path, "an .npz archive"):
                 array = _array(path, archive, member.name)
@@ -172,7 +171,6 @@ def open_matrix_market(path: Path, selection: Selection) -> Source:
     opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
     with reading(path, "MatrixMarket"):
         opened = opener(path, "rb")
-    data: Any
     with opened as file:
         header = read_header(path, file)
         member = Member("the matrix", header.shape, header.dtype)

@@ -51,36 +51,32 @@ class TableInput:
         NotNumericError
             With ``columns="all"``, for a column without numbers.
         """
-        source = self._open(
-            columns or (None if isinstance(self.columns, str) else list(self.columns))
-        )
+        requested = columns or (None if isinstance(self.columns, str) else list(self.columns))
+        if is_frame(self.table):
+            source: Source = from_frame(
+                self.table,
+                columns=requested,
+                exclude=self.exclude,
+                id_column=self.id_column or None,
+                find_ids=self.id_column is None,
+                text="leave out",
+            )
+        else:
+            from princomp.io.readers.files import open_files
+
+            source = open_files(
+                self.table if isinstance(self.table, list | tuple) else [self.table],
+                columns=requested,
+                exclude=self.exclude,
+                id_column=self.id_column,
+                options=self.options,
+            )
         left_out = [note for note in source.notes if isinstance(note, LeftOut)]
         if self.columns == "all" and left_out and columns is None:
             problem = f"not all columns hold numbers: {'; '.join(left_out)}"
             hint = "columns='numeric' leaves them out with a note."
             raise NotNumericError(problem, place={"parameter": "columns"}, hint=hint)
         return source
-
-    def _open(self, columns: Sequence[str] | None) -> Source:
-        if is_frame(self.table):
-            return from_frame(
-                self.table,
-                columns=columns,
-                exclude=self.exclude,
-                id_column=self.id_column or None,
-                find_ids=self.id_column is None,
-                text="leave out",
-            )
-        from princomp.io.readers.files import open_files
-
-        paths = self.table if isinstance(self.table, list | tuple) else [self.table]
-        return open_files(
-            paths,
-            columns=columns,
-            exclude=self.exclude,
-            id_column=self.id_column,
-            options=self.options,
-        )
 
 
 def read_table(
