@@ -157,12 +157,8 @@ class _CleanedText(io.RawIOBase):
     """Text in UTF-8 with blank lines for comments and skipped lines, to keep line numbers."""
 
     def __init__(self, stream: BinaryIO, dialect: Dialect) -> None:
-        self._stream, self._skip = stream, dialect.skip
+        self._stream, self._dialect, self._skip = stream, dialect, dialect.skip
         self._decoder = codecs.getincrementaldecoder(dialect.encoding)()
-        self._comment = None
-        if dialect.comment:
-            self._comment = re.compile(rf"^{re.escape(dialect.comment)}[^\r\n]*", re.MULTILINE)
-        self._split_at_blanks = dialect.split_at_blanks
         self._rest, self._ready, self._ended = "", b"", False
 
     def readable(self) -> bool:
@@ -195,9 +191,10 @@ class _CleanedText(io.RawIOBase):
             text = text.partition("\n")[2]
             self._skip -= 1
             n_skipped += 1
-        if self._comment is not None:
-            text = self._comment.sub("", text)
-        if self._split_at_blanks:
+        if self._dialect.comment:
+            comment = rf"^{re.escape(self._dialect.comment)}[^\r\n]*"
+            text = re.sub(comment, "", text, flags=re.MULTILINE)
+        if self._dialect.split_at_blanks:
             text = _BLANKS.sub(_as_tab, text)
         return "\n" * n_skipped + text
 
