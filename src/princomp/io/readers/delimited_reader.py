@@ -135,7 +135,9 @@ class Reader:
             return
         with reading(self.dialect.path, self.dialect.kind):
             table = self.read_as_text(names)
-        for name in names if table is not None else ():
+        if table is None:
+            return
+        for name in names:
             cells = table.column(name)[:rows]
             matches = compute.match_substring_regex(cells, f"^{_CODE}$")
             count = compute.sum(matches).as_py() or 0

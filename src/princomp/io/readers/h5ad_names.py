@@ -129,7 +129,7 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
             return cells_of(node)
         if "codes" in node:
             # A missing cell has the code -1, which selects the None at the end.
-            return np.append(cells_of(node["categories"]), None)[node["codes"][:]]
+            return np.array([*cells_of(node["categories"]), None], object)[node["codes"][:]]
         cells = cells_of(node["values"])
         cells[node["mask"][:]] = None
         return cells

@@ -135,14 +135,12 @@ class StoredArray(MemberSource):
 
     def __post_init__(self) -> None:
         n, p = self.member.shape
-        itemsize = self.member.dtype.itemsize
         self._column_ranges, self._positions = column_ranges(self.column_indices, p, self.tiling)
-        width = self._width = sum(last - first for first, last in self._column_ranges)
+        self._width = sum(last - first for first, last in self._column_ranges)
+        row_bytes = self._width * self.member.dtype.itemsize
         self.tiling = self.tiling._replace(tile_rows=min(self.tiling.tile_rows, n))
-        self.plan = ChunkPlan.of(self.tiling, width, width * itemsize)
-        self.reader_bytes = (
-            type(self).reader_bytes + min(self.plan.rows_per_read, n) * width * itemsize
-        )
+        self.plan = ChunkPlan.of(self.tiling, self._width, row_bytes)
+        self.reader_bytes = type(self).reader_bytes + min(self.plan.rows_per_read, n) * row_bytes
         self.notes = (*self.notes, *self.plan.notes(self.path))
 
     def _open_store(self) -> AbstractContextManager[Any]:
