@@ -131,7 +131,7 @@ def _describe_cell(
     """Words for a cell in messages, and its place."""
     name = column if columns is None else columns[column]
     place = row_place.as_dict(column=name)
-    where = f"{row_place.description}, column {name!r}"
+    where = f"{row_place.description}, column {name if columns is None else repr(name)}"
     return f"{where} of {row_place.file}" if row_place.file else where, place
 
 
