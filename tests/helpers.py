@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 
+from princomp.io.readers.columns import Selection
 from princomp.io.readers.files import open_source
 from princomp.io.readers.materialize import read_if_small
 
@@ -113,5 +114,5 @@ def assert_models_close(one, other, tol=1e-12):
 
 
 def read_whole(path, **options):
-    """Read a file of any size into memory, as a Table."""
-    return read_if_small(open_source(path, **options), sys.maxsize).table
+    """Read a file of any size into memory, as a TableSource."""
+    return read_if_small(open_source(path, Selection(**options)), sys.maxsize)

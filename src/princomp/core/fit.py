@@ -213,7 +213,7 @@ def _in_memory_if_small(source: Source, request: Request) -> Any:
         max_bytes = min(_SMALL_TABLE_BYTES, (limit or _SMALL_TABLE_BYTES) // 8)
         if source.rows is None or source.rows * source.p * source.dtype.itemsize <= max_bytes:
             source = read_if_small(source, max_bytes)
-    return source.table.data if isinstance(source, TableSource) else source
+    return source.data if isinstance(source, TableSource) else source
 
 
 def _nbytes(data: RowData, n: int) -> int:

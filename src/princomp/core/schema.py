@@ -13,7 +13,6 @@ from princomp.engines import as_distributed
 from princomp.errors import ColumnError, ShapeError, printable
 from princomp.io import (
     Rows,
-    TableSource,
     as_rows,
     file_rows,
     frame_origin,
@@ -72,7 +71,7 @@ class TableSchema:
             if table.columns is not None:
                 _labels(X)  # raises an error if only some labels are text
             warning = warning_text(table.notes)
-            rows = rows_of(TableSource(table))
+            rows = rows_of(table)
         elif is_file(X):
             source = file_rows(X)
             warning = warning_text(source.notes, "read_table(file, columns=[...]) chooses columns")
@@ -117,7 +116,7 @@ class TableSchema:
                 X = select_usable_columns(X, self.names)
             self._check_frame(X)
             named = None if self.names is None else list(map(str, self.names))
-            return rows_of(TableSource(from_frame(X, columns=named)) if named else X)
+            return rows_of(from_frame(X, columns=named) if named else X)
         else:
             by_name = is_file(X) or callable(X) or isinstance(X, Iterator)
             known = list(map(str, self.names)) if by_name and self.names is not None else None

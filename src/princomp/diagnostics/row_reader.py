@@ -108,7 +108,7 @@ class RowReader:
             )
         n = data.shape[0]
         if isinstance(X, Source) and not isinstance(data, Source):  # a small file, read whole
-            names = None if getattr(X, "table", None) is None else X.table.ids  # type: ignore[attr-defined]
+            names = getattr(X, "ids", None)
         if ids is not None and column is None:
             names = _object_array(ids)
             if n is not None and len(names) != n:

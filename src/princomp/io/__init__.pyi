@@ -17,13 +17,6 @@ from .model_schema import (
     sizes_from as sizes_from,
 )
 from .readers.cells import LARGEST_INTEGER as LARGEST_INTEGER
-from .readers.coerce import (
-    Rows as Rows,
-    file_rows as file_rows,
-    is_file as is_file,
-    is_numeric_array as is_numeric_array,
-    rows_of as rows_of,
-)
 from .readers.columns import (
     Origin as Origin,
     RowPlace as RowPlace,
@@ -58,9 +51,11 @@ from .readers.materialize import (
     read_whole as read_whole,
 )
 from .readers.memory import (
+    Rows as Rows,
     as_rows as as_rows,
     from_sparse as from_sparse,
     in_memory as in_memory,
+    is_numeric_array as is_numeric_array,
     labels_of_float_frame as labels_of_float_frame,
     not_finite_error as not_finite_error,
     not_finite_error_in_source as not_finite_error_in_source,
@@ -73,7 +68,7 @@ from .readers.named_column import (
     without_column as without_column,
 )
 from .readers.read_options import DETECT as DETECT, ReadOptions as ReadOptions
-from .readers.row_numbers import has_index_name as has_index_name
+from .readers.row_names import has_index_name as has_index_name
 from .readers.source import (
     Chunk as Chunk,
     FileState as FileState,
@@ -84,7 +79,13 @@ from .readers.source import (
     refuse_changed as refuse_changed,
 )
 from .readers.stdin import open_stdin as open_stdin
-from .readers.table_input import TableInput as TableInput, read_table as read_table
+from .readers.table_input import (
+    TableInput as TableInput,
+    file_rows as file_rows,
+    is_file as is_file,
+    read_table as read_table,
+    rows_of as rows_of,
+)
 from .writers.encoder import (
     csv_text as csv_text,
     escaped_formulas as escaped_formulas,

@@ -26,9 +26,9 @@ from princomp import PCA
 from princomp.errors import (
     ParameterError,
 )
-from princomp.io.readers.coerce import rows_of
 from princomp.io.readers.files import open_source
 from princomp.io.readers.source import TableSource
+from princomp.io.readers.table_input import rows_of
 from princomp.summaries import blocks as blocks_module
 
 # ---- every kind of file, and rows that come in batches ------------------------------------------

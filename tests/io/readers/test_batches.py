@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
-from princomp.io.readers.batches import open_batches
+from princomp.io.readers.batches import BatchedRows
 
 MAKERS = [pytest.param(make, id=make.__module__) for make in (pd.DataFrame, pl.DataFrame)]
 MAKERS += [pytest.param(make, id=make.__name__) for make in (pa.table, pa.record_batch)]
@@ -41,14 +41,14 @@ def all_rows(source, start=0):
 
 
 def rows_of(*batches, start=0, **options):
-    return all_rows(open_batches(iter(batches), **options), start)
+    return all_rows(BatchedRows(iter(batches), **options), start)
 
 
 # What is read
 
 
 def test_rows_of_an_iterator_are_read_in_order_and_the_first_is_not_lost():
-    source = open_batches(numbers(4, 100 * i) for i in range(3))
+    source = BatchedRows(numbers(4, 100 * i) for i in range(3))
     assert source.shape == (None, 3)
     assert source.dtype == np.float64
     assert source.columns is None
@@ -69,13 +69,13 @@ def test_opening_reads_only_to_the_first_batch_with_rows():
             given.append(n)
             yield numbers(n)
 
-    source = open_batches(batches())
+    source = BatchedRows(batches())
     assert given == [0, 2]
     assert len(all_rows(source)) == 9
 
 
 def test_an_iterator_can_be_read_only_once():
-    source = open_batches(iter([numbers(2)]))
+    source = BatchedRows(iter([numbers(2)]))
     all_rows(source)
     with pytest.raises(ParameterError, match="an iterator can be read only once") as caught:
         source.chunks()
@@ -89,7 +89,7 @@ def test_a_function_is_called_once_per_pass():
         calls.append(1)
         return (numbers(3, 9 * i) for i in range(2))
 
-    source = open_batches(make)
+    source = BatchedRows(make)
     assert source.repeatable
     for times in (1, 2, 3):
         np.testing.assert_array_equal(all_rows(source), numbers(6))
@@ -97,7 +97,7 @@ def test_a_function_is_called_once_per_pass():
 
 
 def test_an_iterable_can_be_read_again():
-    source = open_batches([numbers(2), numbers(3, 6)])
+    source = BatchedRows([numbers(2), numbers(3, 6)])
     assert source.repeatable
     for _ in range(2):
         np.testing.assert_array_equal(all_rows(source), numbers(5))
@@ -106,7 +106,7 @@ def test_an_iterable_can_be_read_again():
 @pytest.mark.parametrize("start", range(8))
 def test_chunks_can_start_at_any_row(start):
     batches = [numbers(2), numbers(0), numbers(1, 6), numbers(4, 9)]
-    source = open_batches(lambda: iter(batches))
+    source = BatchedRows(lambda: iter(batches))
     found = [chunk.data for chunk in source.chunks(start)]
     np.testing.assert_array_equal(np.concatenate([numbers(0), *found]), numbers(7)[start:])
     assert all(len(part) for part in found)
@@ -116,7 +116,7 @@ def test_chunks_can_start_at_any_row(start):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_large_batches_are_split(order, dtype):
     x = np.asarray(np.random.default_rng(0).standard_normal((250_000, 10)), dtype, order=order)
-    source = open_batches(iter([x]))
+    source = BatchedRows(iter([x]))
     sizes = []
     start_row = 0
     for chunk in source.chunks():
@@ -143,7 +143,7 @@ def test_the_iterator_may_reuse_its_arrays():
             yield batch
 
     for batches in (one_array(), one_matrix()):
-        chunks = [chunk.data for chunk in open_batches(batches).chunks()]
+        chunks = [chunk.data for chunk in BatchedRows(batches).chunks()]
         assert [chunk[0, 0] for chunk in chunks] == [0, 1, 2, 3]
 
 
@@ -156,7 +156,7 @@ def test_columns_of_frames_are_matched_by_name(make):
     names = ("a", "b", "c")
     moved = {name: second[:, "abc".index(name)] for name in "cab"}
     batches = [make({name: first[:, j] for j, name in enumerate(names)}), make(moved)]
-    source = open_batches(iter(batches))
+    source = BatchedRows(iter(batches))
     assert source.columns == names
     np.testing.assert_array_equal(all_rows(source), np.concatenate([first, second]))
 
@@ -173,7 +173,7 @@ def test_requested_columns_are_read_in_the_requested_order(make):
         make({"a": [1.0], "b": [2.0], "s": ["x"]}),
         make({"b": [4.0], "t": ["y"], "a": [3.0]}),
     ]
-    source = open_batches(iter(frames), columns=["b", "a"])
+    source = BatchedRows(iter(frames), columns=["b", "a"])
     assert source.columns == ("b", "a")
     assert source.unused == ("s",)
     np.testing.assert_array_equal(all_rows(source), [[2, 1], [4, 3]])
@@ -182,23 +182,23 @@ def test_requested_columns_are_read_in_the_requested_order(make):
 def test_a_record_batch_reader_is_an_iterator_of_batches():
     table = pa.table({"a": np.arange(5.0), "b": np.arange(5)})
     reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(2))
-    source = open_batches(reader)
+    source = BatchedRows(reader)
     assert source.columns == ("a", "b")
     np.testing.assert_array_equal(all_rows(source), np.repeat(np.arange(5.0), 2).reshape(-1, 2))
 
 
 def test_arrays_can_be_given_names():
-    source = open_batches(
+    source = BatchedRows(
         iter([numbers(2), pd.DataFrame(numbers(1), columns=list("cab"))]), columns="abc"
     )
     assert source.columns == ("a", "b", "c")
     np.testing.assert_array_equal(all_rows(source), [[0, 1, 2], [3, 4, 5], [1, 2, 0]])
     with pytest.raises(ShapeError, match="2 column names do not fit 3 columns"):
-        open_batches(iter([numbers(2)]), columns=["a", "b"])
+        BatchedRows(iter([numbers(2)]), columns=["a", "b"])
 
 
 def test_columns_without_names_are_matched_by_position():
-    source = open_batches(iter([pd.DataFrame(numbers(2)), numbers(1), pd.DataFrame(numbers(1))]))
+    source = BatchedRows(iter([pd.DataFrame(numbers(2)), numbers(1), pd.DataFrame(numbers(1))]))
     assert source.columns is None
     np.testing.assert_array_equal(all_rows(source)[2:], [[0, 1, 2], [0, 1, 2]])
 
@@ -211,7 +211,7 @@ def test_lists_of_lists_are_batches():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
 def test_sparse_batches_stay_sparse(rng, kind, dtype):
     x = np.round(3 * rng.standard_normal((30, 5))).astype(dtype)
-    source = open_batches(iter([kind(x[:20]), kind(x[20:])]))
+    source = BatchedRows(iter([kind(x[:20]), kind(x[20:])]))
     assert source.stored == np.count_nonzero(x[:20])
     assert source.dtype == (np.float32 if dtype == np.float32 else np.float64)
     np.testing.assert_array_equal(all_rows(source), x)
@@ -219,7 +219,7 @@ def test_sparse_batches_stay_sparse(rng, kind, dtype):
 
 def test_large_sparse_batches_are_split(rng):
     x = sp.random_array((30_000, 500), density=0.2, rng=rng, format="csr")
-    source = open_batches(iter([x]))
+    source = BatchedRows(iter([x]))
     parts = [chunk.data for chunk in source.chunks()]
     assert len(parts) == 3
     assert (sp.vstack(parts) != x).nnz == 0
@@ -228,10 +228,10 @@ def test_large_sparse_batches_are_split(rng):
 def test_later_batches_are_dense_or_sparse_like_the_first():
     dense, sparse = numbers(3), sp.csr_array(numbers(2, 90))
     whole = np.concatenate([dense, sparse.toarray()])
-    source = open_batches(iter([dense, sparse]))
+    source = BatchedRows(iter([dense, sparse]))
     assert source.stored is None
     np.testing.assert_array_equal(all_rows(source), whole)
-    source = open_batches(iter([sparse, dense]))
+    source = BatchedRows(iter([sparse, dense]))
     assert source.stored == 6
     np.testing.assert_array_equal(all_rows(source), whole[[3, 4, 0, 1, 2]])
 
@@ -260,7 +260,7 @@ def test_no_batches_and_batches_without_rows_are_refused():
     for batches in ([], [numbers(0)], [[], sp.csr_array((0, 3)), pd.DataFrame({"a": []})]):
         for rows in (iter(batches), lambda batches=batches: iter(batches)):
             with pytest.raises(ShapeError, match="no batch with rows"):
-                open_batches(rows)
+                BatchedRows(rows)
 
 
 def test_another_number_of_columns_is_refused_with_the_batch():
@@ -321,10 +321,10 @@ def test_open_files_and_lazy_frames_are_refused(tmp_path):
         path.open() as file,
         pytest.raises(ParameterError, match=r"batch 1: .* 'a,b\\n'") as caught,
     ):
-        open_batches(file)
+        BatchedRows(file)
     assert "by name" in caught.value.hint
     with pytest.raises(ParameterError, match="batch 1: a lazy frame"):
-        open_batches(iter([pl.LazyFrame({"a": [1.0]})]))
+        BatchedRows(iter([pl.LazyFrame({"a": [1.0]})]))
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_open_files_and_lazy_frames_are_refused(tmp_path):
 )
 def test_a_function_that_returns_no_iterator_is_refused(whole):
     with pytest.raises(ParameterError, match="expected an iterator of batches") as caught:
-        open_batches(lambda: whole)
+        BatchedRows(lambda: whole)
     assert "list of one batch" in caught.value.hint
 
 
@@ -351,7 +351,7 @@ def test_exceptions_of_the_iterator_propagate_unchanged():
         yield numbers(2)
         raise raised
 
-    source = open_batches(batches())
+    source = BatchedRows(batches())
     with pytest.raises(ValueError, match="mine") as caught:
         all_rows(source)
     assert caught.value is raised
@@ -361,7 +361,7 @@ def test_exceptions_of_the_iterator_propagate_unchanged():
         yield
 
     with pytest.raises(ValueError, match="mine") as caught:
-        open_batches(fails_at_once())
+        BatchedRows(fails_at_once())
     assert caught.value is raised
 
 
@@ -371,7 +371,7 @@ def test_exceptions_of_the_iterator_propagate_unchanged():
 def test_a_function_must_give_the_same_rows_again():
     def second(*others):
         turns = iter([[numbers(2), numbers(2)], others])
-        source = open_batches(lambda: iter(next(turns)))
+        source = BatchedRows(lambda: iter(next(turns)))
         all_rows(source)
         return list(source.chunks())
 
@@ -384,7 +384,7 @@ def test_a_function_must_give_the_same_rows_again():
     assert sum(len(chunk.data) for chunk in second(numbers(1), numbers(3))) == 4
 
     turns = iter([pd.DataFrame({"a": [1.0]}), pd.DataFrame({"b": [1.0]})])
-    source = open_batches(lambda: iter([next(turns)]))
+    source = BatchedRows(lambda: iter([next(turns)]))
     all_rows(source)
     with pytest.raises(ColumnError, match="batch 1: "):
         all_rows(source)
@@ -392,7 +392,7 @@ def test_a_function_must_give_the_same_rows_again():
 
 def test_a_function_that_returns_an_exhausted_iterator_is_refused():
     once = iter([numbers(2)])
-    source = open_batches(lambda: once)
+    source = BatchedRows(lambda: once)
     all_rows(source)
     with pytest.raises(ShapeError, match="0 rows this time, 2 the time before") as caught:
         all_rows(source)
@@ -417,10 +417,10 @@ def test_iterators_with_a_close_method_are_closed():
             self.closed += 1
 
     made = Reader()
-    assert len(all_rows(open_batches(lambda: made))) == 6
+    assert len(all_rows(BatchedRows(lambda: made))) == 6
     assert made.closed == 1
     given = Reader()
-    assert len(all_rows(open_batches(given))) == 6
+    assert len(all_rows(BatchedRows(given))) == 6
     assert given.closed == 0
 
 
@@ -434,13 +434,13 @@ def test_only_iterators_made_by_a_function_are_closed():
         finally:
             closed.append(True)
 
-    chunks = open_batches(batches).chunks()
+    chunks = BatchedRows(batches).chunks()
     next(chunks)
     chunks.close()
     assert closed == [True]
 
     given = batches()
-    chunks = open_batches(given).chunks()
+    chunks = BatchedRows(given).chunks()
     next(chunks)
     chunks.close()
     assert closed == [True]

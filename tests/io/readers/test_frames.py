@@ -208,7 +208,6 @@ def test_mixed_objects_are_refused_with_their_first_text():
 def test_labels_that_are_not_strings_are_not_names():
     table = from_frame(pd.DataFrame(np.eye(2)))
     assert table.columns is None
-    assert table.label(1) == "column 1"
     table = from_frame(pd.DataFrame({("a", 1): [1.0], ("a", 2): [2.0]}))
     assert table.columns is None
     assert table.data.tolist() == [[1, 2]]

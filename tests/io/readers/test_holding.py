@@ -9,12 +9,11 @@ import pytest
 import scipy.sparse as sp
 
 from princomp.errors import InputChangedError, ShapeError
-from princomp.io.readers.batches import open_batches
+from princomp.io.readers.batches import BatchedRows
 from princomp.io.readers.files import open_source
 from princomp.io.readers.materialize import read_if_small, read_whole
 from princomp.io.readers.source import Chunk, FileState, RowPlace, Source, TableSource
 from princomp.io.readers.source_chain import SourceChain
-from princomp.io.readers.table import Table
 
 ROWS, COLUMNS = 100, 4
 
@@ -109,7 +108,7 @@ def test_sparse_rows_without_entries_stay_sparse():
 
 
 def test_a_table_in_memory_is_not_copied(table):
-    assert read_whole(TableSource(Table(table))) is table
+    assert read_whole(TableSource(table)) is table
 
 
 def test_sources_without_rows_are_refused(table):
@@ -157,7 +156,7 @@ def test_small_sources_are_loaded_with_their_metadata(sparse, table):
     source = Stream(rows, 7, known_length=False, once=True)
     loaded = read_if_small(source, 10**6)
     assert isinstance(loaded, TableSource)
-    assert sp.issparse(loaded.table.data) == sparse
+    assert sp.issparse(loaded.data) == sparse
     np.testing.assert_array_equal(rows_of(loaded), table)
     assert (loaded.columns, loaded.notes, loaded.file) == (source.columns, source.notes, "stream")
     assert loaded.rows == ROWS
@@ -256,7 +255,7 @@ def test_errors_while_reading_propagate(table):
 
 
 def test_an_iterator_keeps_its_rows_after_read_if_small(table):
-    source = open_batches(iter([table[:3], table[3:3], table[3:50], table[50:]]))
+    source = BatchedRows(iter([table[:3], table[3:3], table[3:50], table[50:]]))
     partly_read = read_if_small(source, 100)
     np.testing.assert_array_equal(rows_of(partly_read), table)
     with pytest.raises(ValueError, match="read only once"):

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from faults.disk import Stopped, save_every_block, small_blocks, stop_after
 from princomp import PCA
 from princomp.errors import CheckpointError, NotFiniteError, ParameterError, ShapeError
-from princomp.io.readers.coerce import rows_of
 from princomp.io.readers.mapped import Mapped
+from princomp.io.readers.table_input import rows_of
 from princomp.kernel_pca.feature_maps import Fourier, Nystrom, landmarks
 from princomp.kernel_pca.functions import KernelFunction
 

@@ -13,7 +13,6 @@ from princomp.errors import ColumnError, InputNotFoundError, ParameterError, Sha
 from princomp.io.readers.file_names import expand_patterns
 from princomp.io.readers.source import Chunk, FileState, RowPlace, Source, TableSource
 from princomp.io.readers.source_chain import SourceChain, reorder_columns
-from princomp.io.readers.table import Table
 
 NAMES = ("a", "b", "c")
 
@@ -49,7 +48,9 @@ def numbers(n, start=0, dtype=np.float64, p=3):
 def in_memory(data, columns=NAMES, file="h.npy", ids=None, notes=(), unused=()):
     id_column = None if ids is None else "id"
     ids = None if ids is None else np.array(ids, object)
-    return TableSource(Table(data, columns, ids, id_column, notes, file, unused))
+    return TableSource(
+        data, ids=ids, columns=columns, id_column=id_column, notes=notes, file=file, unused=unused
+    )
 
 
 def rows(source, start=0):
@@ -287,7 +288,7 @@ def test_only_the_sources_that_hold_the_rows_are_read():
             self.reads += 1
             return super().read(start, stop)
 
-    parts = [Counted(Table(numbers(n), NAMES)) for n in (3, 1, 4)]
+    parts = [Counted(numbers(n), columns=NAMES) for n in (3, 1, 4)]
     chain = SourceChain.of(parts)
     chain.read(3, 4)
     assert [part.reads for part in parts] == [0, 1, 0]

@@ -25,6 +25,7 @@ from princomp.errors import (
 )
 from princomp.io.readers import chunk_plan as plan_module
 from princomp.io.readers.columns import Selection
+from princomp.io.readers.files import open_source
 from princomp.io.readers.zarr_store import open_zarr
 
 
@@ -246,7 +247,10 @@ def test_missing_empty_and_invalid_stores_are_refused(tmp_path):
 def test_without_zarr_the_extra_is_named(tmp_path, monkeypatch):
     path = save(tmp_path / "t.zarr", np.zeros((2, 2)))
     monkeypatch.setitem(sys.modules, "zarr", None)
-    assert refused(MissingLibraryError, path).hint == "pip install 'princomp[files]'"
+    with pytest.raises(MissingLibraryError) as caught:
+        open_source(path)
+    assert caught.value.place["file"] == str(path)
+    assert caught.value.hint == "pip install 'princomp[files]'"
 
 
 def test_a_store_that_changes_its_shape_while_it_is_read_is_refused(tmp_path):

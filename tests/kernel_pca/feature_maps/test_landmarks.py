@@ -11,7 +11,7 @@ from kernel_cases import CUSTOM, RBF, kernel_matrix
 
 from princomp.engines.local import fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
-from princomp.io.readers.coerce import rows_of
+from princomp.io.readers.table_input import rows_of
 from princomp.kernel_pca.feature_maps import Nystrom, landmarks, sample_rows
 from princomp.kernel_pca.feature_maps.row_sample import RowSampler
 

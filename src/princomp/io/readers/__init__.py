@@ -1,14 +1,13 @@
-"""Readers: each gives a Table in memory, or a Source that yields rows chunk by chunk.
+"""Readers: each gives a Source that yields rows chunk by chunk, or a TableSource in memory.
 
-source, table                  the two results of a reader
-coerce                         rows from any object a user passes
+source                         the result of a reader: rows in chunks, or a table in memory
 memory, frames, covariance     arrays, sparse matrices, lists; data frames; a covariance matrix C
 batches, stdin, source_chain   iterators; standard input; several files as one table
 files, file_names              formats by file-name ending; wildcards and parts of files
 isolated                       untrusted files, read in a separate process
-table_input, read_options      options for reading a table: separators, header, columns
+table_input, read_options      rows from any object a user passes; options for reading a table
 row_names, named_column        columns that name or group the rows
-row_numbers, left_out          a first column of row numbers in a frame; notes on columns left out
+left_out                       notes on columns left out
 delimited*                     CSV and TSV: whole, in chunks, and parsing of their text
 number_text, workbook          number formats in text; sheets of .xlsx files as such text
 columnar*                      Parquet and Arrow: files, record batches, chunks, columns

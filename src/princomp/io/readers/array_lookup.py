@@ -13,16 +13,6 @@ from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeE
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.reader_errors import no_rows_error
 
-__all__ = [
-    "Member",
-    "choose_positions",
-    "name_list",
-    "numbered_columns",
-    "pick_array",
-    "refuse_id_column",
-    "refuse_not_table",
-]
-
 _NOT_NUMBERS = {
     "V": "records of named fields",
     "c": "complex numbers",
@@ -60,7 +50,6 @@ def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) ->
     NotNumericError, ShapeError
         The named array is not a table of real numbers, or there is no such array.
     """
-    place = origin.place(parameter="inside")
     candidates = members
     if inside is not None:
         for member in members:
@@ -70,28 +59,19 @@ def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) ->
         candidates = [member for member in members if member.name.startswith(f"{inside}/")]
         if not candidates:
             near = difflib.get_close_matches(inside, [m.name for m in members], n=1)
-            raise ParameterError(
-                origin.prefixed(f"nothing in it is named {inside!r}"),
-                place=place,
-                hint=(f"Did you mean {near[0]!r}? " if near else "")
-                + f"There are: {listed(map(str, members))}.",
-            )
+            guess = f"Did you mean {near[0]!r}? " if near else ""
+            problem = f"nothing in it is named {inside!r}"
+            hint = f"{guess}There are: {listed(map(str, members))}."
+            raise origin.error(ParameterError, problem, hint, parameter="inside")
     tables = [member for member in candidates if member.is_table]
     if len(tables) > 1:
-        raise ParameterError(
-            origin.prefixed(
-                f"holds {len(tables)} arrays of two dimensions: {listed(map(str, tables))}"
-            ),
-            place=place,
-            hint=f"Say which is meant, as in {origin.file}::{tables[0].name}",
-        )
+        problem = f"holds {len(tables)} arrays of two dimensions: {listed(map(str, tables))}"
+        hint = f"Say which is meant, as in {origin.file}::{tables[0].name}"
+        raise origin.error(ParameterError, problem, hint, parameter="inside")
     if not tables:
         contents = f"there are: {listed(map(str, candidates))}" if candidates else "it is empty"
-        raise ShapeError(
-            origin.prefixed(f"holds no array of numbers in two dimensions; {contents}"),
-            place=origin.place(),
-            hint="Store a matrix whose rows are the observations.",
-        )
+        problem = f"holds no array of numbers in two dimensions; {contents}"
+        raise origin.error(ShapeError, problem, "Store a matrix whose rows are the observations.")
     refuse_not_table(tables[0], origin)
     return tables[0]
 
@@ -101,38 +81,27 @@ def refuse_not_table(member: Member, origin: Origin) -> None:
     shape, dtype = member.shape, member.dtype
     if dtype.kind not in "biuf":
         found = _NOT_NUMBERS.get(dtype.kind, "no numbers")
-        raise NotNumericError(
-            origin.prefixed(f"{member.name} holds {found} ({dtype}), not real numbers"),
-            place=origin.place(),
-            hint="Save a matrix of floats, or a table as Parquet.",
-        )
+        problem = f"{member.name} holds {found} ({dtype}), not real numbers"
+        hint = "Save a matrix of floats, or a table as Parquet."
+        raise origin.error(NotNumericError, problem, hint)
     size = " × ".join(map(str, shape)) or "a single value"
     if len(shape) != 2:
-        raise ShapeError(
-            origin.prefixed(f"has {len(shape)} dimensions ({size}); a table has rows and columns"),
-            place=origin.place(),
-            hint="Reshape it to two: x.reshape(-1, 1) makes one column of a vector.",
-        )
-    if 0 in shape:
-        raise (
-            no_rows_error(origin.file, f" ({size})")
-            if not shape[0]
-            else ShapeError(
-                origin.prefixed(f"no columns ({size})"),
-                place=origin.place(),
-                hint="Principal components need columns of numbers.",
-            )
-        )
+        problem = f"has {len(shape)} dimensions ({size}); a table has rows and columns"
+        hint = "Reshape it to two: x.reshape(-1, 1) makes one column of a vector."
+        raise origin.error(ShapeError, problem, hint)
+    if not shape[0]:
+        raise no_rows_error(origin.file, f" ({size})")
+    if not shape[1]:
+        problem = f"no columns ({size})"
+        raise origin.error(ShapeError, problem, "Principal components need columns of numbers.")
 
 
 def refuse_id_column(selection: Selection, what: str, origin: Origin) -> None:
     """Raise ParameterError if an id column is requested from a file that holds only numbers."""
     if selection.id_column is not None:
-        raise ParameterError(
-            origin.prefixed(f"id column {selection.id_column!r}: {what} holds numbers only"),
-            place=origin.place(parameter="id_column"),
-            hint="Leave the id column out, or keep the table as CSV or Parquet.",
-        )
+        problem = f"id column {selection.id_column!r}: {what} holds numbers only"
+        hint = "Leave the id column out, or keep the table as CSV or Parquet."
+        raise origin.error(ParameterError, problem, hint, parameter="id_column")
 
 
 def choose_positions(
@@ -157,11 +126,9 @@ def numbered_columns(p: int, selection: Selection, origin: Origin) -> NDArray[np
         for name in () if isinstance(requested, str) else requested:
             known = name.isascii() and name.isdigit() and name == str(int(name)) and int(name) < p
             if not known:
-                raise ColumnError(
-                    origin.prefixed(f"no column {name!r}: this file has no column names"),
-                    place=origin.place(column=name),
-                    hint=f"Give numbers from 0 to {p - 1}.",
-                )
+                problem = f"no column {name!r}: this file has no column names"
+                hint = f"Give numbers from 0 to {p - 1}."
+                raise origin.error(ColumnError, problem, hint, column=name)
     choice = choose_columns([str(j) for j in range(p)], Selection(columns, exclude), origin)
     return np.array([int(name) for name in choice.names])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -17,8 +18,6 @@ from princomp.io.readers.memory import from_sparse, in_memory
 from princomp.io.readers.source import Chunk, Source
 from princomp.io.readers.source_chain import column_order, reorder_columns
 
-__all__ = ["open_batches"]
-
 _NumberedBatches: TypeAlias = Generator[tuple[int, object]]
 _BatchInput: TypeAlias = Iterable[object] | Callable[[], Iterable[object]]
 
@@ -27,11 +26,13 @@ _NUMBERS = 2**20
 _BATCH_HINT = "A batch is an array (m, p), a sparse matrix or a frame, without weights."
 
 
-def open_batches(rows: _BatchInput, *, columns: Sequence[str] | None = None) -> Source:
-    """Read rows from an iterator of batches.
+class BatchedRows(Source):
+    """Rows from an iterator of batches.
 
     The first batch with rows is read immediately. It sets the columns, the dtype (float32 or
-    float64), and whether the rows are sparse. Later batches are converted to match.
+    float64), and whether the rows are sparse. Later batches are converted to match. ``rows`` is
+    None, and ``stored`` counts only the first batch. Errors that the iterator raises pass through
+    unchanged.
 
     Parameters
     ----------
@@ -43,12 +44,6 @@ def open_batches(rows: _BatchInput, *, columns: Sequence[str] | None = None) -> 
         next one.
     columns : sequence of str, optional
         For frames, the columns to use, in this order; for arrays, the names of all columns.
-
-    Returns
-    -------
-    Source
-        Its ``rows`` is None, and its ``stored`` counts only the first batch. Errors that the
-        iterator raises pass through unchanged.
 
     Raises
     ------
@@ -63,12 +58,9 @@ def open_batches(rows: _BatchInput, *, columns: Sequence[str] | None = None) -> 
         ``rows`` does not give batches (it is a path or a frame, for example), or a batch is
         float64 and the first is float32.
     """
-    return _Batches(rows, None if columns is None else tuple(columns))
 
-
-class _Batches(Source):
-    def __init__(self, rows: _BatchInput, requested: tuple[str, ...] | None) -> None:
-        self._rows, self._requested = rows, requested
+    def __init__(self, rows: _BatchInput, *, columns: Sequence[str] | None = None) -> None:
+        self._rows, self._requested = rows, None if columns is None else tuple(columns)
         self.repeatable = not isinstance(rows, Iterator)
         batches = self._numbered_batches()
         first = next(batches, None)
@@ -76,7 +68,7 @@ class _Batches(Source):
             raise ShapeError(
                 "there is no batch with rows", hint="Give at least two rows of numbers."
             )
-        data, names, unused = _batch_rows(*first, requested)
+        data, names, unused = _batch_rows(*first, self._requested)
         super().__init__(
             rows=None,
             p=data.shape[1],
@@ -86,25 +78,25 @@ class _Batches(Source):
             stored=data.nnz if sp.issparse(data) else None,
         )
         # The first batch and the open iterator, with which the first call of chunks() continues.
-        self._first_pass: tuple[tuple[int, Any], _NumberedBatches] | None = (first, batches)
+        self._unread: tuple[list[tuple[int, Any]], _NumberedBatches] | None = ([first], batches)
         self._rows_last_pass: int | None = None
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on; earlier rows are read and dropped."""
-        first_pass, self._first_pass = self._first_pass, None
-        if first_pass is not None:
-            return self._chunks(_with_first(*first_pass), start)
-        if not self.repeatable:
-            raise ParameterError(
-                "an iterator can be read only once, and this one has been read",
-                hint="Give a function that makes a new one: PCA().fit(lambda: batches()).",
-            )
-        return self._chunks(self._numbered_batches(), start)
+        unread, self._unread = self._unread, None
+        if unread is None and not self.repeatable:
+            problem = "an iterator can be read only once, and this one has been read"
+            hint = "Give a function that makes a new one: PCA().fit(lambda: batches())."
+            raise ParameterError(problem, hint=hint)
+        first, others = unread or ([], self._numbered_batches())
+        return self._chunks(first, others, start)
 
-    def _chunks(self, batches: _NumberedBatches, start: int) -> Iterator[Chunk]:
+    def _chunks(
+        self, first: list[tuple[int, Any]], others: _NumberedBatches, start: int
+    ) -> Iterator[Chunk]:
         row = 0
-        with closing(batches):
-            for number, batch in batches:
+        with closing(others):
+            for number, batch in itertools.chain(first, others):
                 for piece in self._pieces(number, batch):
                     skipped = max(0, start - row)
                     row += piece.shape[0]
@@ -138,17 +130,12 @@ class _Batches(Source):
         if names is not None and self.columns is not None:
             order = column_order(names, self.columns, f"batch {number}", "the first batch", place)
         if data.shape[1] != self.p:
-            raise ShapeError(
-                f"batch {number} has {data.shape[1]} columns, the first has {self.p}",
-                place=place,
-                hint="Give every batch the same columns.",
-            )
+            problem = f"batch {number} has {data.shape[1]} columns, the first has {self.p}"
+            raise ShapeError(problem, place=place, hint="Give every batch the same columns.")
         if data.dtype.itemsize > self.dtype.itemsize:
-            raise ParameterError(
-                f"batch {number} needs float64, the first is float32: digits would be lost",
-                place=place,
-                hint="Give all batches one precision, such as batch.astype(np.float64).",
-            )
+            problem = f"batch {number} needs float64, the first is float32: digits would be lost"
+            hint = "Give all batches one precision, such as batch.astype(np.float64)."
+            raise ParameterError(problem, place=place, hint=hint)
         m = data.shape[0]
         # Rows that stay sparse take memory only for stored numbers, others for all cells.
         stays_sparse = sp.issparse(data) and self.stored is not None
@@ -168,20 +155,14 @@ class _Batches(Source):
         return np.array(dense, dtype=self.dtype, order="C")
 
 
-def _with_first(first: tuple[int, object], others: _NumberedBatches) -> _NumberedBatches:
-    yield first
-    yield from others
-
-
 def _iterable(rows: _BatchInput) -> Iterable[Any]:
     """Return the iterable of batches, which a function is called to make."""
     batches = rows() if callable(rows) and not isinstance(rows, Iterator) else rows
     is_single = isinstance(batches, str | bytes | PurePath | np.ndarray) or sp.issparse(batches)
     if is_single or is_frame(batches) or not isinstance(batches, Iterable):
-        raise ParameterError(
-            f"expected an iterator of batches, got {type(batches).__name__}",
-            hint="Give a list of one batch for a single one, and files by their names.",
-        )
+        problem = f"expected an iterator of batches, got {type(batches).__name__}"
+        hint = "Give a list of one batch for a single one, and files by their names."
+        raise ParameterError(problem, hint=hint)
     return batches
 
 
@@ -206,11 +187,8 @@ def _batch_rows(
         ) from None
     except (ValueError, TypeError) as error:
         reason = next(iter(str(error).splitlines()), "")
-        raise ParameterError(
-            f"batch {number}: a {type(batch).__name__} cannot be converted to rows: {reason}",
-            place={"batch": number},
-            hint=_BATCH_HINT,
-        ) from error
+        problem = f"batch {number}: a {type(batch).__name__} cannot be converted to rows: {reason}"
+        raise ParameterError(problem, place={"batch": number}, hint=_BATCH_HINT) from error
 
 
 def _read_batch(
@@ -223,19 +201,14 @@ def _read_batch(
         table = from_frame(batch, columns=requested)
         return in_memory(table)[0], table.columns, table.unused
     if isinstance(batch, str | bytes | PurePath):
-        raise ParameterError(
-            f"a batch must be rows of numbers, got the text {str(batch)!r}",
-            hint="Files are given by name, not opened: fit('rows.csv').",
-        )
+        problem = f"a batch must be rows of numbers, got the text {str(batch)!r}"
+        raise ParameterError(problem, hint="Files are given by name, not opened: fit('rows.csv').")
     shape = np.shape(batch)
     if len(shape) != 2:
-        raise ShapeError(
-            f"a batch has rows and columns, but this {type(batch).__name__} has shape {shape}",
-            hint="batch.reshape(1, -1) makes one row of it." if len(shape) == 1 else _BATCH_HINT,
-        )
+        problem = f"a batch has rows and columns, but this {type(batch).__name__} has shape {shape}"
+        hint = "batch.reshape(1, -1) makes one row of it." if len(shape) == 1 else _BATCH_HINT
+        raise ShapeError(problem, hint=hint)
     if requested is not None and shape[1] != len(requested):
-        raise ShapeError(
-            f"{len(requested)} column names do not fit {shape[1]} columns",
-            hint="Give one name for each column.",
-        )
+        problem = f"{len(requested)} column names do not fit {shape[1]} columns"
+        raise ShapeError(problem, hint="Give one name for each column.")
     return in_memory(batch)[0], requested, ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -14,22 +14,6 @@ from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError
 from princomp.io.readers.columns import Origin
-
-__all__ = [
-    "LARGEST_INTEGER",
-    "MISSING",
-    "TextPolicy",
-    "bad_cell_hint",
-    "convert_text_column",
-    "first_inexact_index",
-    "first_long_integer",
-    "is_text",
-    "long_integer_error",
-    "looks_numeric",
-    "not_numeric_error",
-    "plain_minus",
-    "read_number",
-]
 
 TextPolicy = Literal["error", "leave out"]
 
@@ -132,6 +116,19 @@ def long_integer_error(column: str, i: int, value: object, origin: Origin) -> No
         hint="If these are identifiers, make the column the id column or exclude it; "
         "if they are quantities, write them as floating-point numbers.",
     )
+
+
+def refuse_long_integers(
+    numbers: NDArray[Any], cell: Callable[[tuple[int, ...]], tuple[str, int]], origin: Origin
+) -> None:
+    """Raise NotNumericError for the first integer of an array that is beyond 2**53.
+
+    ``cell`` maps an index into ``numbers`` to the name of the column and the row, from 0.
+    """
+    index = first_inexact_index(numbers)
+    if index is not None:
+        column, row = cell(index)
+        raise long_integer_error(column, row, int(numbers[index]), origin)
 
 
 def convert_text_column(

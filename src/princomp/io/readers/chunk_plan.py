@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import ParameterError
-
-__all__ = ["ChunkPlan", "Tiling", "column_ranges"]
+from princomp.io.readers.reader_errors import file_error
 
 # Numbers in a chunk: 4 or 8 MB, large enough for cheap calls and small enough to hold several.
 _NUMBERS = 2**20
@@ -37,14 +36,14 @@ class Tiling(NamedTuple):
     Parameters
     ----------
     tile_rows, tile_columns : int
-        Rows and columns of a tile. ``tile_rows`` is None if the array is not split into tiles.
+        Rows and columns of a tile; one row is a tile if the array is not split into tiles.
     whole_tiles : bool
         Reading a part of a tile costs as much as reading all of it, because of compression.
     separate_columns : bool
         Reading is fastest if no call spans two tiles that are side by side.
     """
 
-    tile_rows: int | None
+    tile_rows: int
     tile_columns: int
     whole_tiles: bool = True
     separate_columns: bool = False
@@ -75,8 +74,6 @@ class ChunkPlan:
     def of(cls, tiling: Tiling, width: int, row_bytes: int) -> ChunkPlan:
         """Make a plan for rows of ``width`` numbers, or ``row_bytes`` bytes, that are read."""
         rows_per_chunk, tile_rows = max(1, _NUMBERS // width), tiling.tile_rows
-        if tile_rows is None:
-            return cls(rows_per_chunk, rows_per_chunk, rows_per_chunk, 1)
         if tile_rows <= rows_per_chunk:
             rows_per_chunk = rows_per_chunk // tile_rows * tile_rows
             return cls(rows_per_chunk, rows_per_chunk, rows_per_chunk, 1)
@@ -101,22 +98,23 @@ class ChunkPlan:
             yield start, stop
             start = stop
 
-    def note(self) -> str:
-        """Note for the user if tiles are read more than once."""
-        return (
-            f"the array has compressed chunks of {self.boundary:,} rows, each of which is read "
-            f"{self.reads_per_tile} times; chunks of fewer rows would be read faster"
-        )
+    def notes(self, path: Path) -> tuple[str, ...]:
+        """Note for the user if tiles are read more than once.
 
-    def refuse_many_reads(self, path: Path) -> None:
-        """Raise ParameterError if a tile would be read more than ``_MAX_READS_PER_TILE`` times."""
+        Raises
+        ------
+        ParameterError
+            A tile would be read more than ``_MAX_READS_PER_TILE`` times.
+        """
+        if self.reads_per_tile == 1:
+            return ()
+        chunks = f"the array has compressed chunks of {self.boundary:,} rows"
+        times = f"read {self.reads_per_tile} times"
         if self.reads_per_tile > _MAX_READS_PER_TILE:
-            raise ParameterError(
-                f"{path}: the array has compressed chunks of {self.boundary:,} rows, so that "
-                f"each would be read {self.reads_per_tile} times to go through it row by row",
-                place={"file": str(path)},
-                hint="Store it in chunks of fewer rows (chunks=(1000, …)), or name fewer columns.",
-            )
+            problem = f"{chunks}, so that each would be {times} to go through it row by row"
+            hint = "Store it in chunks of fewer rows (chunks=(1000, …)), or name fewer columns."
+            raise file_error(ParameterError, path, problem, hint)
+        return (f"{chunks}, each of which is {times}; chunks of fewer rows would be read faster",)
 
 
 def column_ranges(

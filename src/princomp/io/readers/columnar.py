@@ -5,40 +5,21 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as compute
 from numpy.typing import NDArray
+from pyarrow import types
 
 from princomp.errors import ShapeError
-from princomp.io.readers.cells import (
-    LARGEST_INTEGER,
-    MISSING,
-    first_inexact_index,
-    long_integer_error,
-)
+from princomp.io.readers.cells import LARGEST_INTEGER, MISSING, refuse_long_integers
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import kind_name
 from princomp.io.readers.reader_errors import reading
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = [
-    "END_OF_STREAM",
-    "Conversion",
-    "arrow_kind_name",
-    "as_text",
-    "choose_fields",
-    "conversion_of",
-    "ids_of",
-    "numbers_of",
-    "plain_array",
-    "plain_kind",
-]
 
 Conversion: TypeAlias = Literal["as is", "check", "cast", "unwrap", "inspect"]
 
@@ -94,27 +75,22 @@ def _index_columns(schema: pa.Schema) -> set[str]:
 
 def plain_kind(kind: pa.DataType) -> pa.DataType:
     """The Arrow type to which ``plain_array`` converts arrays of type ``kind``."""
-    import pyarrow as pa
-
     if isinstance(kind, pa.BaseExtensionType):
         return plain_kind(kind.storage_type)
     if pa.types.is_run_end_encoded(kind):
         return plain_kind(kind.value_type)
-    return kind if _is_supported(kind, pa.types) else pa.large_string()
+    return kind if _is_supported(kind) else pa.large_string()
 
 
 def plain_array(array: pa.Array) -> pa.Array:
     """Unwrap extension types and run-end encoding; convert arrays of unknown types to text."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
     if isinstance(array.type, pa.BaseExtensionType):
         return plain_array(array.storage)
     if pa.types.is_run_end_encoded(array.type):
         return plain_array(compute.run_end_decode(array))
     if pa.types.is_string_view(array.type):
         return array.cast(pa.large_string())
-    if _is_supported(array.type, pa.types):
+    if _is_supported(array.type):
         return array
     cells = [None if cell is None else str(cell) for cell in array.to_pylist()]
     return pa.array(cells, pa.large_string())
@@ -122,8 +98,6 @@ def plain_array(array: pa.Array) -> pa.Array:
 
 def as_text(array: pa.Array) -> pa.Array:
     """Convert cells to text, null where missing."""
-    import pyarrow as pa
-
     if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
         return array.cast(pa.string())
     cells = [None if cell is None else str(cell) for cell in array.to_pylist()]
@@ -132,8 +106,6 @@ def as_text(array: pa.Array) -> pa.Array:
 
 def arrow_kind_name(kind: pa.DataType) -> str:
     """The word in notes for columns of an Arrow type."""
-    import pyarrow as pa
-
     kind = plain_kind(kind)
     schema = pa.schema([("", kind)]).empty_table()
     return kind_name(nw.from_native(schema, eager_only=True).schema[""])
@@ -141,8 +113,6 @@ def arrow_kind_name(kind: pa.DataType) -> str:
 
 def conversion_of(kind: pa.DataType) -> Conversion:
     """How to convert columns of an Arrow type to numbers; see ``numbers_of``."""
-    from pyarrow import types
-
     plain = plain_kind(kind)
     if not (types.is_primitive(plain) or types.is_decimal(plain) or types.is_null(plain)):
         return "inspect"
@@ -196,22 +166,15 @@ def numbers_of(
 
 
 def _refuse_long_integers(array: pa.Array, name: str, origin: Origin) -> None:
-    import pyarrow.compute as compute
-
     # Compare the integers themselves, because 2**53 + 1 becomes 2**53 as float64.
     ends = compute.min_max(array).as_py()
     if ends["max"] is None or max(ends["max"], -ends["min"]) <= LARGEST_INTEGER:
         return
     cells = array.fill_null(0).to_numpy()
-    index = first_inexact_index(cells)
-    if index is not None:
-        raise long_integer_error(name, index[0], cells[index], origin)
+    refuse_long_integers(cells, lambda index: (name, index[0]), origin)
 
 
 def _inspected(array: pa.Array, name: str, requested: bool, origin: Origin) -> NDArray[Any] | None:
-    import pyarrow as pa
-    from pyarrow import types
-
     text = any(
         test(array.type) for test in (types.is_string, types.is_large_string, types.is_dictionary)
     )
@@ -228,9 +191,6 @@ def _inspected(array: pa.Array, name: str, requested: bool, origin: Origin) -> N
 
 def _written_numbers(array: pa.Array) -> NDArray[Any] | None:
     """Convert numbers written as text at once; None if cells must be checked one by one."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if array.type not in (pa.string(), pa.large_string()):
@@ -255,7 +215,7 @@ def ids_of(array: pa.Array) -> NDArray[np.object_]:
     return np.fromiter(cells, dtype=object, count=len(cells))
 
 
-def _is_supported(kind: pa.DataType, types: ModuleType) -> bool:
+def _is_supported(kind: pa.DataType) -> bool:
     return any(
         test(kind)
         for test in (

@@ -6,38 +6,27 @@ import bisect
 import itertools
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from princomp.io.readers import columnar_stream
 from princomp.io.readers.columnar import END_OF_STREAM
-from princomp.io.readers.columnar_stream import KIND, Batches, ColumnarSource, with_row_numbers
+from princomp.io.readers.columnar_stream import Batches, ColumnarSource, with_row_numbers
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.reader_errors import import_optional, malformed, reading
-from princomp.io.readers.source import FileState
-from princomp.io.readers.table import Table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-__all__ = ["open_arrow", "open_parquet", "read_arrow", "read_parquet"]
+from princomp.io.readers.reader_errors import malformed, reading
+from princomp.io.readers.source import TableSource
 
 # Bytes of the read-ahead buffers of a Parquet file, shared by its columns. Without such buffers,
 # pyarrow would hold a row group, which may be the whole file.
 _BUFFER_BYTES = 2**25
 
 
-class _ColumnarFile(ColumnarSource):
-    """Rows of a file."""
+class ParquetSource(ColumnarSource):
+    """Rows of a Parquet file, read some pages of a row group at a time.
 
-    def current_states(self) -> tuple[FileState, ...]:
-        """Current state of the file."""
-        with reading(self._path, KIND):
-            return (FileState.of(self.file),)
-
-
-class _ParquetSource(_ColumnarFile):
-    """Rows of a Parquet file, read some pages of a row group at a time."""
+    Memory holds one chunk and, for each column, a page and its read-ahead buffer.
+    """
 
     def __init__(self, path: Path, selection: Selection, whole: bool = False) -> None:
         with _parquet_file(path, 1) as file, reading(path, "Parquet"):
@@ -73,8 +62,9 @@ class _ParquetSource(_ColumnarFile):
         return max(1, rows, min(2048, 2 * rows))
 
 
-def _parquet_file(path: Path, columns: int) -> pq.ParquetFile:
-    parquet = import_optional("pyarrow.parquet", path)
+def _parquet_file(path: Path, columns: int) -> Any:
+    from pyarrow import parquet  # missing from small builds of pyarrow, which read Arrow files
+
     with reading(path, "Parquet"):
         return parquet.ParquetFile(
             path,
@@ -84,11 +74,14 @@ def _parquet_file(path: Path, columns: int) -> pq.ParquetFile:
         )
 
 
-class _ArrowSource(_ColumnarFile):
-    """Rows of an Arrow file or stream, batch by batch."""
+class ArrowSource(ColumnarSource):
+    """Rows of an Arrow IPC file (also called Feather 2) or stream, batch by batch.
+
+    Memory holds one chunk and the chosen columns of one record batch; if the file is a single
+    batch, that is the whole file.
+    """
 
     def __init__(self, path: Path, selection: Selection, whole: bool = False) -> None:
-        pa = import_optional("pyarrow", path)
         with reading(path, "Arrow"), pa.OSFile(str(path)) as source:
             reader = _arrow_opener(path, source)(source)
             schema = reader.schema
@@ -99,8 +92,6 @@ class _ArrowSource(_ColumnarFile):
         self.nbytes = self.current_states()[0].size
 
     def _batches(self, names: list[str], start: int) -> Batches:
-        import pyarrow as pa
-
         def fields(names: list[str]) -> Any:
             return pa.ipc.IpcReadOptions(included_fields=[self._fields[name] for name in names])
 
@@ -126,8 +117,6 @@ class _ArrowSource(_ColumnarFile):
 
 def _arrow_opener(path: Path, source: pa.NativeFile) -> Callable[..., Any]:
     """The pyarrow function that opens ``source``: that for files or that for streams."""
-    import pyarrow as pa
-
     is_file = source.read(6) == b"ARROW1"
     if not is_file:
         _refuse_cut_stream(path, source)
@@ -139,35 +128,16 @@ def _refuse_cut_stream(path: Path, source: pa.NativeFile) -> None:
     """Raise MalformedFileError unless an opened Arrow stream ends with its end marker."""
     source.seek(max(0, source.size() - len(END_OF_STREAM)))
     if source.read() != END_OF_STREAM:
-        raise malformed(
-            path,
-            "is not an Arrow file, nor an Arrow stream that ends properly",
-            "It may be cut short or still being written: create or download it again.",
-        )
+        problem = "is not an Arrow file, nor an Arrow stream that ends properly"
+        hint = "It may be cut short or still being written: create or download it again."
+        raise malformed(path, problem, hint)
 
 
-def open_parquet(path: Path, selection: Selection) -> ColumnarSource:
-    """Open a Parquet file.
-
-    Memory holds one chunk and, for each column, a page and its read-ahead buffer.
-    """
-    return _ParquetSource(path, selection)
-
-
-def open_arrow(path: Path, selection: Selection) -> ColumnarSource:
-    """Open an Arrow IPC file (also called Feather 2) or stream.
-
-    Memory holds one chunk and the chosen columns of one record batch; if the file is a single
-    batch, that is the whole file.
-    """
-    return _ArrowSource(path, selection)
-
-
-def read_parquet(path: Path, selection: Selection) -> Table:
+def read_parquet(path: Path, selection: Selection) -> TableSource:
     """Read a whole Parquet file."""
-    return _ParquetSource(path, selection, whole=True).table()
+    return ParquetSource(path, selection, whole=True).table()
 
 
-def read_arrow(path: Path, selection: Selection) -> Table:
+def read_arrow(path: Path, selection: Selection) -> TableSource:
     """Read a whole Arrow IPC file or stream."""
-    return _ArrowSource(path, selection, whole=True).table()
+    return ArrowSource(path, selection, whole=True).table()

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError, ShapeError
 from princomp.io.readers.columnar import (
-    Conversion,
     arrow_kind_name,
     as_text,
     choose_fields,
@@ -28,16 +27,17 @@ from princomp.io.readers.columns import Choice, Origin, Selection, listed
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import left_out_notes
 from princomp.io.readers.number_text import PLAIN
-from princomp.io.readers.reader_errors import malformed, no_rows_error, reading
+from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error, reading
 from princomp.io.readers.row_names import find_id_column
-from princomp.io.readers.source import Chunk, Source
-from princomp.io.readers.table import Table
+from princomp.io.readers.source import (
+    Chunk,
+    FileState,
+    Source,
+    TableSource,
+    copy_columns,
+    file_state,
+)
 from princomp.linalg import empty
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["KIND", "Batches", "ColumnarSource", "with_row_numbers"]
 
 # Numbers in a chunk: 8 MB of float64.
 _NUMBERS = 2**20
@@ -45,57 +45,37 @@ _NUMBERS = 2**20
 _DECODED_NUMBERS = 2**21
 # Smaller batches are joined until they have this many numbers.
 _JOINED_NUMBERS = 2**16
-# Rows that are copied from columns to C order at once, so that they stay in the CPU cache.
-_COPIED_ROWS = 4096
 # Rows from which a column of text is judged to hold numbers or not.
 _INSPECTED_ROWS = 2**14
 # The format in messages about damaged files.
 KIND = "a table of Arrow or Parquet"
 
 # Record batches, each with the number of its first row.
-Batches: TypeAlias = "Generator[tuple[int, pa.RecordBatch]]"
-
-
-@dataclass(frozen=True, slots=True)
-class _OffsetOrigin(Origin):
-    """An origin whose rows are counted from row ``offset`` of the source."""
-
-    offset: int = 0
-
-    def describe_cell(self, column: str, row: int) -> tuple[str, dict[str, Any]]:
-        return Origin.describe_cell(self, column, row + self.offset)
-
-
-def _conversions(kinds: dict[str, Any]) -> dict[str, Conversion]:
-    return {name: conversion_of(kind) for name, kind in kinds.items()}
+Batches: TypeAlias = Generator[tuple[int, pa.RecordBatch]]
 
 
 def _joined(batches: Batches, rows: int) -> Batches:
     """Join small batches to at least ``rows`` rows, because each batch has a cost per column."""
     pending: list[pa.RecordBatch] = []
-    first, count = 0, 0
+    first = 0
     for row, batch in batches:
         if not pending:
-            first, count = row, 0
+            first = row
         pending.append(batch)
-        count += batch.num_rows
-        if count >= rows:
+        if row + batch.num_rows - first >= rows:
             yield from with_row_numbers(_combined(pending), first)
             pending = []
     yield from with_row_numbers(_combined(pending), first)
 
 
 def _combined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    import pyarrow as pa
-
     if len(batches) < 2:
         return batches
     try:
-        found: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+        return list(pa.Table.from_batches(batches).combine_chunks().to_batches())
     except pa.ArrowException:
         # For example, the categories differ between batches.
         return batches
-    return found
 
 
 def with_row_numbers(batches: Iterable[pa.RecordBatch], row: int = 0) -> Batches:
@@ -128,28 +108,24 @@ class ColumnarSource(Source):
         self, schema: pa.Schema, selection: Selection, file: str, rows: int | None, whole: bool
     ) -> None:
         choice, notes = choose_fields(schema, selection, Origin(file))
-        self._path = Path(file)
-        if selection.find_ids and choice.id_column is None:
-            self.file, self.rows = file, rows
-            choice, more_notes = self._find_ids(schema, selection, choice)
-            notes = (*notes, *more_notes)
         super().__init__(
             rows=rows,
             p=len(choice.names),
             dtype=np.dtype(np.float64),
-            columns=choice.names,
-            id_column=choice.id_column,
             notes=notes,
             file=file,
             unused=choice.unused,
         )
-        self._ids = () if choice.id_column is None else (choice.id_column,)
+        self._path = Path(file)
         with reading(self._path, KIND):
-            self._kinds = {name: schema.field(name).type for name in (*choice.names, *self._ids)}
-            self._conversions = _conversions(self._kinds)
-        self._choice, self._requested = choice, choice.requested
+            self._kinds = {field.name: field.type for field in schema}
+            self._conversions = {name: conversion_of(kind) for name, kind in self._kinds.items()}
+        if selection.find_ids and choice.id_column is None:
+            choice = self._find_ids(selection, choice)
+        self._choice, self._requested, self.id_column = choice, choice.requested, choice.id_column
+        self._ids = () if choice.id_column is None else (choice.id_column,)
         if not whole:
-            self._resolve_columns(choice.names)
+            self._resolve_columns()
 
     def _batches(self, names: list[str], start: int) -> Batches:
         """Batches that hold the columns ``names``, each with the number of its first row.
@@ -158,84 +134,71 @@ class ColumnarSource(Source):
         """
         raise NotImplementedError
 
-    def _find_ids(
-        self, schema: pa.Schema, selection: Selection, choice: Choice
-    ) -> tuple[Choice, list[str]]:
+    def _find_ids(self, selection: Selection, choice: Choice) -> Choice:
         """Find the column that names the rows among the first column and the text columns."""
-        import pyarrow as pa
-
-        with reading(self._path, KIND):
-            kinds = {name: schema.field(name).type for name in schema.names}
+        first_name = next(iter(self._kinds))
         text = (pa.string(), pa.large_string(), pa.string_view())
-        labels = [schema.names[0], *(name for name in choice.names if kinds[name] in text)]
+        texts = (name for name in choice.names if self._kinds[name] in text)
         labels = [
             name
-            for name in dict.fromkeys(labels)
+            for name in dict.fromkeys([first_name, *texts])
             if name not in selection.exclude
             and not (choice.requested and name in choice.names)
-            and conversion_of(kinds[name]) in ("check", "as is", "inspect")
+            and self._conversions[name] in ("check", "as is", "inspect")
         ]
         if not labels:
-            return choice, []
-        self._kinds = {name: kinds[name] for name in labels}
-        self._conversions = _conversions(self._kinds)
+            return choice
         with closing(self._checked_batches(labels, 0)) as batches:
             first = next((batch.slice(0, _INSPECTED_ROWS) for _, batch in batches), None)
         if first is None:
-            return choice, []
+            return choice
         with reading(self._path, KIND):
-            columns = [plain_array(column) for column in first.columns]
-            table = pa.table([as_text(column) for column in columns], names=labels)
+            columns = [as_text(plain_array(column)) for column in first.columns]
+            table = pa.table(columns, names=labels)
         whole = self.rows == len(table)
-        return find_id_column(table, schema.names[0], labels, choice, PLAIN, complete=whole)
+        choice, notes = find_id_column(table, first_name, labels, choice, PLAIN, complete=whole)
+        self.notes = (*self.notes, *notes)
+        return choice
 
-    def _resolve_columns(self, names: tuple[str, ...]) -> None:
+    def _resolve_columns(self) -> None:
         """Leave out columns of text, and decide on float32 or float64."""
-        unclear = [name for name in names if self._conversions[name] == "inspect"]
-        left_out = [] if self._requested else self._never_numbers(names)
-        names = tuple(name for name in names if name not in left_out)
         if self.rows == 0:
             raise no_rows_error(self.file)
-        if unclear or self.rows is None:
-            left_out += self._without_numbers(unclear, names or self._choice.names)
+        names = self._choice.names
+        kinds = {name: str(plain_kind(self._kinds[name])) for name in names}
+        left_out: set[str] = set()
+        if not self._requested:
+            # Booleans and categories are never numbers.
+            left_out = {name for name in names if kinds[name].startswith(("bool", "dictionary"))}
+        unclear = [name for name in names if self._conversions[name] == "inspect"]
+        undecided = [name for name in unclear if name not in left_out]
+        if undecided or self.rows is None:
+            left_out |= self._without_numbers(undecided or [names[0]])
         self.columns = tuple(name for name in names if name not in left_out)
         self.p = len(self.columns)
-        if left_out:
-            if not self.columns:
-                raise ShapeError(
-                    f"{self.file}: no numeric column; without numbers: {listed(left_out)}",
-                    place={"file": self.file},
-                    hint="Principal components need columns of numbers.",
-                )
-            order = [name for name in self._choice.names if name in left_out]
-            found = {name: arrow_kind_name(self._kinds[name]) for name in order}
-            self.notes = (*self.notes, *left_out_notes(found))
-        kinds = {
-            str(plain_kind(self._kinds[name]))
-            for name in self.columns
-            # Text columns that were not requested are kept only if empty, so they do not count.
-            if self._requested or self._conversions[name] != "inspect"
-        }
-        self.dtype = np.dtype(np.float32 if kinds == {"float"} else np.float64)
+        without = [name for name in names if name in left_out]
+        if not self.columns:
+            problem = f"no numeric column; without numbers: {listed(without)}"
+            hint = "Principal components need columns of numbers."
+            raise file_error(ShapeError, self.file, problem, hint)
+        found = {name: arrow_kind_name(self._kinds[name]) for name in without}
+        self.notes = (*self.notes, *left_out_notes(found))
+        # Text columns that were not requested are kept only if empty, so they do not count.
+        used = {kinds[name] for name in self.columns if self._requested or name not in unclear}
+        self.dtype = np.dtype(np.float32 if used == {"float"} else np.float64)
 
-    def _never_numbers(self, names: tuple[str, ...]) -> list[str]:
-        """Columns of booleans or categories."""
-        kinds = {name: str(plain_kind(self._kinds[name])) for name in names}
-        return [name for name in names if kinds[name].startswith(("bool", "dictionary"))]
-
-    def _without_numbers(self, unclear: list[str], names: tuple[str, ...]) -> list[str]:
-        """Columns among ``unclear`` that hold text; an error if they were requested."""
-        undecided = list(unclear)
+    def _without_numbers(self, names: list[str]) -> set[str]:
+        """Columns among ``names`` that hold text; an error if they were requested."""
+        undecided = [name for name in names if self._conversions[name] == "inspect"]
         left_out: set[str] = set()
         empty = True
-        with closing(self._checked_batches(unclear or [names[0]], 0)) as batches:
+        with closing(self._checked_batches(names, 0)) as batches:
             for row, batch in _split(batches, 0, _INSPECTED_ROWS):
                 empty = False
-                origin = _OffsetOrigin(self.file, offset=row)
+                origin = Origin(self.file, offset=row)
                 for name in tuple(undecided):
-                    array = batch.column(name)
                     with reading(self._path, KIND):
-                        values = numbers_of(array, "inspect", name, self._requested, origin)
+                        values = self._numbers(batch.column(name), name, self._requested, origin)
                     if values is None:
                         left_out.add(name)
                     # A column that is empty so far may still turn out to be text or numbers.
@@ -245,7 +208,12 @@ class ColumnarSource(Source):
                     break
         if empty:
             raise no_rows_error(self.file)
-        return [name for name in unclear if name in left_out]
+        return left_out
+
+    def _numbers(
+        self, array: pa.Array, name: str, requested: bool, origin: Origin
+    ) -> NDArray[Any] | None:
+        return numbers_of(array, self._conversions[name], name, requested, origin)
 
     def _check_rows(self, rows: int) -> None:
         if self.rows is not None and rows != self.rows:
@@ -278,10 +246,12 @@ class ColumnarSource(Source):
                 if batch.num_rows:
                     yield row, batch
 
-    def table(self) -> Table:
-        """Read all rows of a source opened ``whole``; all cells decide what a column holds."""
-        import pyarrow as pa
+    def current_states(self) -> tuple[FileState, ...]:
+        """Current state of the file; empty if rows can be read only once."""
+        return file_state(self._path, KIND) if self.repeatable else ()
 
+    def table(self) -> TableSource:
+        """Read all rows of a source opened ``whole``; all cells decide what a column holds."""
         names = [*self._choice.names, *self._ids]
         with closing(self._checked_batches(names, 0)) as batches:
             found = [batch for _, batch in batches]
@@ -298,7 +268,8 @@ class ColumnarSource(Source):
                     table = table.set_column(i, field.name, pa.chunked_array(chunks, kind))
         frame = nw.from_native(table, eager_only=True)
         converted = convert(frame, self._choice, "leave out", Origin(self.file))
-        return replace(converted, notes=(*self.notes, *converted.notes))
+        converted.notes = (*self.notes, *converted.notes)
+        return converted
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
@@ -328,20 +299,14 @@ class ColumnarSource(Source):
 
     def _write(self, batch: pa.RecordBatch, row: int, block: NDArray[Any]) -> None:
         """Write the numbers of a batch, whose first row has number ``row``, to ``block``."""
-        origin = _OffsetOrigin(self.file, offset=row)
-        names = self.columns or ()
-        conversions = [self._conversions[name] for name in names]
-        columns = []
+        origin = Origin(self.file, offset=row)
+        columns: list[NDArray[Any]] = []
         with reading(self._path, KIND):
-            for name, conversion, array in zip(names, conversions, batch.columns, strict=False):
-                numbers = numbers_of(array, conversion, name, self._requested, origin)
+            for name, array in zip(self.columns or (), batch.columns, strict=False):
+                numbers = self._numbers(array, name, self._requested, origin)
                 if numbers is None:
                     # The column was kept because it was empty so far; raise the error for text.
-                    numbers = numbers_of(array, conversion, name, True, origin)
+                    numbers = self._numbers(array, name, True, origin)
                 assert numbers is not None
                 columns.append(numbers)
-        with np.errstate(invalid="ignore"):  # a NaN of any bit pattern stays NaN
-            for first in range(0, len(block), _COPIED_ROWS):
-                rows = slice(first, first + _COPIED_ROWS)
-                for j, numbers in enumerate(columns):
-                    block[rows, j] = numbers[rows]
+        copy_columns(columns, block)

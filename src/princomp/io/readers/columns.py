@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from princomp.errors import ColumnError, ParameterError, ShapeError, nearest, row_words
+from princomp.errors import (
+    ColumnError,
+    ParameterError,
+    PrincompError,
+    ShapeError,
+    nearest,
+    row_words,
+)
 from princomp.io.readers.read_options import DETECT, ReadOptions
 
-__all__ = [
-    "ALL_COLUMNS",
-    "Choice",
-    "Origin",
-    "RowPlace",
-    "Selection",
-    "choose_columns",
-    "listed",
-    "plain_label",
-    "refuse_duplicates",
-]
+Error = TypeVar("Error", bound=PrincompError)
 
 
 class Selection(NamedTuple):
@@ -83,11 +80,14 @@ class Origin:
         Called only to build an error message, so it may read the file again.
     label_of : callable or None
         Returns the label of row ``row``, if rows have labels.
+    offset : int
+        Number of rows before row 0 of those whose places are asked for.
     """
 
     file: str | None = None
     line_of: Callable[[int], int | None] | None = None
     label_of: Callable[[int], object] | None = None
+    offset: int = 0
 
     def prefixed(self, text: str) -> str:
         """Prefix ``text`` with the file name."""
@@ -98,8 +98,13 @@ class Origin:
         known = {key: value for key, value in known.items() if value is not None}
         return known if self.file is None else {"file": self.file, **known}
 
+    def error(self, kind: type[Error], problem: str, hint: str | None, **place: object) -> Error:
+        """Make an error about the file: its message and its place begin with the file."""
+        return kind(self.prefixed(problem), place=self.place(**place), hint=hint)
+
     def place_of(self, row: int) -> RowPlace:
         """Place of row number ``row``, from 0."""
+        row += self.offset
         label = None if self.label_of is None else self.label_of(row)
         line = None if self.line_of is None else self.line_of(row)
         return RowPlace(self.file, row, plain_label(label), line)
@@ -141,11 +146,9 @@ def refuse_duplicates(names: Sequence[str], origin: Origin) -> None:
     """Raise ColumnError if a column name is repeated, because it would be ambiguous."""
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
-        raise ColumnError(
-            origin.prefixed(f"the column names are not unique; twice or more: {listed(repeated)}"),
-            place=origin.place(column=repeated[0]),
-            hint="Rename the columns so that each has a name of its own.",
-        )
+        problem = f"the column names are not unique; twice or more: {listed(repeated)}"
+        hint = "Rename the columns so that each has a name of its own."
+        raise origin.error(ColumnError, problem, hint, column=repeated[0])
 
 
 def choose_columns(available: Sequence[str], selection: Selection, origin: Origin) -> Choice:
@@ -163,17 +166,13 @@ def choose_columns(available: Sequence[str], selection: Selection, origin: Origi
     columns, exclude, id_column = selection[:3]
     for parameter, names in (("columns", columns), ("exclude", exclude)):
         if isinstance(names, str):
-            raise ParameterError(
-                f"{parameter} must be a list of names, got the one string {names!r}",
-                place={"parameter": parameter},
-                hint=f"Write {parameter}=[{names!r}].",
-            )
+            problem = f"{parameter} must be a list of names, got the one string {names!r}"
+            hint = f"Write {parameter}=[{names!r}]."
+            raise ParameterError(problem, place={"parameter": parameter}, hint=hint)
     if columns is not None and not columns:
-        raise ParameterError(
-            "columns is an empty list, so there is nothing to analyse",
-            place={"parameter": "columns"},
-            hint="Name at least one column, or leave columns out to use every numeric one.",
-        )
+        problem = "columns is an empty list, so there is nothing to analyse"
+        hint = "Name at least one column, or leave columns out to use every numeric one."
+        raise ParameterError(problem, place={"parameter": "columns"}, hint=hint)
     refuse_duplicates(available, origin)
     ids = () if id_column is None else (id_column,)
     _refuse_unknown(available, [*(columns or ()), *exclude, *ids], origin)
@@ -185,11 +184,8 @@ def choose_columns(available: Sequence[str], selection: Selection, origin: Origi
     left_out = {*exclude, *ids}
     remaining = tuple(name for name in available if name not in left_out)
     if not remaining:
-        raise ShapeError(
-            origin.prefixed("no column remains to analyse"),
-            place=origin.place(),
-            hint="Exclude fewer columns." if left_out else None,
-        )
+        problem = "no column remains to analyse"
+        raise origin.error(ShapeError, problem, "Exclude fewer columns." if left_out else None)
     return Choice(remaining, False, id_column)
 
 
@@ -208,19 +204,14 @@ def _refuse_unknown(available: Sequence[str], requested: Sequence[str], origin: 
 
 
 def _refuse_two_roles(selection: Selection, origin: Origin) -> None:
-    def refuse(name: str, why: str, hint: str) -> ColumnError:
-        return ColumnError(
-            origin.prefixed(f"column {name!r} {why}"), place=origin.place(column=name), hint=hint
-        )
-
     for name, times in Counter(selection.columns or ()).items():
         if times > 1:
-            raise refuse(name, f"is named {times} times in columns", "Name it once.")
-        if name in selection.exclude:
-            raise refuse(name, "is both asked for and excluded", "Name it in one of the two.")
-        if name == selection.id_column:
-            raise refuse(
-                name,
-                "cannot be the id column and one of the columns to analyse",
-                "Take it out of columns, or choose another id column.",
-            )
+            why, hint = f"is named {times} times in columns", "Name it once."
+        elif name in selection.exclude:
+            why, hint = "is both asked for and excluded", "Name it in one of the two."
+        elif name == selection.id_column:
+            why = "cannot be the id column and one of the columns to analyse"
+            hint = "Take it out of columns, or choose another id column."
+        else:
+            continue
+        raise origin.error(ColumnError, f"column {name!r} {why}", hint, column=name)

@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 from princomp.errors import NotFiniteError, ShapeError
 from princomp.linalg import FloatArray
 
-__all__ = ["checked_covariance", "checked_mean"]
-
 
 def checked_covariance(C: ArrayLike) -> FloatArray:
     """Return a copy of C (p, p) as float64, exactly symmetric.
@@ -22,16 +20,13 @@ def checked_covariance(C: ArrayLike) -> FloatArray:
     matrix = np.array(C, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ShapeError(
-            f"a covariance is square, got shape {matrix.shape}",
-            hint="PCA().fit(X) takes rows",
+            f"a covariance is square, got shape {matrix.shape}", hint="PCA().fit(X) takes rows"
         )
     if not np.isfinite(matrix).all():
         row, column = (int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
-        raise NotFiniteError(
-            f"the covariance holds {matrix[row, column]} at C[{row}, {column}]",
-            place={"row": row, "column": column},
-            hint="compute it from rows without missing values",
-        )
+        problem = f"the covariance holds {matrix[row, column]} at C[{row}, {column}]"
+        hint = "compute it from rows without missing values"
+        raise NotFiniteError(problem, place={"row": row, "column": column}, hint=hint)
     largest = float(np.abs(matrix).max())
     asymmetry = np.abs(matrix - matrix.T)
     if asymmetry.max() > 1e-8 * largest:
@@ -45,10 +40,9 @@ def checked_covariance(C: ArrayLike) -> FloatArray:
     matrix = (matrix + matrix.T) / 2
     lowest = float(np.linalg.eigvalsh(matrix)[0])
     if lowest < -1e-8 * len(matrix) * largest:
-        raise ShapeError(
-            f"a covariance has no negative eigenvalue, but C has {lowest:g}",
-            hint="a correlation matrix put together pair by pair may need repair first",
-        )
+        problem = f"a covariance has no negative eigenvalue, but C has {lowest:g}"
+        hint = "a correlation matrix put together pair by pair may need repair first"
+        raise ShapeError(problem, hint=hint)
     return matrix
 
 
@@ -58,9 +52,7 @@ def checked_mean(mean: ArrayLike, p: int) -> FloatArray:
     if centre.ndim == 0:
         centre = np.full(p, float(centre))
     if centre.shape != (p,) or not np.isfinite(centre).all():
-        raise ShapeError(
-            f"mean must be {p} finite numbers, got an array of shape {centre.shape}",
-            place={"parameter": "mean"},
-            hint="give one mean a column, or mean=0 for rows already centred",
-        )
+        problem = f"mean must be {p} finite numbers, got an array of shape {centre.shape}"
+        hint = "give one mean a column, or mean=0 for rows already centred"
+        raise ShapeError(problem, place={"parameter": "mean"}, hint=hint)
     return centre

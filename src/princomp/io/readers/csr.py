@@ -9,10 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.stored_array import float_dtype, refuse_long_integers
-
-__all__ = ["as_csr", "compressed_matrix", "to_scipy_dtype"]
+from princomp.io.readers.stored_array import column_namer, float_dtype
 
 
 def to_scipy_dtype(values: NDArray[Any]) -> NDArray[Any]:
@@ -48,12 +47,8 @@ def compressed_matrix(
         if array.size and not 0 <= int(array.min()) <= int(array.max()) < bound:
             raise ValueError(f"the sparse matrix is damaged: an index is not in 0 to {bound - 1}")
     matrix_class = sp.csr_array if layout == "csr" else sp.csc_array
-    parts = (
-        to_scipy_dtype(values),
-        indices.astype(dtype, copy=False),
-        ends.astype(dtype, copy=False),
-    )
-    matrix = matrix_class(parts, shape=shape)
+    indices, ends = (array.astype(dtype, copy=False) for array in (indices, ends))
+    matrix = matrix_class((to_scipy_dtype(values), indices, ends), shape=shape)
     if (np.diff(matrix.indptr) < 0).any() or matrix.indptr[-1] != len(values):
         raise ValueError("the sparse matrix is damaged: its rows do not end one after the other")
     return matrix
@@ -62,13 +57,12 @@ def compressed_matrix(
 def as_csr(
     matrix: Any,
     column_indices: NDArray[np.intp] | None,
-    first: int,
-    label: Callable[[int], str],
     origin: Origin,
+    label: Callable[[int], str] | None = None,
 ) -> Any:
     """Columns of a CSR or CSC matrix as CSR with floats, sorted, duplicates summed.
 
-    ``first`` is the number of its first row; ``label`` names the chosen columns in messages.
+    ``label`` names the chosen columns in messages; by default, they are called by their numbers.
 
     Raises
     ------
@@ -77,10 +71,12 @@ def as_csr(
     """
     chosen = matrix if column_indices is None else matrix[:, column_indices]
 
+    name = label or column_namer(None, column_indices)
+
     def cell(index: tuple[int, ...]) -> tuple[str, int]:
         entries = chosen.tocoo()
         # tocoo keeps the order of the values.
-        return label(int(entries.col[index[0]])), first + int(entries.row[index[0]])
+        return name(int(entries.col[index[0]])), int(entries.row[index[0]])
 
     refuse_long_integers(chosen.data, cell, origin)
     rows = sp.csr_array(chosen.astype(float_dtype(chosen.dtype), copy=False))

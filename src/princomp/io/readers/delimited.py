@@ -4,63 +4,50 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
+import pyarrow as pa
 
 from princomp.errors import NotNumericError
 from princomp.io.readers.cells import not_numeric_error
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
-from princomp.io.readers.delimited_integers import (
-    are_integers,
-    may_have_lost_digits,
-    refuse_codes,
-    refuse_long_integers,
-)
+from princomp.io.readers.delimited_parse import Parser
 from princomp.io.readers.delimited_pieces import (
     Dialect,
     open_decompressed,
     refuse_damage,
     without_last_records,
 )
-from princomp.io.readers.delimited_text import Header, line_of, read_header, structure_error
+from princomp.io.readers.delimited_reader import (
+    Reader,
+    are_integers,
+    cast_text,
+    may_have_lost_digits,
+)
+from princomp.io.readers.delimited_text import line_of, read_header, structure_error
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import LeftOut
-from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit, cell_unit, column_unit
-from princomp.io.readers.reader_errors import import_optional, reading
+from princomp.io.readers.number_text import NumberFormat, Unit, cell_unit, column_unit
+from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.row_names import find_id_column, refuse_totals, without_empty_rows
-from princomp.io.readers.table import Table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = [
-    "InferredTable",
-    "Reader",
-    "cast_text",
-    "detect_file_dialect",
-    "infer_table",
-    "read_delimited",
-]
+from princomp.io.readers.source import TableSource
 
 
 def read_delimited(
     path: Path, selection: Selection, *, delimiter: str | None, compression: str | None
-) -> Table:
+) -> TableSource:
     """Read a whole delimited file; ``compression`` is None, "gzip" or "zstd"."""
     dialect = detect_file_dialect(path, selection, delimiter, compression)
-    return infer_table(dialect, selection, complete=True).table
+    return infer_table(dialect, selection, complete=True)[0]
 
 
 def detect_file_dialect(
     path: Path, selection: Selection, delimiter: str | None, compression: str | None
 ) -> Dialect:
     """Detect how a file is written."""
-    import_optional("pyarrow.csv", path)
     with reading(path, "delimited text"), open_decompressed(path, compression) as stream:
         head = stream.read(DETECT_BYTES)
     return detect_dialect(
@@ -68,46 +55,28 @@ def detect_file_dialect(
     )
 
 
-class InferredTable(NamedTuple):
-    """A table, and the decisions about its columns.
-
-    Parameters
-    ----------
-    table : Table
-    header : Header
-    choice : Choice
-        The chosen columns, including the id column.
-    booleans : set of str
-        Columns of true and false.
-    units : dict
-        Unit of each column whose numbers have one.
-    """
-
-    table: Table
-    header: Header
-    choice: Choice
-    booleans: set[str]
-    units: dict[str, Unit]
-
-
-def infer_table(dialect: Dialect, selection: Selection, *, complete: bool) -> InferredTable:
+def infer_table(
+    dialect: Dialect, selection: Selection, *, complete: bool
+) -> tuple[TableSource, Parser]:
     """Read the chosen columns, and decide which hold numbers and which names the rows.
 
     ``complete`` says that the text has all rows; then empty rows at the end are left out, and
-    totals are refused.
+    totals are refused. The parser extracts the same columns from other pieces of the text.
     """
     if complete and dialect.skip_end:
-        dialect = _without_last_rows(dialect, dialect.skip_end)
+        # The last rows may have any number of cells.
+        with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
+            text = without_last_records(dialect, stream.read(), dialect.skip_end)
+        dialect = replace(dialect, text=text, skip_end=0)
     header = read_header(dialect)
     origin = Origin(str(dialect.path), line_of=lambda row: line_of(dialect, row, header.lines))
     choice = choose_columns(header.names, selection, origin)
     id_columns = () if choice.id_column is None else (choice.id_column,)
-    label_candidates = (
-        (header.names[0], *header.label_candidates) if selection.find_ids and not id_columns else ()
-    )
-    if choice.requested:
-        label_candidates = tuple(name for name in label_candidates if name not in choice.names)
-    label_candidates = tuple(name for name in label_candidates if name not in selection.exclude)
+    label_candidates: list[str] = []
+    if selection.find_ids and not id_columns:
+        taken = {*selection.exclude, *(choice.names if choice.requested else ())}
+        texts = (header.names[0], *header.label_candidates)
+        label_candidates = [name for name in texts if name not in taken]
     names = list(dict.fromkeys((*choice.names, *id_columns, *label_candidates)))
     reader = Reader(dialect, header)
     with reading(dialect.path, dialect.kind):
@@ -121,10 +90,9 @@ def infer_table(dialect: Dialect, selection: Selection, *, complete: bool) -> In
     if complete:
         table = without_empty_rows(table, notes)
     if label_candidates:
-        first = header.names[0]
         choice, id_notes = find_id_column(
             table,
-            first,
+            header.names[0],
             label_candidates,
             choice,
             dialect.number_format,
@@ -155,132 +123,24 @@ def infer_table(dialect: Dialect, selection: Selection, *, complete: bool) -> In
     booleans = {field.name for field in table.schema if str(field.type) == "bool"}
     # Count lines in the file, because keeping the text would hold it in memory.
     file = replace(dialect, text=None)
-    converted = replace(
-        converted,
-        notes=(*notes, *converted.notes),
-        line_of=lambda row: line_of(file, row, header.lines),
+    converted.notes = (*notes, *converted.notes)
+    converted.line_of = lambda row: line_of(file, row, header.lines)
+    parser = Parser(
+        file,
+        header,
+        converted.columns or (),
+        choice.id_column,
+        [*choice.names, *filter(None, [choice.id_column])],
+        booleans,
+        units,
     )
-    return InferredTable(converted, header, choice, booleans, units)
-
-
-def _without_last_rows(dialect: Dialect, last: int) -> Dialect:
-    """Read the text without its last rows, which may have any number of cells."""
-    with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
-        text = without_last_records(dialect, stream.read(), last)
-    return replace(dialect, text=text, skip_end=0)
-
-
-@dataclass(slots=True)
-class Reader:
-    """Reads columns with pyarrow; its methods return None if pyarrow finds an error."""
-
-    dialect: Dialect
-    header: Header
-    block_size: int = 1 << 20
-    threads: bool = True
-    kinds: dict[str, str] = field(default_factory=dict)
-
-    def read_typed(self, names: Sequence[str], text: Collection[str]) -> pa.Table | None:
-        """Read with the types that the first block suggests; None if a later cell does not fit.
-
-        Columns in ``text`` are read as text. ``kinds`` records which columns hold dates or times.
-        """
-        import pyarrow as pa
-        import pyarrow.csv as pa_csv
-
-        def types_of_first_block() -> pa.Schema:
-            with (
-                self._stream() as stream,
-                pa_csv.open_csv(stream, **self._options(names)) as reader,
-            ):
-                return reader.schema
-
-        schema = self._try(types_of_first_block)
-        if schema is None:
-            return None
-        # Integers and empty columns are read as floats, because a later cell may have a fraction.
-        number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
-        types = {}
-        for column in schema:
-            if column.name not in text and any(test(column.type) for test in number):
-                types[column.name] = pa.float64()
-            elif column.name not in text and pa.types.is_boolean(column.type):
-                types[column.name] = pa.bool_()
-            else:
-                # Dates are also read as text, so that they are shown as written in the file.
-                types[column.name] = pa.string()
-                if pa.types.is_temporal(column.type):
-                    self.kinds[column.name] = "time" if pa.types.is_time(column.type) else "date"
-        return self.read(names, types)
-
-    def read_as_text(self, names: Sequence[str]) -> pa.Table | None:
-        """Read every cell as text; None if even that fails."""
-        import pyarrow as pa
-
-        return self.read(names, dict.fromkeys(names, pa.string()))
-
-    def read(self, names: Sequence[str], types: dict[str, Any]) -> pa.Table | None:
-        """Read columns with the given types."""
-
-        def read() -> pa.Table:
-            import pyarrow.csv as pa_csv
-
-            with self._stream() as stream:
-                return pa_csv.read_csv(stream, **self._options(names, types))
-
-        return self._try(read)
-
-    def _try(self, read: Callable[[], Any]) -> pa.Table | None:
-        import pyarrow as pa
-
-        while True:
-            try:
-                return read()
-            except pa.ArrowInvalid as error:
-                # A row must fit into a block; very wide tables need larger ones.
-                if "straddling" not in str(error) or self.block_size >= 1 << 30:
-                    return None
-                self.block_size *= 8
-
-    def _stream(self) -> Any:
-        import pyarrow as pa
-
-        if self.dialect.text is not None:
-            return pa.BufferReader(self.dialect.text)
-        if not self.dialect.is_clean:
-            return pa.PythonFile(self.dialect.open_binary(), "r")
-        return pa.input_stream(str(self.dialect.path), compression=self.dialect.compression)
-
-    def _options(self, names: Sequence[str], types: dict[str, Any] | None = None) -> dict[str, Any]:
-        import pyarrow.csv as pa_csv
-
-        return {
-            "read_options": pa_csv.ReadOptions(
-                column_names=self.header.names,
-                skip_rows=self.header.lines,
-                block_size=self.block_size,
-                use_threads=self.threads,
-            ),
-            # Without newlines_in_values, a quoted line end at the border of two blocks
-            # could split its row without an error.
-            "parse_options": pa_csv.ParseOptions(
-                delimiter=self.dialect.delimiter, newlines_in_values=True
-            ),
-            "convert_options": pa_csv.ConvertOptions(
-                include_columns=list(names),
-                column_types=types,
-                null_values=sorted(self.dialect.number_format.missing),
-                decimal_point=self.dialect.number_format.decimal,
-            ),
-        }
+    return converted, parser
 
 
 def _cast_columns(
     table: pa.Table, choice: Choice, number_format: NumberFormat, origin: Origin
 ) -> tuple[pa.Table, dict[str, Unit]]:
     """Convert text columns to numbers or booleans if all their cells allow it."""
-    import pyarrow as pa
-
     units: dict[str, Unit] = {}
     for i, name in enumerate(table.column_names):
         column = table.column(i)
@@ -303,8 +163,6 @@ def _cast_columns(
 def _cast_column(
     column: pa.ChunkedArray, number_format: NumberFormat
 ) -> tuple[pa.ChunkedArray | None, Unit | None]:
-    import pyarrow as pa
-
     # Most text columns show text in the first rows, which avoids a search of all rows.
     unit = column_unit(column[:100].to_pylist(), number_format)
     for kind in (pa.float64(), pa.bool_()):
@@ -318,15 +176,15 @@ def _cast_column(
 
 def _refuse_doubtful(reader: Reader, table: pa.Table, choice: Choice, origin: Origin) -> None:
     """Refuse columns of integers that lost digits or that may be codes."""
-    names = [name for name in choice.names if str(table.column(name).type) == "double"]
-    integer_columns = {
-        name: x for name in names if are_integers(x := table.column(name).to_numpy())
-    }
-    for name, values in integer_columns.items():
-        if may_have_lost_digits(values):
-            refuse_long_integers(reader, name, origin, rows=len(table))
+    integer_columns = []
+    for name in choice.names:
+        column = table.column(name)
+        if str(column.type) == "double" and are_integers(values := column.to_numpy()):
+            integer_columns.append(name)
+            if may_have_lost_digits(values):
+                reader.refuse_long_integers(name, origin, len(table))
     if not choice.requested:
-        refuse_codes(reader, list(integer_columns), origin, len(table))
+        reader.refuse_codes(integer_columns, origin, len(table))
 
 
 def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
@@ -339,11 +197,9 @@ def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
     usual = units.most_common(1)[0][0]
     i, cell = next((i, cell) for i, cell, unit in found if unit != usual)
     words, place = origin.describe_cell(name, i)
-    raise NotNumericError(
-        f"{words}: {cell!r} is not in the unit of most cells, {str(usual)!r}",
-        place=place,
-        hint=f"Write the column in one unit, or exclude {name!r}.",
-    )
+    problem = f"{words}: {cell!r} is not in the unit of most cells, {str(usual)!r}"
+    hint = f"Write the column in one unit, or exclude {name!r}."
+    raise NotNumericError(problem, place=place, hint=hint)
 
 
 def _refuse_mixed(
@@ -355,21 +211,3 @@ def _refuse_mixed(
     count = sum(value is not None and value == value for value in values)
     if bad and (requested or count >= len(bad)):
         raise not_numeric_error(name, cells, bad, count + len(bad), "leave out", origin)
-
-
-def cast_text(
-    cells: pa.ChunkedArray,
-    kind: pa.DataType,
-    number_format: NumberFormat = PLAIN,
-    unit: Unit | None = None,
-) -> pa.ChunkedArray | None:
-    """Convert a text column to the type ``kind``; None unless all its cells allow it."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
-    if kind == pa.bool_():
-        number_format, unit = NumberFormat(na=number_format.na), None
-    try:
-        return compute.cast(number_format.canonical(cells, unit), kind)
-    except pa.ArrowInvalid:
-        return None

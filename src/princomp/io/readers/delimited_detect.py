@@ -23,8 +23,6 @@ from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import malformed
 
-__all__ = ["DETECT_BYTES", "detect_dialect"]
-
 # Number of bytes, records and cells that are checked.
 DETECT_BYTES = 1 << 20
 _MAX_RECORDS, _MAX_CELLS = 500, 20_000
@@ -35,24 +33,18 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_ONE_GROUP = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")
+_ONE_GROUP = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
 _GROUPS = re.compile(
     r"[+-]?[0-9]{1,3}(?:([.,'’ \u00a0\u202f])[0-9]{3})(?:\1[0-9]{3})*([.,][0-9]+)?"
 )
 _CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_DECIMAL_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?")
+_FRACTION = re.compile(r"[+-]?[0-9]*([.,])[0-9]+(?:[eE][+-]?[0-9]+)?")
 _UNITS = re.compile(r"[%‰°$€£¥₹]")
-_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
 
 
 def detect_dialect(
-    head: bytes,
-    path: Path,
-    *,
-    separator: str | None,
-    compression: str | None,
-    options: ReadOptions,
+    head: bytes, path: Path, *, separator: str | None, compression: str | None, options: ReadOptions
 ) -> Dialect:
     """Detect how a text is written.
 
@@ -73,7 +65,11 @@ def detect_dialect(
         The text can be read in two ways.
     """
     notes: list[str] = []
-    encoding = options.encoding or _detect_encoding(head, notes)
+    encoding = options.encoding or _detect_encoding(head)
+    if options.encoding is None and encoding.startswith("utf-16"):
+        notes.append("the text is UTF-16")
+    elif options.encoding is None and not encoding.startswith("utf-8"):
+        notes.append("the text is not UTF-8, and read as Latin-1")
     # The last character may be incomplete; invalid bytes are reported when the text is read.
     text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
     lines = text.lstrip("\ufeff").splitlines()
@@ -112,25 +108,20 @@ def detect_dialect(
 # ---- encoding -------------------------------------------------------------------------
 
 
-def _detect_encoding(head: bytes, notes: list[str]) -> str:
+def _detect_encoding(head: bytes) -> str:
     for bom, encoding in _BOMS:
         if head.startswith(bom):
-            if encoding != "utf-8-sig":
-                notes.append("the text is UTF-16")
             return encoding
-    zeros = head[:400].count(0) / max(len(head[:400]), 1)
-    if 0.3 < zeros < 0.6 and not _CONTROL_BYTES.search(head[:400].replace(b"\0", b"")):
-        # Half of the bytes of western text in UTF-16 are zero.
-        encoding = "utf-16-le" if head[1] == 0 else "utf-16-be"
-        if head[0] == 0 or head[1] == 0:
-            notes.append("the text is UTF-16")
-            return encoding
+    # Half of the bytes of western text in UTF-16 are zero.
+    half_zeros = 0.3 < head[:400].count(0) / max(len(head[:400]), 1) < 0.6
+    is_text = not _CONTROL_BYTES.search(head[:400].replace(b"\0", b""))
+    if half_zeros and is_text and 0 in head[:2]:
+        return "utf-16-le" if head[1] == 0 else "utf-16-be"
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
         if _CONTROL_BYTES.search(head):
             return "utf-8-sig"  # not text at all; reported when it is read
-        notes.append("the text is not UTF-8, and read as Latin-1")
         try:
             head.decode("cp1252")  # Latin-1 with quotes, dashes and the euro sign
         except UnicodeDecodeError:
@@ -196,7 +187,7 @@ def _width_and_share(lines: Sequence[str], sep: str) -> tuple[int, float]:
         return 0, 0.0
     found = (plain_minus(cell.strip()) for record in records[:100] for cell in record)
     cells = list(itertools.islice(filter(None, found), _MAX_CELLS))
-    kinds = (_INTEGER, _DECIMAL_POINT, _DECIMAL_COMMA, _GROUPS)
+    kinds = (_INTEGER, _FRACTION, _GROUPS)
     numbers = sum(any(kind.fullmatch(cell) for kind in kinds) for cell in cells)
     return width, numbers / max(len(cells), 1)
 
@@ -205,21 +196,25 @@ def _width_and_share(lines: Sequence[str], sep: str) -> tuple[int, float]:
 
 
 class _Evidence(NamedTuple):
-    """The first cell, as line and text, of each kind of evidence for the number format."""
+    """Evidence for the number format.
 
-    comma: tuple[int, str] | None
-    point: tuple[int, str] | None
-    comma_or_group: tuple[int, str] | None
-    point_or_group: tuple[int, str] | None
-    separators: frozenset[str]
+    Parameters
+    ----------
+    decimal : dict
+        The first cell, as line and text, in which a comma or a point is a decimal mark.
+    unclear : dict
+        The first cell in which a comma or a point may be that, or separate thousands.
+    separators : set of str
+        Marks that separate thousands.
+    """
+
+    decimal: dict[str, tuple[int, str]]
+    unclear: dict[str, tuple[int, str]]
+    separators: set[str]
 
 
 def _detect_number_format(
-    lines: Sequence[str],
-    sep: str,
-    options: ReadOptions,
-    path: Path,
-    notes: list[str],
+    lines: Sequence[str], sep: str, options: ReadOptions, path: Path, notes: list[str]
 ) -> NumberFormat:
     decimal, thousands = options.decimal, options.thousands
     evidence = _gather_evidence(lines, sep)
@@ -231,10 +226,8 @@ def _detect_number_format(
             notes.append("numbers have decimal commas")
     if thousands is None:
         other = "." if decimal == "," else ","
-        if other in evidence.separators or (
-            (evidence.point_or_group if other == "." else evidence.comma_or_group) is not None
-            and (evidence.comma if decimal == "," else evidence.point) is not None
-        ):
+        is_decimal = decimal in evidence.decimal
+        if other in evidence.separators or (other in evidence.unclear and is_decimal):
             thousands = other
         else:
             thousands = next(iter(sorted(evidence.separators - {".", ","})), None)
@@ -244,19 +237,20 @@ def _detect_number_format(
 
 
 def _detect_decimal(evidence: _Evidence, sep: str, path: Path) -> str:
-    if evidence.comma and evidence.point:
-        (line, one), (other_line, other) = evidence.comma, evidence.point
+    comma, point = evidence.decimal.get(","), evidence.decimal.get(".")
+    if comma and point:
+        (line, one), (other_line, other) = comma, point
         raise _ambiguous_error(
             path,
             f"line {line} has {one!r}, with a decimal comma, and line {other_line} {other!r}, "
             "with a decimal point",
             line,
         )
-    if evidence.comma or "." in evidence.separators:
+    if comma or "." in evidence.separators:
         return ","
-    if evidence.point or "," in evidence.separators:
+    if point or "," in evidence.separators:
         return "."
-    unclear = evidence.comma_or_group or (evidence.point_or_group if sep == ";" else None)
+    unclear = evidence.unclear.get(",") or (evidence.unclear.get(".") if sep == ";" else None)
     if unclear is not None:
         line, cell = unclear
         as_fraction, as_thousands = cell.replace(",", "."), re.sub("[.,]", "", cell)
@@ -277,34 +271,24 @@ def _ambiguous_error(path: Path, what: str, line: int) -> MalformedFileError:
 
 
 def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:
-    comma = point = comma_or_group = point_or_group = None
-    separators: set[str] = set()
+    evidence = _Evidence({}, {}, set())
     for line, cell in itertools.islice(_cells(lines, sep), _MAX_CELLS):
         located = line, cell
-        if _ONE_GROUP.fullmatch(cell):
-            if "," in cell:
-                comma_or_group = comma_or_group or located
-            else:
-                point_or_group = point_or_group or located
+        if group := _ONE_GROUP.fullmatch(cell):
+            evidence.unclear.setdefault(group[1], located)
         elif groups := _GROUPS.fullmatch(cell):
             mark, fraction = groups[1], groups[2]
             if fraction and fraction[0] == mark:
                 continue  # such as 1.234.5: a date or a version
-            if fraction and fraction[0] == ",":
-                comma = comma or located
-            elif fraction:
-                point = point or located
-            if not (cell.lstrip("+-").startswith("0") and mark in ".,"):
-                separators.add(" " if mark.isspace() else mark)
-            elif mark == ",":
-                comma = comma or located
+            if fraction:
+                evidence.decimal.setdefault(fraction[0], located)
+            if cell.lstrip("+-").startswith("0") and mark in ".,":
+                evidence.decimal.setdefault(mark, located)
             else:
-                point = point or located
-        elif _DECIMAL_COMMA.fullmatch(cell):
-            comma = comma or located
-        elif _DECIMAL_POINT.fullmatch(cell):
-            point = point or located
-    return _Evidence(comma, point, comma_or_group, point_or_group, frozenset(separators))
+                evidence.separators.add(" " if mark.isspace() else mark)
+        elif match := _FRACTION.fullmatch(cell):
+            evidence.decimal.setdefault(match[1], located)
+    return evidence
 
 
 def _cells(lines: Sequence[str], sep: str) -> Iterator[tuple[int, str]]:

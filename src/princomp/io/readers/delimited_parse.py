@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError, PrincompError
 from princomp.io.readers.cells import MISSING, bad_cell_hint, is_text, looks_numeric
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.delimited import Reader, cast_text
-from princomp.io.readers.delimited_integers import (
-    are_integers,
-    may_have_lost_digits,
-    refuse_long_integers,
-)
 from princomp.io.readers.delimited_pieces import Dialect, Piece, count_lines
+from princomp.io.readers.delimited_reader import (
+    Reader,
+    are_integers,
+    cast_text,
+    may_have_lost_digits,
+)
 from princomp.io.readers.delimited_text import Header, line_of, structure_error
 from princomp.io.readers.number_text import Unit
 from princomp.io.readers.reader_errors import reading
+from princomp.io.readers.source import copy_columns
 from princomp.linalg import empty
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["Offset", "Parsed", "Parser"]
-
-# Rows that are copied from columns to C order at once, so that they stay in the CPU cache.
-_ROWS_AT_ONCE = 4096
 
 _BOOLEANS = frozenset({"true", "false", "1", "0"})
 
@@ -71,35 +65,34 @@ class Parser:
     Parameters
     ----------
     dialect : Dialect
-    names : list of str
-        All columns, as named by the header.
+    header : Header
     columns : tuple of str
         Columns of numbers.
+    id_column : str, optional
+    candidates : list of str
+        All columns from which these were chosen, including those left out as text; all must be
+        valid UTF-8.
     booleans : set of str
         Columns of true and false among ``columns``.
-    id_column : str, optional
-    candidates : tuple of str
-        Candidate columns, including those left out as text; all must be valid UTF-8.
-    units : mapping of str to Unit
+    units : dict
         Unit of each column whose numbers have one.
     """
 
     dialect: Dialect
-    names: list[str]
+    header: Header
     columns: tuple[str, ...]
-    booleans: set[str]
     id_column: str | None
-    candidates: tuple[str, ...]
-    units: Mapping[str, Unit] = field(default_factory=dict)
+    candidates: list[str]
+    booleans: set[str]
+    units: dict[str, Unit]
 
     def count(self, piece: Piece) -> int | None:
         """Number of rows of a piece, without checks of its cells; None if it has an error."""
-        import pyarrow as pa
-
         if piece.fault is not None:
             return None
+        name = self.columns[0]
         with reading(self.dialect.path, self.dialect.kind):
-            table = self._reader(piece).read([self.columns[0]], {self.columns[0]: pa.binary()})
+            table = self._reader(piece).read([name], {name: pa.binary()})
             return None if table is None else int(table.num_rows)
 
     def parse(self, piece: Piece, is_integer: Sequence[bool]) -> Parsed | None:
@@ -115,7 +108,7 @@ class Parser:
             table = self._read_table(reader)
             if table is None or not self._is_utf8(reader):
                 return None
-            columns = [_to_floats(table.column(name)) for name in self.columns]
+            columns = [table.column(name).cast("float64").to_numpy() for name in self.columns]
             ids = None
             if self.id_column is not None:
                 ids = table.column(self.id_column).to_numpy(zero_copy_only=False)
@@ -126,7 +119,9 @@ class Parser:
                 fractional.append(j)
             elif may_have_lost_digits(columns[j]):
                 large.append(j)
-        return Parsed(_to_row_major(columns), ids, count_lines(piece.text), fractional, large)
+        data = empty((len(table), len(columns)))
+        copy_columns(columns, data)
+        return Parsed(data, ids, count_lines(piece.text), fractional, large)
 
     def error(self, piece: Piece, offset: Offset) -> PrincompError:
         """Make the error for a piece that could not be parsed, with its place."""
@@ -134,39 +129,45 @@ class Parser:
             return piece.fault(offset.lines)
         reader = self._reader(piece)
         with reading(self.dialect.path, self.dialect.kind):
-            table = None if b"\0" in piece.text else reader.read_as_text(self._candidate_names())
+            table = None if b"\0" in piece.text else reader.read_as_text(self.candidates)
             error = None if table is None else self._cell_error(table, piece, offset)
             return error or structure_error(reader.dialect, reader.header, *offset)
 
     def _cell_error(self, table: pa.Table, piece: Piece, offset: Offset) -> PrincompError | None:
-        number_format = self.dialect.number_format
+        """The error for the first cell that is unlike the first cells of its column, if any."""
         for name in self.columns:
             is_boolean = name in self.booleans
             column = table.column(name)
-            cells = column.to_pylist()
-            values = number_format.canonical(column, self.units.get(name)).to_pylist()
-            for i, (cell, value) in enumerate(zip(cells, values, strict=True)):
-                wrong = (
-                    _is_not_boolean(cell) if is_boolean else value is not None and is_text(value)
-                )
-                if wrong:
-                    where = self._origin(piece, offset).describe_cell(name, offset.rows + i)
-                    return _unlike_first_cells_error(name, cell, where, is_boolean)
+            values = self.dialect.number_format.canonical(column, self.units.get(name))
+            for i, (cell, value) in enumerate(
+                zip(column.to_pylist(), values.to_pylist(), strict=True)
+            ):
+                if is_boolean:
+                    wrong = cell.strip().lower() not in _BOOLEANS and cell.strip() not in MISSING
+                else:
+                    wrong = value is not None and is_text(value)
+                if not wrong:
+                    continue
+                words, place = self._origin(piece, offset).describe_cell(name, i)
+                shown = repr(cell) if len(repr(cell)) <= 60 else f"{cell!r:.57}…'"
+                hint = bad_cell_hint(name, cell)
+                if looks_numeric(cell) and not is_boolean:
+                    hint = "This looks like a decimal comma (decimal=',') or a thousands separator."
+                what = "neither true nor false" if is_boolean else "not a number"
+                problem = f"{words}: {shown} is {what}, as the first cells of the column are"
+                return NotNumericError(problem, place=place, hint=hint)
         return None
 
     def refuse_long_integers(self, piece: Piece, j: int, offset: Offset) -> None:
         """Raise NotNumericError for an integer beyond 2**53 in a column of integers only."""
-        origin = self._origin(piece, offset)
-        refuse_long_integers(self._reader(piece), self.columns[j], origin, offset.rows)
+        name = self.columns[j]
+        self._reader(piece).refuse_long_integers(name, self._origin(piece, offset))
 
     def _reader(self, piece: Piece) -> Reader:
         dialect = replace(self.dialect, text=piece.text)
+        header = replace(self.header, lines=0)
         # Parse the piece as one block, in the calling thread.
-        return Reader(dialect, Header(self.names, 0), len(piece.text) + 1, threads=False)
-
-    def _candidate_names(self) -> list[str]:
-        id_columns = () if self.id_column is None else (self.id_column,)
-        return [*dict.fromkeys((*self.columns, *self.candidates, *id_columns))]
+        return Reader(dialect, header, len(piece.text) + 1, threads=False)
 
     def _origin(self, piece: Piece, offset: Offset) -> Origin:
         dialect = replace(self.dialect, text=piece.text)
@@ -175,11 +176,9 @@ class Parser:
             local_line = line_of(dialect, row - offset.rows)
             return None if local_line is None else offset.lines + local_line
 
-        return Origin(str(self.dialect.path), line)
+        return Origin(str(self.dialect.path), line, offset=offset.rows)
 
     def _read_table(self, reader: Reader) -> pa.Table | None:
-        import pyarrow as pa
-
         types = {
             name: pa.bool_() if name in self.booleans else pa.float64() for name in self.columns
         }
@@ -209,42 +208,5 @@ class Parser:
             text.decode()
         except UnicodeDecodeError:
             # Invalid bytes in excluded columns do not matter.
-            return reader.read_as_text(self._candidate_names()) is not None
+            return reader.read_as_text(self.candidates) is not None
         return True
-
-
-def _to_floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    if str(column.type) == "bool":
-        column = column.cast("float64")
-    values: NDArray[np.float64] = column.to_numpy()
-    return values
-
-
-def _to_row_major(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Copy columns to an array of shape (m, p) in C order."""
-    data = empty((len(columns[0]), len(columns)))
-    for first in range(0, len(data), _ROWS_AT_ONCE):
-        rows = slice(first, first + _ROWS_AT_ONCE)
-        for j, column in enumerate(columns):
-            data[rows, j] = column[rows]
-    return data
-
-
-def _is_not_boolean(cell: str) -> bool:
-    return cell.strip().lower() not in _BOOLEANS and cell.strip() not in MISSING
-
-
-def _unlike_first_cells_error(
-    column: str, cell: str, where: tuple[str, dict[str, Any]], is_boolean: bool
-) -> NotNumericError:
-    words, place = where
-    shown = repr(cell) if len(repr(cell)) <= 60 else f"{cell!r:.57}…'"
-    hint = bad_cell_hint(column, cell)
-    if looks_numeric(cell) and not is_boolean:
-        hint = "This looks like a decimal comma (decimal=',') or a thousands separator."
-    what = "neither true nor false" if is_boolean else "not a number"
-    return NotNumericError(
-        f"{words}: {shown} is {what}, as the first cells of the column are",
-        place=place,
-        hint=hint,
-    )

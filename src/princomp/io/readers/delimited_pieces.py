@@ -16,26 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO, cast
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from princomp.errors import MalformedFileError, PrincompError
+from princomp.errors import PrincompError
 from princomp.io.readers.number_text import PLAIN, NumberFormat
 from princomp.io.readers.reader_errors import malformed, open_complete, reading
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = [
-    "LONGEST_ROW",
-    "Dialect",
-    "Piece",
-    "count_lines",
-    "offset_after_lines",
-    "open_decompressed",
-    "pieces_of",
-    "refuse_damage",
-    "without_last_records",
-]
 
 _UTF8 = ("utf-8", "utf-8-sig")
 # Blanks to replace; the first alternative skips quoted text.
@@ -158,8 +148,6 @@ def open_decompressed(path: Path, compression: str | None) -> BinaryIO:
     """Open a file as bytes, decompressed."""
     if compression is None:
         return open_complete(path)
-    import pyarrow as pa
-
     # Use few reads, because each one waits for the GIL, which the parsing threads also use.
     stream = pa.BufferedInputStream(pa.PythonFile(open_complete(path), "r"), _READ)
     return cast(BinaryIO, pa.CompressedInputStream(stream, compression))
@@ -169,12 +157,8 @@ class _CleanedText(io.RawIOBase):
     """Text in UTF-8 with blank lines for comments and skipped lines, to keep line numbers."""
 
     def __init__(self, stream: BinaryIO, dialect: Dialect) -> None:
-        self._stream, self._skip = stream, dialect.skip
+        self._stream, self._dialect, self._skip = stream, dialect, dialect.skip
         self._decoder = codecs.getincrementaldecoder(dialect.encoding)()
-        self._comment = None
-        if dialect.comment:
-            self._comment = re.compile(rf"^{re.escape(dialect.comment)}[^\r\n]*", re.MULTILINE)
-        self._split_at_blanks = dialect.split_at_blanks
         self._rest, self._ready, self._ended = "", b"", False
 
     def readable(self) -> bool:
@@ -207,9 +191,10 @@ class _CleanedText(io.RawIOBase):
             text = text.partition("\n")[2]
             self._skip -= 1
             n_skipped += 1
-        if self._comment is not None:
-            text = self._comment.sub("", text)
-        if self._split_at_blanks:
+        if self._dialect.comment:
+            comment = rf"^{re.escape(self._dialect.comment)}[^\r\n]*"
+            text = re.sub(comment, "", text, flags=re.MULTILINE)
+        if self._dialect.split_at_blanks:
             text = _BLANKS.sub(_as_tab, text)
         return "\n" * n_skipped + text
 
@@ -266,12 +251,23 @@ def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
             rest = text
             if len(rest) > LONGEST_ROW:
                 break
-    if rest and is_open:
-        yield Piece(rest, lambda lines: _unclosed_quote_error(dialect, lines + 1))
-    elif len(rest) > LONGEST_ROW:
-        yield Piece(rest, lambda lines: _long_row_error(dialect, lines + 1))
-    elif rest:
-        yield Piece(rest)
+
+    def fault(lines: int) -> PrincompError:
+        line = lines + 1
+        if is_open:
+            problem = f"a quote opened in line {line} is never closed"
+            hint = (
+                "Close it, or write a quote that belongs to the text twice; or the file may be cut "
+                "short."
+            )
+        else:
+            size = f"{LONGEST_ROW >> 20} MB"
+            problem = f"the row that starts in line {line} does not end within {size}"
+            hint = "Each row must stand on a line of its own."
+        return malformed(dialect.path, problem, hint, line=line)
+
+    if rest:
+        yield Piece(rest, fault if is_open or len(rest) > LONGEST_ROW else None)
 
 
 def _fault_of(error: PrincompError) -> Callable[[int], PrincompError]:
@@ -343,36 +339,14 @@ def refuse_damage(dialect: Dialect, lines: int = 0) -> None:
     with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
         for piece in pieces_of(dialect, stream, 1 << 22):
             if b"\0" in piece.text:
-                raise _zero_byte_error(
-                    dialect, lines + 1 + count_lines(piece.text.partition(b"\0")[0])
+                line = lines + 1 + count_lines(piece.text.partition(b"\0")[0])
+                raise malformed(
+                    dialect.path,
+                    f"line {line} holds a zero byte, which no text does",
+                    "The file was not written to its end, or is not text: create or download it "
+                    "again.",
+                    line=line,
                 )
             if piece.fault is not None:
                 raise piece.fault(lines)
             lines += count_lines(piece.text)
-
-
-def _unclosed_quote_error(dialect: Dialect, line: int) -> MalformedFileError:
-    return malformed(
-        dialect.path,
-        f"a quote opened in line {line} is never closed",
-        "Close it, or write a quote that belongs to the text twice; or the file may be cut short.",
-        line=line,
-    )
-
-
-def _long_row_error(dialect: Dialect, line: int) -> MalformedFileError:
-    return malformed(
-        dialect.path,
-        f"the row that starts in line {line} does not end within {LONGEST_ROW >> 20} MB",
-        "Each row must stand on a line of its own.",
-        line=line,
-    )
-
-
-def _zero_byte_error(dialect: Dialect, line: int) -> MalformedFileError:
-    return malformed(
-        dialect.path,
-        f"line {line} holds a zero byte, which no text does",
-        "The file was not written to its end, or is not text: create or download it again.",
-        line=line,
-    )

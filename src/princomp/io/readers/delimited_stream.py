@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, cast
-
-import numpy as np
+from typing import BinaryIO
 
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.delimited import detect_file_dialect, infer_table
-from princomp.io.readers.delimited_integers import are_integers, may_have_lost_digits
-from princomp.io.readers.delimited_parse import Offset, Parsed, Parser
+from princomp.io.readers.delimited_parse import Offset, Parsed
 from princomp.io.readers.delimited_pieces import (
     Dialect,
     Piece,
@@ -30,13 +27,12 @@ from princomp.io.readers.delimited_pieces import (
     pieces_of,
     without_last_records,
 )
+from princomp.io.readers.delimited_reader import are_integers, may_have_lost_digits
 from princomp.io.readers.delimited_text import line_of
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.row_names import refuse_totals_at_end
-from princomp.io.readers.source import Chunk, FileState, Source
+from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import default_threads, map_in_order
-
-__all__ = ["DelimitedSource", "open_delimited"]
 
 # Least text that is read to infer which columns are numeric, in bytes.
 _HEAD = 1 << 22
@@ -50,11 +46,7 @@ _MOST_THREADS = 4
 
 
 def open_delimited(
-    path: Path,
-    selection: Selection,
-    *,
-    delimiter: str | None,
-    compression: str | None,
+    path: Path, selection: Selection, *, delimiter: str | None, compression: str | None
 ) -> Source:
     """Open a delimited file for reading in chunks.
 
@@ -103,50 +95,25 @@ class DelimitedSource(Source):
     """
 
     def __init__(
-        self,
-        dialect: Dialect,
-        stream: BinaryIO,
-        selection: Selection,
-        *,
-        once: bool = False,
+        self, dialect: Dialect, stream: BinaryIO, selection: Selection, *, once: bool = False
     ) -> None:
         pieces = pieces_of(dialect, stream, _HEAD // 2)
         head, complete = _read_head(dialect, pieces)
-        inferred = infer_table(replace(dialect, text=head), selection, complete=complete)
-        table, header, id_column = inferred.table, inferred.header, inferred.choice.id_column
-        n, p = table.data.shape
-        notes = table.notes
+        table, self._parser = infer_table(replace(dialect, text=head), selection, complete=complete)
+        header, n = self._parser.header, table.data.shape[0]
+        super().__init__(**{**table.properties(), "rows": None, "nbytes": None})
+        self.repeatable = not once
         if not complete and dialect.skip_end is None:
             checked = not once and refuse_totals_at_end(dialect, len(header.names))
-            notes = notes if checked else (*notes, _UNCHECKED_END_NOTE)
-        super().__init__(
-            rows=None,
-            p=p,
-            dtype=np.dtype(np.float64),
-            columns=table.columns,
-            id_column=id_column,
-            notes=notes,
-            file=table.file,
-            unused=table.unused,
-        )
-        self.repeatable = not once
+            if not checked:
+                self.notes = (*self.notes, _UNCHECKED_END_NOTE)
         # Number of rows, if the whole text was read as the head. Later rows are totals or empty.
         self._row_count = n if complete else None
         self._dialect = dialect
-        self._parser = Parser(
-            dialect,
-            header.names,
-            table.columns or (),
-            inferred.booleans,
-            id_column,
-            inferred.choice.names,
-            inferred.units,
-        )
         # For each column, whether all numbers so far are integers and small enough to be exact.
         self._is_integer = [are_integers(x) and not may_have_lost_digits(x) for x in table.data.T]
-        self._header_lines = header.lines
         self._body_start = offset_after_lines(head, header.lines)
-        self._piece_size = min(max(_LEAST_TEXT, len(head) * _NUMBERS // (n * p)), _MOST_TEXT)
+        self._piece_size = min(max(_LEAST_TEXT, len(head) * _NUMBERS // (n * self.p)), _MOST_TEXT)
         self._remaining: Iterator[Piece] | None = None
         if once:
             rows = pieces_of(dialect, io.BytesIO(head[self._body_start :]), self._piece_size)
@@ -155,28 +122,25 @@ class DelimitedSource(Source):
     @property
     def row_origin(self) -> Origin:
         """The file, and the lines of its rows if it can be read again."""
-        line = partial(line_of, self._dialect, header_lines=self._header_lines)
+        line = partial(line_of, self._dialect, header_lines=self._parser.header.lines)
         return Origin(self.file, line if self.repeatable else None)
 
     def current_states(self) -> tuple[FileState, ...]:
         """Current state of the file; empty if rows can be read only once."""
-        if not self.repeatable:
-            return ()
-        with reading(self._dialect.path, self._dialect.kind):
-            return (FileState.of(self._dialect.path),)
+        return file_state(self._dialect.path, self._dialect.kind) if self.repeatable else ()
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on, in chunks of about 2**18 numbers."""
-        chunks = self._chunks(start)
-        if self._row_count is not None:
-            return _first_rows(chunks, self._row_count - start)
-        return chunks
-
-    def _chunks(self, start: int) -> Iterator[Chunk]:
         is_integer = list(self._is_integer)
+
+        def parse(piece: Piece) -> tuple[Piece, Parsed | None]:
+            # An outdated ``is_integer`` in a thread only costs time.
+            return piece, self._parser.parse(piece, is_integer)
+
+        threads = min(default_threads(), _MOST_THREADS)
         with self._open_pieces() as pieces:
             pieces, offset = self._skip_to(pieces, start)
-            with closing(self._parse_pieces(pieces, is_integer)) as parsed_pieces:
+            with closing(map_in_order(parse, pieces, threads)) as parsed_pieces:
                 for piece, parsed in parsed_pieces:
                     if parsed is None:
                         raise self._parser.error(piece, offset)
@@ -187,22 +151,12 @@ class DelimitedSource(Source):
                     # exponents, for example.
                     for j in (*parsed.fractional_columns, *parsed.large_columns):
                         is_integer[j] = False
-                    first = max(0, start - offset.rows)
-                    if first < len(parsed.data):
-                        ids = None if parsed.ids is None else parsed.ids[first:]
-                        yield Chunk(parsed.data[first:], ids)
+                    first, stop = max(0, start - offset.rows), len(parsed.data)
+                    if self._row_count is not None:
+                        stop = min(stop, self._row_count - offset.rows)
+                    if first < stop:
+                        yield Chunk(parsed.data, parsed.ids).part(first, stop)
                     offset = Offset(offset.rows + len(parsed.data), offset.lines + parsed.lines)
-
-    def _parse_pieces(
-        self, pieces: Iterator[Piece], is_integer: list[bool]
-    ) -> Generator[tuple[Piece, Parsed | None]]:
-        """Parse pieces in threads. An outdated ``is_integer`` in a thread only costs time."""
-
-        def parse(piece: Piece) -> tuple[Piece, Parsed | None]:
-            return piece, self._parser.parse(piece, is_integer)
-
-        threads = min(default_threads(), _MOST_THREADS)
-        return cast("Generator[tuple[Piece, Parsed | None]]", map_in_order(parse, pieces, threads))
 
     @contextmanager
     def _open_pieces(self) -> Iterator[Iterator[Piece]]:
@@ -248,21 +202,13 @@ class DelimitedSource(Source):
 
     def _skip_to(self, pieces: Iterator[Piece], start: int) -> tuple[Iterator[Piece], Offset]:
         """The pieces from the one with row ``start`` on, and the rows and lines before them."""
-        offset = Offset(0, self._header_lines)
+        offset = Offset(0, self._parser.header.lines)
         for piece in pieces if start else ():
             rows = self._parser.count(piece)
             if rows is None or offset.rows + rows > start:
                 return itertools.chain([piece], pieces), offset
             offset = Offset(offset.rows + rows, offset.lines + count_lines(piece.text))
         return pieces, offset
-
-
-def _first_rows(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
-    """The first ``rows`` rows of chunks; the rest is read, too, so that its errors are raised."""
-    for chunk in chunks:
-        if rows > 0:
-            yield chunk.part(0, rows) if len(chunk.data) > rows else chunk
-        rows -= len(chunk.data)
 
 
 def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, bool]:

@@ -16,10 +16,7 @@ from itertools import zip_longest
 from princomp.errors import DataError, MalformedFileError, ShapeError, row_words
 from princomp.io.readers.columns import listed
 from princomp.io.readers.delimited_pieces import Dialect, refuse_damage
-from princomp.io.readers.reader_errors import malformed, reading
-
-__all__ = ["Header", "line_of", "read_header", "structure_error"]
-
+from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error, reading
 
 # Number of records that are checked.
 _SAMPLE = 200
@@ -63,20 +60,15 @@ def read_header(dialect: Dialect) -> Header:
     with reading(path, dialect.kind):
         records = _sample(dialect)
     if not records:
-        raise ShapeError(
-            f"{path}: no rows, the file is empty",
-            place={"file": str(path)},
-            hint="The first line must name the columns; the rows follow.",
-        )
+        problem = "no rows, the file is empty"
+        hint = "The first line must name the columns; the rows follow."
+        raise file_error(ShapeError, path, problem, hint)
     line, _, first = records[0]
     text = dialect.delimiter.join(first)
     if not _is_utf8(text) or "\0" in text:
-        raise malformed(
-            path,
-            "the first line is not UTF-8 text",
-            "Save the table as CSV in UTF-8, or give its encoding=.",
-            line=line,
-        )
+        problem = "the first line is not UTF-8 text"
+        hint = "Save the table as CSV in UTF-8, or give its encoding=."
+        raise malformed(path, problem, hint, line=line)
     cells = [[cell.strip() for cell in record] for _, _, record in records]
     count, notes = (
         (dialect.header, ()) if dialect.header is not None else _count_header_lines(dialect, cells)
@@ -170,12 +162,9 @@ def _fit_names(
 
 def _title_error(dialect: Dialect, line: int, table: int, width: int) -> MalformedFileError:
     """Make the error for a line above the table, which begins at line ``table``."""
-    return malformed(
-        dialect.path,
-        f"line {line} has 1 field, and lines from {table} on have {width}",
-        f"If the lines before are no part of the table, leave them out: skip={table - 1}.",
-        line=line,
-    )
+    problem = f"line {line} has 1 field, and lines from {table} on have {width}"
+    hint = f"If the lines before are no part of the table, leave them out: skip={table - 1}."
+    return malformed(dialect.path, problem, hint, line=line)
 
 
 def _refuse_title(
@@ -222,12 +211,12 @@ def _refuse_second_header(
 
 def _label_candidates(names: list[str], rows: list[list[str]], dialect: Dialect) -> tuple[str, ...]:
     """Text columns without repeated cells in the sampled rows."""
-    candidates = []
-    for j, name in enumerate(names):
-        column = [row[j] for row in rows if j < len(row)]
-        if len(set(column)) == len(column) > 1 and all(map(dialect.number_format.is_text, column)):
-            candidates.append(name)
-    return tuple(candidates)
+    columns = ([row[j] for row in rows if j < len(row)] for j in range(len(names)))
+    return tuple(
+        name
+        for name, column in zip(names, columns, strict=True)
+        if len(set(column)) == len(column) > 1 and all(map(dialect.number_format.is_text, column))
+    )
 
 
 def _is_utf8(text: str) -> bool:
@@ -254,12 +243,9 @@ def structure_error(
     with dialect.open_text() as file:
         for line, text in enumerate(file, start=line_offset + 1):
             if not _is_utf8(text):
-                return malformed(
-                    path,
-                    f"line {line} is not UTF-8 text",
-                    "Save the table in UTF-8, or give its encoding, such as encoding='cp1252'.",
-                    line=line,
-                )
+                problem = f"line {line} is not UTF-8 text"
+                hint = "Save the table in UTF-8, or give its encoding, such as encoding='cp1252'."
+                return malformed(path, problem, hint, line=line)
     row = row_offset
     for line, _, record in dialect.records():
         if line <= header.lines:
@@ -277,16 +263,9 @@ def structure_error(
                 line=line_offset + line,
             )
     if row == 0:
-        return ShapeError(
-            f"{path}: no rows, only the line of column names",
-            place={"file": str(path)},
-            hint="Principal components need at least two rows of numbers.",
-        )
-    return malformed(
-        path,
-        f"cannot be read as {dialect.kind}",
-        "It may be damaged: create or download it again.",
-    )
+        return no_rows_error(path, ", only the line of column names")
+    problem = f"cannot be read as {dialect.kind}"
+    return malformed(path, problem, "It may be damaged: create or download it again.")
 
 
 def line_of(dialect: Dialect, row: int, header_lines: int = 0) -> int | None:

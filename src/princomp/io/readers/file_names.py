@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from princomp.errors import InputNotFoundError, ParameterError
-
-__all__ = ["expand_patterns"]
+from princomp.io.readers.reader_errors import file_error
 
 
 def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -37,10 +36,8 @@ def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
         A file is named twice, so its rows would count twice.
     """
     if isinstance(names, str | os.PathLike):
-        raise ParameterError(
-            f"expected a list of names, got the one name {os.fspath(names)!r}",
-            hint=f"Write [{os.fspath(names)!r}].",
-        )
+        problem = f"expected a list of names, got the one name {os.fspath(names)!r}"
+        raise ParameterError(problem, hint=f"Write [{os.fspath(names)!r}].")
     found = [path for name in names for path in _matches(os.fspath(name))]
     seen: dict[tuple[Path, str], Path] = {}
     for path in found:
@@ -48,11 +45,9 @@ def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
         file = (Path(outside).resolve(), inside)
         if file in seen:
             alias_note = "" if seen[file] == path else f" (also as {seen[file]})"
-            raise ParameterError(
-                f"{path}: is named twice{alias_note}, so its rows would count twice",
-                place={"file": str(path)},
-                hint="Name each file once; patterns may overlap.",
-            )
+            problem = f"is named twice{alias_note}, so its rows would count twice"
+            hint = "Name each file once; patterns may overlap."
+            raise file_error(ParameterError, path, problem, hint)
         seen[file] = path
     return found
 
@@ -72,11 +67,8 @@ def _matches(name: str) -> list[Path]:
         if not os.path.isdir(match) or match.rstrip(os.sep).endswith(".zarr")
     ]
     if not found:
-        raise InputNotFoundError(
-            f"{name}: no file has a name like this",
-            place={"file": name},
-            hint=f"The current folder is {Path.cwd()}.",
-        )
+        problem = "no file has a name like this"
+        raise file_error(InputNotFoundError, name, problem, f"The current folder is {Path.cwd()}.")
     return [Path(f"{match}{colons}{inside}") for match in sorted(found, key=_natural)]
 
 

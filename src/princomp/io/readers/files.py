@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from princomp.errors import ColumnError, InputNotFoundError, ParameterError, PrincompError
-from princomp.io.readers.columns import Selection
+from princomp.io.readers.columns import ALL_COLUMNS, Selection
 from princomp.io.readers.read_options import DETECT, ReadOptions
-from princomp.io.readers.reader_errors import reading
-from princomp.io.readers.source import FileState, Source, TableSource, refuse_changed
-from princomp.io.readers.table import Table
-
-__all__ = ["ENDINGS", "ending_of", "open_files", "open_source", "split_inside"]
+from princomp.io.readers.reader_errors import file_error, import_optional
+from princomp.io.readers.source import FileState, Source, TableSource, file_state, refuse_changed
 
 
 class Format(NamedTuple):
@@ -24,75 +21,72 @@ class Format(NamedTuple):
 
     Parameters
     ----------
-    module : str
-        Name of a module of this package.
     opener : str
-        Name of its function that makes a Source: ``opener(path, selection, **options)``. The
-        options include ``inside`` if files of the format have parts.
+        Module of this package and its function that makes a Source:
+        ``opener(path, selection, **options)``. The options include ``inside`` if files of the
+        format have parts.
+    libraries : tuple of str
+        Optional modules that the module needs, and may import at its top.
     options : mapping
     table_reader : str, optional
-        Module and function that reads a small file into a Table. Given for formats in which
+        Module and function that reads a small file into memory. Given for formats in which
         text decides whether a column holds numbers, so that the decision considers all cells,
         not only the first ones.
     has_parts : bool
         A file may hold several arrays; the name of one follows "::".
     """
 
-    module: str
     opener: str
+    libraries: tuple[str, ...] = ()
     options: Mapping[str, str | None] = MappingProxyType({})
     table_reader: str | None = None
     has_parts: bool = False
 
-    def source(self, path: Path, selection: Selection, inside: str | None) -> Source:
-        """Open a file for reading in chunks."""
+    def open(self, path: Path, selection: Selection, inside: str | None, small: bool) -> Source:
+        """Open a file for reading in chunks; read a small one, if there is a function for that."""
         options = {**self.options, "inside": inside} if self.has_parts else self.options
-        source: Source = _function(self.module, self.opener)(path, selection, **options)
+        for library in self.libraries:
+            import_optional(library, path)
+        name = (small and self.table_reader) or self.opener
+        module, function = name.split(".")
+        opener = getattr(import_module(f"princomp.io.readers.{module}"), function)
+        source: Source = opener(path, selection, **options)
         return source
-
-    def table(self, path: Path, selection: Selection) -> Table | None:
-        """Read a whole file into memory, if the format has a function for that."""
-        if self.table_reader is None:
-            return None
-        read = _function(*self.table_reader.split("."))
-        table: Table = read(path, selection, **self.options)
-        return table
-
-
-def _function(module: str, name: str) -> Callable[..., Any]:
-    function: Callable[..., Any] = getattr(import_module(f"princomp.io.readers.{module}"), name)
-    return function
 
 
 # To add a format, write its reader as a module of this package and add an entry here.
-_ARROW = Format("columnar_files", "open_arrow", table_reader="columnar_files.read_arrow")
+_ARROW = Format(
+    "columnar_files.ArrowSource", ("pyarrow",), table_reader="columnar_files.read_arrow"
+)
 _FORMATS = {
     **{
         f".{name}{packed}": Format(
-            "delimited_stream",
-            "open_delimited",
+            "delimited_stream.open_delimited",
+            ("pyarrow.csv",),
             {"delimiter": delimiter, "compression": compression},
             table_reader="delimited.read_delimited",
         )
         for name, delimiter in (("csv", ","), ("tsv", "\t"), ("txt", None))
         for packed, compression in (("", None), (".gz", "gzip"), (".zst", "zstd"))
     },
-    ".xlsx": Format("workbook", "open_workbook", table_reader="workbook.read_workbook"),
+    ".xlsx": Format("workbook.open_workbook", ("openpyxl", "pyarrow.csv")),
     ".parquet": Format(
-        "columnar_files", "open_parquet", table_reader="columnar_files.read_parquet"
+        "columnar_files.ParquetSource",
+        ("pyarrow.parquet",),
+        table_reader="columnar_files.read_parquet",
     ),
     ".arrow": _ARROW,
     ".feather": _ARROW,
     ".ipc": _ARROW,
-    ".npy": Format("numpy_file", "open_npy"),
-    ".npz": Format("sparse_files", "open_npz", has_parts=True),
-    ".mtx": Format("sparse_files", "open_matrix_market"),
-    ".mtx.gz": Format("sparse_files", "open_matrix_market"),
-    ".h5ad": Format("h5ad", "open_h5ad", has_parts=True),
-    ".h5": Format("hdf5", "open_hdf5", has_parts=True),
-    ".hdf5": Format("hdf5", "open_hdf5", has_parts=True),
-    ".zarr": Format("zarr_store", "open_zarr", has_parts=True),
-    ".zarr.zip": Format("zarr_store", "open_zarr", has_parts=True),
+    ".npy": Format("numpy_file.NpySource"),
+    ".npz": Format("sparse_files.open_npz", has_parts=True),
+    ".mtx": Format("sparse_files.open_matrix_market", ("pyarrow.csv",)),
+    ".mtx.gz": Format("sparse_files.open_matrix_market", ("pyarrow.csv",)),
+    ".h5ad": Format("h5ad.open_h5ad", ("h5py",), has_parts=True),
+    ".h5": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
+    ".hdf5": Format("hdf5.open_hdf5", ("h5py",), has_parts=True),
+    ".zarr": Format("zarr_store.open_zarr", ("zarr",), has_parts=True),
+    ".zarr.zip": Format("zarr_store.open_zarr", ("zarr",), has_parts=True),
 }
 
 ENDINGS = tuple(_FORMATS)
@@ -118,15 +112,7 @@ def split_inside(name: str | os.PathLike[str]) -> tuple[Path, str | None]:
     return Path(text), None
 
 
-def open_source(
-    name: str | os.PathLike[str],
-    *,
-    columns: Sequence[str] | None = None,
-    exclude: Sequence[str] = (),
-    id_column: str | None = None,
-    find_ids: bool = False,
-    options: ReadOptions = DETECT,
-) -> Source:
+def open_source(name: str | os.PathLike[str], selection: Selection = ALL_COLUMNS) -> Source:
     """Open a file; small tables are read at once.
 
     Parameters
@@ -134,16 +120,7 @@ def open_source(
     name : path
         Its ending, one of ``ENDINGS``, sets the format. In a file that holds several
         arrays, "::" and the name of one may follow.
-    columns : sequence of str, optional
-        The columns to use, in this order; all numeric columns if not given. In an
-        .npy file columns are numbered from 0 ("0", "3").
-    exclude : sequence of str
-        Columns to leave out.
-    id_column : str, optional
-        A column that names the rows; its text is kept unchanged ("007").
-    find_ids : bool
-        Find the column that names the rows, if ``id_column`` is None.
-    options : ReadOptions
+    selection : Selection
 
     Raises
     ------
@@ -160,16 +137,14 @@ def open_source(
     """
     path, inside = split_inside(name)
     ending, format = _format_of(path)
-    selection = Selection(columns, exclude, id_column, find_ids, options)
-    if options.untrusted:
+    if selection.options.untrusted:
         from princomp.io.readers.isolated import IsolatedSource
 
         return IsolatedSource(name, selection)
     max_bytes = _SMALL_COMPRESSED if ending.endswith((".gz", ".zst")) else _SMALL
     before = _states_of(path)
     small = bool(before) and before[0].size <= max_bytes
-    table = format.table(path, selection) if small else None
-    source = format.source(path, selection, inside) if table is None else TableSource(table)
+    source = format.open(path, selection, inside, small)
     if isinstance(source, TableSource):
         refuse_changed(before, _states_of(path))
     else:
@@ -193,26 +168,27 @@ def open_files(
     Parameters
     ----------
     names : sequence of paths
-    columns, exclude
-        As in :func:`open_source`.
+    columns, exclude, options
+        As in :class:`Selection`.
     id_column : str or False, optional
         The column that names the rows. None detects one, such as the index that pandas writes;
         False uses none.
-    options : ReadOptions
     """
     from princomp.io.readers.file_names import expand_patterns
     from princomp.io.readers.source_chain import SourceChain
 
     paths = expand_patterns(names)
-    common: dict[str, Any] = {"columns": columns, "exclude": exclude, "options": options}
-    first = open_source(paths[0], id_column=id_column or None, find_ids=id_column is None, **common)
+    without_ids = Selection(columns, exclude, options=options)
+    with_ids = without_ids._replace(id_column=id_column or None, find_ids=id_column is None)
+    first = open_source(paths[0], with_ids)
     try:
         # All files use the id column of the first file.
-        others = [open_source(path, id_column=first.id_column, **common) for path in paths[1:]]
+        with_ids = without_ids._replace(id_column=first.id_column)
+        others = [open_source(path, with_ids) for path in paths[1:]]
     except (ColumnError, ParameterError) as error:
         if id_column is not None or not _lacks_id_column(error, first.id_column):
             raise
-        first, *others = (open_source(path, **common) for path in paths)
+        first, *others = (open_source(path, without_ids) for path in paths)
     return SourceChain.of([first, *others])
 
 
@@ -232,18 +208,14 @@ def _format_of(path: Path) -> tuple[str, Format]:
     if not (ending is not None and ending.startswith(".zarr") and path.is_dir()):
         _refuse_absent(path)
     if ending is None:
-        raise ParameterError(
-            f"{path}: its name does not say what kind of table it is",
-            place={"file": str(path)},
-            hint=f"Known endings are {', '.join(ENDINGS)}.",
-        )
+        problem = "its name does not say what kind of table it is"
+        raise file_error(ParameterError, path, problem, f"Known endings are {', '.join(ENDINGS)}.")
     return ending, _FORMATS[ending]
 
 
 def _states_of(path: Path) -> tuple[FileState, ...]:
     """Current state of a file; empty for a folder, whose reader tracks the files in it."""
-    with reading(path, "a table"):
-        return () if path.is_dir() else (FileState.of(path),)
+    return () if path.is_dir() else file_state(path, "a table")
 
 
 def _refuse_absent(path: Path) -> None:
@@ -256,4 +228,4 @@ def _refuse_absent(path: Path) -> None:
         hint = "Give a pipe as standard input (-), or save the table first."
     else:
         why, hint = "no such file", f"The current folder is {Path.cwd()}."
-    raise InputNotFoundError(f"{path}: {why}", place={"file": str(path)}, hint=hint)
+    raise file_error(InputNotFoundError, path, why, hint)

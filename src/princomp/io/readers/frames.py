@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -19,11 +18,11 @@ from princomp.io.readers.cells import (
     LARGEST_INTEGER,
     TextPolicy,
     convert_text_column,
-    first_inexact_index,
     first_long_integer,
     is_text,
     long_integer_error,
     looks_numeric,
+    refuse_long_integers,
 )
 from princomp.io.readers.columns import (
     Choice,
@@ -33,24 +32,10 @@ from princomp.io.readers.columns import (
     listed,
     refuse_duplicates,
 )
-from princomp.io.readers.left_out import (
-    CATEGORIES,
-    NOT_NUMBERS,
-    kind_of_column,
-    left_out_notes,
-)
-from princomp.io.readers.row_numbers import has_index_name, without_row_numbers
-from princomp.io.readers.table import Matrix, Table
+from princomp.io.readers.left_out import CATEGORIES, NOT_NUMBERS, kind_of_column, left_out_notes
+from princomp.io.readers.row_names import has_index_name, without_row_numbers
+from princomp.io.readers.source import TableSource
 from princomp.linalg import empty
-
-__all__ = [
-    "column_names",
-    "convert",
-    "frame_like",
-    "from_frame",
-    "is_frame",
-    "select_usable_columns",
-]
 
 Series: TypeAlias = nw.Series[Any]
 Frame: TypeAlias = nw.DataFrame[Any]
@@ -71,11 +56,6 @@ def is_frame(obj: object) -> bool:
     except DuplicateError:
         return True
     return isinstance(wrapped, nw.DataFrame | nw.LazyFrame)
-
-
-def column_names(frame: IntoDataFrame) -> list[str]:
-    """Names of the columns of a frame, as strings."""
-    return [str(name) for name in nw.from_native(frame, pass_through=False).columns]
 
 
 def frame_like(frame: Any, data: NDArray[Any], names: Sequence[str]) -> Any:
@@ -103,7 +83,11 @@ def select_usable_columns(frame: Any, required: Collection[str]) -> Any:
         or not (
             (j == 0 and has_index_name(label))
             or isinstance(kind, others)
-            or _holds_objects(eager.get_column(label))
+            # Python objects of a type unknown to narwhals, such as Period.
+            or (
+                isinstance(kind, nw.Unknown)
+                and eager.get_column(label).to_numpy().dtype.kind == "O"
+            )
         )
     ]
     return frame if len(labels) == len(eager.schema) else eager.select(labels).to_native()
@@ -117,8 +101,7 @@ def from_frame(
     id_column: str | None = None,
     find_ids: bool = False,
     text: TextPolicy = "error",
-    file: str | None = None,
-) -> Table:
+) -> TableSource:
     """Extract the numbers of a frame.
 
     Parameters
@@ -137,12 +120,10 @@ def from_frame(
     text : {"error", "leave out"}
         What to do with a column without numbers (text, dates, lists) that is not
         named in ``columns``.
-    file : str, optional
-        Name of the file that the frame was read from, for messages.
 
     Returns
     -------
-    Table
+    TableSource
         The numbers, of shape (n, p). Its ``columns`` are None if no label of the
         frame is a string, as with the default column labels of pandas.
 
@@ -157,7 +138,7 @@ def from_frame(
     ShapeError
         There are no rows or no numeric columns.
     """
-    origin = frame_origin(frame, file)
+    origin = frame_origin(frame)
     eager = _eager(frame, origin)
     labels: list[Any] = eager.columns
     names = [str(label) for label in labels]
@@ -166,22 +147,21 @@ def from_frame(
     if find_ids and id_column is None and isinstance(labels[0], str):
         choice, cautions = without_row_numbers(eager.get_column(labels[0]), choice)
     table = convert(eager, choice, text, origin, dict(zip(names, labels, strict=True)))
-    table = replace(table, notes=(*cautions, *table.notes))
+    table.notes = (*cautions, *table.notes)
     if not any(isinstance(label, str) for label in labels):
-        # scikit-learn also treats such a frame as one without column names.
-        return replace(table, columns=None)
+        table.columns = None  # as scikit-learn treats such a frame
     return table
 
 
-def frame_origin(frame: Any, file: str | None = None) -> Origin:
+def frame_origin(frame: Any) -> Origin:
     """Where the rows of a frame come from; a non-default pandas index labels them."""
     index: Any = getattr(frame, "index", None)
     pandas: Any = sys.modules.get("pandas")
     if pandas is None or not isinstance(index, pandas.Index):
-        return Origin(file)
+        return Origin()
     if isinstance(index, pandas.RangeIndex) and (index.start, index.step) == (0, 1):
-        return Origin(file)
-    return Origin(file, label_of=index.__getitem__)
+        return Origin()
+    return Origin(label_of=index.__getitem__)
 
 
 def convert(
@@ -189,28 +169,25 @@ def convert(
     choice: Choice,
     text: TextPolicy,
     origin: Origin,
-    labels: dict[str, Any] | None = None,
+    labels: Mapping[str, Any] = MappingProxyType({}),
     kinds: Mapping[str, str] = MappingProxyType({}),
-) -> Table:
-    """Convert the chosen columns of a narwhals frame to a Table.
+) -> TableSource:
+    """Convert the chosen columns of a narwhals frame to a table.
 
     ``labels`` maps names to the frame's own labels, if they differ. ``kinds`` maps columns that
     arrive as text to words for what they hold, for notes.
     """
-    if labels is None:
-        labels = {name: name for name in frame.columns}
+    labels = labels or {name: name for name in frame.columns}
     n = frame.shape[0]
     if n == 0:
-        raise ShapeError(
-            origin.prefixed("no rows"),
-            place=origin.place(),
-            hint="Principal components need at least two rows of numbers.",
-        )
+        problem = "no rows"
+        hint = "Principal components need at least two rows of numbers."
+        raise origin.error(ShapeError, problem, hint)
     kept: list[str] = []
     left_out: list[str] = []
     # Copy column by column into Fortran order: each write is then contiguous, which is ten times
     # faster than strided writes for 1,000,000 × 20 numbers, and needs no second copy.
-    data: Matrix = empty((n, len(choice.names)), _dtype(frame, choice, labels), order="F")
+    data = empty((n, len(choice.names)), _dtype(frame, choice, labels), order="F")
     for name in choice.names:
         values = _values(frame.get_column(labels[name]), name, choice.requested, text, origin)
         if values is None:
@@ -219,38 +196,25 @@ def convert(
             data[:, len(kept)] = values
             kept.append(name)
     if not kept:
-        raise ShapeError(
-            origin.prefixed(f"no numeric column; without numbers: {listed(left_out)}"),
-            place=origin.place(),
-            hint="Principal components need columns of numbers.",
-        )
+        problem = f"no numeric column; without numbers: {listed(left_out)}"
+        raise origin.error(ShapeError, problem, "Principal components need columns of numbers.")
     ids = None
     if choice.id_column is not None:
-        ids = _ids(frame.get_column(labels[choice.id_column]))
-    notes: tuple[str, ...] = ()
-    if left_out:
-        notes = left_out_notes(
-            {
-                name: kinds.get(name) or kind_of_column(frame.get_column(labels[name]))
-                for name in left_out
-            }
-        )
-    return Table(
+        ids = np.fromiter(_cells(frame.get_column(labels[choice.id_column])), object, n)
+    left_out_kinds = {
+        name: kinds.get(name) or kind_of_column(frame.get_column(labels[name])) for name in left_out
+    }
+    return TableSource(
         data[:, : len(kept)],
-        tuple(kept),
-        ids,
-        choice.id_column,
-        notes,
-        origin.file,
-        choice.unused,
-        origin.line_of,
-        origin.label_of,
+        ids=ids,
+        line_of=origin.line_of,
+        label_of=origin.label_of,
+        columns=tuple(kept),
+        id_column=choice.id_column,
+        notes=left_out_notes(left_out_kinds),
+        file=origin.file,
+        unused=choice.unused,
     )
-
-
-def _holds_objects(column: Series) -> bool:
-    """Whether a column has a type unknown to narwhals, such as Period, and holds Python objects."""
-    return isinstance(column.dtype, nw.Unknown) and column.to_numpy().dtype.kind == "O"
 
 
 def _eager(frame: Any, origin: Origin) -> Frame:
@@ -263,19 +227,15 @@ def _eager(frame: Any, origin: Origin) -> Frame:
         refuse_duplicates([str(label) for label in labels], origin)
         raise ColumnError(origin.prefixed(str(error)), place=origin.place()) from error
     if isinstance(wrapped, nw.LazyFrame):
-        raise ParameterError(
-            origin.prefixed("a lazy frame has no rows in memory yet"),
-            hint="Call .collect() on it first.",
-        )
+        problem = origin.prefixed("a lazy frame has no rows in memory yet")
+        raise ParameterError(problem, hint="Call .collect() on it first.")
     if not isinstance(wrapped, nw.DataFrame):
-        raise ParameterError(
-            f"expected a data frame, got {type(frame).__name__}",
-            hint="Frames of pandas, polars and pyarrow are understood.",
-        )
+        problem = f"expected a data frame, got {type(frame).__name__}"
+        raise ParameterError(problem, hint="Frames of pandas, polars and pyarrow are understood.")
     return wrapped
 
 
-def _dtype(frame: Frame, choice: Choice, labels: dict[str, Any]) -> type[np.float32 | np.float64]:
+def _dtype(frame: Frame, choice: Choice, labels: Mapping[str, Any]) -> np.dtype[Any]:
     """Return float32 if every column that will be used is float32, else float64."""
     schema = frame.schema
     kinds = [schema[labels[name]] for name in choice.names]
@@ -284,7 +244,7 @@ def _dtype(frame: Frame, choice: Choice, labels: dict[str, Any]) -> type[np.floa
         # refused or empty.
         kinds = [kind for kind in kinds if not isinstance(kind, (*NOT_NUMBERS, *_TEXT, nw.Boolean))]
     single = bool(kinds) and all(isinstance(kind, nw.Float32) for kind in kinds)
-    return np.float32 if single else np.float64
+    return np.dtype(np.float32 if single else np.float64)
 
 
 def _values(
@@ -315,22 +275,14 @@ def _values(
     else:
         array = series.to_numpy()
         if array.dtype.kind in "biuf":
-            return _plain_numbers(array, name, origin)
+            # A dtype that narwhals does not know (sparse, big-endian, …).
+            refuse_long_integers(array, lambda index: (name, index[0]), origin)
+            return array
         if array.dtype.kind == "c":
-            raise NotNumericError(
-                origin.prefixed(f"column {name!r} holds complex numbers ({array.dtype})"),
-                place=origin.place(column=name),
-                hint="Give real and imaginary parts as two columns.",
-            )
+            problem = f"column {name!r} holds complex numbers ({array.dtype})"
+            hint = "Give real and imaginary parts as two columns."
+            raise origin.error(NotNumericError, problem, hint, column=name)
     return convert_text_column(name, _cells(series), requested=requested, text=text, origin=origin)
-
-
-def _plain_numbers(array: NDArray[Any], name: str, origin: Origin) -> NDArray[Any]:
-    """Check an array of a dtype that narwhals does not know (sparse, big-endian, …)."""
-    index = first_inexact_index(array)
-    if index is not None:
-        raise long_integer_error(name, index[0], array[index], origin)
-    return array
 
 
 def _refuse_long_integers(series: Series, name: str, origin: Origin) -> None:
@@ -357,9 +309,3 @@ def _cells(series: Series) -> list[Any]:
 def _as_text(cells: list[Any]) -> list[str | None]:
     """Convert categories to text, because a category 1 is a label, not a quantity."""
     return [None if cell is None else str(cell) for cell in cells]
-
-
-def _ids(series: Series) -> NDArray[np.object_]:
-    ids = np.empty(len(series), dtype=object)
-    ids[:] = _cells(series)
-    return ids

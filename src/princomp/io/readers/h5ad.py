@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+import h5py
 
 from princomp.io.readers.array_lookup import Member, pick_array, refuse_not_table
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.h5ad_names import NamesLocation, column_names, row_names
-from princomp.io.readers.h5ad_sparse import is_sparse, sparse_member, sparse_source
-from princomp.io.readers.hdf5 import Hdf5Array, dataset_source, open_file
-from princomp.io.readers.reader_errors import import_optional, reading
+from princomp.io.readers.h5ad_names import column_names, row_names
+from princomp.io.readers.h5ad_sparse import sparse_layout, sparse_member, sparse_source
+from princomp.io.readers.hdf5 import dataset_source, open_file
+from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.source import Source
 
-if TYPE_CHECKING:
-    import h5py
 
-__all__ = ["open_h5ad"]
-
-
-def open_h5ad(
-    path: Path,
-    selection: Selection,
-    inside: str | None = None,
-) -> Source:
+def open_h5ad(path: Path, selection: Selection, inside: str | None = None) -> Source:
     """Open the matrix X of an AnnData file, or another matrix in it.
 
     Parameters
@@ -66,14 +55,14 @@ def open_h5ad(
         rows = None if id_column is None else row_names(path, file, id_column, member)
         with reading(path, "AnnData"):
             node = file[member.name]
-            sparse = is_sparse(node)
+            layout = sparse_layout(node)
         source: Source
-        if sparse:
-            source = sparse_source(path, file, member, names, selection, rows)
-        else:
+        if layout is None:
             source = dataset_source(
-                path, node, member, names, selection, kind=_Dense, row_names=rows
+                path, node, member, names, selection, kind="AnnData", row_names=rows
             )
+        else:
+            source = sparse_source(path, node, layout, member, names, selection, rows)
         source.id_column = id_column
         source.notes = (*notes, *source.notes)
         return source
@@ -81,13 +70,12 @@ def open_h5ad(
 
 def _member(path: Path, file: h5py.File, name: str, origin: Origin) -> Member:
     """Find a matrix by its name."""
-    h5py = import_optional("h5py", path)
     members: list[Member] = []
 
     def visit(path_in_file: str, node: Any) -> None:
         if any(path_in_file.startswith(f"{member.name}/") for member in members):
             return  # the arrays of a sparse matrix
-        if is_sparse(node):
+        if sparse_layout(node) is not None:
             members.append(sparse_member(path_in_file, node))
         elif isinstance(node, h5py.Dataset):
             members.append(Member(path_in_file, node.shape or (), node.dtype))
@@ -106,14 +94,3 @@ def _member(path: Path, file: h5py.File, name: str, origin: Origin) -> Member:
     member = pick_array(members, name, origin)
     refuse_not_table(member, origin)
     return member
-
-
-@dataclass(kw_only=True, eq=False)
-class _Dense(Hdf5Array):
-    """A dense matrix, with row names if they are requested."""
-
-    kind: str = "AnnData"
-    row_names: NamesLocation | None = None
-
-    def _ids(self, store: h5py.File, start: int, stop: int) -> NDArray[np.object_] | None:
-        return None if self.row_names is None else self.row_names.read(store, start, stop)

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import ColumnError, MalformedFileError, did_you_mean
 from princomp.io.readers.array_lookup import Member
 from princomp.io.readers.columns import listed
-from princomp.io.readers.reader_errors import import_optional, malformed, reading
-
-if TYPE_CHECKING:
-    import h5py
-
-__all__ = ["NamesLocation", "column_names", "obs_column", "row_names"]
+from princomp.io.readers.reader_errors import file_error, malformed, reading
 
 
 class NamesLocation(NamedTuple):
@@ -53,7 +49,7 @@ def column_names(
         return None, ()
     where = {"raw/X": "raw/var", "raw.X": "raw.var"}.get(member.name, "var")
     with reading(path, "AnnData"):
-        index = _find_index(path, file, where)
+        index = _find_index(file, where)
         names = None if index is None else index.read(file).tolist()
     if names is None:
         return None, ()
@@ -93,22 +89,18 @@ def row_names(path: Path, file: h5py.File, id_column: str, rows: Member) -> Name
         ``id_column`` is not the name of the index, or there are no row names.
     """
     with reading(path, "AnnData"):
-        index = _find_index(path, file, "obs")
-        length = None if index is None else file[index.node].shape[0]
-    if index is None or id_column not in ("obs_names", "_index", index.index_name):
-        alternative = (
-            "" if index is None or index.index_name == "_index" else f" or {index.index_name!r}"
-        )
-        raise ColumnError(
-            f"{path}: no id column {id_column!r}"
-            + (": its rows have no names" if index is None else ""),
-            place={"file": str(path), "column": id_column},
-            hint="Leave the id column out."
-            if index is None
-            else f"Use id_column='obs_names'{alternative}.",
-        )
+        index = _find_index(file, "obs")
+        length = 0 if index is None else int(file[index.node].shape[0])
+    problem = f"no id column {id_column!r}"
+    if index is None:
+        problem += ": its rows have no names"
+        raise file_error(ColumnError, path, problem, "Leave the id column out.", column=id_column)
+    if id_column not in ("obs_names", "_index", index.index_name):
+        alternative = "" if index.index_name == "_index" else f" or {index.index_name!r}"
+        hint = f"Use id_column='obs_names'{alternative}."
+        raise file_error(ColumnError, path, problem, hint, column=id_column)
     if length != rows.shape[0]:
-        raise _length_error(path, "obs", int(length or 0), "rows", rows)
+        raise _length_error(path, "obs", length, "rows", rows)
     return index
 
 
@@ -120,36 +112,31 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
     ColumnError
         There is no such column.
     """
-    h5py = import_optional("h5py", path)
     with reading(path, "AnnData"), h5py.File(path, "r") as file:
         obs = file.get("obs")
         known = [] if obs is None or isinstance(obs, h5py.Dataset) else list(obs)
         if name not in known:
-            raise ColumnError(
-                f"{path}: obs has no column {name!r}",
-                place={"file": str(path), "column": name},
-                hint=f"{did_you_mean(name, known)}It has {listed(known) or 'none'}.",
-            )
+            problem = f"obs has no column {name!r}"
+            hint = f"{did_you_mean(name, known)}It has {listed(known) or 'none'}."
+            raise file_error(ColumnError, path, problem, hint, column=name)
         node = obs[name]
+
+        def cells_of(dataset: h5py.Dataset) -> NDArray[np.object_]:
+            text = h5py.check_string_dtype(dataset.dtype)
+            return np.asarray(dataset.asstr()[:] if text else dataset[:], dtype=object)
+
         if isinstance(node, h5py.Dataset):
-            cells = node.asstr()[:] if h5py.check_string_dtype(node.dtype) else node[:]
-            return np.asarray(cells, dtype=object)
+            return cells_of(node)
         if "codes" in node:
-            names = node["categories"]
-            text = h5py.check_string_dtype(names.dtype)
-            labels = [*(names.asstr()[:] if text else names[:]), None]
             # A missing cell has the code -1, which selects the None at the end.
-            return np.array(labels, dtype=object)[node["codes"][:]]
-        values, mask = node["values"], node["mask"][:]
-        text = h5py.check_string_dtype(values.dtype)
-        cells = np.asarray(values.asstr()[:] if text else values[:], dtype=object)
-        cells[mask] = None
+            return np.array([*cells_of(node["categories"]), None], object)[node["codes"][:]]
+        cells = cells_of(node["values"])
+        cells[node["mask"][:]] = None
         return cells
 
 
-def _find_index(path: Path, file: h5py.File, where: str) -> NamesLocation | None:
+def _find_index(file: h5py.File, where: str) -> NamesLocation | None:
     """The index of a frame, which is a group or, until 2019, a dataset of records."""
-    h5py = import_optional("h5py", path)
     if where not in file:
         return None
     frame = file[where]
@@ -171,8 +158,5 @@ def _length_error(
     path: Path, where: str, length: int, what: str, member: Member
 ) -> MalformedFileError:
     axis = 0 if what == "rows" else 1
-    return malformed(
-        path,
-        f"{where} names {length:,} {what}, but {member.name} has {member.shape[axis]:,}",
-        "The file is not as anndata writes it: create it again.",
-    )
+    problem = f"{where} names {length:,} {what}, but {member.name} has {member.shape[axis]:,}"
+    return malformed(path, problem, "The file is not as anndata writes it: create it again.")

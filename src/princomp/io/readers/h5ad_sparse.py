@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.errors import MalformedFileError, ParameterError
+from princomp.errors import ParameterError
 from princomp.io.readers.array_lookup import Member
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.csr import as_csr, compressed_matrix
@@ -19,12 +20,6 @@ from princomp.io.readers.hdf5 import open_file
 from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import Chunk, Source, TableSource
 from princomp.io.readers.stored_array import MemberSource, column_namer, shape_changed_error
-from princomp.io.readers.table import Table
-
-if TYPE_CHECKING:
-    import h5py
-
-__all__ = ["SparseRows", "is_sparse", "sparse_member", "sparse_source"]
 
 # Stored numbers in a chunk: 12 MB as float64 with their column indices.
 _NUMBERS = 2**20
@@ -34,16 +29,11 @@ _ROWS = 2**17
 _MAX_CSC_BYTES = 10**9
 
 
-def _layout(node: h5py.Dataset | h5py.Group) -> str | None:
-    """The layout of a sparse matrix, in any anndata version; None if it is not a sparse matrix."""
+def sparse_layout(node: h5py.Dataset | h5py.Group) -> str | None:
+    """Layout of a sparse matrix, "csr" or "csc"; None for others. Call it inside ``reading``."""
     found = node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", ""))
     text = found.decode() if isinstance(found, bytes) else str(found)
     return {"csr_matrix": "csr", "csr": "csr", "csc_matrix": "csc", "csc": "csc"}.get(text)
-
-
-def is_sparse(node: h5py.Dataset | h5py.Group) -> bool:
-    """Whether a group of the file is a sparse matrix; call it inside ``reading``."""
-    return _layout(node) is not None
 
 
 def sparse_member(name: str, node: h5py.Dataset | h5py.Group) -> Member:
@@ -61,13 +51,10 @@ class SparseRows(MemberSource):
     cache : int
         Size of the HDF5 cache: the bytes of the largest HDF5 chunk of its arrays. An HDF5 chunk
         in the cache is decompressed only once, even if two row chunks share it.
-    row_names : NamesLocation, optional
-        Row names, returned as ids.
     """
 
     kind: str = "AnnData"
     cache: int
-    row_names: NamesLocation | None = None
 
     def __post_init__(self) -> None:
         # The cache of each of the two arrays holds an HDF5 chunk.
@@ -87,10 +74,8 @@ class SparseRows(MemberSource):
                     raise shape_changed_error(self.path)
                 first = 0
                 while first < len(ends) - 1:
-                    last_fitting = (
-                        int(np.searchsorted(ends, ends[first] + _NUMBERS, side="right")) - 1
-                    )
-                    last = max(first + 1, last_fitting)
+                    limit = ends[first] + _NUMBERS
+                    last = max(first + 1, int(np.searchsorted(ends, limit, side="right")) - 1)
                     yield self._chunk(file, parts, ends[first : last + 1], block_start + first)
                     first = last
 
@@ -104,13 +89,18 @@ class SparseRows(MemberSource):
             matrix = compressed_matrix("csr", data, indices, ends - ends[0], shape)
             if self.row_names is not None:
                 ids = self.row_names.read(file, first, first + len(ends) - 1)
+        return Chunk(self.used_columns(matrix, first), ids)
+
+    def used_columns(self, matrix: Any, first: int) -> Any:
+        """Convert the used columns of rows ``first`` and following to CSR with floats."""
         label = column_namer(self.columns, self.column_indices)
-        return Chunk(as_csr(matrix, self.column_indices, first, label, Origin(self.file)), ids)
+        return as_csr(matrix, self.column_indices, Origin(self.file, offset=first), label)
 
 
 def sparse_source(
     path: Path,
-    file: h5py.File,
+    group: h5py.Group,
+    layout: str,
     member: Member,
     names: Sequence[str] | None,
     selection: Selection,
@@ -119,8 +109,6 @@ def sparse_source(
     """Make the source of a sparse matrix whose columns have the given names, if any."""
     n, p = member.shape
     with reading(path, "AnnData"):
-        group = file[member.name]
-        layout = _layout(group)
         arrays = [group[name] for name in ("data", "indices", "indptr")]
         n_stored, n_indices, n_ends = (array.shape[0] for array in arrays)
         total = int(arrays[2][-1]) if n_ends else 0
@@ -132,20 +120,24 @@ def sparse_source(
         integers = all(array.dtype.kind in "iu" for array in arrays[1:])
     n_lines = n if layout == "csr" else p
     if not integers or n_ends != n_lines + 1 or n_indices != n_stored or total != n_stored:
-        raise _damaged(path, member.name, "indptr, indices and data do not fit together")
+        raise malformed(
+            path,
+            f"the sparse matrix {member.name} is damaged: indptr, indices and data do not fit "
+            "together",
+            "Create or download the file again.",
+        )
     source = SparseRows.of(
         path, member, names, selection, nbytes=nbytes, cache=cache, row_names=row_names
     )
     # The number in the chosen columns is unknown until all are read, so it is estimated.
     source.stored = n_stored if source.column_indices is None else round(n_stored * source.p / p)
-    return source if layout == "csr" else _load_csc(source, file)
+    return source if layout == "csr" else _load_csc(source, group)
 
 
-def _load_csc(source: SparseRows, file: h5py.File) -> TableSource:
+def _load_csc(source: SparseRows, group: h5py.Group) -> TableSource:
     """Load a matrix that is stored by columns (CSC), and convert it to CSR."""
-    path, inside, n = source.path, source.member.name, source.rows or 0
+    path, inside = source.path, source.member.name
     with reading(path, "AnnData"):
-        group = file[inside]
         nbytes = sum(
             group[name].shape[0] * group[name].dtype.itemsize for name in ("data", "indices")
         )
@@ -158,18 +150,14 @@ def _load_csc(source: SparseRows, file: h5py.File) -> TableSource:
         )
     with reading(path, "AnnData"):
         data, indices, ends = (group[name][...] for name in ("data", "indices", "indptr"))
-        matrix = compressed_matrix("csc", data, indices, ends, (n, source.member.shape[1]))
-        ids = None if source.row_names is None else source.row_names.read(file)
-    label = column_namer(source.columns, source.column_indices)
-    rows = as_csr(matrix, source.column_indices, 0, label, Origin(source.file))
+        n, p = source.member.shape
+        matrix = compressed_matrix("csc", data, indices, ends, (n, p))
+        ids = None if source.row_names is None else source.row_names.read(group.file)
     return TableSource(
-        Table(rows, source.columns, ids, None, source.notes, source.file, source.unused)
-    )
-
-
-def _damaged(path: Path, inside: str, why: str) -> MalformedFileError:
-    return malformed(
-        path,
-        f"the sparse matrix {inside} is damaged: {why}",
-        "Create or download the file again.",
+        source.used_columns(matrix, 0),
+        ids=ids,
+        columns=source.columns,
+        notes=source.notes,
+        file=source.file,
+        unused=source.unused,
     )

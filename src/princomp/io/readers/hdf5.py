@@ -6,19 +6,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import h5py
 
 from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_id_column
 from princomp.io.readers.chunk_plan import Tiling
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.reader_errors import import_optional, malformed, reading
+from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import Source
 from princomp.io.readers.stored_array import StoredArray
-
-if TYPE_CHECKING:
-    import h5py
-
-__all__ = ["Hdf5Array", "dataset_source", "open_file", "open_hdf5"]
 
 
 def open_hdf5(path: Path, selection: Selection, inside: str | None = None) -> Source:
@@ -54,11 +51,9 @@ def open_hdf5(path: Path, selection: Selection, inside: str | None = None) -> So
         name = (inside or "").strip("/") or None
         members, frames = members_of(path, file, name)
         if frames and not any(member.is_table for member in members):
-            raise malformed(
-                path,
-                f"{frames[0]} is a frame in the layout that pandas has of its own",
-                "Read it by pandas.read_hdf and write it by frame.to_parquet(…).",
-            )
+            problem = f"{frames[0]} is a frame in the layout that pandas has of its own"
+            hint = "Read it by pandas.read_hdf and write it by frame.to_parquet(…)."
+            raise malformed(path, problem, hint)
         member = pick_array(members, name, origin)
         with reading(path, "HDF5"):
             dataset = file[member.name]
@@ -69,16 +64,13 @@ def open_hdf5(path: Path, selection: Selection, inside: str | None = None) -> So
 @contextmanager
 def open_file(path: Path, cache: int = 0) -> Iterator[h5py.File]:
     """Open an HDF5 file to read; ``cache`` is the size in bytes of the tile cache per dataset."""
-    h5py = import_optional("h5py", path)
     with reading(path, "HDF5"):
         try:
             file = h5py.File(path, "r", rdcc_nbytes=cache)
         except BlockingIOError as error:
-            raise malformed(
-                path,
-                "another program has it open to write",
-                "Close it there, or copy the file once nothing is written any more.",
-            ) from error
+            problem = "another program has it open to write"
+            hint = "Close it there, or copy the file once nothing is written any more."
+            raise malformed(path, problem, hint) from error
     try:
         yield file
     finally:
@@ -91,7 +83,6 @@ def members_of(path: Path, file: h5py.File, inside: str | None) -> tuple[list[Me
     Arrays in such groups are left out. If ``inside`` is a dataset, only that is returned, because
     a file may have a million others.
     """
-    h5py = import_optional("h5py", path)
     members: list[Member] = []
     frames: list[str] = []
 
@@ -132,14 +123,13 @@ def dataset_source(
     member: Member,
     names: Sequence[str] | None,
     selection: Selection,
-    kind: type[Hdf5Array] = Hdf5Array,
     **more: Any,
 ) -> Hdf5Array:
     """Make the source of a dataset whose columns have the given names, if any."""
     with reading(path, "HDF5"):
-        tile_rows, tile_columns = dataset.chunks or (None, member.shape[1])
+        tile_rows, tile_columns = dataset.chunks or (1, member.shape[1])
         filters = dataset.id.get_create_plist().get_nfilters()
         nbytes = dataset.id.get_storage_size()
     # For a read that spans tiles side by side, HDF5 copies only a few bytes at a time.
     tiling = Tiling(tile_rows, tile_columns, whole_tiles=filters > 0, separate_columns=True)
-    return kind.of(path, member, names, selection, tiling=tiling, nbytes=nbytes, **more)
+    return Hdf5Array.of(path, member, names, selection, tiling=tiling, nbytes=nbytes, **more)

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,10 +25,8 @@ from princomp import errors
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.read_options import ReadOptions
-from princomp.io.readers.reader_errors import malformed
+from princomp.io.readers.reader_errors import file_error, malformed
 from princomp.io.readers.source import Chunk, FileState, Source
-
-__all__ = ["IsolatedSource"]
 
 # Limits of the process: bytes of memory, bytes per line, seconds per message or array.
 _MEMORY_LIMIT, _MAX_LINE, _TIMEOUT = 4 * 2**30, 2**28, 60.0
@@ -57,11 +55,8 @@ class IsolatedSource(Source):
     ) -> None:
         self._path, self._timeout = Path(name), timeout
         self._request = {
+            **selection._asdict(),
             "name": str(name),
-            "columns": selection.columns,
-            "exclude": list(selection.exclude),
-            "id_column": selection.id_column,
-            "find_ids": selection.find_ids,
             "options": asdict(replace(selection.options, untrusted=False)),
         }
         with _Reader({**self._request, "start": None}, self._path, timeout) as reader:
@@ -79,11 +74,9 @@ class IsolatedSource(Source):
         """Rows from number ``start`` on."""
         with _Reader({**self._request, "start": start}, self._path, self._timeout) as reader:
             if reader.message() != self._header:
-                raise errors.InputChangedError(
-                    f"{self._path}: it changed after it was opened",
-                    place={"file": str(self._path)},
-                    hint="wait until it is written, then begin again",
-                )
+                problem = "it changed after it was opened"
+                hint = "wait until it is written, then begin again"
+                raise file_error(errors.InputChangedError, self._path, problem, hint)
             while not (message := reader.message()).get("end"):
                 with self._checked_messages():
                     chunk = self._chunk(message, reader)
@@ -122,14 +115,11 @@ class IsolatedSource(Source):
         return (FileState.of(self._path),) if self._path.is_file() else ()
 
 
-class _Reader:
+class _Reader(contextlib.AbstractContextManager["_Reader"]):
     """The reading process and its output: lines of JSON, some followed by arrays."""
 
     def __init__(self, request: dict[str, Any], path: Path, timeout: float) -> None:
-        self._request, self._path, self._timeout = json.dumps(request).encode(), path, timeout
-        self._timed_out = False
-
-    def __enter__(self) -> Self:
+        self._path, self._timeout, self._timed_out = path, timeout, False
         # The process imports modules from the same paths as this one, without the working
         # folder (-P).
         paths = os.pathsep.join(filter(None, sys.path))
@@ -142,14 +132,11 @@ class _Reader:
         )
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError), self._process.stdin as stream:
-            stream.write(self._request)
-        return self
+            stream.write(json.dumps(request).encode())
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        with self._process:  # closes the pipe and waits for the end
+            self._process.kill()
 
     def message(self) -> dict[str, Any]:
         """Return the next message, or raise the error that it reports."""
@@ -233,64 +220,58 @@ def _json_value(cell: object) -> object:
     return cell if cell is None or isinstance(cell, str | int | float) else str(cell)
 
 
-class _Sender:
-    """Sends messages and arrays to the parent process."""
+def _header(source: Source) -> dict[str, Any]:
+    fields = {field: getattr(source, field) for field in _HEADER_FIELDS}
+    notes = [(str(note), isinstance(note, LeftOut)) for note in source.notes]
+    return {**fields, "dtype": source.dtype.newbyteorder("<").str, "notes": notes}
 
-    def __init__(self) -> None:
-        # Redirect stdout, so that output that libraries print does not mix with messages.
-        self._out = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)
 
-    def send(self, message: dict[str, Any], *arrays: Any) -> None:
-        # Convert all arrays before sending: if memory runs out, no part of the message is sent.
-        contents = [np.ascontiguousarray(array).tobytes() for array in arrays]
-        for content in (json.dumps(message).encode() + b"\n", *contents):
-            self._out.write(content)
-        self._out.flush()
-
-    def send_header(self, source: Source) -> None:
-        fields = {field: getattr(source, field) for field in _HEADER_FIELDS}
-        notes = [(str(note), isinstance(note, LeftOut)) for note in source.notes]
-        dtype = source.dtype.newbyteorder("<").str
-        self.send({**fields, "dtype": dtype, "notes": notes})
-
-    def send_chunk(self, chunk: Chunk) -> None:
-        data = chunk.data
-        ids = None if chunk.ids is None else [_json_value(cell) for cell in chunk.ids.tolist()]
-        message = {"rows": data.shape[0], "ids": ids}
-        if not sp.issparse(data):
-            self.send({**message, "stored": None}, data)
-        else:
-            indices, indptr = (part.astype("<i8") for part in (data.indices, data.indptr))
-            self.send({**message, "stored": data.nnz}, data.data, indices, indptr)
-
-    def send_error(self, error: errors.PrincompError) -> None:
-        place = {key: _json_value(value) for key, value in error.place.items()}
-        self.send({"error": [type(error).__name__, error.message, place, error.hint]})
+def _parts(chunk: Chunk) -> tuple[dict[str, Any], *tuple[Any, ...]]:
+    """The message on a chunk, and the arrays that follow it."""
+    data = chunk.data
+    ids = None if chunk.ids is None else [_json_value(cell) for cell in chunk.ids.tolist()]
+    message = {"rows": data.shape[0], "ids": ids, "stored": getattr(data, "nnz", None)}
+    if not sp.issparse(data):
+        return message, data
+    return message, data.data, data.indices.astype("<i8"), data.indptr.astype("<i8")
 
 
 def _main() -> None:
     from princomp.io.readers.files import open_source
 
     request = json.load(sys.stdin.buffer)
-    start, options = request.pop("start"), request.pop("options")
+    name, start, options = (request.pop(key) for key in ("name", "start", "options"))
     options["na"] = tuple(options["na"])
-    sender = _Sender()
+    selection = Selection(**request, options=ReadOptions(**options))
+    # Redirect stdout, so that output that libraries print does not mix with messages.
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+
+    def send(message: dict[str, Any], *arrays: Any) -> None:
+        # Convert all arrays before sending: if memory runs out, no part of the message is sent.
+        contents = [np.ascontiguousarray(array).tobytes() for array in arrays]
+        out.writelines([json.dumps(message).encode() + b"\n", *contents])
+        out.flush()
+
+    def send_error(error: errors.PrincompError) -> None:
+        place = {key: _json_value(value) for key, value in error.place.items()}
+        send({"error": [type(error).__name__, error.message, place, error.hint]})
+
     _limit_resources()
     try:
-        source = open_source(request.pop("name"), options=ReadOptions(**options), **request)
-        sender.send_header(source)
+        source = open_source(name, selection)
+        send(_header(source))
         if start is not None:
             for chunk in source.chunks(start):
-                sender.send_chunk(chunk)
-            sender.send({"end": True})
+                send(*_parts(chunk))
+            send({"end": True})
     except errors.PrincompError as error:
-        sender.send_error(error)
+        send_error(error)
     except BrokenPipeError:
         pass  # the caller needs no more rows
     except MemoryError:
         problem = f"reading it needs more than {_MEMORY_LIMIT // 2**30} GiB of memory"
-        sender.send_error(errors.MalformedFileError(problem, hint=_HINT))
+        send_error(errors.MalformedFileError(problem, hint=_HINT))
 
 
 if __name__ == "__main__":

@@ -11,31 +11,11 @@ import numpy as np
 
 from princomp.io.readers.columns import listed
 
-__all__ = [
-    "CATEGORIES",
-    "NOT_NUMBERS",
-    "LeftOut",
-    "WarningNote",
-    "kind_name",
-    "kind_of_column",
-    "left_out_notes",
-    "warning_text",
-]
-
 Series: TypeAlias = nw.Series[Any]
 
 CATEGORIES = (nw.Categorical, nw.Enum)
 # Types that never hold numbers, so that their cells need not be checked.
-NOT_NUMBERS = (
-    nw.Date,
-    nw.Datetime,
-    nw.Duration,
-    nw.Time,
-    nw.List,
-    nw.Array,
-    nw.Struct,
-    nw.Binary,
-)
+NOT_NUMBERS = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary)
 # Number of cells that are checked in a column of Python objects.
 _SAMPLE_CELLS = 100
 # Words for classes of Python objects; other classes are called by their own name.

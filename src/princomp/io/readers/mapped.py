@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
-from princomp.io.readers.coerce import rows_of
-from princomp.io.readers.columns import RowPlace
+from princomp.io.readers.columns import Origin, RowPlace
 from princomp.io.readers.memory import not_finite_error, not_finite_error_in_source
-from princomp.io.readers.source import Chunk, FileState, Source
+from princomp.io.readers.source import Chunk, FileState, Source, TableSource
+from princomp.io.readers.table_input import rows_of
 from princomp.linalg import FloatArray, default_threads, map_in_order, scratch
 from princomp.summaries import first_not_finite, is_sparse, stored_bytes
-
-__all__ = ["Mapped", "RowMap", "images_of"]
 
 # Numbers in a chunk of images (2 MB of float64, as threads compute several chunks ahead), and
 # the fewest rows in a chunk; larger chunks have a multiple of that many rows.
@@ -53,13 +51,6 @@ class RowMap(Protocol):
         """A string that identifies the map, so that a checkpoint resumes with the same map."""
 
 
-class _RowBlock(NamedTuple):
-    """Part of a chunk; ``start`` is the number of its first row in the source."""
-
-    start: int
-    chunk: Chunk
-
-
 class Mapped(Source):
     """A source of the images of rows, computed chunk by chunk as the rows are read.
 
@@ -89,58 +80,44 @@ class Mapped(Source):
         library = type(rows).__module__.partition(".")[0]
         if library in _ENGINES or hasattr(rows, "engine"):
             library = getattr(rows, "engine", library)
-            raise ParameterError(
-                f"rows of {library} are mapped where they lie, and not here",
-                place={"parameter": "rows"},
-                hint="use princomp.kernel_pca.feature_maps.mapped(rows, map)",
-            )
+            problem = f"rows of {library} are mapped where they lie, and not here"
+            hint = "use princomp.kernel_pca.feature_maps.mapped(rows, map)"
+            raise ParameterError(problem, place={"parameter": "rows"}, hint=hint)
         is_empty = isinstance(rows, np.ndarray) and rows.shape[:1] == (0,)
         data, names, origin = (rows, None, None) if is_empty else rows_of(rows)
-        file = None if origin is None else origin.file
-        source = data if isinstance(data, Source) else None
-        if data.shape[1] != map.p:
-            raise ShapeError(
-                f"rows have {data.shape[1]} columns, and the map was made of {map.p}",
-                place={} if file is None else {"file": file},
-                hint="give the columns that the map was made of, in their order",
+        origin = origin or Origin()
+        self.source = (
+            data
+            if isinstance(data, Source)
+            else TableSource(
+                data, file=origin.file, line_of=origin.line_of, label_of=origin.label_of
             )
-        super().__init__(
-            rows=data.shape[0],
-            p=map.width,
-            dtype=np.dtype(map.dtype),
-            id_column=None if source is None else source.id_column,
-            notes=() if source is None else source.notes,
-            file=file,
-            unused=() if source is None else source.unused,
-            nbytes=stored_bytes(data) if source is None else source.nbytes,
         )
-        self.map, self.allow_missing, self._origin = map, allow_missing, origin
+        source = self.source
+        if data.shape[1] != map.p:
+            problem = f"rows have {data.shape[1]} columns, and the map was made of {map.p}"
+            hint = "give the columns that the map was made of, in their order"
+            raise ShapeError(problem, place=origin.place(), hint=hint)
+        images = {"p": map.width, "dtype": np.dtype(map.dtype), "columns": None, "stored": None}
+        super().__init__(**{**source.properties(), **images})
+        self.nbytes = source.nbytes if source is data else stored_bytes(data)
+        self.map, self.allow_missing = map, allow_missing
         self.data, self.input_columns = data, names
-        self.repeatable = source is None or source.repeatable
-        self.random_access = source is None or source.random_access
+        self.repeatable, self.random_access = source.repeatable, source.random_access
         self._step = max(1, _NUMBERS // self.p // _MIN_ROWS) * _MIN_ROWS
         threads = default_threads()
         ahead_bytes = (
             0 if self.random_access else (threads + 2) * self._step * self.p * self.dtype.itemsize
         )
-        self.reader_bytes = (
-            (0 if source is None else source.reader_bytes)
-            + threads * map.bytes_per_thread
-            + ahead_bytes
-        )
+        self.reader_bytes = source.reader_bytes + threads * map.bytes_per_thread + ahead_bytes
 
     def read(self, start: int, stop: int) -> Chunk:
         """Images of rows ``start`` to ``stop``, callable from any thread."""
-        if isinstance(self.data, Source):
-            return self._map_block(_RowBlock(start, self.data.read(start, stop)))
-        return self._map_block(_RowBlock(start, Chunk(self.data[start:stop])))
+        return self._map_block((start, self.source.read(start, stop)))
 
     def load(self, start: int, stop: int, empty: Callable[..., NDArray[Any]]) -> Any:
         """Images of rows ``start`` to ``stop``, in an array made by ``empty``."""
-        if isinstance(self.data, Source):
-            rows = self.data.load(start, stop, partial(scratch, "rows to be mapped"))
-        else:
-            rows = self.data[start:stop]
+        rows = self.source.load(start, stop, partial(scratch, "rows to be mapped"))
         return self._images(rows, start, empty((rows.shape[0], self.p), self.dtype))
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
@@ -148,21 +125,23 @@ class Mapped(Source):
         with closing(map_in_order(self._map_block, self._row_blocks(start))) as chunks:
             yield from chunks
 
-    def _row_blocks(self, start: int) -> Iterator[_RowBlock]:
-        """Rows from number ``start`` on, in parts that each give one chunk of images."""
-        step = self._step
-        if not isinstance(self.data, Source):
-            for first in range(start, self.data.shape[0], step):
-                yield _RowBlock(first, Chunk(self.data[first : first + step]))
-            return
-        for chunk in self.data.chunks(start):
+    def _row_blocks(self, start: int) -> Iterator[tuple[int, Chunk]]:
+        """Rows from number ``start`` on, in parts that each give one chunk of images.
+
+        Each part has the number of its first row.
+        """
+        chunks, step = self.source.chunks(start), self._step
+        if isinstance(self.source, TableSource):
+            chunks = iter([self.source.read(start, self.data.shape[0])])
+        for chunk in chunks:
             n = chunk.data.shape[0]
             for first in range(0, n, step):
-                yield _RowBlock(start + first, chunk.part(first, min(first + step, n)))
+                yield start + first, chunk.part(first, min(first + step, n))
             start += n
 
-    def _map_block(self, block: _RowBlock) -> Chunk:
-        return Chunk(self._images(block.chunk.data, block.start, None), block.chunk.ids)
+    def _map_block(self, block: tuple[int, Chunk]) -> Chunk:
+        start, rows = block
+        return Chunk(self._images(rows.data, start, None), rows.ids)
 
     def _images(self, rows: Any, start: int, out: FloatArray | None) -> FloatArray:
         try:
@@ -175,8 +154,8 @@ class Mapped(Source):
                 raise self._overflow(error) from None
             if self.allow_missing or isinstance(self.data, Source):
                 raise not_finite_error_in_source(self, error, columns=self.input_columns) from None
-            names = self.input_columns
-            raise not_finite_error(self.data, error, columns=names, origin=self._origin) from None
+            names, origin = self.input_columns, self.source.row_origin
+            raise not_finite_error(self.data, error, columns=names, origin=origin) from None
 
     def _overflow(self, error: NotFiniteError) -> NotFiniteError:
         """Add the place of the row to an error about its image."""
@@ -192,7 +171,7 @@ class Mapped(Source):
 
     def file_states(self) -> tuple[FileState, ...]:
         """Current states of the files that hold the rows."""
-        return self.data.file_states() if isinstance(self.data, Source) else ()
+        return self.source.file_states()
 
 
 def images_of(
@@ -241,8 +220,6 @@ def _checked_images(map: RowMap, rows: Any, out: FloatArray | None) -> FloatArra
         if np.isfinite(images.sum()) or np.isfinite(images).all():
             return images
     row = int(np.argmin(np.isfinite(images).all(axis=1)))
-    raise NotFiniteError(
-        f"the image of a row overflows {map.dtype}",
-        place={"row": row},
-        hint="scale the columns, or choose other parameters of the kernel",
-    )
+    problem = f"the image of a row overflows {map.dtype}"
+    hint = "scale the columns, or choose other parameters of the kernel"
+    raise NotFiniteError(problem, place={"row": row}, hint=hint)

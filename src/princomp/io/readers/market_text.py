@@ -7,7 +7,6 @@ reads "1,5" as 1. So the lines are read as delimited text instead.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -15,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError, NotNumericError
-from princomp.io.readers.reader_errors import DAMAGED_HINT, import_optional, malformed, reading
-
-__all__ = ["Header", "read_array", "read_entries", "read_header"]
+from princomp.io.readers.reader_errors import DAMAGED_HINT, file_error, malformed, reading
 
 # Bytes of text turned into numbers at once.
 _PIECE_BYTES = 2**23
@@ -74,11 +71,9 @@ def read_header(path: Path, file: BinaryIO) -> Header:
         raise _malformed(path, "is no MatrixMarket matrix: its first line is not of that form")
     layout, number_kind, symmetry = words[2:]
     if number_kind == "complex":
-        raise NotNumericError(
-            f"{path}: holds complex numbers, not real numbers",
-            place={"file": str(path)},
-            hint="Write the real and the imaginary parts as columns of their own.",
-        )
+        problem = "holds complex numbers, not real numbers"
+        hint = "Write the real and the imaginary parts as columns of their own."
+        raise file_error(NotNumericError, path, problem, hint)
     known = number_kind in _NUMBER_KINDS and symmetry in _SYMMETRIES
     if layout not in ("coordinate", "array") or not known or words[2:4] == ["array", "pattern"]:
         raise _malformed(path, f"is a matrix of an unknown kind: {' '.join(words[2:])}")
@@ -153,8 +148,9 @@ def _lines(
     path: Path, file: BinaryIO, kinds: list[str], count: int
 ) -> Iterator[list[NDArray[Any]]]:
     """Parse the remaining lines, which must be ``count``, into columns, piece by piece."""
-    pa = import_optional("pyarrow", path)
-    csv = import_optional("pyarrow.csv", path)
+    import pyarrow as pa
+    import pyarrow.csv as csv
+
     names = [str(k) for k in range(len(kinds))]
     options = {
         "read_options": csv.ReadOptions(column_names=names),
@@ -166,19 +162,15 @@ def _lines(
             null_values=[],
         ),
     }
-    n_read, irregular = 0, False
+    n_read = 0
     for piece in _pieces(path, file):
         if piece.isspace() or not piece:
             continue
-        table = None
-        if not irregular:
-            # Most files have one blank between fields. For other files this parse fails; then
-            # this piece and all later pieces are normalized first.
-            with suppress(pa.ArrowInvalid):
-                table = csv.read_csv(pa.BufferReader(piece), **options)
-            irregular = table is None
         with reading(path, "MatrixMarket"):
-            if table is None:
+            try:
+                # Most files have one blank between fields; for other files this soon fails.
+                table = csv.read_csv(pa.BufferReader(piece), **options)
+            except pa.ArrowInvalid:
                 table = csv.read_csv(pa.BufferReader(_normalized(piece)), **options)
             columns = [column.to_numpy() for column in table.columns]
         n_read += table.num_rows

@@ -10,11 +10,8 @@ from princomp.errors import InputChangedError, MemoryLimitError
 from princomp.io.readers.columns import RowPlace
 from princomp.io.readers.reader_errors import no_rows_error
 from princomp.io.readers.source import Chunk, FileState, Source, TableSource, refuse_changed
-from princomp.io.readers.table import Table
 from princomp.linalg import empty, format_bytes
 from princomp.summaries import stored_bytes
-
-__all__ = ["first_rows", "read_if_small", "read_whole"]
 
 
 def read_whole(source: Source, max_bytes: int | None = None) -> Any:
@@ -28,7 +25,7 @@ def read_whole(source: Source, max_bytes: int | None = None) -> Any:
         The number of rows was unknown, and they take more than ``max_bytes``.
     """
     if isinstance(source, TableSource):
-        return source.table.data
+        return source.data
     before = source.file_states()
     data = _read_rows(source, max_bytes)
     refuse_changed(before, source.file_states())
@@ -87,16 +84,14 @@ def read_if_small(source: Source, max_bytes: int) -> Source:
             return _PartlyRead(source, first_chunks, chunks)
     data, ids = _joined(first_chunks, source)
     return TableSource(
-        Table(
-            data,
-            source.columns,
-            ids,
-            source.id_column,
-            source.notes,
-            source.file,
-            source.unused,
-            source.row_origin.line_of,
-        )
+        data,
+        ids=ids,
+        line_of=source.row_origin.line_of,
+        columns=source.columns,
+        id_column=source.id_column,
+        notes=source.notes,
+        file=source.file,
+        unused=source.unused,
     )
 
 
@@ -118,10 +113,7 @@ class _PartlyRead(Source):
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from ``start`` on; the first call reuses the chunks in memory."""
         unread, self._unread = self._unread, None
-        if unread is None:
-            return self._source.chunks(start)
-        if start and self._source.repeatable:
-            del unread
+        if unread is None or (start and self._source.repeatable):
             return self._source.chunks(start)
         first_chunks, rest = unread
         return _chunks_from(chain(first_chunks, rest), start)

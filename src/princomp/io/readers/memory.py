@@ -12,19 +12,7 @@ from princomp.errors import NotFiniteError, NotNumericError, ParameterError, Sha
 from princomp.io.readers.cells import first_inexact_index
 from princomp.io.readers.columns import Origin, RowPlace
 from princomp.io.readers.frames import frame_origin, from_frame, is_frame
-from princomp.io.readers.source import Source
-from princomp.io.readers.table import Table
-
-__all__ = [
-    "Rows",
-    "as_rows",
-    "from_sparse",
-    "in_memory",
-    "is_numeric_array",
-    "labels_of_float_frame",
-    "not_finite_error",
-    "not_finite_error_in_source",
-]
+from princomp.io.readers.source import Source, TableSource
 
 # dtypes of frames that are converted like arrays; float64 holds every float32 number exactly.
 _FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
@@ -53,10 +41,7 @@ def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if not dtype.isnative:
             array = array.astype(dtype.newbyteorder("="))
     elif dtype.kind == "c":
-        raise NotNumericError(
-            f"Complex data not supported, got an array of {dtype}",
-            hint="give the real and the imaginary parts as columns of their own",
-        )
+        raise _complex_error(f"an array of {dtype}")
     else:
         _refuse_inexact(array)
         array = array.astype(np.float64)
@@ -68,6 +53,12 @@ def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
             hint="give at least two rows and one column of numbers",
         )
     return array
+
+
+def _complex_error(found: str) -> NotNumericError:
+    problem = f"Complex data not supported, got {found}"
+    hint = "give the real and the imaginary parts as columns of their own"
+    return NotNumericError(problem, hint=hint)
 
 
 def _refuse_inexact(rows: Any) -> None:
@@ -97,10 +88,7 @@ def from_sparse(matrix: Any) -> Any:
     The input is never changed, because duplicates are summed in a copy.
     """
     if matrix.dtype.kind == "c":
-        raise NotNumericError(
-            f"Complex data not supported, got a sparse matrix of {matrix.dtype}",
-            hint="give the real and the imaginary parts as columns of their own",
-        )
+        raise _complex_error(f"a sparse matrix of {matrix.dtype}")
     if matrix.ndim != 2:
         raise ShapeError(f"a table has two dimensions, got a sparse array of {matrix.ndim}")
     if 0 in matrix.shape:
@@ -113,11 +101,6 @@ def from_sparse(matrix: Any) -> Any:
         rows = rows.copy() if rows.data is matrix.data else rows
         rows.sum_duplicates()
     return rows
-
-
-def _column_words(columns: tuple[str, ...] | None, column: int) -> str:
-    """Words for a column in messages."""
-    return f"column {column}" if columns is None else f"column {columns[column]!r}"
 
 
 _FILL_HINT = (
@@ -138,19 +121,17 @@ def not_finite_error_in_source(
         return error
     column, value = error.place["column"], error.value
     where, place = _describe_cell(source.place_of(error.place["row"]), columns, column)
-    return NotFiniteError(
-        f"Input X contains {_value_text(value)}: the first at {where}",
-        place=place,
-        hint=hint if np.isnan(value) else _CLIP_HINT,
-    )
+    problem = f"Input X contains {_value_text(value)}: the first at {where}"
+    return NotFiniteError(problem, place=place, hint=hint if np.isnan(value) else _CLIP_HINT)
 
 
 def _describe_cell(
     row_place: RowPlace, columns: tuple[str, ...] | None, column: int
 ) -> tuple[str, dict[str, Any]]:
     """Words for a cell in messages, and its place."""
-    place = row_place.as_dict(column=column if columns is None else columns[column])
-    where = f"{row_place.description}, {_column_words(columns, column)}"
+    name = column if columns is None else columns[column]
+    place = row_place.as_dict(column=name)
+    where = f"{row_place.description}, column {name if columns is None else repr(name)}"
     return f"{where} of {row_place.file}" if row_place.file else where, place
 
 
@@ -174,12 +155,9 @@ def not_finite_error(
     sparse = sp.issparse(data)
     values = data.data if sparse else data
     bad = ~np.isfinite(values)
-    if sparse:
-        index = int(np.flatnonzero(bad)[0])
-        (row, column), value = _stored_cell(data, index), values[index]
-    else:
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        value = values[row, column]
+    index = tuple(int(i) for i in np.argwhere(bad)[0])
+    row, column = _stored_cell(data, index[0]) if sparse else index
+    value = values[index]
     missing = int(np.isnan(values).sum())
     infinite = int(bad.sum()) - missing
     where, place = _describe_cell((origin or Origin()).place_of(row), columns, column)
@@ -217,14 +195,14 @@ def labels_of_float_frame(X: Any) -> tuple[str, ...] | None:
 
 
 def in_memory(X: Any) -> Rows:
-    """Rows (n, p), column names and file of an array, sparse matrix, Table, frame or list."""
+    """Rows (n, p), column names and origin of an array, sparse matrix, table, frame or list."""
     if is_numeric_array(X):
         return as_rows(X), None, None
     if sp.issparse(X):
         return from_sparse(X), None, None
-    if isinstance(X, Table):
+    if isinstance(X, TableSource):
         data = from_sparse(X.data) if sp.issparse(X.data) else as_rows(X.data)
-        return data, X.columns, X.origin
+        return data, X.columns, X.row_origin
     if type(X) is list:
         numbers = _array_from_lists(X)
         if numbers is not None:
@@ -255,11 +233,8 @@ def refuse_containers(X: object) -> None:
     for kind in type(X).__mro__:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         if name in _CONTAINERS:
-            raise ParameterError(
-                f"{name} holds several arrays, and one table is needed",
-                place={"parameter": "X"},
-                hint=_CONTAINERS[name],
-            )
+            problem = f"{name} holds several arrays, and one table is needed"
+            raise ParameterError(problem, place={"parameter": "X"}, hint=_CONTAINERS[name])
 
 
 def _array_from_lists(X: list[Any]) -> np.ndarray[Any, Any] | None:
@@ -282,12 +257,8 @@ def _text_error(X: Any) -> NotNumericError | None:
         except (TypeError, ValueError):
             # NumPy's repr would be numpy.str_('a').
             shown = repr(str(cell) if isinstance(cell, str) else cell)
-            return NotNumericError(
-                f"{shown} at {row_words(row)}, column {column} is not a number",
-                place={"row": row, "column": column},
-                hint="convert the column to numbers, or leave it out",
-            )
-    return NotNumericError(
-        f"the array holds text (dtype {cells.dtype}), though all of it reads as numbers",
-        hint="X.astype(float)",
-    )
+            problem = f"{shown} at {row_words(row)}, column {column} is not a number"
+            hint = "convert the column to numbers, or leave it out"
+            return NotNumericError(problem, place={"row": row, "column": column}, hint=hint)
+    problem = f"the array holds text (dtype {cells.dtype}), though all of it reads as numbers"
+    return NotNumericError(problem, hint="X.astype(float)")

@@ -11,19 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import ColumnError, NotAvailableError, ParameterError, did_you_mean
-from princomp.io.readers.coerce import is_file
 from princomp.io.readers.file_names import expand_patterns
 from princomp.io.readers.frames import is_frame
 from princomp.io.readers.read_options import DETECT, ReadOptions
-from princomp.io.readers.table_input import TableInput
-
-__all__ = [
-    "are_anndata_files",
-    "file_column",
-    "has_named_columns",
-    "named_column",
-    "without_column",
-]
+from princomp.io.readers.reader_errors import file_error, import_optional
+from princomp.io.readers.table_input import TableInput, is_file
 
 
 def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
@@ -43,18 +35,14 @@ def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
         frame = nw.from_native(table, eager_only=True)
         if name not in frame.columns:
             known = [str(label) for label in frame.columns]
-            raise ColumnError(
-                f"{parameter}={name!r} is not a column of the frame",
-                place={"parameter": parameter, "column": name},
-                hint=f"{did_you_mean(name, known)}Its columns are {', '.join(known)}.",
-            )
+            problem = f"{parameter}={name!r} is not a column of the frame"
+            hint = f"{did_you_mean(name, known)}Its columns are {', '.join(known)}."
+            raise ColumnError(problem, place={"parameter": parameter, "column": name}, hint=hint)
         return frame.get_column(name).to_native()
     if not is_file(table):
-        raise ParameterError(
-            f"{parameter}={name!r} is a name, and the rows have no named columns",
-            place={"parameter": parameter},
-            hint="Give rows in a frame or file, or one value for each row.",
-        )
+        problem = f"{parameter}={name!r} is a name, and the rows have no named columns"
+        hint = "Give rows in a frame or file, or one value for each row."
+        raise ParameterError(problem, place={"parameter": parameter}, hint=hint)
     paths = table if isinstance(table, list | tuple) else [table]
     cells = file_column(paths, name, options)
     return cells if are_anndata_files(paths) else as_numbers(cells)
@@ -80,28 +68,24 @@ def file_column(
     from princomp.io.readers.files import open_files, split_inside
 
     if are_anndata_files(paths):
+        if options.untrusted:
+            problem = f"the column {name!r} of obs cannot be read with untrusted=True"
+            hint = "Leave out untrusted=True if you trust the file."
+            raise NotAvailableError(problem, place={"column": name}, hint=hint)
+        files = [split_inside(path)[0] for path in expand_patterns(paths)]
+        import_optional("h5py", files[0])
         from princomp.io.readers.h5ad_names import obs_column
 
-        if options.untrusted:
-            raise NotAvailableError(
-                f"the column {name!r} of obs cannot be read with untrusted=True",
-                place={"column": name},
-                hint="Leave out untrusted=True if you trust the file.",
-            )
-        return np.concatenate(
-            [obs_column(split_inside(path)[0], name) for path in expand_patterns(paths)]
-        )
+        return np.concatenate([obs_column(file, name) for file in files])
     try:
         source = open_files(paths, columns=columns, id_column=name, options=options)
     except ParameterError as error:
         if error.place.get("parameter") != "id_column":
             raise
         file = error.place.get("file", paths[0])
-        raise ColumnError(
-            f"{file}: no column {name!r}: it holds numbers only",
-            place={"file": str(file), "column": name},
-            hint="Keep the table, with this column, as CSV or Parquet.",
-        ) from None
+        problem = f"no column {name!r}: it holds numbers only"
+        hint = "Keep the table, with this column, as CSV or Parquet."
+        raise file_error(ColumnError, file, problem, hint, column=name) from None
     return np.concatenate(
         [np.asarray(chunk.ids, dtype=object) for chunk in source.checked_chunks()]
     )
@@ -116,7 +100,7 @@ def are_anndata_files(paths: Sequence[str | os.PathLike[str]]) -> bool:
 
 def has_named_columns(X: Any) -> bool:
     """Whether X is a frame or a file, so that its columns can have names."""
-    return is_frame(X) or is_file(X) or isinstance(X, TableInput)
+    return is_frame(X) or is_file(X)
 
 
 def without_column(X: Any, name: str) -> Any:
@@ -132,8 +116,7 @@ def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
     try:
         return np.array([np.nan if cell is None else float(cell) for cell in cells])
     except (TypeError, ValueError):
-        return np.array([None if _is_missing(cell) else str(cell) for cell in cells], dtype=object)
-
-
-def _is_missing(cell: object) -> bool:
-    return cell is None or cell != cell or cell == ""
+        return np.array(
+            [None if cell is None or cell != cell or cell == "" else str(cell) for cell in cells],
+            dtype=object,
+        )

@@ -14,7 +14,6 @@ from princomp.io.readers.cells import MISSING, plain_minus
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["PLAIN", "NumberFormat", "Unit", "cell_unit", "column_unit"]
 
 _SPACES = "[ \u00a0\u202f]"
 _APOSTROPHES = "['’]"
@@ -141,15 +140,12 @@ def cell_unit(cell: str) -> Unit | None:
 
 def column_unit(cells: Iterable[str | None], number_format: NumberFormat) -> Unit | None:
     """The unit of the numbers in a column; None unless all cells have the same unit."""
-    found: set[Unit] = set()
+    units: set[Unit] = set()
     for cell in cells:
         if cell is None or cell.strip() in number_format.missing:
             continue
         match = _WITH_UNIT.fullmatch(plain_minus(cell.strip()))
         if match is None or number_format.parse(match["sign"] + match["number"]) is None:
             return None
-        found.add(Unit(match["before"], match["after"] or ""))
-        if len(found) > 1:
-            return None
-    unit = found.pop() if found else Unit("", "")
-    return unit if unit.before or unit.after else None
+        units.add(Unit(match["before"], match["after"] or ""))
+    return units.pop() if len(units) == 1 and units != {Unit("", "")} else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
 from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -20,19 +19,12 @@ from princomp.io.readers.array_lookup import (
     refuse_id_column,
     refuse_not_table,
 )
+from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.reader_errors import malformed, reading
-from princomp.io.readers.source import Chunk, FileState, Source
-from princomp.io.readers.stored_array import (
-    column_namer,
-    float_dtype,
-    refuse_long_integers,
-    rounding_notes,
-    to_floats,
-)
+from princomp.io.readers.reader_errors import file_error, malformed, reading
+from princomp.io.readers.source import Chunk, FileState, Source, file_state
+from princomp.io.readers.stored_array import float_dtype, rounding_notes, to_floats
 from princomp.linalg import empty
-
-__all__ = ["NPY_MAGIC", "NpySource", "PipedArray", "open_npy", "read_npy_header"]
 
 NPY_MAGIC = b"\x93NUMPY"
 _KIND = "a NumPy array"
@@ -42,8 +34,32 @@ _NUMBERS = 2**18
 _NUMBERS_BY_COLUMN = 2**20
 
 
-def open_npy(path: Path, selection: Selection) -> NpySource:
-    """Open a matrix stored by ``numpy.save``.
+def read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether in Fortran order, and dtype; call it inside ``reading``."""
+    # Version 3 differs from 2 only in the names of record fields, which are refused anyway.
+    first = np.lib.format.read_magic(file) == (1, 0)
+    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    return read(file)
+
+
+def _read_header(
+    file: BinaryIO, path: Path, selection: Selection
+) -> tuple[tuple[int, int], bool, np.dtype[Any]]:
+    """Shape, whether in Fortran order, and dtype of a matrix."""
+    origin = Origin(str(path))
+    refuse_id_column(selection, "an .npy file", origin)
+    with reading(path, _KIND):
+        shape, fortran, stored = read_npy_header(file)
+    refuse_not_table(Member("the array", shape, stored), origin)
+    return (shape[0], shape[1]), fortran, stored
+
+
+class NpySource(Source):
+    """Rows of a matrix stored by ``numpy.save``.
+
+    Rows are read, not memory-mapped, because mapped pages would count as memory of the
+    process. The file is opened at the first ``read``, and closed with the source. Copies and
+    unpickled sources open the file again.
 
     Raises
     ------
@@ -58,73 +74,29 @@ def open_npy(path: Path, selection: Selection) -> NpySource:
     ParameterError
         An id column is requested, but the file holds only numbers.
     """
-    origin = Origin(str(path))
-    refuse_id_column(selection, "an .npy file", origin)
-    with reading(path, _KIND), path.open("rb") as file:
-        # Refuse zip archives and pickles, which numpy.load would also accept.
-        if file.read(len(NPY_MAGIC)) != NPY_MAGIC:
-            raise malformed(path, "is not a NumPy array file", "Write it by numpy.save.")
-        file.seek(0)
-        shape, fortran, stored = read_npy_header(file)
-        offset = file.tell()
-        available = os.fstat(file.fileno()).st_size - offset
-    refuse_not_table(Member("the array", shape, stored), origin)
-    expected = shape[0] * shape[1] * stored.itemsize
-    if min(shape) < 0 or available < expected:
-        raise malformed(
-            path,
-            f"its header announces {shape[0]} × {shape[1]} numbers ({stored}) in "
-            f"{expected} bytes, and {available} follow",
-            "It may be cut short or still being written: create or download it again.",
-        )
-    column_indices = numbered_columns(shape[1], selection, origin)
-    return NpySource(path, (shape[0], shape[1]), fortran, stored, offset, column_indices)
-
-
-def read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether in Fortran order, and dtype; call it inside ``reading``."""
-    # Version 3 differs from 2 only in the names of record fields, which are refused anyway.
-    first = np.lib.format.read_magic(file) == (1, 0)
-    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
-    return read(file)
-
-
-class NpySource(Source):
-    """Rows of a matrix in an .npy file, made by ``open_npy``.
-
-    Rows are read, not memory-mapped, because mapped pages would count as memory of the
-    process. The file is opened at the first ``read``, and closed by ``close`` or with the
-    source. Copies and unpickled sources open the file again.
-
-    Parameters
-    ----------
-    path : Path
-    shape : (int, int)
-        Shape of the matrix.
-    fortran : bool
-        The matrix is stored column by column, otherwise row by row.
-    stored : numpy dtype
-        The dtype of the numbers in the file.
-    offset : int
-        Bytes before the numbers.
-    column_indices : ndarray of int, optional
-        Columns to use; all by default.
-    """
 
     random_access = True
     reader_bytes = 0
     rows: int
 
-    def __init__(
-        self,
-        path: Path,
-        shape: tuple[int, int],
-        fortran: bool,
-        stored: np.dtype[Any],
-        offset: int,
-        column_indices: NDArray[np.intp] | None,
-    ) -> None:
-        n, width = shape
+    def __init__(self, path: Path, selection: Selection) -> None:
+        with reading(path, _KIND), path.open("rb") as file:
+            # Refuse zip archives and pickles, which numpy.load would also accept.
+            if file.read(len(NPY_MAGIC)) != NPY_MAGIC:
+                raise malformed(path, "is not a NumPy array file", "Write it by numpy.save.")
+            file.seek(0)
+            (n, width), fortran, stored = _read_header(file, path, selection)
+            self._offset = file.tell()
+            available = os.fstat(file.fileno()).st_size - self._offset
+        expected = n * width * stored.itemsize
+        if min(n, width) < 0 or available < expected:
+            raise malformed(
+                path,
+                f"its header announces {n} × {width} numbers ({stored}) in "
+                f"{expected} bytes, and {available} follow",
+                "It may be cut short or still being written: create or download it again.",
+            )
+        column_indices = numbered_columns(width, selection, Origin(str(path)))
         indices = list(range(width)) if column_indices is None else column_indices.tolist()
         super().__init__(
             rows=n,
@@ -136,7 +108,7 @@ class NpySource(Source):
             nbytes=n * (len(indices) if fortran else width) * stored.itemsize,
         )
         self.path = path
-        self._n, self._width, self._stored, self._offset = n, width, stored, offset
+        self._n, self._width, self._stored = n, width, stored
         self._fortran = fortran and width > 1
         self._indices = indices
         span = range(indices[0], indices[-1] + 1)
@@ -168,7 +140,7 @@ class NpySource(Source):
 
     def load(self, start: int, stop: int, empty: Callable[..., NDArray[Any]]) -> NDArray[Any]:
         """The numbers of :meth:`read`, in an array made by ``empty``."""
-        stop, origin = min(stop, self._n), Origin(self.file)
+        stop = min(stop, self._n)
         block = empty((max(0, stop - start), self.p), self.dtype)
         if self._reads_directly:
             self._fill(block, start * self._width)
@@ -178,7 +150,10 @@ class NpySource(Source):
         for first in range(start, stop, step):
             last = min(first + step, stop)
             numbers = load(first, last)
-            refuse_long_integers(numbers, partial(self._cell, first), origin)
+            origin = Origin(self.file, offset=first)
+            refuse_long_integers(
+                numbers, lambda index: (str(self._indices[index[1]]), index[0]), origin
+            )
             # A NaN of any bit pattern stays NaN; numbers too large for float64 become infinite.
             with np.errstate(invalid="ignore", over="ignore"):
                 block[first - start : last - start] = numbers
@@ -207,11 +182,9 @@ class NpySource(Source):
                 # Linux reads at most 2 GB per call.
                 n_read = self._pread(file, remaining, offset)
                 if not n_read:
-                    raise malformed(
-                        self.path,
-                        f"became shorter while it was read: it ends at byte {offset}",
-                        "Wait until it is complete, then read it again.",
-                    )
+                    problem = f"became shorter while it was read: it ends at byte {offset}"
+                    hint = "Wait until it is complete, then read it again."
+                    raise malformed(self.path, problem, hint)
                 remaining, offset = remaining[n_read:], offset + n_read
 
     def _pread(self, file: FileIO, target: memoryview, offset: int) -> int:
@@ -227,17 +200,10 @@ class NpySource(Source):
                 self._file = FileIO(self.path)
             return self._file
 
-    def close(self) -> None:
-        """Close the file; the next ``read`` opens it again. No other thread may be reading."""
-        with self._lock:
-            file, self._file = self._file, None
+    def __del__(self) -> None:
+        file = getattr(self, "_file", None)  # None, too, if __init__ failed
         if file is not None:
             file.close()
-
-    def __del__(self) -> None:
-        # If __init__ failed, there is nothing to close.
-        if getattr(self, "_file", None) is not None:
-            self.close()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_file": None, "_lock": None}
@@ -245,42 +211,26 @@ class NpySource(Source):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
 
-    def _cell(self, first: int, index: tuple[int, ...]) -> tuple[str, int]:
-        return str(self._indices[index[1]]), first + index[0]
-
     def current_states(self) -> tuple[FileState, ...]:
         """Current state of the file."""
-        with reading(self.path, _KIND):
-            return (FileState.of(self.path),)
+        return file_state(self.path, _KIND)
 
 
 class PipedArray(Source):
     """Rows of an array in C order from a stream in the .npy format."""
 
-    def __init__(
-        self,
-        stream: BinaryIO,
-        selection: Selection,
-        path: Path,
-    ) -> None:
-        origin = Origin(str(path))
-        refuse_id_column(selection, "an .npy file", origin)
-        with reading(path, _KIND):
-            shape, fortran, stored = read_npy_header(stream)
-        refuse_not_table(Member("the array", shape, stored), origin)
+    def __init__(self, stream: BinaryIO, selection: Selection, path: Path) -> None:
+        shape, fortran, stored = _read_header(stream, path, selection)
         if fortran and min(shape) > 1:
-            raise ParameterError(
-                f"{path}: the array is in Fortran order, its rows come last",
-                place={"file": str(path)},
-                hint="Save numpy.ascontiguousarray(x), or give the name of the file instead.",
-            )
-        self.path = path
-        self._stream = stream
-        self._shape, self._stored = shape, stored
-        self._column_indices = numbered_columns(shape[1], selection, origin)
+            problem = "the array is in Fortran order, its rows come last"
+            hint = "Save numpy.ascontiguousarray(x), or give the name of the file instead."
+            raise file_error(ParameterError, path, problem, hint)
+        column_indices = numbered_columns(shape[1], selection, Origin(str(path)))
+        self.path, self._stream = path, stream
+        self._shape, self._stored, self._column_indices = shape, stored, column_indices
         super().__init__(
             rows=shape[0],
-            p=shape[1] if self._column_indices is None else len(self._column_indices),
+            p=shape[1] if column_indices is None else len(column_indices),
             dtype=float_dtype(stored),
             notes=rounding_notes(stored),
             file=str(path),
@@ -288,7 +238,6 @@ class PipedArray(Source):
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
-        origin, label = Origin(self.file), column_namer(None, self._column_indices)
         n, p = self._shape
         step = max(1, _NUMBERS // p)
         for first in range(0, n, step):
@@ -297,14 +246,10 @@ class PipedArray(Source):
                 n_read = cast(BufferedReader, self._stream).readinto(block.view(np.uint8).data)
             if n_read < block.nbytes:
                 row = first + n_read * len(block) // block.nbytes
-                raise malformed(
-                    self.path,
-                    f"ends after {row:,} of {n:,} rows",
-                    "It may be cut short: see whether the command before the pipe failed.",
-                    row=row,
-                )
+                problem = f"ends after {row:,} of {n:,} rows"
+                hint = "It may be cut short: see whether the command before the pipe failed."
+                raise malformed(self.path, problem, hint, row=row)
             skipped = max(0, start - first)
             if skipped < len(block):
-                yield Chunk(
-                    to_floats(block[skipped:], self._column_indices, first + skipped, label, origin)
-                )
+                origin = Origin(self.file, offset=first + skipped)
+                yield Chunk(to_floats(block[skipped:], self._column_indices, origin))

@@ -9,8 +9,6 @@ from typing import Any
 
 from princomp.errors import ParameterError, did_you_mean, invalid_value
 
-__all__ = ["DETECT", "ReadOptions"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
@@ -65,21 +63,19 @@ class ReadOptions:
         known = [field.name for field in fields(cls)]
         for name in options:
             if name not in known:
-                raise ParameterError(
-                    f"{name!r} is not an option of reading",
-                    place={"parameter": name},
-                    hint=f"{did_you_mean(name, known)}The options are {', '.join(known)}.",
-                )
+                problem = f"{name!r} is not an option of reading"
+                hint = f"{did_you_mean(name, known)}The options are {', '.join(known)}."
+                raise ParameterError(problem, place={"parameter": name}, hint=hint)
         values = dict(options)
         na = values.get("na", ())
-        values["na"] = (na,) if isinstance(na, str) else tuple(_words(na))
+        if not isinstance(na, Iterable) or not all(isinstance(word, str) for word in na):
+            raise invalid_value("na", na, "a list of words", "Such as na=['-', 'missing'].")
+        values["na"] = (na,) if isinstance(na, str) else tuple(na)
         if isinstance(values.get("header"), bool):
             values["header"] = int(values["header"])
-        result = cls(**values)
-        result._check()
-        return result
+        return cls(**values)
 
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
         one_character = "one character, or None to find it out"
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
             raise invalid_value("sep", self.sep, one_character, "A tab is written '\\t'.")
@@ -105,12 +101,6 @@ class ReadOptions:
         if self.header not in (None, 0, 1, 2):
             hint = "False: no line of names; True: one; 2: two lines, which are joined."
             raise invalid_value("header", self.header, "False, True or 2", hint)
-
-
-def _words(na: Any) -> Iterable[str]:
-    if not isinstance(na, Iterable) or not all(isinstance(word, str) for word in na):
-        raise invalid_value("na", na, "a list of words", "Such as na=['-', 'missing'].")
-    return na
 
 
 DETECT = ReadOptions()

@@ -18,18 +18,11 @@ from princomp.errors import (
     PrincompError,
     ShapeError,
 )
+from princomp.io.readers.columns import Error, Origin
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = [
-    "DAMAGED_HINT",
-    "import_optional",
-    "malformed",
-    "no_rows_error",
-    "open_complete",
-    "reading",
-]
 
 DAMAGED_HINT = "It may be cut short or damaged: create or download it again."
 # Libraries repeat the system's error text in their own messages, but not always its number.
@@ -42,27 +35,28 @@ def import_optional(module: str, path: Path) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         library = module.partition(".")[0]
-        raise MissingLibraryError(
-            f"{path}: reading this kind of file needs {library}, which is not installed",
-            place={"file": str(path)},
-            hint=f"pip install 'princomp[{'cli' if library == 'pyarrow' else 'files'}]'",
-        ) from error
+        problem = f"reading this kind of file needs {library}, which is not installed"
+        hint = f"pip install 'princomp[{'cli' if library == 'pyarrow' else 'files'}]'"
+        raise file_error(MissingLibraryError, path, problem, hint) from error
 
 
-def malformed(
-    path: Path | str | None, problem: str, hint: str, **place: object
-) -> MalformedFileError:
+def file_error(
+    kind: type[Error], path: Path | str, problem: str, hint: str, **place: object
+) -> Error:
+    """Make an error about a file: its message and its place begin with the file."""
+    return Origin(str(path)).error(kind, problem, hint, **place)
+
+
+def malformed(path: Path | str, problem: str, hint: str, **place: object) -> MalformedFileError:
     """Make the error for a file that is not valid in its format."""
-    return MalformedFileError(f"{path}: {problem}", place={"file": str(path), **place}, hint=hint)
+    return file_error(MalformedFileError, path, problem, hint, **place)
 
 
 def no_rows_error(file: Path | str | None, detail: str = "") -> ShapeError:
     """Make the error for a table without rows."""
-    return ShapeError(
-        f"{'the input' if file is None else file}: no rows{detail}",
-        place={} if file is None else {"file": str(file)},
-        hint="Principal components need at least two rows of numbers.",
-    )
+    problem = f"{'the input' if file is None else file}: no rows{detail}"
+    hint = "Principal components need at least two rows of numbers."
+    return ShapeError(problem, place={} if file is None else {"file": str(file)}, hint=hint)
 
 
 @contextmanager
@@ -72,21 +66,17 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     The body must hold only calls into the library: on damaged files, libraries
     raise nearly every class of exception, so all exceptions are converted.
     """
-    place = {"file": str(path)}
     try:
         yield
     except PrincompError:
         raise
     except FileNotFoundError as error:
-        raise InputNotFoundError(
-            f"{path}: no such file", place=place, hint=f"The current folder is {Path.cwd()}."
-        ) from error
+        hint = f"The current folder is {Path.cwd()}."
+        raise file_error(InputNotFoundError, path, "no such file", hint) from error
     except PermissionError as error:
-        raise InputNotFoundError(
-            f"{path}: no permission to read it ({error.strerror})",
-            place=place,
-            hint="Ask for permission to read it, or copy it to a folder of your own.",
-        ) from error
+        problem = f"no permission to read it ({error.strerror})"
+        hint = "Ask for permission to read it, or copy it to a folder of your own."
+        raise file_error(InputNotFoundError, path, problem, hint) from error
     except MemoryError as error:
         raise malformed(
             path,

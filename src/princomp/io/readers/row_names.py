@@ -1,4 +1,8 @@
-"""Find the column that names the rows, and rows at the end that are empty or hold totals."""
+"""Find the column that names the rows, and rows at the end that are empty or hold totals.
+
+The first column of a frame *numbers* the rows if its name says so, such as "id"; it *counts* them
+if its cells are 0, 1, … or 1, 2, …, regardless of its name.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,13 @@ from dataclasses import replace
 from io import SEEK_END, BytesIO
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError
 from princomp.io.readers.columns import Choice, Origin
+from princomp.io.readers.left_out import WarningNote
 from princomp.io.readers.number_text import NumberFormat, cell_unit
 from princomp.io.readers.reader_errors import reading
 
@@ -21,14 +27,6 @@ if TYPE_CHECKING:
 
     from princomp.io.readers.delimited_pieces import Dialect
 
-__all__ = [
-    "INDEX_NAMES",
-    "are_row_numbers",
-    "find_id_column",
-    "refuse_totals",
-    "refuse_totals_at_end",
-    "without_empty_rows",
-]
 
 # Usual names of a first column of row labels; an unnamed first column gets the name "row".
 INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})
@@ -53,6 +51,49 @@ def are_row_numbers(cells: Sequence[Any] | NDArray[Any]) -> bool:
     except (TypeError, ValueError):
         return False
     return bool(np.array_equal(numbers, numbers[0] + np.arange(len(numbers))))
+
+
+def has_index_name(label: object) -> bool:
+    """Whether a column has a usual name of row labels, such as "Unnamed: 0" or "id"."""
+    return isinstance(label, str) and (label == "" or label.lower() in INDEX_NAMES)
+
+
+def is_index_column(column: nw.Series[Any]) -> bool:
+    """Whether the first column of a frame has a usual name of row labels and holds integers.
+
+    For an integer column, its dtype alone decides, so that the answer is the same for any subset
+    of the rows; for a float column, its values decide.
+    """
+    if not has_index_name(column.name):
+        return False
+    if not column.dtype.is_float():
+        return column.dtype.is_integer()
+    values = column.to_numpy()
+    whole = np.isfinite(values) & (values == np.trunc(values))
+    return bool(len(values) and whole.all())
+
+
+def without_row_numbers(
+    first: nw.Series[Any], choice: Choice
+) -> tuple[Choice, tuple[WarningNote, ...]]:
+    """Leave out a first column that numbers the rows; only warn if it just counts them."""
+    label = first.name
+    if choice.requested or len(choice.names) < 2 or choice.names[0] != label:
+        return choice, ()
+    if is_index_column(first):
+        by_index = f", or name the rows by it with frame.set_index({label!r})"
+        note = (
+            f"left out {label!r}, the first column, which numbers the rows: rename it to analyse "
+            f"it{by_index if first.implementation.is_pandas() else ''}"
+        )
+        return replace(choice, names=choice.names[1:]), (WarningNote(note),)
+    if first.dtype.is_integer() and first.head(1).to_list() in ([0], [1]):
+        cells = first.to_numpy()
+        if are_row_numbers(cells):
+            start = f"{cells[0]:.0f}"
+            note = f"{label!r}, the first column, counts the rows from {start} and is analysed"
+            return choice, (WarningNote(note),)
+    return choice, ()
 
 
 def find_id_column(
@@ -88,7 +129,8 @@ def find_id_column(
         name for name in dict.fromkeys(candidates) if _is_unique_text(table, name, number_format)
     ]
     # Dates name rows only if nothing else does.
-    unique = [name for name in unique if not _holds_dates(table, name)] or unique
+    heads = {name: table.column(name)[:100].to_pylist() for name in unique}
+    unique = [name for name in unique if not all(map(_DATE.match, heads[name]))] or unique
     left_out: list[str] = []
     if len(unique) == 1 and (is_numbered or first.lower() not in INDEX_NAMES):
         name = unique[0]
@@ -123,10 +165,6 @@ def _is_unique_text(table: pa.Table, name: str, number_format: NumberFormat) -> 
         return False  # cells such as "12 kg" and "1,5" are meant as numbers
     cells = column.to_pylist()
     return len(set(cells)) == len(cells) and not any(cell is None or cell == "" for cell in cells)
-
-
-def _holds_dates(table: pa.Table, name: str) -> bool:
-    return all(_DATE.match(cell) for cell in table.column(name)[:100].to_pylist())
 
 
 def without_empty_rows(table: pa.Table, notes: list[str]) -> pa.Table:
@@ -194,11 +232,9 @@ def _totals_error(
     row: str, word: str | None, origin: Origin, place: dict[str, object]
 ) -> MalformedFileError:
     quoted = "" if word is None else f" ({word!r})"
-    return MalformedFileError(
-        origin.prefixed(f"{row} looks like totals{quoted}"),
-        place=place,
-        hint="skip_end=1 leaves it out, skip_end=0 reads it as data.",
-    )
+    problem = origin.prefixed(f"{row} looks like totals{quoted}")
+    hint = "skip_end=1 leaves it out, skip_end=0 reads it as data."
+    return MalformedFileError(problem, place=place, hint=hint)
 
 
 def _row(table: pa.Table, i: int) -> list[Any]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import datetime
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,9 +20,10 @@ from numpy.typing import NDArray
 
 from princomp.errors import InputChangedError, PrincompError
 from princomp.io.readers.columns import Origin, RowPlace, plain_label
-from princomp.io.readers.table import Table
+from princomp.io.readers.reader_errors import reading
 
-__all__ = ["Chunk", "FileState", "RowArray", "RowData", "Source", "TableSource", "refuse_changed"]
+# Rows that are copied from columns to C order at once, so that they stay in the CPU cache.
+_COPIED_ROWS = 4096
 
 # Rows (m, p) in memory, dense or CSR.
 RowArray: TypeAlias = NDArray[Any] | sp.csr_array
@@ -73,6 +75,12 @@ class FileState(NamedTuple):
         return cls(os.fspath(path), status.st_size, status.st_mtime_ns)
 
 
+def file_state(path: Path, kind: str) -> tuple[FileState]:
+    """The state of a file now; ``kind`` names its format in errors."""
+    with reading(path, kind):
+        return (FileState.of(path),)
+
+
 def refuse_changed(before: tuple[FileState, ...], now: tuple[FileState, ...]) -> None:
     """Refuse files that changed.
 
@@ -98,6 +106,15 @@ def _modified_time(state: FileState) -> str:
         return datetime.fromtimestamp(seconds).isoformat(" ", "milliseconds")
     except (OverflowError, OSError, ValueError):  # outside datetime's range
         return f"second {seconds:,.3f} since 1970"
+
+
+def copy_columns(columns: Sequence[NDArray[Any]], block: NDArray[Any]) -> None:
+    """Copy columns of length m to a block of shape (m, p) in C order."""
+    with np.errstate(invalid="ignore"):  # a NaN of any bit pattern stays NaN
+        for first in range(0, len(block), _COPIED_ROWS):
+            rows = slice(first, first + _COPIED_ROWS)
+            for j, column in enumerate(columns):
+                block[rows, j] = column[rows]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -229,40 +246,53 @@ class Source:
 
 
 class TableSource(Source):
-    """A table in memory, such as a small file read whole."""
+    """A table in memory, such as a frame or a small file read whole.
+
+    Parameters
+    ----------
+    data : ndarray or CSR array of shape (n, p)
+        The numbers, n ≥ 1 and p ≥ 1; float32 where every used column was
+        float32, float64 otherwise. A missing cell is NaN; infinite values are kept.
+    ids : ndarray of object of shape (n,), optional
+        Unchanged values of the id column (text stays text); None where missing.
+    line_of, label_of : callable, optional
+        As in :class:`Origin`; if there are ids, they are the labels.
+    **properties
+        Names and notes, as in :class:`Source`.
+    """
 
     random_access = True
     reader_bytes = 0
 
-    def __init__(self, table: Table) -> None:
-        n, p = table.data.shape
-        super().__init__(
-            rows=n,
-            p=p,
-            dtype=table.data.dtype,
-            columns=table.columns,
-            id_column=table.id_column,
-            notes=table.notes,
-            file=table.file,
-            unused=table.unused,
-            stored=getattr(table.data, "nnz", None),
-            nbytes=None if sp.issparse(table.data) else table.data.nbytes,
-        )
-        self.table = table
+    def __init__(
+        self,
+        data: Any,
+        *,
+        ids: NDArray[np.object_] | None = None,
+        line_of: Callable[[int], int | None] | None = None,
+        label_of: Callable[[int], object] | None = None,
+        **properties: Any,
+    ) -> None:
+        nbytes = None if sp.issparse(data) else data.nbytes
+        n, p = data.shape
+        stored = getattr(data, "nnz", None)
+        super().__init__(rows=n, p=p, dtype=data.dtype, stored=stored, nbytes=nbytes, **properties)
+        self.data, self.ids, self.line_of = data, ids, line_of
+        self.label_of = label_of if ids is None else ids.__getitem__
 
     @property
     def row_origin(self) -> Origin:
         """Where the rows come from."""
-        return self.table.origin
+        return Origin(self.file, self.line_of, self.label_of)
 
     def read(self, start: int, stop: int) -> Chunk:
         """Rows ``start`` to ``stop``."""
-        return Chunk(self.table.data, self.table.ids).part(start, stop)
+        return Chunk(self.data, self.ids).part(start, stop)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
         step = max(1, 2**18 // self.p)
-        for first in range(start, self.table.data.shape[0], step):
+        for first in range(start, self.data.shape[0], step):
             yield self.read(first, first + step)
 
 

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from princomp.errors import ColumnError, ParameterError, ShapeError
 from princomp.io.readers.columns import RowPlace, listed
+from princomp.io.readers.reader_errors import file_error
 from princomp.io.readers.source import Chunk, FileState, Source
-
-__all__ = ["SourceChain", "column_order", "reorder_columns"]
 
 
 class SourceChain(Source):
@@ -31,11 +30,10 @@ class SourceChain(Source):
         self.sources = tuple(sources)
         self._orders = [_column_positions(source, i, first) for i, source in enumerate(sources)]
         _refuse_mixed(sources)
-        single = all(source.dtype == np.float32 for source in sources)
         super().__init__(
             rows=_sum_if_known(source.rows for source in sources),
             p=first.p,
-            dtype=np.dtype(np.float32 if single else np.float64),
+            dtype=np.result_type(*(source.dtype for source in sources)),
             columns=first.columns,
             id_column=first.id_column,
             notes=_notes(sources),
@@ -145,41 +143,33 @@ def _name(source: Source, i: int) -> str:
 
 
 def _sum_if_known(counts: Iterable[int | None]) -> int | None:
-    total = 0
-    for count in counts:
-        if count is None:
-            return None
-        total += count
-    return total
+    found = list(counts)
+    known = [count for count in found if count is not None]
+    return sum(known) if len(known) == len(found) else None
 
 
 def _column_positions(source: Source, i: int, first: Source) -> NDArray[np.intp] | None:
     """Positions in ``source`` of the columns of ``first``; None if the order is the same."""
     name, known = _name(source, i), _name(first, 0)
-    place: dict[str, Any] = {"file": name}
     if first.id_column is not None and source.id_column is None:
-        raise ColumnError(
-            f"{name}: has no id column, while {known} has {first.id_column!r}",
-            place={**place, "column": first.id_column},
-            hint="Give every file an id column, or read them without one.",
-        )
+        problem = f"has no id column, while {known} has {first.id_column!r}"
+        hint = "Give every file an id column, or read them without one."
+        raise file_error(ColumnError, name, problem, hint, column=first.id_column)
     if (source.columns is None) != (first.columns is None):
         with_names, without = (known, name) if source.columns is None else (name, known)
         raise ColumnError(
             f"{name}: the columns of {without} have no names, those of {with_names} have, "
             "so they cannot be bound to each other",
-            place=place,
+            place={"file": name},
             hint="Keep all tables in files with column names, such as CSV or Parquet, or in none.",
         )
     if source.columns is None or first.columns is None:
         if source.p != first.p:
-            raise ShapeError(
-                f"{name}: has {source.p} columns, while {known} has {first.p}",
-                place=place,
-                hint="Files of one table have the same columns in the same order.",
-            )
+            problem = f"has {source.p} columns, while {known} has {first.p}"
+            hint = "Files of one table have the same columns in the same order."
+            raise file_error(ShapeError, name, problem, hint)
         return None
-    return column_order(source.columns, first.columns, name, known, place)
+    return column_order(source.columns, first.columns, name, known, {"file": name})
 
 
 def column_order(

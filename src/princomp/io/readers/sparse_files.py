@@ -19,22 +19,14 @@ from princomp.io.readers.array_lookup import (
     refuse_id_column,
     refuse_not_table,
 )
+from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.csr import as_csr, compressed_matrix, to_scipy_dtype
 from princomp.io.readers.market_text import read_array, read_entries, read_header
 from princomp.io.readers.numpy_file import read_npy_header
 from princomp.io.readers.reader_errors import DAMAGED_HINT, malformed, reading
 from princomp.io.readers.source import Source, TableSource
-from princomp.io.readers.stored_array import (
-    column_namer,
-    float_dtype,
-    refuse_long_integers,
-    rounding_notes,
-    to_floats,
-)
-from princomp.io.readers.table import Table
-
-__all__ = ["open_matrix_market", "open_npz"]
+from princomp.io.readers.stored_array import float_dtype, rounding_notes, to_floats
 
 _SPARSE = ("csr", "csc", "bsr", "dia", "coo")
 
@@ -75,29 +67,25 @@ def open_npz(path: Path, selection: Selection, inside: str | None = None) -> Sou
         if layout is None:
             member = pick_array(list(members.values()), inside or None, origin)
         elif inside:
-            raise ParameterError(
-                origin.prefixed(f"holds one sparse matrix, and nothing named {inside!r}"),
-                place=origin.place(parameter="inside"),
-                hint=f"Give {path} alone.",
-            )
+            problem = f"holds one sparse matrix, and nothing named {inside!r}"
+            raise origin.error(ParameterError, problem, f"Give {path} alone.", parameter="inside")
         else:
             with reading(path, "a sparse matrix"):
                 shape = tuple(int(length) for length in _array(path, archive, "shape"))
             member = Member("the sparse matrix", shape, members["data"].dtype)
             refuse_not_table(member, origin)
         column_indices = numbered_columns(member.shape[1], selection, origin)
-        data: Any
         if layout is None:
             with reading(path, "an .npz archive"):
                 array = _array(path, archive, member.name)
-            data = to_floats(array, column_indices, 0, column_namer(None, column_indices), origin)
+            data = to_floats(array, column_indices, origin)
         else:
             with reading(path, "a sparse matrix"):
                 matrix = _assembled(
                     layout, {name: _array(path, archive, name) for name in members}, member.shape
                 )
             data = _rows(path, matrix, column_indices, origin)
-    return TableSource(Table(data, notes=rounding_notes(member.dtype), file=str(path)))
+    return TableSource(data, notes=rounding_notes(member.dtype), file=str(path))
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, Member]:
@@ -113,11 +101,8 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, Member]:
         members[name] = Member(name, shape, dtype)
         expected = dtype.itemsize * int(np.prod(shape, dtype=object))
         if expected != available and not dtype.hasobject:
-            raise malformed(
-                path,
-                f"its array {name} claims to have {expected:,} bytes but has {available:,}",
-                DAMAGED_HINT,
-            )
+            problem = f"its array {name} claims to have {expected:,} bytes but has {available:,}"
+            raise malformed(path, problem, DAMAGED_HINT)
     return members
 
 
@@ -186,25 +171,18 @@ def open_matrix_market(path: Path, selection: Selection) -> Source:
     opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
     with reading(path, "MatrixMarket"):
         opened = opener(path, "rb")
-    data: Any
     with opened as file:
         header = read_header(path, file)
         member = Member("the matrix", header.shape, header.dtype)
         refuse_not_table(member, origin)
         column_indices = numbered_columns(header.shape[1], selection, origin)
         if header.entries is None:
-            data = to_floats(
-                read_array(path, file, header),
-                column_indices,
-                0,
-                column_namer(None, column_indices),
-                origin,
-            )
+            data = to_floats(read_array(path, file, header), column_indices, origin)
         else:
             row, column, values = read_entries(path, file, header)
             matrix = sp.coo_array((values, (row, column)), shape=header.shape)
             data = _rows(path, matrix, column_indices, origin)
-    return TableSource(Table(data, file=str(path)))
+    return TableSource(data, file=str(path))
 
 
 def _rows(path: Path, matrix: Any, column_indices: NDArray[np.intp] | None, origin: Origin) -> Any:
@@ -222,4 +200,4 @@ def _rows(path: Path, matrix: Any, column_indices: NDArray[np.intp] | None, orig
             )
             values = values.astype(float_dtype(values.dtype), copy=False)
             matrix = sp.csr_array((values, (row, column)), shape=matrix.shape)
-        return as_csr(matrix, column_indices, 0, column_namer(None, column_indices), origin)
+        return as_csr(matrix, column_indices, origin)

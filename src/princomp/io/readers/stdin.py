@@ -5,25 +5,20 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from princomp.errors import ParameterError, ShapeError
-from princomp.io.readers.columnar import END_OF_STREAM
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.delimited_detect import detect_dialect
-from princomp.io.readers.delimited_stream import DelimitedSource
 from princomp.io.readers.numpy_file import NPY_MAGIC, PipedArray
 from princomp.io.readers.read_options import DETECT, ReadOptions
-from princomp.io.readers.reader_errors import import_optional, malformed, reading
+from princomp.io.readers.reader_errors import file_error, import_optional, reading
 from princomp.io.readers.source import Chunk, Source
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["open_stdin"]
 
 _NAME = Path("standard input")
-_PLACE = {"file": str(_NAME)}
 
 _COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _ARROW_STREAM = b"\xff\xff\xff\xff"
@@ -82,22 +77,26 @@ def open_stdin(
             rest = pa.CompressedInputStream(pa.PythonFile(rest, "r"), compression)
         first, rest = _peek(rest)
     if not first:
-        raise ShapeError(
-            f"{_NAME}: no rows, the input is empty",
-            place=dict(_PLACE),
-            hint="Send a table, such as CSV whose first line names the columns; "
-            "or the command before the pipe may have failed.",
+        hint = (
+            "Send a table, such as CSV whose first line names the columns; "
+            "or the command before the pipe may have failed."
         )
+        raise file_error(ShapeError, _NAME, "no rows, the input is empty", hint)
     for magic, (kind, hint) in _NEED_SEEKING.items():
         if first.startswith(magic):
-            raise ParameterError(
-                f"{_NAME}: {kind} cannot be read from a pipe", place=dict(_PLACE), hint=hint
-            )
+            problem = f"{kind} cannot be read from a pipe"
+            raise file_error(ParameterError, _NAME, problem, hint)
     if first.startswith(NPY_MAGIC):
         return _ReadOnce(PipedArray(rest, selection, _NAME))
     if first.startswith(_ARROW_STREAM):
-        return _ReadOnce(_arrow(rest, selection))
+        import_optional("pyarrow", _NAME)
+        from princomp.io.readers.columnar_batches import open_arrow_stream
+
+        return _ReadOnce(open_arrow_stream(rest, selection, _NAME))
     import_optional("pyarrow.csv", _NAME)
+    from princomp.io.readers.delimited_detect import detect_dialect
+    from princomp.io.readers.delimited_stream import DelimitedSource
+
     dialect = detect_dialect(first, _NAME, separator=None, compression=compression, options=options)
     return _ReadOnce(DelimitedSource(dialect, dialect.cleaned(rest), selection, once=True))
 
@@ -115,11 +114,9 @@ class _ReadOnce(Source):
         """Rows from number ``start`` on; a second time raises ParameterError."""
         source, self._source = self._source, None
         if source is None:
-            raise ParameterError(
-                f"{_NAME}: can be read only once, and has been read",
-                place=dict(_PLACE),
-                hint="Save it to a file first, and give the name of the file.",
-            )
+            problem = "can be read only once, and has been read"
+            hint = "Save it to a file first, and give the name of the file."
+            raise file_error(ParameterError, _NAME, problem, hint)
         return source.chunks(start)
 
 
@@ -149,39 +146,3 @@ def _peek(stream: BinaryIO) -> tuple[bytes, BinaryIO]:
         while len(first) < _PEEK_BYTES and (more := stream.read(_PEEK_BYTES - len(first))):
             first += more
     return first, io.BufferedReader(_PrefixedStream(first, stream), _PEEK_BYTES)
-
-
-def _arrow(stream: BinaryIO, selection: Selection) -> Source:
-    from princomp.io.readers.columnar_batches import BatchSource
-
-    pa = import_optional("pyarrow", _NAME)
-    recorder = _TailRecorder(stream)
-    with reading(_NAME, "an Arrow stream"):
-        batches = pa.ipc.open_stream(pa.PythonFile(recorder, "r"))
-
-    def complete_batches() -> Iterator[Any]:
-        yield from batches
-        # pyarrow also accepts a stream that is cut short, so check for the end marker.
-        if recorder.tail != END_OF_STREAM:
-            raise malformed(
-                _NAME,
-                "the Arrow stream does not end properly",
-                "It may be cut short: see whether the command before the pipe failed.",
-            )
-
-    return BatchSource(batches.schema, complete_batches(), selection, file=str(_NAME))
-
-
-class _TailRecorder:
-    """A stream that remembers the last bytes read from it."""
-
-    closed = False
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self.tail = b""
-
-    def read(self, size: int = -1) -> bytes:
-        got = self._stream.read(size)
-        self.tail = (self.tail + got[-len(END_OF_STREAM) :])[-len(END_OF_STREAM) :]
-        return got

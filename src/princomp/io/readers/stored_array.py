@@ -6,31 +6,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError
 from princomp.io.readers.array_lookup import Member, choose_positions
-from princomp.io.readers.cells import first_inexact_index, long_integer_error
+from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.chunk_plan import ChunkPlan, Tiling, column_ranges
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.reader_errors import malformed, reading
-from princomp.io.readers.source import Chunk, FileState, Source
-from princomp.io.readers.table import Matrix
+from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import empty
 
-__all__ = [
-    "MemberSource",
-    "StoredArray",
-    "column_namer",
-    "float_dtype",
-    "refuse_long_integers",
-    "rounding_notes",
-    "shape_changed_error",
-    "to_floats",
-]
+if TYPE_CHECKING:
+    from princomp.io.readers.h5ad_names import NamesLocation
 
 
 def column_namer(
@@ -54,34 +45,21 @@ def rounding_notes(dtype: np.dtype[Any]) -> tuple[str, ...]:
     return (f"rounded {dtype} to float64",) if long else ()
 
 
-def refuse_long_integers(
-    numbers: NDArray[Any],
-    cell: Callable[[tuple[int, ...]], tuple[str, int]],
-    origin: Origin,
-) -> None:
-    """Raise NotNumericError for the first integer beyond 2**53.
-
-    ``cell`` maps an index into ``numbers`` to the name of the column and the row, from 0.
-    """
-    index = first_inexact_index(numbers)
-    if index is not None:
-        column, row = cell(index)
-        raise long_integer_error(column, row, int(numbers[index]), origin)
-
-
 def to_floats(
     block: NDArray[Any],
     column_indices: NDArray[np.intp] | None,
-    first: int,
-    label: Callable[[int], str],
     origin: Origin,
-) -> Matrix:
-    """Columns of a block, whose first row has number ``first``, as native floats in C order.
+    label: Callable[[int], str] | None = None,
+) -> NDArray[Any]:
+    """Columns of a block as native floats in C order.
+
+    ``label`` names the columns in messages; by default, they are called by their numbers.
 
     The block itself is returned if no conversion is needed.
     """
     chosen = block if column_indices is None else np.take(block, column_indices, axis=1)
-    refuse_long_integers(chosen, lambda index: (label(index[1]), first + index[0]), origin)
+    name = label or column_namer(None, column_indices)
+    refuse_long_integers(chosen, lambda index: (name(index[1]), index[0]), origin)
     # A NaN of any bit pattern stays NaN; numbers too large for float64 become infinite.
     with np.errstate(invalid="ignore", over="ignore"):
         return np.ascontiguousarray(chosen, float_dtype(chosen.dtype))
@@ -101,12 +79,15 @@ class MemberSource(Source):
         Name, shape and dtype of the array in the store.
     column_indices : ndarray of int, optional
         Positions of the p columns that are used; None for all.
+    row_names : NamesLocation, optional
+        Where the row names are, which are returned as ids.
     """
 
     path: Path
     kind: str
     member: Member
     column_indices: NDArray[np.intp] | None
+    row_names: NamesLocation | None = None
 
     @classmethod
     def of(
@@ -136,8 +117,7 @@ class MemberSource(Source):
 
     def current_states(self) -> tuple[FileState, ...]:
         """Current state of the file."""
-        with reading(self.path, self.kind):
-            return (FileState.of(self.path),)
+        return file_state(self.path, self.kind)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -155,36 +135,27 @@ class StoredArray(MemberSource):
 
     def __post_init__(self) -> None:
         n, p = self.member.shape
-        itemsize = self.member.dtype.itemsize
         self._column_ranges, self._positions = column_ranges(self.column_indices, p, self.tiling)
-        width = sum(last - first for first, last in self._column_ranges)
-        if self.tiling.tile_rows is not None:
-            self.tiling = self.tiling._replace(tile_rows=min(self.tiling.tile_rows, n))
-        self.plan = ChunkPlan.of(self.tiling, width, width * itemsize)
-        self.reader_bytes = (
-            type(self).reader_bytes + min(self.plan.rows_per_read, n) * width * itemsize
-        )
-        if self.plan.reads_per_tile > 1:
-            self.plan.refuse_many_reads(self.path)
-            self.notes = (*self.notes, self.plan.note())
+        self._width = sum(last - first for first, last in self._column_ranges)
+        row_bytes = self._width * self.member.dtype.itemsize
+        self.tiling = self.tiling._replace(tile_rows=min(self.tiling.tile_rows, n))
+        self.plan = ChunkPlan.of(self.tiling, self._width, row_bytes)
+        self.reader_bytes = type(self).reader_bytes + min(self.plan.rows_per_read, n) * row_bytes
+        self.notes = (*self.notes, *self.plan.notes(self.path))
 
     def _open_store(self) -> AbstractContextManager[Any]:
         """Open the store; each pass over the rows has its own handle."""
         raise NotImplementedError
 
     def _array(self, store: Any) -> Any:
-        return store[self.member.name] if self.member.name else store
-
-    def _ids(self, store: Any, start: int, stop: int) -> NDArray[np.object_] | None:
-        return None
+        return store[self.member.name]
 
     def _load(self, array: Any, start: int, stop: int) -> NDArray[Any]:
         """Rows in the stored dtype, with all columns that must be read."""
         if len(self._column_ranges) == 1:
             first, last = self._column_ranges[0]
             return np.asarray(array[start:stop, first:last])
-        width = sum(last - first for first, last in self._column_ranges)
-        block = empty((stop - start, width), array.dtype)
+        block = empty((stop - start, self._width), array.dtype)
         position = 0
         for first, last in self._column_ranges:
             block[:, position : position + last - first] = array[start:stop, first:last]
@@ -193,7 +164,7 @@ class StoredArray(MemberSource):
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on; each tile is read only once where possible."""
-        origin, label = Origin(self.file), column_namer(self.columns, self.column_indices)
+        label = column_namer(self.columns, self.column_indices)
         with self._open_store() as store:
             with reading(self.path, self.kind):
                 array = self._array(store)
@@ -205,12 +176,15 @@ class StoredArray(MemberSource):
                     block = self._load(array, first, last)
                 for first_row in range(first, last, self.plan.rows_per_chunk):
                     rows = block[first_row - first : first_row - first + self.plan.rows_per_chunk]
-                    data = to_floats(rows, self._positions, first_row, label, origin)
+                    origin = Origin(self.file, offset=first_row)
+                    data = to_floats(rows, self._positions, origin, label)
                     if len(rows) < len(block) and np.may_share_memory(data, block):
                         data = data.copy()  # a view would keep the whole band in memory
                     stop = first_row + len(rows)
-                    with reading(self.path, self.kind):
-                        ids = self._ids(store, first_row, stop)
+                    ids = None
+                    if self.row_names is not None:
+                        with reading(self.path, self.kind):
+                            ids = self.row_names.read(store, first_row, stop)
                     del rows
                     if stop == last:
                         del block  # so that only one band is in memory during the next read
@@ -219,8 +193,5 @@ class StoredArray(MemberSource):
 
 def shape_changed_error(path: Path) -> MalformedFileError:
     """Make the error for an array whose shape changed since it was opened."""
-    return malformed(
-        path,
-        "its rows or columns are no longer as many as when it was opened",
-        "Wait until nobody writes to it, then start again.",
-    )
+    problem = "its rows or columns are no longer as many as when it was opened"
+    return malformed(path, problem, "Wait until nobody writes to it, then start again.")

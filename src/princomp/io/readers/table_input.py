@@ -1,19 +1,18 @@
-"""A table with the options to read it: ``princomp.read_table``."""
+"""Rows from any object a user passes; a table with the options to read it (``read_table``)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from princomp.errors import NotNumericError, ParameterError
+from princomp.errors import NotNumericError, ParameterError, invalid_value
 from princomp.io.readers.frames import from_frame, is_frame
 from princomp.io.readers.left_out import LeftOut
+from princomp.io.readers.memory import Rows, in_memory, is_numeric_array
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.source import Source, TableSource
-
-__all__ = ["TableInput", "read_table"]
 
 
 @dataclass(frozen=True)
@@ -53,38 +52,31 @@ class TableInput:
             With ``columns="all"``, for a column without numbers.
         """
         requested = columns or (None if isinstance(self.columns, str) else list(self.columns))
-        source = self._frame(requested) if is_frame(self.table) else self._files(requested)
+        if is_frame(self.table):
+            source: Source = from_frame(
+                self.table,
+                columns=requested,
+                exclude=self.exclude,
+                id_column=self.id_column or None,
+                find_ids=self.id_column is None,
+                text="leave out",
+            )
+        else:
+            from princomp.io.readers.files import open_files
+
+            source = open_files(
+                self.table if isinstance(self.table, list | tuple) else [self.table],
+                columns=requested,
+                exclude=self.exclude,
+                id_column=self.id_column,
+                options=self.options,
+            )
         left_out = [note for note in source.notes if isinstance(note, LeftOut)]
         if self.columns == "all" and left_out and columns is None:
-            raise NotNumericError(
-                f"not all columns hold numbers: {'; '.join(left_out)}",
-                place={"parameter": "columns"},
-                hint="columns='numeric' leaves them out with a note.",
-            )
+            problem = f"not all columns hold numbers: {'; '.join(left_out)}"
+            hint = "columns='numeric' leaves them out with a note."
+            raise NotNumericError(problem, place={"parameter": "columns"}, hint=hint)
         return source
-
-    def _files(self, columns: Sequence[str] | None) -> Source:
-        from princomp.io.readers.files import open_files
-
-        paths = self.table if isinstance(self.table, list | tuple) else [self.table]
-        return open_files(
-            paths,
-            columns=columns,
-            exclude=self.exclude,
-            id_column=self.id_column,
-            options=self.options,
-        )
-
-    def _frame(self, columns: Sequence[str] | None) -> Source:
-        table = from_frame(
-            self.table,
-            columns=columns,
-            exclude=self.exclude,
-            id_column=self.id_column or None,
-            find_ids=self.id_column is None,
-            text="leave out",
-        )
-        return TableSource(table)
 
 
 def read_table(
@@ -140,28 +132,53 @@ def read_table(
     3
     """
     if isinstance(columns, str) and columns not in ("numeric", "all"):
-        raise ParameterError(
-            f"columns must be a list of names, 'numeric' or 'all', got {columns!r}",
-            place={"parameter": "columns"},
-            hint=f"Write columns=[{columns!r}].",
-        )
+        expected = "a list of names, 'numeric' or 'all'"
+        raise invalid_value("columns", columns, expected, f"Write columns=[{columns!r}].")
     read_options = ReadOptions.of(options)
     if is_frame(table) and options:
-        raise ParameterError(
-            f"{next(iter(options))} is an option of files, and this is a frame",
-            place={"parameter": next(iter(options))},
-            hint="Of a frame, give columns, exclude and id_column only.",
-        )
-    if not is_frame(table) and not _is_path(table):
-        raise ParameterError(
-            f"expected a path or a frame, got {type(table).__name__}",
-            place={"parameter": "table"},
-            hint="Arrays need no options: give them to fit as they are.",
-        )
+        problem = f"{next(iter(options))} is an option of files, and this is a frame"
+        hint = "Of a frame, give columns, exclude and id_column only."
+        raise ParameterError(problem, place={"parameter": next(iter(options))}, hint=hint)
+    if not is_frame(table) and (isinstance(table, TableInput) or not is_file(table)):
+        problem = f"expected a path or a frame, got {type(table).__name__}"
+        hint = "Arrays need no options: give them to fit as they are."
+        raise ParameterError(problem, place={"parameter": "table"}, hint=hint)
     names = columns if isinstance(columns, str) else tuple(columns)
     return TableInput(table, names, tuple(exclude), id_column, read_options)
 
 
-def _is_path(table: object) -> bool:
-    paths = table if isinstance(table, list | tuple) else [table]
-    return bool(paths) and all(isinstance(path, str | os.PathLike) for path in paths)
+def is_file(X: Any) -> bool:
+    """Whether X is a path, a list of paths or a :class:`TableInput`."""
+    paths = X if isinstance(X, list | tuple) else [X]
+    return isinstance(X, TableInput) or (
+        bool(paths) and all(isinstance(path, str | os.PathLike) for path in paths)
+    )
+
+
+def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
+    """Rows (n, p), column names and origin of an input.
+
+    Rows that are not in memory are returned as a :class:`~princomp.io.readers.source.Source`.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, frame, path, list of paths, iterator, callable or Source
+    columns : list of str, optional
+        Columns to read from a file, in this order; all numeric ones by default.
+    """
+    if is_numeric_array(X):
+        return in_memory(X)
+    if is_file(X):
+        X = file_rows(X, columns=columns)
+    elif isinstance(X, Iterator) or (callable(X) and not isinstance(X, Source)):
+        from princomp.io.readers.batches import BatchedRows
+
+        X = BatchedRows(X, columns=columns)
+    if isinstance(X, Source) and not isinstance(X, TableSource):
+        return X, X.columns, X.row_origin
+    return in_memory(X)
+
+
+def file_rows(X: Any, *, columns: list[str] | None = None) -> Source:
+    """Open an input for which ``is_file`` is true."""
+    return (X if isinstance(X, TableInput) else TableInput(X)).open(columns)

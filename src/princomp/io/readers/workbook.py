@@ -8,30 +8,23 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
+import openpyxl
+
 from princomp.errors import ParameterError, did_you_mean
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.delimited import infer_table
 from princomp.io.readers.delimited_detect import detect_dialect
-from princomp.io.readers.reader_errors import DAMAGED_HINT, import_optional, malformed, reading
+from princomp.io.readers.reader_errors import DAMAGED_HINT, file_error, malformed, reading
 from princomp.io.readers.source import TableSource
-from princomp.io.readers.table import Table
-
-__all__ = ["open_workbook", "read_workbook"]
 
 
 def open_workbook(path: Path, selection: Selection) -> TableSource:
-    """Open a sheet of a workbook; it is read at once."""
-    return TableSource(read_workbook(path, selection))
-
-
-def read_workbook(path: Path, selection: Selection) -> Table:
-    """Read a sheet of a workbook.
+    """Open a sheet of a workbook; it is read at once.
 
     Raises
     ------
@@ -40,8 +33,6 @@ def read_workbook(path: Path, selection: Selection) -> Table:
     MissingLibraryError
         openpyxl or pyarrow is not installed.
     """
-    openpyxl = import_optional("openpyxl", path)
-    import_optional("pyarrow.csv", path)
     with reading(path, "a workbook"):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:
@@ -50,7 +41,8 @@ def read_workbook(path: Path, selection: Selection) -> Table:
         notes = (note,) if len(book.sheetnames) > 1 and selection.options.sheet is None else ()
         text = io.StringIO()
         with reading(path, "a workbook"):
-            csv.writer(text, lineterminator="\n").writerows(_rows(sheet))
+            rows = ([_text(cell) for cell in row] for row in sheet.iter_rows(values_only=True))
+            csv.writer(text, lineterminator="\n").writerows(rows)
     finally:
         book.close()
     content = text.getvalue().encode()
@@ -58,7 +50,7 @@ def read_workbook(path: Path, selection: Selection) -> Table:
     dialect = detect_dialect(content, path, separator=",", compression=None, options=options)
     clean = dialect.cleaned(io.BytesIO(content)).read()
     dialect = replace(dialect, text=clean, notes=(*notes, *dialect.notes))
-    return infer_table(dialect, selection, complete=True).table
+    return infer_table(dialect, selection, complete=True)[0]
 
 
 def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
@@ -73,16 +65,9 @@ def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
         return book[names[requested - 1]]
     if requested in names:
         return book[requested]
-    raise ParameterError(
-        f"{path}: no sheet {requested!r}",
-        place={"file": str(path), "parameter": "sheet"},
-        hint=f"{did_you_mean(requested, names)}There are {', '.join(map(repr, names))}.",
-    )
-
-
-def _rows(sheet: Any) -> Iterator[list[str]]:
-    for row in sheet.iter_rows(values_only=True):
-        yield [_text(cell) for cell in row]
+    problem = f"no sheet {requested!r}"
+    hint = f"{did_you_mean(requested, names)}There are {', '.join(map(repr, names))}."
+    raise file_error(ParameterError, path, problem, hint, parameter="sheet")
 
 
 def _text(cell: object) -> str:

@@ -9,30 +9,23 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import zarr
 
 from princomp.errors import InputNotFoundError
 from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_id_column
 from princomp.io.readers.chunk_plan import Tiling
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.reader_errors import import_optional, malformed, reading
+from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import FileState, Source
 from princomp.io.readers.stored_array import StoredArray
-
-if TYPE_CHECKING:
-    import zarr
-
-__all__ = ["ZarrArray", "open_zarr"]
 
 # Files that describe an array or a group, in versions 3 and 2.
 _METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
 
 
-def open_zarr(
-    path: Path,
-    selection: Selection,
-    inside: str | None = None,
-) -> Source:
+def open_zarr(path: Path, selection: Selection, inside: str | None = None) -> Source:
     """Open a two-dimensional array in a Zarr store; its first dimension is the rows.
 
     A tile that is missing from the store reads as the array's fill value. Zarr stores tiles
@@ -76,7 +69,8 @@ def open_zarr(
             shards = array.shards
             if shards is not None and shards[0] * member.shape[1] <= 2**20:
                 tile_rows = shards[0]
-            nbytes = _size_and_newest(path / member.name if path.is_dir() else path)[0]
+            folder = path / member.name
+            nbytes = _state_of_folder(folder).size if path.is_dir() else path.stat().st_size
         if shards is not None:
             _refuse_empty(path, member.name)
     tiling = Tiling(tile_rows, tile_columns)
@@ -86,13 +80,9 @@ def open_zarr(
 @contextmanager
 def _open_store(path: Path, inside: str | None) -> Iterator[Any]:
     """Open the group or array ``inside``, or the whole store if there is none of that name."""
-    zarr = import_optional("zarr", path)
     if not path.exists():
-        raise InputNotFoundError(
-            f"{path}: no such file or folder",
-            place={"file": str(path)},
-            hint=f"The current folder is {Path.cwd()}.",
-        )
+        problem = "no such file or folder"
+        raise file_error(InputNotFoundError, path, problem, f"The current folder is {Path.cwd()}.")
     folder = path.is_dir()
     with reading(path, "Zarr"):
         kind = zarr.storage.LocalStore if folder else zarr.storage.ZipStore
@@ -100,19 +90,14 @@ def _open_store(path: Path, inside: str | None) -> Iterator[Any]:
     try:
         with reading(path, "Zarr"):
             node = None
-            for name in dict.fromkeys((inside or "", "")):
-                try:
-                    node = zarr.open(store, path=name, mode="r")
-                    break
+            for name in (inside or "", ""):
                 # Zarr's own "not found" errors are subclasses of this.
-                except FileNotFoundError:
-                    continue
+                with suppress(FileNotFoundError):
+                    node = zarr.open(store, path=name, mode="r") if node is None else node
         if node is None:
-            raise malformed(
-                path,
-                "is no Zarr store: nothing in it describes an array or a group",
-                "Name the folder that holds zarr.json, .zarray or .zgroup.",
-            )
+            problem = "is no Zarr store: nothing in it describes an array or a group"
+            hint = "Name the folder that holds zarr.json, .zarray or .zgroup."
+            raise malformed(path, problem, hint)
         yield node
     finally:
         # Closing a zip file that could not be opened raises AttributeError.
@@ -157,14 +142,12 @@ class ZarrArray(StoredArray):
                 return (FileState.of(self.path),)
             folder = self.path / self.member.name
             metadata = [folder / name for name in _METADATA if (folder / name).is_file()]
-            return (FileState(str(folder), *_size_and_newest(folder)), *map(FileState.of, metadata))
+            return (_state_of_folder(folder), *map(FileState.of, metadata))
 
 
-def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """A file, or all files in a folder and its subfolders."""
-    folders = [os.fspath(path)]
-    if not path.is_dir():
-        yield folders.pop(), path.stat()
+def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """All files in a folder and its subfolders."""
+    folders = [os.fspath(folder)]
     while folders:
         with os.scandir(folders.pop()) as entries:
             for entry in entries:
@@ -174,12 +157,12 @@ def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
                     yield entry.path, entry.stat()
 
 
-def _size_and_newest(path: Path) -> tuple[int, int]:
-    """Total bytes of a file or of all files in a folder, and the newest modification time."""
+def _state_of_folder(folder: Path) -> FileState:
+    """Total bytes of all files in a folder, and the newest modification time."""
     size = newest = 0
-    for _, status in _files(path):
+    for _, status in _files(folder):
         size, newest = size + status.st_size, max(newest, status.st_mtime_ns)
-    return size, newest
+    return FileState(str(folder), size, newest)
 
 
 def _refuse_empty(path: Path, name: str) -> None:
@@ -200,8 +183,5 @@ def _refuse_empty(path: Path, name: str) -> None:
                     if entry.filename.startswith(prefix) and not (entry.file_size or entry.is_dir())
                 ]
     if empty:
-        raise malformed(
-            path,
-            f"the file {empty[0]} in it is empty",
-            "Its rows are lost: create or download the store again.",
-        )
+        problem = f"the file {empty[0]} in it is empty"
+        raise malformed(path, problem, "Its rows are lost: create or download the store again.")

@@ -8,8 +8,8 @@ import pyarrow.parquet
 import pytest
 
 from princomp.io.readers.columnar_files import (
-    open_arrow,
-    open_parquet,
+    ArrowSource,
+    ParquetSource,
     read_arrow,
     read_parquet,
 )
@@ -30,7 +30,7 @@ def save(table, path, rows=50):
 
 
 def opened(path, columns=None, exclude=(), id_column=None):
-    opener = open_parquet if path.suffix == ".parquet" else open_arrow
+    opener = ParquetSource if path.suffix == ".parquet" else ArrowSource
     return opener(path, Selection(columns, exclude, id_column))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from columnar_cases import FILES
 
-from princomp.io.readers import columnar_stream
+from princomp.io.readers import columnar_stream, source
 
 
 @pytest.fixture(params=FILES)
@@ -23,4 +23,4 @@ def small_chunks(monkeypatch):
         ("_INSPECTED_ROWS", 16),
     ]:
         monkeypatch.setattr(columnar_stream, name, value)
-    monkeypatch.setattr(columnar_stream, "_COPIED_ROWS", 3)
+    monkeypatch.setattr(source, "_COPIED_ROWS", 3)

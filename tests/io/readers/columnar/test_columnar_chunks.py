@@ -246,9 +246,9 @@ def test_categories_may_differ_from_batch_to_batch(tmp_path):
         pa.record_batch({"c": pa.array(words).cast(kind), "x": pa.array([1.0, 2.0])})
         for words in (["1", "2"], ["3", None], ["5", "1"])
     ]
-    source = BatchSource(batches[0].schema, lambda: batches, Selection(["x"], id_column="c"))
+    source = BatchSource(batches[0].schema, batches, Selection(["x"], id_column="c"), "here")
     assert read_all(source)[1].tolist() == ["1", "2", "3", None, "5", "1"]
-    source = BatchSource(batches[0].schema, lambda: batches, Selection(["c"]))
+    source = BatchSource(batches[0].schema, batches, Selection(["c"]), "here")
     np.testing.assert_array_equal(read_all(source)[0][:, 0], [1, 2, 3, np.nan, 5, 1])
 
 
@@ -261,7 +261,7 @@ def test_more_categories_than_an_int8_index_holds_are_read(monkeypatch):
         pa.record_batch({"c": pa.array(names[i : i + 3]).cast(kind), "x": pa.array([1.0] * 3)})
         for i in range(0, 300, 3)
     ]
-    source = BatchSource(batches[0].schema, iter(batches), Selection(["x"], id_column="c"))
+    source = BatchSource(batches[0].schema, batches, Selection(["x"], id_column="c"), "here")
     assert read_all(source)[1].tolist() == names
 
 

@@ -15,11 +15,11 @@ from princomp.errors import (
     InputNotFoundError,
     MalformedFileError,
     NotNumericError,
-    ParameterError,
     PrincompError,
     ShapeError,
 )
 from princomp.io.readers.columnar_batches import BatchSource
+from princomp.io.readers.columns import Selection
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -123,29 +123,23 @@ def batches_of(table, rows=30):
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_an_iterator_of_batches_can_be_read_only_once(tmp_path):
+def test_an_iterator_of_batches_is_read_from_any_row(tmp_path):
     table = numbers().append_column("s", pa.array(["x"] * 300))
     expected = whole(save(table, tmp_path / "t.parquet"))
     schema, batches = batches_of(table)
-    once = BatchSource(schema, iter(batches), file="standard input")
+    once = BatchSource(schema, iter(batches), Selection(), "standard input")
     assert not once.repeatable
     assert (once.rows, once.columns, once.notes) == (None, expected.columns, expected.notes)
     assert once.file_states() == ()
     np.testing.assert_array_equal(read_all(once)[0], expected.data)
-    with pytest.raises(ParameterError, match="standard input: its rows can be read only once"):
-        once.chunks()
-    again = BatchSource(schema, lambda: batches)
-    assert again.repeatable
-    for start in (0, 77):
-        np.testing.assert_array_equal(read_all(again, start)[0], expected.data[start:])
-        once = BatchSource(schema, iter(batches))
-        np.testing.assert_array_equal(read_all(once, start)[0], expected.data[start:])
+    once = BatchSource(schema, iter(batches), Selection(), "standard input")
+    np.testing.assert_array_equal(read_all(once, 77)[0], expected.data[77:])
 
 
 @pytest.mark.usefixtures("small_chunks")
 def test_late_text_in_an_iterator_is_refused_with_its_row():
     schema, batches = batches_of(pa.table({"x": range(100), "s": [None] * 70 + ["word"] * 30}))
-    source = BatchSource(schema, iter(batches), file="here")
+    source = BatchSource(schema, iter(batches), Selection(), "here")
     assert source.columns == ("x", "s")
     error = refused(NotNumericError, lambda: read_all(source), "here")
     assert error.place == {"file": "here", "column": "s", "row": 70}
@@ -155,7 +149,8 @@ def test_late_text_in_an_iterator_is_refused_with_its_row():
 def test_opening_reads_only_the_first_batch():
     schema, batches = batches_of(pa.table({"x": range(100), "s": ["a"] * 100}))
     batches_taken = []
-    source = BatchSource(schema, (batches_taken.append(1) or batch for batch in batches))
+    recorded = (batches_taken.append(1) or batch for batch in batches)
+    source = BatchSource(schema, recorded, Selection(), "here")
     assert len(batches_taken) == 1
     assert read_all(source)[0][:, 0].tolist() == list(range(100))
 
@@ -170,21 +165,21 @@ def test_errors_of_batches_name_the_input():
     for after in (0, 1):
         for error in (OSError("gone"), KeyError("x"), pa.ArrowInvalid("bad")):
             with pytest.raises(MalformedFileError) as caught:
-                read_all(BatchSource(schema, broken(error, after), file="here"))
+                read_all(BatchSource(schema, broken(error, after), Selection(), "here"))
             assert caught.value.place == {"file": "here"}
         with pytest.raises(ShapeError, match="ours"):
-            read_all(BatchSource(schema, broken(ShapeError("ours"), after)))
+            read_all(BatchSource(schema, broken(ShapeError("ours"), after), Selection(), "here"))
     with pytest.raises(ShapeError, match="no rows"):
-        BatchSource(schema, iter(()))
+        BatchSource(schema, iter(()), Selection(), "here")
     nothing = batches[0].slice(0, 0)
-    source = BatchSource(schema, iter([nothing, nothing, batches[0], nothing]))
+    source = BatchSource(schema, iter([nothing, nothing, batches[0], nothing]), Selection(), "here")
     assert len(read_all(source)[0]) == 30
     other = pa.record_batch({name: pa.array([1]) for name in schema.names})
     with pytest.raises(MalformedFileError, match="of other kinds"):
-        read_all(BatchSource(schema, iter([*batches, other])))
+        read_all(BatchSource(schema, iter([*batches, other]), Selection(), "here"))
     fewer = batches[0].select(["c0"])
     with pytest.raises(MalformedFileError):
-        read_all(BatchSource(schema, iter([*batches, fewer])))
+        read_all(BatchSource(schema, iter([*batches, fewer]), Selection(), "here"))
 
 
 def mixed(n=200):

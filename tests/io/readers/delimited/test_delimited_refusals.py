@@ -25,6 +25,7 @@ from princomp.errors import (
 )
 from princomp.io.readers import delimited_pieces
 from princomp.io.readers.delimited_pieces import Dialect, count_lines, pieces_of
+from princomp.io.readers.files import open_source
 from princomp.io.readers.read_options import ReadOptions
 
 
@@ -93,7 +94,10 @@ def test_a_missing_file_and_a_missing_library_are_named(tmp_path, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert refused(MissingLibraryError, EXAMPLE).hint == "pip install 'princomp[cli]'"
+    with pytest.raises(MissingLibraryError) as caught:
+        open_source(EXAMPLE)
+    assert caught.value.place["file"] == str(EXAMPLE)
+    assert caught.value.hint == "pip install 'princomp[cli]'"
 
 
 GOOD_START = "a,b,s\n" + "1,2,x\n" * 60  # lines 1 to 61, rows 1 to 60
