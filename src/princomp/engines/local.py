@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from copy import deepcopy
 from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from princomp.engines.distributed import DistributedRows
 from princomp.engines.partial_result import PartialResult, SummaryKind
@@ -33,8 +33,6 @@ from princomp.summaries import (
     slice_weights,
     stored_bytes,
 )
-
-T = TypeVar("T")
 
 # Tables with fewer numbers are summed before a thread would have started.
 _THREADS_PAY = 2**19
@@ -132,7 +130,23 @@ def fold(
     if not isinstance(data, Source) and n <= step and n * p < _BLAS_THREADS_PAY:
         result = summarizer.summarize(Block(0, lambda: data))
         return result if initial is None else result._replace(summary=initial.merge(result.summary))
-    return _fold_blocks(summarizer, data, step, threads, run, step_name, initial)
+    run = run or RunContext()
+    state = run.begin(step_name, n, _row_bytes(data))
+    if state is None or not state.done:
+        if n is None or n * p >= _KERNEL_WARNING_NUMBERS:
+            warn_without_kernels()
+        in_place = is_added_in_place(kind, p, sparse=_is_sparse(data))
+        if state is None and in_place and initial is not None:
+            initial = deepcopy(initial.to_host())
+        state = state or State(0, kind.empty(p) if initial is None else initial, 0)
+        states = (_update_all if in_place else _merge_all)(state, data, step, summarizer, threads)
+        with one_blas_thread(), closing(states):
+            for latest in run.record_states(states, in_place=in_place):
+                state = latest
+        if in_place:
+            state = state._replace(summary=state.summary.to_host())
+        run.finish(state)
+    return PartialResult(state.summary, state.dropped, state.row)
 
 
 def reduce_partition(
@@ -174,44 +188,11 @@ def iter_blocks(data: RowData, step: int, start: int = 0) -> Generator[Block]:
             yield from stream_blocks(data, step, start)
             return
         for first in range(start, data.rows, step):
-            yield Block(first, partial(_read, data, first, min(first + step, data.rows)))
+            stop = min(first + step, data.rows)
+            yield Block(first, partial(data.load, first, stop, partial(scratch, "rows")))
         return
     for first in range(start, data.shape[0], step):
         yield Block(first, partial(data.__getitem__, slice(first, first + step)))
-
-
-def _read(source: Source, start: int, stop: int) -> RowArray:
-    return source.load(start, stop, partial(scratch, "rows"))
-
-
-def _fold_blocks(
-    summarizer: _Summarizer,
-    data: RowData,
-    step: int,
-    threads: int | None,
-    run: RunContext | None,
-    step_name: str,
-    initial: Any,
-) -> PartialResult:
-    """Summarise data block by block, or take the summary from the checkpoint."""
-    (n, p), kind = data.shape, summarizer.kind
-    state = None if run is None else run.begin(step_name, n, _row_bytes(data))
-    if state is None or not state.done:
-        if n is None or n * p >= _KERNEL_WARNING_NUMBERS:
-            warn_without_kernels()
-        in_place = is_added_in_place(kind, p, sparse=_is_sparse(data))
-        if state is None and in_place and initial is not None:
-            initial = deepcopy(initial.to_host())
-        state = state or State(0, kind.empty(p) if initial is None else initial, 0)
-        states = (_update_all if in_place else _merge_all)(state, data, step, summarizer, threads)
-        with one_blas_thread(), closing(states):
-            for latest in states if run is None else run.record_states(states, in_place=in_place):
-                state = latest
-        if in_place:
-            state = state._replace(summary=state.summary.to_host())
-        if run is not None:
-            run.finish(state)
-    return PartialResult(state.summary, state.dropped, state.row)
 
 
 def _is_sparse(data: RowData) -> bool:
@@ -226,19 +207,16 @@ def _merge_all(
     small = n is not None and n * p < _THREADS_PAY
     workers = 1 if small else threads or default_threads()
     # The rows of a stream wait in memory: its blocks go to threads one by one.
-    task_blocks = (
-        1 if isinstance(data, Source) and not data.random_access else blocks_per_task(step, p)
-    )
-    tasks = _batched(
-        iter_blocks(data, step, state.row),
-        max(1, min(task_blocks, (n or 0) // (step * workers))),
-    )
-    results = map_in_order(
-        lambda task: [summarizer.summarize(block) for block in task],
-        tasks,
-        workers,
-        prefetch=not small,
-    )
+    one_by_one = isinstance(data, Source) and not data.random_access
+    task_blocks = 1 if one_by_one else blocks_per_task(step, p)
+    size = max(1, min(task_blocks, (n or 0) // (step * workers)))
+    blocks = iter_blocks(data, step, state.row)
+    tasks = iter(lambda: list(islice(blocks, size)), [])
+
+    def summarize(task: list[Block]) -> list[PartialResult]:
+        return [summarizer.summarize(block) for block in task]
+
+    results = map_in_order(summarize, tasks, workers, prefetch=not small)
     # Allocating memory for another scatter takes longer than adding two of them.
     options = {"overwrite": True} if summarizer.kind is Moments else {}
     with closing(results):
@@ -268,11 +246,6 @@ def _update_all(
             yield state
             if interrupt is not None:
                 raise interrupt
-
-
-def _batched(blocks: Iterator[T], size: int) -> Iterator[list[T]]:
-    while task := list(islice(blocks, size)):
-        yield task
 
 
 def _row_bytes(data: RowData) -> float:
