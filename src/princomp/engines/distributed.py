@@ -137,7 +137,6 @@ class DistributedRows(Source):
             return PartialResult(saved.summary, saved.dropped, saved.row)
         # Rows are summed elsewhere: a long time without reports follows.
         run.reporter.report_start()
-        with run.saved_if_interrupted():
-            result = self.reduce(kind, drop=drop, precise=precise).checked()
+        result = self.reduce(kind, drop=drop, precise=precise).checked()
         run.finish(State(result.rows, result.summary, result.dropped))
         return result

@@ -52,29 +52,23 @@ class _Summarizer(NamedTuple):
 
     def summarize(self, block: Block) -> PartialResult:
         """Return the summary of one block."""
-        rows = block.load()
-        summary, dropped = self._apply(self.kind.of, rows, block.start)
-        return PartialResult(summary, dropped, rows.shape[0])
+        return self.apply(self.kind.of, block.start, block.load())
 
-    def update(self, state: State, loaded: tuple[int, RowArray]) -> State:
-        """Add one loaded block to the state's summary in place."""
-        start, rows = loaded
-        summary, dropped = self._apply(partial(self.kind.add, state.summary), rows, start)
-        return State(start + rows.shape[0], summary, state.dropped + dropped)
-
-    def _apply(self, summarize: Callable[..., Any], rows: RowArray, start: int) -> tuple[Any, int]:
+    def apply(self, summarize: Callable[..., Any], start: int, rows: RowArray) -> PartialResult:
         """Call ``summarize`` with a block, without incomplete rows where these may be dropped."""
-        weights = slice_weights(self.weights, start, start + rows.shape[0])
+        n = rows.shape[0]
+        weights = slice_weights(self.weights, start, start + n)
         if self.drop and (self.kind.complete_only or is_sparse(rows)):
             rows, weights, dropped = drop_incomplete(rows, weights)
-            return summarize(rows, weights, precise=self.precise), dropped
+            return PartialResult(summarize(rows, weights, precise=self.precise), dropped, n)
         try:
-            return summarize(rows, weights, precise=self.precise), 0
+            return PartialResult(summarize(rows, weights, precise=self.precise), 0, n)
         except NotFiniteError as error:
             if self.drop and "row" in error.place:
                 rows, weights, dropped = drop_incomplete(rows, weights)
                 if dropped:
-                    return summarize(rows, weights, precise=self.precise), dropped
+                    summary = summarize(rows, weights, precise=self.precise)
+                    return PartialResult(summary, dropped, n)
             if "row" in error.place:
                 error.place["row"] += start
             raise
@@ -125,7 +119,8 @@ def fold(
     if isinstance(data, DistributedRows):
         return data.fold(kind, drop=drop, precise=precise, run=run, step_name=step_name)
     n, p = data.shape
-    step = kind.block_rows(p, sparse=_is_sparse(data))
+    sparse = data.stored is not None if isinstance(data, Source) else is_sparse(data)
+    step = kind.block_rows(p, sparse=sparse)
     summarizer = _Summarizer(kind, weights, drop, precise)
     if not isinstance(data, Source) and n <= step and n * p < _BLAS_THREADS_PAY:
         result = summarizer.summarize(Block(0, lambda: data))
@@ -135,7 +130,7 @@ def fold(
     if state is None or not state.done:
         if n is None or n * p >= _KERNEL_WARNING_NUMBERS:
             warn_without_kernels()
-        in_place = is_added_in_place(kind, p, sparse=_is_sparse(data))
+        in_place = is_added_in_place(kind, p, sparse=sparse)
         if state is None and in_place and initial is not None:
             initial = deepcopy(initial.to_host())
         state = state or State(0, kind.empty(p) if initial is None else initial, 0)
@@ -195,10 +190,6 @@ def iter_blocks(data: RowData, step: int, start: int = 0) -> Generator[Block]:
         yield Block(first, partial(data.__getitem__, slice(first, first + step)))
 
 
-def _is_sparse(data: RowData) -> bool:
-    return data.stored is not None if isinstance(data, Source) else is_sparse(data)
-
-
 def _merge_all(
     state: State, data: RowData, step: int, summarizer: _Summarizer, threads: int | None
 ) -> Generator[State]:
@@ -240,9 +231,11 @@ def _update_all(
     with closing(blocks), limit_threads(threads):
         loaded = load_next()
         while loaded is not None:
-            state, loaded, interrupt = run_uninterrupted(
-                partial(summarizer.update, state, loaded), load_next
+            add = partial(summarizer.kind.add, state.summary)
+            part, loaded, interrupt = run_uninterrupted(
+                partial(summarizer.apply, add, *loaded), load_next
             )
+            state = State(state.row + part.rows, part.summary, state.dropped + part.dropped)
             yield state
             if interrupt is not None:
                 raise interrupt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import NamedTuple
 
 from princomp.errors import OutputError
@@ -156,16 +156,22 @@ class RunContext:
         self.reporter.advance(done, done=done >= total)
 
     def record_states(self, states: Iterator[State], *, in_place: bool) -> Iterator[State]:
-        """Yield the states of a pass, and record each one when it is reached.
+        """Yield the states of a pass, and record each one; save the last if an exception ends it.
 
         States that are changed in place are not recorded while the next one is computed.
         """
-        with self.saved_if_interrupted():
+        try:
             for state in states:
                 self.advance(state)
                 yield state
                 if in_place:
                     self._state = None
+        except BaseException:
+            if self.checkpoint is not None and self._state is not None:
+                # Raise the first error instead; if the disk is full, the old file is still there.
+                with suppress(OutputError):
+                    self.checkpoint.save()
+            raise
 
     def advance(self, state: State) -> None:
         """Record that the rows before ``state.row`` are summed."""
@@ -186,18 +192,6 @@ class RunContext:
                     self.checkpoint.save()
                 raise
         self.reporter.advance(state.row, done=True)
-
-    @contextmanager
-    def saved_if_interrupted(self) -> Iterator[None]:
-        """Save the sums so far if an exception ends this block."""
-        try:
-            yield
-        except BaseException:
-            if self.checkpoint is not None and self._state is not None:
-                # Raise the first error instead; if the disk is full, the old file is still there.
-                with suppress(OutputError):
-                    self.checkpoint.save()
-            raise
 
     def close(self) -> None:
         """Release the checkpoint when the fit ends or fails; its file stays."""

@@ -12,6 +12,7 @@ import os
 import pickle
 import platform
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -41,8 +42,7 @@ class Outcome(NamedTuple, Generic[T]):
             with group.interrupts(allowed=True):
                 return cls(work())
         except BaseException as error:
-            nothing: Any = None
-            return cls(nothing, _picklable(error), group.rank)
+            return cls(cast("T", None), _picklable(error), group.rank)
 
     def then(self, work: Callable[[T], R], group: Communicator) -> Outcome[R]:
         """Go on to work with the value; an error stays the outcome."""
@@ -68,12 +68,10 @@ class Outcome(NamedTuple, Generic[T]):
 
 def _picklable(error: BaseException) -> BaseException:
     """Return an error that can be pickled: this one, or a PrincompError with its message."""
-    try:
+    with suppress(Exception):
         copy = pickle.loads(pickle.dumps(error))
-    except Exception:
-        copy = None
-    if type(copy) is type(error) and str(copy) == str(error):
-        return error
+        if type(copy) is type(error) and str(copy) == str(error):
+            return error
     replacement = PrincompError(f"{type(error).__name__}: {error}")
     replacement.__cause__ = error
     return replacement
