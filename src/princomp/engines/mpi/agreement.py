@@ -176,17 +176,18 @@ def agree(
 def _combine(records: list[RankRecord]) -> Agreement:
     for rank, record in enumerate(records):
         _check_settings(records[0].settings, record.settings, rank)
-    _check_columns(records)
-    with_columns = [record for record in records if record.p is not None]
+    with_columns = [(rank, one) for rank, one in enumerate(records) if one.p is not None]
     if not with_columns:
         raise ShapeError("no rank has rows", hint="give at least two rows on any of the ranks")
+    _check_columns(with_columns)
+    first = with_columns[0][1]
     # Ranks without rows do not decide the precision.
     with_rows = [record for record in records if record.has_rows]
     sparse = bool(with_rows) and all(record.stored is not None for record in with_rows)
     single = bool(with_rows) and all(record.dtype == "float32" for record in with_rows)
     return Agreement(
-        p=with_columns[0].p or 0,
-        columns=next((record.columns for record in with_rows), with_columns[0].columns),
+        p=first.p or 0,
+        columns=next((record.columns for record in with_rows), first.columns),
         rows=_sum([record.rows for record in records]),
         dtype=np.dtype(np.float32 if single else np.float64),
         stored=_sum([record.stored for record in with_rows]) if sparse else None,
@@ -214,23 +215,23 @@ def _check_settings(first: dict[str, Any], other: dict[str, Any], rank: int) -> 
             )
 
 
-def _check_columns(records: list[RankRecord]) -> None:
-    """Refuse tables that are not parts of one table."""
-    known = [(rank, one) for rank, one in enumerate(records) if one.p is not None]
-    named = [(rank, one) for rank, one in known if one.has_rows or one.columns is not None]
-    for rank, record in known[1:]:
-        first, p = known[0][0], known[0][1].p
-        if record.p != p:
+def _check_columns(known: list[tuple[int, RankRecord]]) -> None:
+    """Refuse tables that are not parts of one table: the ranks that know their columns."""
+    first, model = known[0]
+    for rank, record in known:
+        if record.p != model.p:
             raise ShapeError(
-                f"rank {rank} has rows of {record.p} columns, but rank {first} has rows of {p}",
+                f"rank {rank} has rows of {record.p} columns, but rank {first} has rows of "
+                f"{model.p}",
                 place={"rank": rank},
                 hint="give each rank some rows of one table, with all its columns",
             )
-    for rank, record in named[1:]:
-        first, columns = named[0][0], named[0][1].columns
-        if record.columns == columns:
+    named = [(rank, one) for rank, one in known if one.has_rows or one.columns is not None]
+    for rank, record in named:
+        first, model = named[0]
+        if record.columns == model.columns:
             continue
-        mine, theirs = record.columns or (), columns or ()
+        mine, theirs = record.columns or (), model.columns or ()
         missing = [name for name in theirs if name not in mine]
         new = [name for name in mine if name not in theirs]
         which = f"missing: {missing}; new: {new}" if missing or new else "their order"

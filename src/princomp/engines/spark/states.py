@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Columns of a state: the number of its first partition, the number of a piece, and its bytes.
 STATE_COLUMNS = "number int, piece int, state binary"
+_SCHEMA = pa.schema([("number", pa.int32()), ("piece", pa.int32()), ("state", pa.binary())])
 # Bytes of a piece of a state, which is a row of the frame. Rows pass through the Java heap several
 # times. The state of 4,000 columns takes 128 MB, and up to as many tasks as processors share a heap
 # of 1 GB.
@@ -35,12 +36,8 @@ def pack_state(number: int, result: PartialResult) -> Iterator[pa.RecordBatch]:
     """Pickle a partial result to record batches."""
     state = memoryview(pickle.dumps(result, protocol=5))
     for piece, start in enumerate(range(0, len(state), _PIECE_BYTES)):
-        columns = [
-            pa.array([number], pa.int32()),
-            pa.array([piece], pa.int32()),
-            pa.array([state[start : start + _PIECE_BYTES]], pa.binary()),
-        ]
-        yield pa.RecordBatch.from_arrays(columns, names=["number", "piece", "state"])
+        row = {"number": number, "piece": piece, "state": state[start : start + _PIECE_BYTES]}
+        yield pa.RecordBatch.from_pylist([row], _SCHEMA)
 
 
 def unpack_states(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, PartialResult]]:
