@@ -67,6 +67,7 @@ class DaskRows(DistributedRows):
     frame: Any = None
     weight_column: Any = None
     as_frame: bool = False
+    engine: str = "Dask"
 
     @property
     def _layout(self) -> RowLayout:

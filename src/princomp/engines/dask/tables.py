@@ -64,7 +64,6 @@ def _array_rows(X: da.Array) -> DaskRows:
             hstack, "ik", X, "ij", new_axes={"k": p}, concatenate=False, dtype=X.dtype, meta=meta
         )
     return DaskRows(
-        engine="Dask",
         rows=None if n != n else n,
         p=p,
         dtype=float_dtype([X.dtype]),
@@ -95,7 +94,6 @@ def _frame_rows(X: Any) -> DaskRows:
         X = X[labels]
     has_names = any(isinstance(label, str) for label in labels)
     return DaskRows(
-        engine="Dask",
         rows=None,
         p=len(labels),
         dtype=float_dtype(X.dtypes),

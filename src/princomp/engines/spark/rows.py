@@ -54,6 +54,8 @@ class SparkRows(DistributedRows):
     value_columns: tuple[str, ...]
     layout: RowLayout
     other_columns: tuple[str, ...] = ()
+    engine: str = "Spark"
+    rows: int | None = None
 
     @classmethod
     def numeric(
@@ -69,8 +71,6 @@ class SparkRows(DistributedRows):
         type_names = {name: column_types[name].typeName() for name in other_columns}
         left_out = {name: _TYPE_WORDS.get(kind, kind) for name, kind in type_names.items()}
         return cls(
-            engine="Spark",
-            rows=None,
             p=layout.p,
             dtype=dtype,
             columns=value_columns,

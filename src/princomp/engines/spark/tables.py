@@ -61,8 +61,6 @@ def _array_rows(frame: DataFrame, name: str, column_types: dict[str, types.DataT
     if layout is None:
         layout = _layouts[frame] = _inspect_layout(frame, name, column_types[name])
     return SparkRows(
-        engine="Spark",
-        rows=None,
         p=layout.p,
         dtype=layout.dtype,
         stored=0 if layout.sparse else None,
