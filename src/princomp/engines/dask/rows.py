@@ -215,7 +215,7 @@ def _task_argument(value: SummaryKind | RowFunction, what: str, *, lazy: bool = 
     size += sum(buffer.raw().nbytes for buffer in buffers)
     if size <= _MAX_INLINE_BYTES:
         return value
-    client = getattr(get_scheduler(), "__self__", None)
+    client: Any = getattr(get_scheduler(), "__self__", None)
     sent: Any = value
     if size >= _MIN_SCATTER_BYTES and not lazy and hasattr(client, "scatter"):
         sent = client.scatter(value, broadcast=True, hash=False)

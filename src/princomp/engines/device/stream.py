@@ -48,7 +48,7 @@ class DeviceStream(AbstractDeviceRows):
 
     def place_of(self, row: int) -> RowPlace:
         """Return the place of a row."""
-        return (self.data if isinstance(self.data, Source) else super()).place_of(row)
+        return self.data.place_of(row) if isinstance(self.data, Source) else super().place_of(row)
 
     def file_states(self) -> tuple[FileState, ...]:
         """Return the files that the rows are read from."""
