@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from princomp.core import fitted_model
 from princomp.engines import as_distributed
-from princomp.errors import ParameterError
+from princomp.errors import ParameterError, invalid_value
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 
@@ -64,8 +64,7 @@ def compute_principal_components(df: DataFrame, k: int, *, mode: str = "auto") -
     """
     _check(k, mode)
     solver = "auto" if mode == "auto" else "covariance_eigh"
-    components: FloatArray = PCA(k, svd_solver=solver).fit(df).components_.T
-    return components
+    return PCA(k, svd_solver=solver).fit(df).components_.T
 
 
 def compute_svd(
@@ -92,11 +91,7 @@ def compute_svd(
     """
     _check(k, mode)
     if not 0 <= r_cond < 1:
-        raise ParameterError(
-            f"r_cond must be a number in [0, 1), got {r_cond!r}",
-            place={"parameter": "r_cond"},
-            hint="leave it out for 1e-9",
-        )
+        raise invalid_value("r_cond", r_cond, "a number in [0, 1)", "leave it out for 1e-9")
     rows = as_distributed(df)
     if rows is None:
         raise ParameterError(f"df must be a Spark DataFrame, got {type(df).__name__}")
@@ -104,15 +99,16 @@ def compute_svd(
     model = PCA(k, center=False, svd_solver=solver).fit(rows)
     s = model.singular_values_
     s = s[s > r_cond * s[0]] if len(s) else s
+    V = model.components_[: len(s)].T
     if not compute_u:
-        return SVD(None, s, model.components_[: len(s)].T)
+        return SVD(None, s, V)
     scorer, names = fitted_model(model).for_scoring(), tuple(f"u{i}" for i in range(len(s)))
 
     def left_vectors(block: NDArray[Any]) -> FloatArray:
         scores: FloatArray = scorer.block_scores(block)[:, : len(s)]
         return (scores / s).astype(scores.dtype)
 
-    return SVD(rows.map_rows(left_vectors, names, rows.dtype), s, model.components_[: len(s)].T)
+    return SVD(rows.map_rows(left_vectors, names, rows.dtype), s, V)
 
 
 def mllib_solver(p: int, k: int) -> str:
@@ -127,11 +123,8 @@ def mllib_solver(p: int, k: int) -> str:
 
 def _check(k: object, mode: str) -> None:
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
-        raise ParameterError(
-            f"k must be a whole number of at least 1, got {k!r}",
-            place={"parameter": "k"},
-            hint="give the number of components",
-        )
+        expected = "a whole number of at least 1"
+        raise invalid_value("k", k, expected, "give the number of components")
     if mode not in ("auto", "mllib"):
         raise ParameterError(
             f"mode must be 'auto' or 'mllib', got {mode!r}",

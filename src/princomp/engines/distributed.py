@@ -39,11 +39,14 @@ class DistributedRows(Source):
         Name of the engine in plans and messages.
     repeatable : bool
         Whether the rows can be read more than once.
+    weights : optional
+        Frequencies, as the engine keeps them.
     """
 
     engine: str
     # A field, unlike that of other sources: copies made by ``dataclasses.replace`` keep it.
     repeatable: bool = True
+    weights: Any = None
 
     reader_bytes = 0
     # Whether the rows are on a device and stay there; such rows implement ``scores`` and
@@ -74,7 +77,7 @@ class DistributedRows(Source):
     @property
     def has_weights(self) -> bool:
         """Whether these rows have frequencies. ``fold`` uses them, ``chunks`` leaves them out."""
-        return False
+        return self.weights is not None
 
     def fingerprint(self) -> tuple[str, ...]:
         """Return the engine's names of these rows and their weights.
@@ -132,8 +135,8 @@ class DistributedRows(Source):
         saved = run.begin(step_name, self.rows, float(self.p * self.dtype.itemsize))
         if saved is not None and saved.done:
             return PartialResult(saved.summary, saved.dropped, saved.row)
-        run.report_start()
-        with run.saved_if_interrupted():
-            result = self.reduce(kind, drop=drop, precise=precise).checked()
+        # Rows are summed elsewhere: a long time without reports follows.
+        run.reporter.report_start()
+        result = self.reduce(kind, drop=drop, precise=precise).checked()
         run.finish(State(result.rows, result.summary, result.dropped))
         return result

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from copy import deepcopy
 from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from princomp.engines.distributed import DistributedRows
 from princomp.engines.partial_result import PartialResult, SummaryKind
@@ -34,8 +34,6 @@ from princomp.summaries import (
     stored_bytes,
 )
 
-T = TypeVar("T")
-
 # Tables with fewer numbers are summed before a thread would have started.
 _THREADS_PAY = 2**19
 # For tables with more numbers, a warning says if the compiled kernels are missing.
@@ -54,29 +52,23 @@ class _Summarizer(NamedTuple):
 
     def summarize(self, block: Block) -> PartialResult:
         """Return the summary of one block."""
-        rows = block.load()
-        summary, dropped = self._apply(self.kind.of, rows, block.start)
-        return PartialResult(summary, dropped, rows.shape[0])
+        return self.apply(self.kind.of, block.start, block.load())
 
-    def update(self, state: State, loaded: tuple[int, RowArray]) -> State:
-        """Add one loaded block to the state's summary in place."""
-        start, rows = loaded
-        summary, dropped = self._apply(partial(self.kind.add, state.summary), rows, start)
-        return State(start + rows.shape[0], summary, state.dropped + dropped)
-
-    def _apply(self, summarize: Callable[..., Any], rows: RowArray, start: int) -> tuple[Any, int]:
+    def apply(self, summarize: Callable[..., Any], start: int, rows: RowArray) -> PartialResult:
         """Call ``summarize`` with a block, without incomplete rows where these may be dropped."""
-        weights = slice_weights(self.weights, start, start + rows.shape[0])
+        n = rows.shape[0]
+        weights = slice_weights(self.weights, start, start + n)
         if self.drop and (self.kind.complete_only or is_sparse(rows)):
             rows, weights, dropped = drop_incomplete(rows, weights)
-            return summarize(rows, weights, precise=self.precise), dropped
+            return PartialResult(summarize(rows, weights, precise=self.precise), dropped, n)
         try:
-            return summarize(rows, weights, precise=self.precise), 0
+            return PartialResult(summarize(rows, weights, precise=self.precise), 0, n)
         except NotFiniteError as error:
             if self.drop and "row" in error.place:
                 rows, weights, dropped = drop_incomplete(rows, weights)
                 if dropped:
-                    return summarize(rows, weights, precise=self.precise), dropped
+                    summary = summarize(rows, weights, precise=self.precise)
+                    return PartialResult(summary, dropped, n)
             if "row" in error.place:
                 error.place["row"] += start
             raise
@@ -127,12 +119,29 @@ def fold(
     if isinstance(data, DistributedRows):
         return data.fold(kind, drop=drop, precise=precise, run=run, step_name=step_name)
     n, p = data.shape
-    step = kind.block_rows(p, sparse=_is_sparse(data))
+    sparse = data.stored is not None if isinstance(data, Source) else is_sparse(data)
+    step = kind.block_rows(p, sparse=sparse)
     summarizer = _Summarizer(kind, weights, drop, precise)
     if not isinstance(data, Source) and n <= step and n * p < _BLAS_THREADS_PAY:
         result = summarizer.summarize(Block(0, lambda: data))
         return result if initial is None else result._replace(summary=initial.merge(result.summary))
-    return _fold_blocks(summarizer, data, step, threads, run, step_name, initial)
+    run = run or RunContext()
+    state = run.begin(step_name, n, _row_bytes(data))
+    if state is None or not state.done:
+        if n is None or n * p >= _KERNEL_WARNING_NUMBERS:
+            warn_without_kernels()
+        in_place = is_added_in_place(kind, p, sparse=sparse)
+        if state is None and in_place and initial is not None:
+            initial = deepcopy(initial.to_host())
+        state = state or State(0, kind.empty(p) if initial is None else initial, 0)
+        states = (_update_all if in_place else _merge_all)(state, data, step, summarizer, threads)
+        with one_blas_thread(), closing(states):
+            for latest in run.record_states(states, in_place=in_place):
+                state = latest
+        if in_place:
+            state = state._replace(summary=state.summary.to_host())
+        run.finish(state)
+    return PartialResult(state.summary, state.dropped, state.row)
 
 
 def reduce_partition(
@@ -174,48 +183,11 @@ def iter_blocks(data: RowData, step: int, start: int = 0) -> Generator[Block]:
             yield from stream_blocks(data, step, start)
             return
         for first in range(start, data.rows, step):
-            yield Block(first, partial(_read, data, first, min(first + step, data.rows)))
+            stop = min(first + step, data.rows)
+            yield Block(first, partial(data.load, first, stop, partial(scratch, "rows")))
         return
     for first in range(start, data.shape[0], step):
         yield Block(first, partial(data.__getitem__, slice(first, first + step)))
-
-
-def _read(source: Source, start: int, stop: int) -> RowArray:
-    return source.load(start, stop, partial(scratch, "rows"))
-
-
-def _fold_blocks(
-    summarizer: _Summarizer,
-    data: RowData,
-    step: int,
-    threads: int | None,
-    run: RunContext | None,
-    step_name: str,
-    initial: Any,
-) -> PartialResult:
-    """Summarise data block by block, or take the summary from the checkpoint."""
-    (n, p), kind = data.shape, summarizer.kind
-    state = None if run is None else run.begin(step_name, n, _row_bytes(data))
-    if state is None or not state.done:
-        if n is None or n * p >= _KERNEL_WARNING_NUMBERS:
-            warn_without_kernels()
-        in_place = is_added_in_place(kind, p, sparse=_is_sparse(data))
-        if state is None and in_place and initial is not None:
-            initial = deepcopy(initial.to_host())
-        state = state or State(0, kind.empty(p) if initial is None else initial, 0)
-        states = (_update_all if in_place else _merge_all)(state, data, step, summarizer, threads)
-        with one_blas_thread(), closing(states):
-            for latest in states if run is None else run.record_states(states, in_place=in_place):
-                state = latest
-        if in_place:
-            state = state._replace(summary=state.summary.to_host())
-        if run is not None:
-            run.finish(state)
-    return PartialResult(state.summary, state.dropped, state.row)
-
-
-def _is_sparse(data: RowData) -> bool:
-    return data.stored is not None if isinstance(data, Source) else is_sparse(data)
 
 
 def _merge_all(
@@ -226,19 +198,16 @@ def _merge_all(
     small = n is not None and n * p < _THREADS_PAY
     workers = 1 if small else threads or default_threads()
     # The rows of a stream wait in memory: its blocks go to threads one by one.
-    task_blocks = (
-        1 if isinstance(data, Source) and not data.random_access else blocks_per_task(step, p)
-    )
-    tasks = _batched(
-        iter_blocks(data, step, state.row),
-        max(1, min(task_blocks, (n or 0) // (step * workers))),
-    )
-    results = map_in_order(
-        lambda task: [summarizer.summarize(block) for block in task],
-        tasks,
-        workers,
-        prefetch=not small,
-    )
+    one_by_one = isinstance(data, Source) and not data.random_access
+    task_blocks = 1 if one_by_one else blocks_per_task(step, p)
+    size = max(1, min(task_blocks, (n or 0) // (step * workers)))
+    blocks = iter_blocks(data, step, state.row)
+    tasks = iter(lambda: list(islice(blocks, size)), [])
+
+    def summarize(task: list[Block]) -> list[PartialResult]:
+        return [summarizer.summarize(block) for block in task]
+
+    results = map_in_order(summarize, tasks, workers, prefetch=not small)
     # Allocating memory for another scatter takes longer than adding two of them.
     options = {"overwrite": True} if summarizer.kind is Moments else {}
     with closing(results):
@@ -262,17 +231,14 @@ def _update_all(
     with closing(blocks), limit_threads(threads):
         loaded = load_next()
         while loaded is not None:
-            state, loaded, interrupt = run_uninterrupted(
-                partial(summarizer.update, state, loaded), load_next
+            add = partial(summarizer.kind.add, state.summary)
+            part, loaded, interrupt = run_uninterrupted(
+                partial(summarizer.apply, add, *loaded), load_next
             )
+            state = State(state.row + part.rows, part.summary, state.dropped + part.dropped)
             yield state
             if interrupt is not None:
                 raise interrupt
-
-
-def _batched(blocks: Iterator[T], size: int) -> Iterator[list[T]]:
-    while task := list(islice(blocks, size)):
-        yield task
 
 
 def _row_bytes(data: RowData) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any, NamedTuple, Protocol
 
-from princomp.errors import PrincompError
+from princomp.errors import PrincompError, row_words
 from princomp.summaries import Weights
 
 
@@ -24,6 +24,11 @@ class SummaryKind(Protocol):
 
     def of(self, block: Any, /, weights: Weights = None, *, precise: bool = False) -> Any:
         """Return the summary of one block of rows."""
+
+
+def reworded(error: PrincompError, message: str) -> PrincompError:
+    """Return an error with another message."""
+    return type(error)(message, place=error.place, hint=error.hint)
 
 
 class PartialResult(NamedTuple):
@@ -55,6 +60,17 @@ class PartialResult(NamedTuple):
         if self.fault is not None:
             raise self.fault
         return self
+
+    def with_row_in_message(self, words: str = "") -> PartialResult:
+        """Put the row of a fault, counted over the table, and ``words`` before its message.
+
+        A message about a value that is not finite gets its place later, from the table.
+        """
+        fault = self.fault
+        if fault is None or "row" not in fault.place or getattr(fault, "value", None) is not None:
+            return self
+        row = row_words(fault.place["row"])
+        return self._replace(fault=reworded(fault, f"{row}{words}: {fault.message}"))
 
     def merge(self, other: PartialResult) -> PartialResult:
         """Return the result of these rows followed by those of ``other``."""

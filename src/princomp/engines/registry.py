@@ -21,7 +21,4 @@ def as_distributed(X: object) -> DistributedRows | None:
     if isinstance(X, DistributedRows):
         return X
     module = _ENGINES.get(type(X).__module__.partition(".")[0])
-    if module is None:
-        return None
-    rows: DistributedRows | None = import_module(module).rows_of(X)
-    return rows
+    return None if module is None else import_module(module).rows_of(X)

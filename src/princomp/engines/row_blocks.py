@@ -7,10 +7,9 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from princomp.io import RowArray, Source
-from princomp.summaries import Weights, is_sparse
+from princomp.io import Chunk, RowArray, Source
+from princomp.summaries import Weights
 
 
 class Block(NamedTuple):
@@ -39,9 +38,7 @@ def stream_blocks(source: Source, step: int, start: int) -> Iterator[Block]:
 
 
 def _concatenate(parts: list[RowArray]) -> RowArray:
-    if len(parts) == 1:
-        return parts[0]
-    return sp.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
+    return Chunk.joined([Chunk(part) for part in parts]).data
 
 
 def drop_incomplete(block: RowArray, weights: Weights) -> tuple[RowArray, Weights, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import NamedTuple
 
 from princomp.errors import OutputError
@@ -74,10 +74,6 @@ class ProgressReporter:
 
     def __init__(self, callback: ProgressCallback | None) -> None:
         self._callback, self._number = callback, 0
-        self._step, self._row_bytes, self._unit = "", 0.0, "rows"
-        self._total: int | None = None
-        self._first = self._rows = 0
-        self._began = self._last = 0.0
 
     def begin(
         self, step: str, total: int | None, row_bytes: float, start: int = 0, unit: str = "rows"
@@ -141,7 +137,7 @@ class RunContext:
         checkpoint: Checkpoint | None = None,
     ) -> None:
         self.checkpoint = checkpoint
-        self._reporter = ProgressReporter(progress)
+        self.reporter = ProgressReporter(progress)
         self._state: State | None = None
         self._draws_step = ""  # step of the current rule that draws at random
 
@@ -149,31 +145,33 @@ class RunContext:
         """Begin a pass; return the state that an interrupted run had reached, if any."""
         saved = None if self.checkpoint is None else self.checkpoint.begin()
         self._state = None
-        self._reporter.begin(step, total, row_bytes, 0 if saved is None else saved.row)
+        self.reporter.begin(step, total, row_bytes, 0 if saved is None else saved.row)
         return saved
 
     def report_draws(self, step: str, done: int, total: int) -> None:
         """Report the random draws of a rule for the number of components; it reads no row."""
         if self._draws_step != step:
-            self._reporter.begin(step, total, 0.0, unit="draws")
+            self.reporter.begin(step, total, 0.0, unit="draws")
         self._draws_step = "" if done >= total else step
-        self._reporter.advance(done, done=done >= total)
-
-    def report_start(self) -> None:
-        """Report that rows are summed elsewhere, before a long time without reports."""
-        self._reporter.report_start()
+        self.reporter.advance(done, done=done >= total)
 
     def record_states(self, states: Iterator[State], *, in_place: bool) -> Iterator[State]:
-        """Yield the states of a pass, and record each one when it is reached.
+        """Yield the states of a pass, and record each one; save the last if an exception ends it.
 
         States that are changed in place are not recorded while the next one is computed.
         """
-        with self.saved_if_interrupted():
+        try:
             for state in states:
                 self.advance(state)
                 yield state
                 if in_place:
                     self._state = None
+        except BaseException:
+            if self.checkpoint is not None and self._state is not None:
+                # Raise the first error instead; if the disk is full, the old file is still there.
+                with suppress(OutputError):
+                    self.checkpoint.save()
+            raise
 
     def advance(self, state: State) -> None:
         """Record that the rows before ``state.row`` are summed."""
@@ -181,7 +179,7 @@ class RunContext:
         if self.checkpoint is not None:
             self.checkpoint.advance(state)
         # Last, since a callback may raise: by then, the rows are recorded as summed.
-        self._reporter.advance(state.row)
+        self.reporter.advance(state.row)
 
     def finish(self, state: State) -> None:
         """Record that the pass is done."""
@@ -193,19 +191,7 @@ class RunContext:
                 with suppress(OutputError):
                     self.checkpoint.save()
                 raise
-        self._reporter.advance(state.row, done=True)
-
-    @contextmanager
-    def saved_if_interrupted(self) -> Iterator[None]:
-        """Save the sums so far if an exception ends this block."""
-        try:
-            yield
-        except BaseException:
-            if self.checkpoint is not None and self._state is not None:
-                # Raise the first error instead; if the disk is full, the old file is still there.
-                with suppress(OutputError):
-                    self.checkpoint.save()
-            raise
+        self.reporter.advance(state.row, done=True)
 
     def close(self) -> None:
         """Release the checkpoint when the fit ends or fails; its file stays."""

@@ -35,6 +35,7 @@ from princomp.errors import (
 from princomp.io import checkpoint as checkpoint_module
 from princomp.io.checked_file import encode_content
 from princomp.io.checkpoint import Checkpoint
+from princomp.io.readers.numpy_file import NpySource
 from princomp.summaries.dense_rows import DenseRows
 
 
@@ -105,13 +106,13 @@ def test_a_restarted_iterator_resumes_where_it_stopped(name, tmp_path, ck):
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9, 1.0])
 def test_rows_already_summed_are_not_read_again(name, share, tmp_path, ck, monkeypatch):
     read = []
-    original = local_engine()._read
+    original = NpySource.load
 
-    def counted(source, start, stop):
+    def counted(source, start, stop, empty):
         read.append((start, stop))
-        return original(source, start, stop)
+        return original(source, start, stop, empty)
 
-    monkeypatch.setattr(local_engine(), "_read", counted)
+    monkeypatch.setattr(NpySource, "load", counted)
     options, X, weights = ROUTES[name]
     file = npy(tmp_path, X)
     reports, callback = stop_after(None)
@@ -126,12 +127,6 @@ def test_rows_already_summed_are_not_read_again(name, share, tmp_path, ck, monke
     read.clear()
     assert bits(fit(file, options, weights, checkpoint=ck)) == bits(whole)
     assert read == []
-
-
-def local_engine():
-    from princomp.engines import local as engine
-
-    return engine
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -8,7 +8,7 @@ task, so nothing is kept of them, and a fault in them is reported with its place
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -22,8 +22,6 @@ from dask.utils import is_series_like
 
 from princomp.engines.dask.tasks import (
     RowLayout,
-    add_row_to_message,
-    as_frame,
     identity,
     map_chunk,
     map_partition,
@@ -35,7 +33,7 @@ from princomp.engines.dask.weights import align_weights, unequal_lengths
 from princomp.engines.distributed import DistributedRows, RowFunction
 from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.engines.weights import WEIGHTS
-from princomp.errors import ParameterError, ShapeError
+from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.io import Chunk, as_rows
 
 # Number of results that one task merges. With more, the tree is lower, but a task holds more.
@@ -67,9 +65,9 @@ class DaskRows(DistributedRows):
 
     array: da.Array
     frame: Any = None
-    weights: Any = None
     weight_column: Any = None
     as_frame: bool = False
+    engine: str = "Dask"
 
     @property
     def _layout(self) -> RowLayout:
@@ -96,7 +94,9 @@ class DaskRows(DistributedRows):
         while len(parts) > 1:
             starts = range(0, len(parts), SPLIT_EVERY)
             parts = [merge(parts[first : first + SPLIT_EVERY]) for first in starts]
-        result = add_row_to_message(parts[0].compute())
+        result: PartialResult = parts[0].compute()
+        if not isinstance(result.fault, NotFiniteError):
+            result = result.with_row_in_message(" of all")
         if result.fault is None and self.rows not in (None, result.rows):
             raise ShapeError(
                 f"X has {result.rows:,} rows, but its chunks promise {self.rows:,}",
@@ -136,17 +136,16 @@ class DaskRows(DistributedRows):
                 place=WEIGHTS,
                 hint="give the name of a column of a data frame, or the weights themselves",
             )
-        labels = list(self.frame.columns)
         index = self.columns.index(name)
-        dtypes = [self.frame.dtypes[label] for label in labels if label != labels[index]]
-        if not dtypes:
-            as_rows(np.empty((1, 0)))
+        label = self.frame.columns[index]
+        if self.p == 1:
+            as_rows(np.empty((1, 0)))  # raises
         return replace(
             self,
             p=self.p - 1,
-            dtype=float_dtype(dtypes),
+            dtype=float_dtype(self.frame.dtypes.drop(label)),
             columns=self.columns[:index] + self.columns[index + 1 :],
-            weight_column=labels[index],
+            weight_column=label,
         )
 
     @property
@@ -174,8 +173,8 @@ class DaskRows(DistributedRows):
         """Return a Dask array of the same chunks of rows, or a data frame of the same index."""
         argument, k = _task_argument(function, "model", lazy=True), len(names)
         if self.as_frame and self.frame is not None:
-            meta = as_frame(np.empty((0, k), dtype), names, self.frame._meta)
             task = partial(map_partition, layout=self._layout, names=names, dtype=dtype)
+            meta = task(self.frame._meta, function)
             return self.frame.map_partitions(task, argument, meta=meta, enforce_metadata=False)
         array = da.map_blocks(
             partial(map_chunk, layout=self._layout, k=k, dtype=dtype),
@@ -186,11 +185,7 @@ class DaskRows(DistributedRows):
             dtype=dtype,
             meta=np.empty((0, 0), dtype=dtype),
         )
-        if not self.as_frame:
-            return array
-        import dask.dataframe as dd
-
-        return dd.from_dask_array(array, columns=list(names))
+        return array.to_dask_dataframe(columns=list(names)) if self.as_frame else array
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Yield the rows from number ``start`` on, one of Dask's chunks at a time."""
@@ -198,7 +193,7 @@ class DaskRows(DistributedRows):
             block = to_rows(part.compute(), self._layout)[0]
             n = block.shape[0]
             if n > start:
-                yield Chunk(block[start:] if start else block)
+                yield Chunk(block).part(start)
             start = max(start - n, 0)
 
 
@@ -208,7 +203,7 @@ def partition_blocks(frame: Any) -> da.Array:
     return frame.map_partitions(identity, meta=meta, enforce_metadata=False)
 
 
-def float_dtype(dtypes: Sequence[Any]) -> np.dtype[Any]:
+def float_dtype(dtypes: Iterable[Any]) -> np.dtype[Any]:
     """Return float32 where all columns are float32, else float64."""
     return np.dtype(np.float32 if all(dtype == np.float32 for dtype in dtypes) else np.float64)
 
@@ -220,13 +215,8 @@ def _task_argument(value: SummaryKind | RowFunction, what: str, *, lazy: bool = 
     size += sum(buffer.raw().nbytes for buffer in buffers)
     if size <= _MAX_INLINE_BYTES:
         return value
-    client = getattr(get_scheduler(), "__self__", None)
+    client: Any = getattr(get_scheduler(), "__self__", None)
     sent: Any = value
-    if (
-        size >= _MIN_SCATTER_BYTES
-        and not lazy
-        and client is not None
-        and hasattr(client, "scatter")
-    ):
+    if size >= _MIN_SCATTER_BYTES and not lazy and hasattr(client, "scatter"):
         sent = client.scatter(value, broadcast=True, hash=False)
     return dask.delayed(sent, name=f"princomp-{what}-{uuid4().hex}", pure=False, traverse=False)

@@ -50,15 +50,13 @@ def _array_rows(X: da.Array) -> DaskRows:
             "the number of columns of this Dask array is not known",
             hint="call x.compute_chunk_sizes(), or give the chunks where the array is made",
         )
-    if X.dtype.kind not in "fiub":
-        if X.dtype.kind == "c":
-            as_rows(np.empty((1, 1), X.dtype))  # raises, with a hint on complex numbers
+    if X.dtype.kind not in "fiubc":
         raise NotNumericError(
             f"a Dask array of dtype {X.dtype} is not numeric",
             hint="convert it: x.astype(float)",
         )
-    if p == 0:
-        as_rows(np.empty((1, 0)))
+    if X.dtype.kind == "c" or p == 0:
+        as_rows(np.empty((1, p), X.dtype))  # raises, with a hint
     meta = X._meta
     sparse = sp.issparse(meta) or hasattr(meta, "to_scipy_sparse")
     if X.numblocks[1] > 1:
@@ -66,7 +64,6 @@ def _array_rows(X: da.Array) -> DaskRows:
             hstack, "ik", X, "ij", new_axes={"k": p}, concatenate=False, dtype=X.dtype, meta=meta
         )
     return DaskRows(
-        engine="Dask",
         rows=None if n != n else n,
         p=p,
         dtype=float_dtype([X.dtype]),
@@ -81,10 +78,10 @@ def _frame_rows(X: Any) -> DaskRows:
     refuse_duplicates([str(label) for label in all_labels], Origin(None))
     left_out = {}
     for label, kind in nw.from_native(X._meta).schema.items():
-        dtype = X.dtypes[label]
-        if getattr(dtype, "kind", "O") == "c":
-            as_rows(np.empty((1, 1), complex))  # raises, with a hint on complex numbers
-        if getattr(dtype, "kind", "O") not in "fiu":
+        letter = getattr(X.dtypes[label], "kind", "O")
+        if letter == "c":
+            as_rows(np.empty((1, 1), complex))  # raises, with a hint
+        if letter not in "fiu":
             left_out[str(label)] = kind_name(kind)
     labels = [label for label in all_labels if str(label) not in left_out]
     if not labels:
@@ -93,15 +90,13 @@ def _frame_rows(X: Any) -> DaskRows:
             place={"columns": list(left_out)},
             hint="convert the columns to analyse: df.astype(float)",
         )
-    dtypes = [X.dtypes[label] for label in labels]
     if left_out:
         X = X[labels]
     has_names = any(isinstance(label, str) for label in labels)
     return DaskRows(
-        engine="Dask",
         rows=None,
         p=len(labels),
-        dtype=float_dtype(dtypes),
+        dtype=float_dtype(X.dtypes),
         columns=tuple(map(str, labels)) if has_names else None,
         notes=left_out_notes(left_out),
         array=partition_blocks(X),

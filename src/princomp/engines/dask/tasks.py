@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from princomp.engines.dask.weights import check_chunk_weights
 from princomp.engines.distributed import RowFunction
 from princomp.engines.local import reduce_partition
-from princomp.engines.partial_result import PartialResult, SummaryKind
-from princomp.errors import NotFiniteError, PrincompError, ShapeError, row_words
+from princomp.engines.partial_result import PartialResult, SummaryKind, reworded
+from princomp.errors import NotFiniteError, PrincompError, ShapeError
 from princomp.io import RowArray, from_sparse, in_memory
-
-T = TypeVar("T")
 
 
 class RowLayout(NamedTuple):
@@ -83,7 +81,7 @@ def reduce_chunk(
     except PrincompError as error:
         fault = error
         if "row" in error.place and "parameter" not in error.place:
-            fault = _with_message(error, f"{error.message} (counted in its chunk)")
+            fault = reworded(error, f"{error.message} (counted in its chunk)")
         return PartialResult(None, 0, n, fault)
     return reduce_partition(kind, rows, checked, drop=drop, precise=precise)
 
@@ -91,19 +89,6 @@ def reduce_chunk(
 def merge_results(results: Sequence[PartialResult]) -> PartialResult:
     """Merge the results of chunks in the order of their rows."""
     return reduce(PartialResult.merge, results)
-
-
-def add_row_to_message(result: PartialResult) -> PartialResult:
-    """Put the row of a fault, counted over all chunks, into its message."""
-    fault = result.fault
-    if fault is None or "row" not in fault.place or isinstance(fault, NotFiniteError):
-        return result  # the message of NotFiniteError is completed later
-    message = f"{row_words(fault.place['row'])} of all: {fault.message}"
-    return result._replace(fault=_with_message(fault, message))
-
-
-def _with_message(error: PrincompError, message: str) -> PrincompError:
-    return type(error)(message, place=error.place, hint=error.hint)
 
 
 def map_chunk(
@@ -123,7 +108,7 @@ def map_chunk(
         return function(rows).astype(dtype, copy=False)
     except NotFiniteError as error:
         chunk = "its chunk" if block_id is None else f"chunk {block_id[0]}"
-        raise _with_message(error, f"{error.message} (counted in {chunk})") from None
+        raise reworded(error, f"{error.message} (counted in {chunk})") from None
 
 
 def map_partition(
@@ -136,14 +121,9 @@ def map_partition(
 ) -> Any:
     """Apply a function to the rows of a frame's partition, and keep its index."""
     values = map_chunk(partition, function, layout=layout, k=len(names), dtype=dtype)
-    return as_frame(values, names, partition)
+    return type(partition)(values, columns=list(names), index=partition.index)
 
 
-def as_frame(values: NDArray[Any], names: tuple[str, ...], like: Any) -> Any:
-    """Return a data frame of the kind and with the index of another one."""
-    return type(like)(values, columns=list(names), index=like.index)
-
-
-def identity(partition: T) -> T:
+def identity(partition: Any) -> Any:
     """Return a partition as the chunk of an array."""
     return partition

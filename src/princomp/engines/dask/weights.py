@@ -42,9 +42,7 @@ def align_weights(weights: Any, array: Any, rows: int | None) -> Any:
                 hint="give a Dask array of the same chunks, or call x.compute_chunk_sizes(); for "
                 "data frames a Series, or a column's name",
             )
-        if weights.shape != (rows,):
-            raise unequal_lengths(weights.shape, rows, "rows")
-        return da.from_array(weights, chunks=(chunks,))
+        weights = da.from_array(weights)
     lengths_known = rows is not None and weights.shape[0] == weights.shape[0]  # else it is NaN
     if weights.ndim != 1 or (lengths_known and weights.shape != (rows,)):
         raise unequal_lengths(weights.shape, rows, "rows")

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from princomp.engines.distributed import DistributedRows
 from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.errors import NotAvailableError, ParameterError, PrincompError, ShapeError
 from princomp.io import Chunk
-from princomp.linalg import FloatArray
 from princomp.solvers import Images, ImagesOf
 from princomp.summaries import (
     Columns,
@@ -36,34 +33,12 @@ from princomp.summaries import (
     triangle_on,
 )
 
-T = TypeVar("T")
-
 # If every mean is at most this many standard deviations from zero, products of rows that are not
 # centred lose no significant digit. Otherwise rows are centred first, block by block.
 _NEAR_ZERO = 2.0
 
 # Axes of fits that were copied to a device; they are kept as long as the fit exists.
 _axes_on_devices: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
-
-
-class Fitted(Protocol):
-    """The parts of a fit that are copied to a device."""
-
-    k: int
-
-    @property
-    def column_variances(self) -> FloatArray:
-        """Variances of the columns."""
-
-    def projection_parts(
-        self, dtype: np.dtype[Any], *, whiten: bool
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Return the mean in two parts, and the axes that rows are multiplied with."""
-
-    def reconstruction_parts(
-        self, dtype: np.dtype[Any], *, whiten: bool
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Return the mean in two parts, and the axes that scores are multiplied with."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -79,7 +54,6 @@ class AbstractDeviceRows(DistributedRows):
     """
 
     space: Space
-    weights: Any = None
 
     resident = True
 
@@ -126,11 +100,6 @@ class AbstractDeviceRows(DistributedRows):
             )
         return replace(self, weights=on_device)
 
-    @property
-    def has_weights(self) -> bool:
-        """Whether the rows have frequencies."""
-        return self.weights is not None
-
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows on the device in one pass."""
         rows = self.rows or 0
@@ -158,7 +127,7 @@ class AbstractDeviceRows(DistributedRows):
         assert issubclass(kind, Moments), kind
         return moments_on(self, drop=drop, precise=precise)
 
-    def scores(self, fitted: Fitted, *, whiten: bool, drop: bool) -> Any:
+    def scores(self, fitted: Any, *, whiten: bool, drop: bool) -> Any:
         """Return the scores (n, k) in the rows' own kind of array, on their device.
 
         Raises
@@ -167,10 +136,7 @@ class AbstractDeviceRows(DistributedRows):
             With the row counted over the table.
         """
         space = self.space
-        copy = partial(_copy_axes, fitted, self.dtype, whiten, space)
-        mean, mean_low, projection, offset = _cached(
-            fitted, (space, self.dtype, whiten, "to"), copy
-        )
+        mean, mean_low, projection, offset = self._axes(fitted, whiten, back=False)
 
         def project(rows: Any) -> Any:
             dtype, rows = rows.dtype, space.xp.astype(rows, projection.dtype, copy=False)
@@ -188,19 +154,42 @@ class AbstractDeviceRows(DistributedRows):
                 raise error
         return scores
 
-    def reconstructed(self, fitted: Fitted, *, whiten: bool) -> Any:
+    def reconstructed(self, fitted: Any, *, whiten: bool) -> Any:
         """Return rows (n, p) in the units of the data, from these scores (n, k)."""
-        space = self.space
-        copy = partial(_copy_axes_back, fitted, self.dtype, whiten, space)
-        mean, mean_low, axes = _cached(fitted, (space, self.dtype, whiten, "from"), copy)
+        mean, mean_low, axes, _ = self._axes(fitted, whiten, back=True)
 
         def reconstruct(scores: Any) -> Any:
-            rows = space.xp.matmul(scores, axes)
+            rows = self.space.xp.matmul(scores, axes)
             rows += mean_low
             rows += mean
             return rows
 
         return self._map_blocks(reconstruct, at_once=True)
+
+    def _axes(self, fitted: Any, whiten: bool, *, back: bool) -> tuple[Any, ...]:
+        """Return the mean in two parts, the axes, and the offset of products without centring.
+
+        They are copied to the device once. The offset is None for the way back, and where such
+        a product would lose digits.
+        """
+        copies = _axes_on_devices.setdefault(fitted, {})
+        key = self.space, self.dtype, whiten, back
+        if key not in copies:
+            parts_of = fitted.reconstruction_parts if back else fitted.projection_parts
+            mean, mean_low, axes = parts_of(self.dtype, whiten=whiten)
+            dtype = axes.dtype  # float64 where the axes overflow float32
+            offset = None
+            if not back and (mean**2 <= _NEAR_ZERO**2 * fitted.column_variances).all():
+                exact_mean = mean.astype(np.float64) + mean_low
+                offset = self.space.put(-(exact_mean @ axes.astype(np.float64)), dtype)
+            parts = (self.space.put(part, dtype) for part in (mean, mean_low, axes))
+            copies[key] = *parts, offset
+        return copies[key]
+
+    def _block(self, start: int, rows: Any) -> DeviceBlock:
+        """Return rows from number ``start`` on as a block, with their weights."""
+        stop = start + rows.shape[0]
+        return DeviceBlock(start, rows, None if self.weights is None else self.weights[start:stop])
 
     def _map_blocks(self, function: Callable[[Any], Any], *, at_once: bool) -> Any:
         """Apply a function to blocks, or to all rows at once where that needs no copy."""
@@ -232,34 +221,4 @@ class DeviceRows(AbstractDeviceRows):
         """Yield slices of the array."""
         rows = self.array.shape[0]
         for start in range(0, rows, step):
-            stop = min(start + step, rows)
-            weights = None if self.weights is None else self.weights[start:stop]
-            yield DeviceBlock(start, self.array[start:stop, :], weights)
-
-
-def _cached(fitted: Fitted, key: tuple[object, ...], copy: Callable[[], T]) -> T:
-    """Return the arrays that a fit needs on a device, copied there once."""
-    arrays = _axes_on_devices.setdefault(fitted, {})
-    if key not in arrays:
-        arrays[key] = copy()
-    return arrays[key]
-
-
-def _copy_axes(fitted: Fitted, dtype: np.dtype[Any], whiten: bool, space: Space) -> Any:
-    """Copy the mean in two parts, the axes, and the offset of a product without centring.
-
-    The offset is None where that product would lose digits.
-    """
-    mean, mean_low, projection = fitted.projection_parts(dtype, whiten=whiten)
-    dtype = projection.dtype  # float64 where the axes overflow float32
-    offset: FloatArray | None = None
-    if (mean**2 <= _NEAR_ZERO**2 * fitted.column_variances).all():
-        exact_mean = mean.astype(np.float64) + mean_low
-        offset = space.put(-(exact_mean @ projection.astype(np.float64)), dtype)
-    return space.put(mean, dtype), space.put(mean_low, dtype), space.put(projection, dtype), offset
-
-
-def _copy_axes_back(fitted: Fitted, dtype: np.dtype[Any], whiten: bool, space: Space) -> Any:
-    """Copy the mean in two parts, and the axes."""
-    mean, mean_low, axes = fitted.reconstruction_parts(dtype, whiten=whiten)
-    return tuple(space.put(part, dtype) for part in (mean, mean_low, axes))
+            yield self._block(start, self.array[start : min(start + step, rows), :])

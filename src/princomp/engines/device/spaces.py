@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib import import_module
 from threading import Lock
 from typing import Any
 
@@ -32,8 +31,7 @@ def space_of(X: Any) -> Space:
     """
     library = type(X).__module__.partition(".")[0]
     # Anything else is a subclass of torch's tensors in another package.
-    library = library if library in _SPACES else "torch"
-    return _SPACES[library](X.device)
+    return _SPACES[library if library in _SPACES else "torch"](X.device)
 
 
 def space_named(device: Any) -> Space:
@@ -63,16 +61,11 @@ def space_named(device: Any) -> Space:
         ) from None
 
 
-def _array_namespace(library: str) -> Any:
-    """Return the array API namespace of a library."""
-    return import_module(f"array_api_compat.{library}")
-
-
 @lru_cache(maxsize=32)
 def _torch(device: Any) -> Space:
+    import array_api_compat.torch as xp
     import torch
 
-    xp = _array_namespace("torch")
     if device.type == "mps":
         raise NotAvailableError(
             f"{device} has no float64, which sums need",
@@ -102,17 +95,15 @@ def _exact_torch() -> Iterator[None]:
 
     with _lock:
         if not _exact_users:
-            backends: list[Any] = [torch.backends.cuda.matmul]
-            name: str
-            exact: Any
-            if hasattr(backends[0], "fp32_precision"):  # from torch 2.9 on
-                name, exact = "fp32_precision", "ieee"
-                backends.append(torch.backends.mkldnn.matmul)
-            else:
-                name, exact = "allow_tf32", False
-            _saved_settings = [(backend, name, getattr(backend, name)) for backend in backends]
-            for backend in backends:
-                setattr(backend, name, exact)
+            exact: list[Any] = [(torch.backends.cuda.matmul, "allow_tf32", False)]
+            if hasattr(torch.backends.cuda.matmul, "fp32_precision"):  # from torch 2.9 on
+                backends = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+                exact = [(backend, "fp32_precision", "ieee") for backend in backends]
+            _saved_settings = [
+                (backend, name, getattr(backend, name)) for backend, name, _ in exact
+            ]
+            for setting in exact:
+                setattr(*setting)
         _exact_users += 1
     try:
         yield
@@ -120,17 +111,18 @@ def _exact_torch() -> Iterator[None]:
         with _lock:
             _exact_users -= 1
             if not _exact_users:
-                for backend, name, value in _saved_settings:
-                    setattr(backend, name, value)
+                for setting in _saved_settings:
+                    setattr(*setting)
 
 
 @lru_cache(maxsize=32)
 def _cupy(device: Any) -> Space:
+    import array_api_compat.cupy as xp
     import cupy
 
     # TF32 is off in CuPy unless CUPY_TF32 asks for it.
     return Space(
-        xp=_array_namespace("cupy"),
+        xp=xp,
         device=device,
         name=f"cupy (cuda:{device.id})",
         to_host=cupy.asnumpy,

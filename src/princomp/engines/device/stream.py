@@ -48,9 +48,7 @@ class DeviceStream(AbstractDeviceRows):
 
     def place_of(self, row: int) -> RowPlace:
         """Return the place of a row."""
-        return (
-            self.data.place_of(row) if isinstance(self.data, Source) else RowPlace(self.file, row)
-        )
+        return self.data.place_of(row) if isinstance(self.data, Source) else super().place_of(row)
 
     def file_states(self) -> tuple[FileState, ...]:
         """Return the files that the rows are read from."""
@@ -80,11 +78,9 @@ class DeviceStream(AbstractDeviceRows):
         loaded = map_in_order(lambda block: _dense(block.load()), blocks, 1, prefetch=True)
         with closing(loaded):
             for rows in copy_blocks(loaded, self.space, step, self.p, self.dtype):
-                stop = start + rows.shape[0]
-                weights = None if self.weights is None else self.weights[start:stop]
-                self.rows_read = stop
-                yield DeviceBlock(start, rows, weights)
-                start = stop
+                block = self._block(start, rows)
+                self.rows_read = start = start + rows.shape[0]
+                yield block
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows in one pass, unless the sums do not fit on the device."""

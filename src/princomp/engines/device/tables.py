@@ -116,13 +116,11 @@ def _sparse_rows(X: Any) -> SparseTensor:
             hint="X.to_dense() where that fits on the device, or X.cpu()",
         )
     if str(X.layout) == "torch.sparse_csr":
-        parts = [part.numpy() for part in (X.values(), X.col_indices(), X.crow_indices())]
-        csr = sp.csr_array(tuple(parts), shape=tuple(X.shape))
+        parts = tuple(part.numpy() for part in (X.values(), X.col_indices(), X.crow_indices()))
     else:
         coo = X.to_sparse_coo().coalesce()
-        indices = coo.indices().numpy()
-        csr = sp.csr_array((coo.values().numpy(), (indices[0], indices[1])), shape=tuple(X.shape))
-    rows = from_sparse(csr)
+        parts = coo.values().numpy(), tuple(coo.indices().numpy())
+    rows = from_sparse(sp.csr_array(parts, shape=tuple(X.shape)))
     return SparseTensor(
         engine="torch",
         rows=rows.shape[0],

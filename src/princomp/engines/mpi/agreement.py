@@ -12,7 +12,9 @@ import os
 import pickle
 import platform
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeVar
+from contextlib import suppress
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -20,9 +22,10 @@ from princomp.engines.mpi.communicators import Communicator
 from princomp.errors import ColumnError, ParameterError, PrincompError, ShapeError
 from princomp.io import Origin, Source
 from princomp.linalg import memory_limit
-from princomp.summaries import Weights, is_sparse, stored_bytes
+from princomp.summaries import Weights, stored_bytes
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Outcome(NamedTuple, Generic[T]):
@@ -36,11 +39,16 @@ class Outcome(NamedTuple, Generic[T]):
     def of(cls, work: Callable[[], T], group: Communicator) -> Outcome[T]:
         """Do some work on this rank; an error becomes part of the outcome."""
         try:
-            with group.interruptible():
+            with group.interrupts(allowed=True):
                 return cls(work())
         except BaseException as error:
-            nothing: Any = None
-            return cls(nothing, _picklable(error), group.rank)
+            return cls(cast("T", None), _picklable(error), group.rank)
+
+    def then(self, work: Callable[[T], R], group: Communicator) -> Outcome[R]:
+        """Go on to work with the value; an error stays the outcome."""
+        if self.error is None:
+            return Outcome.of(partial(work, self.value), group)
+        return cast("Outcome[R]", self)
 
     def result(self, group: Communicator) -> T:
         """Return the value.
@@ -60,12 +68,10 @@ class Outcome(NamedTuple, Generic[T]):
 
 def _picklable(error: BaseException) -> BaseException:
     """Return an error that can be pickled: this one, or a PrincompError with its message."""
-    try:
+    with suppress(Exception):
         copy = pickle.loads(pickle.dumps(error))
-    except Exception:
-        copy = None
-    if type(copy) is type(error) and str(copy) == str(error):
-        return error
+        if type(copy) is type(error) and str(copy) == str(error):
+            return error
     replacement = PrincompError(f"{type(error).__name__}: {error}")
     replacement.__cause__ = error
     return replacement
@@ -102,30 +108,23 @@ class RankRecord(NamedTuple):
     @classmethod
     def of(cls, own: RankInput, settings: dict[str, Any]) -> RankRecord:
         """Return the record of this rank, with the parameters that must be the same on all."""
-        data = own.data
-        rows: int | None = 0
-        nbytes: int | None = 0
-        dtype, stored, repeatable = "float64", None, True
-        if isinstance(data, Source):
-            rows, dtype, stored = data.rows, data.dtype.name, data.stored
-            nbytes, repeatable = data.nbytes, data.repeatable
-        elif hasattr(data, "shape"):
-            rows, dtype, nbytes = data.shape[0], data.dtype.name, stored_bytes(data)
-            stored = data.nnz if is_sparse(data) else None
+        # A rank without rows, or with a summary of them, has no table.
+        table: Any = own.data if hasattr(own.data, "shape") else np.empty((0, 0))
+        is_source = isinstance(table, Source)
         return cls(
-            {name: _comparable(value) for name, value in settings.items()},
-            data is not None,
-            own.p,
-            own.columns,
-            rows,
-            dtype,
-            stored,
-            nbytes,
-            repeatable,
-            memory_limit(own.memory),
-            own.memory is not None,
-            platform.node(),
-            _processors(),
+            settings={name: _comparable(value) for name, value in settings.items()},
+            has_rows=own.data is not None,
+            p=own.p,
+            columns=own.columns,
+            rows=table.shape[0],
+            dtype=table.dtype.name,
+            stored=table.stored if is_source else getattr(table, "nnz", None),
+            nbytes=table.nbytes if is_source else stored_bytes(table),
+            repeatable=table.repeatable if is_source else True,
+            memory=memory_limit(own.memory),
+            memory_was_set=own.memory is not None,
+            host=platform.node(),
+            processors=_processors(),
         )
 
 
@@ -135,7 +134,7 @@ class Agreement(NamedTuple):
     p: int
     columns: tuple[str, ...] | None
     rows: int | None
-    dtype: str
+    dtype: np.dtype[Any]
     stored: int | None
     nbytes: int | None
     repeatable: bool
@@ -143,8 +142,18 @@ class Agreement(NamedTuple):
     threads: tuple[int, ...]
 
 
-def agree(group: Communicator, work: Callable[[], RankRecord]) -> Agreement:
-    """Gather the records of all ranks, and return the properties of the whole table.
+def agree(
+    group: Communicator, settings: dict[str, Any], read: Callable[[], RankInput]
+) -> tuple[RankInput, Agreement]:
+    """Read the rows of this rank, and agree with the others on the properties of the whole table.
+
+    Parameters
+    ----------
+    group : Communicator
+    settings : dict
+        Parameters that must be the same on all ranks.
+    read : callable
+        Opens the rows of this rank.
 
     Raises
     ------
@@ -153,38 +162,34 @@ def agree(group: Communicator, work: Callable[[], RankRecord]) -> Agreement:
     BaseException
         The error of the first rank whose rows could not be read.
     """
-    outcomes = group.gather(Outcome.of(work, group))
-
-    def combine() -> Agreement:
-        return _combine([outcome.result(group) for outcome in outcomes])
-
-    outcome = Outcome.of(combine, group) if group.rank == 0 else None
-    failed = [one for one in outcomes if one.error is not None]
-    if outcome is not None and failed:
-        outcome = outcome._replace(rank=failed[0].rank)
-    agreement: Agreement = group.broadcast(outcome).result(group)
-    return agreement
+    own = Outcome.of(read, group)
+    record = own.then(lambda rows: RankRecord.of(rows, settings), group)
+    records = group.gather(record)
+    outcome: Any = None
+    if group.rank == 0:
+        failed = [one for one in records if one.error is not None]
+        values = [one.value for one in records]
+        outcome = failed[0] if failed else Outcome.of(partial(_combine, values), group)
+    return own.value, group.broadcast(outcome).result(group)
 
 
 def _combine(records: list[RankRecord]) -> Agreement:
     for rank, record in enumerate(records):
         _check_settings(records[0].settings, record.settings, rank)
-    _check_columns(records)
-    with_columns = [record for record in records if record.p is not None]
+    with_columns = [(rank, one) for rank, one in enumerate(records) if one.p is not None]
     if not with_columns:
-        raise ShapeError(
-            "no rank has rows",
-            hint="give at least two rows on any of the ranks",
-        )
+        raise ShapeError("no rank has rows", hint="give at least two rows on any of the ranks")
+    _check_columns(with_columns)
+    first = with_columns[0][1]
     # Ranks without rows do not decide the precision.
     with_rows = [record for record in records if record.has_rows]
     sparse = bool(with_rows) and all(record.stored is not None for record in with_rows)
     single = bool(with_rows) and all(record.dtype == "float32" for record in with_rows)
     return Agreement(
-        p=with_columns[0].p or 0,
-        columns=next((record.columns for record in with_rows), with_columns[0].columns),
+        p=first.p or 0,
+        columns=next((record.columns for record in with_rows), first.columns),
         rows=_sum([record.rows for record in records]),
-        dtype="float32" if single else "float64",
+        dtype=np.dtype(np.float32 if single else np.float64),
         stored=_sum([record.stored for record in with_rows]) if sparse else None,
         nbytes=_sum([record.nbytes for record in records]),
         repeatable=all(record.repeatable for record in records),
@@ -210,23 +215,23 @@ def _check_settings(first: dict[str, Any], other: dict[str, Any], rank: int) -> 
             )
 
 
-def _check_columns(records: list[RankRecord]) -> None:
-    """Refuse tables that are not parts of one table."""
-    known = [(rank, one) for rank, one in enumerate(records) if one.p is not None]
-    named = [(rank, one) for rank, one in known if one.has_rows or one.columns is not None]
-    for rank, record in known[1:]:
-        first, p = known[0][0], known[0][1].p
-        if record.p != p:
+def _check_columns(known: list[tuple[int, RankRecord]]) -> None:
+    """Refuse tables that are not parts of one table: the ranks that know their columns."""
+    first, model = known[0]
+    for rank, record in known:
+        if record.p != model.p:
             raise ShapeError(
-                f"rank {rank} has rows of {record.p} columns, but rank {first} has rows of {p}",
+                f"rank {rank} has rows of {record.p} columns, but rank {first} has rows of "
+                f"{model.p}",
                 place={"rank": rank},
                 hint="give each rank some rows of one table, with all its columns",
             )
-    for rank, record in named[1:]:
-        first, columns = named[0][0], named[0][1].columns
-        if record.columns == columns:
+    named = [(rank, one) for rank, one in known if one.has_rows or one.columns is not None]
+    for rank, record in named:
+        first, model = named[0]
+        if record.columns == model.columns:
             continue
-        mine, theirs = record.columns or (), columns or ()
+        mine, theirs = record.columns or (), model.columns or ()
         missing = [name for name in theirs if name not in mine]
         new = [name for name in mine if name not in theirs]
         which = f"missing: {missing}; new: {new}" if missing or new else "their order"
@@ -244,8 +249,7 @@ def _comparable(value: Any) -> Any:
     if isinstance(value, str | int | float | None):
         return value
     try:
-        array = np.asarray(value, dtype=np.float64)
-        content = np.ascontiguousarray(array).tobytes()
+        content = np.asarray(value, dtype=np.float64).tobytes()
     except (TypeError, ValueError):
         content = pickle.dumps(value)
     return f"{type(value).__name__} of digest {hashlib.sha256(content).hexdigest()[:8]}"

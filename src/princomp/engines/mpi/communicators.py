@@ -57,17 +57,16 @@ class Communicator:
         """Receive the next object from a rank."""
         raise NotImplementedError
 
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Allow Ctrl-C in this block, whose errors are sent to the other ranks."""
-        with self._allow_interrupt(True):
-            self.raise_interrupt()
-            yield
+    def close(self) -> None:
+        """Release what belongs to this group alone."""
 
     @contextmanager
-    def _allow_interrupt(self, allowed: bool) -> Iterator[None]:
+    def interrupts(self, *, allowed: bool) -> Iterator[None]:
+        """Raise Ctrl-C in this block, whose errors are sent to the other ranks; or delay it."""
         previous, self._may_raise = self._may_raise, allowed
         try:
+            if allowed:
+                self.raise_interrupt()
             yield
         finally:
             self._may_raise = previous
@@ -107,7 +106,7 @@ class Communicator:
 
         ``join`` must not raise: the other ranks would wait for an answer.
         """
-        with self._allow_interrupt(False):
+        with self.interrupts(allowed=False):
             for other in self._children:
                 value = join(value, self.receive(other))
             if self.rank:
@@ -120,7 +119,7 @@ class Communicator:
 
     def broadcast(self, value: Any = None) -> Any:
         """Return the value of rank 0 on every rank."""
-        with self._allow_interrupt(False):
+        with self.interrupts(allowed=False):
             if self.rank:
                 value = self.receive(self._parent)
             for other in reversed(self._children):
@@ -132,10 +131,17 @@ class _Mpi(Communicator):
     """Ranks of an mpi4py communicator; arrays are sent without a copy."""
 
     def __init__(self, comm: Any) -> None:
+        from mpi4py import MPI
         from mpi4py.util.pkl5 import Intracomm
 
+        if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
+            raise _not_a_communicator(comm)
         super().__init__("MPI ranks", comm.rank, comm.size)
-        self._comm = Intracomm(comm)
+        # A duplicate, so that messages of the program do not mix with ours.
+        self._comm = Intracomm(MPI.Intracomm.Dup(comm))
+
+    def close(self) -> None:
+        self._comm.Free()
 
     # A blocking send to a receiver that is not ready keeps a processor busy, and neither rank
     # handles Ctrl-C. So the receiver asks first, and ranks poll while they wait.
@@ -162,10 +168,19 @@ class _Mpi(Communicator):
 class _Torch(Communicator):
     """Ranks of a ``torch.distributed`` group; everything is sent as tensors of bytes."""
 
-    def __init__(self, group: Any) -> None:
+    def __init__(self, comm: Any) -> None:
         import torch
         from torch import distributed
 
+        if not distributed.is_initialized():
+            raise ParameterError(
+                "comm is torch.distributed, which is not initialized",
+                place={"parameter": "comm"},
+                hint="call torch.distributed.init_process_group(…) first",
+            )
+        group = distributed.group.WORLD if comm is distributed else comm
+        if not isinstance(group, distributed.ProcessGroup):
+            raise _not_a_communicator(comm)
         super().__init__(
             "torch.distributed ranks",
             distributed.get_rank(group),
@@ -222,62 +237,24 @@ def communicator(comm: object) -> Iterator[Communicator]:
         For anything else, and on a process that does not belong to it.
     """
     module_name = comm.__name__ if isinstance(comm, ModuleType) else type(comm).__module__
-    library = module_name.partition(".")[0]
-    if library == "mpi4py":
-        with _duplicated(comm) as duplicate, _delayed_interrupts(_Mpi(duplicate)) as group:
-            yield group
-    elif library == "torch":
-        with _delayed_interrupts(_Torch(_torch_group(comm))) as group:
-            yield group
-    else:
+    libraries: dict[str, Callable[[Any], Communicator]] = {"mpi4py": _Mpi, "torch": _Torch}
+    library = libraries.get(module_name.partition(".")[0])
+    if library is None:
         raise _not_a_communicator(comm)
-
-
-@contextmanager
-def _delayed_interrupts(group: Communicator) -> Iterator[Communicator]:
-    """Handle Ctrl-C so that no rank leaves the others waiting."""
-    previous_handler = signal.getsignal(signal.SIGINT)
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or previous_handler is not signal.default_int_handler
-    ):
-        yield group  # a program that handles signals itself keeps doing so
-        return
-    signal.signal(signal.SIGINT, group.on_interrupt)
+    group = library(comm)
+    handler = signal.getsignal(signal.SIGINT)
+    # So that Ctrl-C leaves no rank waiting. A program that handles signals itself keeps doing so.
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    handles_interrupts = in_main_thread and handler is signal.default_int_handler
+    if handles_interrupts:
+        signal.signal(signal.SIGINT, group.on_interrupt)
     try:
         yield group
     finally:
-        signal.signal(signal.SIGINT, previous_handler)
+        if handles_interrupts:
+            signal.signal(signal.SIGINT, handler)
+        group.close()
     group.raise_interrupt()
-
-
-@contextmanager
-def _duplicated(comm: Any) -> Iterator[Any]:
-    """Duplicate a communicator, so that messages of the program do not mix with ours."""
-    from mpi4py import MPI
-
-    if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
-        raise _not_a_communicator(comm)
-    duplicate = MPI.Intracomm.Dup(comm)
-    try:
-        yield duplicate
-    finally:
-        duplicate.Free()
-
-
-def _torch_group(comm: Any) -> Any:
-    from torch import distributed
-
-    if not distributed.is_initialized():
-        raise ParameterError(
-            "comm is torch.distributed, which is not initialized",
-            place={"parameter": "comm"},
-            hint="call torch.distributed.init_process_group(…) first",
-        )
-    group = distributed.group.WORLD if comm is distributed else comm
-    if not isinstance(group, distributed.ProcessGroup):
-        raise _not_a_communicator(comm)
-    return group
 
 
 def _not_a_communicator(comm: object) -> ParameterError:

@@ -11,21 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from princomp.engines.distributed import DistributedRows
 from princomp.engines.local import reduce_partition
-from princomp.engines.mpi.agreement import (
-    Agreement,
-    Outcome,
-    RankInput,
-    RankRecord,
-    agree,
-    threads_of,
-)
+from princomp.engines.mpi.agreement import Agreement, Outcome, RankInput, agree, threads_of
 from princomp.engines.mpi.communicators import Communicator, communicator
 from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.errors import NotFiniteError, PrincompError
@@ -33,14 +26,6 @@ from princomp.io import FileState, Source, not_finite_error, refuse_changed
 from princomp.summaries import check_weights
 
 T = TypeVar("T")
-
-
-class _Task(NamedTuple):
-    """A pass that rank 0 asks for."""
-
-    kind: SummaryKind
-    drop: bool
-    precise: bool
 
 
 @dataclass(kw_only=True, eq=False)
@@ -66,30 +51,10 @@ class RankRows(DistributedRows):
     failed_rank: int | None = None
     initial_file_states: tuple[FileState, ...] = ()
 
-    @classmethod
-    def of(cls, group: Communicator, own: RankInput, agreement: Agreement) -> RankRows:
-        """Return the rows that the ranks have agreed on."""
-        return cls(
-            engine=group.name,
-            rows=agreement.rows,
-            p=agreement.p,
-            dtype=np.dtype(agreement.dtype),
-            columns=agreement.columns,
-            stored=agreement.stored,
-            nbytes=agreement.nbytes,
-            group=group,
-            own=own,
-            threads=threads_of(agreement, group.rank),
-            memory=agreement.memory,
-            repeatable=agreement.repeatable,
-            initial_file_states=own.data.file_states() if isinstance(own.data, Source) else (),
-        )
-
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise the rows of all ranks in one pass; called on rank 0."""
-        task = _Task(kind, drop, precise)
-        self.group.broadcast(task)
-        outcome = self._run(task)
+        self.group.broadcast((kind, drop, precise))
+        outcome = self._run(kind, drop, precise)
         self.group.raise_interrupt()
         if outcome.error is not None:
             self.failed_rank = outcome.rank
@@ -101,13 +66,13 @@ class RankRows(DistributedRows):
     def follow(self) -> Outcome[Any]:
         """Take part in the passes that rank 0 asks for, and return the outcome of the fit."""
         while True:
-            message: _Task | Outcome[Any] = self.group.broadcast()
+            message = self.group.broadcast()
             if isinstance(message, Outcome):
                 return message
-            self._run(message)
+            self._run(*message)
 
-    def _run(self, task: _Task) -> Outcome[PartialResult]:
-        own = Outcome.of(partial(self._reduce_own, task), self.group)
+    def _run(self, kind: SummaryKind, drop: bool, precise: bool) -> Outcome[PartialResult]:
+        own = Outcome.of(partial(self._reduce_own, kind, drop, precise), self.group)
         return self.group.reduce(own, self._merge)
 
     def _merge(
@@ -120,19 +85,17 @@ class RankRows(DistributedRows):
             return other
         return Outcome.of(partial(one.value.merge, other.value), self.group)
 
-    def _reduce_own(self, task: _Task) -> PartialResult:
+    def _reduce_own(self, kind: SummaryKind, drop: bool, precise: bool) -> PartialResult:
         """Summarise the rows of this rank."""
         data, weights = self.own.data, self.own.weights
         if data is None:
-            return PartialResult(task.kind.empty(self.p), 0, 0)
+            return PartialResult(kind.empty(self.p), 0, 0)
         # float32 rows are multiplied exactly where other ranks have float64.
-        precise = task.precise or data.dtype != self.dtype
+        options = {"drop": drop, "precise": precise or data.dtype != self.dtype}
         if isinstance(data, DistributedRows):
-            result = data.reduce(task.kind, drop=task.drop, precise=precise)
+            result = data.reduce(kind, **options)
         else:
-            result = reduce_partition(
-                task.kind, data, weights, drop=task.drop, precise=precise, threads=self.threads
-            )
+            result = reduce_partition(kind, data, weights, **options, threads=self.threads)
         if self.initial_file_states:
             refuse_changed(self.initial_file_states, data.file_states())
         if result.fault is not None:
@@ -142,12 +105,12 @@ class RankRows(DistributedRows):
 
     def _locate(self, fault: PrincompError) -> PrincompError:
         """Add the rank to a fault; raise it unless its row must be counted over all ranks."""
+        own = self.own
         if isinstance(fault, NotFiniteError) and fault.value is not None:
-            if self.own.origin is None or self.own.origin.file is None:
+            if own.origin is None or own.origin.file is None:
                 fault.place["rank"] = self.group.rank
                 return fault
-            columns, origin = self.own.columns, self.own.origin
-            fault = not_finite_error(self.own.data, fault, columns=columns, origin=origin)
+            fault = not_finite_error(own.data, fault, columns=own.columns, origin=own.origin)
         fault.place = {**fault.place, "rank": self.group.rank}
         raise fault
 
@@ -183,8 +146,11 @@ def spmd_fit(
         The error of any rank, on all ranks.
     """
     with communicator(comm) as group:
-        own, agreement = _read_and_agree(group, settings, read)
-        rows = RankRows.of(group, own, agreement)
+        own, agreement = agree(group, settings, read)
+        table = agreement._asdict()
+        table["threads"] = threads_of(agreement, group.rank)
+        files = own.data.file_states() if isinstance(own.data, Source) else ()
+        rows = RankRows(engine=group.name, group=group, own=own, initial_file_states=files, **table)
         outcome = rows.follow() if group.rank else group.broadcast(_run_lead(rows, lead))
         return own, outcome.result(group)
 
@@ -217,7 +183,7 @@ def spmd_merge(
         Called on rank 0 with the joined value and the agreement of all ranks.
     """
     with communicator(comm) as group:
-        own, agreement = _read_and_agree(group, settings, read)
+        own, agreement = agree(group, settings, read)
 
         def join_outcomes(one: Outcome[Any], other: Outcome[Any]) -> Outcome[Any]:
             if one.error is not None or other.error is not None:
@@ -227,24 +193,9 @@ def spmd_merge(
             return Outcome.of(partial(join, one.value, other.value), group)
 
         outcome = group.reduce(Outcome(own.data), join_outcomes)
-        if not group.rank and outcome.error is None:
-            outcome = Outcome.of(partial(lead, outcome.value, agreement), group)
-        result: T = group.broadcast(outcome).result(group)
-        return result
-
-
-def _read_and_agree(
-    group: Communicator, settings: dict[str, Any], read: Callable[[], RankInput]
-) -> tuple[RankInput, Agreement]:
-    """Read the rows of this rank, and agree with the other ranks."""
-    inputs: list[RankInput] = []
-
-    def work() -> RankRecord:
-        inputs.append(read())
-        return RankRecord.of(inputs[0], settings)
-
-    agreement = agree(group, work)
-    return inputs[0], agreement
+        if not group.rank:
+            outcome = outcome.then(lambda joined: lead(joined, agreement), group)
+        return group.broadcast(outcome).result(group)
 
 
 def empty_input(X: object) -> RankInput | None:

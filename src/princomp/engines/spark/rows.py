@@ -21,8 +21,16 @@ from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.engines.spark.states import STATE_COLUMNS, merge_states, unpack_states
 from princomp.engines.spark.tasks import RowLayout, map_batches, reduce_batches
 from princomp.engines.spark.tiles import Tiles
-from princomp.errors import ColumnError, ParameterError, row_words
+from princomp.errors import ColumnError, ParameterError
 from princomp.io import left_out_notes
+
+# Words in notes for types without numbers; others are called by their names in Spark.
+_TYPE_WORDS = {
+    "boolean": "true/false",
+    "string": "text",
+    "timestamp": "date",
+    "timestamp_ntz": "date",
+}
 
 
 @dataclass(kw_only=True, eq=False)
@@ -38,7 +46,7 @@ class SparkRows(DistributedRows):
         Layout of the rows that workers get.
     other_columns : tuple of str
         Other columns, which a transform keeps and a fit refuses.
-    weight_column : str, optional
+    weights : str, optional
         Column of frequencies.
     """
 
@@ -46,32 +54,27 @@ class SparkRows(DistributedRows):
     value_columns: tuple[str, ...]
     layout: RowLayout
     other_columns: tuple[str, ...] = ()
-    weight_column: str | None = None
+    engine: str = "Spark"
+    rows: int | None = None
 
     @classmethod
     def numeric(
         cls, frame: DataFrame, value_columns: tuple[str, ...], other_columns: tuple[str, ...]
-    ) -> SparkRows:
+    ) -> Self:
         """Return the rows in the numeric columns ``value_columns``."""
         column_types = _column_types(frame)
-        is_float32 = all(isinstance(column_types[name], types.FloatType) for name in value_columns)
-        integer_columns = tuple(
-            i
-            for i, name in enumerate(value_columns)
-            if isinstance(column_types[name], types.LongType)
-        )
-        layout = RowLayout(
-            len(value_columns),
-            "float32" if is_float32 else "float64",
-            integer_columns=integer_columns,
-        )
+        kinds = [column_types[name] for name in value_columns]
+        integers = tuple(i for i, kind in enumerate(kinds) if isinstance(kind, types.LongType))
+        single = all(isinstance(kind, types.FloatType) for kind in kinds)
+        dtype = np.dtype(np.float32 if single else np.float64)
+        layout = RowLayout(len(kinds), dtype, integer_columns=integers)
+        type_names = {name: column_types[name].typeName() for name in other_columns}
+        left_out = {name: _TYPE_WORDS.get(kind, kind) for name, kind in type_names.items()}
         return cls(
-            engine="Spark",
-            rows=None,
-            p=len(value_columns),
-            dtype=np.dtype(layout.dtype),
+            p=layout.p,
+            dtype=dtype,
             columns=value_columns,
-            notes=left_out_notes({name: _type_word(column_types[name]) for name in other_columns}),
+            notes=left_out_notes(left_out),
             frame=frame,
             value_columns=value_columns,
             layout=layout,
@@ -93,15 +96,15 @@ class SparkRows(DistributedRows):
         states = self.frame.select(*columns).mapInArrow(task, STATE_COLUMNS)
         batches = merge_states(states, 8 * self.p**2).toArrow().to_batches()
         results = [result for _, result in unpack_states(batches)]
-        return (
-            _add_row_to_message(results[0]) if results else PartialResult(kind.empty(self.p), 0, 0)
-        )
+        if not results:
+            return PartialResult(kind.empty(self.p), 0, 0)
+        return results[0].with_row_in_message()
 
     def weights_column(self) -> list[Column]:
         """Return a list with the column of weights that workers get; empty without weights."""
-        if self.weight_column is None:
+        if self.weights is None:
             return []
-        return [column(self.weight_column).cast("double").alias("weights")]
+        return [column(self.weights).cast("double").alias("weights")]
 
     def tiles(self, *, complete: bool) -> Tiles:
         """Return the scatter (p, p) in tiles, for one that is too large for a task.
@@ -114,7 +117,7 @@ class SparkRows(DistributedRows):
         """Return the column of arrays or vectors; if there is none, numeric columns as arrays."""
         if self.columns is None:
             return column(self.value_columns[0])
-        number = "float" if self.layout.dtype == "float32" else "double"
+        number = "float" if self.dtype == np.float32 else "double"
         # As text: a call for each column takes longer than some sums.
         cast = ", ".join(
             f"cast(`{_quoted(name)}` as {number})" for name in names or self.value_columns
@@ -138,25 +141,19 @@ class SparkRows(DistributedRows):
                 place={**place, "column": weights},
                 hint=f"its columns: {quoted_names(column_types)}",
             )
-        rows: Any
         if self.columns is None:
             rows = replace(self, other_columns=tuple(n for n in self.other_columns if n != weights))
         else:
             value_columns = tuple(name for name in self.value_columns if name != weights)
             rows = self.numeric(self.frame, value_columns, self.other_columns)
-        return replace(rows, weight_column=weights, layout=rows.layout._replace(weighted=True))
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether a column has frequencies."""
-        return self.weight_column is not None
+        return replace(rows, weights=weights, layout=rows.layout._replace(weighted=True))
 
     def fingerprint(self) -> tuple[str, ...]:
         """Return the columns, and a checksum of the files that Spark knows of."""
         files = "\n".join(sorted(self.frame.inputFiles()))
         return (
             *self.value_columns,
-            f"weights: {self.weight_column}",
+            f"weights: {self.weights}",
             f"files: {zlib.crc32(files.encode()):08x}",
         )
 
@@ -193,24 +190,6 @@ class SparkRows(DistributedRows):
 
 def _column_types(frame: DataFrame) -> dict[str, types.DataType]:
     return {field.name: field.dataType for field in frame.schema.fields}
-
-
-def _type_word(data_type: types.DataType) -> str:
-    """Return the word for a type without numbers in notes."""
-    if isinstance(data_type, types.BooleanType):
-        return "true/false"
-    if isinstance(data_type, types.DateType | types.TimestampType | types.TimestampNTZType):
-        return "date"
-    return "text" if isinstance(data_type, types.StringType) else str(data_type.typeName())
-
-
-def _add_row_to_message(result: PartialResult) -> PartialResult:
-    """Put the row of a fault, counted over the table, into its message."""
-    fault = result.fault
-    if fault is None or "row" not in fault.place or getattr(fault, "value", None) is not None:
-        return result
-    message = f"{row_words(fault.place['row'])}: {fault.message}"
-    return result._replace(fault=type(fault)(message, place=fault.place, hint=fault.hint))
 
 
 def column(name: str) -> Column:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
 # Columns of a state: the number of its first partition, the number of a piece, and its bytes.
 STATE_COLUMNS = "number int, piece int, state binary"
+_SCHEMA = pa.schema([("number", pa.int32()), ("piece", pa.int32()), ("state", pa.binary())])
 # Bytes of a piece of a state, which is a row of the frame. Rows pass through the Java heap several
 # times. The state of 4,000 columns takes 128 MB, and up to as many tasks as processors share a heap
 # of 1 GB.
@@ -22,6 +26,8 @@ _PIECE_BYTES = 2**22
 # Number of neighbours that a task of the first level merges; the second level merges the results.
 # For 1,000 partitions, these are 63 tasks in parallel, and then one.
 _MERGE_WIDTH = 16
+# More than there are states: numbers are 32-bit integers.
+_ALL_STATES = 2**31
 # Smaller states, in bytes, are merged by one task, which saves the half second of a level.
 _SMALL_STATE_BYTES = 2**20
 
@@ -30,46 +36,33 @@ def pack_state(number: int, result: PartialResult) -> Iterator[pa.RecordBatch]:
     """Pickle a partial result to record batches."""
     state = memoryview(pickle.dumps(result, protocol=5))
     for piece, start in enumerate(range(0, len(state), _PIECE_BYTES)):
-        columns = [
-            pa.array([number], pa.int32()),
-            pa.array([piece], pa.int32()),
-            pa.array([state[start : start + _PIECE_BYTES]], pa.binary()),
-        ]
-        yield pa.RecordBatch.from_arrays(columns, names=["number", "piece", "state"])
+        row = {"number": number, "piece": piece, "state": state[start : start + _PIECE_BYTES]}
+        yield pa.RecordBatch.from_pylist([row], _SCHEMA)
 
 
 def unpack_states(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, PartialResult]]:
     """Yield number and partial result of each state, whose pieces follow one another."""
-    last, buffer = -1, bytearray()
-    for batch in batches:
-        numbers, states = batch.column(0).to_pylist(), batch.column(2)
-        for number, state in zip(numbers, states, strict=True):
-            if number != last and buffer:
-                yield last, pickle.loads(buffer)
-                buffer = bytearray()
-            last = number
+    rows = (
+        row
+        for batch in batches
+        for row in zip(batch.column(0).to_pylist(), batch.column(2), strict=True)
+    )
+    for number, pieces in groupby(rows, itemgetter(0)):
+        buffer = bytearray()
+        for _, state in pieces:
             buffer += state.as_buffer()
-    if buffer:
-        yield last, pickle.loads(buffer)
+        yield number, pickle.loads(buffer)
 
 
 def _merge_neighbours(
-    width: int | None,
+    width: int,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function that merges ``width`` neighbours (None: all), two of them in memory."""
+    """Return a function that merges ``width`` neighbours, two of them in memory."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        group, total = -1, None
-        for number, result in unpack_states(batches):
-            result_group = 0 if width is None else number // width
-            if total is not None and result_group == group:
-                total = total.merge(result)
-                continue
-            if total is not None:
-                yield from pack_state(group, total)
-            group, total = result_group, result
-        if total is not None:
-            yield from pack_state(group, total)
+        for group, members in groupby(unpack_states(batches), lambda state: state[0] // width):
+            results = (result for _, result in members)
+            yield from pack_state(group, reduce(PartialResult.merge, results))
 
     return run
 
@@ -87,4 +80,4 @@ def merge_states(states: DataFrame, size: int) -> DataFrame:
         states = states.sortWithinPartitions("number", "piece")
         states = states.mapInArrow(_merge_neighbours(_MERGE_WIDTH), STATE_COLUMNS)
     last = states.repartition(1).sortWithinPartitions("number", "piece")
-    return last.mapInArrow(_merge_neighbours(None), STATE_COLUMNS)
+    return last.mapInArrow(_merge_neighbours(_ALL_STATES), STATE_COLUMNS)

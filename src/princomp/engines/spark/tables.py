@@ -61,10 +61,8 @@ def _array_rows(frame: DataFrame, name: str, column_types: dict[str, types.DataT
     if layout is None:
         layout = _layouts[frame] = _inspect_layout(frame, name, column_types[name])
     return SparkRows(
-        engine="Spark",
-        rows=None,
         p=layout.p,
-        dtype=np.dtype(layout.dtype),
+        dtype=layout.dtype,
         stored=0 if layout.sparse else None,
         frame=frame,
         value_columns=(name,),
@@ -80,10 +78,9 @@ def _inspect_layout(frame: DataFrame, name: str, kind: types.DataType) -> RowLay
     if not first:
         raise ShapeError(f"the frame has no rows in column {name!r}", hint="give at least two rows")
     sparse = vectors and all(hasattr(vector, "indices") for vector in first)
-    is_float32 = not vectors and isinstance(kind.elementType, types.FloatType)
-    return RowLayout(
-        len(first[0]), "float32" if is_float32 else "float64", vectors=vectors, sparse=sparse
-    )
+    single = not vectors and isinstance(kind.elementType, types.FloatType)
+    dtype = np.dtype(np.float32 if single else np.float64)
+    return RowLayout(len(first[0]), dtype, vectors=vectors, sparse=sparse)
 
 
 def _is_vector(kind: types.DataType) -> bool:

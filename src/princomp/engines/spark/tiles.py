@@ -82,11 +82,10 @@ class Tiles:
     def _select(self, first: slice, second: slice, complete: bool) -> tuple[DataFrame, RowLayout]:
         """Return the rows with the columns of two groups, as workers get them, and their layout."""
         rows = self.rows
-        layout = rows.layout._replace(
-            p=first.stop - first.start + second.stop - second.start, vectors=False, sparse=False
-        )
-        frame = rows.frame
-        arrays = rows.array_column()
+        p = first.stop - first.start + second.stop - second.start
+        # The pass before has checked the integers.
+        layout = RowLayout(p, rows.layout.dtype, weighted=rows.has_weights)
+        frame, arrays = rows.frame, rows.array_column()
         if rows.layout.vectors:
             from pyspark.ml.functions import vector_to_array
 
@@ -95,14 +94,13 @@ class Tiles:
             is_complete = functions.forall(arrays, lambda x: x.isNotNull() & ~functions.isnan(x))
             frame = frame.where(arrays.isNotNull() & is_complete)
         if rows.columns is None:
-            slices = [
+            groups = [
                 functions.slice(arrays, part.start + 1, part.stop - part.start)
                 for part in (first, second)
             ]
-            chosen = functions.concat(*slices)
+            chosen = functions.concat(*groups)
         else:
             chosen = rows.array_column((*rows.value_columns[first], *rows.value_columns[second]))
-            layout = layout._replace(integer_columns=())  # the pass before has checked them
         return frame.select(chosen.alias("rows"), *rows.weights_column()), layout
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from collections import deque
 
 import numpy as np
 import pyarrow as pa
@@ -18,27 +18,24 @@ class PartitionWeights:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._parts: list[NDArray[np.float64]] = []
-        self._start = self._stop = 0
+        self._parts: deque[NDArray[np.float64]] = deque()
+        self._rest: NDArray[np.float64] = np.empty(0)
+        self._count = 0
 
     def __len__(self) -> int:
-        return self._stop
+        return self._count
 
     def __getitem__(self, rows: slice) -> NDArray[np.float64]:
-        with self._lock:
-            if len(self._parts) > 1:
-                self._parts = [np.concatenate(self._parts)]
-            offset = rows.start - self._start
-            weights = self._parts[0][offset : rows.stop - self._start]
-            # Earlier weights were taken already.
-            self._parts[0], self._start = self._parts[0][offset:], rows.start
-        return weights
+        count, parts = rows.stop - rows.start, [self._rest]
+        while sum(map(len, parts)) < count:
+            parts.append(self._parts.popleft())
+        weights = np.concatenate(parts)
+        self._rest = weights[count:]
+        return weights[:count]
 
     def add(self, column: pa.Array, row: int) -> None:
         """Add the weights of the next rows, the first of which has number ``row``."""
         weights = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
         check_frequencies(weights, row)
-        with self._lock:
-            self._parts.append(weights)
-            self._stop += len(weights)
+        self._parts.append(weights)
+        self._count += len(weights)
