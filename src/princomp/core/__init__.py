@@ -4,12 +4,10 @@ request         validated parameters of a fit
 problem         what is known about the rows before a fit
 plan            the choice of a route, and its description
 routes          the ways from rows to a spectrum, one per file
-fit             the fit: read a table, plan, run a route, hand over to another
-fit_summary     the fit of a summary, without rows
+fit             the fit: of a table, of rows or of a summary; plan, run a route, hand over
 plan_table      the plan of a fit that has not begun
 context         a fit in progress: passes over the rows
-component_count how many components to keep
-rule_application  apply a rule for the number of components
+component_count how many components to keep: a given number, or one by a fraction or a rule
 inputs          rows and weights as users pass them
 schema          the columns of a fit, and other tables compared with them
 fitted          the immutable result and everything derived from it

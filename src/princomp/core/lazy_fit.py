@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.fit_summary import fit_summary
+from princomp.core.fit import fit_summary
 from princomp.core.fitted import Fitted
 from princomp.core.problem import Problem
 from princomp.core.request import Request, max_components

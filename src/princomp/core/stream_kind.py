@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from princomp.core.component_count import check_rows_for_rule
 from princomp.core.request import Request
 from princomp.core.routes.moments import SCATTER_COLUMNS, memory_to_add
 from princomp.core.routes.sketch import whole_number_needed
-from princomp.core.rule_application import check_rows_for_rule
 from princomp.errors import MemoryLimitError, ParameterError, ShapeError
 from princomp.linalg import format_bytes, memory_limit
 from princomp.solvers import sketch_width
@@ -89,5 +89,5 @@ def kind_for(request: Request, p: int) -> Any:
             hint="partial_fit works with 'auto', 'covariance_eigh', 'full' and 'sketch'",
         )
     if not isinstance(request.n_components, int):
-        raise whole_number_needed(request.n_components)
+        raise whole_number_needed("a sketch", request.n_components)
     return SketchOf(sketch_width(request.n_components, p))

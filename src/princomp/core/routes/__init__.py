@@ -10,6 +10,5 @@ lanczos     a search by products with the rows
 randomized  random directions
 krylov      a search by passes over blocks of rows
 sketch      one pass over wide rows
-given       components of another library
 tiles       a scatter in tiles that an engine holds
 """

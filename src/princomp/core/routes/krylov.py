@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.component_count import INITIAL_COMPONENTS, ComponentCount
+from princomp.core.component_count import INITIAL_COMPONENTS
 from princomp.core.context import FitContext, safe_divisor
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Cost, Solution
@@ -58,9 +58,7 @@ class KrylovRoute:
         width = block_width(_initial_size(problem.n_components, problem.columns), problem.columns)
         sketch = fit.summarise(SketchOf(width), "krylov")
         p, columns = sketch.p, sketch.columns
-        scale = fit.divisors(columns)
-        analysed = fit.prepare(sketch, scale)
-        count = ComponentCount(fit, columns, analysed, scale)
+        scale, analysed, count = fit.analyse(sketch)
         problem = request.problem(fit.rows)
         # Sparse rows of either precision are multiplied in float64.
         in_float32 = problem.dtype == "float32" and problem.stored is None
