@@ -19,7 +19,7 @@ axis_verdicts   whether the axis of a component can be interpreted
 verify          residuals measured with the rows
 missing         filling missing cells
 stream          rows added and removed over time
-stream_blocks, stream_kind, row_buffer   blocks, kind of summary and buffered rows of a stream
+stream_kind, row_buffer   kind of summary and buffered rows of a stream
 lazy_fit        a fit that is solved when its result is first read
 runs            the identity of a run, for checkpoints
 constraints     valid values of parameters, and their old names

@@ -29,22 +29,14 @@ from princomp.linalg import format_bytes
 # Copies of a table that are in memory while its rows are read and joined.
 _READ_COPIES = 2.0
 
-_ALL_ROUTES: tuple[Route, ...] = (
-    MOMENTS,
-    SCATTER_SEARCH,
-    TRIANGLE,
-    ROW_GRAM,
-    LANCZOS,
-    RANDOMIZED,
-    KRYLOV,
-    SKETCH,
-    TILES,
-)
-_ROUTES: dict[tuple[str, str], Route] = {(one.summary, one.solver): one for one in _ALL_ROUTES}
 _READ_WHOLE = RouteChoice("hold", "", "the rows fit in memory and are read whole")
 # Routes for rows in memory, the best first. At most one of them applies, except that a search also
 # applies where the scatter of another route may exceed the memory limit.
 _IN_MEMORY_ROUTES: tuple[Route, ...] = (MOMENTS, SCATTER_SEARCH, TRIANGLE, ROW_GRAM, LANCZOS)
+_ROUTES: dict[tuple[str, str], Route] = {
+    (route.summary, route.solver): route
+    for route in (*_IN_MEMORY_ROUTES, RANDOMIZED, KRYLOV, SKETCH, TILES)
+}
 
 _COMPONENTS_ONLY = "components alone: it cannot be merged, rescaled or given more rows"
 
@@ -263,16 +255,13 @@ def _does_not_fit(problem: Problem, choices: list[RouteChoice]) -> MemoryLimitEr
     each = ", ".join(f"{name} {format_bytes(need)}" for name, need in needs.items())
     least = min(needs.values())
     rows = f"{problem.rows:,}" if problem.rows else "unknown"
+    whole = problem.wants_at_most(problem.columns)
     return MemoryLimitError(
         f"no route for {rows} rows × {problem.columns:,} columns fits in "
         f"{format_bytes(problem.memory_limit)} of memory; needed: {each}",
         place={"parameter": "memory_limit", "limit": problem.memory_limit, "needed": least},
         hint=f"allow {format_bytes(1.05 * least)} (memory_limit), or use fewer columns"
-        + (
-            ""
-            if problem.wants_at_most(problem.columns)
-            else ", or ask for a whole number of components"
-        ),
+        + ("" if whole else ", or ask for a whole number of components"),
     )
 
 

@@ -109,10 +109,17 @@ class Request(NamedTuple):
             For an invalid value; the message lists the allowed ones.
         """
         check_parameters(parameters, _CONSTRAINTS)
-        if parameters.random_state is not None:
-            check_random_state(parameters.random_state)
+        check_random_state(parameters.random_state)
+        k, missing = checked_components(parameters.n_components), parameters.missing
+        if missing in FILL_METHODS and not isinstance(k, int):
+            raise ParameterError(
+                f"missing={missing!r} needs a number of components, and "
+                f"n_components={parameters.n_components!r} is given",
+                place={"parameter": "n_components"},
+                hint="give a whole number, such as n_components=2; 0 fills cells with column means",
+            )
         return cls(
-            checked_components(parameters.n_components),
+            k,
             parameters.scale,
             bool(parameters.center),
             parameters.svd_solver,
@@ -121,10 +128,10 @@ class Request(NamedTuple):
             parameters.n_oversamples,
             parameters.power_iteration_normalizer,
             parameters.random_state,
-            parameters.missing == "drop",
+            missing == "drop",
             None if parameters.memory_limit is None else byte_count(parameters.memory_limit),
             1.0 if parameters.decay is None else float(parameters.decay),
-            _fill_method(parameters.missing, parameters.n_components),
+            missing if missing in FILL_METHODS else None,
             parameters.constant,
         )
 
@@ -244,16 +251,3 @@ def _check_mle(summary: Any, solver: str, is_truncated: bool, dropped: int) -> N
             f"got {summary.rows:g} rows of {summary.p - dropped} columns",
             hint="ask for a fraction of the variance, or for another rule, such as 'parallel'",
         )
-
-
-def _fill_method(missing: str, k: object) -> str | None:
-    """Return the method that fills missing cells, or None; it needs a number of components."""
-    if missing not in FILL_METHODS:
-        return None
-    if not is_number(k, Integral):
-        raise ParameterError(
-            f"missing={missing!r} needs a number of components, and n_components={k!r} is given",
-            place={"parameter": "n_components"},
-            hint="give a whole number, such as n_components=2; 0 fills cells with column means",
-        )
-    return missing

@@ -15,7 +15,6 @@ import numpy as np
 from princomp.core.fitted import Fitted
 from princomp.core.request import Request
 from princomp.core.row_buffer import RowBuffer
-from princomp.core.stream_blocks import add_blocks, check_squares
 from princomp.core.stream_kind import (
     check_components,
     check_memory_to_add,
@@ -23,9 +22,9 @@ from princomp.core.stream_kind import (
     kind_of,
     main_summary,
 )
-from princomp.engines import DistributedRows, fold
-from princomp.errors import NotAvailableError, ParameterError, ShapeError
-from princomp.linalg import default_threads
+from princomp.engines import DistributedRows, drop_incomplete, fold
+from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
+from princomp.linalg import default_threads, one_blas_thread
 from princomp.summaries import (
     Extremes,
     Moments,
@@ -33,6 +32,8 @@ from princomp.summaries import (
     PairOf,
     Triangle,
     Weights,
+    first_not_finite,
+    is_sparse,
     slice_weights,
     stored_bytes,
 )
@@ -40,6 +41,10 @@ from princomp.summaries import (
 # Rows are buffered until _BLOCKS_AT_ONCE blocks can be summed at once, or one block if a block has
 # more than _LARGE_BLOCK numbers.
 _BLOCKS_AT_ONCE, _LARGE_BLOCK = default_threads(), 2**21
+# A block is shifted before its mean is known, so its sums may be 2**20 times its scatter.
+_MAX_SCATTER = float(np.finfo(np.float64).max) / 2**20
+# The squares of any number of values below this size can be summed in float64.
+_SAFE_VALUE = 1e140
 
 # Notes in the plan about summaries whose kind has changed; _MERGE_NOTES by the kind after a merge.
 _FROM_COMPONENTS = (
@@ -156,24 +161,20 @@ class Stream:
         if isinstance(rows, DistributedRows):
             self._add_distributed(rows)
             return
-        check_squares(rows, weights, self._kind, self.drop, lambda: self.summary_and_dropped()[0])
-        n, step, n_buffered = rows.shape[0], self._block_rows, self._buffer.count
-        n_whole = (n_buffered + n) // step * step
-        buffer, stop = self._buffer, 0
-        if n_buffered + n >= self._max_buffered and n_whole:
+        self._check_squares(rows, weights)
+        n, step, buffer = rows.shape[0], self._block_rows, self._buffer
+        n_whole, stop = (buffer.count + n) // step * step, 0
+        if buffer.count + n >= self._max_buffered and n_whole:
             # Fill the buffer up to a whole block, and add the other whole blocks without copying.
+            first, stop = -buffer.count % step, n_whole - buffer.count
             summary, dropped = self._summary, 0
-            first_whole, stop = -n_buffered % step, n_whole - n_buffered
-            if n_buffered:
-                buffer = buffer.appended(
-                    *_slice_rows(rows, weights, 0, first_whole), n_buffered + first_whole
-                )
+            if buffer.count:
+                part = _slice_rows(rows, weights, 0, first)
+                buffer = buffer.appended(*part, buffer.count + first)
                 summary, dropped = self._add_to(summary, *buffer.table())
-            summary, more_dropped = self._add_to(
-                summary, *_slice_rows(rows, weights, first_whole, stop)
-            )
+            summary, more = self._add_to(summary, *_slice_rows(rows, weights, first, stop))
             self._summary, buffer = summary, RowBuffer()
-            self.dropped += dropped + more_dropped
+            self.dropped += dropped + more
         self._buffer = buffer.appended(*_slice_rows(rows, weights, stop, n), self._max_buffered)
         self.dtype = rows.dtype if self.dtype is None else np.result_type(self.dtype, rows.dtype)
         self.rows_seen += n
@@ -251,10 +252,8 @@ class Stream:
         NotAvailableError
             If ranges are needed that the other stream did not keep.
         """
-        (mine, dropped), (theirs, their_dropped) = (
-            self.summary_and_dropped(),
-            other.summary_and_dropped(),
-        )
+        mine, dropped = self.summary_and_dropped()
+        theirs, their_dropped = other.summary_and_dropped()
         if isinstance(mine, Pair) != isinstance(theirs, Pair):
             if self._request.by_range:
                 raise NotAvailableError(
@@ -270,10 +269,8 @@ class Stream:
             kept = main_summary(total).kind
             notes = (*notes, f"merged {' and '.join(sorted(kinds))}: {_MERGE_NOTES[kept]}")
         self.notes = tuple(dict.fromkeys(notes))
-        if self.dtype is None or other.dtype is None:
-            self.dtype = self.dtype or other.dtype
-        else:
-            self.dtype = np.result_type(self.dtype, other.dtype)
+        dtypes = [dtype for dtype in (self.dtype, other.dtype) if dtype is not None]
+        self.dtype = np.result_type(*dtypes) if dtypes else None
         self.continued_fits |= other.continued_fits
         self.rows_seen += other.rows_seen
         self.dropped = dropped + their_dropped
@@ -302,9 +299,52 @@ class Stream:
         step = self._block_rows
         return step if step * self.p > _LARGE_BLOCK else _BLOCKS_AT_ONCE * step
 
+    def _check_squares(self, rows: Any, weights: Weights) -> None:
+        """Refuse rows that are not finite, or whose squares would overflow in the summary."""
+        if _squares_fit(rows):
+            return
+        # As in a fit, rows of weight zero and rows that are dropped may have any values.
+        if weights is not None:
+            rows, weights = rows[weights > 0], weights[weights > 0]
+        if self.drop:
+            rows, weights, _ = drop_incomplete(rows, weights)
+        if not np.isfinite(rows.data if is_sparse(rows) else rows).all():
+            raise first_not_finite(rows)
+        if _squares_fit(rows):
+            return
+        with np.errstate(all="ignore"):
+            part = self._kind.of(rows, weights, precise=True)
+            total = self.summary_and_dropped()[0].merge(part)
+            fits = main_summary(total).column_scatter < _MAX_SCATTER
+        if not fits.all():
+            column = int(np.argmin(fits))
+            raise NotFiniteError(
+                f"the squares of column {column} overflow float64",
+                place={"column": column},
+                hint="divide the column by a power of ten",
+            )
+
     def _add_to(self, summary: Any, rows: Any, weights: Weights) -> tuple[Any, int]:
-        """Add rows to a summary; return it and how many rows were left out."""
-        return add_blocks(self._kind, summary, rows, weights, decay=self.decay, drop=self.drop)
+        """Add rows to a summary block by block; return it and how many rows were left out."""
+        if not rows.shape[0]:
+            return summary, 0
+        kind, decay, drop = self._kind, self.decay, self.drop
+        if decay == 1.0:
+            folded = fold(kind, rows, weights, drop=drop, precise=True, initial=summary)
+            return folded.summary, folded.dropped
+        dropped, step = 0, self._block_rows
+        for start in range(0, rows.shape[0], step):
+            block, block_weights = _slice_rows(rows, weights, start, start + step)
+            ages = np.arange(block.shape[0] - 1, -1, -1, dtype=np.float64)
+            faded = decay**ages if block_weights is None else decay**ages * block_weights
+            if drop:
+                block, kept, n_missing = drop_incomplete(block, faded)
+                faded = faded if kept is None else kept
+                dropped += n_missing
+            with one_blas_thread():
+                part = kind.of(block, faded, precise=True)
+            summary = summary.faded(decay ** len(ages)).merge(part)
+        return summary, dropped
 
 
 def _check_decay(request: Request) -> None:
@@ -314,6 +354,13 @@ def _check_decay(request: Request) -> None:
             place={"parameter": "decay"},
             hint="use scale='unit' or 'pareto'",
         )
+
+
+def _squares_fit(rows: Any) -> bool:
+    """Whether the rows are finite and small enough to be squared, found in one pass."""
+    values = rows.data if is_sparse(rows) else rows
+    # NaN passes through both and fails the comparison.
+    return not values.size or bool(float(max(values.max(), -values.min())) < _SAFE_VALUE)
 
 
 def _cannot_remove(why: str, hint: str) -> NotAvailableError:

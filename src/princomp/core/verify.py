@@ -58,10 +58,7 @@ def checked_against_rows(
             hint="fill the rows first (model.impute), and fit and check the filled rows",
         )
     fitted.require_mean()
-    summary = fitted.summary
-    columns = Columns(
-        summary.rows, summary.count, summary.mean, summary.mean_low, summary.column_scatter
-    )
+    summary, columns = fitted.summary, fitted.columns
     scaled = columns if fitted.scale is None else columns.scaled(fitted.scale)
     exponent = safe_exponent(scaled.column_scatter, np.dtype(np.float64))
     divisor = safe_divisor(fitted.scale, exponent, fitted.p)

@@ -15,8 +15,8 @@ from princomp.core.routes.moments import (
     MOMENTS,
     SCATTER_COLUMNS,
     SCATTER_SEARCH,
+    few_of_many,
     is_tall,
-    scatter_route,
     share_found,
     shares_by_search,
     why_search,
@@ -125,7 +125,8 @@ def _successor(problem: Problem, centred: CentredFit) -> _Successor | None:
         max_products = ROW_PRODUCTS_SHARE * n / blocks
         alternative = f"{n:,}² products of rows"
     else:
-        route, possible = scatter_route(problem), p <= SCATTER_COLUMNS
+        route = SCATTER_SEARCH if few_of_many(problem) else MOMENTS
+        possible = p <= SCATTER_COLUMNS
         max_products = SCATTER_SHARE * p / blocks
         alternative = f"{p:,}² products of columns"
         saved = 1.0 - SCATTER_PRODUCT * p / n

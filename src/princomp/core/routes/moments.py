@@ -64,7 +64,7 @@ class MomentsRoute:
     def applies(self, problem: Problem) -> str:
         """For at least as many rows as columns; for sparse rows, only if columns are few."""
         if not problem.in_memory:
-            few = _few_of_many(problem)
+            few = few_of_many(problem)
             return "" if few else "one pass over the rows, block by block"
         p, n_components = problem.columns, problem.n_components
         if problem.stored is not None:
@@ -73,7 +73,7 @@ class MomentsRoute:
             if p <= SPARSE_SCATTER and problem.rows >= p:
                 return "sparse with few columns: one pass, implicit centring"
             return ""
-        if not is_tall(problem) or _few_of_many(problem) or why_search(problem):
+        if not is_tall(problem) or few_of_many(problem) or why_search(problem):
             return ""
         return "n ≥ p: one pass over the rows and a p × p scatter"
 
@@ -137,7 +137,7 @@ class ScatterSearch(MomentsRoute):
 
     def applies(self, problem: Problem) -> str:
         """For few components of many columns."""
-        if not _few_of_many(problem):
+        if not few_of_many(problem):
             return ""
         if not problem.in_memory:
             return "one pass over the rows, block by block"
@@ -241,12 +241,8 @@ def shares_by_search(problem: Problem) -> bool:
     )
 
 
-def scatter_route(problem: Problem) -> MomentsRoute:
-    """The route through a scatter: a search in it if few components of many are wanted."""
-    return SCATTER_SEARCH if _few_of_many(problem) else MOMENTS
-
-
-def _few_of_many(problem: Problem) -> bool:
+def few_of_many(problem: Problem) -> bool:
+    """Whether so few components are wanted that a search in the scatter is tried."""
     p = problem.columns
     return p >= LANCZOS_COLUMNS and problem.wants_at_most(LANCZOS_SHARE * p)
 

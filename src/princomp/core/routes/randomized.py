@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from princomp.core.context import FitContext
 from princomp.core.problem import Problem
-from princomp.core.routes.base import Cost, Solution
+from princomp.core.routes.base import Cost, Route, Solution
 from princomp.core.routes.centred import CentredFit, panels_in_flight
 from princomp.linalg import one_blas_thread
 from princomp.solvers import Spectrum, randomized
 
 
-class RandomizedRoute:
-    """Products of the rows with random directions."""
+class RandomizedRoute(Route):
+    """Products of the rows with random directions; only on request."""
 
     summary, solver = "columns", "randomized"
-
-    def applies(self, problem: Problem) -> str:
-        """Never, except on request."""
-        return ""
 
     def cost(self, problem: Problem) -> Cost:
         """Panels of rows; a sketch, its factor and the product it is made of."""

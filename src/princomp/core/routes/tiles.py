@@ -6,7 +6,7 @@ import numpy as np
 
 from princomp.core.context import FitContext
 from princomp.core.problem import Problem
-from princomp.core.routes.base import Cost, Solution
+from princomp.core.routes.base import Cost, Route, Solution
 from princomp.core.routes.krylov import search_memory
 from princomp.core.routes.sketch import whole_number_needed
 from princomp.linalg import FloatArray, one_blas_thread
@@ -14,14 +14,10 @@ from princomp.solvers import block_width, completed, max_krylov_vectors, solve_b
 from princomp.summaries import Columns
 
 
-class TilesRoute:
-    """Block Lanczos by products with the tiles."""
+class TilesRoute(Route):
+    """Block Lanczos by products with the tiles; only on request."""
 
     summary, solver = "columns", "tiles"
-
-    def applies(self, problem: Problem) -> str:
-        """Never, except on request."""
-        return ""
 
     def cost(self, problem: Problem) -> Cost:
         """The search space; the tiles are in the memory of the engine."""
