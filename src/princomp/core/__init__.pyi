@@ -48,8 +48,7 @@ from .model_contents import (
     model_to_contents as model_to_contents,
     save_model as save_model,
 )
-from .plan import Plan as Plan
-from .plan_table import plan_table as plan_table
+from .plan import Plan as Plan, plan_table as plan_table
 from .request import (
     PCAParameters as PCAParameters,
     RandomState as RandomState,

@@ -72,7 +72,7 @@ class FitContext:
             If a file has changed since the fit began.
         """
         self.passes += 1
-        options = {"drop": self.request.drop, "precise": precise, "run": self.run}
+        options: dict[str, Any] = {"drop": self.request.drop, "precise": precise, "run": self.run}
         folded = fold(kind, self.rows, self.weights, step_name=step, **options)
         if self._file_states:
             refuse_changed(self._file_states, self.rows.file_states())
@@ -88,13 +88,10 @@ class FitContext:
         """
         if self.summary is not None:
             return self.summary
-        with_range = self.request.by_range and self.extremes is None
-        folded = self.fold(
-            PairOf(kind, Extremes) if with_range else kind,
-            step,
-            # Rows that cannot be read again are multiplied in float64 from the start.
-            precise=self.precise or not self.problem.repeatable,
-        )
+        if self.request.by_range and self.extremes is None:
+            kind = PairOf(kind, Extremes)
+        # Rows that cannot be read again are multiplied in float64 from the start.
+        folded = self.fold(kind, step, precise=self.precise or not self.problem.repeatable)
         summary = folded.summary
         if isinstance(summary, Pair):
             summary, self.extremes = summary.first, summary.second

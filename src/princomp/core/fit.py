@@ -84,14 +84,13 @@ def fit_table(
     PrincompError
         As :meth:`princomp.PCA.fit` does.
     """
-    request, run = Request.of(parameters), None
+    request = Request.of(parameters)
     if sample_weight is not None:
         X, sample_weight = attach_weights(X, sample_weight)
     rows, schema = TableSchema.read(X, owner)
     data, columns, origin = rows
     weights = None if sample_weight is None else checked_weights(sample_weight, data.shape[0])
-    if progress is not None or checkpoint is not None:
-        run = run_context_of(data, weights, request, columns, progress, checkpoint, command, origin)
+    run = run_context_of(data, weights, request, columns, progress, checkpoint, command, origin)
     try:
         return TableFit(fit_rows(data, weights, request, columns, run), schema, rows)
     except NotFiniteError as error:
@@ -202,9 +201,7 @@ def _choose_route(data: RowData, request: Request) -> tuple[Any, Problem, RouteC
     choice = select_route(problem)
     if choice.summary == "hold":
         assert isinstance(data, Source)  # others are in memory
-        data = read_whole(data, problem.memory_limit)
-        problem = request.problem(data)
-        choice = select_route(problem)
+        return _choose_route(read_whole(data, problem.memory_limit), request)
     return data, problem, choice
 
 

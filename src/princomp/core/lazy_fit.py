@@ -12,8 +12,7 @@ from princomp.core.fit import fit_summary
 from princomp.core.fitted import Fitted
 from princomp.core.problem import Problem
 from princomp.core.request import Request, max_components
-from princomp.core.stream import Stream
-from princomp.core.stream_kind import check_components, main_summary
+from princomp.core.stream import Stream, check_components, main_summary
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.summaries import Names, Pair
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from princomp.core.context import check_rows
+from princomp.core.inputs import open_rows, refuse_iterator
+from princomp.core.missing import memory_to_fill
 from princomp.core.problem import SOLVERS, Problem, RouteChoice
+from princomp.core.request import PCAParameters, Request, check_n_components
 from princomp.core.routes.base import Cost, Route
 from princomp.core.routes.krylov import KRYLOV
 from princomp.core.routes.lanczos import LANCZOS
@@ -25,6 +31,7 @@ from princomp.core.routes.tiles import TILES
 from princomp.core.routes.triangle import TRIANGLE
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.linalg import format_bytes
+from princomp.summaries import Columns
 
 # Copies of a table that are in memory while its rows are read and joined.
 _READ_COPIES = 2.0
@@ -140,6 +147,36 @@ class Plan:
             f"  memory   {format_bytes(self.memory)} beyond the data",
         ]
         return "\n".join(lines)
+
+
+def plan_table(X: Any, parameters: PCAParameters) -> Plan:
+    """What a fit of a table would do and cost, without doing it; see :func:`princomp.plan`."""
+    request = Request.of(parameters)
+    refuse_iterator(X, "a plan would use up the first batch, which a later fit would miss", "plan")
+    problem = request.problem(open_rows(X)[0])
+    if request.fill is not None:
+        # All rows are read into memory.
+        problem = problem._replace(in_memory=True, memory_limit=None)
+    if problem.rows or problem.in_memory:
+        # Refuse rows whose shape alone makes a fit impossible.
+        zeros = np.zeros(problem.columns)
+        shape = Columns(float(problem.rows), problem.rows, zeros, zeros, zeros)
+        check_rows(shape, problem.rows, 0)
+        check_n_components(request.n_components, shape, request.solver)
+    choice = select_route(problem)
+    if request.fill is not None:
+        note = f"missing={request.fill!r}: missing cells are filled first, all rows in memory"
+        plan = Plan.of(problem, choice, (note,))
+        return replace(plan, memory=max(plan.memory, memory_to_fill(problem.rows, problem.columns)))
+    if choice.summary == "hold":
+        # The route is chosen again once the rows are in memory.
+        plan = Plan.of(
+            problem._replace(in_memory=True),
+            select_route(problem._replace(in_memory=True, memory_limit=None)),
+        )
+        reasons = (choice.reason, *plan.reasons)
+        return replace(plan, memory=cost_of(problem, choice).memory, reasons=reasons)
+    return Plan.of(problem, choice)
 
 
 def select_route(problem: Problem) -> RouteChoice:

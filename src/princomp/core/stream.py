@@ -12,24 +12,29 @@ from typing import Any
 
 import numpy as np
 
+from princomp.core.component_count import check_rows_for_rule
 from princomp.core.fitted import Fitted
 from princomp.core.request import Request
+from princomp.core.routes.moments import SCATTER_COLUMNS, memory_to_add
+from princomp.core.routes.sketch import whole_number_needed
 from princomp.core.row_buffer import RowBuffer
-from princomp.core.stream_kind import (
-    check_components,
-    check_memory_to_add,
-    kind_for,
-    kind_of,
-    main_summary,
-)
 from princomp.engines import DistributedRows, drop_incomplete, fold
-from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
-from princomp.linalg import default_threads, one_blas_thread
+from princomp.errors import (
+    MemoryLimitError,
+    NotAvailableError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
+from princomp.linalg import default_threads, format_bytes, memory_limit, one_blas_thread
+from princomp.solvers import sketch_width
 from princomp.summaries import (
     Extremes,
     Moments,
     Pair,
     PairOf,
+    Sketch,
+    SketchOf,
     Triangle,
     Weights,
     first_not_finite,
@@ -45,6 +50,8 @@ _BLOCKS_AT_ONCE, _LARGE_BLOCK = default_threads(), 2**21
 _MAX_SCATTER = float(np.finfo(np.float64).max) / 2**20
 # The squares of any number of values below this size can be summed in float64.
 _SAFE_VALUE = 1e140
+# For at most this many columns, the memory limit is not checked.
+_FEW_COLUMNS = 1000
 
 # Notes in the plan about summaries whose kind has changed; _MERGE_NOTES by the kind after a merge.
 _FROM_COMPONENTS = (
@@ -334,15 +341,17 @@ class Stream:
             return folded.summary, folded.dropped
         dropped, step = 0, self._block_rows
         for start in range(0, rows.shape[0], step):
-            block, block_weights = _slice_rows(rows, weights, start, start + step)
+            block = rows[start : start + step]
             ages = np.arange(block.shape[0] - 1, -1, -1, dtype=np.float64)
-            faded = decay**ages if block_weights is None else decay**ages * block_weights
+            block_weights = decay**ages
+            if weights is not None:
+                block_weights *= weights[start : start + step]
             if drop:
-                block, kept, n_missing = drop_incomplete(block, faded)
-                faded = faded if kept is None else kept
+                block, kept, n_missing = drop_incomplete(block, block_weights)
+                block_weights = block_weights if kept is None else kept
                 dropped += n_missing
             with one_blas_thread():
-                part = kind.of(block, faded, precise=True)
+                part = kind.of(block, block_weights, precise=True)
             summary = summary.faded(decay ** len(ages)).merge(part)
         return summary, dropped
 
@@ -369,3 +378,79 @@ def _cannot_remove(why: str, hint: str) -> NotAvailableError:
 
 def _slice_rows(rows: Any, weights: Weights, start: int, stop: int) -> tuple[Any, Weights]:
     return rows[start:stop], slice_weights(weights, start, stop)
+
+
+def check_components(request: Request, p: int) -> None:
+    """Refuse an ``n_components`` that is impossible for rows in batches.
+
+    Raises
+    ------
+    ShapeError, NotAvailableError
+    """
+    check_rows_for_rule(request, None)
+    if isinstance(request.n_components, int) and request.n_components > p:
+        raise ShapeError(
+            f"n_components={request.n_components} and the rows have {p} columns",
+            place={"parameter": "n_components"},
+            hint=f"ask for at most {p} components",
+        )
+
+
+def main_summary(summary: Any) -> Any:
+    """Return the summary to solve: the first one of a pair."""
+    return summary.first if isinstance(summary, Pair) else summary
+
+
+def check_memory_to_add(request: Request, p: int) -> None:
+    """Refuse a scatter that does not fit in the memory limit.
+
+    Raises
+    ------
+    MemoryLimitError
+    """
+    needed = memory_to_add(p)
+    if p > _FEW_COLUMNS and needed > memory_limit(request.memory):
+        raise MemoryLimitError(
+            f"a scatter of {p:,} columns takes about {format_bytes(needed)} to add to, and the fit "
+            f"may take {format_bytes(memory_limit(request.memory))}",
+            place={"parameter": "memory_limit"},
+            hint="allow more, or use svd_solver='sketch' with a whole number of components",
+        )
+
+
+def kind_of(summary: Any) -> Any:
+    """Return the kind of a summary, which makes others of that kind."""
+    if isinstance(summary, Pair):
+        return PairOf(kind_of(summary.first), Extremes)
+    if isinstance(summary, Sketch):
+        return SketchOf(summary.width, summary.seed)
+    return type(summary)
+
+
+def kind_for(request: Request, p: int) -> Any:
+    """Return the kind of summary that a solver needs for ``p`` columns.
+
+    Raises
+    ------
+    MemoryLimitError, ParameterError
+    """
+    solver = request.solver
+    if solver == "full":
+        return Triangle
+    if solver == "covariance_eigh" or (solver == "auto" and p <= SCATTER_COLUMNS):
+        try:
+            check_memory_to_add(request, p)
+        except MemoryLimitError:
+            if solver == "auto" and isinstance(request.n_components, int):
+                return SketchOf(sketch_width(request.n_components, p))
+            raise
+        return Moments
+    if solver not in ("auto", "sketch"):
+        raise ParameterError(
+            f"svd_solver={solver!r} needs all rows at once",
+            place={"parameter": "svd_solver"},
+            hint="partial_fit works with 'auto', 'covariance_eigh', 'full' and 'sketch'",
+        )
+    if not isinstance(request.n_components, int):
+        raise whole_number_needed("a sketch", request.n_components)
+    return SketchOf(sketch_width(request.n_components, p))

@@ -9,8 +9,7 @@ each iteration.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ MAX_ITERATIONS = 5000
 # If fewer than this share of the eigenvectors are needed, only those are computed.
 _FEW = 0.2
 
-Divisor = Callable[[FloatArray], FloatArray | None]
+Divisor = Callable[[FloatArray], FloatArray]
 
 
 class ComponentFit(NamedTuple):
@@ -62,7 +61,6 @@ def fit_components(
     total = float(n) if weights is None else float(weights.sum())
     mean = np.average(table, axis=0, weights=weights) if centred else np.zeros(p)
     divisor = divisor_of(table)
-    divisor = np.ones(p) if divisor is None else divisor
     rows = (table - mean) / divisor
     if weights is not None:
         rows *= np.sqrt(weights)[:, None]
@@ -132,18 +130,10 @@ def fill_by_em(
     cell_weights = np.ones(len(columns))
     if weights is not None:
         cell_weights = weights[incomplete][np.nonzero(missing_cells)[0]]
-    fit = partial(
-        fit_components,
-        weights=weights,
-        k=k,
-        incomplete=incomplete,
-        divisor_of=divisor_of,
-        centred=centred,
-        ridge=ridge,
-    )
+    options: dict[str, Any] = {"divisor_of": divisor_of, "centred": centred, "ridge": ridge}
     last_change, change, objective = np.inf, np.inf, np.nan
     for iteration in range(1, max_iterations + 1):
-        fitted = fit(table)
+        fitted = fit_components(table, weights, k, incomplete=incomplete, **options)
         old, new = table[missing], fitted.fit[missing_cells]
         changes = (new - old) / fitted.divisor[columns]
         # Missing cells do not count: subtract their residuals.

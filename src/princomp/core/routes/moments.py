@@ -193,15 +193,14 @@ def unresolved(spectrum: Spectrum, k: int, summary: Moments) -> bool:
     if k < len(spectrum.variances) and spectrum.variances.item(k) > needed * (summary.p - k):
         return False  # the most frequent case
     limit, columns, variances = summary.rank_limit, summary.p, spectrum.variances
-    last = variances[min(k, limit) - 1]
-    if last > needed and k >= limit:
-        return False
     noise = needed * (columns - k)
     # The first variance left out is at most their sum, and usually large enough.
-    noise_resolved = (k < min(limit, len(variances)) and variances[k] > noise) or (
-        spectrum.left_out(k, limit) > noise
+    noise_resolved = (
+        k >= limit
+        or (k < len(variances) and variances[k] > noise)
+        or spectrum.left_out(k, limit) > noise
     )
-    if last > needed and noise_resolved:
+    if noise_resolved and variances[min(k, limit) - 1] > needed:
         return False
     # The zero variances of constant columns are exact: no route resolves them better.
     rank = min(limit, int(np.count_nonzero(summary.column_scatter)))
