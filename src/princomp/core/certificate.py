@@ -142,8 +142,7 @@ def _residuals(spectrum: Spectrum, summary: Summary | None, k: int) -> FloatArra
     # Relative to λ₁ before anything is squared: a variance may be 1e300.
     images = images / (summary.rows - 1.0) / spectrum.largest
     shares = spectrum.variances[:k] / spectrum.largest
-    residuals: FloatArray = np.linalg.norm(images - axes * shares, axis=0)
-    return residuals
+    return np.linalg.norm(images - axes * shares, axis=0)
 
 
 def _inseparable(spectrum: Spectrum, k: int, residuals: FloatArray) -> list[tuple[int, int]]:

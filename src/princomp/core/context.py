@@ -56,6 +56,8 @@ class FitContext:
         self.request, self.problem = request, problem
         self.rows, self.weights, self.names, self.run = rows, weights, names, run
         self.n: int | None = None if rows is None else rows.shape[0]
+        if self.n is not None:
+            check_weights(weights, self.n)
         self.passes = self.dropped = 0
         self.extremes: Extremes | None = None
         # Handed over by a route that was abandoned.

@@ -34,15 +34,7 @@ from princomp.io import (
 from princomp.linalg import EPS, FloatArray
 from princomp.rules import name_of
 from princomp.solvers import Spectrum
-from princomp.summaries import (
-    Columns,
-    Extremes,
-    Names,
-    SampleWeight,
-    Weights,
-    check_weights,
-    stored_bytes,
-)
+from princomp.summaries import Columns, Extremes, Names, SampleWeight, Weights, stored_bytes
 
 # If the number of rows is unknown, up to this many bytes of rows are read into memory: most
 # tables are smaller, and more routes are available for rows in memory.
@@ -150,8 +142,6 @@ def fit_rows(
         notes += (f"{left_out:,} {what} no part, and scores of such rows are empty",)
     data, problem, choice = _choose_route(data, request)
     fit = FitContext(request, problem, data, weights, columns, run)
-    if fit.n is not None:
-        check_weights(weights, fit.n)
     check_rows_for_rule(request, fit)
     fitted = _solve(fit, choice, notes, data.dtype)
     assert fit.n is not None

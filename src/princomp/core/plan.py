@@ -170,12 +170,10 @@ def plan_table(X: Any, parameters: PCAParameters) -> Plan:
         return replace(plan, memory=max(plan.memory, memory_to_fill(problem.rows, problem.columns)))
     if choice.summary == "hold":
         # The route is chosen again once the rows are in memory.
-        plan = Plan.of(
-            problem._replace(in_memory=True),
-            select_route(problem._replace(in_memory=True, memory_limit=None)),
-        )
-        reasons = (choice.reason, *plan.reasons)
-        return replace(plan, memory=cost_of(problem, choice).memory, reasons=reasons)
+        in_memory = problem._replace(in_memory=True)
+        then = select_route(in_memory._replace(memory_limit=None))
+        plan = Plan.of(in_memory, then._replace(reason=choice.reason), (then.reason,))
+        return replace(plan, memory=cost_of(problem, choice).memory)
     return Plan.of(problem, choice)
 
 

@@ -77,5 +77,4 @@ def _fit(
     grams += np.diag(1.0 - factors)
     inverses = np.linalg.pinv(grams, rcond=_MIN_EIGENVALUE, hermitian=True) if k else grams
     u = np.einsum("iab,ib->ia", inverses[pattern_index.ravel()], known @ weighted.T)
-    fit: FloatArray = u @ weighted
-    return fit
+    return u @ weighted

@@ -181,8 +181,7 @@ def _in_memory(data: RowData, method: str, memory: int | None) -> FloatArray:
                 "the rows, or use missing='drop', which reads block by block",
             )
         if isinstance(data, Source):
-            rows: FloatArray = read_whole(data, limit // _COPIES)
-            return rows
+            return read_whole(data, limit // _COPIES)
     return np.asarray(data)
 
 

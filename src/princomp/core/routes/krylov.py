@@ -71,15 +71,12 @@ class KrylovRoute:
         limit = vectors_within_limit(problem)
 
         def apply(vectors: FloatArray) -> FloatArray:
-            found = fit.fold(ImagesOf(vectors, centring, divisor), "krylov")
-            image: FloatArray = found.summary.image
-            return image
+            return fit.fold(ImagesOf(vectors, centring, divisor), "krylov").summary.image
 
         size = count.max_components if count.needs_all else _initial_size(count.exact, p)
-        start = _start_block(sketch, analysed.product, in_float32)
-        known = None
-        if np.isfinite(analysed.product).all():
-            known = analysed.directions_of(slice(None)), analysed.product
+        product = analysed.product
+        start = _start_block(sketch, product, in_float32)
+        known = (analysed.directions, product) if np.isfinite(product).all() else None
         while True:
             with one_blas_thread():
                 spectrum = solve_blocks(
@@ -117,7 +114,7 @@ def _start_block(sketch: Sketch, product: FloatArray, in_float32: bool) -> Float
     # Most of a product below the smallest safe size may have been lost to underflow.
     if np.isfinite(largest) and largest > (_FLOAT32_SAFE if in_float32 else _FLOAT64_SAFE):
         return product
-    return sketch.directions_of(slice(None))
+    return sketch.directions
 
 
 def _check_memory(problem: Problem, found: int, size: int) -> None:

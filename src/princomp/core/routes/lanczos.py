@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from princomp.core.component_count import INITIAL_COMPONENTS
@@ -101,20 +99,15 @@ class LanczosRoute:
                 tol = FEWEST_UNITS * float(np.finfo(fit.rows.dtype).eps)
             if shares_by_search(problem):
                 return _search_share(fit, centred, tol)
-            return _search_number(fit, centred, tol, _successor(problem, centred))
+            return _search_number(fit, problem, centred, tol)
 
 
-class _Successor(NamedTuple):
-    """When a search is abandoned, and which route then takes over."""
-
-    abandon_rule: AbandonRule
-    abandoned: Abandoned
-
-
-def _successor(problem: Problem, centred: CentredFit) -> _Successor | None:
-    """Return the rule for abandoning a search that takes too long, and its successor, if any."""
+def _successor(
+    problem: Problem, centred: CentredFit
+) -> tuple[AbandonRule, Abandoned] | tuple[None, None]:
+    """Return when a search is abandoned, and which route then takes over, if any."""
     if problem.solver != "auto" or problem.stored is not None:
-        return None
+        return None, None
     n, p, exact = problem.rows, problem.columns, centred.count.exact
     blocks = search_block_width(
         INITIAL_COMPONENTS if exact is None else exact, centred.rows.vectors_at_once
@@ -134,27 +127,26 @@ def _successor(problem: Problem, centred: CentredFit) -> _Successor | None:
             # The search continues in the scatter, where each product saves this share of its time.
             max_products = min(max_products, SCATTER_SUM * p / blocks / saved)
     if not possible or not route.cost(problem).fits(problem):
-        return None
+        return None, None
     why = f"no small set of components dominates: {alternative} are faster"
     summary = centred.summary if route is ROW_GRAM else None
-    return _Successor(
-        AbandonRule(max_products), Abandoned((why,), (route.summary, route.solver), summary)
-    )
+    abandoned = Abandoned((why,), (route.summary, route.solver), summary)
+    return AbandonRule(max_products), abandoned
 
 
 def _search_number(
-    fit: FitContext, centred: CentredFit, tol: float, successor: _Successor | None
+    fit: FitContext, problem: Problem, centred: CentredFit, tol: float
 ) -> Solution | Abandoned:
     """Search for a number of components; for many rows, start from a search in a sample."""
     rows, exact, start = centred.rows, centred.count.exact, None
-    abandon_rule = None if successor is None else successor.abandon_rule
+    abandon_rule, abandoned = _successor(problem, centred)
     stride = sample_step(*rows.shape)
-    if successor is not None and exact and stride is not None:
+    if abandon_rule is not None and exact and stride is not None:
         warm_start = find_warm_start(
             centred.sample(stride), exact, tol=tol, rng=np.random.default_rng(0)
         )
-        if successor.abandon_rule.should_skip(warm_start.products_left):
-            return successor.abandoned
+        if abandoned is not None and abandon_rule.should_skip(warm_start.products_left):
+            return abandoned
         start = warm_start.start
 
     def solve_truncated(size: int) -> Spectrum | None:
@@ -165,11 +157,7 @@ def _search_number(
         fit.passes += passes
         return spectrum
 
-    solution = centred.solve_growing(solve_truncated)
-    if solution is not None:
-        return solution
-    assert successor is not None
-    return successor.abandoned
+    return centred.solve_growing(solve_truncated, abandoned)
 
 
 def _search_share(fit: FitContext, centred: CentredFit, tol: float) -> Solution | Abandoned:

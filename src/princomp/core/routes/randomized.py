@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from princomp.core.context import FitContext
 from princomp.core.problem import Problem
-from princomp.core.routes.base import Cost, Route, Solution
+from princomp.core.routes.base import Abandoned, Cost, Route, Solution
 from princomp.core.routes.centred import CentredFit, panels_in_flight
 from princomp.linalg import one_blas_thread
 from princomp.solvers import Spectrum, randomized
@@ -22,7 +22,7 @@ class RandomizedRoute(Route):
         sketch = 4 * (k + 10) * max(n, p) * problem.itemsize
         return Cost(panels_in_flight(problem) + sketch, None)
 
-    def solve(self, fit: FitContext) -> Solution:
+    def solve(self, fit: FitContext) -> Solution | Abandoned:
         """Make one pass for the means, and those of the power iterations."""
         request = fit.request
         with one_blas_thread():
@@ -41,9 +41,7 @@ class RandomizedRoute(Route):
                 fit.passes += passes
                 return spectrum
 
-            solution = centred.solve_growing(solve_truncated)
-            assert solution is not None
-            return solution
+            return centred.solve_growing(solve_truncated)
 
 
 RANDOMIZED = RandomizedRoute()
