@@ -239,11 +239,11 @@ def _fitted(tensors: Arrays, document: Document) -> Fitted:
 def _part(part: str, contents: dict[str, Any]) -> dict[str, Any]:
     """The contents that come from attributes of one part of the model, by these attributes."""
     schema = _schema(contents["summary"])
-    sources = {name: one.source for name, one in (*schema.fields.items(), *schema.arrays.items())}
+    entries: dict[str, Any] = {**schema.fields, **schema.arrays}
     return {
-        source.split(".")[1]: contents[name]
-        for name, source in sources.items()
-        if source.startswith(f"{part}.") and name in contents
+        entry.source.split(".")[1]: contents[name]
+        for name, entry in entries.items()
+        if entry.source.startswith(f"{part}.") and name in contents
     }
 
 
