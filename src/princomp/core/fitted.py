@@ -172,13 +172,8 @@ class Fitted:
     @cached_property
     def certificate(self) -> Certificate:
         """Error bounds of the result."""
-        return certify(
-            self.spectrum,
-            self.analysed,
-            self.k,
-            passes=self.plan.passes,
-            bytes_read=self.bytes_read,
-        )
+        passes, read = self.plan.passes, self.bytes_read
+        return certify(self.spectrum, self.analysed, self.k, passes=passes, bytes_read=read)
 
     def for_scoring(self) -> Fitted:
         """Return a small copy, sufficient for scores and reconstructions, to travel with rows."""
@@ -217,7 +212,7 @@ class Fitted:
         if self.scale is not None:
             axes = axes / self.scale
         if whiten:
-            # Components of noise are not whitened: they would look like data.
+            # Zero for components of noise, which would otherwise look like data.
             resolved = self.variances > self.spectrum.resolution
             deviations = np.sqrt(np.where(resolved, self.variances, 1.0))
             axes = axes * np.where(resolved, 1.0 / deviations, 0.0)[:, None]
@@ -241,6 +236,10 @@ class Fitted:
         """The mean in this precision, and the remainder."""
         if precision.itemsize == self.mean.itemsize:
             return self.mean, self.mean_low
+        return self._mean_in_float32
+
+    @cached_property
+    def _mean_in_float32(self) -> tuple[FloatArray, FloatArray]:
         high = self.mean.astype(np.float32)
         return high, ((self.mean - high) + self.mean_low).astype(np.float32)
 

@@ -191,7 +191,7 @@ def select_route(problem: Problem) -> RouteChoice:
     """
     rejected = []
     for choice in _candidates(problem):
-        if cost_of(problem, choice).fits(problem):
+        if problem.memory_limit is None or cost_of(problem, choice).fits(problem):
             return choice
         rejected.append(choice)
     raise _does_not_fit(problem, rejected)

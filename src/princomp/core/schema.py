@@ -158,11 +158,10 @@ class TableSchema:
         ColumnError, ShapeError
         """
         self.check_width(other.p)
-        if self.names is None or other.names is None:
+        known, given = self.text_names(), other.text_names()
+        if None in (self.names, other.names) or known == given:
             return
-        if list(map(str, self.names)) == list(map(str, other.names)):
-            return
-        place = _differences(self.names, other.names)
+        place = _differences(known, given)
         what = "; ".join(f"{which}: {', '.join(names)}" for which, names in place.items())
         raise ColumnError(
             f"the columns of the two fits differ: {what if place['missing'] else 'their order'}",
