@@ -102,7 +102,10 @@ class Fitted:
     @cached_property
     def components(self) -> FloatArray:
         """Axes (k, p) in the precision of the data."""
-        return frozen(self.spectrum.axes[: self.k].astype(self.dtype, copy=False))
+        axes = self.spectrum.axes
+        if axes.dtype == self.dtype and len(axes) == self.k:
+            return axes  # read-only already
+        return frozen(axes[: self.k].astype(self.dtype))
 
     @property
     def variances(self) -> FloatArray:
