@@ -13,14 +13,10 @@ from threadpoolctl import threadpool_limits
 
 from helpers import EPS
 from princomp import PCA, Moments
-from princomp.core.context import FitContext
-from princomp.core.request import Request
-from princomp.engines.local import fold
 from princomp.errors import ColumnError, DataError, NotFiniteError, NotNumericError
 from princomp.io.readers.frames import from_frame
 from princomp.solvers import dense
 from princomp.solvers.spectrum import Spectrum
-from princomp.summaries import Columns, Triangle
 
 
 def moments_with(variances, rng):
@@ -172,22 +168,7 @@ def test_variances_that_do_not_descend_are_refused(values):
         Spectrum(np.array(values), np.eye(1, 3), 3.0, EPS)
 
 
-# ---- no engine for one block -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", [Moments, Triangle, Columns])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_one_block_has_the_bits_of_the_engine(kind, dtype, weighted, rng):
-    X = (rng.standard_normal((300, 7)) + 1e3).astype(dtype)
-    weights = rng.integers(0, 3, 300).astype(float) if weighted else None
-    direct = FitContext(Request(), Request().problem(X), X, weights).fold(kind, "")
-    by_engine = fold(kind, X, weights)
-    assert (direct.dropped, direct.rows) == (by_engine.dropped, by_engine.rows)
-    for name in ("rows", "mean", "mean_low", "column_scatter"):
-        np.testing.assert_array_equal(
-            getattr(direct.summary, name), getattr(by_engine.summary, name)
-        )
+# ---- values that are not finite, or whose squares are not ---------------------------------
 
 
 @pytest.mark.parametrize("shape", [(6, 6), (100, 10), (2000, 10)])

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from command_line import ARRESTS
 from princomp import PCA, choose, load, plan
-from princomp.core import rule_application
+from princomp.core import component_count
 from princomp.errors import (
     ConstantColumnError,
     DataError,
@@ -17,7 +17,7 @@ from princomp.errors import (
     NotAvailableError,
     ParameterError,
 )
-from princomp.rules import CV, RULES, Decision, GavishDonoho, Parallel
+from princomp.rules import CV, RULES, Decision, GavishDonoho, Known, Parallel
 from princomp.rules.rule import threshold_decision
 
 SOLVERS = ["full", "covariance_eigh", "arpack", "lanczos", "randomized", "row_gram", "auto"]
@@ -218,8 +218,8 @@ def test_rows_with_missing_cells_are_not_drawn(X):
 
 
 def test_large_tables_are_sampled_and_the_reason_says_so(X, monkeypatch):
-    monkeypatch.setattr(rule_application, "_MAX_SAMPLE_SIZE", 100 * 24)
-    monkeypatch.setattr(rule_application, "_MIN_SAMPLE_ROWS", 100)
+    monkeypatch.setattr(component_count, "_MAX_SAMPLE_SIZE", 100 * 24)
+    monkeypatch.setattr(component_count, "_MIN_SAMPLE_ROWS", 100)
     decision = PCA("cv").fit(X).decision_
     assert decision.reason.endswith("on 100 of 150 rows, drawn at random")
     assert decision.k == 4
@@ -243,7 +243,7 @@ def test_progress_counts_the_draws(X):
 
 def test_files_and_leading_runs(X):
     assert PCA("kaiser", scale="unit").fit(ARRESTS).n_components_ == 1
-    known = rule_application.Known(np.array([3.0, 1.0]), 4.0, 2, 10.0, np.ones(2))
+    known = Known(np.array([3.0, 1.0]), 4.0, 2, 10.0, np.ones(2))
     for threshold, k in ((0.5, 2), (np.array([4.0, 0.5]), 0)):
         assert threshold_decision("own", known, known.possible, threshold, "a threshold").k == k
 

@@ -2,14 +2,11 @@
 
 request         validated parameters of a fit
 problem         what is known about the rows before a fit
-plan            the choice of a route, and its description
+plan            the choice of a route, and its description, also before a fit
 routes          the ways from rows to a spectrum, one per file
-fit             the fit: read a table, plan, run a route, hand over to another
-fit_summary     the fit of a summary, without rows
-plan_table      the plan of a fit that has not begun
+fit             the fit: of a table, of rows or of a summary; plan, run a route, hand over
 context         a fit in progress: passes over the rows
-component_count how many components to keep
-rule_application  apply a rule for the number of components
+component_count how many components to keep: a given number, or one by a fraction or a rule
 inputs          rows and weights as users pass them
 schema          the columns of a fit, and other tables compared with them
 fitted          the immutable result and everything derived from it
@@ -21,7 +18,7 @@ axis_verdicts   whether the axis of a component can be interpreted
 verify          residuals measured with the rows
 missing         filling missing cells
 stream          rows added and removed over time
-stream_blocks, stream_kind, row_buffer   blocks, kind of summary and buffered rows of a stream
+row_buffer      rows of a stream that do not fill a block yet
 lazy_fit        a fit that is solved when its result is first read
 runs            the identity of a run, for checkpoints
 constraints     valid values of parameters, and their old names

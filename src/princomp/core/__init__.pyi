@@ -20,10 +20,10 @@ from .constraints import (
     whole_number as whole_number,
 )
 from .context import check_rows as check_rows
-from .fit import fit_table as fit_table
-from .fit_summary import (
+from .fit import (
     fit_of_components as fit_of_components,
     fit_summary as fit_summary,
+    fit_table as fit_table,
     truncated_to as truncated_to,
 )
 from .fitted import Fitted as Fitted
@@ -48,8 +48,7 @@ from .model_contents import (
     model_to_contents as model_to_contents,
     save_model as save_model,
 )
-from .plan import Plan as Plan
-from .plan_table import plan_table as plan_table
+from .plan import Plan as Plan, plan_table as plan_table
 from .request import (
     PCAParameters as PCAParameters,
     RandomState as RandomState,

@@ -100,15 +100,11 @@ def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, 
     ['solid', 'unstable', 'unstable']
     """
     degrees = axis_angles(fitted) if angles is None else np.asarray(angles, dtype=np.float64)
-    noise = fitted.certificate.below_resolution
-    partners: list[list[int]] = [[] for _ in range(fitted.k)]
-    for a, b in fitted.certificate.inseparable:
-        for one, other in ((a, b), (b, a)):
-            if one < fitted.k:
-                partners[one].append(other)
+    noise, pairs = fitted.certificate.below_resolution, set(fitted.certificate.inseparable)
     judged = []
     for i in range(fitted.k):
-        names = tuple(f"PC{j + 1}" for j in partners[i])
+        before, after = (i - 1, i) in pairs, (i, i + 1) in pairs
+        names = tuple([f"PC{i}"] * before + [f"PC{i + 2}"] * after)
         if noise[i]:
             kind = "below resolution"
         elif names:
@@ -179,9 +175,8 @@ def verdict_lines(judged: Sequence[Verdict]) -> list[str]:
             continue
         angles = [one.angle for one in of_kind]
         axes = "axes" if len(of_kind) > 1 else "axis"
-        turns = f" ({axes} within {max(angles):.0f}° in another sample)"
-        if not of_kind[0].bootstrapped:
-            turns = turns.replace(")", " of normally distributed rows)")
+        of_what = "" if of_kind[0].bootstrapped else " of normally distributed rows"
+        turns = f" ({axes} within {max(angles):.0f}° in another sample{of_what})"
         turns = turns if kind in ("solid", "unstable") else ""
         names = component_ranges([one.component for one in of_kind])
         lines.append(f"{kind}: {names}{turns}" + ("" if kind == "solid" else f": {meaning}"))
@@ -190,17 +185,11 @@ def verdict_lines(judged: Sequence[Verdict]) -> list[str]:
 
 def component_ranges(names: Sequence[str]) -> str:
     """Join names of components, in order: ``PC1, PC3 to PC7``."""
-    numbers = [int(name.removeprefix("PC")) for name in names]
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
+    numbers = np.array([name.removeprefix("PC") for name in names], dtype=int)
     texts = []
-    for run in runs:
-        ends = [f"PC{run[0]}", f"PC{run[-1]}"]
-        texts += [" to ".join(ends)] if len(run) > 2 else [f"PC{number}" for number in run]
+    for run in np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1):
+        each = [f"PC{number}" for number in run]
+        texts += [f"{each[0]} to {each[-1]}"] if len(each) > 2 else each
     return ", ".join(texts)
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from princomp.core.routes.base import Summary
 from princomp.linalg import FloatArray
 from princomp.solvers import Spectrum
-from princomp.summaries import Columns, Moments, Sketch, Triangle
+from princomp.summaries import Columns, Moments, Sketch
 
 # Axes are called inseparable when the gap leaves them fewer than this many correct digits:
 # by Davis & Kahan (1970) the angle is at most error / gap.
@@ -74,16 +75,11 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; NaN becomes null."""
-        residuals = [None if np.isnan(r) else float(r) for r in self.residuals]
         return {
-            "residuals": residuals,
-            "orthogonality": self.orthogonality,
+            **vars(self),
+            "residuals": [None if np.isnan(r) else float(r) for r in self.residuals],
             "below_resolution": self.below_resolution.tolist(),
             "inseparable": [list(pair) for pair in self.inseparable],
-            "missed": self.missed,
-            "passes": self.passes,
-            "bytes_read": self.bytes_read,
-            "against_rows": self.against_rows,
         }
 
     def to_json(self) -> str:
@@ -94,16 +90,15 @@ class Certificate:
         known = self.residuals[~np.isnan(self.residuals)]
         worst = f"{known.max():.1e}" if known.size else "not measured"
         worst += ", measured with the rows" if self.against_rows else ""
-        noise = np.flatnonzero(self.below_resolution)
-        pairs = ", ".join(f"{a + 1} and {b + 1}" for a, b in self.inseparable[:8])
-        more = len(self.inseparable) - 8
+        noise = [str(i + 1) for i in np.flatnonzero(self.below_resolution)]
+        pairs = [f"{a + 1} and {b + 1}" for a, b in self.inseparable]
         return "\n".join(
             [
                 "Certificate",
                 f"  largest residual      {worst}",
                 f"  loss of orthogonality {self.orthogonality:.1e}",
-                f"  below resolution      {_component_list(noise)}",
-                f"  inseparable           {(pairs or 'none') + (f' and {more} more' * (more > 0))}",
+                f"  below resolution      {'component ' * bool(noise)}{_first_eight(noise)}",
+                f"  inseparable           {_first_eight(pairs)}",
                 f"  missed a larger one   {self.missed_in_words}",
                 f"  passes                {self.passes}",
                 f"  bytes read            {self.bytes_read:,}",
@@ -111,21 +106,13 @@ class Certificate:
         )
 
 
-def _component_list(components: NDArray[np.intp]) -> str:
-    if not components.size:
-        return "none"
-    names = ", ".join(str(i + 1) for i in components[:8])
-    more = len(components) - 8
-    return f"component {names}" + (f" and {more} more" if more > 0 else "")
+def _first_eight(texts: list[str]) -> str:
+    more = f" and {len(texts) - 8} more" if len(texts) > 8 else ""
+    return f"{', '.join(texts[:8])}{more}" if texts else "none"
 
 
 def certify(
-    spectrum: Spectrum,
-    summary: Moments | Triangle | Columns | Sketch | None,
-    k: int,
-    *,
-    passes: int | None,
-    bytes_read: int,
+    spectrum: Spectrum, summary: Summary | None, k: int, *, passes: int | None, bytes_read: int
 ) -> Certificate:
     """Measure the errors of a spectrum with its (centred, scaled) summary, if there is one."""
     variances, residuals = spectrum.variances, _residuals(spectrum, summary, k)
@@ -140,9 +127,7 @@ def certify(
     )
 
 
-def _residuals(
-    spectrum: Spectrum, summary: Moments | Triangle | Columns | Sketch | None, k: int
-) -> FloatArray:
+def _residuals(spectrum: Spectrum, summary: Summary | None, k: int) -> FloatArray:
     if spectrum.residuals is not None:
         return spectrum.residuals[:k]
     if summary is None or isinstance(summary, Columns | Sketch):
@@ -157,8 +142,7 @@ def _residuals(
     # Relative to λ₁ before anything is squared: a variance may be 1e300.
     images = images / (summary.rows - 1.0) / spectrum.largest
     shares = spectrum.variances[:k] / spectrum.largest
-    residuals: FloatArray = np.linalg.norm(images - axes * shares, axis=0)
-    return residuals
+    return np.linalg.norm(images - axes * shares, axis=0)
 
 
 def _inseparable(spectrum: Spectrum, k: int, residuals: FloatArray) -> list[tuple[int, int]]:

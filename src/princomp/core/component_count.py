@@ -1,14 +1,19 @@
-"""How many components a fit keeps."""
+"""How many components a fit keeps: a given number, or one by a fraction or a rule."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from princomp.core.request import check_n_components, max_components
-from princomp.core.rule_application import RuleApplication
-from princomp.linalg import FloatArray
-from princomp.rules import Decision, for_fraction
+import numpy as np
+
+from princomp.core.request import Request, check_n_components, max_components
+from princomp.engines import drop_incomplete
+from princomp.errors import DataError, NotAvailableError
+from princomp.io import Source
+from princomp.linalg import FloatArray, seed_of
+from princomp.rules import Decision, Known, Rule, apply_rule, for_fraction, rule_of
 from princomp.solvers import Spectrum
+from princomp.summaries import is_sparse
 
 if TYPE_CHECKING:
     from princomp.core.context import FitContext
@@ -16,6 +21,9 @@ if TYPE_CHECKING:
 
 # Components that a truncated solver starts with if a fraction is wanted.
 INITIAL_COMPONENTS = 16
+# Rules that draw from the rows use a sample of at most this many numbers, but at least this many
+# rows.
+_MAX_SAMPLE_SIZE, _MIN_SAMPLE_ROWS = 2**24, 200
 
 
 class ComponentCount:
@@ -37,32 +45,29 @@ class ComponentCount:
         The number, if one was requested.
     share : float or None
         The fraction, if one was requested.
-    rule_application : RuleApplication or None
-        The rule, if one was requested.
+    needs_all : bool
+        Whether the rule needs all variances.
+    decision : Decision or None
+        The last decision of the rule, if one was requested.
     """
 
     def __init__(
         self, fit: FitContext, summary: Summary, analysed: Summary, scale: FloatArray | None
     ) -> None:
-        request, dropped = fit.request, len(fit.request.dropped_columns(summary))
-        n_components = check_n_components(request.n_components, summary, request.solver, dropped)
-        self.max_components = max_components(summary, dropped)
-        self.exact = n_components if isinstance(n_components, int) else None
-        self.share = n_components if isinstance(n_components, float) else None
-        self.rule_application: RuleApplication | None = None
-        if not isinstance(n_components, int | float):
-            assert not isinstance(n_components, str)  # the name of a rule was replaced by the rule
-            self.rule_application = RuleApplication(fit, n_components, summary, analysed, scale)
-
-    @property
-    def needs_all(self) -> bool:
-        """Whether the rule needs all variances."""
-        return self.rule_application is not None and self.rule_application.rule.needs == "all"
-
-    @property
-    def decision(self) -> Decision | None:
-        """The decision of the rule, if there is one."""
-        return None if self.rule_application is None else self.rule_application.decision
+        request = fit.request
+        self._fit, self._summary, self._analysed, self._scale = fit, summary, analysed, scale
+        self._dropped = request.dropped_columns(summary)
+        n_dropped = len(self._dropped)
+        wanted = check_n_components(request.n_components, summary, request.solver, n_dropped)
+        self.max_components = max_components(summary, n_dropped)
+        self.exact = wanted if isinstance(wanted, int) else None
+        self.share = wanted if isinstance(wanted, float) else None
+        self._rule = None if isinstance(wanted, int | float) else wanted
+        self.needs_all = self._rule is not None and self._rule.needs == "all"
+        self.decision: Decision | None = None
+        self._decided_by: bytes | None = None
+        if self._rule is not None:
+            self._seed = seed_of(request.random_state)
 
     def __call__(self, spectrum: Spectrum, *, complete: bool = True) -> int | None:
         """Return the number, or None if more variances are needed to decide.
@@ -76,14 +81,89 @@ class ComponentCount:
             return self.exact
         if self.share is not None:
             return count_for_share(self.share, spectrum, self.max_components, complete=complete)
-        assert self.rule_application is not None
-        return self.rule_application.count(spectrum, self.max_components, complete=complete)
+        assert self._rule is not None
+        # The rule is applied again only when more variances are known.
+        decided_by = b"rows" if self._rule.needs == "rows" else spectrum.variances.tobytes()
+        if self.decision is None or decided_by != self._decided_by:
+            self.decision = self._apply(self._rule, spectrum, complete)
+            self._decided_by = decided_by
+        if self.decision is None:
+            return None
+        k = self.decision.k
+        assert k is not None
+        return None if not complete and k > spectrum.k else min(int(k), self.max_components)
 
     def of_complete(self, spectrum: Spectrum) -> int:
         """Return the number for a spectrum with all variances."""
         k = self(spectrum)
         assert k is not None
         return k
+
+    def _apply(self, rule: Rule, spectrum: Spectrum, complete: bool) -> Decision | None:
+        known = self._known(spectrum, complete)
+        decision = apply_rule(rule, known)
+        if decision is None and not complete:
+            return None
+        if decision is not None and decision.k is not None:
+            return decision
+        reason = "needs more variances than there are" if decision is None else decision.reason
+        if known.no_table and known.no_table in reason:
+            raise _unavailable(rule.name, known.no_table)
+        raise DataError(
+            f"n_components={rule.name!r} {reason}",
+            place={"parameter": "n_components"},
+            hint="take another rule or a number: princomp.choose(X) shows what each rule says",
+        )
+
+    def _known(self, spectrum: Spectrum, complete: bool) -> Known:
+        fit, request, summary = self._fit, self._fit.request, self._summary
+        why_not = _why_no_rows(fit)
+        columns = summary.p - len(self._dropped)
+        column_scatter = np.delete(np.asarray(self._analysed.column_scatter), self._dropped)
+        return Known(
+            variances=spectrum.variances[:columns],
+            total=spectrum.total,
+            columns=columns,
+            rows=None if fit.n is None else float(summary.rows),
+            column_variances=np.maximum(column_scatter / (summary.rows - 1.0), 0.0),
+            centred=request.center,
+            standardised=request.center
+            and isinstance(request.scale, str)
+            and request.scale == "unit",
+            resolution=spectrum.resolution,
+            complete=complete,
+            table=None if why_not else self._table,
+            no_table=why_not,
+            seed=self._seed,
+            tell=(lambda step, done, total: None) if fit.run is None else fit.run.report_draws,
+            sampled="" if why_not else self._sampled(),
+        )
+
+    def _sample_size(self) -> int:
+        """Number of rows that a rule draws from."""
+        n, p = self._fit.rows.shape
+        few = n * p <= _MAX_SAMPLE_SIZE
+        return n if few else min(n, max(_MIN_SAMPLE_ROWS, _MAX_SAMPLE_SIZE // p))
+
+    def _sampled(self) -> str:
+        size, n = self._sample_size(), self._fit.rows.shape[0]
+        return "" if size == n else f"on {size:,} of {n:,} rows, drawn at random"
+
+    def _table(self) -> FloatArray:
+        """The analysed rows in memory (n, p), or a sample of them."""
+        fit, rows, size = self._fit, self._fit.rows, self._sample_size()
+        if size != rows.shape[0]:
+            chosen = np.random.default_rng(self._seed).permutation(rows.shape[0])[:size]
+            rows = rows[np.sort(chosen)]
+        if fit.request.drop:
+            rows = drop_incomplete(rows, None)[0]
+        table = np.array(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)
+        if fit.request.center:
+            table -= self._summary.mean
+            table -= self._summary.mean_low
+        if self._scale is not None:
+            table /= self._scale
+        return np.delete(table, self._dropped, axis=1) if self._dropped.size else table
 
 
 def count_for_share(
@@ -94,3 +174,46 @@ def count_for_share(
     if k is None:
         k = len(spectrum.variances) if complete else None
     return None if k is None else min(k, max_components)
+
+
+def rule_needs_rows(n_components: int | float | str | Rule | None) -> bool:
+    """Whether ``n_components`` is a rule, or contains one, that draws from the rows."""
+    if isinstance(n_components, int | float | None):
+        return False
+    rule = rule_of(n_components)
+    return any(one.needs == "rows" for one in getattr(rule, "rules", (rule,)))
+
+
+def check_rows_for_rule(request: Request, fit: FitContext | None) -> None:
+    """Refuse a rule that needs rows if they are not available, before any work.
+
+    Raises
+    ------
+    NotAvailableError
+    """
+    if isinstance(request.n_components, int | float | None):
+        return
+    rule = rule_of(request.n_components)
+    why = "it draws from the rows, which were not kept" if fit is None else _why_no_rows(fit)
+    if rule.needs == "rows" and why:
+        raise _unavailable(rule.name, why)
+
+
+def _why_no_rows(fit: FitContext) -> str:
+    """Why a rule cannot draw from the rows; empty if it can."""
+    if fit.rows is None:
+        return "it draws from the rows, but only a summary of them is available"
+    if isinstance(fit.rows, Source):
+        return "it draws from the rows, but they are read in blocks"
+    if fit.weights is not None:
+        return "it draws from the rows, but they have weights"
+    return ""
+
+
+def _unavailable(name: str, why: str) -> NotAvailableError:
+    return NotAvailableError(
+        f"n_components={name!r} does not apply: {why}",
+        place={"parameter": "n_components"},
+        hint="take a rule of the variances alone, such as 'parallel', 'gavish-donoho' or 'gcv'; "
+        "or fit an array of some of the rows",
+    )

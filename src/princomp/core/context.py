@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from princomp.core.component_count import ComponentCount
 from princomp.core.problem import Problem
 from princomp.core.request import Request
-from princomp.core.routes.base import Abandoned, Summary
+from princomp.core.routes.base import Summary
 from princomp.engines import PartialResult, RunContext, fold
 from princomp.errors import ShapeError
 from princomp.io import refuse_changed
@@ -26,9 +26,6 @@ from princomp.summaries import (
     check_weights,
     divisors,
 )
-
-# Below this many numbers BLAS uses one thread anyway; engines/local.py has the same limit.
-_ONE_THREAD = 2**12
 
 
 class FitContext:
@@ -59,6 +56,8 @@ class FitContext:
         self.request, self.problem = request, problem
         self.rows, self.weights, self.names, self.run = rows, weights, names, run
         self.n: int | None = None if rows is None else rows.shape[0]
+        if self.n is not None:
+            check_weights(weights, self.n)
         self.passes = self.dropped = 0
         self.extremes: Extremes | None = None
         # Handed over by a route that was abandoned.
@@ -75,21 +74,10 @@ class FitContext:
             If a file has changed since the fit began.
         """
         self.passes += 1
-        rows, drop = self.rows, self.request.drop
-        if self.run is None and type(rows) is np.ndarray and not drop and is_one_block(kind, rows):
-            # There are no blocks to cut, no threads to start and no progress to report.
-            return PartialResult(kind.of(rows, self.weights, precise=precise), 0, len(rows))
-        folded = fold(
-            kind,
-            rows,
-            self.weights,
-            drop=drop,
-            precise=precise,
-            run=self.run,
-            step_name=step,
-        )
+        options: dict[str, Any] = {"drop": self.request.drop, "precise": precise, "run": self.run}
+        folded = fold(kind, self.rows, self.weights, step_name=step, **options)
         if self._file_states:
-            refuse_changed(self._file_states, rows.file_states())
+            refuse_changed(self._file_states, self.rows.file_states())
         return folded
 
     def summarise(self, kind: Any, step: str) -> Any:
@@ -102,13 +90,10 @@ class FitContext:
         """
         if self.summary is not None:
             return self.summary
-        with_range = self.request.by_range and self.extremes is None
-        folded = self.fold(
-            PairOf(kind, Extremes) if with_range else kind,
-            step,
-            # Rows that cannot be read again are multiplied in float64 from the start.
-            precise=self.precise or not self.problem.repeatable,
-        )
+        if self.request.by_range and self.extremes is None:
+            kind = PairOf(kind, Extremes)
+        # Rows that cannot be read again are multiplied in float64 from the start.
+        folded = self.fold(kind, step, precise=self.precise or not self.problem.repeatable)
         summary = folded.summary
         if isinstance(summary, Pair):
             summary, self.extremes = summary.first, summary.second
@@ -120,35 +105,19 @@ class FitContext:
             check_rows(summary, self.n, self.dropped)
         return summary
 
-    def analyse(self, summary: Summary) -> Analysis:
+    def analyse(self, summary: Summary) -> tuple[FloatArray | None, Any, ComponentCount]:
         """Return the divisors, the centred and scaled summary, and the number of components.
 
         Raises
         ------
         ConstantColumnError, NotAvailableError, NotFiniteError, ShapeError
         """
-        scale = self.divisors(summary)
-        analysed = self.prepare(summary, scale)
-        return Analysis(scale, analysed, ComponentCount(self, summary, analysed, scale))
-
-    def divisors(self, summary: Summary) -> FloatArray | None:
-        """Return the divisors of the columns (p,), or None."""
         request = self.request
-        if request.scale is None:
-            return None
-        return divisors(request.scale, summary, self.extremes, self.names, request.constant)
-
-    def prepare(self, summary: Summary, scale: FloatArray | None) -> Any:
-        """Centre and scale a summary; refuse it if its squares leave the range of float64.
-
-        Raises
-        ------
-        NotFiniteError
-        """
+        scale = divisors(request.scale, summary, self.extremes, self.names, request.constant)
         with np.errstate(over="ignore", invalid="ignore"):  # refused in the next line
-            analysed = prepared(summary, scale, self.request.center)
+            analysed = prepared(summary, scale, request.center)
         check_range(analysed, self.names)
-        return analysed
+        return scale, analysed, ComponentCount(self, summary, analysed, scale)
 
     def constant_note(self, summary: Summary) -> tuple[str, ...]:
         """A note on constant columns that were not scaled."""
@@ -159,25 +128,12 @@ class FitContext:
             return ()
         names = [f"x{j}" if self.names is None else str(self.names[j]) for j in constant[:5]]
         more = "" if constant.size <= 5 else f" and {constant.size - 5} more"
-        one, several, what = "column has", "columns have", "no part in any component"
-        if not self.request.center:
-            one, several, what = "column is", "columns are", "not divided"
-        elif self.request.constant == "drop":
-            one, several, what = "column is", "columns are", "dropped"
-        many = one if constant.size == 1 else several
+        one, several, what = "has", "have", "no part in any component"
+        if not self.request.center or self.request.constant == "drop":
+            one, several = "is", "are"
+            what = "dropped" if self.request.center else "not divided"
+        many = f"column {one}" if constant.size == 1 else f"columns {several}"
         return (f"constant {many} {what}: {', '.join(names)}{more}",)
-
-    def continue_from(self, abandoned: Abandoned) -> None:
-        """Keep the summary and the precision that an abandoned route hands over."""
-        self.summary, self.precise = abandoned.summary, abandoned.precise
-
-
-class Analysis(NamedTuple):
-    """The divisors, the centred and scaled summary, and the number of components wanted."""
-
-    scale: FloatArray | None
-    analysed: Any
-    components: ComponentCount
 
 
 def prepared(summary: Any, scale: FloatArray | None, centred: bool) -> Any:
@@ -205,12 +161,6 @@ def _lost_by_divisors(summary: Any, scaled: Any) -> FloatArray:
     if norm > 0.0:
         errors *= errors / norm * math.sqrt(float(squares.sum()))
     return errors
-
-
-def is_one_block(kind: Any, rows: FloatArray) -> bool:
-    """Whether rows (n, p) are a single logical block, small enough for one thread."""
-    n, p = rows.shape
-    return n * p < _ONE_THREAD and n <= kind.block_rows(p)
 
 
 def safe_divisor(scale: FloatArray | None, exponent: int, p: int) -> FloatArray | None:

@@ -1,25 +1,26 @@
-"""A fit, from a table to a result."""
+"""A fit: of a table, of rows, or of a summary."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.core.context import FitContext
+from princomp.core.component_count import check_rows_for_rule, rule_needs_rows
+from princomp.core.context import FitContext, check_rows
 from princomp.core.fitted import Fitted
 from princomp.core.inputs import attach_weights, checked_weights
-from princomp.core.missing import Filled, FilledTable, fill_table
+from princomp.core.missing import fill_table
 from princomp.core.plan import route_of, select_route
 from princomp.core.problem import Problem, RouteChoice
 from princomp.core.request import PCAParameters, Request
 from princomp.core.routes import small
-from princomp.core.routes.base import Abandoned, Solution
-from princomp.core.rule_application import check_rows_for_rule, rule_needs_rows
+from princomp.core.routes.base import Abandoned, Summary
 from princomp.core.runs import run_context_of
 from princomp.core.schema import TableSchema
 from princomp.engines import DistributedRows, ProgressCallback, RunContext
-from princomp.errors import NotFiniteError
+from princomp.errors import NotAvailableError, NotFiniteError
 from princomp.io import (
     PathLike,
     RowData,
@@ -30,7 +31,10 @@ from princomp.io import (
     read_if_small,
     read_whole,
 )
-from princomp.summaries import Names, SampleWeight, Weights, check_weights, stored_bytes
+from princomp.linalg import EPS, FloatArray
+from princomp.rules import name_of
+from princomp.solvers import Spectrum
+from princomp.summaries import Columns, Extremes, Names, SampleWeight, Weights, stored_bytes
 
 # If the number of rows is unknown, up to this many bytes of rows are read into memory: most
 # tables are smaller, and more routes are available for rows in memory.
@@ -72,14 +76,13 @@ def fit_table(
     PrincompError
         As :meth:`princomp.PCA.fit` does.
     """
-    request, run = Request.of(parameters), None
+    request = Request.of(parameters)
     if sample_weight is not None:
         X, sample_weight = attach_weights(X, sample_weight)
     rows, schema = TableSchema.read(X, owner)
     data, columns, origin = rows
     weights = None if sample_weight is None else checked_weights(sample_weight, data.shape[0])
-    if progress is not None or checkpoint is not None:
-        run = run_context_of(data, weights, request, columns, progress, checkpoint, command, origin)
+    run = run_context_of(data, weights, request, columns, progress, checkpoint, command, origin)
     try:
         return TableFit(fit_rows(data, weights, request, columns, run), schema, rows)
     except NotFiniteError as error:
@@ -119,73 +122,64 @@ def fit_rows(
     if run is not None and run.checkpoint is not None:
         request = request._replace(memory=run.checkpoint.limit)
     filled, left_out = None, 0
+    notes: tuple[str, ...] = ()
     if request.fill is not None:
-        data, weights, filled, left_out = _fill_missing(data, weights, request, columns)
+        assert isinstance(request.n_components, int)  # the request was checked
+        data, weights, filled, left_out = fill_table(
+            data,
+            weights,
+            request.fill,
+            request.n_components,
+            scale=request.scale,
+            centred=request.center,
+            names=columns,
+            constant=request.constant,
+            memory=request.memory,
+        )
+        notes = (str(filled),)
+    if left_out:
+        what = "row without any cell takes" if left_out == 1 else "rows without any cell take"
+        notes += (f"{left_out:,} {what} no part, and scores of such rows are empty",)
     data, problem, choice = _choose_route(data, request)
     fit = FitContext(request, problem, data, weights, columns, run)
-    if fit.n is not None:
-        check_weights(weights, fit.n)
     check_rows_for_rule(request, fit)
-    solution, choice, notes = solve(fit, choice)
+    fitted = _solve(fit, choice, notes, data.dtype)
     assert fit.n is not None
-    return Fitted(
-        summary=solution.summary,
-        spectrum=solution.spectrum,
-        k=solution.k,
-        scale=solution.scale,
-        centred=request.center,
-        dtype=data.dtype,
-        n_samples=fit.n - fit.dropped,
+    return replace(
+        fitted,
         problem=problem if problem.rows else problem._replace(rows=fit.n),
-        route=choice,
-        notes=(*_missing_notes(filled, left_out), *notes),
-        passes=fit.passes,
         bytes_read=fit.passes * _nbytes(fit.rows, fit.n),
         dropped=fit.dropped + left_out,
-        extremes=fit.extremes,
         filled=filled,
-        decision=solution.decision,
     )
 
 
-def solve(fit: FitContext, choice: RouteChoice) -> tuple[Solution, RouteChoice, tuple[str, ...]]:
-    """Run a route, then those that it hands over to; return result, last route and notes."""
-    notes: tuple[str, ...] = ()
+def _solve(
+    fit: FitContext, choice: RouteChoice, notes: tuple[str, ...], dtype: np.dtype[Any]
+) -> Fitted:
+    """Run a route, then those that it hands over to; return the result."""
     while isinstance(outcome := route_of(choice).solve(fit), Abandoned):
         summary, solver = outcome.successor
         choice = choice._replace(summary=summary, solver=solver)
         notes += outcome.notes
-        fit.continue_from(outcome)
+        fit.summary, fit.precise = outcome.summary, outcome.precise
     if outcome.solver is not None:
         choice = choice._replace(solver=outcome.solver)
     notes += outcome.notes + fit.constant_note(outcome.summary)
-    return outcome, choice, tuple(dict.fromkeys(notes))
-
-
-def _missing_notes(filled: Filled | None, left_out: int) -> tuple[str, ...]:
-    """Notes for the plan on how missing cells were treated."""
-    if filled is None:
-        return ()
-    if not left_out:
-        return (str(filled),)
-    what = "row without any cell takes" if left_out == 1 else "rows without any cell take"
-    return (str(filled), f"{left_out:,} {what} no part, and scores of such rows are empty")
-
-
-def _fill_missing(data: Any, weights: Weights, request: Request, columns: Names) -> FilledTable:
-    """Return the rows with their missing cells filled."""
-    assert request.fill is not None
-    assert isinstance(request.n_components, int)  # the request was checked
-    return fill_table(
-        data,
-        weights,
-        request.fill,
-        request.n_components,
-        scale=request.scale,
-        centred=request.center,
-        names=columns,
-        constant=request.constant,
-        memory=request.memory,
+    return Fitted(
+        summary=outcome.summary,
+        spectrum=outcome.spectrum,
+        k=outcome.k,
+        scale=outcome.scale,
+        centred=fit.request.center,
+        dtype=dtype,
+        n_samples=None if fit.n is None else fit.n - fit.dropped,
+        problem=fit.problem,
+        route=choice,
+        notes=tuple(dict.fromkeys(notes)),
+        passes=fit.passes,
+        extremes=fit.extremes,
+        decision=outcome.decision,
     )
 
 
@@ -197,9 +191,7 @@ def _choose_route(data: RowData, request: Request) -> tuple[Any, Problem, RouteC
     choice = select_route(problem)
     if choice.summary == "hold":
         assert isinstance(data, Source)  # others are in memory
-        data = read_whole(data, problem.memory_limit)
-        problem = request.problem(data)
-        choice = select_route(problem)
+        return _choose_route(read_whole(data, problem.memory_limit), request)
     return data, problem, choice
 
 
@@ -220,3 +212,83 @@ def _nbytes(data: RowData, n: int) -> int:
     if not isinstance(data, Source):
         return stored_bytes(data)
     return data.nbytes if data.nbytes is not None else n * data.p * data.dtype.itemsize
+
+
+def fit_summary(
+    summary: Summary,
+    request: Request,
+    *,
+    problem: Problem | None = None,
+    n_samples: int | None = None,
+    extremes: Extremes | None = None,
+    columns: Names = None,
+    dtype: np.dtype[Any] | type[np.floating[Any]] = np.float64,
+    mean_known: bool = True,
+    dropped: int = 0,
+    passes: int = 0,
+    bytes_read: int = 0,
+    reason: str = "solved from a kept summary",
+    notes: tuple[str, ...] = (),
+) -> Fitted:
+    """Fit a summary without reading rows. The plan gives ``reason``, then ``notes``.
+
+    Raises
+    ------
+    NotAvailableError
+        If it is a summary of columns only, or if extremes are needed that were not kept.
+    """
+    if isinstance(summary, Columns):
+        raise NotAvailableError(
+            "a summary of columns says nothing of how they vary together, so it has no components",
+            hint="give a summary that does: Moments, Triangle or Sketch",
+        )
+    check_rows(summary, summary.count, 0)
+    if problem is None:
+        problem = Problem(n_samples or 0, summary.p, None)
+    problem = problem._replace(n_components=name_of(request.n_components))
+    fit = FitContext(request, problem._replace(in_memory=True), names=columns)
+    fit.n, fit.summary, fit.extremes = n_samples, summary, extremes
+    solver = {"Moments": "eigh", "Triangle": "svd", "Sketch": "nystrom"}[summary.kind]
+    choice = RouteChoice(summary.kind.lower(), solver, reason)
+    return replace(
+        _solve(fit, choice, notes, np.dtype(dtype)),
+        problem=problem,
+        passes=passes,
+        bytes_read=bytes_read,
+        dropped=dropped,
+        mean_known=mean_known,
+    )
+
+
+def fit_of_components(
+    axes: FloatArray,
+    variances: FloatArray,
+    total: float,
+    *,
+    mean: FloatArray,
+    column_variances: FloatArray,
+    n_samples: int,
+    reason: str,
+) -> Fitted:
+    """Return the result for components (k, p) that another library computed.
+
+    Unknown ``column_variances`` (p,) are NaN.
+    """
+    k, p = axes.shape
+    scatter = column_variances * (n_samples - 1.0)
+    return Fitted(
+        summary=Columns(float(n_samples), n_samples, mean, np.zeros(p), scatter),
+        spectrum=Spectrum(variances, axes, total, p * EPS, missed=None),
+        k=k,
+        scale=None,
+        centred=True,
+        dtype=np.dtype(np.float64),
+        n_samples=n_samples,
+        problem=Problem(n_samples, p, k),
+        route=RouteChoice("columns", "given", reason),
+    )
+
+
+def truncated_to(fitted: Fitted, k: int) -> Fitted:
+    """A fit with only its first ``k`` components."""
+    return replace(fitted, k=k, spectrum=fitted.spectrum.first(k), decision=None)

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core import likelihood
+from princomp.core import likelihood, mergeable_summary
 from princomp.core.certificate import Certificate, certify
 from princomp.core.context import prepared
-from princomp.core.mergeable_summary import mergeable_summary
 from princomp.core.missing import Filled
 from princomp.core.plan import Plan
 from princomp.core.problem import Problem, RouteChoice
@@ -26,7 +25,7 @@ from princomp.io import RowArray
 from princomp.linalg import FloatArray, frozen
 from princomp.rules import Decision
 from princomp.solvers import Spectrum
-from princomp.summaries import Columns, Extremes, Moments, Sketch, Triangle, is_sparse
+from princomp.summaries import Columns, Extremes, is_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,17 +73,11 @@ class Fitted:
     filled: Filled | None = None
     decision: Decision | None = None
 
-    def mergeable_summary(self) -> Moments | Triangle | Sketch:
-        """Return a summary that represents all rows, to be rescaled or merged with others.
-
-        A fit that kept only a summary of columns has one if it kept all components.
-
-        Raises
-        ------
-        NotAvailableError
-            If only some of the components were kept; the hint says which fit keeps more.
-        """
-        return mergeable_summary(self)
+    mergeable_summary = mergeable_summary.mergeable_summary
+    # The probabilistic model (Tipping & Bishop 1999).
+    covariance = likelihood.covariance
+    precision = likelihood.precision
+    log_likelihood = likelihood.log_likelihood
 
     # ---- what was found -------------------------------------------------------------
 
@@ -99,16 +92,20 @@ class Fitted:
         return prepared(self.summary, self.scale, self.centred)
 
     @property
+    def columns(self) -> Columns:
+        """The summary of the columns, without products of columns."""
+        kept = self.summary
+        return Columns(
+            kept.rows, kept.count, kept.mean, kept.mean_low, kept.column_scatter, kept.centred
+        )
+
+    @cached_property
     def components(self) -> FloatArray:
         """Axes (k, p) in the precision of the data."""
         axes = self.spectrum.axes
         if axes.dtype == self.dtype and len(axes) == self.k:
             return axes  # read-only already
-        return self._components
-
-    @cached_property
-    def _components(self) -> FloatArray:
-        return frozen(self.spectrum.axes[: self.k].astype(self.dtype))
+        return frozen(axes[: self.k].astype(self.dtype))
 
     @property
     def variances(self) -> FloatArray:
@@ -178,21 +175,13 @@ class Fitted:
     @cached_property
     def certificate(self) -> Certificate:
         """Error bounds of the result."""
-        return certify(
-            self.spectrum,
-            self.analysed,
-            self.k,
-            passes=self.plan.passes,
-            bytes_read=self.bytes_read,
-        )
+        passes, read = self.plan.passes, self.bytes_read
+        return certify(self.spectrum, self.analysed, self.k, passes=passes, bytes_read=read)
 
     def for_scoring(self) -> Fitted:
         """Return a small copy, sufficient for scores and reconstructions, to travel with rows."""
-        kept, k = self.summary, self.k
-        columns = Columns(
-            kept.rows, kept.count, kept.mean, kept.mean_low, kept.column_scatter, kept.centred
-        )
-        return replace(self, summary=columns, spectrum=self.spectrum.first(k), extremes=None)
+        spectrum = self.spectrum.first(self.k)
+        return replace(self, summary=self.columns, spectrum=spectrum, extremes=None)
 
     # ---- rows in, scores out, and back ----------------------------------------------
 
@@ -203,30 +192,6 @@ class Fitted:
             found = sparse_scores(data, self.mean, self.mean_low, self.column_variances, right)
             return found.astype(data.dtype, copy=False)
         return dense_scores(data, mean, mean_low, right)
-
-    def _projection_matrix(self, precision: np.dtype[Any], whiten: bool) -> FloatArray:
-        """The matrix (p, k) that maps centred rows to scores.
-
-        It has the given precision, or float64 if its numbers overflow float32.
-        """
-        if self.scale is None and not whiten and precision == self.dtype:
-            return self.components.T  # computed already
-        axes = self.spectrum.axes[: self.k]
-        if self.scale is not None:
-            axes = axes / self.scale
-        if whiten:
-            axes = axes * self._whitening[:, None]
-        fits = precision.itemsize == 8 or not self._overflows_float32[whiten]
-        return np.ascontiguousarray(axes.T, dtype=precision if fits else np.float64)
-
-    @cached_property
-    def _overflows_float32(self) -> tuple[bool, bool]:
-        """Whether the matrix that gives scores overflows float32, without and with whitening."""
-        axes, largest = np.abs(self.spectrum.axes[: self.k]), np.finfo(np.float32).max
-        if self.scale is not None:
-            axes = axes / self.scale
-        whitened = axes * self._whitening[:, None]
-        return bool((axes > largest).any()), bool((whitened > largest).any())
 
     def reconstruction(self, scores: FloatArray, *, whiten: bool = False) -> FloatArray:
         """Rows (n, p) in the units of the data, from scores (n, k)."""
@@ -244,8 +209,19 @@ class Fitted:
         They have the given precision, or float64 if the matrix overflows float32.
         """
         self.require_mean()
-        right = self._projection_matrix(precision, whiten)
-        return *self._mean_parts(right.dtype), right
+        if self.scale is None and not whiten and precision == self.dtype:
+            return *self._mean_parts(precision), self.components.T  # computed already
+        axes = self.spectrum.axes[: self.k]
+        if self.scale is not None:
+            axes = axes / self.scale
+        if whiten:
+            # Zero for components of noise, which would otherwise look like data.
+            resolved = self.variances > self.spectrum.resolution
+            deviations = np.sqrt(np.where(resolved, self.variances, 1.0))
+            axes = axes * np.where(resolved, 1.0 / deviations, 0.0)[:, None]
+        if precision.itemsize == 4 and (np.abs(axes) > np.finfo(np.float32).max).any():
+            precision = np.dtype(np.float64)
+        return *self._mean_parts(precision), np.ascontiguousarray(axes.T, dtype=precision)
 
     def reconstruction_parts(
         self, precision: np.dtype[Any], *, whiten: bool = False
@@ -258,12 +234,6 @@ class Fitted:
         if self.scale is not None:
             axes = axes * self.scale
         return *self._mean_parts(precision), axes.astype(precision)
-
-    @cached_property
-    def _whitening(self) -> FloatArray:
-        """1/√λ; zero for components of noise, which would otherwise look like data."""
-        resolved = self.variances > self.spectrum.resolution
-        return np.where(resolved, 1.0 / np.sqrt(np.where(resolved, self.variances, 1.0)), 0.0)
 
     def _mean_parts(self, precision: np.dtype[Any]) -> tuple[FloatArray, FloatArray]:
         """The mean in this precision, and the remainder."""
@@ -288,22 +258,3 @@ class Fitted:
                 "this model was made from a covariance without a mean, so rows cannot be centred",
                 hint="PCA.from_covariance(C, mean=…), with mean=0 for rows already centred",
             )
-
-    # ---- the probabilistic model (Tipping & Bishop 1999) -----------------------------
-
-    def covariance(self) -> FloatArray:
-        """Model covariance (p, p) in squared units: kept components plus isotropic noise."""
-        return likelihood.covariance(self)
-
-    def precision(self) -> FloatArray:
-        """Inverse of the model covariance (p, p); its pseudo-inverse if it is singular."""
-        return likelihood.precision(self)
-
-    def log_likelihood(self, data: RowArray) -> FloatArray:
-        """Log density of each row (n,) under the model.
-
-        If the model has no noise and fewer than p components above the resolution, the density is
-        that within the span of these components, and −inf for a row outside it.
-        """
-        self.require_mean()
-        return likelihood.log_likelihood(self, data)

@@ -16,14 +16,7 @@ from princomp.core.request import PCAParameters
 from princomp.core.schema import TableSchema
 from princomp.engines import DistributedRows
 from princomp.errors import NotFiniteError, ShapeError, row_words
-from princomp.io import (
-    Origin,
-    RowArray,
-    RowData,
-    Source,
-    not_finite_error,
-    not_finite_error_in_source,
-)
+from princomp.io import Origin, RowArray, RowData, Source, not_finite_error
 from princomp.linalg import FloatArray
 from princomp.summaries import first_not_finite, is_sparse
 
@@ -156,13 +149,10 @@ class FittedModel(ABC, Generic[R]):
         accepts_nan = self.missing != "error"  # NaN is accepted
         if (~np.isinf(values) if accepts_nan else np.isfinite(values)).all():
             return
-        columns = self.schema.names
-        if isinstance(data, Source):
-            error = first_not_finite(rows)
-            error.place["row"] += first
-            raise not_finite_error_in_source(data, error, columns=columns, hint=_FILL_HINT)
-        error = NotFiniteError("", place={"row": 0})
-        raise not_finite_error(rows, error, columns=columns, origin=origin, hint=_FILL_HINT)
+        error, columns = first_not_finite(rows), self.schema.names
+        error.place["row"] += first
+        table = data if isinstance(data, Source) else rows
+        raise not_finite_error(table, error, columns=columns, origin=origin, hint=_FILL_HINT)
 
     def _check_overflow(self, scores: FloatArray, first: int) -> None:
         """Refuse scores that are not finite although the rows are."""
@@ -205,9 +195,8 @@ class PCAModel(FittedModel[Fitted]):
         try:
             return data.scores(self.result, whiten=whiten, drop=drop)
         except NotFiniteError as error:
-            raise not_finite_error_in_source(
-                data, error, columns=self.schema.names, hint=_FILL_HINT
-            ) from None
+            names = self.schema.names
+            raise not_finite_error(data, error, columns=names, hint=_FILL_HINT) from None
 
     def for_scoring(self) -> PCAModel:
         """Return the model with only what scores and reconstructions need."""

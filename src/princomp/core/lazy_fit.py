@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.fit_summary import fit_summary
+from princomp.core.fit import fit_summary
 from princomp.core.fitted import Fitted
 from princomp.core.problem import Problem
 from princomp.core.request import Request, max_components
-from princomp.core.stream import Stream
-from princomp.core.stream_kind import check_components, main_summary
+from princomp.core.stream import Stream, check_components, main_summary
 from princomp.errors import NotAvailableError, ParameterError
-from princomp.rules import name_of
 from princomp.summaries import Names, Pair
 
 _REASON = "rows that came in batches, summed as one table"
@@ -101,15 +99,11 @@ class LazyFit:
             )
         n_components = request.n_components
         if isinstance(n_components, int):
-            n_components = min(
-                n_components, max_components(summary, len(request.dropped_columns(summary)))
-            )
+            dropped_columns = request.dropped_columns(summary)
+            n_components = min(n_components, max_components(summary, len(dropped_columns)))
         n = stream.rows_seen - dropped
         dtype = np.dtype(np.float64) if stream.dtype is None else stream.dtype
-        solver = request.solver
-        problem = Problem(
-            n, summary.p, name_of(n_components), dtype.name, None, solver, request.by_range
-        )
+        problem = Problem(n, summary.p, None, dtype.name, None, request.solver, request.by_range)
         return fit_summary(
             summary,
             request._replace(n_components=n_components),

@@ -13,9 +13,8 @@ from princomp.linalg import FloatArray, empty
 from princomp.summaries import is_sparse
 
 if TYPE_CHECKING:
-    import scipy.sparse as sp
-
     from princomp.core.fitted import Fitted
+    from princomp.io import RowArray
 
 # Numbers that are centred at a time: the copy stays in the cache.
 _CHUNK_SIZE = 2**17
@@ -31,7 +30,7 @@ def _noise(fitted: Fitted) -> float:
 
 
 def covariance(fitted: Fitted) -> FloatArray:
-    """Model covariance (p, p), see :meth:`Fitted.covariance`."""
+    """Model covariance (p, p) in squared units: kept components plus isotropic noise."""
     axes, noise = fitted.spectrum.axes[: fitted.k], _noise(fitted)
     model = (axes.T * (fitted.variances - noise)) @ axes
     model.flat[:: fitted.p + 1] += noise
@@ -42,7 +41,7 @@ def covariance(fitted: Fitted) -> FloatArray:
 
 
 def precision(fitted: Fitted) -> FloatArray:
-    """Inverse of the model covariance (p, p), see :meth:`Fitted.precision`."""
+    """Inverse of the model covariance (p, p); its pseudo-inverse if it is singular."""
     noise = _noise(fitted)
     axes = fitted.spectrum.axes[: fitted.k if noise else fitted.n_resolved]
     inverse = 1.0 / fitted.variances[: len(axes)] - (1.0 / noise if noise else 0.0)
@@ -55,8 +54,13 @@ def precision(fitted: Fitted) -> FloatArray:
     return model
 
 
-def log_likelihood(fitted: Fitted, data: FloatArray | sp.csr_array) -> FloatArray:
-    """Log density of each row (n,), see :meth:`Fitted.log_likelihood`."""
+def log_likelihood(fitted: Fitted, data: RowArray) -> FloatArray:
+    """Log density of each row (n,) under the model.
+
+    If the model has no noise and fewer than p components above the resolution, the density is
+    that within the span of these components, and −inf for a row outside it.
+    """
+    fitted.require_mean()
     out = empty(data.shape[0])
     step = max(1, _CHUNK_SIZE // fitted.p)
     for start in range(0, len(out), step):

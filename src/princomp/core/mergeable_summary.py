@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
 
 def mergeable_summary(fitted: Fitted) -> Moments | Triangle | Sketch:
-    """Return the summary to which others can be added; see :meth:`Fitted.mergeable_summary`."""
+    """Return a summary that represents all rows, to be rescaled or merged with others.
+
+    A fit that kept only a summary of columns has one if it kept all components.
+
+    Raises
+    ------
+    NotAvailableError
+        If only some of the components were kept; the hint says which fit keeps more.
+    """
     if not isinstance(fitted.summary, Columns):
         return fitted.summary
     k, rank = fitted.spectrum.k, fitted.analysed.rank_limit

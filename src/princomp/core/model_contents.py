@@ -5,6 +5,7 @@ Every field and every array is checked before it is used.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,23 +42,17 @@ _MAX_ORTHOGONALITY_ERROR = 1e-6
 # rounding only.
 _MAX_ASYMMETRY = 1e-10
 
+_LOST = Array("p", "summary.lost", optional=True, sign="not negative")
+_COLUMN_SCATTER = Array("p", "summary.column_scatter", sign="not negative")
 # The arrays that a summary has besides its mean.
 _SUMMARY_ARRAYS = {
-    "moments": {
-        "scatter": Array("p p", "summary.scatter"),
-        "lost": Array("p", "summary.lost", optional=True, sign="not negative"),
-    },
-    "triangle": {
-        "factor": Array("factor_rows p", "summary.factor"),
-        "lost": Array("p", "summary.lost", optional=True, sign="not negative"),
-    },
-    "columns": {
-        "column_scatter": Array("p", "summary.column_scatter", sign="not negative"),
-    },
+    "moments": {"scatter": Array("p p", "summary.scatter"), "lost": _LOST},
+    "triangle": {"factor": Array("factor_rows p", "summary.factor"), "lost": _LOST},
+    "columns": {"column_scatter": _COLUMN_SCATTER},
     "sketch": {
-        "column_scatter": Array("p", "summary.column_scatter", sign="not negative"),
+        "column_scatter": _COLUMN_SCATTER,
         "product": Array("p width", "summary.product"),
-        "lost": Array("p", "summary.lost", optional=True, sign="not negative"),
+        "lost": _LOST,
     },
 }
 
@@ -218,48 +213,38 @@ def model_from_contents(tensors: Arrays, document: Document) -> PCAModel:
 
 
 def _fitted(tensors: Arrays, document: Document) -> Fitted:
-    spectrum = Spectrum(
-        tensors["variances"],
-        tensors["axes"],
-        float(document["total"]),
-        float(document["roundoff"]),
-        document["squared"],
-        tensors.get("residuals"),
-        document["missed"],
-    )
+    floats = {name: float(document[name]) for name in ("rows", "unit", "total", "roundoff")}
+    contents = {**document, **floats, **tensors}
+    spectrum = Spectrum(**_part("spectrum", contents))
     if spectrum.orthogonality > _MAX_ORTHOGONALITY_ERROR:
         raise ModelFileError("the axes are not orthonormal")
-    kind, rows = document["summary"], float(document["rows"])
-    keywords: dict[str, Any] = {"centred": document["about_mean"]}
-    if kind != "columns":
-        keywords["unit"] = float(document["unit"])
-        keywords["lost"] = tensors.get("lost")
-    if kind == "sketch":
-        keywords["seed"] = document["seed"]
-    summary_arrays = [tensors[name] for name in _SUMMARY_ARRAYS[kind] if name != "lost"]
-    summary = KINDS[kind](
-        rows, document["count"], tensors["mean"], tensors["mean_low"], *summary_arrays, **keywords
-    )
-    extremes = Extremes(rows, tensors["low"], tensors["high"]) if "low" in tensors else None
-    return Fitted(
-        summary,
-        spectrum,
-        document["k"],
-        tensors.get("scale"),
-        document["centred"],
-        np.dtype(document["dtype"]),
-        document["n_samples"],
-        Problem(*document["facts"]),
-        RouteChoice(*document["choice"]),
-        tuple(document["fallbacks"]),
-        document["passes"],
-        document["bytes_read"],
-        document["dropped"],
-        extremes,
-        document["mean_known"],
-        None if document["filled"] is None else Filled(**document["filled"]),
-        None if document["decision"] is None else Decision.of_dict(document["decision"]),
-    )
+    kind = KINDS[document["summary"]]
+    known = {"seed": document["seed"], **_part("summary", contents)}
+    summary = kind(**{one.name: known[one.name] for one in fields(kind) if one.name in known})
+    extremes = Extremes(floats["rows"], **_part("extremes", contents)) if "low" in tensors else None
+    filled, decision = document["filled"], document["decision"]
+    values: dict[str, Any] = {
+        "scale": None,
+        **_part("fitted", contents),
+        "dtype": np.dtype(document["dtype"]),
+        "problem": Problem(*document["facts"]),
+        "route": RouteChoice(*document["choice"]),
+        "notes": tuple(document["fallbacks"]),
+        "filled": None if filled is None else Filled(**filled),
+        "decision": None if decision is None else Decision.of_dict(decision),
+    }
+    return Fitted(summary=summary, spectrum=spectrum, extremes=extremes, **values)
+
+
+def _part(part: str, contents: dict[str, Any]) -> dict[str, Any]:
+    """The contents that come from attributes of one part of the model, by these attributes."""
+    schema = _schema(contents["summary"])
+    entries: dict[str, Any] = {**schema.fields, **schema.arrays}
+    return {
+        entry.source.split(".")[1]: contents[name]
+        for name, entry in entries.items()
+        if entry.source.startswith(f"{part}.") and name in contents
+    }
 
 
 def _check_arrays(tensors: Arrays, document: Document) -> None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from princomp.core.context import check_rows
+from princomp.core.inputs import open_rows, refuse_iterator
+from princomp.core.missing import memory_to_fill
 from princomp.core.problem import SOLVERS, Problem, RouteChoice
+from princomp.core.request import PCAParameters, Request, check_n_components
 from princomp.core.routes.base import Cost, Route
-from princomp.core.routes.given import GIVEN
 from princomp.core.routes.krylov import KRYLOV
 from princomp.core.routes.lanczos import LANCZOS
 from princomp.core.routes.moments import (
@@ -18,35 +23,29 @@ from princomp.core.routes.moments import (
     SCATTER_COLUMNS,
     SCATTER_SEARCH,
     SPARSE_SCATTER,
+    few_of_many,
+    is_tall,
+    why_search,
 )
 from princomp.core.routes.randomized import RANDOMIZED
-from princomp.core.routes.row_gram import ROW_GRAM
+from princomp.core.routes.row_gram import ROW_GRAM, SPARSE_GRAM_ROWS, why_search_rows
 from princomp.core.routes.sketch import SKETCH
 from princomp.core.routes.tiles import TILES
-from princomp.core.routes.triangle import TRIANGLE
+from princomp.core.routes.triangle import TRIANGLE, is_small_and_wide
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.linalg import format_bytes
+from princomp.summaries import Columns
 
 # Copies of a table that are in memory while its rows are read and joined.
 _READ_COPIES = 2.0
 
-_ALL_ROUTES: tuple[Route, ...] = (
-    MOMENTS,
-    SCATTER_SEARCH,
-    TRIANGLE,
-    ROW_GRAM,
-    LANCZOS,
-    RANDOMIZED,
-    KRYLOV,
-    SKETCH,
-    TILES,
-    GIVEN,
-)
-_ROUTES: dict[tuple[str, str], Route] = {(one.summary, one.solver): one for one in _ALL_ROUTES}
 _READ_WHOLE = RouteChoice("hold", "", "the rows fit in memory and are read whole")
-# Routes for rows in memory, the best first. At most one of them applies, except that a search also
-# applies where the scatter of another route may exceed the memory limit.
-_IN_MEMORY_ROUTES: tuple[Route, ...] = (MOMENTS, SCATTER_SEARCH, TRIANGLE, ROW_GRAM, LANCZOS)
+_SMALL_AND_WIDE = "p > n and small: the SVD of the rows is exact and quick"
+_ALL_ROUTES: tuple[Route, ...] = (
+    *(MOMENTS, SCATTER_SEARCH, TRIANGLE, ROW_GRAM, LANCZOS),
+    *(RANDOMIZED, KRYLOV, SKETCH, TILES),
+)
+_ROUTES = {(route.summary, route.solver): route for route in _ALL_ROUTES}
 
 _COMPONENTS_ONLY = "components alone: it cannot be merged, rescaled or given more rows"
 
@@ -82,7 +81,7 @@ class Plan:
     solver: str
     reasons: tuple[str, ...]
     passes: int | None
-    memory: int = field(default=0)
+    memory: int = 0
 
     @classmethod
     def of(
@@ -152,6 +151,34 @@ class Plan:
         return "\n".join(lines)
 
 
+def plan_table(X: Any, parameters: PCAParameters) -> Plan:
+    """What a fit of a table would do and cost, without doing it; see :func:`princomp.plan`."""
+    request = Request.of(parameters)
+    refuse_iterator(X, "a plan would use up the first batch, which a later fit would miss", "plan")
+    problem = request.problem(open_rows(X)[0])
+    if request.fill is not None:
+        # All rows are read into memory.
+        problem = problem._replace(in_memory=True, memory_limit=None)
+    if problem.rows or problem.in_memory:
+        # Refuse rows whose shape alone makes a fit impossible.
+        zeros = np.zeros(problem.columns)
+        shape = Columns(float(problem.rows), problem.rows, zeros, zeros, zeros)
+        check_rows(shape, problem.rows, 0)
+        check_n_components(request.n_components, shape, request.solver)
+    choice = select_route(problem)
+    if request.fill is not None:
+        note = f"missing={request.fill!r}: missing cells are filled first, all rows in memory"
+        plan = Plan.of(problem, choice, (note,))
+        return replace(plan, memory=max(plan.memory, memory_to_fill(problem.rows, problem.columns)))
+    if choice.summary == "hold":
+        # The route is chosen again once the rows are in memory.
+        in_memory = problem._replace(in_memory=True)
+        then = select_route(in_memory._replace(memory_limit=None))
+        plan = Plan.of(in_memory, then._replace(reason=choice.reason), (then.reason,))
+        return replace(plan, memory=cost_of(problem, choice).memory)
+    return Plan.of(problem, choice)
+
+
 def select_route(problem: Problem) -> RouteChoice:
     """Return the first route that applies to a problem and fits its memory limit.
 
@@ -162,12 +189,9 @@ def select_route(problem: Problem) -> RouteChoice:
     MemoryLimitError
         If no route fits in the limit; the message says how much memory each would take.
     """
-    choices = _candidates(problem)
-    if problem.memory_limit is None:
-        return next(choices)
     rejected = []
-    for choice in choices:
-        if cost_of(problem, choice).fits(problem):
+    for choice in _candidates(problem):
+        if problem.memory_limit is None or cost_of(problem, choice).fits(problem):
             return choice
         rejected.append(choice)
     raise _does_not_fit(problem, rejected)
@@ -180,6 +204,8 @@ def route_of(choice: RouteChoice) -> Route:
 
 def cost_of(problem: Problem, choice: RouteChoice) -> Cost:
     """Return the cost of a route, including the rows if they are read into memory first."""
+    if choice.solver == "given":
+        return Cost(0, 0)  # components of another library: no row was read
     if choice.summary != "hold":
         return route_of(choice).cost(problem)
     n, p, size = problem.rows, problem.columns, problem.itemsize
@@ -190,26 +216,71 @@ def cost_of(problem: Problem, choice: RouteChoice) -> Cost:
 
 
 def _candidates(problem: Problem) -> Iterator[RouteChoice]:
-    """Routes that apply to a problem, the best first."""
+    """Routes for a problem, the best first."""
     if problem.solver != "auto":
-        yield from _requested(problem)
-        return
-    for route in _IN_MEMORY_ROUTES if problem.in_memory else _streamed(problem):
-        if route is None:
-            yield _READ_WHOLE
-        elif why := route.applies(problem):
-            yield RouteChoice(route.summary, route.solver, why)
+        return _requested(problem)
+    return _in_memory(problem) if problem.in_memory else _streamed(problem)
 
 
-def _streamed(problem: Problem) -> list[Route | None]:
-    """Routes for rows read block by block, best first; None means to read all rows into memory."""
-    p, n = problem.columns, problem.rows
+def _choice(route: Route, reason: str) -> RouteChoice:
+    return RouteChoice(route.summary, route.solver, reason)
+
+
+def _in_memory(problem: Problem) -> Iterator[RouteChoice]:
+    """Routes for rows in memory: the best one, and a search if the scatter of that is too large."""
+    p, (route, reason) = problem.columns, _best_in_memory(problem)
+    yield _choice(route, reason)
+    if route in (MOMENTS, SCATTER_SEARCH) and problem.wants_at_most(p):
+        yield _choice(
+            LANCZOS, f"p² = {p:,}² does not fit the memory limit: only products with the rows"
+        )
+
+
+def _best_in_memory(problem: Problem) -> tuple[Route, str]:
+    """The best route for rows in memory, and why."""
+    n, p, n_components = problem.rows, problem.columns, problem.n_components
+    if problem.stored is not None:
+        if isinstance(n_components, str) and p <= min(n, SCATTER_COLUMNS):
+            return MOMENTS, f"the rule {n_components!r} may ask for all variances"
+        if p <= SPARSE_SCATTER and n >= p:
+            return MOMENTS, "sparse with few columns: one pass, implicit centring"
+    elif is_tall(problem):
+        if why := why_search(problem):
+            return LANCZOS, why
+        if few_of_many(problem):
+            return SCATTER_SEARCH, f"n ≥ p, one pass; k is far below p = {p:,}"
+        return MOMENTS, "n ≥ p: one pass over the rows and a p × p scatter"
+    if is_small_and_wide(problem):
+        return TRIANGLE, _SMALL_AND_WIDE
+    if problem.stored is not None:
+        if n <= SPARSE_GRAM_ROWS:
+            return ROW_GRAM, f"sparse and wide: {n:,}² products of rows"
+        return LANCZOS, "sparse: only products with the rows, nothing made dense"
+    if why := why_search_rows(problem):
+        return LANCZOS, why
+    return ROW_GRAM, f"p > n: {n:,}² products of rows instead of {p:,}²"
+
+
+def _streamed(problem: Problem) -> Iterator[RouteChoice]:
+    """Routes for rows read block by block, the best first."""
+    p, n, few = problem.columns, problem.rows, problem.wants_at_most(problem.columns)
     max_columns = SCATTER_COLUMNS if problem.stored is None else SPARSE_SCATTER
     max_columns = min(max_columns, ENGINE_COLUMNS.get(problem.engine, max_columns))
-    read_whole: list[Route | None] = [None] if n and not problem.engine else []
-    if p <= max_columns and (not n or n >= p):
-        return [MOMENTS, SCATTER_SEARCH, *read_whole, KRYLOV, SKETCH]
-    return [*read_whole, TRIANGLE, KRYLOV, SKETCH, MOMENTS, SCATTER_SEARCH]
+    prefer_scatter = p <= max_columns and (not n or n >= p)
+    scatter = SCATTER_SEARCH if few_of_many(problem) else MOMENTS
+    by_scatter = _choice(scatter, "one pass over the rows, block by block")
+    if prefer_scatter:
+        yield by_scatter
+    if n and not problem.engine:
+        yield _READ_WHOLE
+    if problem.engine and not prefer_scatter and is_small_and_wide(problem):
+        yield _choice(TRIANGLE, _SMALL_AND_WIDE)
+    if problem.repeatable and (few or isinstance(problem.n_components, float)):
+        yield _choice(KRYLOV, KRYLOV.reason(problem))
+    if few and not problem.repeatable:
+        yield _choice(SKETCH, f"rows seen once and p² = {p:,}² is too much: a sketch")
+    if not prefer_scatter:
+        yield by_scatter
 
 
 def _requested(problem: Problem) -> Iterator[RouteChoice]:
@@ -244,13 +315,13 @@ def _requested(problem: Problem) -> Iterator[RouteChoice]:
         )
     if solver == "lanczos" and engine in ENGINE_COLUMNS and problem.stored is None:
         why = f"svd_solver='lanczos' was asked for: on a scatter in tiles that stay on {engine}"
-        yield RouteChoice(TILES.summary, TILES.solver, why)
+        yield _choice(TILES, why)
         return
     by_passes = is_search and problem.repeatable
     if not engine and (problem.rows or not by_passes):
         yield _READ_WHOLE
     if by_passes:
-        yield RouteChoice(KRYLOV.summary, KRYLOV.solver, KRYLOV.reason(problem))
+        yield _choice(KRYLOV, KRYLOV.reason(problem))
 
 
 def _refused(solver: str, why: str, hint: str) -> ParameterError:
@@ -266,16 +337,13 @@ def _does_not_fit(problem: Problem, choices: list[RouteChoice]) -> MemoryLimitEr
     each = ", ".join(f"{name} {format_bytes(need)}" for name, need in needs.items())
     least = min(needs.values())
     rows = f"{problem.rows:,}" if problem.rows else "unknown"
+    whole = problem.wants_at_most(problem.columns)
     return MemoryLimitError(
         f"no route for {rows} rows × {problem.columns:,} columns fits in "
         f"{format_bytes(problem.memory_limit)} of memory; needed: {each}",
         place={"parameter": "memory_limit", "limit": problem.memory_limit, "needed": least},
         hint=f"allow {format_bytes(1.05 * least)} (memory_limit), or use fewer columns"
-        + (
-            ""
-            if problem.wants_at_most(problem.columns)
-            else ", or ask for a whole number of components"
-        ),
+        + ("" if whole else ", or ask for a whole number of components"),
     )
 
 

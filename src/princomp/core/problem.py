@@ -75,12 +75,7 @@ class Problem(NamedTuple):
 
     def wants_at_most(self, limit: float) -> bool:
         """Whether a whole number of components, from 1 to ``limit``, is wanted."""
-        n_components = self.n_components
-        return (
-            isinstance(n_components, int)
-            and not isinstance(n_components, bool)
-            and 0 < n_components <= limit
-        )
+        return isinstance(self.n_components, int) and 0 < self.n_components <= limit
 
 
 class RouteChoice(NamedTuple):

@@ -26,7 +26,7 @@ from princomp.engines import DistributedRows
 from princomp.errors import ParameterError, ShapeError
 from princomp.io import RowData, Source, TableSource
 from princomp.linalg import FloatArray, byte_count, check_random_state, memory_limit
-from princomp.rules import RULES, Rule, is_rule, name_of
+from princomp.rules import RULES, Rule, is_rule, name_of, rule_of
 from princomp.summaries import is_sparse
 
 if TYPE_CHECKING:
@@ -109,10 +109,17 @@ class Request(NamedTuple):
             For an invalid value; the message lists the allowed ones.
         """
         check_parameters(parameters, _CONSTRAINTS)
-        if parameters.random_state is not None:
-            check_random_state(parameters.random_state)
+        check_random_state(parameters.random_state)
+        k, missing = checked_components(parameters.n_components), parameters.missing
+        if missing in FILL_METHODS and not isinstance(k, int):
+            raise ParameterError(
+                f"missing={missing!r} needs a number of components, and "
+                f"n_components={parameters.n_components!r} is given",
+                place={"parameter": "n_components"},
+                hint="give a whole number, such as n_components=2; 0 fills cells with column means",
+            )
         return cls(
-            checked_components(parameters.n_components),
+            k,
             parameters.scale,
             bool(parameters.center),
             parameters.svd_solver,
@@ -121,10 +128,10 @@ class Request(NamedTuple):
             parameters.n_oversamples,
             parameters.power_iteration_normalizer,
             parameters.random_state,
-            parameters.missing == "drop",
+            missing == "drop",
             None if parameters.memory_limit is None else byte_count(parameters.memory_limit),
             1.0 if parameters.decay is None else float(parameters.decay),
-            _fill_method(parameters.missing, parameters.n_components),
+            missing if missing in FILL_METHODS else None,
             parameters.constant,
         )
 
@@ -138,12 +145,6 @@ class Request(NamedTuple):
         return np.flatnonzero(np.asarray(summary.column_scatter) == 0)
 
     @property
-    def plain_n_components(self) -> int | float | str | None:
-        """``n_components`` for plans and model files: a rule is replaced by its name."""
-        k = self.n_components
-        return k if isinstance(k, int | float | str | None) else k.name
-
-    @property
     def by_range(self) -> bool:
         """Whether columns are divided by their range, which needs extreme values."""
         return isinstance(self.scale, str) and self.scale == "range"
@@ -152,34 +153,26 @@ class Request(NamedTuple):
         """Return the properties of rows (n, p) and parameters on which the plan depends."""
         n, p = data.shape
         dtype = "float32" if data.dtype.char == "f" else "float64"
-        if isinstance(data, Source):
-            return Problem(
-                n or 0,
-                p,
-                self.plain_n_components,
-                dtype,
-                data.stored,
-                self.solver,
-                self.by_range,
-                isinstance(data, TableSource),
-                data.repeatable,
-                memory_limit(self.memory),
-                data.reader_bytes,
-                data.engine if isinstance(data, DistributedRows) else "",
-            )
-        n_stored = data.nnz if is_sparse(data) else None
         limit = self.memory
-        if limit is None and max(n, p) * p > _LARGE_TABLE:
-            limit = memory_limit(None)
-        return Problem(
-            n,
+        if isinstance(data, Source) or (limit is None and max(n, p) * p > _LARGE_TABLE):
+            limit = memory_limit(limit)
+        problem = Problem(
+            n or 0,
             p,
-            self.plain_n_components,
+            name_of(self.n_components),
             dtype,
-            n_stored,
-            self.solver,
-            self.by_range,
+            solver=self.solver,
+            by_range=self.by_range,
             memory_limit=limit,
+        )
+        if not isinstance(data, Source):
+            return problem._replace(stored=data.nnz if is_sparse(data) else None)
+        return problem._replace(
+            stored=data.stored,
+            in_memory=isinstance(data, TableSource),
+            repeatable=data.repeatable,
+            reader_bytes=data.reader_bytes,
+            engine=data.engine if isinstance(data, DistributedRows) else "",
         )
 
 
@@ -207,10 +200,8 @@ def max_components(summary: Any, dropped: int = 0) -> int:
 
 def check_n_components(
     n_components: int | float | str | Rule | None, summary: Any, solver: str, dropped: int = 0
-) -> int | float | str | Rule:
+) -> int | float | Rule:
     """Return the requested number of components, or the rule that will choose it.
-
-    The name of a rule is replaced by the rule; other names are returned unchanged.
 
     Raises
     ------
@@ -226,11 +217,7 @@ def check_n_components(
     if not isinstance(n_components, int):
         if name_of(n_components) == "mle":
             _check_mle(summary, solver, is_truncated, dropped)
-        return (
-            RULES[n_components]()
-            if isinstance(n_components, str) and n_components in RULES
-            else n_components
-        )
+        return rule_of(n_components)
     min_k = 1 if is_truncated else 0
     if solver == "arpack" and n_components == max_k:
         raise ShapeError(
@@ -264,16 +251,3 @@ def _check_mle(summary: Any, solver: str, is_truncated: bool, dropped: int) -> N
             f"got {summary.rows:g} rows of {summary.p - dropped} columns",
             hint="ask for a fraction of the variance, or for another rule, such as 'parallel'",
         )
-
-
-def _fill_method(missing: str, k: object) -> str | None:
-    """Return the method that fills missing cells, or None; it needs a number of components."""
-    if missing not in FILL_METHODS:
-        return None
-    if not is_number(k, Integral):
-        raise ParameterError(
-            f"missing={missing!r} needs a number of components, and n_components={k!r} is given",
-            place={"parameter": "n_components"},
-            hint="give a whole number, such as n_components=2; 0 fills cells with column means",
-        )
-    return missing

@@ -61,9 +61,7 @@ class RowBuffer:
         result._weighted = self._weighted or weights is not None
         if is_sparse(rows) or self._parts:
             kept = None if weights is None else weights.copy()
-            before = self._parts
-            if self._storage is not None:
-                before = (self.table(),)
+            before = self._parts if self._storage is None else (self.table(),)
             result._parts = (*before, (rows.copy(), kept))
         else:
             result._storage = self._storage_for(rows, expected)
@@ -83,13 +81,9 @@ class RowBuffer:
             except IndexError:
                 pass  # another buffer has appended to it
         # For small batches the storage is doubled, for larger ones all of it is allocated at once.
-        capacity = (
-            expected
-            if _MANY_BATCHES * len(rows) >= expected
-            else min(expected, max(2 * count, _MIN_CAPACITY))
-        )
-        capacity = max(count, capacity)
-        new = _Storage(capacity, rows.shape[1], dtype)
+        if _MANY_BATCHES * len(rows) < expected:
+            expected = min(expected, max(2 * count, _MIN_CAPACITY))
+        new = _Storage(max(count, expected), rows.shape[1], dtype)
         if storage is not None:
             new.rows[: self.count] = storage.rows[: self.count]
             new.weights[: self.count] = storage.weights[: self.count]

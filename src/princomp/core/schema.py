@@ -157,15 +157,14 @@ class TableSchema:
         ColumnError, ShapeError
         """
         self.check_width(other.p)
-        if self.names is None or other.names is None:
+        known, given = self.text_names(), other.text_names()
+        if None in (self.names, other.names) or known == given:
             return
-        if list(map(str, self.names)) == list(map(str, other.names)):
-            return
-        missing, new = _not_among(self.names, other.names), _not_among(other.names, self.names)
-        what = f"missing: {', '.join(missing)}; new: {', '.join(new)}" if missing else "their order"
+        place = _differences(known, given)
+        what = "; ".join(f"{which}: {', '.join(names)}" for which, names in place.items())
         raise ColumnError(
-            f"the columns of the two fits differ: {what}",
-            place={"missing": missing, "new": new},
+            f"the columns of the two fits differ: {what if place['missing'] else 'their order'}",
+            place=place,
             hint="fit the same columns in the same order (columns=)",
         )
 
@@ -203,16 +202,13 @@ class TableSchema:
 
     def _other_columns(self, message: str, given: Iterable[str]) -> ColumnError:
         """The error for columns that are not those of the fit, in their order."""
-        known, given = list(map(str, self.names or ())), list(given)
-        missing, new = _not_among(known, given), _not_among(given, known)
+        place = _differences(self.names or (), given)
         differences = [
-            f"{what}: {', '.join(map(repr, names))}"
-            for what, names in (("missing", missing), ("new", new))
-            if names
+            f"{which}: {', '.join(map(repr, names))}" for which, names in place.items() if names
         ]
         return ColumnError(
             message,
-            place={"missing": missing, "new": new},
+            place=place,
             hint="; ".join([*differences, "give the columns of the fit, in their order"]),
         )
 
@@ -265,7 +261,11 @@ def _mismatch(known: Iterable[str], given: Iterable[str]) -> str:
     return "\n".join(lines)
 
 
-def _not_among(names: Iterable[str], others: Iterable[str]) -> list[str]:
-    """The names that are not among the others, in their order."""
-    known = set(map(str, others))
-    return [name for name in map(str, names) if name not in known]
+def _differences(known: Iterable[str], given: Iterable[str]) -> dict[str, list[str]]:
+    """The known names that are missing among those given, and the given ones that are new."""
+    # Dicts keep the order of the names.
+    old, new = dict.fromkeys(map(str, known)), dict.fromkeys(map(str, given))
+    return {
+        "missing": [name for name in old if name not in new],
+        "new": [name for name in new if name not in old],
+    }

@@ -12,27 +12,33 @@ from typing import Any
 
 import numpy as np
 
+from princomp.core.component_count import check_rows_for_rule
 from princomp.core.fitted import Fitted
 from princomp.core.request import Request
+from princomp.core.routes.moments import SCATTER_COLUMNS, memory_to_add
+from princomp.core.routes.sketch import whole_number_needed
 from princomp.core.row_buffer import RowBuffer
-from princomp.core.stream_blocks import add_blocks, check_squares
-from princomp.core.stream_kind import (
-    check_components,
-    check_memory_to_add,
-    kind_for,
-    kind_of,
-    main_summary,
+from princomp.engines import DistributedRows, drop_incomplete, fold
+from princomp.errors import (
+    MemoryLimitError,
+    NotAvailableError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
 )
-from princomp.engines import DistributedRows, fold
-from princomp.errors import NotAvailableError, ParameterError, ShapeError
-from princomp.linalg import default_threads
+from princomp.linalg import default_threads, format_bytes, memory_limit, one_blas_thread
+from princomp.solvers import sketch_width
 from princomp.summaries import (
     Extremes,
     Moments,
     Pair,
     PairOf,
+    Sketch,
+    SketchOf,
     Triangle,
     Weights,
+    first_not_finite,
+    is_sparse,
     slice_weights,
     stored_bytes,
 )
@@ -40,6 +46,12 @@ from princomp.summaries import (
 # Rows are buffered until _BLOCKS_AT_ONCE blocks can be summed at once, or one block if a block has
 # more than _LARGE_BLOCK numbers.
 _BLOCKS_AT_ONCE, _LARGE_BLOCK = default_threads(), 2**21
+# A block is shifted before its mean is known, so its sums may be 2**20 times its scatter.
+_MAX_SCATTER = float(np.finfo(np.float64).max) / 2**20
+# The squares of any number of values below this size can be summed in float64.
+_SAFE_VALUE = 1e140
+# For at most this many columns, the memory limit is not checked.
+_FEW_COLUMNS = 1000
 
 # Notes in the plan about summaries whose kind has changed; _MERGE_NOTES by the kind after a merge.
 _FROM_COMPONENTS = (
@@ -156,24 +168,20 @@ class Stream:
         if isinstance(rows, DistributedRows):
             self._add_distributed(rows)
             return
-        check_squares(rows, weights, self._kind, self.drop, lambda: self.summary_and_dropped()[0])
-        n, step, n_buffered = rows.shape[0], self._block_rows, self._buffer.count
-        n_whole = (n_buffered + n) // step * step
-        buffer, stop = self._buffer, 0
-        if n_buffered + n >= self._max_buffered and n_whole:
+        self._check_squares(rows, weights)
+        n, step, buffer = rows.shape[0], self._block_rows, self._buffer
+        n_whole, stop = (buffer.count + n) // step * step, 0
+        if buffer.count + n >= self._max_buffered and n_whole:
             # Fill the buffer up to a whole block, and add the other whole blocks without copying.
+            first, stop = -buffer.count % step, n_whole - buffer.count
             summary, dropped = self._summary, 0
-            first_whole, stop = -n_buffered % step, n_whole - n_buffered
-            if n_buffered:
-                buffer = buffer.appended(
-                    *_slice_rows(rows, weights, 0, first_whole), n_buffered + first_whole
-                )
+            if buffer.count:
+                part = _slice_rows(rows, weights, 0, first)
+                buffer = buffer.appended(*part, buffer.count + first)
                 summary, dropped = self._add_to(summary, *buffer.table())
-            summary, more_dropped = self._add_to(
-                summary, *_slice_rows(rows, weights, first_whole, stop)
-            )
+            summary, more = self._add_to(summary, *_slice_rows(rows, weights, first, stop))
             self._summary, buffer = summary, RowBuffer()
-            self.dropped += dropped + more_dropped
+            self.dropped += dropped + more
         self._buffer = buffer.appended(*_slice_rows(rows, weights, stop, n), self._max_buffered)
         self.dtype = rows.dtype if self.dtype is None else np.result_type(self.dtype, rows.dtype)
         self.rows_seen += n
@@ -251,10 +259,8 @@ class Stream:
         NotAvailableError
             If ranges are needed that the other stream did not keep.
         """
-        (mine, dropped), (theirs, their_dropped) = (
-            self.summary_and_dropped(),
-            other.summary_and_dropped(),
-        )
+        mine, dropped = self.summary_and_dropped()
+        theirs, their_dropped = other.summary_and_dropped()
         if isinstance(mine, Pair) != isinstance(theirs, Pair):
             if self._request.by_range:
                 raise NotAvailableError(
@@ -270,10 +276,8 @@ class Stream:
             kept = main_summary(total).kind
             notes = (*notes, f"merged {' and '.join(sorted(kinds))}: {_MERGE_NOTES[kept]}")
         self.notes = tuple(dict.fromkeys(notes))
-        if self.dtype is None or other.dtype is None:
-            self.dtype = self.dtype or other.dtype
-        else:
-            self.dtype = np.result_type(self.dtype, other.dtype)
+        dtypes = [dtype for dtype in (self.dtype, other.dtype) if dtype is not None]
+        self.dtype = np.result_type(*dtypes) if dtypes else None
         self.continued_fits |= other.continued_fits
         self.rows_seen += other.rows_seen
         self.dropped = dropped + their_dropped
@@ -302,9 +306,54 @@ class Stream:
         step = self._block_rows
         return step if step * self.p > _LARGE_BLOCK else _BLOCKS_AT_ONCE * step
 
+    def _check_squares(self, rows: Any, weights: Weights) -> None:
+        """Refuse rows that are not finite, or whose squares would overflow in the summary."""
+        if _squares_fit(rows):
+            return
+        # As in a fit, rows of weight zero and rows that are dropped may have any values.
+        if weights is not None:
+            rows, weights = rows[weights > 0], weights[weights > 0]
+        if self.drop:
+            rows, weights, _ = drop_incomplete(rows, weights)
+        if not np.isfinite(rows.data if is_sparse(rows) else rows).all():
+            raise first_not_finite(rows)
+        if _squares_fit(rows):
+            return
+        with np.errstate(all="ignore"):
+            part = self._kind.of(rows, weights, precise=True)
+            total = self.summary_and_dropped()[0].merge(part)
+            fits = main_summary(total).column_scatter < _MAX_SCATTER
+        if not fits.all():
+            column = int(np.argmin(fits))
+            raise NotFiniteError(
+                f"the squares of column {column} overflow float64",
+                place={"column": column},
+                hint="divide the column by a power of ten",
+            )
+
     def _add_to(self, summary: Any, rows: Any, weights: Weights) -> tuple[Any, int]:
-        """Add rows to a summary; return it and how many rows were left out."""
-        return add_blocks(self._kind, summary, rows, weights, decay=self.decay, drop=self.drop)
+        """Add rows to a summary block by block; return it and how many rows were left out."""
+        if not rows.shape[0]:
+            return summary, 0
+        kind, decay, drop = self._kind, self.decay, self.drop
+        if decay == 1.0:
+            folded = fold(kind, rows, weights, drop=drop, precise=True, initial=summary)
+            return folded.summary, folded.dropped
+        dropped, step = 0, self._block_rows
+        for start in range(0, rows.shape[0], step):
+            block = rows[start : start + step]
+            ages = np.arange(block.shape[0] - 1, -1, -1, dtype=np.float64)
+            block_weights = decay**ages
+            if weights is not None:
+                block_weights *= weights[start : start + step]
+            if drop:
+                block, kept, n_missing = drop_incomplete(block, block_weights)
+                block_weights = block_weights if kept is None else kept
+                dropped += n_missing
+            with one_blas_thread():
+                part = kind.of(block, block_weights, precise=True)
+            summary = summary.faded(decay ** len(ages)).merge(part)
+        return summary, dropped
 
 
 def _check_decay(request: Request) -> None:
@@ -316,9 +365,92 @@ def _check_decay(request: Request) -> None:
         )
 
 
+def _squares_fit(rows: Any) -> bool:
+    """Whether the rows are finite and small enough to be squared, found in one pass."""
+    values = rows.data if is_sparse(rows) else rows
+    # NaN passes through both and fails the comparison.
+    return not values.size or bool(float(max(values.max(), -values.min())) < _SAFE_VALUE)
+
+
 def _cannot_remove(why: str, hint: str) -> NotAvailableError:
     return NotAvailableError(f"rows cannot be forgotten here: {why}", hint=hint)
 
 
 def _slice_rows(rows: Any, weights: Weights, start: int, stop: int) -> tuple[Any, Weights]:
     return rows[start:stop], slice_weights(weights, start, stop)
+
+
+def check_components(request: Request, p: int) -> None:
+    """Refuse an ``n_components`` that is impossible for rows in batches.
+
+    Raises
+    ------
+    ShapeError, NotAvailableError
+    """
+    check_rows_for_rule(request, None)
+    if isinstance(request.n_components, int) and request.n_components > p:
+        raise ShapeError(
+            f"n_components={request.n_components} and the rows have {p} columns",
+            place={"parameter": "n_components"},
+            hint=f"ask for at most {p} components",
+        )
+
+
+def main_summary(summary: Any) -> Any:
+    """Return the summary to solve: the first one of a pair."""
+    return summary.first if isinstance(summary, Pair) else summary
+
+
+def check_memory_to_add(request: Request, p: int) -> None:
+    """Refuse a scatter that does not fit in the memory limit.
+
+    Raises
+    ------
+    MemoryLimitError
+    """
+    needed = memory_to_add(p)
+    if p > _FEW_COLUMNS and needed > memory_limit(request.memory):
+        raise MemoryLimitError(
+            f"a scatter of {p:,} columns takes about {format_bytes(needed)} to add to, and the fit "
+            f"may take {format_bytes(memory_limit(request.memory))}",
+            place={"parameter": "memory_limit"},
+            hint="allow more, or use svd_solver='sketch' with a whole number of components",
+        )
+
+
+def kind_of(summary: Any) -> Any:
+    """Return the kind of a summary, which makes others of that kind."""
+    if isinstance(summary, Pair):
+        return PairOf(kind_of(summary.first), Extremes)
+    if isinstance(summary, Sketch):
+        return SketchOf(summary.width, summary.seed)
+    return type(summary)
+
+
+def kind_for(request: Request, p: int) -> Any:
+    """Return the kind of summary that a solver needs for ``p`` columns.
+
+    Raises
+    ------
+    MemoryLimitError, ParameterError
+    """
+    solver = request.solver
+    if solver == "full":
+        return Triangle
+    if solver == "covariance_eigh" or (solver == "auto" and p <= SCATTER_COLUMNS):
+        try:
+            check_memory_to_add(request, p)
+        except MemoryLimitError:
+            if solver == "auto" and isinstance(request.n_components, int):
+                return SketchOf(sketch_width(request.n_components, p))
+            raise
+        return Moments
+    if solver not in ("auto", "sketch"):
+        raise ParameterError(
+            f"svd_solver={solver!r} needs all rows at once",
+            place={"parameter": "svd_solver"},
+            hint="partial_fit works with 'auto', 'covariance_eigh', 'full' and 'sketch'",
+        )
+    if not isinstance(request.n_components, int):
+        raise whole_number_needed("a sketch", request.n_components)
+    return SketchOf(sketch_width(request.n_components, p))

@@ -9,39 +9,30 @@ import numpy as np
 
 from princomp.core.certificate import Certificate
 from princomp.core.context import FitContext, safe_divisor
-from princomp.core.fitted import Fitted
 from princomp.core.fitted_model import PCAModel
 from princomp.core.inputs import attach_weights, checked_weights
 from princomp.core.request import Request
 from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
-from princomp.io import RowData, not_finite_error
+from princomp.io import not_finite_error
 from princomp.linalg import FloatArray, one_blas_thread
 from princomp.solvers import ImagesOf
-from princomp.summaries import Columns, Names, SampleWeight, Weights, safe_exponent
+from princomp.summaries import Columns, SampleWeight, safe_exponent
 
 # Relative difference of two sums of the weights of the same rows, which is due to rounding.
 _WEIGHT_TOLERANCE = 1e-9
 
 
-def checked_against_rows(
-    fitted: Fitted, data: RowData, weights: Weights, request: Request, names: Names = None
-) -> Certificate:
-    """Return the certificate of a fit, with residuals measured in one pass over the rows.
+def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) -> Certificate:
+    """Return the certificate of a fit, with residuals measured in one more pass over the rows.
 
     Each block is centred, scaled and multiplied with the axes in float64, so the residuals include
     what was lost in the summary.
 
     Parameters
     ----------
-    fitted : Fitted
-    data : ndarray, CSR array or Source of shape (n, p)
-        The rows of the fit.
-    weights : ndarray of shape (n,), optional
-        Their weights.
-    request : Request
-        Says whether rows with missing values are dropped.
-    names : tuple of str, optional
-        Names of columns for messages.
+    model : PCAModel
+    X, sample_weight
+        As for :meth:`princomp.PCA.verify`.
 
     Raises
     ------
@@ -52,16 +43,17 @@ def checked_against_rows(
     NotAvailableError
         If the fit filled missing cells, or its mean is not known.
     """
+    X, sample_weight = attach_weights(X, sample_weight)
+    data, names, origin = model.schema.open(X)
+    weights = checked_weights(sample_weight, data.shape[0])
+    request, fitted = Request.of(model.parameters), model.result
     if fitted.filled is not None and fitted.filled.cells:
         raise NotAvailableError(
             "this fit filled missing cells, so its rows are not those given",
             hint="fill the rows first (model.impute), and fit and check the filled rows",
         )
     fitted.require_mean()
-    summary = fitted.summary
-    columns = Columns(
-        summary.rows, summary.count, summary.mean, summary.mean_low, summary.column_scatter
-    )
+    summary, columns = fitted.summary, fitted.columns
     scaled = columns if fitted.scale is None else columns.scaled(fitted.scale)
     exponent = safe_exponent(scaled.column_scatter, np.dtype(np.float64))
     divisor = safe_divisor(fitted.scale, exponent, fitted.p)
@@ -69,10 +61,13 @@ def checked_against_rows(
     centring = columns if fitted.centred else columns.about_origin()
     kind = ImagesOf(np.ascontiguousarray(axes.T), centring, divisor)
     fit = FitContext(request, request.problem(data), data, weights, names)
-    with one_blas_thread():
-        folded = fit.fold(kind, "check", precise=True).summary
-        if not np.isfinite(folded.image).all():
-            fit.fold(Columns, "check")  # raises, with the place of the value
+    try:
+        with one_blas_thread():
+            folded = fit.fold(kind, "check", precise=True).summary
+            if not np.isfinite(folded.image).all():
+                fit.fold(Columns, "check")  # raises, with the place of the value
+    except NotFiniteError as error:
+        raise not_finite_error(data, error, columns=names, origin=origin) from None
     if not abs(folded.rows - summary.rows) <= _WEIGHT_TOLERANCE * summary.rows:
         raise ShapeError(
             f"these are not the rows of the fit: it stands for {summary.rows:,.10g} rows, "
@@ -87,15 +82,3 @@ def checked_against_rows(
         shares = fitted.variances / fitted.spectrum.largest
         residuals = np.linalg.norm(folded.image / size - axes.T * shares, axis=0)
     return replace(fitted.certificate, residuals=residuals, against_rows=True)
-
-
-def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) -> Certificate:
-    """Check a fit against its rows, with one more pass; see :meth:`princomp.PCA.verify`."""
-    X, sample_weight = attach_weights(X, sample_weight)
-    data, columns, origin = model.schema.open(X)
-    weights = checked_weights(sample_weight, data.shape[0])
-    request = Request.of(model.parameters)
-    try:
-        return checked_against_rows(model.result, data, weights, request, columns)
-    except NotFiniteError as error:
-        raise not_finite_error(data, error, columns=columns, origin=origin) from None

@@ -9,7 +9,6 @@ each iteration.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ MAX_ITERATIONS = 5000
 # If fewer than this share of the eigenvectors are needed, only those are computed.
 _FEW = 0.2
 
-Divisor = Callable[[FloatArray], FloatArray | None]
+Divisor = Callable[[FloatArray], FloatArray]
 
 
 class ComponentFit(NamedTuple):
@@ -55,14 +54,12 @@ def fit_components(
     incomplete: NDArray[np.intp],
     divisor_of: Divisor,
     centred: bool,
-    ridge: float = 1.0,
 ) -> ComponentFit:
     """Fit ``k`` components to a filled table (n, p); return the fit to the rows ``incomplete``."""
     n, p = table.shape
     total = float(n) if weights is None else float(weights.sum())
     mean = np.average(table, axis=0, weights=weights) if centred else np.zeros(p)
     divisor = divisor_of(table)
-    divisor = np.ones(p) if divisor is None else divisor
     rows = (table - mean) / divisor
     if weights is not None:
         rows *= np.sqrt(weights)[:, None]
@@ -71,7 +68,7 @@ def fit_components(
         return ComponentFit(mean, divisor, np.broadcast_to(mean, (len(incomplete), p)), squares)
     values, axes = _components(rows, k)
     left_out = max(squares - float(values[:k].sum()), 0.0)
-    factors = shrinkage(values, ridge * left_out, k, total, p, centred=centred)
+    factors = shrinkage(values, left_out, k, total, p, centred=centred)
     incomplete_rows = (table[incomplete] - mean) / divisor
     fit = ((incomplete_rows @ axes.T) * factors) @ axes * divisor + mean
     # ‖Z − F‖² for Z = UDVᵀ and F with its first singular values multiplied by the factors.
@@ -112,9 +109,6 @@ def fill_by_em(
     *,
     divisor_of: Divisor,
     centred: bool,
-    ridge: float = 1.0,
-    monitor: Callable[[float], None] | None = None,
-    max_iterations: int = MAX_ITERATIONS,
 ) -> Convergence:
     """Fill the holes of a table (n, p) in place.
 
@@ -122,40 +116,26 @@ def fill_by_em(
     ----------
     table : ndarray of shape (n, p)
         float64, with any first guess in the holes.
-    monitor : callable, optional
-        Called with the objective of each iteration: with ``ridge=0`` and constant divisors it
-        never rises.
     """
     incomplete = np.flatnonzero(missing.any(axis=1))
     missing_cells = missing[incomplete]
-    columns = np.nonzero(missing_cells)[1]
-    cell_weights = np.ones(len(columns))
-    if weights is not None:
-        cell_weights = weights[incomplete][np.nonzero(missing_cells)[0]]
-    fit = partial(
-        fit_components,
-        weights=weights,
-        k=k,
-        incomplete=incomplete,
-        divisor_of=divisor_of,
-        centred=centred,
-        ridge=ridge,
-    )
+    rows, columns = np.nonzero(missing_cells)
+    cell_weights = np.ones(len(columns)) if weights is None else weights[incomplete][rows]
     last_change, change, objective = np.inf, np.inf, np.nan
-    for iteration in range(1, max_iterations + 1):
-        fitted = fit(table)
+    for iteration in range(1, MAX_ITERATIONS + 1):
+        fitted = fit_components(
+            table, weights, k, incomplete=incomplete, divisor_of=divisor_of, centred=centred
+        )
         old, new = table[missing], fitted.fit[missing_cells]
         changes = (new - old) / fitted.divisor[columns]
         # Missing cells do not count: subtract their residuals.
         objective = max(fitted.squares - float(cell_weights @ (changes * changes)), 0.0)
-        if monitor is not None:
-            monitor(objective)
         table[missing] = new
         change = float(np.abs(changes).max(initial=0.0) / _root_mean_square(fitted, table, weights))
         if has_converged(change, last_change):
             return Convergence(iteration, True, change, objective)
         last_change = change
-    return Convergence(max_iterations, False, change, objective)
+    return Convergence(MAX_ITERATIONS, False, change, objective)
 
 
 def _root_mean_square(fitted: ComponentFit, table: FloatArray, weights: FloatArray | None) -> float:

@@ -43,9 +43,8 @@ class Filled:
     @staticmethod
     def is_record(document: Any) -> bool:
         """Whether a document holds such a record."""
-        if not isinstance(document, dict) or set(document) != {
-            field.name for field in fields(Filled)
-        }:
+        names = {field.name for field in fields(Filled)}
+        if not isinstance(document, dict) or set(document) != names:
             return False
         counts = [document[name] for name in ("cells", "rows", "iterations")]
         sizes = [document[name] for name in ("share", "change", "objective")]

@@ -38,7 +38,13 @@ def fill_new_rows(rows: FloatArray, fitted: Fitted, method: str) -> FloatArray:
     if not incomplete.size:
         return rows
     axes = np.asarray(fitted.spectrum.axes[: fitted.k], dtype=np.float64)
-    factors = _factors(fitted) if method == "em" else np.ones(fitted.k)
+    factors = np.ones(fitted.k)
+    if method == "em":
+        spectrum, summary = fitted.spectrum, fitted.analysed
+        left = spectrum.left_out(fitted.k, summary.rank_limit)
+        factors = shrinkage(
+            spectrum.variances, left, fitted.k, summary.rows, fitted.p, centred=fitted.centred
+        )
     scale = np.ones(fitted.p) if fitted.scale is None else fitted.scale
     out = rows.copy()
     step = max(1, _CHUNK_SIZE // max(fitted.p, fitted.k**2))
@@ -50,15 +56,6 @@ def fill_new_rows(rows: FloatArray, fitted: Fitted, method: str) -> FloatArray:
         cells = (fitted_values * scale + fitted.mean).astype(rows.dtype)
         out[part] = np.where(part_missing, cells, rows[part])
     return out
-
-
-def _factors(fitted: Fitted) -> FloatArray:
-    """Compute the shrinkage of the components of a fit."""
-    spectrum, summary = fitted.spectrum, fitted.analysed
-    left = spectrum.left_out(fitted.k, summary.rank_limit)
-    return shrinkage(
-        spectrum.variances, left, fitted.k, summary.rows, fitted.p, centred=fitted.centred
-    )
 
 
 def _fit(
@@ -80,5 +77,4 @@ def _fit(
     grams += np.diag(1.0 - factors)
     inverses = np.linalg.pinv(grams, rcond=_MIN_EIGENVALUE, hermitian=True) if k else grams
     u = np.einsum("iab,ib->ia", inverses[pattern_index.ravel()], known @ weighted.T)
-    fit: FloatArray = u @ weighted
-    return fit
+    return u @ weighted

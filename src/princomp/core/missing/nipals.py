@@ -43,9 +43,6 @@ def fill_by_nipals(
     iterations, converged, change = 0, True, 0.0
     weight = np.ones(len(table)) if weights is None else weights
 
-    def squares() -> float:
-        return float(weight @ np.einsum("ij,ij->i", residuals, residuals))
-
     for _ in range(k):
         scores, axis, convergence = _component(residuals, known, weight, monitor)
         iterations += convergence.iterations
@@ -55,7 +52,8 @@ def fill_by_nipals(
         fit += component
         residuals -= component * known
     table[missing] = (fit * divisor + mean)[missing]
-    return Convergence(iterations, converged, change, squares())
+    squares = float(weight @ np.einsum("ij,ij->i", residuals, residuals))
+    return Convergence(iterations, converged, change, squares)
 
 
 def _component(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.core.missing.cells import empty_rows, missing_cells
-from princomp.core.missing.em import Convergence, fill_by_em
+from princomp.core.missing.em import fill_by_em
 from princomp.core.missing.filled import Filled
 from princomp.core.missing.nipals import fill_by_nipals
 from princomp.engines import DistributedRows
@@ -96,8 +95,22 @@ def fill_table(
         )
     table = data[used].astype(np.float64)
     _refuse_extreme_values(table, missing_used, method)
-    divisors_of = partial(_divisors, scale=scale, names=names, constant=constant)
-    convergence = _fill(table, missing_used, used_weights, method, k, centred, divisors_of)
+    known = _known_columns(table, missing_used, used_weights)
+    mean = np.asarray(known.mean) if centred else np.zeros(table.shape[1])
+    divisor_of = partial(
+        _divisors, weights=used_weights, scale=scale, names=names, constant=constant
+    )
+    with one_blas_thread():
+        if method == "nipals":
+            divisor = divisor_of(table, known=known)
+            convergence = fill_by_nipals(
+                table, missing_used, used_weights, k, mean=mean, divisor=divisor
+            )
+        else:
+            table[missing_used] = np.broadcast_to(mean, table.shape)[missing_used]
+            convergence = fill_by_em(
+                table, missing_used, used_weights, k, divisor_of=divisor_of, centred=centred
+            )
     rows = int(np.count_nonzero(missing_used.any(axis=1)))
     filled = Filled(method, cells, cells / missing_used.size, rows, *convergence)
     if not convergence.converged:
@@ -124,34 +137,6 @@ def _check_n_components(k: int, shape: tuple[int, ...], method: str) -> None:
             place={"parameter": "n_components"},
             hint=f"set n_components from 0 to {max_k}",
         )
-
-
-def _fill(
-    table: FloatArray,
-    missing: NDArray[np.bool_],
-    weights: Weights,
-    method: str,
-    k: int,
-    centred: bool,
-    divisors_of: Callable[..., FloatArray | None],
-) -> Convergence:
-    """Fill the holes in place.
-
-    ``"em"`` starts with means, and divisors change in each iteration; for ``"nipals"`` they are
-    computed once, from the known cells.
-    """
-    p = table.shape[1]
-    known = _known_columns(table, missing, weights)
-    mean = np.asarray(known.mean) if centred else np.zeros(p)
-    if method == "nipals":
-        divisor = divisors_of(table, weights, known)
-        divisor = np.ones(p) if divisor is None else divisor
-        with one_blas_thread():
-            return fill_by_nipals(table, missing, weights, k, mean=mean, divisor=divisor)
-    table[missing] = np.broadcast_to(mean, table.shape)[missing]
-    with one_blas_thread():
-        divisor_of = partial(divisors_of, weights=weights)
-        return fill_by_em(table, missing, weights, k, divisor_of=divisor_of, centred=centred)
 
 
 def _refuse_extreme_values(table: FloatArray, missing: NDArray[np.bool_], method: str) -> None:
@@ -196,8 +181,7 @@ def _in_memory(data: RowData, method: str, memory: int | None) -> FloatArray:
                 "the rows, or use missing='drop', which reads block by block",
             )
         if isinstance(data, Source):
-            rows: FloatArray = read_whole(data, limit // _COPIES)
-            return rows
+            return read_whole(data, limit // _COPIES)
     return np.asarray(data)
 
 
@@ -209,10 +193,8 @@ def _known_columns(table: FloatArray, missing: NDArray[np.bool_], weights: Weigh
     known = np.where(missing, 0.0, table)
     mean = (cell_weights * known).sum(axis=0) / total_weights
     # The mean of a constant column is its value: a quotient of sums would round it.
-    low, high = (
-        reduce(np.where(missing, neutral, table), axis=0)
-        for reduce, neutral in ((np.min, np.inf), (np.max, -np.inf))
-    )
+    low = table.min(axis=0, where=~missing, initial=np.inf)
+    high = table.max(axis=0, where=~missing, initial=-np.inf)
     mean = np.where(low == high, low, mean)
     centred = np.where(missing, 0.0, table - mean)
     # Σ w (x − mean)² over the known cells of a column, with the divisor of all rows.
@@ -232,13 +214,15 @@ def _divisors(
     scale: Any,
     names: Names,
     constant: str,
-) -> FloatArray | None:
+) -> FloatArray:
     """Compute the divisors of the columns of a table: if it has NaN, from ``known`` cells."""
     if scale is None:
-        return None
+        return np.ones(table.shape[1])
     columns = Columns.of(table, weights) if known is None else known
     extremes = None
     if isinstance(scale, str) and scale == "range":
         ends = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
         extremes = Extremes(float(len(table)), *ends)
-    return divisors(scale, columns, extremes, names, constant)
+    divisor = divisors(scale, columns, extremes, names, constant)
+    assert divisor is not None
+    return divisor

@@ -1,6 +1,6 @@
 """Routes: the ways from rows to a spectrum, one per file.
 
-base        the protocol of a route, and how a route ends
+base        the protocol of a route, and how a route ends (core.plan says when each is taken)
 small       the shortest route, for a table of one block
 moments     a scatter: its decomposition, or a search in it
 triangle    a QR factorisation
@@ -10,6 +10,5 @@ lanczos     a search by products with the rows
 randomized  random directions
 krylov      a search by passes over blocks of rows
 sketch      one pass over wide rows
-given       components of another library
 tiles       a scatter in tiles that an engine holds
 """

@@ -10,7 +10,7 @@ import numpy as np
 from princomp.core.component_count import INITIAL_COMPONENTS
 from princomp.core.context import FitContext, safe_divisor
 from princomp.core.problem import Problem
-from princomp.core.routes.base import Solution
+from princomp.core.routes.base import Abandoned, Solution
 from princomp.engines import drop_incomplete
 from princomp.linalg import default_threads
 from princomp.solvers import Spectrum, completed
@@ -70,34 +70,34 @@ class CentredFit:
         """Return the number of components, or None if more variances are needed to decide."""
         return self.count(spectrum.times_power(2 * self._exponent), complete=complete)
 
-    def solve_growing(self, solve_truncated: Callable[[int], Spectrum | None]) -> Solution | None:
+    def solve_growing(
+        self,
+        solve_truncated: Callable[[int], Spectrum | None],
+        abandoned: Abandoned | None = None,
+    ) -> Solution | Abandoned:
         """Ask a truncated solver for more components until they are enough; return the result.
 
-        None if the solver gives up.
+        If the solver gives up, return ``abandoned``.
         """
-        count = self.count
-        size = (
-            min(count.max_components, INITIAL_COMPONENTS)
-            if count.exact is None
-            else max(count.exact, 1)
-        )
-        if count.needs_all:
-            size = count.max_components
+        count, most = self.count, self.count.max_components
+        size = most if count.needs_all else min(most, INITIAL_COMPONENTS)
+        if count.exact is not None:
+            size = max(count.exact, 1)
         while True:
             # With weights, more may be wanted than there are rows.
             spectrum = solve_truncated(min(size, *self.rows.shape))
             if spectrum is None:
-                return None
-            k = self.components(spectrum, complete=size >= count.max_components)
+                assert abandoned is not None
+                return abandoned
+            k = self.components(spectrum, complete=size >= most)
             if k is not None:
                 return self.solution(spectrum, k)
-            size = min(count.max_components, 2 * size)
+            size = min(most, 2 * size)
 
     def solution(self, spectrum: Spectrum, k: int, notes: tuple[str, ...] = ()) -> Solution:
         """The result, in the units of the rows."""
         spectrum = completed(spectrum, k).times_power(2 * self._exponent)
-        decision = self.count.decision
-        return Solution(spectrum, k, self.summary, self._scale, notes, decision)
+        return Solution(spectrum, k, self.summary, self._scale, notes, self.count.decision)
 
 
 def drop_rows(fit: FitContext, *, weightless: bool = True) -> None:

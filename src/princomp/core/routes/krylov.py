@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.component_count import INITIAL_COMPONENTS, ComponentCount
+from princomp.core.component_count import INITIAL_COMPONENTS
 from princomp.core.context import FitContext, safe_divisor
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Cost, Solution
@@ -30,14 +30,6 @@ class KrylovRoute:
 
     summary, solver = "columns", "krylov"
 
-    def applies(self, problem: Problem) -> str:
-        """For streamed rows that can be read again; routes with a scatter are tried before."""
-        p = problem.columns
-        number_or_share = problem.wants_at_most(p) or isinstance(problem.n_components, float)
-        if problem.in_memory or not problem.repeatable or not number_or_share:
-            return ""
-        return self.reason(problem)
-
     def reason(self, problem: Problem) -> str:
         """The reason for this route in a plan."""
         p = problem.columns
@@ -58,9 +50,7 @@ class KrylovRoute:
         width = block_width(_initial_size(problem.n_components, problem.columns), problem.columns)
         sketch = fit.summarise(SketchOf(width), "krylov")
         p, columns = sketch.p, sketch.columns
-        scale = fit.divisors(columns)
-        analysed = fit.prepare(sketch, scale)
-        count = ComponentCount(fit, columns, analysed, scale)
+        scale, analysed, count = fit.analyse(sketch)
         problem = request.problem(fit.rows)
         # Sparse rows of either precision are multiplied in float64.
         in_float32 = problem.dtype == "float32" and problem.stored is None
@@ -73,15 +63,12 @@ class KrylovRoute:
         limit = vectors_within_limit(problem)
 
         def apply(vectors: FloatArray) -> FloatArray:
-            found = fit.fold(ImagesOf(vectors, centring, divisor), "krylov")
-            image: FloatArray = found.summary.image
-            return image
+            return fit.fold(ImagesOf(vectors, centring, divisor), "krylov").summary.image
 
         size = count.max_components if count.needs_all else _initial_size(count.exact, p)
-        start = _start_block(sketch, analysed.product, in_float32)
-        known = None
-        if np.isfinite(analysed.product).all():
-            known = analysed.directions_of(slice(None)), analysed.product
+        product = analysed.product
+        start = _start_block(sketch, product, in_float32)
+        known = (analysed.directions, product) if np.isfinite(product).all() else None
         while True:
             with one_blas_thread():
                 spectrum = solve_blocks(
@@ -119,7 +106,7 @@ def _start_block(sketch: Sketch, product: FloatArray, in_float32: bool) -> Float
     # Most of a product below the smallest safe size may have been lost to underflow.
     if np.isfinite(largest) and largest > (_FLOAT32_SAFE if in_float32 else _FLOAT64_SAFE):
         return product
-    return sketch.directions_of(slice(None))
+    return sketch.directions
 
 
 def _check_memory(problem: Problem, found: int, size: int) -> None:

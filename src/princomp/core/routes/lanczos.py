@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from princomp.core.component_count import INITIAL_COMPONENTS
@@ -15,14 +13,11 @@ from princomp.core.routes.moments import (
     MOMENTS,
     SCATTER_COLUMNS,
     SCATTER_SEARCH,
-    is_tall,
-    scatter_route,
+    few_of_many,
     share_found,
     shares_by_search,
-    why_search,
 )
-from princomp.core.routes.row_gram import GRAM_ROWS, ROW_GRAM, SPARSE_GRAM_ROWS, why_search_rows
-from princomp.core.routes.triangle import TRIANGLE
+from princomp.core.routes.row_gram import GRAM_ROWS, ROW_GRAM
 from princomp.linalg import one_blas_thread
 from princomp.solvers import (
     FEWEST_UNITS,
@@ -62,22 +57,6 @@ class LanczosRoute:
 
     summary, solver = "columns", "lanczos"
 
-    def applies(self, problem: Problem) -> str:
-        """For few components of large tables, and if nothing else fits in memory."""
-        n, p = problem.rows, problem.columns
-        if not problem.in_memory:
-            return ""
-        if MOMENTS.applies(problem) or SCATTER_SEARCH.applies(problem):
-            if problem.wants_at_most(p):
-                return f"p² = {p:,}² does not fit the memory limit: only products with the rows"
-            return ""
-        if problem.stored is not None:
-            few = n <= SPARSE_GRAM_ROWS
-            return "" if few else "sparse: only products with the rows, nothing made dense"
-        if is_tall(problem):
-            return why_search(problem)
-        return "" if TRIANGLE.applies(problem) else why_search_rows(problem)
-
     def cost(self, problem: Problem) -> Cost:
         """Panels of rows, the search space, and axes."""
         n, p = problem.rows, problem.columns
@@ -101,20 +80,15 @@ class LanczosRoute:
                 tol = FEWEST_UNITS * float(np.finfo(fit.rows.dtype).eps)
             if shares_by_search(problem):
                 return _search_share(fit, centred, tol)
-            return _search_number(fit, centred, tol, _successor(problem, centred))
+            return _search_number(fit, problem, centred, tol)
 
 
-class _Successor(NamedTuple):
-    """When a search is abandoned, and which route then takes over."""
-
-    abandon_rule: AbandonRule
-    abandoned: Abandoned
-
-
-def _successor(problem: Problem, centred: CentredFit) -> _Successor | None:
-    """Return the rule for abandoning a search that takes too long, and its successor, if any."""
+def _successor(
+    problem: Problem, centred: CentredFit
+) -> tuple[AbandonRule, Abandoned] | tuple[None, None]:
+    """Return when a search is abandoned, and which route then takes over, if any."""
     if problem.solver != "auto" or problem.stored is not None:
-        return None
+        return None, None
     n, p, exact = problem.rows, problem.columns, centred.count.exact
     blocks = search_block_width(
         INITIAL_COMPONENTS if exact is None else exact, centred.rows.vectors_at_once
@@ -125,7 +99,8 @@ def _successor(problem: Problem, centred: CentredFit) -> _Successor | None:
         max_products = ROW_PRODUCTS_SHARE * n / blocks
         alternative = f"{n:,}² products of rows"
     else:
-        route, possible = scatter_route(problem), p <= SCATTER_COLUMNS
+        route = SCATTER_SEARCH if few_of_many(problem) else MOMENTS
+        possible = p <= SCATTER_COLUMNS
         max_products = SCATTER_SHARE * p / blocks
         alternative = f"{p:,}² products of columns"
         saved = 1.0 - SCATTER_PRODUCT * p / n
@@ -133,27 +108,26 @@ def _successor(problem: Problem, centred: CentredFit) -> _Successor | None:
             # The search continues in the scatter, where each product saves this share of its time.
             max_products = min(max_products, SCATTER_SUM * p / blocks / saved)
     if not possible or not route.cost(problem).fits(problem):
-        return None
+        return None, None
     why = f"no small set of components dominates: {alternative} are faster"
     summary = centred.summary if route is ROW_GRAM else None
-    return _Successor(
-        AbandonRule(max_products), Abandoned((why,), (route.summary, route.solver), summary)
-    )
+    abandoned = Abandoned((why,), (route.summary, route.solver), summary)
+    return AbandonRule(max_products), abandoned
 
 
 def _search_number(
-    fit: FitContext, centred: CentredFit, tol: float, successor: _Successor | None
+    fit: FitContext, problem: Problem, centred: CentredFit, tol: float
 ) -> Solution | Abandoned:
     """Search for a number of components; for many rows, start from a search in a sample."""
     rows, exact, start = centred.rows, centred.count.exact, None
-    abandon_rule = None if successor is None else successor.abandon_rule
+    abandon_rule, abandoned = _successor(problem, centred)
     stride = sample_step(*rows.shape)
-    if successor is not None and exact and stride is not None:
+    if abandon_rule is not None and exact and stride is not None:
         warm_start = find_warm_start(
             centred.sample(stride), exact, tol=tol, rng=np.random.default_rng(0)
         )
-        if successor.abandon_rule.should_skip(warm_start.products_left):
-            return successor.abandoned
+        if abandoned is not None and abandon_rule.should_skip(warm_start.products_left):
+            return abandoned
         start = warm_start.start
 
     def solve_truncated(size: int) -> Spectrum | None:
@@ -164,11 +138,7 @@ def _search_number(
         fit.passes += passes
         return spectrum
 
-    solution = centred.solve_growing(solve_truncated)
-    if solution is not None:
-        return solution
-    assert successor is not None
-    return successor.abandoned
+    return centred.solve_growing(solve_truncated, abandoned)
 
 
 def _search_share(fit: FitContext, centred: CentredFit, tol: float) -> Solution | Abandoned:

@@ -61,22 +61,6 @@ class MomentsRoute:
 
     summary, solver = "moments", "eigh"
 
-    def applies(self, problem: Problem) -> str:
-        """For at least as many rows as columns; for sparse rows, only if columns are few."""
-        if not problem.in_memory:
-            few = _few_of_many(problem)
-            return "" if few else "one pass over the rows, block by block"
-        p, n_components = problem.columns, problem.n_components
-        if problem.stored is not None:
-            if isinstance(n_components, str) and p <= min(problem.rows, SCATTER_COLUMNS):
-                return f"the rule {n_components!r} may ask for all variances"
-            if p <= SPARSE_SCATTER and problem.rows >= p:
-                return "sparse with few columns: one pass, implicit centring"
-            return ""
-        if not is_tall(problem) or _few_of_many(problem) or why_search(problem):
-            return ""
-        return "n ≥ p: one pass over the rows and a p × p scatter"
-
     def cost(self, problem: Problem) -> Cost:
         """Blocks of rows, the scatters of threads, and what the decomposition takes."""
         n, p = problem.rows, problem.columns
@@ -135,16 +119,6 @@ class ScatterSearch(MomentsRoute):
 
     summary, solver = "moments", "lanczos"
 
-    def applies(self, problem: Problem) -> str:
-        """For few components of many columns."""
-        if not _few_of_many(problem):
-            return ""
-        if not problem.in_memory:
-            return "one pass over the rows, block by block"
-        if problem.stored is not None or not is_tall(problem) or why_search(problem):
-            return ""
-        return f"n ≥ p, one pass; k is far below p = {problem.columns:,}"
-
     def solve(self, fit: FitContext) -> Solution | Abandoned:
         """Make one pass and search in the scatter."""
         request, moments = fit.request, fit.summarise(Moments, "moments")
@@ -193,15 +167,14 @@ def unresolved(spectrum: Spectrum, k: int, summary: Moments) -> bool:
     if k < len(spectrum.variances) and spectrum.variances.item(k) > needed * (summary.p - k):
         return False  # the most frequent case
     limit, columns, variances = summary.rank_limit, summary.p, spectrum.variances
-    last = variances[min(k, limit) - 1]
-    if last > needed and k >= limit:
-        return False
     noise = needed * (columns - k)
     # The first variance left out is at most their sum, and usually large enough.
-    noise_resolved = (k < min(limit, len(variances)) and variances[k] > noise) or (
-        spectrum.left_out(k, limit) > noise
+    noise_resolved = (
+        k >= limit
+        or (k < len(variances) and variances[k] > noise)
+        or spectrum.left_out(k, limit) > noise
     )
-    if last > needed and noise_resolved:
+    if noise_resolved and variances[min(k, limit) - 1] > needed:
         return False
     # The zero variances of constant columns are exact: no route resolves them better.
     rank = min(limit, int(np.count_nonzero(summary.column_scatter)))
@@ -241,12 +214,8 @@ def shares_by_search(problem: Problem) -> bool:
     )
 
 
-def scatter_route(problem: Problem) -> MomentsRoute:
-    """The route through a scatter: a search in it if few components of many are wanted."""
-    return SCATTER_SEARCH if _few_of_many(problem) else MOMENTS
-
-
-def _few_of_many(problem: Problem) -> bool:
+def few_of_many(problem: Problem) -> bool:
+    """Whether so few components are wanted that a search in the scatter is tried."""
     p = problem.columns
     return p >= LANCZOS_COLUMNS and problem.wants_at_most(LANCZOS_SHARE * p)
 

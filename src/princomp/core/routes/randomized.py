@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from princomp.core.context import FitContext
 from princomp.core.problem import Problem
-from princomp.core.routes.base import Cost, Solution
+from princomp.core.routes.base import Abandoned, Cost, Solution
 from princomp.core.routes.centred import CentredFit, panels_in_flight
 from princomp.linalg import one_blas_thread
 from princomp.solvers import Spectrum, randomized
 
 
 class RandomizedRoute:
-    """Products of the rows with random directions."""
+    """Products of the rows with random directions; only on request."""
 
     summary, solver = "columns", "randomized"
-
-    def applies(self, problem: Problem) -> str:
-        """Never, except on request."""
-        return ""
 
     def cost(self, problem: Problem) -> Cost:
         """Panels of rows; a sketch, its factor and the product it is made of."""
@@ -26,7 +22,7 @@ class RandomizedRoute:
         sketch = 4 * (k + 10) * max(n, p) * problem.itemsize
         return Cost(panels_in_flight(problem) + sketch, None)
 
-    def solve(self, fit: FitContext) -> Solution:
+    def solve(self, fit: FitContext) -> Solution | Abandoned:
         """Make one pass for the means, and those of the power iterations."""
         request = fit.request
         with one_blas_thread():
@@ -45,9 +41,7 @@ class RandomizedRoute:
                 fit.passes += passes
                 return spectrum
 
-            solution = centred.solve_growing(solve_truncated)
-            assert solution is not None
-            return solution
+            return centred.solve_growing(solve_truncated)
 
 
 RANDOMIZED = RandomizedRoute()

@@ -17,13 +17,6 @@ class SketchRoute:
 
     summary, solver = "sketch", "nystrom"
 
-    def applies(self, problem: Problem) -> str:
-        """For streamed rows that cannot be read again, and a whole number of components."""
-        p = problem.columns
-        if problem.in_memory or problem.repeatable or not problem.wants_at_most(p):
-            return ""
-        return f"rows seen once and p² = {p:,}² is too much: a sketch"
-
     def cost(self, problem: Problem) -> Cost:
         """Blocks of rows and the sketch."""
         p = problem.columns
@@ -36,7 +29,7 @@ class SketchRoute:
         if sketch is None:
             n_components = fit.problem.n_components
             if not isinstance(n_components, int):
-                raise whole_number_needed(n_components)
+                raise whole_number_needed("a sketch", n_components)
             sketch = fit.summarise(
                 SketchOf(sketch_width(n_components, fit.problem.columns)), "sketch"
             )
@@ -44,7 +37,7 @@ class SketchRoute:
         scale, analysed, count = fit.analyse(sketch)
         k = count.exact
         if k is None:
-            raise whole_number_needed(fit.request.n_components)
+            raise whole_number_needed("a sketch", fit.request.n_components)
         max_k = sketch.width - TEST_DIRECTIONS
         if k > max_k:
             raise NotAvailableError(
@@ -62,10 +55,10 @@ class SketchRoute:
         return Solution(completed(spectrum, k), k, sketch, scale, (why,))
 
 
-def whole_number_needed(n_components: int | float | str | Rule | None) -> ParameterError:
-    """Error for a sketch, whose width depends on the number of components."""
+def whole_number_needed(what: str, n_components: int | float | str | Rule | None) -> ParameterError:
+    """Error for a sketch or a search, whose size depends on the number of components."""
     return ParameterError(
-        f"a sketch needs a whole number of components, got n_components={name_of(n_components)!r}",
+        f"{what} needs a whole number of components, got n_components={name_of(n_components)!r}",
         place={"parameter": "n_components"},
         hint="pass a whole number, such as n_components=20",
     )

@@ -8,20 +8,16 @@ from princomp.core.context import FitContext
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Cost, Solution
 from princomp.core.routes.krylov import search_memory
-from princomp.errors import ParameterError
+from princomp.core.routes.sketch import whole_number_needed
 from princomp.linalg import FloatArray, one_blas_thread
 from princomp.solvers import block_width, completed, max_krylov_vectors, solve_blocks
 from princomp.summaries import Columns
 
 
 class TilesRoute:
-    """Block Lanczos by products with the tiles."""
+    """Block Lanczos by products with the tiles; only on request."""
 
     summary, solver = "columns", "tiles"
-
-    def applies(self, problem: Problem) -> str:
-        """Never, except on request."""
-        return ""
 
     def cost(self, problem: Problem) -> Cost:
         """The search space; the tiles are in the memory of the engine."""
@@ -34,12 +30,7 @@ class TilesRoute:
         scale, analysed, count = fit.analyse(columns)
         k = count.exact
         if k is None:
-            raise ParameterError(
-                "a search in a scatter in tiles needs a whole number of components, got "
-                f"n_components={request.plain_n_components!r}",
-                place={"parameter": "n_components"},
-                hint="pass a whole number, such as n_components=20",
-            )
+            raise whole_number_needed("a search in a scatter in tiles", request.n_components)
         start = np.random.default_rng(0).standard_normal((p, block_width(max(k, 1), p)))
         with fit.rows.tiles(complete=request.drop) as tiles:
 
