@@ -128,7 +128,7 @@ def test_nearest_points_are_those_of_the_feature_space():
     matrix = np.exp(-0.3 * ((rows[:, None] - rows) ** 2).sum(axis=2))
     own = np.einsum("ni,ij,nj->n", shares, matrix, shares)
     direct = own[:, None] + 1.0 - 2 * shares @ matrix
-    found, squares = Nearest(space).find(scores, 6)
+    found, squares = Nearest(space, 6).find(scores)
     assert np.abs(squares - np.sort(direct, axis=1)[:, :6]).max() < 1e-12
     assert np.abs(squares - np.take_along_axis(direct, found, 1)).max() < 1e-12
     # Four rows are equally far: the first of them comes first.
@@ -145,7 +145,7 @@ def test_the_start_is_not_a_mean_of_distant_points():
     start = FixedPoint(space, 13, max_iter=0)
     with pytest.warns(ConvergenceWarning):
         begun = start.rows(scores)
-    first = Nearest(space).find(scores, 1)[0][:, 0]
+    first = Nearest(space, 1).find(scores)[0][:, 0]
     assert (
         squared_distances(space, scores, begun)
         <= squared_distances(space, scores, rows[first]) + 1e-12
@@ -272,11 +272,6 @@ def test_methods_unsupported_by_a_kernel_are_refused(method, kernel, degree, oth
 def test_distances_need_a_gamma_above_zero(kernel):
     with pytest.raises(ParameterError, match="gamma above zero"):
         check_method("distance", KernelFunction(kernel, 0.0, 3))
-
-
-def test_unknown_methods_are_refused():
-    with pytest.raises(ParameterError, match="'magic' is not known"):
-        check_method("magic", KernelFunction("rbf", 1.0))
 
 
 @pytest.mark.parametrize("method", METHODS)

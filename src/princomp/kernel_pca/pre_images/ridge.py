@@ -7,7 +7,7 @@ ridge regression of the rows on their scores, with the kernel of the fit between
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import scipy.linalg
@@ -46,13 +46,6 @@ class Ridge:
     function: KernelFunction
     scores: FloatArray
     coefficients: FloatArray
-
-    supported: ClassVar[str] = "every kernel of rows"
-
-    @staticmethod
-    def supports(function: KernelFunction) -> bool:
-        """Whether the kernel can be evaluated between scores."""
-        return function.name != "precomputed"
 
     @classmethod
     def learn(
