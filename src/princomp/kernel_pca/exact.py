@@ -18,10 +18,8 @@ from princomp.kernel_pca.feature_space import (
     Expansion,
     KernelMatrix,
     PrecomputedMatrix,
-    check_memory,
+    first_block_width,
     solve,
-    start_block_width,
-    uses_lanczos,
 )
 from princomp.kernel_pca.functions import KernelFunction, shift_of
 from princomp.kernel_pca.parameters import KernelParameters
@@ -160,11 +158,7 @@ def solve_rows(
     function, limit = parameters.function(rows), parameters.limit
     if function.shift_invariant and (shift := shift_of(rows)) is not None:
         function = function.with_shift(shift)
-    n_components, n, solver = parameters.n_components, rows.shape[0], parameters.solver
-    check_memory(n, n_components, solver, limit)
-    n_random = (
-        start_block_width(n_components) if uses_lanczos(n, n_components, solver, limit) else 0
-    )
+    n_random = first_block_width(rows.shape[0], parameters.n_components, parameters.solver, limit)
     # The other half of the limit is for the search space and products.
     matrix = KernelMatrix(function, rows, weights, memory=limit // 2, n_random=n_random)
     return _exact_fit(matrix, function, rows, parameters, dropped)

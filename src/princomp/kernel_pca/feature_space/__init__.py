@@ -10,8 +10,7 @@ from princomp.kernel_pca.feature_space.matrix import (
     PrecomputedMatrix as PrecomputedMatrix,
 )
 from princomp.kernel_pca.feature_space.solve import (
-    check_memory as check_memory,
+    count_for_share as count_for_share,
+    first_block_width as first_block_width,
     solve as solve,
-    start_block_width as start_block_width,
-    uses_lanczos as uses_lanczos,
 )

@@ -118,25 +118,14 @@ def spectrum_of(
     searched : bool
         Whether a search by products with K found them, instead of LAPACK.
     """
-    divisor = matrix.centring.divisor
-    return Spectrum(
-        values / divisor,
-        axes,
-        trace / divisor,
-        _roundoff(values, matrix, trace, searched=searched),
-        residuals=residuals,
-        missed=missed,
-    )
-
-
-def _roundoff(values: FloatArray, matrix: CentredMatrix, trace: float, *, searched: bool) -> float:
-    """Bound the rounding errors of eigenvalues, relative to the first."""
     first = max(float(values[0]), 1e-300) if len(values) else 1.0
     minimum = _MIN_ROUNDOFF_UNITS * float(np.finfo(matrix.dtype).eps)
     search = (_SEARCH_UNITS + _SEARCH_UNITS_PER_ROW * matrix.n) * EPS if searched else 0.0
     entries = matrix.entry_error * matrix.sums.max_abs * _common_error_gain(matrix, first, trace)
-    return min(
-        max(minimum, search, eigenvalue_rounding(matrix, first) / first, entries / first), 1.0
+    largest = max(minimum, search, eigenvalue_rounding(matrix, first) / first, entries / first)
+    divisor, roundoff = matrix.centring.divisor, min(largest, 1.0)
+    return Spectrum(
+        values / divisor, axes, trace / divisor, roundoff, residuals=residuals, missed=missed
     )
 
 
