@@ -156,8 +156,8 @@ def solve_rows(
     MemoryLimitError, NotFiniteError, DataError
     """
     function, limit = parameters.function(rows), parameters.limit
-    if function.shift_invariant and (shift := shift_of(rows)) is not None:
-        function = function.with_shift(shift)
+    if function.shift_invariant:
+        function = function.with_shift(shift_of(rows))
     n_random = first_block_width(rows.shape[0], parameters.n_components, parameters.solver, limit)
     # The other half of the limit is for the search space and products.
     matrix = KernelMatrix(function, rows, weights, memory=limit // 2, n_random=n_random)

@@ -94,9 +94,11 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
     return list(found.values())
 
 
-def kind_of_products(name: str) -> str:
-    """Which products of rows a kernel is computed from."""
-    return {"rbf": "distances", "linear": "centred", "cosine": "cosine"}.get(name, "raw")
+def kind_of_products(name: str) -> str | None:
+    """Which numbers between rows the kernels of a name share: "distances", "products" or none."""
+    if name == "rbf":
+        return "distances"
+    return "products" if name in (*POLYNOMIALS, "sigmoid") else None
 
 
 def group_by_kernel(combinations: list[Candidate]) -> Iterator[tuple[list[int], list[Candidate]]]:
@@ -107,7 +109,7 @@ def group_by_kernel(combinations: list[Candidate]) -> Iterator[tuple[list[int], 
     # Kernels of the same products of rows follow each other, so that these are computed once.
     by_products = sorted(
         groups.values(),
-        key=lambda indices: kind_of_products(str(combinations[indices[0]].settings.kernel)),
+        key=lambda indices: str(kind_of_products(str(combinations[indices[0]].settings.kernel))),
     )
     for indices in by_products:
         yield indices, [combinations[index] for index in indices]

@@ -182,8 +182,7 @@ class KernelParameters(NamedTuple):
         if gamma is None:
             gamma = 1.0 / sample.shape[1]
         elif isinstance(gamma, str):
-            scaled = sample if self.divisors is None else divide_columns(sample, self.divisors)
-            gamma = median_gamma(scaled)
+            gamma = median_gamma(divide_columns(sample, self.divisors))
         return KernelFunction(
             self.kernel, float(gamma), self.degree, self.coef0, divisors=self.divisors
         )

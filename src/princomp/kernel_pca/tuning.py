@@ -147,7 +147,7 @@ def _fold_errors(
     for indices, group in group_by_kernel(combinations):
         matrix = shared.matrix(group[0].function)
         for column, fold in enumerate(folds):
-            solved = SolvedFold.of(matrix, shared, fold, group, limit)
+            solved = SolvedFold(matrix, shared, fold, group, limit)
             for row, candidate in zip(indices, group, strict=True):
                 errors[row, column] = solved.error(candidate, by)
                 done += 1

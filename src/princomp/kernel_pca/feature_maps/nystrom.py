@@ -7,7 +7,7 @@ from this span is known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -79,7 +79,7 @@ class Nystrom(FeatureMap):
         dtype = np.dtype(points.dtype if dtype is None else dtype)
         by_differences = kernel.name in ("rbf", "laplacian")
         if is_sparse(points) and by_differences:
-            kernel = replace(kernel, shift=shift_of(points))
+            kernel = kernel.with_shift(shift_of(points))
         elif is_sparse(points) and kernel.shift is not None:
             points = points.toarray()
         elif by_differences and kernel.shift is None:

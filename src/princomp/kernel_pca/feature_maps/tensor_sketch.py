@@ -97,8 +97,7 @@ class TensorSketch(RandomMap):
     def _map_block(self, rows: RowArray, out: FloatArray) -> None:
         assert self.kernel.gamma is not None
         scale = np.sqrt(self.kernel.gamma)
-        if self.kernel.divisors is not None:
-            rows = divide_columns(rows, self.kernel.divisors)
+        rows = divide_columns(rows, self.kernel.divisors)
         columns = rows.T.tocsc() if is_sparse(rows) else rows.T
         # coef0 is the square of an additional cell of each row.
         constant = np.sqrt(self.kernel.coef0)

@@ -253,6 +253,6 @@ def _largest_eigenvalue_lower_bound(
 
 
 def count_for_share(values: FloatArray, trace: float, share: float) -> int:
-    """Count the fewest pairs whose sum exceeds a share of the trace."""
+    """Count the fewest pairs whose sum exceeds a share of the trace, or all that are not zero."""
     exceeding = np.flatnonzero(np.cumsum(values) > share * trace)
     return int(exceeding[0]) + 1 if exceeding.size else int((values > 0).sum())
