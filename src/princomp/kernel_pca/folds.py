@@ -35,14 +35,14 @@ class SharedProducts:
         self.rows, self.shift = rows, shift_of(rows)
         self._kind, self._products = "", np.empty((0, 0))
 
-    def matrix(self, function: KernelFunction | None) -> FloatArray:
-        """Compute the kernel matrix of all rows (n, n); None stands for a precomputed kernel.
+    def matrix(self, function: KernelFunction) -> FloatArray:
+        """Compute the kernel matrix of all rows (n, n).
 
         Raises
         ------
         NotFiniteError
         """
-        if function is None:
+        if function.name == "precomputed":
             return self.rows
         kind = kind_of_products(function.name)
         with np.errstate(all="ignore" if function.uses_products else None):  # checked below
@@ -95,8 +95,6 @@ class SolvedFold:
     shared : SharedProducts
     fold : tuple of ndarray
     group : sequence of Candidate
-    limit : int
-        Bytes that pre-images may use.
     """
 
     def __init__(
@@ -105,13 +103,12 @@ class SolvedFold:
         shared: SharedProducts,
         fold: Fold,
         group: Sequence[Candidate],
-        limit: int,
     ) -> None:
         training, held_out = fold
         n_components = _largest_request([candidate.settings.n_components for candidate in group])
-        settings = group[0].settings._replace(n_components=n_components, memory_limit=limit)
+        settings = group[0].settings._replace(n_components=n_components)
         self.fitted = solve_matrix(matrix[np.ix_(training, training)], None, settings)
-        self.held_out_rows, self.limit = shared.rows[held_out], limit
+        self.held_out_rows = shared.rows[held_out]
         expansion = self.fitted.expansion
         cross = matrix[np.ix_(held_out, training)]
         self.scores = expansion.scores_from_kernel(cross)
@@ -124,9 +121,9 @@ class SolvedFold:
         )
         self.squared_norms = np.maximum(squared_norms, 0.0)
         self.training_squared_norms = np.maximum(training_squared_norms, 0.0)
-        if (function := group[0].function) is not None:
-            points, function = shared.rows[training], function.with_shift(shared.shift)
-            expansion = replace(expansion, function=function, points=points)
+        if group[0].function.name != "precomputed":
+            function = group[0].function.with_shift(shared.shift)
+            expansion = replace(expansion, function=function, points=shared.rows[training])
         self.expansion = expansion
 
     def error(self, candidate: Candidate, by: str) -> float:
@@ -137,15 +134,11 @@ class SolvedFold:
             residuals = np.maximum(self.squared_norms - np.einsum("ij,ij->i", scores, scores), 0.0)
             total = float(self.squared_norms.mean())
             return float(residuals.mean()) / total if total > 0 else float(residuals.any())
-        assert candidate.settings.pre_image is not None
         inverse = pre_images(
-            candidate.settings.pre_image,
             replace(self.expansion, weights=self.expansion.weights[:, :k]),
+            candidate.settings,
             scores=self.fitted.training_scores[:, :k],
             squared_norms=self.training_squared_norms,
-            alpha=candidate.settings.alpha,
-            n_neighbors=candidate.settings.n_neighbors,
-            memory=self.limit,
         )
         return float(np.sqrt(np.mean((self.held_out_rows - inverse.rows(scores)) ** 2)))
 

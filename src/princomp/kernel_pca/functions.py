@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +86,12 @@ class KernelFunction:
     parameters: dict[str, Any] = field(default_factory=dict)
     shift: FloatArray | None = None
     divisors: FloatArray | None = None
+
+    @classmethod
+    def from_contents(cls, fields: dict[str, Any], arrays: dict[str, Any]) -> Self:
+        """Restore a kernel from checked fields and arrays of a model file."""
+        named = fields["kernel"], fields["gamma"], fields["degree"], fields["coef0"]
+        return cls(*named, shift=arrays.get("shift"), divisors=arrays.get("divisors"))
 
     @property
     def uses_products(self) -> bool:

@@ -153,8 +153,6 @@ class Nystrom(FeatureMap):
     def _map_block(self, rows: RowArray, out: FloatArray) -> None:
         self._weights.times(self.similarities(rows), out)
 
-    # ---- files -------------------------------------------------------------------------
-
     def arrays(self) -> dict[str, Any]:
         """Return landmarks (as the three parts of a CSR array if sparse) and weights."""
         return {
@@ -162,12 +160,3 @@ class Nystrom(FeatureMap):
             "weights": self.weights,
             **model_arrays.pack_rows("points", self.points),
         }
-
-    @classmethod
-    def from_contents(
-        cls, kernel: KernelFunction, document: dict[str, Any], arrays: dict[str, Any]
-    ) -> Self:
-        """Restore the map from ``document`` and ``arrays``."""
-        return cls(
-            kernel, document["p"], np.dtype(document["dtype"]), arrays["points"], arrays["weights"]
-        )

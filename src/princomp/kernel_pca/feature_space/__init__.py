@@ -6,6 +6,7 @@ from princomp.kernel_pca.feature_space.expansion import (
     map_tiles as map_tiles,
 )
 from princomp.kernel_pca.feature_space.matrix import (
+    CentredMatrix as CentredMatrix,
     KernelMatrix as KernelMatrix,
     PrecomputedMatrix as PrecomputedMatrix,
 )

@@ -72,27 +72,23 @@ class KernelMatrix:
         # The stripe from row i on has n − i columns: the first ones are the longest.
         starts = np.arange(0, self.n, _STRIPE_ROWS)
         sizes = np.cumsum(_STRIPE_ROWS * (self.n - starts)) * self.dtype.itemsize
-        max_bytes = (
-            min(memory, _MAX_KEPT_SHARE * sizes[-1]) if self.n > _MAX_ROWS_ALL_KEPT else memory
-        )
+        share = _MAX_KEPT_SHARE if self.n > _MAX_ROWS_ALL_KEPT else 1.0
+        max_bytes = min(memory, share * sizes[-1])
         self._n_cached_stripes = int(np.searchsorted(sizes, max_bytes, side="right"))
         self.kept_bytes = int(sizes[self._n_cached_stripes - 1]) if self._n_cached_stripes else 0
         self.kept_share = self.kept_bytes / float(sizes[-1])
-        self.centring = Centring.of(weights, rows)
+        self.centring = Centring(weights, rows)
         self.entry_error = function.entry_error(rows, self.dtype)
         self._offset = self.dtype.type(self._estimate_offset())
         # Products fill it from the tiles: it is rounded like all entries, so that the bias cancels.
         self._diagonal = np.empty(self.n)
-        all_weights = np.ones(self.n) if weights is None else weights
         random = np.random.default_rng(0).standard_normal((self.n, n_random))
-        vectors = np.column_stack([all_weights, self.centring.before_product(random)])
+        vectors = np.column_stack([self.centring.weights, self.centring.before_product(random)])
         with np.errstate(all="ignore"):
             images = self._multiply(vectors.astype(self.dtype))
         sums, offset = images[:, 0], float(self._offset)
         _check_finite(sums, function.name)
-        self.sums = MatrixSums.of(
-            self.centring, sums / all_weights.sum(), self._diagonal + offset, offset
-        )
+        self.sums = MatrixSums(self.centring, sums, self._diagonal + offset, offset)
         # Products of numbers that are not all zero may have underflowed to a K of zeros.
         if self.sums.max_abs > 0.0 or (function.uses_products and abs(self._sides.right).max() > 0):
             check_values(function.name, self.sums.max_abs, self.n, self.dtype)
@@ -182,6 +178,7 @@ def _mean_or_zero(values: FloatArray) -> float:
 class PrecomputedMatrix:
     """The centred matrix of a precomputed kernel matrix (n, n), which is not changed."""
 
+    function, rows = KernelFunction("precomputed"), None
     kept_share, kept_bytes, start_block = 1.0, 0, None
 
     def __init__(self, matrix: FloatArray, weights: FloatArray | None = None) -> None:
@@ -189,17 +186,16 @@ class PrecomputedMatrix:
         self.n, self.dtype = len(matrix), np.dtype(matrix.dtype)
         self.entry_error = float(np.finfo(self.dtype).eps)
         self.n_products = 1
-        self._all_weights = np.ones(self.n) if weights is None else weights
+        self.centring = Centring(weights, matrix)
         indices = sampled_rows(self.n, _SAMPLE_ROWS)
         offset = _mean_or_zero(matrix[np.ix_(indices, indices)])
         sums = np.zeros(self.n)
         for start in range(0, self.n, _STRIPE_ROWS):
             stripe = matrix[start : start + _STRIPE_ROWS].astype(np.float64) - offset
-            sums += self._all_weights[start : start + _STRIPE_ROWS] @ stripe
+            sums += self.centring.weights[start : start + _STRIPE_ROWS] @ stripe
         _check_finite(sums, "precomputed")
-        self.centring = Centring.of(weights, matrix)
         diagonal = np.diagonal(matrix).astype(np.float64)
-        self.sums = MatrixSums.of(self.centring, sums / self._all_weights.sum(), diagonal, offset)
+        self.sums = MatrixSums(self.centring, sums, diagonal, offset)
         if self.sums.max_abs > 0.0:
             check_values("precomputed", self.sums.max_abs, self.n, self.dtype)
 
@@ -214,7 +210,8 @@ class PrecomputedMatrix:
         # A matrix that is not symmetric is centred by the means of its rows, as in scikit-learn.
         full = self.matrix.astype(np.float64)
         full -= self.sums.offset
-        return centre_in_place(full, full @ self._all_weights / self._all_weights.sum(), self)
+        weights = self.centring.weights
+        return centre_in_place(full, full @ weights / weights.sum(), self)
 
 
 CentredMatrix: TypeAlias = KernelMatrix | PrecomputedMatrix

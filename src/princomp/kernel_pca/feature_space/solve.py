@@ -7,7 +7,7 @@ The eigenvalues are n − 1 times the variances; the eigenvectors are the scores
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from princomp.kernel_pca.feature_space.matrix import CentredMatrix
 from princomp.kernel_pca.feature_space.rounding import (
     checked_total,
     eigenvalue_rounding,
-    power_of_two_scale,
     spectrum_of,
     zero_rounding,
 )
@@ -30,6 +29,9 @@ from princomp.solvers import (
     orthonormal,
     search_block_width,
 )
+
+if TYPE_CHECKING:
+    from princomp.kernel_pca.parameters import KernelParameters
 
 # LAPACK is faster for up to _SMALL_ROWS rows, or for more than the share _FEW_SHARE of all pairs.
 _SMALL_ROWS, _FEW_SHARE = 400, 0.05
@@ -49,28 +51,15 @@ class Solution(NamedTuple):
     memory: int
 
 
-def solve(
-    matrix: CentredMatrix,
-    n_components: int | float | None,
-    *,
-    solver: str = "auto",
-    tol: float = 0.0,
-    memory: int,
-) -> Solution:
+def solve(matrix: CentredMatrix, parameters: KernelParameters) -> Solution:
     """Compute the spectrum of the centred kernel matrix, divided by n − 1 (with weights, Σw − 1).
 
     Parameters
     ----------
     matrix : KernelMatrix or PrecomputedMatrix
-    n_components : int, float in (0, 1) or None
-        Number of pairs; or the share of the variance that they must exceed; or None for all pairs
-        whose eigenvalue is not zero.
-    solver : {"auto", "eigh", "lanczos"}
-    tol : float
-        Largest residual of the search relative to the first eigenvalue; 0 means the smallest that
-        rounding allows.
-    memory : int
-        Bytes that a dense solution may use.
+    parameters : KernelParameters
+        ``n_components`` is the number of pairs; or the share of the variance that they must
+        exceed; or None for all pairs whose eigenvalue is not zero.
 
     Raises
     ------
@@ -79,11 +68,11 @@ def solve(
     MemoryLimitError
         If the solution does not fit in memory; see :func:`first_block_width`.
     """
-    n, result = matrix.n, None
-    width = first_block_width(n, n_components, solver, memory)
+    n, n_components, memory = matrix.n, parameters.n_components, parameters.limit
+    width, result = first_block_width(n, n_components, parameters.solver, memory), None
     if width:
         with one_blas_thread():  # BLAS's idle threads would slow down those of the products
-            result = _solve_lanczos(matrix, n_components, tol, memory, width)
+            result = _solve_lanczos(matrix, n_components, parameters.tol, memory, width)
     if result is None:
         spectrum = _solve_dense(matrix, n_components)
         reason = f"{spectrum.k} of {n:,} components are many"
@@ -195,7 +184,9 @@ def _solve_lanczos(
     if not start.any():
         zeros = np.zeros(k)
         return spectrum_of(zeros, np.eye(k, n), zeros, matrix, matrix.sums.trace), products
-    scale, n_random = power_of_two_scale(matrix), start.shape[1]
+    # A power of two that scales the largest entry of K to about 1: squares stay within range.
+    exponent = -np.frexp(matrix.sums.max_abs)[1]
+    scale, n_random = float(np.ldexp(1.0, int(np.clip(exponent, -1000, 1000)))), start.shape[1]
     first = _largest_eigenvalue_lower_bound(matrix, start, scale)
     min_residual = max(tol, FEWEST_UNITS * eigenvalue_rounding(matrix, first) / first)
     while True:

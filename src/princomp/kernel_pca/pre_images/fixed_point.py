@@ -144,13 +144,11 @@ class FixedPoint(Nearest):
             np.minimum(active.step_length * _STEP_GROWTH, _MAX_STEP_LENGTH),
             active.step_length / 2,
         )
-        return _ActiveRows(
-            active.row_index,
-            active.coefficients,
-            np.where(better[:, None], trial, active.position),
-            np.where(better, value, active.objective),
-            np.where(better[:, None], direction, active.direction),
-            step_length,
+        return active._replace(
+            position=np.where(better[:, None], trial, active.position),
+            objective=np.where(better, value, active.objective),
+            direction=np.where(better[:, None], direction, active.direction),
+            step_length=step_length,
         )
 
 
@@ -181,11 +179,14 @@ def _polynomial_objective(
     function: KernelFunction, points: FloatArray, coefficients: FloatArray, rows: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Kernel κ(xᵀy): the next mean is Σ γᵢ κ'(xᵢᵀz) xᵢ / κ'(zᵀz)."""
+    assert function.gamma is not None
+    gamma, coef0, degree = function.gamma, function.coef0, function.degree
     with np.errstate(all="ignore"):  # rows that overflow are not accepted
-        values, derivatives = _kernel_and_derivative(function, rows @ points.T)
-        own_value, own_derivative = _kernel_and_derivative(
-            function, np.einsum("ij,ij->i", rows, rows)
-        )
+        inner = gamma * (rows @ points.T) + coef0
+        own = gamma * np.einsum("ij,ij->i", rows, rows) + coef0
+        # κ and κ' / γ
+        values, derivatives = inner**degree, degree * inner ** (degree - 1)
+        own_value, own_derivative = own**degree, degree * own ** (degree - 1)
         values *= coefficients
         derivatives *= coefficients
         direction = derivatives @ points - own_derivative[:, None] * rows
@@ -199,12 +200,3 @@ def _mean_direction(direction: FloatArray, total: FloatArray, size: FloatArray) 
     divisor = np.maximum(total, _MIN_DIVISOR_SHARE * size)
     is_zero = ~(divisor > 0)
     return np.where(is_zero[:, None], 0.0, direction / np.where(is_zero, 1.0, divisor)[:, None])
-
-
-def _kernel_and_derivative(
-    function: KernelFunction, products: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Compute κ and κ' / γ from inner products."""
-    assert function.gamma is not None
-    inner = function.gamma * products + function.coef0
-    return inner**function.degree, function.degree * inner ** (function.degree - 1)

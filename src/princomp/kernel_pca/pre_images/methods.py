@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from princomp.errors import ParameterError
 from princomp.kernel_pca.feature_space import Expansion
@@ -14,6 +15,9 @@ from princomp.kernel_pca.pre_images.linear import Linear
 from princomp.kernel_pca.pre_images.pre_image import PreImages, dense_points
 from princomp.kernel_pca.pre_images.ridge import Ridge
 from princomp.linalg import FloatArray
+
+if TYPE_CHECKING:
+    from princomp.kernel_pca.parameters import KernelParameters
 
 
 def _determines_distances(function: KernelFunction) -> bool:
@@ -63,42 +67,35 @@ def _supports(method: str, function: KernelFunction) -> bool:
 
 
 def pre_images(
-    method: str,
     expansion: Expansion,
+    parameters: KernelParameters,
     *,
     scores: FloatArray | None = None,
     squared_norms: FloatArray | None = None,
-    alpha: float = 1.0,
-    n_neighbors: int = 10,
-    memory: int,
 ) -> PreImages:
     """Create the map from scores to rows for the axes of a fit.
 
     Parameters
     ----------
-    method : {"ridge", "fixed_point", "distance"}
-        For the linear kernel all are the same.
     expansion : Expansion
+    parameters : KernelParameters
+        With a method as ``pre_image``. For the linear kernel all methods are the same.
     scores : ndarray of shape (n, k), optional
         Scores of the points of the expansion, from which "ridge" learns.
     squared_norms : ndarray of shape (m,), optional
         Squared lengths of the centred images of the points. Given together with their
         ``scores``, "fixed_point" and "distance" do not compute them again.
-    alpha : float
-        For "ridge".
-    n_neighbors : int
-        For "fixed_point" and "distance".
-    memory : int
-        Bytes that "ridge" may use.
 
     Raises
     ------
     ParameterError, DataError, MemoryLimitError
     """
-    function = expansion.function
+    function, method = expansion.function, parameters.pre_image
+    assert method is not None
     check_method(method, function)
     if method == "ridge" and function.name != "linear":
         scores = expansion.scores(expansion.points) if scores is None else scores
+        alpha, memory = parameters.alpha, parameters.limit
         return Ridge.learn(function, scores, expansion.points, alpha, memory=memory)
     found: PreImages
     divisors = function.divisors
@@ -110,7 +107,7 @@ def pre_images(
         dense_points(expansion.points)
         known = None if scores is None or squared_norms is None else (scores, squared_norms)
         kind = FixedPoint if method == "fixed_point" else Distances
-        found = kind(expansion, n_neighbors, known=known)
+        found = kind(expansion, parameters.n_neighbors, known=known)
     return found if divisors is None else _Rescaled(found, divisors)
 
 
