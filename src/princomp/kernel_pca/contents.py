@@ -64,10 +64,7 @@ _RIDGE = Schema({}, {"scores": Array("m k"), "coefficients": Array("m p")})
 
 
 def model_to_contents(
-    fitted: KernelFit,
-    ridge: Ridge | None,
-    parameters: dict[str, Any],
-    table: TableSchema,
+    fitted: KernelFit, ridge: Ridge | None, parameters: dict[str, Any], table: TableSchema
 ) -> tuple[Arrays, Document]:
     """Return arrays by name, and a document of plain values.
 

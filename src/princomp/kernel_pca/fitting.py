@@ -133,9 +133,9 @@ def _prepare_map(rows: RowData, parameters: KernelParameters) -> PreparedMap:
     MemoryLimitError, NotFiniteError, ShapeError
     """
     sample, rule, count = rows, parameters.landmarks, parameters.n_landmarks
-    given, options = not isinstance(rule, str), {"seed": parameters.seed, "drop": parameters.drop}
+    given, seed, drop = not isinstance(rule, str), parameters.seed, parameters.drop
     if isinstance(parameters.gamma, str) and not callable(parameters.kernel):
-        sample, rows = sample_rows(rows, _MEDIAN_ROWS, **options)  # for a median γ
+        sample, rows = sample_rows(rows, _MEDIAN_ROWS, seed=seed, drop=drop)  # for a median γ
     kernel = parameters.function(sample)
     if parameters.approximation == "features":
         if given or rule != "uniform":
@@ -146,12 +146,12 @@ def _prepare_map(rows: RowData, parameters: KernelParameters) -> PreparedMap:
             )
         if isinstance(count, str):
             return sized_random_map(rows, kernel, parameters)
-        map = random_map(kernel, rows.shape[1], count, seed=parameters.seed, dtype=rows.dtype)
+        map = random_map(kernel, rows.shape[1], count, seed=seed, dtype=rows.dtype)
         return PreparedMap(map, rows, float("nan"), (f"{map.width:,} features",))
     if isinstance(count, str) and not given:
         return sized_nystrom_map(rows, kernel, parameters)
     number = 1 if isinstance(count, str) else count
-    points, rows = landmarks(rows, number, kernel, rule=rule, **options)
+    points, rows = landmarks(rows, number, kernel, rule=rule, seed=seed, drop=drop)
     nystrom = Nystrom.of(kernel, points, rows.dtype)
     name = "given" if given else rule
     note = f"{nystrom.m:,} landmarks ({name}) span {nystrom.width:,} coordinates"

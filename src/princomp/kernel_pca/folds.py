@@ -98,11 +98,7 @@ class SolvedFold:
     """
 
     def __init__(
-        self,
-        matrix: FloatArray,
-        shared: SharedProducts,
-        fold: Fold,
-        group: Sequence[Candidate],
+        self, matrix: FloatArray, shared: SharedProducts, fold: Fold, group: Sequence[Candidate]
     ) -> None:
         training, held_out = fold
         n_components = _largest_request([candidate.settings.n_components for candidate in group])

@@ -155,10 +155,7 @@ class KernelParameters(NamedTuple):
         """Return the kernel; a γ that is not a number is computed from the rows ``sample``."""
         if callable(self.kernel):
             return KernelFunction(
-                "callable",
-                call=self.kernel,
-                parameters=self.kernel_params,
-                divisors=self.divisors,
+                "callable", call=self.kernel, parameters=self.kernel_params, divisors=self.divisors
             )
         gamma = self.gamma
         if gamma is None:

@@ -25,8 +25,6 @@ from princomp.summaries import (
     is_sparse,
 )
 
-_HINT = "fill the cells, or use missing='drop', 'em' or 'nipals'"
-
 
 def in_memory(data: RowData, limit: int) -> RowArray:
     """Read rows into memory.
@@ -76,7 +74,8 @@ def complete_rows(
         if imputer is not None:
             return imputer.impute(data), None
     error = NotFiniteError("", place={"row": 0})
-    raise not_finite_error(data, error, columns=columns, origin=origin, hint=_HINT)
+    hint = "fill the cells, or use missing='drop', 'em' or 'nipals'"
+    raise not_finite_error(data, error, columns=columns, origin=origin, hint=hint)
 
 
 def fill_cells(

@@ -18,6 +18,12 @@ from princomp.summaries import is_sparse
 class Centring:
     """Subtracts the mean image in products.
 
+    Parameters
+    ----------
+    weights : ndarray of shape (n,), optional
+        1 each by default.
+    rows : ndarray or CSR array of shape (n, p)
+
     Attributes
     ----------
     weights : ndarray of shape (n,)
@@ -27,12 +33,6 @@ class Centring:
         Square roots of the weights, unless all are 1.
     max_weight : float
         Largest weight of a row; equal rows count as one.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n,), optional
-        1 each by default.
-    rows : ndarray or CSR array of shape (n, p)
     """
 
     def __init__(self, weights: FloatArray | None, rows: RowArray) -> None:
@@ -78,18 +78,6 @@ class Centring:
 class MatrixSums:
     """Sums of K and of its centred matrix.
 
-    Attributes
-    ----------
-    offset_means : ndarray of shape (n,)
-        Means of the columns of K − offset.
-    grand_mean : float
-        Mean of all entries of K − offset.
-    trace : float
-        Trace of the centred matrix: Σw − 1 times the total variance.
-    max_abs : float
-        Size of the entries of K: the largest absolute value on its diagonal, where positive
-        semi-definite matrices have their largest entry, or of a column mean.
-
     Parameters
     ----------
     centring : Centring
@@ -101,6 +89,18 @@ class MatrixSums:
         Number subtracted from all entries, which does not change the centred matrix. Without it,
         sums of nearly equal entries would all be rounded in one direction, by up to 64 units of
         their size.
+
+    Attributes
+    ----------
+    offset_means : ndarray of shape (n,)
+        Means of the columns of K − offset.
+    grand_mean : float
+        Mean of all entries of K − offset.
+    trace : float
+        Trace of the centred matrix: Σw − 1 times the total variance.
+    max_abs : float
+        Size of the entries of K: the largest absolute value on its diagonal, where positive
+        semi-definite matrices have their largest entry, or of a column mean.
     """
 
     def __init__(

@@ -31,17 +31,6 @@ _SAMPLE_ROWS = 16
 class KernelMatrix:
     """The centred kernel matrix of rows.
 
-    Attributes
-    ----------
-    n_products : int
-        Number of times that K was multiplied or computed.
-    kept_share, kept_bytes : float, int
-        Share of K, and bytes of the tiles, that are kept in memory between products.
-    entry_error : float
-        Error of an entry of K, relative to the largest.
-    start_block : ndarray of shape (n, n_random) or None
-        The centred matrix times random vectors.
-
     Parameters
     ----------
     function : KernelFunction
@@ -53,6 +42,17 @@ class KernelMatrix:
         Bytes of the tiles that may be kept.
     n_random : int
         Number of random vectors to multiply in the same pass that computes the means.
+
+    Attributes
+    ----------
+    n_products : int
+        Number of times that K was multiplied or computed.
+    kept_share, kept_bytes : float, int
+        Share of K, and bytes of the tiles, that are kept in memory between products.
+    entry_error : float
+        Error of an entry of K, relative to the largest.
+    start_block : ndarray of shape (n, n_random) or None
+        The centred matrix times random vectors.
     """
 
     def __init__(
