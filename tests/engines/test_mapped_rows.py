@@ -126,7 +126,8 @@ def test_other_routes_over_images_in_dask(dask, rows, map, expected):
 
 
 def test_the_number_of_landmarks_is_independent_of_the_engine(dask, rows):
-    settings = KernelParameters.of(KernelPCA(2, approximation_tol=0.05)).seeded()
+    model = KernelPCA(2, approximation_tol=0.05, memory_limit="4GB")
+    settings = KernelParameters.of(model).seeded()
     local = sized_nystrom_map(rows, RBF, settings)
     distributed = sized_nystrom_map(open_rows(in_dask(rows, "array"))[0], RBF, settings)
     assert distributed.map.same_as(local.map)

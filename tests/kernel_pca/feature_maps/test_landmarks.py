@@ -188,9 +188,12 @@ def test_missing_cells_are_reported_or_dropped(rows, tmp_path):
     table[1234, 2] = np.nan
     with pytest.raises(NotFiniteError, match="row 1,234, column 2"):
         points_of(table, 50)
-    pd.DataFrame(table, columns=list("abcd")).to_csv(tmp_path / "rows.csv", index=False)
-    with pytest.raises(NotFiniteError, match=r"row 1,234 \(line 1,236\), column 'c' of .*rows.csv"):
-        points_of(tmp_path / "rows.csv", 50)
+    np.save(tmp_path / "rows.npy", table)
+    with pytest.raises(NotFiniteError, match=r"row 1,234, column 2 of .*rows.npy"):
+        points_of(tmp_path / "rows.npy", 50)
+    frame = pd.DataFrame(table, columns=list("abcd"))
+    with pytest.raises(NotFiniteError, match="row 1,234, column 'c'"):
+        points_of(lambda: iter([frame[:2000], frame[2000:]]), 50)
     kept = np.delete(rows, 1234, axis=0)
     np.testing.assert_array_equal(points_of(table, 50, drop=True), points_of(kept, 50))
 
