@@ -10,6 +10,7 @@ import numpy as np
 
 from princomp.core import FittedModel, blocks_of
 from princomp.engines import DistributedRows
+from princomp.estimators import PCA
 from princomp.io import Origin, RowArray, RowData
 from princomp.kernel_pca.fit import KernelFit
 from princomp.kernel_pca.rows import fill_cells
@@ -38,6 +39,11 @@ class KernelPCAModel(FittedModel[KernelFit]):
     """
 
     missing: str = "error"
+
+    @property
+    def imputer(self) -> PCA | None:
+        """The linear PCA that fills missing cells."""
+        return self.result.imputer
 
     def block_scores(self, rows: RowArray) -> FloatArray:
         """Compute scores of rows in memory; NaN if cells are missing and nothing fills them."""
@@ -70,7 +76,7 @@ class KernelPCAModel(FittedModel[KernelFit]):
                 yield self._score(block[start : start + _BLOCK_ROWS])
 
     def _score(self, rows: RowArray) -> ScoredRows:
-        filled, unknown = fill_cells(rows, self.missing, self.result.imputer)
+        filled, unknown = fill_cells(rows, self.missing, self.imputer)
         scores = self.result.scores(filled)
         if unknown is not None:
             scores[unknown] = np.nan
