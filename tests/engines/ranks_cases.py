@@ -230,7 +230,7 @@ def mapped(comm, tables, kernel, count, seed):
     rows = tables[_rank_and_size(comm)[0]]
 
     def lead(everywhere):
-        map = Nystrom.of(kernel, landmarks(everywhere, count, seed=seed).points)
+        map = Nystrom.of(kernel, landmarks(everywhere, count, kernel, seed=seed)[0])
         return map.points, PCA(3).fit(through(everywhere, map))
 
     def read():

@@ -10,7 +10,8 @@ import on_strict
 import pandas as pd
 import pytest
 
-from princomp import PCA
+from princomp import PCA, KernelPCA
+from princomp.core import open_rows
 from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
 from princomp.kernel_pca.feature_maps import (
     Fourier,
@@ -21,9 +22,14 @@ from princomp.kernel_pca.feature_maps import (
     sized_nystrom_map,
 )
 from princomp.kernel_pca.functions import KernelFunction
+from princomp.kernel_pca.parameters import KernelParameters
 
 RBF = KernelFunction("rbf", gamma=0.1)
 POLY = KernelFunction("poly", gamma=0.2, degree=2)
+
+
+def points_of(table, count, **options):
+    return landmarks(open_rows(table)[0], count, RBF, **options)[0]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +39,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def map(rows):
-    return Nystrom.of(RBF, landmarks(rows, 50).points)
+    return Nystrom.of(RBF, points_of(rows, 50))
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +78,7 @@ def in_dask(rows, kind):
 @pytest.mark.parametrize("kind", ["array", "frame"])
 def test_dask(dask, rows, map, expected, kind):
     table = in_dask(rows, kind)
-    np.testing.assert_array_equal(landmarks(table, 50).points, map.points)
+    np.testing.assert_array_equal(points_of(table, 50), map.points)
     model = PCA(3).fit(mapped(table, map))
     assert_close(model, expected)
     scores = model.transform(mapped(table, map))
@@ -99,7 +105,7 @@ def test_errors_in_dask_name_the_cell(dask, rows, map):
         with pytest.raises(NotFiniteError, match=f"NaN: the first at row 2,222, {column}"):
             PCA(2).fit(mapped(in_dask(table, kind), map))
         with pytest.raises(NotFiniteError, match=f"NaN: the first at row 2,222, {column}"):
-            landmarks(in_dask(table, kind), 30)
+            points_of(in_dask(table, kind), 30)
     whole = PCA(2).fit(map.images(rows))
     with pytest.raises(NotFiniteError, match="'c'"):
         whole.transform(mapped(in_dask(table, "frame"), map)).compute()
@@ -120,10 +126,12 @@ def test_other_routes_over_images_in_dask(dask, rows, map, expected):
 
 
 def test_the_number_of_landmarks_is_independent_of_the_engine(dask, rows):
-    local = sized_nystrom_map(rows, RBF, 2, tolerance=0.05)
-    distributed = sized_nystrom_map(in_dask(rows, "array"), RBF, 2, tolerance=0.05)
+    model = KernelPCA(2, approximation_tol=0.05, memory_limit="4GB")
+    settings = KernelParameters.of(model).seeded()
+    local = sized_nystrom_map(rows, RBF, settings)
+    distributed = sized_nystrom_map(open_rows(in_dask(rows, "array"))[0], RBF, settings)
     assert distributed.map.same_as(local.map)
-    assert distributed.trials == local.trials
+    assert distributed.error == local.error
 
 
 # ---- Spark -----------------------------------------------------------------------------
@@ -135,7 +143,7 @@ def test_spark(rows, map, expected):
 
     frame = on_spark.frame(np.split(rows, [1000, 1000, 2500])).cache()
     arrays = frame.select(functions.array(*frame.columns).alias("rows"))
-    np.testing.assert_array_equal(landmarks(frame, 50).points, map.points)
+    np.testing.assert_array_equal(points_of(frame, 50), map.points)
     assert_close(PCA(3).fit(mapped(frame, map)), expected)
     model = PCA(3).fit(mapped(arrays, map))
     assert_close(model, expected)
@@ -235,11 +243,11 @@ def test_float32_stays_float32_on_a_device(device, rows):
 
 
 def test_landmarks_are_drawn_from_device_rows(device, rows):
-    points = landmarks(device.to_device(rows), 30, seed=1).points
+    points = points_of(device.to_device(rows), 30, seed=1)
     assert isinstance(points, np.ndarray)
     assert len({tuple(row) for row in points}) == 30
     assert {tuple(row) for row in points} <= {tuple(row) for row in rows}
-    np.testing.assert_array_equal(landmarks(device.to_device(rows), 30, seed=1).points, points)
+    np.testing.assert_array_equal(points_of(device.to_device(rows), 30, seed=1), points)
 
 
 def test_errors_on_a_device_name_the_cell(device, rows, map):
@@ -276,4 +284,4 @@ def test_rows_streamed_to_a_device_are_mapped_there(rows, map, expected):
     model = PCA(3).fit(mapped(on_device(rows, "cpu"), map))
     assert_close(model, expected, rtol=1e-8, atol=1e-5)
     with pytest.raises(NotAvailableError, match="copies block by block"):
-        landmarks(on_device(rows, "cpu"), 9)
+        points_of(on_device(rows, "cpu"), 9)

@@ -181,7 +181,7 @@ def test_learned_pre_images_are_saved_and_not_relearned(tmp_path, monkeypatch):
     def never(*_, **__):
         raise AssertionError("learned again")
 
-    monkeypatch.setattr("princomp.kernel_pca.inverse.pre_images", never)
+    monkeypatch.setattr("princomp.kernel_pca.scoring.pre_images", never)
     assert_array_equal(other.dual_coef_, model.dual_coef_)
     # pre_image has changed since, so the earlier coefficients are not saved.
     model.set_params(pre_image="distance")

@@ -69,7 +69,7 @@ def partial_fit(self: K, X: Any, y: object = None, sample_weight: SampleWeight =
         check_enough_rows(data.shape[0], parameters)
         weights = checked_weights(sample_weight, data.shape[0])
         fitted, data = fit_first_rows(rows, weights, parameters)
-    fitted = fitted.add(data, sample_weight, drop=parameters.missing == "drop")
+    fitted = fitted.add(data, sample_weight, drop=parameters.drop)
     self._schema, self._fitted = schema, fitted
     return self
 
@@ -96,12 +96,12 @@ def forget(self: K, X: Any, y: object = None, sample_weight: SampleWeight = None
     """
     _check_rows_can_be_added(self, "forget")
     fitted = _image_fit(self, "forget")
-    if not self._has_no_rows(X, sample_weight):
-        X, sample_weight = attach_weights(X, sample_weight, by_chunks=True)
-        rows, schema = self._open_table(X, first=False)
-        drop = self.missing == "drop"
-        fitted = fitted.remove(rows[0], sample_weight, drop=drop)
-        self._schema, self._fitted = schema, fitted
+    if self._has_no_rows(X, sample_weight):
+        return self
+    X, sample_weight = attach_weights(X, sample_weight, by_chunks=True)
+    rows, schema = self._open_table(X, first=False)
+    fitted = fitted.remove(rows[0], sample_weight, drop=self.missing == "drop")
+    self._schema, self._fitted = schema, fitted
     return self
 
 
@@ -134,7 +134,7 @@ def merge(self: K, other: KernelPCA) -> K:
 
 def _check_rows_can_be_added(model: KernelPCA, method: str) -> KernelParameters:
     """Return the parameters of a model, or raise if rows cannot be added to it."""
-    parameters = model._parameters()
+    parameters = KernelParameters.of(model)
     if "_fitted" in model.__dict__:
         _image_fit(model, method)
     if parameters.missing in FILL_METHODS:

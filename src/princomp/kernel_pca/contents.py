@@ -7,32 +7,23 @@ of the fit.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from princomp import __version__
-from princomp.core import fitted_model, model_to_contents as pca_to_contents
+from princomp.core import TableSchema, fitted_model, model_to_contents as pca_to_contents
 from princomp.errors import ModelFileError, ParameterError
 from princomp.estimators import PCA
 from princomp.io import Array, Arrays, Document, Field, Schema, json_value, model_arrays, values
 from princomp.kernel_pca.exact import ExactFit
 from princomp.kernel_pca.exact_contents import exact_fit_from_contents, exact_fit_to_contents
-from princomp.kernel_pca.feature_maps import map_from_contents
+from princomp.kernel_pca.feature_maps import map_from_contents, map_to_contents
 from princomp.kernel_pca.fit import KernelFit
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.pre_images import Ridge
 from princomp.linalg import int_or_none
-
-
-class StoredModel(NamedTuple):
-    """Parts of a model in a file: fit, learned pre-image, linear PCA that fills missing cells."""
-
-    fitted: KernelFit
-    ridge: Ridge | None
-    imputer: PCA | None
-
 
 _ARRAY = {"array": True}  # placeholder of a parameter that is stored as an array
 _PCA = values.Values("the document of a PCA", lambda value: value["estimator"] == "PCA")
@@ -73,53 +64,65 @@ _RIDGE = Schema({}, {"scores": Array("m k"), "coefficients": Array("m p")})
 
 
 def model_to_contents(
-    stored: StoredModel,
-    parameters: dict[str, Any],
-    p: int,
-    columns: tuple[str, ...] | None,
-    id_column: str | None,
+    fitted: KernelFit, ridge: Ridge | None, parameters: dict[str, Any], table: TableSchema
 ) -> tuple[Arrays, Document]:
     """Return arrays by name, and a document of plain values.
+
+    Parameters
+    ----------
+    fitted : ExactFit or ImageFit
+    ridge : Ridge, optional
+        The learned pre-image.
+    parameters : dict
+        Those of the estimator.
+    table : TableSchema
 
     Raises
     ------
     ParameterError
         For a model that cannot be stored, such as one whose kernel is a Python function.
     """
-    fitted = stored.fitted
     _check_kernel(parameters["kernel"], fitted.kernel)
+    others: Arrays = {}
     if isinstance(fitted, ExactFit):
         fit_arrays, fit = exact_fit_to_contents(fitted)
     else:
-        assert isinstance(fitted, ImageFit)
-        fit_arrays, fit = _map_to_contents(fitted)
-    if stored.ridge is not None:
-        fit_arrays |= model_arrays.prefixed("learned", _RIDGE.arrays_of(stored.ridge))
-    tensors, filler = dict(fit_arrays), None
-    if isinstance(fitted, ImageFit):
-        images, fit["images"] = pca_to_contents(fitted_model(fitted.images))
-        tensors |= model_arrays.prefixed("images", images)
-    if stored.imputer is not None:
-        arrays, filler = pca_to_contents(fitted_model(stored.imputer))
-        tensors |= model_arrays.prefixed("filler", arrays)
+        map_arrays, map_document = map_to_contents(fitted.map)
+        images, images_document = pca_to_contents(fitted_model(fitted.images))
+        fit_arrays = model_arrays.prefixed("map", map_arrays)
+        others = model_arrays.prefixed("images", images)
+        fit = {
+            "map": map_document,
+            "error": None if np.isnan(fitted.error) else float(fitted.error),
+            "notes": list(fitted.notes),
+            "images": images_document,
+        }
+    if ridge is not None:
+        fit_arrays |= model_arrays.prefixed("learned", _RIDGE.arrays_of(ridge))
+    filler = None
+    if fitted.imputer is not None:
+        arrays, filler = pca_to_contents(fitted_model(fitted.imputer))
+        others |= model_arrays.prefixed("filler", arrays)
     document = {
         "princomp": __version__,
         "estimator": "KernelPCA",
         "parameters": _plain_parameters(parameters),
-        "columns": None if columns is None else list(map(str, columns)),
-        "id_column": id_column,
-        "features": p,
+        "columns": None if table.names is None else list(map(str, table.names)),
+        "id_column": table.id_column,
+        "features": table.p,
         "route": "exact" if isinstance(fitted, ExactFit) else "images",
         "fit": fit,
         "layout": model_arrays.layouts_of(fit_arrays),
-        "learned": stored.ridge is not None,
+        "learned": ridge is not None,
         "filler": filler,
     }
-    return tensors, document
+    return fit_arrays | others, document
 
 
-def model_from_contents(tensors: Arrays, document: Document) -> tuple[StoredModel, dict[str, Any]]:
-    """Restore the fit, and the parameters of the estimator.
+def model_from_contents(
+    tensors: Arrays, document: Document
+) -> tuple[KernelFit, Ridge | None, dict[str, Any]]:
+    """Restore what ``model_to_contents`` took, except for the table.
 
     Raises
     ------
@@ -132,7 +135,7 @@ def model_from_contents(tensors: Arrays, document: Document) -> tuple[StoredMode
     images = model_arrays.pop_prefixed(tensors, "images")
     fit_arrays = model_arrays.restore_layouts(tensors, document["layout"])
     learned = model_arrays.pop_prefixed(fit_arrays, "learned")
-    fitted: ExactFit | ImageFit
+    fitted: KernelFit
     if document["route"] == "exact":
         if images:
             raise ModelFileError("it holds images, and the fit is exact")
@@ -155,22 +158,17 @@ def model_from_contents(tensors: Arrays, document: Document) -> tuple[StoredMode
         raise ModelFileError("its parameter 'scale' and its divisors do not go together")
     if isinstance(parameters.get("scale"), dict):
         parameters["scale"] = divisors
-    ridge = _ridge_from_contents(learned, function, fitted.k, p) if document["learned"] else None
-    if ridge is None and learned:
+    ridge = None
+    if document["learned"]:
+        _RIDGE.check_arrays(learned, {"k": fitted.k, "p": p})
+        between_scores = replace(function, shift=None, divisors=None)
+        ridge = Ridge(between_scores, learned["scores"], learned["coefficients"])
+    elif learned:
         raise ModelFileError("it holds a learned pre-image, and says that there is none")
-    return StoredModel(fitted, ridge, filler), parameters
+    return replace(fitted, imputer=filler), ridge, parameters
 
 
 # ---- parts -----------------------------------------------------------------------------
-
-
-def _map_to_contents(fitted: ImageFit) -> tuple[Arrays, Document]:
-    fit: Document = {
-        "map": fitted.map.document(),
-        "error": None if np.isnan(fitted.error) else float(fitted.error),
-        "notes": list(fitted.notes),
-    }
-    return model_arrays.prefixed("map", fitted.map.arrays()), fit
 
 
 def _image_fit_from_contents(fit_arrays: Arrays, images: Arrays, document: Document) -> ImageFit:
@@ -198,12 +196,6 @@ def _pca_from_contents(document: Document | None, arrays: Arrays) -> Any:
     return PCA._from_contents(arrays, document)
 
 
-def _ridge_from_contents(arrays: Arrays, function: KernelFunction, k: int, p: int) -> Ridge:
-    _RIDGE.check_arrays(arrays, {"k": k, "p": p})
-    plain_function = replace(function, shift=None, divisors=None)
-    return Ridge(plain_function, arrays["scores"], arrays["coefficients"])
-
-
 def _check_kernel(kernel: Any, function: KernelFunction) -> None:
     """Refuse a kernel that is a Python function or differs from that of the fit."""
     if function.call is not None:
@@ -222,11 +214,11 @@ def _check_kernel(kernel: Any, function: KernelFunction) -> None:
 
 def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     parameters = dict(parameters)
-    if not isinstance(parameters["landmarks"], str):
-        parameters["landmarks"] = _ARRAY  # stored with the map
+    # Arrays are stored with the map and the kernel.
+    for name in ("landmarks", "scale"):
+        if not isinstance(parameters[name], str | None):
+            parameters[name] = _ARRAY
     parameters["random_state"] = int_or_none(parameters["random_state"])
-    if not isinstance(parameters["scale"], str | None):
-        parameters["scale"] = _ARRAY  # stored with the kernel
     # Only kernels that are Python functions have these, and they cannot be stored.
     parameters["kernel_params"] = None
     return {name: json_value(name, value) for name, value in parameters.items()}

@@ -15,7 +15,6 @@ from princomp.core import RandomState, attach_weights, is_number
 from princomp.engines import ProgressCallback
 from princomp.errors import ParameterError
 from princomp.estimators import (
-    PCA,
     ResultAttribute,
     TableEstimator,
     estimator_from_document,
@@ -24,14 +23,14 @@ from princomp.estimators import (
 )
 from princomp.io import Arrays, Document, RowArray, Rows
 from princomp.kernel_pca import batches, scoring
-from princomp.kernel_pca.contents import StoredModel, model_from_contents, model_to_contents
+from princomp.kernel_pca.contents import model_from_contents, model_to_contents
 from princomp.kernel_pca.fit import KernelFit
 from princomp.kernel_pca.fitting import fit_exact, fit_images
-from princomp.kernel_pca.inverse import Inverse, inverse_of
 from princomp.kernel_pca.model import KernelPCAModel
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.pre_images import Ridge
-from princomp.linalg import FloatArray, frozen, limit_threads
+from princomp.kernel_pca.scoring import Inverse, inverse_of
+from princomp.linalg import FloatArray, byte_count, frozen, limit_threads
 from princomp.summaries import SampleWeight, is_sparse
 
 T = TypeVar("T")
@@ -225,8 +224,7 @@ class KernelPCA(
     pre_image_error = scoring.pre_image_error
     score = scoring.score
 
-    # In addition to the result: what fills missing cells, and the pre-images made so far.
-    _imputer: PCA | None = None
+    # The pre-images made so far.
     _inverse: Inverse | None = None
     _result: KernelFit
 
@@ -274,25 +272,21 @@ class KernelPCA(
             self._fit(X, sample_weight, progress)
         return self
 
-    def _parameters(self) -> KernelParameters:
-        return KernelParameters.of(self)
-
     def _fit(
         self, X: Any, sample_weight: SampleWeight, progress: ProgressCallback | None = None
     ) -> Rows:
-        parameters, inverse = self._parameters(), None
+        parameters, inverse = KernelParameters.of(self), None
         fitted: KernelFit
         with limit_threads(parameters.threads):
             X, sample_weight = attach_weights(X, sample_weight)
             rows, schema = self._open_table(X, first=True)
             if parameters.approximation is None:
-                fitted, imputer = fit_exact(rows, sample_weight, parameters)
+                fitted = fit_exact(rows, sample_weight, parameters)
             else:
-                fitted, imputer = fit_images(rows, sample_weight, parameters, progress)
+                fitted = fit_images(rows, sample_weight, parameters, progress)
             if parameters.pre_image is not None:
                 inverse = inverse_of(fitted, parameters, None)
-        self._schema, self._fitted = schema, fitted
-        self._imputer, self._inverse = imputer, inverse
+        self._schema, self._fitted, self._inverse = schema, fitted, inverse
         return rows
 
     def _fit_on_ranks(
@@ -305,17 +299,16 @@ class KernelPCA(
         rereads: bool = False,
     ) -> Rows:
         def check() -> int | None:
-            parameters = self._parameters()
-            if parameters.approximation is None:
+            if KernelParameters.of(self).approximation is None:
                 raise ParameterError(
                     "comm needs an approximation",
                     place={"parameter": "comm"},
                     hint="use approximation='nystrom' or 'features', or leave it out",
                 )
-            return parameters.memory
+            return None if self.memory_limit is None else byte_count(self.memory_limit)
 
         rows = fit_on_ranks(self, X, sample_weight, comm, check, progress, rereads=rereads)
-        self._imputer = self._inverse = None
+        self._inverse = None
         return rows
 
     def fit_transform(
@@ -379,27 +372,22 @@ class KernelPCA(
         super().save(path, overwrite=overwrite)
 
     def _contents(self) -> tuple[Arrays, Document]:
-        fitted, schema, ridge = self._result, self._schema, None
-        if self._inverse is not None and self._inverse.belongs_to(fitted, self._parameters()):
+        fitted, inverse, ridge = self._result, self._inverse, None
+        if inverse is not None and inverse.belongs_to(fitted, KernelParameters.of(self)):
             # Other pre-images are not saved: they are computed from the fit.
-            pre_images = self._inverse.pre_images
-            ridge = pre_images if isinstance(pre_images, Ridge) else None
-        stored = StoredModel(fitted, ridge, self._imputer)
-        return model_to_contents(
-            stored, self.get_params(deep=False), schema.p, schema.names, schema.id_column
-        )
+            ridge = inverse.pre_images if isinstance(inverse.pre_images, Ridge) else None
+        return model_to_contents(fitted, ridge, self.get_params(deep=False), self._schema)
 
     @classmethod
     def _from_contents(cls, tensors: Arrays, document: Document) -> Self:
         """Create the model from the contents of a file, all of them checked."""
-        stored, values = model_from_contents(tensors, document)
+        fitted, ridge, values = model_from_contents(tensors, document)
         model = estimator_from_document(cls, values, document["features"], document)
-        parameters, inverse = KernelParameters.of(model), None
-        if stored.ridge is not None:
-            key = stored.fitted.spectrum, parameters.pre_image, parameters.n_neighbors
-            inverse = Inverse(*key, stored.ridge)
-        model._fitted = stored.fitted
-        model._imputer, model._inverse = stored.imputer, inverse
+        parameters = KernelParameters.of(model)
+        model._fitted = fitted
+        if ridge is not None:
+            key = fitted.spectrum, parameters.pre_image, parameters.n_neighbors
+            model._inverse = Inverse(*key, ridge)
         return model
 
     # ---- attributes ----------------------------------------------------------------------
@@ -455,8 +443,7 @@ class KernelPCA(
     @property
     def landmarks_(self) -> RowArray | None:
         """Landmarks (m, p) of ``approximation="nystrom"``, else None."""
-        points = self._result.landmarks
-        return None if points is None else _frozen_rows(points)
+        return _frozen_rows(self._result.landmarks)
 
     scale_ = _Attribute(lambda fit: fit.kernel.divisors, "Divisors of the columns (p,), or None.")
 
@@ -505,7 +492,7 @@ class KernelPCA(
     # ---- conventions ---------------------------------------------------------------------
 
     def __fitted_model__(self) -> KernelPCAModel:
-        return KernelPCAModel(self._result, self._schema, self.missing, self._imputer)
+        return KernelPCAModel(self._result, self._schema, self.missing)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -517,9 +504,8 @@ class KernelPCA(
         return tags
 
 
-def _frozen_rows(rows: RowArray) -> RowArray:
+def _frozen_rows(rows: RowArray | None) -> RowArray | None:
     """Make dense or CSR rows read-only."""
-    if is_sparse(rows):
-        frozen(rows.data)
-        return rows
-    return frozen(rows)
+    if rows is not None:
+        frozen(rows.data if is_sparse(rows) else rows)
+    return rows

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from princomp.core import Certificate, certify
 from princomp.engines import DistributedRows
 from princomp.errors import NotAvailableError
+from princomp.estimators import PCA
 from princomp.io import RowArray
 from princomp.kernel_pca.feature_space import (
+    CentredMatrix,
     Centring,
     Expansion,
     KernelMatrix,
     PrecomputedMatrix,
-    check_memory,
+    first_block_width,
     solve,
-    start_block_width,
-    uses_lanczos,
 )
 from princomp.kernel_pca.functions import KernelFunction, shift_of
 from princomp.kernel_pca.parameters import KernelParameters
@@ -52,6 +52,8 @@ class ExactFit:
         Whether no row was left out, for its weight or for missing cells.
     matrix : ndarray of shape (n, n), optional
         The kernel matrix that was passed to fit; model files do not hold it.
+    imputer : PCA, optional
+        The linear PCA that fills missing cells.
     """
 
     expansion: Expansion
@@ -65,6 +67,7 @@ class ExactFit:
     dropped: int = 0
     complete: bool = True
     matrix: RowArray | None = None
+    imputer: PCA | None = None
 
     landmarks: ClassVar[None] = None
     error: ClassVar[float] = 0.0
@@ -148,9 +151,7 @@ class ExactFit:
         return diagonal - 2 * (rows @ expansion.mean) + expansion.mean_square
 
 
-def solve_rows(
-    rows: RowArray, weights: Weights, parameters: KernelParameters, *, dropped: int = 0
-) -> ExactFit:
+def solve_rows(rows: RowArray, weights: Weights, parameters: KernelParameters) -> ExactFit:
     """Solve the kernel matrix of rows (n, p) in memory, with positive weights.
 
     Raises
@@ -158,26 +159,21 @@ def solve_rows(
     MemoryLimitError, NotFiniteError, DataError
     """
     function, limit = parameters.function(rows), parameters.limit
-    if function.shift_invariant and (shift := shift_of(rows)) is not None:
-        function = function.with_shift(shift)
-    n_components, n, solver = parameters.n_components, rows.shape[0], parameters.solver
-    check_memory(n, n_components, solver, limit)
-    n_random = (
-        start_block_width(n_components) if uses_lanczos(n, n_components, solver, limit) else 0
-    )
+    if function.shift_invariant:
+        function = function.with_shift(shift_of(rows))
+    n_random = first_block_width(rows.shape[0], parameters.n_components, parameters.solver, limit)
     # The other half of the limit is for the search space and products.
     matrix = KernelMatrix(function, rows, weights, memory=limit // 2, n_random=n_random)
-    return _exact_fit(matrix, function, rows, parameters, dropped)
+    return _exact_fit(matrix, parameters)
 
 
 def solve_matrix(matrix: FloatArray, weights: Weights, parameters: KernelParameters) -> ExactFit:
     """Solve a kernel matrix (n, n) without its rows of weight zero."""
-    function = KernelFunction("precomputed")
     if weights is None or weights.all():
-        return _exact_fit(PrecomputedMatrix(matrix, weights), function, None, parameters, 0)
+        return _exact_fit(PrecomputedMatrix(matrix, weights), parameters)
     n, positive = len(matrix), np.flatnonzero(weights)
     inner_matrix = PrecomputedMatrix(matrix[np.ix_(positive, positive)], weights[positive])
-    fitted = _exact_fit(inner_matrix, function, None, parameters, 0)
+    fitted = _exact_fit(inner_matrix, parameters)
     # The kernel of new rows is with all n rows, so rows of weight zero get weight zero in each axis
     # and a zero in each eigenvector.
     inner, spectrum = fitted.expansion, fitted.spectrum
@@ -204,21 +200,10 @@ def _scatter(n: int, indices: NDArray[np.intp], values: FloatArray) -> FloatArra
     return out
 
 
-def _exact_fit(
-    matrix: KernelMatrix | PrecomputedMatrix,
-    function: KernelFunction,
-    rows: RowArray | None,
-    parameters: KernelParameters,
-    dropped: int,
-) -> ExactFit:
-    solution = solve(
-        matrix,
-        parameters.n_components,
-        solver=parameters.solver,
-        tol=parameters.tol,
-        memory=parameters.limit,
-    )
+def _exact_fit(matrix: CentredMatrix, parameters: KernelParameters) -> ExactFit:
+    solution = solve(matrix, parameters)
     spectrum, centring, sums = solution.spectrum, matrix.centring, matrix.sums
+    function, rows = matrix.function, matrix.rows
     plan = KernelPlan(
         rows=matrix.n,
         columns=None if rows is None else rows.shape[1],
@@ -250,7 +235,6 @@ def _exact_fit(
             if isinstance(matrix, PrecomputedMatrix)
             else matrix.n_products * stored_bytes(rows)
         ),
-        dropped=dropped,
     )
 
 

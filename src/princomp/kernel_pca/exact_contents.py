@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 
 from princomp.errors import ModelFileError
@@ -43,21 +41,21 @@ _PLAN = Schema(
 )
 _SCHEMA = Schema(
     {
-        "kernel": Field(values.one_of(*KERNELS, "precomputed"), "function.name"),
-        "gamma": Field(values.optional(values.at_least(0)), "function.gamma"),
-        "degree": Field(values.at_least(0), "function.degree"),
-        "coef0": Field(values.NUMBER, "function.coef0"),
-        "rows": Field(values.integer(1), "fit.n_samples"),
-        "k": Field(values.COUNT, "fit.k"),
-        "divisor": Field(values.above(0), "fit.divisor"),
+        "kernel": Field(values.one_of(*KERNELS, "precomputed"), "kernel.name"),
+        "gamma": Field(values.optional(values.at_least(0)), "kernel.gamma"),
+        "degree": Field(values.at_least(0), "kernel.degree"),
+        "coef0": Field(values.NUMBER, "kernel.coef0"),
+        "rows": Field(values.integer(1), "n_samples"),
+        "k": Field(values.COUNT),
+        "divisor": Field(values.above(0)),
         "mean_square": Field(values.NUMBER, "expansion.mean_square"),
         "total": Field(values.at_least(0), "spectrum.total"),
         "roundoff": Field(values.at_least(0), "spectrum.roundoff"),
         "missed": Field(values.optional(values.PROBABILITY), "spectrum.missed", default=None),
-        "dtype": Field(values.DTYPE, "fit.dtype.name"),
-        "dropped": Field(values.COUNT, "fit.dropped"),
-        "bytes_read": Field(values.COUNT, "fit.bytes_read"),
-        "complete": Field(values.FLAG, "fit.complete"),
+        "dtype": Field(values.DTYPE, "dtype.name"),
+        "dropped": Field(values.COUNT),
+        "bytes_read": Field(values.COUNT),
+        "complete": Field(values.FLAG),
         "plan": Field(values.OBJECT),
     },
     {
@@ -66,11 +64,9 @@ _SCHEMA = Schema(
         "centre": Array("n", "expansion.centre"),
         "variances": Array("variances", "spectrum.variances", sign="not negative"),
         "axes": Array("k n", "spectrum.axes"),
-        "shift": Array("p", "function.shift", optional=True),
-        "divisors": Array(
-            "p", "function.divisors", optional=True, sign="positive", dtype="float64"
-        ),
-        "roots": Array("n 1", "fit.roots", optional=True, sign="not negative"),
+        "shift": Array("p", "kernel.shift", optional=True),
+        "divisors": Array("p", "kernel.divisors", optional=True, sign="positive", dtype="float64"),
+        "roots": Array("n 1", optional=True, sign="not negative"),
         "residuals": Array("k", "spectrum.residuals", optional=True, sign="not negative"),
     },
 )
@@ -78,12 +74,9 @@ _SCHEMA = Schema(
 
 def exact_fit_to_contents(fitted: ExactFit) -> tuple[Arrays, Document]:
     """Return the arrays of a fit by name, and its plain values."""
-    expansion = fitted.expansion
-    source = SimpleNamespace(
-        fit=fitted, expansion=expansion, spectrum=fitted.spectrum, function=expansion.function
-    )
-    document = _SCHEMA.document(source, plan=fitted.plan.to_dict())
-    arrays = _SCHEMA.arrays_of(source) | model_arrays.pack_rows("points", expansion.points)
+    document = _SCHEMA.document(fitted, plan=fitted.plan.to_dict())
+    points = model_arrays.pack_rows("points", fitted.expansion.points)
+    arrays = _SCHEMA.arrays_of(fitted) | points
     return arrays, {name: json_value(name, value) for name, value in document.items()}
 
 
@@ -114,9 +107,12 @@ def exact_fit_from_contents(arrays: Arrays, document: Document, p: int) -> Exact
     )
     if spectrum.orthogonality > _MAX_ORTHOGONALITY_LOSS:
         raise ModelFileError("the eigenvectors are not orthonormal")
-    dtype = np.dtype(fields["dtype"])
+    function = KernelFunction.from_contents(fields, arrays)
+    without_gamma = function.takes_gamma and function.gamma is None
+    if without_gamma or not (function.shift is None or function.shift_invariant):
+        raise ModelFileError(f"its kernel {function.name!r} does not go with gamma and shift")
     expansion = Expansion(
-        _kernel_from_contents(fields, arrays),
+        function,
         points,
         arrays["weights"],
         arrays["mean"],
@@ -129,26 +125,9 @@ def exact_fit_from_contents(arrays: Arrays, document: Document, p: int) -> Exact
         float(fields["divisor"]),
         arrays.get("roots"),
         rows,
-        dtype,
+        np.dtype(fields["dtype"]),
         KernelPlan(**{**plan, "reasons": tuple(plan["reasons"])}),
         fields["bytes_read"],
         fields["dropped"],
         fields["complete"],
     )
-
-
-def _kernel_from_contents(fields: Document, arrays: Arrays) -> KernelFunction:
-    shift = arrays.get("shift")
-    function = KernelFunction(
-        fields["kernel"],
-        fields["gamma"],
-        fields["degree"],
-        fields["coef0"],
-        shift=shift,
-        divisors=arrays.get("divisors"),
-    )
-    if (function.takes_gamma and function.gamma is None) or not (
-        shift is None or function.shift_invariant
-    ):
-        raise ModelFileError(f"its kernel {function.name!r} does not go with gamma and shift")
-    return function

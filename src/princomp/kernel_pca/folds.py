@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from princomp.errors import NotFiniteError
 from princomp.io import RowArray
-from princomp.kernel_pca.exact import ExactFit, solve_matrix
-from princomp.kernel_pca.feature_space import Expansion
+from princomp.kernel_pca.exact import solve_matrix
+from princomp.kernel_pca.feature_space import count_for_share
 from princomp.kernel_pca.functions import KernelFunction, shift_of
 from princomp.kernel_pca.grid import Candidate, kind_of_products
 from princomp.kernel_pca.pre_images import pre_images
@@ -32,30 +32,29 @@ class SharedProducts:
     """
 
     def __init__(self, rows: RowArray) -> None:
-        self.rows = rows
-        self._shift = shift_of(rows)
-        self._cached_kind, self._cached = "", np.empty((0, 0))
+        self.rows, self.shift = rows, shift_of(rows)
+        self._kind, self._products = "", np.empty((0, 0))
 
-    def shifted(self, function: KernelFunction) -> KernelFunction:
-        """Return the kernel of rows minus the mean of all rows, if it is shift-invariant."""
-        return function if self._shift is None else function.with_shift(self._shift)
-
-    def matrix(self, function: KernelFunction | None) -> FloatArray:
-        """Compute the kernel matrix of all rows (n, n); None stands for a precomputed kernel.
+    def matrix(self, function: KernelFunction) -> FloatArray:
+        """Compute the kernel matrix of all rows (n, n).
 
         Raises
         ------
         NotFiniteError
         """
-        if function is None:
+        if function.name == "precomputed":
             return self.rows
-        function = self.shifted(function)
-        if not function.uses_products:
-            sides = function.sides(self.rows)
-            return function.tile(sides, sides)
-        with np.errstate(all="ignore"):  # checked below
-            values = function.apply_to_products(self._products(function))
-        if not np.isfinite(values).all():
+        kind = kind_of_products(function.name)
+        with np.errstate(all="ignore" if function.uses_products else None):  # checked below
+            if kind is None:
+                values = self._tile(function.with_shift(self.shift))
+            else:
+                if kind != self._kind:
+                    self._kind, self._products = kind, self._compute(kind)
+                assert function.gamma is not None
+                factor = -function.gamma if kind == "distances" else function.gamma
+                values = function.values_of_products(factor * self._products, np.float64)
+        if function.uses_products and not np.isfinite(values).all():
             raise NotFiniteError(
                 f"kernel {function.name!r} with gamma {function.gamma:g} is not finite between all "
                 "rows",
@@ -64,25 +63,13 @@ class SharedProducts:
             )
         return values
 
-    def _products(self, function: KernelFunction) -> FloatArray:
-        """Compute the argument of :meth:`KernelFunction.apply_to_products` as a new array."""
-        kind = kind_of_products(function.name)
-        if kind != self._cached_kind:
-            self._cached_kind, self._cached = kind, self._compute(function, kind)
-        assert function.gamma is not None
-        if kind == "distances":
-            return -function.gamma * self._cached
-        return self._cached * function.gamma if kind == "raw" else self._cached.copy()
-
-    def _compute(self, function: KernelFunction, kind: str) -> FloatArray:
-        self._cached = np.empty((0, 0))  # freed before another array of its size is made
-        kernel = function if kind == "cosine" else self.shifted(KernelFunction("linear"))
-        if kind == "raw":
-            kernel = KernelFunction("linear")
-        sides = kernel.sides(self.rows)
-        products = kernel.tile(sides, sides)
-        if kind != "distances":
-            return products
+    def _compute(self, kind: str) -> FloatArray:
+        """Compute inner products, or squared distances."""
+        self._products = np.empty((0, 0))  # freed before another array of its size is made
+        linear = KernelFunction("linear")
+        if kind == "products":
+            return self._tile(linear)
+        products = self._tile(linear.with_shift(self.shift))
         squares = np.diagonal(products).copy()
         products *= -2
         products += squares
@@ -91,71 +78,49 @@ class SharedProducts:
         np.fill_diagonal(products, 0.0)
         return products
 
+    def _tile(self, function: KernelFunction) -> FloatArray:
+        sides = function.sides(self.rows)
+        return function.tile(sides, sides)
 
-@dataclass(frozen=True, eq=False)
+
 class SolvedFold:
     """A fold, solved for the most components that any candidate with one kernel asks for.
 
+    Its kernel matrix is a part of the matrix of all rows.
+
     Parameters
     ----------
-    fitted : ExactFit
-    expansion : Expansion
-        Axes as weighted sums of the images of the rows of the fit.
-    scores : ndarray of shape (m, k)
-        Scores of the held-out rows.
-    squared_norms : ndarray of shape (m,)
-        Squared lengths of the centred images of the held-out rows.
-    training_squared_norms : ndarray of shape (n,)
-        Squared lengths of the centred images of the rows of the fit.
-    held_out_rows : array of shape (m, p)
-        The held-out rows.
-    limit : int
-        Bytes that pre-images may use.
+    matrix : ndarray of shape (n, n)
+        The kernel matrix of all rows.
+    shared : SharedProducts
+    fold : tuple of ndarray
+    group : sequence of Candidate
     """
 
-    fitted: ExactFit
-    expansion: Expansion
-    scores: FloatArray
-    squared_norms: FloatArray
-    training_squared_norms: FloatArray
-    held_out_rows: RowArray
-    limit: int
-
-    @classmethod
-    def of(
-        cls,
-        matrix: FloatArray,
-        shared: SharedProducts,
-        fold: Fold,
-        group: Sequence[Candidate],
-        limit: int,
-    ) -> SolvedFold:
-        """Solve the kernel matrix of a fold, which is a part of the matrix of all rows."""
+    def __init__(
+        self, matrix: FloatArray, shared: SharedProducts, fold: Fold, group: Sequence[Candidate]
+    ) -> None:
         training, held_out = fold
         n_components = _largest_request([candidate.settings.n_components for candidate in group])
-        settings = group[0].settings._replace(n_components=n_components, memory_limit=limit)
-        fitted = solve_matrix(matrix[np.ix_(training, training)], None, settings)
-        expansion = fitted.expansion
+        settings = group[0].settings._replace(n_components=n_components)
+        self.fitted = solve_matrix(matrix[np.ix_(training, training)], None, settings)
+        self.held_out_rows = shared.rows[held_out]
+        expansion = self.fitted.expansion
         cross = matrix[np.ix_(held_out, training)]
+        self.scores = expansion.scores_from_kernel(cross)
+        # Squared lengths of centred images, of the held-out rows and of the rows of the fit.
         squared_norms = (
             matrix[held_out, held_out] - 2 * (cross @ expansion.mean) + expansion.mean_square
         )
-        scores = expansion.scores_from_kernel(cross)
-        if (function := group[0].function) is not None:
-            points = shared.rows[training]
-            expansion = replace(expansion, function=shared.shifted(function), points=points)
         training_squared_norms = (
             matrix[training, training] - 2 * expansion.centre + expansion.mean_square
         )
-        return cls(
-            fitted,
-            expansion,
-            scores,
-            np.maximum(squared_norms, 0.0),
-            np.maximum(training_squared_norms, 0.0),
-            shared.rows[held_out],
-            limit,
-        )
+        self.squared_norms = np.maximum(squared_norms, 0.0)
+        self.training_squared_norms = np.maximum(training_squared_norms, 0.0)
+        if group[0].function.name != "precomputed":
+            function = group[0].function.with_shift(shared.shift)
+            expansion = replace(expansion, function=function, points=shared.rows[training])
+        self.expansion = expansion
 
     def error(self, candidate: Candidate, by: str) -> float:
         """Compute the error of a candidate on the held-out rows."""
@@ -165,15 +130,11 @@ class SolvedFold:
             residuals = np.maximum(self.squared_norms - np.einsum("ij,ij->i", scores, scores), 0.0)
             total = float(self.squared_norms.mean())
             return float(residuals.mean()) / total if total > 0 else float(residuals.any())
-        assert candidate.settings.pre_image is not None
         inverse = pre_images(
-            candidate.settings.pre_image,
             replace(self.expansion, weights=self.expansion.weights[:, :k]),
+            candidate.settings,
             scores=self.fitted.training_scores[:, :k],
             squared_norms=self.training_squared_norms,
-            alpha=candidate.settings.alpha,
-            n_neighbors=candidate.settings.n_neighbors,
-            memory=self.limit,
         )
         return float(np.sqrt(np.mean((self.held_out_rows - inverse.rows(scores)) ** 2)))
 
@@ -181,11 +142,11 @@ class SolvedFold:
         """Count the components that a separate fit with ``n_components`` would keep."""
         spectrum = self.fitted.spectrum
         values = spectrum.variances[: self.fitted.k]
+        if n_components is None:
+            return int((values > 0).sum())
         if isinstance(n_components, int):
             return min(n_components, len(values))
-        exceeding = np.flatnonzero(np.cumsum(values) > (n_components or 1.0) * spectrum.total)
-        n_positive = int((values > 0).sum())
-        return int(exceeding[0]) + 1 if n_components is not None and exceeding.size else n_positive
+        return count_for_share(values, spectrum.total, n_components)
 
 
 def _largest_request(requests: Sequence[int | float | None]) -> int | float | None:

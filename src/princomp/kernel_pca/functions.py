@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +87,12 @@ class KernelFunction:
     shift: FloatArray | None = None
     divisors: FloatArray | None = None
 
+    @classmethod
+    def from_contents(cls, fields: dict[str, Any], arrays: dict[str, Any]) -> Self:
+        """Restore a kernel from checked fields and arrays of a model file."""
+        named = fields["kernel"], fields["gamma"], fields["degree"], fields["coef0"]
+        return cls(*named, shift=arrays.get("shift"), divisors=arrays.get("divisors"))
+
     @property
     def uses_products(self) -> bool:
         """Whether tiles are products of matrices."""
@@ -138,7 +145,7 @@ class KernelFunction:
                 return unit * max(1.0, float(terms / np.tanh(value)))
             return unit * max(1.0, self.degree) * float((terms / value) ** self.degree)
 
-    def with_shift(self, shift: FloatArray) -> KernelFunction:
+    def with_shift(self, shift: FloatArray | None) -> KernelFunction:
         """Return this kernel for rows minus ``shift``; unchanged if it is not shift-invariant."""
         return replace(self, shift=shift) if self.shift_invariant else self
 
@@ -150,12 +157,7 @@ class KernelFunction:
         if self.name == "cosine":
             rows, squares = _scaled_with_squared_norms(rows)
             lengths = np.sqrt(squares)
-            factors = 1.0 / np.where(lengths > 0, lengths, 1.0)
-            unit = (
-                rows.multiply(factors[:, None]).tocsr()
-                if is_sparse(rows)
-                else rows * factors[:, None]
-            )
+            unit = _scaled_rows(rows, 1.0 / np.where(lengths > 0, lengths, 1.0))
             return Sides(unit, unit)
         assert self.gamma is not None
         if self.name != "rbf":
@@ -167,14 +169,20 @@ class KernelFunction:
         # Differences of squares lose digits: always use float64.
         rows = rows.astype(np.float64)
         squares, ones = (-self.gamma * _squared_norms(rows))[:, None], np.ones((rows.shape[0], 1))
-        left = _with_columns(2 * self.gamma * rows, squares, ones)
-        return Sides(left, _with_columns(rows, ones, squares))
+        stack: Callable[..., Any] = np.hstack
+        if is_sparse(rows):
+            stack = partial(sp.hstack, format="csr")
+            squares, ones = sp.csr_array(squares), sp.csr_array(ones)
+        return Sides(stack([2 * self.gamma * rows, squares, ones]), stack([rows, ones, squares]))
 
     def _shifted_and_scaled(self, rows: RowArray) -> RowArray:
         """Shift and scale rows; a shift of all columns makes sparse rows dense."""
-        if self.shift is not None:
-            rows = _shifted(rows, self.shift)
-        return rows if self.divisors is None else divide_columns(rows, self.divisors)
+        shift = self.shift
+        if shift is not None and is_sparse(rows) and not shift.all():
+            rows = with_centred_columns(rows, np.flatnonzero(shift), shift, np.zeros_like(shift))
+        elif shift is not None:
+            rows = (rows.toarray() if is_sparse(rows) else rows).astype(np.float64) - shift
+        return divide_columns(rows, self.divisors)
 
     def tile(self, left: Sides, right: Sides, dtype: npt.DTypeLike = np.float64) -> FloatArray:
         """Compute kernel values (a, b) as a new array.
@@ -183,30 +191,26 @@ class KernelFunction:
         """
         if not self.uses_products:
             return np.ascontiguousarray(self._pairwise(left.left, right.right), dtype=dtype)
-        return self.values_of_products(_product(left.left, right.right), dtype, same=left is right)
+        products = left.left @ right.right.T
+        products = products.toarray() if is_sparse(products) else products
+        return self.values_of_products(products, dtype, same=left is right)
 
     def values_of_products(
         self, products: FloatArray, dtype: npt.DTypeLike, *, same: bool = False
     ) -> FloatArray:
         """Turn the product of two sides into kernel values, in place.
 
-        ``same``: both sides are the same rows.
+        Entries are xᵀy for "linear", xᵀy of rows of unit length for "cosine", −γ‖x − y‖² for
+        "rbf", and γxᵀy for "poly" and "sigmoid". ``same``: both sides are the same rows.
         """
         if self.name == "rbf":
             np.minimum(products, 0.0, out=products)
             if same:
                 np.fill_diagonal(products, 0.0)
-        return self.apply_to_products(products.astype(dtype, copy=False))
-
-    def apply_to_products(self, out: FloatArray) -> FloatArray:
-        """Apply the scalar function of the kernel to each entry, in place.
-
-        Entries are xᵀy for "linear", xᵀy of rows of unit length for "cosine", −γ‖x − y‖² for
-        "rbf", and γxᵀy for "poly" and "sigmoid".
-        """
+        out: FloatArray = products.astype(dtype, copy=False)
         if self.name == "rbf":
             np.exp(out, out=out)
-        elif self.name != "linear" and self.name != "cosine":
+        elif self.name in ("sigmoid", *POLYNOMIALS):
             out += out.dtype.type(self.coef0)
             if self.name == "sigmoid":
                 np.tanh(out, out=out)
@@ -233,8 +237,7 @@ class KernelFunction:
                     )
             # scikit-learn refuses read-only arrays.
             left, right = (np.require(side, requirements="W") for side in (left, right))
-        values: FloatArray = pairwise_kernels(left, right, metric=metric, **options)
-        return values
+        return pairwise_kernels(left, right, metric=metric, **options)
 
     def diagonal(self, rows: RowArray) -> FloatArray:
         """Compute the kernel of each row with itself (m,), in float64."""
@@ -270,15 +273,10 @@ def shift_of(rows: RowArray) -> FloatArray | None:
     return shift if full.size else None
 
 
-def _shifted(rows: RowArray, shift: FloatArray) -> RowArray:
-    """Subtract a shift from rows, in float64."""
-    if is_sparse(rows) and not shift.all():
-        return with_centred_columns(rows, np.flatnonzero(shift), shift, np.zeros_like(shift))
-    return (rows.toarray() if is_sparse(rows) else rows).astype(np.float64) - shift
-
-
-def divide_columns(rows: RowArray, divisors: FloatArray) -> RowArray:
-    """Divide the columns of rows (m, p), dense or CSR, in their precision."""
+def divide_columns(rows: RowArray, divisors: FloatArray | None) -> RowArray:
+    """Divide the columns of rows (m, p), dense or CSR, in their precision; by 1 if None."""
+    if divisors is None:
+        return rows
     if not is_sparse(rows):
         return (rows / divisors).astype(rows.dtype, copy=False)
     values = (rows.data / divisors[rows.indices]).astype(rows.dtype, copy=False)
@@ -309,27 +307,21 @@ def _scaled_with_squared_norms(rows: RowArray) -> tuple[RowArray, FloatArray]:
     largest = abs(rows).max(axis=1)
     largest = largest.toarray().ravel() if is_sparse(rows) else largest
     exponents = np.where(in_range, 0, np.clip(-np.frexp(largest)[1], -1000, 1000))
-    factors = np.ldexp(1.0, exponents)[:, None]
-    scaled = sp.csr_array(rows.multiply(factors)) if is_sparse(rows) else rows * factors
-    scaled = scaled.astype(rows.dtype, copy=False)
+    scaled = _scaled_rows(rows, np.ldexp(1.0, exponents)).astype(rows.dtype, copy=False)
     return scaled, _squared_norms(scaled)
 
 
-def _with_columns(rows: RowArray, first: FloatArray, second: FloatArray) -> RowArray:
-    """Append two columns."""
-    if not is_sparse(rows):
-        return np.concatenate([rows, first, second], axis=1)
-    return sp.csr_array(sp.hstack([rows, sp.csr_array(first), sp.csr_array(second)], format="csr"))
-
-
-def _product(left: RowArray, right: RowArray) -> FloatArray:
-    """Compute ``left rightᵀ`` as a dense array."""
-    product = left @ right.T
-    return product.toarray() if is_sparse(product) else np.asarray(product)
+def _scaled_rows(rows: RowArray, factors: FloatArray) -> RowArray:
+    """Multiply each row by its factor."""
+    if is_sparse(rows):
+        return sp.csr_array(rows.multiply(factors[:, None]))
+    return rows * factors[:, None]
 
 
 def check_values(name: str, largest: float, terms: int, dtype: npt.DTypeLike) -> None:
     """Refuse values of a kernel so small that sums of ``terms`` products lose digits.
+
+    Each product may be wrong by the smallest positive number, which is the roundoff of ``tiny``.
 
     Raises
     ------

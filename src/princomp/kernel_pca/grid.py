@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sklearn.base import clone
@@ -19,19 +20,9 @@ if TYPE_CHECKING:
 
 Grid: TypeAlias = Mapping[str, Sequence[object]] | Sequence[Mapping[str, Sequence[object]]]
 
+_KERNEL_PARAMETERS = ("kernel", "kernel_params", "gamma", "degree", "coef0")
 # Parameters that can be tuned.
-TUNABLE = (
-    "kernel",
-    "kernel_params",
-    "gamma",
-    "degree",
-    "coef0",
-    "n_components",
-    "pre_image",
-    "n_neighbors",
-    "alpha",
-)
-_KERNEL_PARAMETERS = TUNABLE[:5]
+TUNABLE = (*_KERNEL_PARAMETERS, "n_components", "pre_image", "n_neighbors", "alpha")
 _MEDIAN_MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*[*×]\s*median\s*")
 
 
@@ -44,18 +35,12 @@ class Candidate(NamedTuple):
         The parameters that have an effect.
     settings : KernelParameters
         All parameters, validated.
-    function : KernelFunction or None
-        None if the kernel is precomputed.
+    function : KernelFunction
     """
 
     parameters: dict[str, Any]
     settings: KernelParameters
-    function: KernelFunction | None
-
-    @property
-    def kernel(self) -> tuple[Any, ...]:
-        """The parameters that determine the kernel matrix."""
-        return tuple(repr(self.parameters.get(name)) for name in _KERNEL_PARAMETERS)
+    function: KernelFunction
 
 
 def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Candidate]:
@@ -76,10 +61,10 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
     ParameterError
     """
     found: dict[tuple[str, ...], Candidate] = {}
-    median: list[float] = []  # computed once
+    median = cache(lambda: median_gamma(rows))
     for chosen in _combinations(grid):
         if isinstance(gamma := chosen.get("gamma", model.gamma), str):
-            chosen["gamma"] = _gamma_value(gamma, rows, median)
+            chosen["gamma"] = _gamma_value(gamma, median)
         trial = clone(model).set_params(**chosen)
         if by == "pre_image" and trial.pre_image is None:
             trial.pre_image = "ridge" if trial.fit_inverse_transform else "fixed_point"
@@ -94,20 +79,23 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
     return list(found.values())
 
 
-def kind_of_products(name: str) -> str:
-    """Which products of rows a kernel is computed from."""
-    return {"rbf": "distances", "linear": "centred", "cosine": "cosine"}.get(name, "raw")
+def kind_of_products(name: str) -> str | None:
+    """Which numbers between rows the kernels of a name share: "distances", "products" or none."""
+    if name == "rbf":
+        return "distances"
+    return "products" if name in (*POLYNOMIALS, "sigmoid") else None
 
 
 def group_by_kernel(combinations: list[Candidate]) -> Iterator[tuple[list[int], list[Candidate]]]:
     """Group candidates by kernel matrix, with their positions."""
-    groups: dict[tuple[Any, ...], list[int]] = {}
+    groups: dict[tuple[str, ...], list[int]] = {}
     for index, candidate in enumerate(combinations):
-        groups.setdefault(candidate.kernel, []).append(index)
+        kernel = tuple(repr(candidate.parameters.get(name)) for name in _KERNEL_PARAMETERS)
+        groups.setdefault(kernel, []).append(index)
     # Kernels of the same products of rows follow each other, so that these are computed once.
     by_products = sorted(
         groups.values(),
-        key=lambda indices: kind_of_products(str(combinations[indices[0]].settings.kernel)),
+        key=lambda indices: str(kind_of_products(str(combinations[indices[0]].settings.kernel))),
     )
     for indices in by_products:
         yield indices, [combinations[index] for index in indices]
@@ -134,7 +122,7 @@ def _combinations(grid: Grid) -> list[dict[str, Any]]:
     return combinations
 
 
-def _gamma_value(gamma: str, rows: RowArray, median: list[float]) -> float:
+def _gamma_value(gamma: str, median: Callable[[], float]) -> float:
     """Compute γ from "median" or "0.5 * median"."""
     multiple = _MEDIAN_MULTIPLE.fullmatch(gamma)
     if gamma != "median" and multiple is None:
@@ -143,20 +131,15 @@ def _gamma_value(gamma: str, rows: RowArray, median: list[float]) -> float:
             place={"parameter": "gamma"},
             hint="gamma must be a number, None, 'median', or a multiple such as '0.5 * median'",
         )
-    if not median:
-        median.append(median_gamma(rows))
-    return median[0] * (1.0 if multiple is None else float(multiple[1]))
+    return median() * (1.0 if multiple is None else float(multiple[1]))
 
 
 def _candidate(model: KernelPCA, rows: RowArray, by: str) -> Candidate:
     settings = KernelParameters.of(model)
-    if settings.precomputed:
-        named = {"kernel": settings.kernel, "n_components": settings.n_components}
-        return Candidate(named, settings, None)
     function = settings.function(rows)
     name = function.name
     effective: dict[str, Any] = {"kernel": settings.kernel}
-    if settings.kernel_params:
+    if settings.kernel_params and name != "precomputed":
         effective["kernel_params"] = settings.kernel_params
     if function.takes_gamma:
         effective["gamma"] = function.gamma

@@ -14,7 +14,7 @@ from princomp.core import Certificate, Fitted, fitted_model
 from princomp.engines import DistributedRows
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.estimators import PCA
-from princomp.io import RowArray, RowData, Source
+from princomp.io import RowArray, RowData
 from princomp.kernel_pca.feature_maps import FeatureMap, Nystrom, mapped
 from princomp.kernel_pca.feature_space import Expansion
 from princomp.kernel_pca.functions import KernelFunction
@@ -37,12 +37,15 @@ class ImageFit:
         Estimated error of the map; NaN if there is no estimate.
     notes : tuple of str
         How the map was made.
+    imputer : PCA, optional
+        The linear PCA that fills missing cells.
     """
 
     map: FeatureMap
     images: PCA
     error: float
     notes: tuple[str, ...]
+    imputer: PCA | None = None
 
     complete: ClassVar[bool] = False
     training_scores: ClassVar[None] = None
@@ -170,7 +173,7 @@ class ImageFit:
 
     def scores_on_engine(self, rows: DistributedRows, *, drop: bool) -> Any:
         """Compute scores on the engine that holds the rows."""
-        return fitted_model(self.images).scores(self._images_of(rows, drop))
+        return fitted_model(self.images).scores(mapped(rows, self.map, allow_missing=drop))
 
     def squared_norms(self, rows: RowArray, diagonal: FloatArray | None = None) -> FloatArray:
         """Compute the squared lengths of centred images (m,).
@@ -186,15 +189,13 @@ class ImageFit:
 
     def add(self, rows: RowData, weights: npt.ArrayLike | None, *, drop: bool) -> Self:
         """Return the fit with more rows."""
-        model = copy(self.images)
-        model.partial_fit(self._images_of(rows, drop), sample_weight=weights)
-        return replace(self, images=model)
+        images = mapped(rows, self.map, allow_missing=drop)
+        return replace(self, images=copy(self.images).partial_fit(images, sample_weight=weights))
 
     def remove(self, rows: RowData, weights: npt.ArrayLike | None, *, drop: bool) -> Self:
         """Return the fit without some of its rows."""
-        model = copy(self.images)
-        model.forget(self._images_of(rows, drop), sample_weight=weights)
-        return replace(self, images=model)
+        images = mapped(rows, self.map, allow_missing=drop)
+        return replace(self, images=copy(self.images).forget(images, sample_weight=weights))
 
     def merge(self, other: ImageFit) -> Self:
         """Return the fit of the rows of two fits with the same map.
@@ -211,9 +212,4 @@ class ImageFit:
                 hint="fit the second with the landmarks (landmarks=model.landmarks_) and the gamma "
                 "of the first, or with the same random_state and n_landmarks",
             )
-        model = copy(self.images)
-        model.merge(other.images)
-        return replace(self, images=model)
-
-    def _images_of(self, rows: RowData, drop: bool) -> Source:
-        return mapped(rows, self.map, allow_missing=drop)
+        return replace(self, images=copy(self.images).merge(other.images))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from princomp.core import FittedModel, blocks_of
 from princomp.engines import DistributedRows
 from princomp.estimators import PCA
 from princomp.io import Origin, RowArray, RowData
-from princomp.kernel_pca.evaluation import ScoredRows
 from princomp.kernel_pca.fit import KernelFit
 from princomp.kernel_pca.rows import fill_cells
 from princomp.linalg import FloatArray
@@ -21,25 +20,30 @@ from princomp.linalg import FloatArray
 _BLOCK_ROWS = 8192
 
 
+class ScoredRows(NamedTuple):
+    """Rows (n, p) as they are, their scores (n, k), and the rows with missing cells filled."""
+
+    rows: RowArray
+    scores: FloatArray
+    filled: RowArray
+
+
 @dataclass(frozen=True, eq=False)
 class KernelPCAModel(FittedModel[KernelFit]):
     """A fitted kernel PCA that computes scores of rows from any source.
 
     Parameters
     ----------
-    policy : str
-        The parameter ``missing`` of the estimator.
-    imputer : PCA, optional
-        The linear PCA that fills missing cells.
+    missing : str
+        The parameter of the estimator.
     """
 
-    policy: str
-    imputer: PCA | None
+    missing: str = "error"
 
     @property
-    def missing(self) -> str:
-        """The parameter ``missing``."""
-        return self.policy
+    def imputer(self) -> PCA | None:
+        """The linear PCA that fills missing cells."""
+        return self.result.imputer
 
     def block_scores(self, rows: RowArray) -> FloatArray:
         """Compute scores of rows in memory; NaN if cells are missing and nothing fills them."""

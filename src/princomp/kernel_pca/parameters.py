@@ -25,7 +25,7 @@ from princomp.errors import ParameterError
 from princomp.io import RowData
 from princomp.kernel_pca.functions import KERNELS, KernelFunction, divide_columns, median_gamma
 from princomp.kernel_pca.pre_images import METHODS as PRE_IMAGES, check_method
-from princomp.linalg import FloatArray, byte_count, check_random_state, memory_limit, seed_of
+from princomp.linalg import FloatArray, check_random_state, memory_limit, seed_of
 
 if TYPE_CHECKING:
     from princomp.kernel_pca.estimator import KernelPCA
@@ -43,19 +43,14 @@ _CONSTRAINTS = {
     "component_names": one_of("PC", "sklearn"),
     "scale": one_of(None, "unit", "pareto", "range") | array_like("one divisor per column"),
     "gamma": one_of(None, "median") | number(0),
-    "degree": number(0),
-    "alpha": number(0),
-    "tol": number(0),
-    "approximation_tol": number(0),
+    **dict.fromkeys(("degree", "alpha", "tol", "approximation_tol"), number(0)),
     "coef0": number(),
     "n_neighbors": whole_number(1),
     "n_landmarks": one_of("auto") | whole_number(1),
     "iterated_power": one_of("auto") | whole_number(0),
     "max_iter": one_of(None) | whole_number(1),
     "n_jobs": one_of(None) | whole_number(),
-    "fit_inverse_transform": FLAG,
-    "remove_zero_eig": FLAG,
-    "copy_X": FLAG,
+    **dict.fromkeys(("fit_inverse_transform", "remove_zero_eig", "copy_X"), FLAG),
 }
 # Parameters that need rows instead of a kernel matrix: the message and the hint for each.
 _NEEDS_ROWS = {
@@ -96,8 +91,8 @@ class KernelParameters(NamedTuple):
     memory_limit: int | str | None
     random_state: RandomState
     threads: int | None
-    copy: bool
-    remove_zeros: bool
+    copy_X: bool  # noqa: N815  (scikit-learn's name)
+    remove_zero_eig: bool
     scale: str | npt.ArrayLike | None = None
     # Computed from the rows; see :func:`~princomp.kernel_pca.rows.with_divisors`.
     divisors: FloatArray | None = None
@@ -117,32 +112,24 @@ class KernelParameters(NamedTuple):
         if is_precomputed(model):
             _check_precomputed(model, pre_image)
         if pre_image is not None:
-            _check_pre_image(model, pre_image)
+            # A gamma that depends on the rows is positive.
+            gamma = 1.0 if isinstance(model.gamma, str | None) else float(model.gamma)
+            name = "callable" if callable(model.kernel) else model.kernel
+            check_method(pre_image, KernelFunction(name, gamma, model.degree))
         k, jobs = model.n_components, model.n_jobs
-        return cls(
-            k if k is None or not is_number(k, Integral) else int(k),
-            model.kernel,
-            model.gamma,
-            model.degree,
-            model.coef0,
-            dict(model.kernel_params or {}),
-            _SOLVERS[model.eigen_solver],
-            float(model.tol),
-            model.approximation,
-            model.n_landmarks,
-            model.landmarks,
-            float(model.approximation_tol),
-            pre_image,
-            float(model.alpha),
-            int(model.n_neighbors),
-            model.missing,
-            model.memory_limit,
-            model.random_state,
-            None if jobs is None or jobs < 1 else int(jobs),
-            bool(model.copy_X),
-            bool(model.remove_zero_eig),
-            model.scale,
-        )
+        converted = {
+            "n_components": k if k is None or not is_number(k, Integral) else int(k),
+            "kernel_params": dict(model.kernel_params or {}),
+            "solver": _SOLVERS[model.eigen_solver],
+            "tol": float(model.tol),
+            "approximation_tol": float(model.approximation_tol),
+            "pre_image": pre_image,
+            "alpha": float(model.alpha),
+            "n_neighbors": int(model.n_neighbors),
+            "threads": None if jobs is None or jobs < 1 else int(jobs),
+        }
+        given = {name: getattr(model, name) for name in cls._fields if hasattr(model, name)}
+        return cls(**{**given, **converted})
 
     def seeded(self) -> KernelParameters:
         """Return a copy whose ``random_state`` is a number, drawn once if it was a generator."""
@@ -155,35 +142,26 @@ class KernelParameters(NamedTuple):
         return self.random_state
 
     @property
-    def precomputed(self) -> bool:
-        """Whether the input is a kernel matrix instead of rows."""
-        return is_precomputed(self)
+    def drop(self) -> bool:
+        """Whether rows with missing cells are left out."""
+        return self.missing == "drop"
 
     @property
     def limit(self) -> int:
         """Bytes that a fit may use."""
-        return memory_limit(self.memory)
-
-    @property
-    def memory(self) -> int | None:
-        """``memory_limit`` in bytes."""
-        return None if self.memory_limit is None else byte_count(self.memory_limit)
+        return memory_limit(self.memory_limit)
 
     def function(self, sample: RowData) -> KernelFunction:
         """Return the kernel; a γ that is not a number is computed from the rows ``sample``."""
         if callable(self.kernel):
             return KernelFunction(
-                "callable",
-                call=self.kernel,
-                parameters=self.kernel_params,
-                divisors=self.divisors,
+                "callable", call=self.kernel, parameters=self.kernel_params, divisors=self.divisors
             )
         gamma = self.gamma
         if gamma is None:
             gamma = 1.0 / sample.shape[1]
         elif isinstance(gamma, str):
-            scaled = sample if self.divisors is None else divide_columns(sample, self.divisors)
-            gamma = median_gamma(scaled)
+            gamma = median_gamma(divide_columns(sample, self.divisors))
         return KernelFunction(
             self.kernel, float(gamma), self.degree, self.coef0, divisors=self.divisors
         )
@@ -192,17 +170,6 @@ class KernelParameters(NamedTuple):
 def is_precomputed(parameters: KernelParameters | KernelPCA) -> bool:
     """Whether the input is a kernel matrix instead of rows."""
     return isinstance(parameters.kernel, str) and parameters.kernel == "precomputed"
-
-
-def _check_pre_image(model: KernelPCA, pre_image: str) -> None:
-    """Refuse a pre-image method that the kernel does not support, before the fit."""
-    if callable(model.kernel):
-        check_method(pre_image, KernelFunction("callable", call=model.kernel))
-        return
-    # A gamma that depends on the rows is positive.
-    gamma = model.gamma
-    known = 1.0 if gamma is None or isinstance(gamma, str) else float(gamma)
-    check_method(pre_image, KernelFunction(model.kernel, known, model.degree))
 
 
 def _check_precomputed(model: KernelPCA, pre_image: str | None) -> None:

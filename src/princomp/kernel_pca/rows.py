@@ -25,8 +25,6 @@ from princomp.summaries import (
     is_sparse,
 )
 
-_HINT = "fill the cells, or use missing='drop', 'em' or 'nipals'"
-
 
 def in_memory(data: RowData, limit: int) -> RowArray:
     """Read rows into memory.
@@ -76,7 +74,8 @@ def complete_rows(
         if imputer is not None:
             return imputer.impute(data), None
     error = NotFiniteError("", place={"row": 0})
-    raise not_finite_error(data, error, columns=columns, origin=origin, hint=_HINT)
+    hint = "fill the cells, or use missing='drop', 'em' or 'nipals'"
+    raise not_finite_error(data, error, columns=columns, origin=origin, hint=hint)
 
 
 def fill_cells(
@@ -213,26 +212,12 @@ def with_divisors(
     ParameterError
         For invalid divisors, and for rows that can be read only once.
     """
-    scale = parameters.scale
+    scale, zero = parameters.scale, np.zeros(rows.shape[1])
     if scale is None:
         return parameters
-    if isinstance(scale, str):
-        summary, extremes = _column_summary(parameters, rows, weights, columns, origin)
-    else:
-        zero = np.zeros(rows.shape[1])
-        summary, extremes = Columns(1.0, 1, zero, zero, zero), None
-        scale = np.asarray(scale)
-    return parameters._replace(divisors=divisors(scale, summary, extremes, columns))
-
-
-def _column_summary(
-    parameters: KernelParameters,
-    rows: RowData,
-    weights: Weights,
-    columns: Names,
-    origin: Origin | None,
-) -> tuple[Columns, Extremes | None]:
-    scale = parameters.scale
+    if not isinstance(scale, str):
+        given = divisors(np.asarray(scale), Columns(1.0, 1, zero, zero, zero), None, columns)
+        return parameters._replace(divisors=given)
     if isinstance(rows, Source) and not rows.repeatable:
         raise ParameterError(
             f"scale={scale!r} reads the rows once more, and these can be read only once",
@@ -242,9 +227,8 @@ def _column_summary(
         )
     by_range = scale == "range"
     kind: Any = PairOf(Columns, Extremes) if by_range else Columns
-    drop = parameters.missing == "drop"
     try:
-        found = fold(kind, rows, weights, drop=drop, step_name="scale").summary
+        found = fold(kind, rows, weights, drop=parameters.drop, step_name="scale").summary
     except NotFiniteError as error:
         raise not_finite_error(rows, error, columns=columns, origin=origin) from None
     summary, extremes = (found.first, found.second) if by_range else (found, None)
@@ -254,4 +238,4 @@ def _column_summary(
             place={"parameter": "scale"},
             hint="pass more rows, or scale as an array of divisors",
         )
-    return summary, extremes
+    return parameters._replace(divisors=divisors(scale, summary, extremes, columns))

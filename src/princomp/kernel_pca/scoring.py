@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
 from princomp.core import blocks_of, open_rows
-from princomp.errors import NotAvailableError
-from princomp.kernel_pca.evaluation import known_mean, pre_image_residuals, projection_residuals
-from princomp.kernel_pca.inverse import inverse_of
-from princomp.kernel_pca.pre_images import Ridge
+from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
+from princomp.kernel_pca.fit import KernelFit
+from princomp.kernel_pca.model import KernelPCAModel
+from princomp.kernel_pca.parameters import KernelParameters
+from princomp.kernel_pca.pre_images import PreImages, Ridge, pre_images
 from princomp.linalg import FloatArray
+from princomp.solvers import Spectrum
 from princomp.summaries import is_sparse
 
 if TYPE_CHECKING:
     from princomp.kernel_pca.estimator import KernelPCA
+
+
+class Inverse(NamedTuple):
+    """Pre-images, and the fit and parameters that they were computed from."""
+
+    spectrum: Spectrum
+    method: str | None
+    n_neighbors: int
+    pre_images: PreImages
+
+    def belongs_to(self, fit: KernelFit, parameters: KernelParameters) -> bool:
+        """Whether these are the pre-images of this fit with these parameters."""
+        requested = parameters.pre_image, parameters.n_neighbors
+        return self.spectrum is fit.spectrum and (self.method, self.n_neighbors) == requested
 
 
 def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
@@ -32,7 +48,7 @@ def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
     ShapeError, NotFiniteError
     """
     self._result  # noqa: B018  (raises before fit)
-    parameters = self._parameters()
+    parameters = KernelParameters.of(self)
     if parameters.pre_image is None:
         raise NotFittedError(
             "The fit_inverse_transform parameter was not set to True when instantiating, nor "
@@ -45,6 +61,26 @@ def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
+def inverse_of(fit: KernelFit, parameters: KernelParameters, previous: Inverse | None) -> Inverse:
+    """Return the pre-images of a fit: ``previous`` if they belong to it, otherwise new ones.
+
+    Raises
+    ------
+    NotAvailableError
+        For random features.
+    """
+    if previous is not None and previous.belongs_to(fit, parameters):
+        return previous
+    if fit.expansion is None:
+        raise NotAvailableError(
+            "random features keep no rows, and pre-images are computed from rows",
+            place={"parameter": "pre_image"},
+            hint="use approximation='nystrom', whose landmarks are rows",
+        )
+    computed = pre_images(fit.expansion, parameters, scores=fit.training_scores)
+    return Inverse(fit.spectrum, parameters.pre_image, parameters.n_neighbors, computed)
+
+
 def learned_pre_image(model: KernelPCA, attribute: str) -> Ridge:
     """Return the learned pre-image, to which ``attribute`` belongs.
 
@@ -53,7 +89,7 @@ def learned_pre_image(model: KernelPCA, attribute: str) -> Ridge:
     NotAvailableError
         If no pre-image was learned.
     """
-    fitted, parameters = model._result, model._parameters()
+    fitted, parameters = model._result, KernelParameters.of(model)
     if parameters.pre_image == "ridge":
         model._inverse = inverse_of(fitted, parameters, model._inverse)
         if isinstance(model._inverse.pre_images, Ridge):
@@ -93,9 +129,8 @@ def reconstruction_error(
         For a precomputed kernel without ``diagonal``.
     NotFiniteError, ParameterError, ShapeError, ColumnError
     """
-    model = self.__fitted_model__()
-    residuals, _ = projection_residuals(model.result, model.scored_blocks(X), diagonal)
-    return residuals if per_row else known_mean(residuals)
+    residuals, _ = _projection_residuals(self.__fitted_model__(), X, diagonal)
+    return residuals if per_row else _known_mean(residuals)
 
 
 def pre_image_error(self: KernelPCA, X: Any, *, per_row: bool = False) -> float | FloatArray:
@@ -115,11 +150,21 @@ def pre_image_error(self: KernelPCA, X: Any, *, per_row: bool = False) -> float 
         Without ``pre_image``.
     NotFiniteError, ShapeError, ColumnError
     """
-    blocks = self.__fitted_model__().scored_blocks(X)
-    squares, counts = pre_image_residuals(blocks, self.inverse_transform)
+    parts: list[FloatArray] = []
+    for rows, scores, _ in self.__fitted_model__().scored_blocks(X):
+        scored = np.isfinite(scores).all(axis=1)
+        dense = np.asarray(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)
+        # Σ(x − x̂)² over the known cells of each row, and their number; NaN without scores.
+        sums = np.full((2, len(dense)), np.nan)
+        differences = dense[scored] - self.inverse_transform(scores[scored])
+        cells = np.isfinite(differences)
+        sums[0, scored] = (np.where(cells, differences, 0.0) ** 2).sum(axis=1)
+        sums[1, scored] = cells.sum(axis=1)
+        parts.append(sums)
+    squares, counts = np.concatenate(parts, axis=1)
     if per_row:
         return np.sqrt(squares / counts)
-    return float(np.sqrt(known_mean(squares) / known_mean(counts)))
+    return float(np.sqrt(_known_mean(squares) / _known_mean(counts)))
 
 
 def score(self: KernelPCA, X: Any, y: object = None) -> float:
@@ -137,7 +182,81 @@ def score(self: KernelPCA, X: Any, y: object = None) -> float:
     """
     if self.pre_image is not None or self.fit_inverse_transform:
         return -float(self.pre_image_error(X))
-    model = self.__fitted_model__()
-    found = projection_residuals(model.result, model.scored_blocks(X), None)
-    residual, total = map(known_mean, found)
+    found = _projection_residuals(self.__fitted_model__(), X, None)
+    residual, total = map(_known_mean, found)
     return 1.0 - residual / total if total > 0 else float(residual == 0)
+
+
+# ---- errors ------------------------------------------------------------------------------
+
+
+def _projection_residuals(
+    model: KernelPCAModel, X: Any, diagonal: npt.ArrayLike | None
+) -> tuple[FloatArray, FloatArray]:
+    """Compute ‖φ − Pφ‖² and ‖φ − mean‖² of each row (n,), NaN for rows without scores.
+
+    Raises
+    ------
+    NotAvailableError
+        For a precomputed kernel without ``diagonal``.
+    ParameterError, ShapeError
+    """
+    fit = model.result
+    kernel_diagonal = _checked_diagonal(fit, diagonal)
+    residuals, totals, stop = [np.empty(0)], [np.empty(0)], 0
+    for block in model.scored_blocks(X):
+        scores = block.scores.astype(np.float64)
+        start, stop = stop, stop + len(scores)
+        block_diagonal = None if kernel_diagonal is None else kernel_diagonal[start:stop]
+        if block_diagonal is not None and len(block_diagonal) < len(scores):
+            break
+        squares = fit.squared_norms(block.filled, block_diagonal)
+        squares = np.where(np.isnan(scores).any(axis=1), np.nan, squares)
+        totals.append(np.maximum(squares, 0.0))
+        residuals.append(np.maximum(squares - np.einsum("ij,ij->i", scores, scores), 0.0))
+    if kernel_diagonal is not None and len(kernel_diagonal) != stop:
+        raise ShapeError(
+            f"diagonal has {len(kernel_diagonal)} entries, and there are {stop} rows or more",
+            place={"parameter": "diagonal"},
+            hint="pass the kernel of each row with itself",
+        )
+    return np.concatenate(residuals), np.concatenate(totals)
+
+
+def _known_mean(values: FloatArray) -> float:
+    """Compute the mean of the values that are not NaN.
+
+    Raises
+    ------
+    NotFiniteError
+        If there is none.
+    """
+    known = values[~np.isnan(values)]
+    if not known.size:
+        raise NotFiniteError(
+            "no row of X is without missing values",
+            place={"parameter": "X"},
+            hint="pass rows without NaN",
+        )
+    return float(known.mean())
+
+
+def _checked_diagonal(fit: KernelFit, diagonal: npt.ArrayLike | None) -> FloatArray | None:
+    """Check ``diagonal``, which is required for a precomputed kernel and refused for others."""
+    precomputed = fit.kernel.name == "precomputed"
+    if precomputed and diagonal is None:
+        raise NotAvailableError(
+            "the error of a row needs its kernel with itself, and a precomputed kernel has only "
+            "that with the rows of the fit",
+            place={"parameter": "diagonal"},
+            hint="use reconstruction_error(X, diagonal=…), or pass rows and the name of a kernel",
+        )
+    if diagonal is None:
+        return None
+    if not precomputed:
+        raise ParameterError(
+            "diagonal is only for kernel='precomputed'",
+            place={"parameter": "diagonal"},
+            hint=f"leave it out: kernel {fit.kernel.name!r} computes it",
+        )
+    return np.ravel(np.asarray(diagonal, dtype=np.float64))

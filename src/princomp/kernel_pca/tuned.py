@@ -81,16 +81,9 @@ class Tuned:
 
     def lines(self) -> list[dict[str, Any]]:
         """List the combinations with their errors, in the order of the grid."""
-        return [
-            {
-                **{name: each.get(name) for name in self.names},
-                "error": float(error),
-                "deviation": float(deviation),
-            }
-            for each, error, deviation in zip(
-                self.parameters, self.errors, self.deviations, strict=True
-            )
-        ]
+        effective = ({name: each.get(name) for name in self.names} for each in self.parameters)
+        found = zip(effective, self.errors.tolist(), self.deviations.tolist(), strict=True)
+        return [{**each, "error": error, "deviation": spread} for each, error, spread in found]
 
     def to_frame(self) -> Any:
         """Return ``lines()`` as a pandas frame if pandas is imported, else as a dict of arrays."""

@@ -33,12 +33,6 @@ class Splitter(Protocol):
 # A number of folds, or the folds themselves.
 Folds: TypeAlias = int | Splitter | Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]
 
-_BY_CONSTRAINT = one_of("pre_image", "reconstruction")
-_SEED_CONSTRAINT = whole_number(0)
-_MODEL_CONSTRAINT = Constraint(
-    lambda value: isinstance(value, KernelPCA),
-    ("a KernelPCA with the parameters that the grid does not name",),
-)
 # Number of arrays of n² doubles at the peak: products, two kernel matrices, four to solve one.
 _MATRIX_COPIES = 7
 # Size of the smallest sample of rows that fits are compared on.
@@ -119,9 +113,10 @@ def tune(
     limit = bytes_of(memory_limit)
     all_rows = _read_rows(X, model, limit)
     rows = _sample(all_rows, model, cv, limit, int(random_state))
-    combinations = candidates(model, grid, rows, by)
+    limited = clone(model).set_params(memory_limit=limit)
+    combinations = candidates(limited, grid, rows, by)
     folds = _folds(cv, rows, int(random_state))
-    errors = _fold_errors(rows, combinations, folds, by, limit, progress)
+    errors = _fold_errors(rows, combinations, folds, by, progress)
     best = combinations[int(np.argmin(errors.mean(axis=1)))]
     # An iterator is exhausted, so use the rows that were read from it.
     best_model = (
@@ -136,7 +131,6 @@ def _fold_errors(
     combinations: list[Candidate],
     folds: list[Fold],
     by: str,
-    limit: int,
     progress: ProgressCallback | None,
 ) -> FloatArray:
     """Compute the errors (combinations, folds)."""
@@ -147,7 +141,7 @@ def _fold_errors(
     for indices, group in group_by_kernel(combinations):
         matrix = shared.matrix(group[0].function)
         for column, fold in enumerate(folds):
-            solved = SolvedFold.of(matrix, shared, fold, group, limit)
+            solved = SolvedFold(matrix, shared, fold, group)
             for row, candidate in zip(indices, group, strict=True):
                 errors[row, column] = solved.error(candidate, by)
                 done += 1
@@ -156,9 +150,11 @@ def _fold_errors(
 
 
 def _check_arguments(model: KernelPCA, by: str, random_state: int) -> None:
-    check_parameter("model", model, _MODEL_CONSTRAINT)
-    check_parameter("by", by, _BY_CONSTRAINT)
-    check_parameter("random_state", random_state, _SEED_CONSTRAINT)
+    expected = "a KernelPCA with the parameters that the grid does not name"
+    is_model = Constraint(lambda value: isinstance(value, KernelPCA), (expected,))
+    check_parameter("model", model, is_model)
+    check_parameter("by", by, one_of("pre_image", "reconstruction"))
+    check_parameter("random_state", random_state, whole_number(0))
     if model.scale is not None:
         raise ParameterError(
             "tune compares parameters on rows as they are, and the model has scale",
@@ -187,10 +183,10 @@ def _sample(rows: RowArray, model: KernelPCA, cv: Folds, limit: int, seed: int) 
     """Return the rows, or a sample that fits in memory, in float64."""
     n = rows.shape[0]
     max_rows = int((limit / (8.0 * _MATRIX_COPIES)) ** 0.5)
-    if max_rows < min(n, _MIN_ROWS):
+    if max_rows < (fewest := min(n, _MIN_ROWS)):
         raise MemoryLimitError(
-            f"comparing fits of {min(n, _MIN_ROWS)} rows needs "
-            f"{format_bytes(8.0 * _MATRIX_COPIES * min(n, _MIN_ROWS) ** 2)}, and the limit is "
+            f"comparing fits of {fewest} rows needs "
+            f"{format_bytes(8.0 * _MATRIX_COPIES * fewest**2)}, and the limit is "
             f"{format_bytes(limit)}",
             place={"parameter": "memory_limit"},
             hint="raise memory_limit",

@@ -50,7 +50,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def map(rows):
-    return Nystrom.of(RBF, landmarks(rows, 60).points)
+    return Nystrom.of(RBF, landmarks(rows, 60, RBF)[0])
 
 
 @pytest.fixture(scope="module")

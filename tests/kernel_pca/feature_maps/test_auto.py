@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_cases import POLY, RBF, kernel_matrix
+from kernel_cases import POLY, RBF, kernel_matrix, points_of
 
+from princomp import KernelPCA
+from princomp.core import open_rows
 from princomp.errors import MemoryLimitError
 from princomp.kernel_pca.feature_maps import (
     Fourier,
+    Nystrom,
     TensorSketch,
+    sample_rows,
     sized_nystrom_map,
     sized_random_map,
 )
 from princomp.kernel_pca.feature_maps.sizing import kernel_error, missing_share
 from princomp.kernel_pca.functions import KernelFunction
+from princomp.kernel_pca.parameters import KernelParameters
 
 WIDE = KernelFunction("rbf", gamma=0.02)
+
+
+def settings(k=3, *, tolerance=0.01, memory_limit=4 * 10**9, **options):
+    model = KernelPCA(k, approximation_tol=tolerance, memory_limit=memory_limit, **options)
+    return KernelParameters.of(model).seeded()
 
 
 @pytest.fixture(scope="module")
@@ -30,23 +40,26 @@ def centred_trace(K):
 
 @pytest.mark.parametrize("rule", ["uniform", "kmeans", "leverage"])
 def test_landmarks_are_doubled_until_little_is_missing(rule, rows):
-    found = sized_nystrom_map(rows, WIDE, 3, rule=rule, tolerance=0.01)
-    assert found.within_tolerance
-    assert found.note == ""
-    assert [m for m, _ in found.trials] == [50 * 2**i for i in range(len(found.trials))]
-    assert found.trials[-1] == (found.map.m, found.estimate)
-    assert all(share > 0.01 for _, share in found.trials[:-1])
+    found = sized_nystrom_map(rows, WIDE, settings(landmarks=rule))
+    m = found.map.m
+    assert m in [50 * 2**i for i in range(1, 7)]
+    assert found.error <= 0.01
+    assert found.notes == (f"{m:,} landmarks leave out {found.error:.2g} of the variance",)
+    # Half as many, chosen from the same sample, leave out too much of the rows held out of it.
+    sample, _ = sample_rows(rows, 4096 + 1000)
+    half = Nystrom.of(WIDE, points_of(sample[:4096], m // 2, WIDE, rule=rule))
+    assert missing_share(half, sample[4096:]) > 0.01
     # The estimate agrees with the true share of rows that it has not seen.
     K = kernel_matrix(WIDE, rows[:2000])
     images = found.map.images(rows[:2000])
     truth = 1 - centred_trace(images @ images.T) / centred_trace(K)
-    assert truth == pytest.approx(found.estimate, rel=0.25)
+    assert truth == pytest.approx(found.error, rel=0.25)
 
 
 def test_missing_shares_and_errors_match_their_definitions(rows):
     some = rows[:300]
     K = kernel_matrix(RBF, some)
-    map = sized_nystrom_map(rows, RBF, 3, tolerance=0.5).map
+    map = sized_nystrom_map(rows, RBF, settings(tolerance=0.5)).map
     Z = map.images(some)
     share = 1 - centred_trace(Z @ Z.T) / centred_trace(K)
     assert missing_share(map, some) == pytest.approx(share, rel=1e-9)
@@ -57,49 +70,50 @@ def test_missing_shares_and_errors_match_their_definitions(rows):
 
 
 def test_n_components_set_the_minimum_of_landmarks(rows):
-    assert sized_nystrom_map(rows, WIDE, 40, tolerance=0.9).map.m == 160
+    assert sized_nystrom_map(rows, WIDE, settings(40, tolerance=0.9)).map.m == 160
 
 
 def test_all_rows_become_landmarks_if_necessary(rows):
     narrow = KernelFunction("rbf", gamma=30.0)
-    found = sized_nystrom_map(rows[:130], narrow, 3, tolerance=1e-9)
-    assert [m for m, _ in found.trials] == [50, 100, 130]
-    assert found.within_tolerance
-    assert found.trials[1][1] > 0.5  # of rows that are no landmarks
-    assert sized_nystrom_map(rows[:20], narrow, 3).map.m == 20
+    found = sized_nystrom_map(rows[:130], narrow, settings(tolerance=1e-9))
+    assert found.map.m == 130
+    assert found.error <= 1e-9
+    assert missing_share(Nystrom.of(narrow, rows[:100]), rows[100:130]) > 0.5
+    assert sized_nystrom_map(rows[:20], narrow, settings()).map.m == 20
 
 
 def test_the_memory_limit_stops_the_search_with_a_note(rows):
-    found = sized_nystrom_map(rows, RBF, 3, tolerance=1e-6, limit=2_000_000)
-    assert not found.within_tolerance
+    found = sized_nystrom_map(rows, RBF, settings(tolerance=1e-6, memory_limit=2_000_000))
+    assert found.error > 1e-6
     assert 80 * found.map.m**2 < 2_000_000
     assert found.map.m > 100
-    assert f"{found.map.m} landmarks" in found.note
-    assert "more than the tolerance of 1e-06" in found.note
+    assert f"{found.map.m} landmarks" in found.notes[1]
+    assert "more than the tolerance of 1e-06" in found.notes[1]
     with pytest.raises(MemoryLimitError, match="limit"):
-        sized_nystrom_map(rows, RBF, 3, limit=1000)
+        sized_nystrom_map(rows, RBF, settings(memory_limit=1000))
 
 
 def test_features_are_doubled_until_the_kernel_is_close(rows):
-    found = sized_random_map(rows, RBF, 3, tolerance=0.1, seed=1)
-    assert found.within_tolerance
+    found = sized_random_map(rows, RBF, settings(tolerance=0.1, random_state=1))
     assert isinstance(found.map, Fourier)
-    assert found.estimate <= 0.1
-    assert kernel_error(found.map, rows[:1000]) == pytest.approx(found.estimate, rel=0.3)
-    sketch = sized_random_map(rows, POLY, 3, tolerance=1e-9, limit=3_000_000)
+    assert found.error <= 0.1
+    assert len(found.notes) == 1
+    assert kernel_error(found.map, rows[:1000]) == pytest.approx(found.error, rel=0.3)
+    sketch = sized_random_map(rows, POLY, settings(tolerance=1e-9, memory_limit=3_000_000))
     assert isinstance(sketch.map, TensorSketch)
-    assert not sketch.within_tolerance
-    assert "features" in sketch.note
+    assert sketch.error > 1e-9
+    assert "features" in sketch.notes[1]
 
 
 def test_single_pass_rows_are_not_lost(rows):
-    found = sized_nystrom_map(iter(np.array_split(rows, 9)), WIDE, 3, tolerance=0.05)
+    batches = open_rows(iter(np.array_split(rows, 9)))[0]
+    found = sized_nystrom_map(batches, WIDE, settings(tolerance=0.05))
     left = np.concatenate([chunk.data for chunk in found.rows.chunks()])
     np.testing.assert_array_equal(left, rows)
 
 
 def test_float32_rows_have_float32_images(rows):
     single = rows.astype(np.float32)
-    assert sized_nystrom_map(single, WIDE, 3, tolerance=0.1).map.dtype == np.float32
-    found = sized_random_map(single, WIDE, 3, tolerance=0.5, dtype=np.float32)
+    assert sized_nystrom_map(single, WIDE, settings(tolerance=0.1)).map.dtype == np.float32
+    found = sized_random_map(single, WIDE, settings(tolerance=0.5))
     assert found.map.images(single[:3]).dtype == np.float32

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from princomp import KernelPCA
 from princomp.kernel_pca.feature_space import Expansion, KernelMatrix, solve
+from princomp.kernel_pca.parameters import KernelParameters
 
 
 def expansion_of(function, rows, k=None):
@@ -13,7 +15,7 @@ def expansion_of(function, rows, k=None):
         function = function.with_shift(rows.mean(axis=0, dtype=np.float64))
     matrix = KernelMatrix(function, rows, memory=10**9)
     n = matrix.n
-    spectrum = solve(matrix, k, memory=10**9).spectrum
+    spectrum = solve(matrix, KernelParameters.of(KernelPCA(k))).spectrum
     kept = int((spectrum.variances[: spectrum.k] > 0).sum())
     weights = spectrum.axes[:kept].T / np.sqrt(spectrum.variances[:kept] * (n - 1))
     return Expansion(

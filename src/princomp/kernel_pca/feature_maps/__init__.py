@@ -8,32 +8,22 @@ distributed, device              maps of rows on engines and devices
 contents                         maps in model files
 """
 
-from princomp.kernel_pca.feature_maps.contents import map_from_contents
-from princomp.kernel_pca.feature_maps.distributed import mapped
-from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
-from princomp.kernel_pca.feature_maps.fourier import Fourier
-from princomp.kernel_pca.feature_maps.landmarks import Landmarks, landmarks, sample_rows
-from princomp.kernel_pca.feature_maps.nystrom import Nystrom
-from princomp.kernel_pca.feature_maps.sizing import (
-    SizedMap,
-    random_map,
-    sized_nystrom_map,
-    sized_random_map,
+from princomp.kernel_pca.feature_maps.contents import (
+    map_from_contents as map_from_contents,
+    map_to_contents as map_to_contents,
 )
-from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
-
-__all__ = [
-    "FeatureMap",
-    "Fourier",
-    "Landmarks",
-    "Nystrom",
-    "SizedMap",
-    "TensorSketch",
-    "landmarks",
-    "map_from_contents",
-    "mapped",
-    "random_map",
-    "sample_rows",
-    "sized_nystrom_map",
-    "sized_random_map",
-]
+from princomp.kernel_pca.feature_maps.distributed import mapped as mapped
+from princomp.kernel_pca.feature_maps.feature_map import FeatureMap as FeatureMap
+from princomp.kernel_pca.feature_maps.fourier import Fourier as Fourier
+from princomp.kernel_pca.feature_maps.landmarks import (
+    landmarks as landmarks,
+    sample_rows as sample_rows,
+)
+from princomp.kernel_pca.feature_maps.nystrom import Nystrom as Nystrom
+from princomp.kernel_pca.feature_maps.sizing import (
+    PreparedMap as PreparedMap,
+    random_map as random_map,
+    sized_nystrom_map as sized_nystrom_map,
+    sized_random_map as sized_random_map,
+)
+from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch as TensorSketch

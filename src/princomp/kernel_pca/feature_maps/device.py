@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,11 @@ class MappedOnDevice(AbstractDeviceRows):
         dtype = space.dtype(origin.dtype)
         for block in origin.blocks(step):
             if not space.all_finite(block.rows):
-                error = first_fault(_SingleBlock(origin, block), self.allow_missing)
+                # A table of this block only, to find the place of the value.
+                single: Any = SimpleNamespace(
+                    space=space, p=origin.p, blocks=lambda _, block=block: [block]
+                )
+                error = first_fault(single, self.allow_missing)
                 if error is not None:
                     raise not_finite_error_in_source(origin, error, columns=origin.columns)
             stop = block.start + block.rows.shape[0]
@@ -65,45 +70,20 @@ class MappedOnDevice(AbstractDeviceRows):
         return (*self.origin.fingerprint(), self.map.fingerprint())
 
 
-class _SingleBlock:
-    """A block as a table, to find the place of a value that is not finite."""
-
-    repeatable = True
-
-    def __init__(self, origin: AbstractDeviceRows, block: DeviceBlock) -> None:
-        self.p, self.dtype, self.space = origin.p, origin.dtype, origin.space
-        self._block = block
-
-    def blocks(self, step: int) -> Iterator[DeviceBlock]:
-        """Give the block."""
-        yield self._block
-
-
-def mapped_on_device(
-    rows: DistributedRows, map: FeatureMap, *, allow_missing: bool = False
-) -> MappedOnDevice:
+def mapped_on_device(fields: dict[str, Any]) -> MappedOnDevice:
     """Return the images of rows on a device, as rows on that device.
+
+    ``fields`` are those that all images of rows on engines have.
 
     Raises
     ------
     NotAvailableError
         For a map that is not implemented there.
     """
-    assert isinstance(rows, AbstractDeviceRows)
-    return MappedOnDevice(
-        engine=rows.engine,
-        rows=rows.rows,
-        p=map.width,
-        dtype=np.dtype(map.dtype),
-        nbytes=rows.nbytes,
-        file=rows.file,
-        space=rows.space,
-        origin=rows,
-        map=map,
-        images=_image_function(map, rows.space),
-        allow_missing=allow_missing,
-        repeatable=rows.repeatable,
-    )
+    origin = fields["origin"]
+    assert isinstance(origin, AbstractDeviceRows)
+    images = _image_function(fields["map"], origin.space)
+    return MappedOnDevice(file=origin.file, space=origin.space, images=images, **fields)
 
 
 def sample_on_device(rows: DistributedRows, count: int, seed: int) -> FloatArray:

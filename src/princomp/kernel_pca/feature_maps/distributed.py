@@ -53,21 +53,22 @@ def mapped(rows: Any, map: FeatureMap, *, allow_missing: bool = False) -> Source
             f"rows have {distributed.p} columns, and the map was made for {map.p}",
             hint="pass the columns that the map was made for, in their order",
         )
+    fields: dict[str, Any] = {
+        "engine": distributed.engine,
+        "rows": distributed.rows,
+        "p": map.width,
+        "dtype": np.dtype(map.dtype),
+        "nbytes": distributed.nbytes,
+        "origin": distributed,
+        "map": map,
+        "allow_missing": allow_missing,
+        "repeatable": distributed.repeatable,
+    }
     if distributed.resident:
         from princomp.kernel_pca.feature_maps.device import mapped_on_device
 
-        return mapped_on_device(distributed, map, allow_missing=allow_missing)
-    return MappedRows(
-        engine=distributed.engine,
-        rows=distributed.rows,
-        p=map.width,
-        dtype=np.dtype(map.dtype),
-        nbytes=distributed.nbytes,
-        origin=distributed,
-        map=map,
-        allow_missing=allow_missing,
-        repeatable=distributed.repeatable,
-    )
+        return mapped_on_device(fields)
+    return MappedRows(**fields)
 
 
 class _ImageSummary:
@@ -168,11 +169,14 @@ class MappedRows(DistributedRows):
         self, function: Callable[[Any], Any], names: tuple[str, ...], dtype: np.dtype[Any]
     ) -> Any:
         """Apply ``function`` to the images of each partition, lazily."""
-        columns = self.origin.columns
         apply = partial(
-            _apply_to_images, function=function, map=self.map, allow_missing=self.allow_missing
+            _apply_to_images,
+            function=function,
+            map=self.map,
+            allow_missing=self.allow_missing,
+            columns=self.origin.columns,
         )
-        return self.origin.map_rows(partial(apply, columns=columns), names, dtype)
+        return self.origin.map_rows(apply, names, dtype)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Yield images of the rows, which the engine brings to this process."""

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from princomp.errors import ParameterError, ShapeError
+from princomp.errors import ShapeError
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.linalg import FloatArray, empty, one_blas_thread
@@ -26,15 +26,15 @@ class FeatureMap:
     """A map from rows (m, p) to images (m, D), with z(x)ᵀz(y) near k(x, y).
 
     A subclass defines ``width``, ``bytes_per_thread``, ``_map_block``, a constructor ``of`` (from
-    landmarks or a seed), and for model files ``document``, ``arrays`` and ``from_contents``.
+    landmarks or a seed).
 
     Laws
     ----
     - A map is immutable, and several threads may call it.
     - The image of a row depends on that row alone, to the bit: not on its position, the other
       rows or the number of threads.
-    - ``from_contents`` of ``document`` and ``arrays`` gives a map with the same images, and
-      ``same_as`` is true for the two.
+    - A map restored from a model file computes the same images, and ``same_as`` is true for the
+      two.
 
     Parameters
     ----------
@@ -98,38 +98,7 @@ class FeatureMap:
         """Write the images of at most ``BLOCK_ROWS`` rows."""
         raise NotImplementedError
 
-    def missing_variance(self, rows: RowArray) -> FloatArray:
-        """Compute k(x, x) − ‖z(x)‖² (m,), the part that each image lacks, in float64."""
-        images = self.images(rows)
-        squared_norms = np.einsum("ij,ij->i", images, images, dtype=np.float64)
-        return self.kernel.diagonal(rows) - squared_norms
-
-    # ---- identity, and files -----------------------------------------------------------
-
-    def document(self) -> dict[str, Any]:
-        """Describe the map in plain values, for a model file.
-
-        Raises
-        ------
-        ParameterError
-            For a kernel that is a Python function, which cannot be stored.
-        """
-        kernel = self.kernel
-        if kernel.call is not None:
-            raise ParameterError(
-                "a kernel that is a Python function cannot be saved in a model file",
-                place={"parameter": "kernel"},
-                hint="use a kernel with a name, or pickle the model",
-            )
-        return {
-            "kind": self.kind,
-            "p": self.p,
-            "dtype": self.dtype.name,
-            "kernel": kernel.name,
-            "gamma": None if kernel.gamma is None else float(kernel.gamma),
-            "degree": float(kernel.degree),
-            "coef0": float(kernel.coef0),
-        }
+    # ---- identity ----------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Any]:
         """Return the arrays of the map, for a model file."""
@@ -165,9 +134,6 @@ class FeatureMap:
         # Cached properties are computed again in other processes.
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
 
 @dataclass(frozen=True, eq=False)
 class RandomMap(FeatureMap):
@@ -185,9 +151,6 @@ class RandomMap(FeatureMap):
 
     count: int
     seed: int = 0
-
-    # The name of ``count`` in model files.
-    count_name = "count"
 
     @classmethod
     def _draw_count(cls, kernel: KernelFunction, width: int) -> int:
@@ -215,15 +178,3 @@ class RandomMap(FeatureMap):
 
     def _more_identity(self) -> list[Any]:
         return [self.seed]
-
-    def document(self) -> dict[str, Any]:
-        """Describe the map in plain values, with the number of draws and the seed."""
-        return {**super().document(), self.count_name: self.count, "seed": self.seed}
-
-    @classmethod
-    def from_contents(
-        cls, kernel: KernelFunction, document: dict[str, Any], arrays: dict[str, Any]
-    ) -> Self:
-        """Restore the map from ``document`` and ``arrays``."""
-        count = document[cls.count_name]
-        return cls(kernel, document["p"], np.dtype(document["dtype"]), count, document["seed"])

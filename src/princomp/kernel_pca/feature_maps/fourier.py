@@ -126,17 +126,16 @@ class Fourier(RandomMap):
         return RightFactor(self._waves)
 
     @cached_property
-    def _offset(self) -> FloatArray | None:
-        return None if self.kernel.shift is None else self.kernel.shift @ self.waves
+    def _shift_angles(self) -> FloatArray:
+        assert self.kernel.shift is not None
+        return self.kernel.shift @ self.waves
 
     def _map_block(self, rows: RowArray, out: FloatArray) -> None:
         shift = self.kernel.shift
-        if is_sparse(rows):
-            # Subtract the angles of the shift.
-            waves = self._waves if self._offset is None else self.waves
-            angles = np.asarray(rows @ waves)
-            if self._offset is not None:
-                angles -= self._offset
+        if is_sparse(rows) and shift is not None:
+            angles = rows @ self.waves - self._shift_angles
+        elif is_sparse(rows):
+            angles = rows @ self._waves
         else:
             if shift is not None:
                 rows = rows.astype(np.float64) - shift

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from princomp.engines import DistributedRows, as_distributed, fold
+from princomp.engines import DistributedRows, fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
-from princomp.io import (
-    Origin,
-    RowArray,
-    RowData,
-    Rows,
-    Source,
-    first_rows,
-    not_finite_error,
-    rows_of,
-)
+from princomp.io import RowArray, RowData, Source, first_rows, not_finite_error, rows_of
 from princomp.kernel_pca.feature_maps.row_sample import RowSampler
 from princomp.kernel_pca.functions import KernelFunction
-from princomp.linalg import FloatArray, eigh, empty
-from princomp.summaries import Names, first_not_finite, is_sparse
+from princomp.linalg import eigh, empty
+from princomp.summaries import first_not_finite, is_sparse
 
 RULES = ("uniform", "kmeans", "leverage")
 
@@ -36,38 +26,15 @@ _ROWS_READ_PER_ROW = 10
 _KMEANS_STEPS = 10
 
 
-class Landmarks(NamedTuple):
-    """Landmarks, and the rows that they were chosen from.
-
-    Parameters
-    ----------
-    points : ndarray or CSR array of shape (m, p)
-        m is ``count``, or the number of distinct rows.
-    rule : str
-        "uniform", "kmeans", "leverage" or "given".
-    rows : object
-        All rows to fit to: also those that were read from an iterator to choose landmarks.
-    ridge : float or None
-        λ of "leverage".
-    """
-
-    points: RowArray
-    rule: str
-    rows: RowData
-    ridge: float | None = None
-
-
 def landmarks(
-    rows: Any,
+    rows: RowData,
     count: int,
+    kernel: KernelFunction,
     *,
     rule: str | npt.ArrayLike = "uniform",
-    kernel: KernelFunction | None = None,
     seed: int = 0,
     drop: bool = False,
-    columns: Names = None,
-    origin: Origin | None = None,
-) -> Landmarks:
+) -> tuple[RowArray, RowData]:
     """Choose landmarks.
 
     Rows are sampled by a hash of their cells and the seed. So the landmarks of a table are the
@@ -77,75 +44,53 @@ def landmarks(
 
     Parameters
     ----------
-    rows : array, sparse array, frame, path, Source or rows of an engine, of shape (n, p)
+    rows : ndarray, CSR array or Source of shape (n, p)
     count : int
         Number of landmarks, m; all distinct rows if there are fewer.
+    kernel : KernelFunction
+        For "leverage", and for the divisors of "kmeans".
     rule : {"uniform", "kmeans", "leverage"} or array of shape (m, p), default="uniform"
         "uniform": a sample without repetition. "kmeans": centres of a sample (Zhang & Kwok
         2010), for dense rows. "leverage": rows sampled by their approximate ridge leverage
         scores (Musco & Musco 2017, in two stages). The last two use a sample of
         max(10 m, 5,000) rows. An array: these points.
-    kernel : KernelFunction, optional
-        For "leverage".
     seed : int
     drop : bool
         Leave out rows with missing cells, which otherwise raise NotFiniteError.
-    columns, origin : optional
-        Names for messages about rows in memory.
+
+    Returns
+    -------
+    points : ndarray or CSR array of shape (m, p)
+    rows : ndarray, CSR array or Source
+        All rows to fit to: also those that were read from an iterator to choose landmarks.
 
     Raises
     ------
     ParameterError, ShapeError, NotFiniteError
     """
-    rows, columns, origin = _open_rows(rows, columns, origin)
-    options: dict[str, Any] = {"seed": seed, "drop": drop, "columns": columns, "origin": origin}
     if not isinstance(rule, str):
-        return Landmarks(_checked_points(rule, rows.shape[1]), "given", rows)
+        return _checked_points(rule, rows.shape[1]), rows
     if rule not in RULES:
         raise ParameterError(
             f"landmarks={rule!r} is not known",
             place={"parameter": "landmarks"},
             hint=f"landmarks must be one of {', '.join(map(repr, RULES))}, or an array",
         )
-    if count < 1:
-        raise ParameterError(
-            f"n_landmarks={count} is not valid",
-            place={"parameter": "n_landmarks"},
-            hint="n_landmarks must be a whole number of at least 1",
-        )
-    if rule == "uniform":
-        points, rows = sample_rows(rows, count, **options)
-        return Landmarks(points, rule, rows)
-    sample, rows = sample_rows(rows, max(_ROWS_PER_LANDMARK * count, _MIN_SAMPLE), **options)
-    if sample.shape[0] <= count:
-        return Landmarks(sample, rule, rows)
-    if rule == "kmeans":
-        divisors = None if kernel is None else kernel.divisors
-        return Landmarks(_kmeans_centres(sample, count, seed, divisors), rule, rows)
-    if kernel is None:
-        raise ParameterError(
-            "landmarks='leverage' needs a kernel",
-            place={"parameter": "kernel"},
-            hint="pass the kernel of the fit",
-        )
-    chosen, ridge = _sample_by_leverage(sample, count, kernel, seed)
-    return Landmarks(sample[chosen], rule, rows, ridge)
+    n_rows = count if rule == "uniform" else max(_ROWS_PER_LANDMARK * count, _MIN_SAMPLE)
+    sample, rows = sample_rows(rows, n_rows, seed=seed, drop=drop)
+    if sample.shape[0] > count:
+        choose = _kmeans_centres if rule == "kmeans" else _sample_by_leverage
+        sample = choose(sample, count, kernel, seed)
+    return sample, rows
 
 
 def sample_rows(
-    rows: Any,
-    count: int,
-    *,
-    seed: int = 0,
-    drop: bool = False,
-    columns: Names = None,
-    origin: Origin | None = None,
+    rows: RowData, count: int, *, seed: int = 0, drop: bool = False
 ) -> tuple[RowArray, RowData]:
     """Sample at most ``count`` distinct rows (m, p); also return all rows, to be read again.
 
     The sample is in random order, so its first rows are a smaller sample. It takes one pass.
     """
-    rows, columns, origin = _open_rows(rows, columns, origin)
     data = rows
     if isinstance(rows, DistributedRows) and rows.resident:
         from princomp.kernel_pca.feature_maps.device import sample_on_device
@@ -163,20 +108,11 @@ def sample_rows(
     try:
         sample = fold(RowSampler(count, seed), data, drop=drop, step_name="landmarks").summary
     except NotFiniteError as error:
-        raise not_finite_error(rows, error, columns=columns, origin=origin) from None
+        columns = rows.columns if isinstance(rows, Source) else None
+        raise not_finite_error(rows, error, columns=columns) from None
     if not len(sample.hashes):
         raise ShapeError("there is no row to choose landmarks from", hint="pass at least one row")
     return sample.table, rows
-
-
-def _open_rows(rows: Any, columns: Names, origin: Origin | None) -> Rows:
-    """Open rows, with the names of their columns and of their file."""
-    if isinstance(rows, np.ndarray) or is_sparse(rows):
-        return rows, columns, origin
-    if isinstance(rows, Source):
-        return rows, rows.columns, rows.row_origin
-    distributed = as_distributed(rows)
-    return rows_of(rows) if distributed is None else (distributed, distributed.columns, None)
 
 
 def _checked_points(points: npt.ArrayLike, p: int) -> RowArray:
@@ -194,9 +130,7 @@ def _checked_points(points: npt.ArrayLike, p: int) -> RowArray:
     return found.copy()  # the caller may change theirs
 
 
-def _kmeans_centres(
-    sample: RowArray, count: int, seed: int, divisors: FloatArray | None = None
-) -> FloatArray:
+def _kmeans_centres(sample: RowArray, count: int, kernel: KernelFunction, seed: int) -> RowArray:
     """Compute the centres (m, p) of k-means, starting at the first rows of the sample."""
     if is_sparse(sample):
         raise ParameterError(
@@ -208,7 +142,7 @@ def _kmeans_centres(
     from threadpoolctl import threadpool_limits
 
     # Subtract the mean in float64, so that large numbers do not cancel.
-    mean = sample.mean(axis=0, dtype=np.float64)
+    mean, divisors = sample.mean(axis=0, dtype=np.float64), kernel.divisors
     rows = sample.astype(np.float64) - mean
     if divisors is not None:
         rows /= divisors
@@ -224,8 +158,8 @@ def _kmeans_centres(
 
 def _sample_by_leverage(
     sample: RowArray, count: int, kernel: KernelFunction, seed: int
-) -> tuple[FloatArray, float]:
-    """Sample row numbers by ridge leverage scores; also return λ.
+) -> RowArray:
+    """Sample rows by ridge leverage scores.
 
     The scores of all N rows of the sample are estimated from its first m rows S:
     (k(x, x) − k(x, S) (K(S, S) + λ m/N)⁻¹ k(S, x)) / λ. λ is the sum of the eigenvalues beyond the
@@ -251,4 +185,4 @@ def _sample_by_leverage(
     # The smallest exponential numbers divided by scores are a weighted sample without repetition
     # (Efraimidis and Spirakis 2006).
     keys = np.random.default_rng(seed).exponential(size=n) / scores
-    return np.sort(np.argpartition(keys, count - 1)[:count]), ridge * n / count
+    return sample[np.sort(np.argpartition(keys, count - 1)[:count])]

@@ -7,7 +7,7 @@ from this span is known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -79,7 +79,7 @@ class Nystrom(FeatureMap):
         dtype = np.dtype(points.dtype if dtype is None else dtype)
         by_differences = kernel.name in ("rbf", "laplacian")
         if is_sparse(points) and by_differences:
-            kernel = replace(kernel, shift=shift_of(points))
+            kernel = kernel.with_shift(shift_of(points))
         elif is_sparse(points) and kernel.shift is not None:
             points = points.toarray()
         elif by_differences and kernel.shift is None:
@@ -153,8 +153,6 @@ class Nystrom(FeatureMap):
     def _map_block(self, rows: RowArray, out: FloatArray) -> None:
         self._weights.times(self.similarities(rows), out)
 
-    # ---- files -------------------------------------------------------------------------
-
     def arrays(self) -> dict[str, Any]:
         """Return landmarks (as the three parts of a CSR array if sparse) and weights."""
         return {
@@ -162,12 +160,3 @@ class Nystrom(FeatureMap):
             "weights": self.weights,
             **model_arrays.pack_rows("points", self.points),
         }
-
-    @classmethod
-    def from_contents(
-        cls, kernel: KernelFunction, document: dict[str, Any], arrays: dict[str, Any]
-    ) -> Self:
-        """Restore the map from ``document`` and ``arrays``."""
-        return cls(
-            kernel, document["p"], np.dtype(document["dtype"]), arrays["points"], arrays["weights"]
-        )

@@ -7,7 +7,7 @@ does not depend on the order of the rows, their blocks or their place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -18,7 +18,6 @@ from princomp.io import RowArray
 from princomp.summaries import (
     Weights,
     block_rows,
-    check_mergeable,
     checked_block,
     first_not_finite,
     is_sparse,
@@ -75,37 +74,26 @@ class RowSample:
     table : ndarray or CSR array of shape (m, p)
     max_rows : int
         Maximum number of rows.
-    seed : int
     """
 
     rows: float
     hashes: NDArray[np.uint64]
     table: RowArray
     max_rows: int
-    seed: int
-
-    centred = True
-
-    @property
-    def p(self) -> int:
-        """Number of columns."""
-        return int(self.table.shape[1])
 
     def merge(self, other: RowSample) -> RowSample:
         """Sample the rows of both."""
-        check_mergeable(self, other)
         total = self.rows + other.rows
+        # The table of an empty sample is dense.
         if not len(self.hashes) or not len(other.hashes):
-            kept = self if len(self.hashes) else other
-            return RowSample(total, kept.hashes, kept.table, self.max_rows, self.seed)
+            return replace(self if len(self.hashes) else other, rows=total)
         hashes, first = np.unique(np.concatenate([self.hashes, other.hashes]), return_index=True)
-        first = first[: self.max_rows]
+        tables = [self.table, other.table]
         if is_sparse(self.table) != is_sparse(other.table):
-            parts = [t.toarray() if is_sparse(t) else t for t in (self.table, other.table)]
-        else:
-            parts = [self.table, other.table]
-        both = sp.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
-        return RowSample(total, hashes[: self.max_rows], both[first], self.max_rows, self.seed)
+            tables = [table.toarray() if is_sparse(table) else table for table in tables]
+        both = sp.vstack(tables, format="csr") if is_sparse(tables[0]) else np.concatenate(tables)
+        kept = slice(self.max_rows)
+        return RowSample(total, hashes[kept], both[first[kept]], self.max_rows)
 
 
 @dataclass(frozen=True)
@@ -123,14 +111,12 @@ class RowSampler:
 
     complete_only = True
 
-    @staticmethod
-    def block_rows(columns: int, *, sparse: bool = False) -> int:
-        """Number of rows of a logical block."""
-        return block_rows(columns, sparse=sparse)
+    # Number of rows of a logical block.
+    block_rows = staticmethod(block_rows)
 
     def empty(self, p: int) -> RowSample:
         """The sample of no rows."""
-        return RowSample(0.0, np.empty(0, np.uint64), np.empty((0, p)), self.max_rows, self.seed)
+        return RowSample(0.0, np.empty(0, np.uint64), np.empty((0, p)), self.max_rows)
 
     def of(self, block: RowArray, weights: Weights = None, *, precise: bool = True) -> RowSample:
         """Sample the rows of a block (m, p) whose weight is not zero.
@@ -149,4 +135,4 @@ class RowSampler:
         hashes, first = np.unique(_row_hashes(block, self.seed), return_index=True)
         rows = float(block.shape[0] if weights is None else weights.sum())
         table = block[first[: self.max_rows]]
-        return RowSample(rows, hashes[: self.max_rows], table, self.max_rows, self.seed)
+        return RowSample(rows, hashes[: self.max_rows], table, self.max_rows)

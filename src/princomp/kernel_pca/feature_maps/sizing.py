@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,10 @@ from princomp.kernel_pca.feature_maps.landmarks import landmarks, sample_rows
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
 from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction
+from princomp.kernel_pca.parameters import KernelParameters
 from princomp.linalg import format_bytes
+
+M = TypeVar("M", bound=FeatureMap)
 
 # Maximum number of landmarks m: their eigenvalues take m³ operations.
 MAX_COUNT = 4096
@@ -31,30 +34,16 @@ _HELD_OUT = 1000
 _SCATTERS = 10
 
 
-class SizedMap(NamedTuple):
-    """A map with enough landmarks or features, and how they were found.
+class PreparedMap(NamedTuple):
+    """A feature map, its estimated error (or NaN), notes for the plan, and rows to map.
 
-    Parameters
-    ----------
-    map : FeatureMap
-    estimate : float
-        Its estimated error.
-    within_tolerance : bool
-        Whether the estimate is within the tolerance.
-    trials : tuple of (int, float)
-        Numbers of landmarks or features, and their estimates.
-    rows : object
-        All rows to fit to: also those that were read from an iterator to make the map.
-    note : str
-        A sentence for the plan; empty if the tolerance was met.
+    Rows that can be read only once were partly read to make the map; ``rows`` has all of them.
     """
 
     map: FeatureMap
-    estimate: float
-    within_tolerance: bool
-    trials: tuple[tuple[int, float], ...]
     rows: RowData
-    note: str = ""
+    error: float
+    notes: tuple[str, ...]
 
 
 def missing_share(map: FeatureMap, rows: RowArray) -> float:
@@ -84,66 +73,44 @@ def kernel_error(map: FeatureMap, rows: RowArray) -> float:
 
 
 def sized_nystrom_map(
-    rows: Any,
-    kernel: KernelFunction,
-    k: int,
-    *,
-    rule: str = "uniform",
-    tolerance: float = 0.01,
-    limit: int | None = None,
-    seed: int = 0,
-    drop: bool = False,
-    dtype: npt.DTypeLike | None = None,
-) -> SizedMap:
+    rows: RowData, kernel: KernelFunction, parameters: KernelParameters
+) -> PreparedMap:
     """Make Nyström's map, doubling the landmarks until little variance is missing.
 
     The number of landmarks m starts at max(50, 4k). It grows until the missing share of the
-    variance (``missing_share``) of up to 1,000 rows, none of them a landmark, is within the
-    tolerance, or until m is n, 4,096 or the most that memory allows.
-
-    Parameters
-    ----------
-    rows : as for ``landmarks``
-    kernel : KernelFunction
-    k : int
-        Number of components.
-    rule : {"uniform", "kmeans", "leverage"}
-    tolerance : float
-        Largest missing share.
-    limit : int, optional
-        Bytes that landmarks and sums of images may use.
-    seed, drop
-        As for ``landmarks``.
-    dtype : numpy dtype, optional
-        Of the images.
+    variance (``missing_share``) of up to 1,000 rows, none of them a landmark, is within
+    ``approximation_tol``, or until m is n, 4,096 or the most that memory allows.
 
     Raises
     ------
     MemoryLimitError
         If the smallest number does not fit in the limit.
     """
-    min_count, max_count = _count_bounds(rows, k, limit)
-    sample, rows = sample_rows(rows, max_count + _HELD_OUT, seed=seed, drop=drop)
+    min_count, max_count = _count_bounds(rows.shape[1], parameters)
+    seed, rule, dtype = parameters.seed, parameters.landmarks, rows.dtype
+    sample, rows = sample_rows(rows, max_count + _HELD_OUT, seed=seed, drop=parameters.drop)
     n = sample.shape[0]
 
-    def make_map(m: int) -> tuple[FeatureMap, float]:
+    def make_map(m: int) -> tuple[Nystrom, float]:
         # The last rows are held out, and landmarks are chosen from the others.
         cut = max(m, n - _HELD_OUT)
         points = sample[:m]
         if rule != "uniform" and m < cut:
-            points = landmarks(sample[:cut], m, rule=rule, kernel=kernel, seed=seed).points
+            points, _ = landmarks(sample[:cut], m, kernel, rule=rule, seed=seed)
         map = Nystrom.of(kernel, points, dtype)
         # If all rows are landmarks, nothing is missing.
         return map, missing_share(map, sample[cut:] if cut < n else sample[-_HELD_OUT:])
 
     # The sample has all distinct rows if they are fewer than its size.
-    sized = _double_until_enough(make_map, min_count, min(max_count, n), tolerance)
-    kept = f"{sized.estimate:.2g} of the variance is missing"
-    return _with_note(sized, rows, tolerance, f"{sized.trials[-1][0]:,} landmarks: {kept}")
+    tolerance = parameters.approximation_tol
+    map, share = _double_until_enough(make_map, min_count, min(max_count, n), tolerance)
+    found = f"{map.m:,} landmarks leave out {share:.2g} of the variance"
+    missed = f"{map.m:,} landmarks: {share:.2g} of the variance is missing"
+    return PreparedMap(map, rows, share, _notes(found, missed, share, tolerance))
 
 
 def random_map(
-    kernel: KernelFunction, p: int, width: int, *, seed: int, dtype: npt.DTypeLike = np.float64
+    kernel: KernelFunction, p: int, width: int, *, seed: int, dtype: npt.DTypeLike
 ) -> FeatureMap:
     """Draw random features for a kernel: a sketch for polynomials, Fourier features for others.
 
@@ -157,86 +124,65 @@ def random_map(
 
 
 def sized_random_map(
-    rows: Any,
-    kernel: KernelFunction,
-    k: int,
-    *,
-    tolerance: float = 0.01,
-    limit: int | None = None,
-    seed: int = 0,
-    drop: bool = False,
-    dtype: npt.DTypeLike = np.float64,
-) -> SizedMap:
+    rows: RowData, kernel: KernelFunction, parameters: KernelParameters
+) -> PreparedMap:
     """Make random features, doubling them until inner products are near the values of the kernel.
 
     As :func:`sized_nystrom_map`; the estimate is the relative error of the kernel matrix of up to
     1,000 rows (``kernel_error``). It falls as 1/√D: 0.1 is reached soon, 0.01 rarely.
     """
-    min_count, max_count = _count_bounds(rows, k, limit)
-    sample, rows = sample_rows(rows, _HELD_OUT, seed=seed, drop=drop)
+    min_count, max_count = _count_bounds(rows.shape[1], parameters)
+    seed, dtype = parameters.seed, rows.dtype
+    sample, rows = sample_rows(rows, _HELD_OUT, seed=seed, drop=parameters.drop)
 
     def make_map(m: int) -> tuple[FeatureMap, float]:
         map = random_map(kernel, sample.shape[1], m, seed=seed, dtype=dtype)
         return map, kernel_error(map, sample)
 
-    sized = _double_until_enough(make_map, min_count, max_count, tolerance)
-    missed = f"{sized.map.width} features: the error of the kernel matrix is {sized.estimate:.2g}"
-    return _with_note(sized, rows, tolerance, missed)
+    tolerance = parameters.approximation_tol
+    map, error = _double_until_enough(make_map, min_count, max_count, tolerance)
+    found = f"{map.width:,} features: estimated relative error of the kernel matrix {error:.2g}"
+    missed = f"{map.width} features: the error of the kernel matrix is {error:.2g}"
+    return PreparedMap(map, rows, error, _notes(found, missed, error, tolerance))
 
 
 def _double_until_enough(
-    make_map: Callable[[int], tuple[FeatureMap, float]],
-    min_count: int,
-    max_count: int,
-    tolerance: float,
-) -> SizedMap:
-    """Make larger maps until one meets the tolerance."""
-    m, trials = min(min_count, max_count), []
+    make_map: Callable[[int], tuple[M, float]], min_count: int, max_count: int, tolerance: float
+) -> tuple[M, float]:
+    """Make larger maps until the estimated error of one is within the tolerance."""
+    m = min(min_count, max_count)
     while True:
-        map, estimate = make_map(m)
-        trials.append((m, estimate))
-        if estimate <= tolerance or m >= max_count:
-            return SizedMap(map, estimate, estimate <= tolerance, tuple(trials), np.empty((0, 0)))
+        map, error = make_map(m)
+        if error <= tolerance or m >= max_count:
+            return map, error
         m = min(2 * m, max_count)
 
 
-def _with_note(sized: SizedMap, rows: RowData, tolerance: float, missed: str) -> SizedMap:
-    note = "" if sized.within_tolerance else f"{missed}, more than the tolerance of {tolerance:g}"
-    return sized._replace(rows=rows, note=note)
+def _notes(found: str, missed: str, error: float, tolerance: float) -> tuple[str, ...]:
+    """Return the notes of a map: what was found, and whether it misses the tolerance."""
+    late = f"{missed}, more than the tolerance of {tolerance:g}"
+    return (found,) if error <= tolerance else (found, late)
 
 
-def _count_bounds(rows: Any, k: int, limit: int | None) -> tuple[int, int]:
-    """Compute the fewest and the most landmarks or features to try."""
-    min_count = max(_MIN_COUNT, _COUNT_PER_COMPONENT * k)
-    max_count = max(min_count, MAX_COUNT)
-    if limit is None:
-        return min_count, max_count
-    shape = getattr(rows, "shape", None)
-    p = shape[1] if isinstance(shape, tuple) else None
-    return min_count, min(max_count, _max_count_within(limit, p, min_count))
-
-
-def _max_count_within(limit: int, p: int | None, min_count: int) -> int:
-    """Compute the most landmarks or features whose sums and samples fit in a limit.
+def _count_bounds(p: int, parameters: KernelParameters) -> tuple[int, int]:
+    """Compute the fewest landmarks or features to try, and the most whose sums and samples fit.
 
     Raises
     ------
     MemoryLimitError
     """
-    per_row = 3 * 8 * (p or 1)
-
-    def needed(m: int) -> int:
-        return 8 * _SCATTERS * m * m + per_row * (m + _HELD_OUT)
-
-    if needed(min_count) > limit:
+    k, limit = parameters.n_components, parameters.limit
+    min_count = max(_MIN_COUNT, _COUNT_PER_COMPONENT * (k if isinstance(k, int) else 10))
+    # Bytes of m landmarks or features: squares m² + per_row (m + _HELD_OUT).
+    squares, per_row = 8 * _SCATTERS, 3 * 8 * p
+    needed = squares * min_count**2 + per_row * (min_count + _HELD_OUT)
+    if needed > limit:
         raise MemoryLimitError(
-            f"{min_count:,} landmarks or features need {format_bytes(needed(min_count))}, and the "
-            f"limit is {format_bytes(limit)}",
-            place={"parameter": "memory_limit", "limit": limit, "needed": needed(min_count)},
+            f"{min_count:,} landmarks or features need {format_bytes(needed)}, and the limit is "
+            f"{format_bytes(limit)}",
+            place={"parameter": "memory_limit", "limit": limit, "needed": needed},
             hint="raise memory_limit, or set fewer components",
         )
-    # The root of needed(m) = limit.
-    squares, rest = 8 * _SCATTERS, limit - per_row * _HELD_OUT
-    return min(
-        MAX_COUNT, int((math.sqrt(per_row**2 + 4 * squares * rest) - per_row) / (2 * squares))
-    )
+    rest = limit - per_row * _HELD_OUT
+    root = (math.sqrt(per_row**2 + 4 * squares * rest) - per_row) / (2 * squares)
+    return min_count, min(MAX_COUNT, int(root))

@@ -55,7 +55,6 @@ class TensorSketch(RandomMap):
     """
 
     kind = "tensor sketch"
-    count_name = "size"
 
     @classmethod
     def _draw_count(cls, kernel: KernelFunction, width: int) -> int:
@@ -89,25 +88,19 @@ class TensorSketch(RandomMap):
         """Bytes of the transforms and the sketch of a block, and of its transposed rows."""
         return 8 * BLOCK_ROWS * (5 * self.count + 2 * self.p)
 
-    @property
-    def degree(self) -> int:
-        """Number of factors."""
-        return int(self.kernel.degree)
-
     def _map_block(self, rows: RowArray, out: FloatArray) -> None:
         assert self.kernel.gamma is not None
-        scale = np.sqrt(self.kernel.gamma)
-        if self.kernel.divisors is not None:
-            rows = divide_columns(rows, self.kernel.divisors)
+        scale, degree = np.sqrt(self.kernel.gamma), int(self.kernel.degree)
+        rows = divide_columns(rows, self.kernel.divisors)
         columns = rows.T.tocsc() if is_sparse(rows) else rows.T
         # coef0 is the square of an additional cell of each row.
         constant = np.sqrt(self.kernel.coef0)
         product: Any = None
-        for sketch, extra_column in _sketches(self.p, self.count, self.degree, self.seed):
+        for sketch, extra_column in _sketches(self.p, self.count, degree, self.seed):
             counts = sketch @ columns
             counts = counts.toarray() if is_sparse(counts) else counts
             counts = counts * scale + constant * extra_column
-            if self.degree == 1:
+            if degree == 1:
                 out[...] = counts.T
                 return
             transforms = scipy.fft.rfft(np.ascontiguousarray(counts.T), axis=1, workers=1)

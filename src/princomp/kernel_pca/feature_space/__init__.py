@@ -1,23 +1,17 @@
 """The feature space of a kernel: centred kernel matrices, their eigenpairs, axes as expansions."""
 
-from princomp.kernel_pca.feature_space.centring import Centring
-from princomp.kernel_pca.feature_space.expansion import Expansion, map_tiles
-from princomp.kernel_pca.feature_space.matrix import KernelMatrix, PrecomputedMatrix
-from princomp.kernel_pca.feature_space.solve import (
-    check_memory,
-    solve,
-    start_block_width,
-    uses_lanczos,
+from princomp.kernel_pca.feature_space.centring import Centring as Centring
+from princomp.kernel_pca.feature_space.expansion import (
+    Expansion as Expansion,
+    map_tiles as map_tiles,
 )
-
-__all__ = [
-    "Centring",
-    "Expansion",
-    "KernelMatrix",
-    "PrecomputedMatrix",
-    "check_memory",
-    "map_tiles",
-    "solve",
-    "start_block_width",
-    "uses_lanczos",
-]
+from princomp.kernel_pca.feature_space.matrix import (
+    CentredMatrix as CentredMatrix,
+    KernelMatrix as KernelMatrix,
+    PrecomputedMatrix as PrecomputedMatrix,
+)
+from princomp.kernel_pca.feature_space.solve import (
+    count_for_share as count_for_share,
+    first_block_width as first_block_width,
+    solve as solve,
+)

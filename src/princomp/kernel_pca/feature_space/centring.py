@@ -7,7 +7,6 @@ weights HKH.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,12 +15,18 @@ from princomp.linalg import FloatArray
 from princomp.summaries import is_sparse
 
 
-@dataclass(frozen=True, eq=False)
 class Centring:
     """Subtracts the mean image in products.
 
     Parameters
     ----------
+    weights : ndarray of shape (n,), optional
+        1 each by default.
+    rows : ndarray or CSR array of shape (n, p)
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n,)
     shares : ndarray of shape (n,)
         Shares of the rows in the mean: weights divided by their sum.
     roots : ndarray of shape (n, 1), optional
@@ -30,17 +35,11 @@ class Centring:
         Largest weight of a row; equal rows count as one.
     """
 
-    shares: FloatArray
-    roots: FloatArray | None
-    max_weight: float
-
-    @classmethod
-    def of(cls, weights: FloatArray | None, rows: RowArray) -> Centring:
-        """Make the centring of rows with weights, or with weight 1 each."""
-        all_weights = np.ones(rows.shape[0]) if weights is None else weights
-        max_weight = _max_row_weight(rows, all_weights)
-        roots = None if weights is None else np.sqrt(weights)[:, None]
-        return cls(all_weights / all_weights.sum(), roots, max_weight)
+    def __init__(self, weights: FloatArray | None, rows: RowArray) -> None:
+        self.weights = np.ones(rows.shape[0]) if weights is None else weights
+        self.shares = self.weights / self.weights.sum()
+        self.roots = None if weights is None else np.sqrt(weights)[:, None]
+        self.max_weight = _max_row_weight(rows, self.weights)
 
     @property
     def total_weight(self) -> float:
@@ -76,11 +75,22 @@ class Centring:
         return images
 
 
-@dataclass(frozen=True, eq=False)
 class MatrixSums:
     """Sums of K and of its centred matrix.
 
     Parameters
+    ----------
+    centring : Centring
+    column_sums : ndarray of shape (n,)
+        Weighted sums of the columns of K − offset.
+    diagonal : ndarray of shape (n,)
+        Diagonal of K.
+    offset : float
+        Number subtracted from all entries, which does not change the centred matrix. Without it,
+        sums of nearly equal entries would all be rounded in one direction, by up to 64 units of
+        their size.
+
+    Attributes
     ----------
     offset_means : ndarray of shape (n,)
         Means of the columns of K − offset.
@@ -91,32 +101,22 @@ class MatrixSums:
     max_abs : float
         Size of the entries of K: the largest absolute value on its diagonal, where positive
         semi-definite matrices have their largest entry, or of a column mean.
-    offset : float
-        Number subtracted from all entries, which does not change the centred matrix. Without it,
-        sums of nearly equal entries would all be rounded in one direction, by up to 64 units of
-        their size.
     """
 
-    offset_means: FloatArray
-    grand_mean: float
-    trace: float
-    max_abs: float
-    offset: float
-
-    @classmethod
-    def of(
-        cls, centring: Centring, offset_means: FloatArray, diagonal: FloatArray, offset: float = 0.0
-    ) -> MatrixSums:
-        """Compute the sums from the column means of K − offset and the diagonal of K."""
-        grand_mean = float(centring.shares @ offset_means)
+    def __init__(
+        self, centring: Centring, column_sums: FloatArray, diagonal: FloatArray, offset: float
+    ) -> None:
+        self.offset = offset
+        self.offset_means = offset_means = column_sums / centring.weights.sum()
+        self.grand_mean = float(centring.shares @ offset_means)
         # Summed as differences: two large traces would cancel.
-        squares = (diagonal - offset) - 2 * offset_means + grand_mean
+        squares = (diagonal - offset) - 2 * offset_means + self.grand_mean
         roots = centring.roots
         trace = float(squares.sum() if roots is None else (roots[:, 0] ** 2) @ squares)
-        max_abs = max(
+        self.trace = max(trace, 0.0)
+        self.max_abs = max(
             float(np.abs(values).max(initial=0.0)) for values in (diagonal, offset_means + offset)
         )
-        return cls(offset_means, grand_mean, max(trace, 0.0), max_abs, offset)
 
     @property
     def column_means(self) -> FloatArray:

@@ -69,8 +69,7 @@ class Expansion:
 
     def scores_from_kernel(self, values: FloatArray) -> FloatArray:
         """Compute scores from kernel values k(row, point) (n, m)."""
-        scores: FloatArray = (values - self.centre) @ self.weights
-        return scores
+        return (values - self.centre) @ self.weights
 
     def squared_norms(self, rows: RowArray) -> FloatArray:
         """Compute the squared length of the centred image of each row (n,), in float64."""

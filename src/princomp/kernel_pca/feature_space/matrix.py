@@ -8,14 +8,14 @@ that nothing of order n² has to be in memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TypeAlias
 
 import numpy as np
 
-from princomp.errors import DataError, NotFiniteError, row_words
+from princomp.errors import NotFiniteError, row_words
 from princomp.io import RowArray
 from princomp.kernel_pca.feature_space.centring import Centring, MatrixSums
-from princomp.kernel_pca.functions import KernelFunction, Sides, check_values
+from princomp.kernel_pca.functions import KernelFunction, check_values
 from princomp.kernels import sampled_rows
 from princomp.linalg import FloatArray, empty, map_in_order, one_blas_thread
 
@@ -26,39 +26,6 @@ _STRIPE_ROWS, _TILE_COLUMNS = 256, 1024
 _MAX_ROWS_ALL_KEPT, _MAX_KEPT_SHARE = 5000, 0.86
 # Number of rows from which the offset of K, its mean entry, is estimated.
 _SAMPLE_ROWS = 16
-
-
-class CentredMatrix(Protocol):
-    """A centred kernel matrix, as solvers use it."""
-
-    n: int
-    dtype: np.dtype[Any]
-    centring: Centring
-    sums: MatrixSums
-    # Error of an entry of K, relative to the largest.
-    entry_error: float
-    # The centred matrix times random vectors (n, m), if already computed.
-    start_block: FloatArray | None
-    # Whether K is a product of numbers that are not all zero. A K of zeros then underflowed.
-    zeros_mean_underflow: bool
-
-    def apply(self, vectors: FloatArray) -> FloatArray:
-        """The centred matrix times vectors (n, m), in float64."""
-
-    def dense(self) -> FloatArray:
-        """The centred matrix (n, n), as a new array."""
-
-    @property
-    def n_products(self) -> int:
-        """Number of times that K was multiplied or computed."""
-
-    @property
-    def kept_share(self) -> float:
-        """Share of K that is kept in memory between products."""
-
-    @property
-    def kept_bytes(self) -> int:
-        """Bytes of the tiles that are kept."""
 
 
 class KernelMatrix:
@@ -75,6 +42,17 @@ class KernelMatrix:
         Bytes of the tiles that may be kept.
     n_random : int
         Number of random vectors to multiply in the same pass that computes the means.
+
+    Attributes
+    ----------
+    n_products : int
+        Number of times that K was multiplied or computed.
+    kept_share, kept_bytes : float, int
+        Share of K, and bytes of the tiles, that are kept in memory between products.
+    entry_error : float
+        Error of an entry of K, relative to the largest.
+    start_block : ndarray of shape (n, n_random) or None
+        The centred matrix times random vectors.
     """
 
     def __init__(
@@ -90,37 +68,30 @@ class KernelMatrix:
         self.n, self.dtype = rows.shape[0], np.dtype(rows.dtype)
         self.n_products = 0
         self._sides = function.sides(rows)
-        self.zeros_mean_underflow = function.uses_products and bool(
-            abs(self._sides.right).max() > 0
-        )
         self._cached_tiles: dict[tuple[int, int], FloatArray] = {}
         # The stripe from row i on has n − i columns: the first ones are the longest.
         starts = np.arange(0, self.n, _STRIPE_ROWS)
         sizes = np.cumsum(_STRIPE_ROWS * (self.n - starts)) * self.dtype.itemsize
-        max_bytes = (
-            min(memory, _MAX_KEPT_SHARE * sizes[-1]) if self.n > _MAX_ROWS_ALL_KEPT else memory
-        )
+        share = _MAX_KEPT_SHARE if self.n > _MAX_ROWS_ALL_KEPT else 1.0
+        max_bytes = min(memory, share * sizes[-1])
         self._n_cached_stripes = int(np.searchsorted(sizes, max_bytes, side="right"))
         self.kept_bytes = int(sizes[self._n_cached_stripes - 1]) if self._n_cached_stripes else 0
         self.kept_share = self.kept_bytes / float(sizes[-1])
-        self.centring = Centring.of(weights, rows)
+        self.centring = Centring(weights, rows)
         self.entry_error = function.entry_error(rows, self.dtype)
-        self._offset = self.dtype.type(_estimate_offset(function, self._sides))
+        self._offset = self.dtype.type(self._estimate_offset())
         # Products fill it from the tiles: it is rounded like all entries, so that the bias cancels.
         self._diagonal = np.empty(self.n)
-        all_weights = np.ones(self.n) if weights is None else weights
         random = np.random.default_rng(0).standard_normal((self.n, n_random))
-        vectors = np.column_stack([all_weights, self.centring.before_product(random)])
+        vectors = np.column_stack([self.centring.weights, self.centring.before_product(random)])
         with np.errstate(all="ignore"):
             images = self._multiply(vectors.astype(self.dtype))
-        sums = images[:, 0]
-        if not np.isfinite(sums).all():
-            raise _not_finite_error(int(np.flatnonzero(~np.isfinite(sums))[0]), function.name)
-        offset = float(self._offset)
-        self.sums = MatrixSums.of(
-            self.centring, sums / all_weights.sum(), self._diagonal + offset, offset
-        )
-        _check_range(self, function.name)
+        sums, offset = images[:, 0], float(self._offset)
+        _check_finite(sums, function.name)
+        self.sums = MatrixSums(self.centring, sums, self._diagonal + offset, offset)
+        # Products of numbers that are not all zero may have underflowed to a K of zeros.
+        if self.sums.max_abs > 0.0 or (function.uses_products and abs(self._sides.right).max() > 0):
+            check_values(function.name, self.sums.max_abs, self.n, self.dtype)
         self.start_block = self.centring.after_product(images[:, 1:].copy()) if n_random else None
 
     def apply(self, vectors: FloatArray) -> FloatArray:
@@ -167,40 +138,35 @@ class KernelMatrix:
     def _multiply(self, vectors: FloatArray) -> FloatArray:
         """Multiply K − offset by vectors of its precision, with sums in float64."""
         self.n_products += 1
-        out = np.zeros(vectors.shape)
 
         def product_of_stripe(start: int) -> FloatArray:
-            return self._stripe_product(start, vectors)
+            """Compute what a stripe and its transpose contribute from ``start`` on."""
+            rows = min(_STRIPE_ROWS, self.n - start)
+            stripe_vectors = vectors[start : start + rows]
+            out = np.zeros((self.n - start, vectors.shape[1]), vectors.dtype)
+            for column, tile in self._tiles(start):
+                if column == start:
+                    self._diagonal[start : start + rows] = tile.diagonal()
+                first, stop = column - start, column - start + tile.shape[1]
+                out[:rows] += tile @ vectors[column : column + tile.shape[1]]
+                # The square on the diagonal is its own transpose: do not add it twice.
+                skip = rows if column == start else 0
+                out[first + skip : stop] += tile[:, skip:].T @ stripe_vectors
+            return out
 
-        starts = range(0, self.n, _STRIPE_ROWS)
+        total, starts = np.zeros(vectors.shape), range(0, self.n, _STRIPE_ROWS)
         with one_blas_thread():
             for start, part in zip(starts, map_in_order(product_of_stripe, starts), strict=True):
-                out[start:] += part
-        return out
+                total[start:] += part
+        return total
 
-    def _stripe_product(self, start: int, vectors: FloatArray) -> FloatArray:
-        """Compute what a stripe and its transpose contribute to the product from ``start`` on."""
-        rows = min(_STRIPE_ROWS, self.n - start)
-        stripe_vectors = vectors[start : start + rows]
-        out = np.zeros((self.n - start, vectors.shape[1]), vectors.dtype)
-        for column, tile in self._tiles(start):
-            if column == start:
-                self._diagonal[start : start + rows] = tile.diagonal()
-            first, stop = column - start, column - start + tile.shape[1]
-            out[:rows] += tile @ vectors[column : column + tile.shape[1]]
-            # The square on the diagonal is its own transpose: do not add it twice.
-            skip = rows if column == start else 0
-            out[first + skip : stop] += tile[:, skip:].T @ stripe_vectors
-        return out
-
-
-def _estimate_offset(function: KernelFunction, sides: Sides) -> float:
-    """Estimate the mean entry of K from some rows; it is zero for a linear K of centred rows."""
-    if function.name == "linear":
-        return 0.0
-    sample = sides[sampled_rows(len(sides), _SAMPLE_ROWS)]
-    with np.errstate(all="ignore"):
-        return _mean_or_zero(function.tile(sample, sample))
+    def _estimate_offset(self) -> float:
+        """Estimate the mean entry of K from some rows; zero for a linear K of centred rows."""
+        if self.function.name == "linear":
+            return 0.0
+        sample = self._sides[sampled_rows(self.n, _SAMPLE_ROWS)]
+        with np.errstate(all="ignore"):
+            return _mean_or_zero(self.function.tile(sample, sample))
 
 
 def _mean_or_zero(values: FloatArray) -> float:
@@ -212,27 +178,26 @@ def _mean_or_zero(values: FloatArray) -> float:
 class PrecomputedMatrix:
     """The centred matrix of a precomputed kernel matrix (n, n), which is not changed."""
 
-    kept_share, kept_bytes, zeros_mean_underflow = 1.0, 0, False
-    start_block: FloatArray | None = None
+    function, rows = KernelFunction("precomputed"), None
+    kept_share, kept_bytes, start_block = 1.0, 0, None
 
     def __init__(self, matrix: FloatArray, weights: FloatArray | None = None) -> None:
         self.matrix = matrix
         self.n, self.dtype = len(matrix), np.dtype(matrix.dtype)
         self.entry_error = float(np.finfo(self.dtype).eps)
         self.n_products = 1
-        self._all_weights = np.ones(self.n) if weights is None else weights
+        self.centring = Centring(weights, matrix)
         indices = sampled_rows(self.n, _SAMPLE_ROWS)
         offset = _mean_or_zero(matrix[np.ix_(indices, indices)])
         sums = np.zeros(self.n)
         for start in range(0, self.n, _STRIPE_ROWS):
             stripe = matrix[start : start + _STRIPE_ROWS].astype(np.float64) - offset
-            sums += self._all_weights[start : start + _STRIPE_ROWS] @ stripe
-        if not np.isfinite(sums).all():
-            raise _not_finite_error(int(np.flatnonzero(~np.isfinite(sums))[0]), "precomputed")
-        self.centring = Centring.of(weights, matrix)
+            sums += self.centring.weights[start : start + _STRIPE_ROWS] @ stripe
+        _check_finite(sums, "precomputed")
         diagonal = np.diagonal(matrix).astype(np.float64)
-        self.sums = MatrixSums.of(self.centring, sums / self._all_weights.sum(), diagonal, offset)
-        _check_range(self, "precomputed")
+        self.sums = MatrixSums(self.centring, sums, diagonal, offset)
+        if self.sums.max_abs > 0.0:
+            check_values("precomputed", self.sums.max_abs, self.n, self.dtype)
 
     def apply(self, vectors: FloatArray) -> FloatArray:
         """The centred matrix times vectors (n, m), in float64."""
@@ -245,7 +210,11 @@ class PrecomputedMatrix:
         # A matrix that is not symmetric is centred by the means of its rows, as in scikit-learn.
         full = self.matrix.astype(np.float64)
         full -= self.sums.offset
-        return centre_in_place(full, full @ self._all_weights / self._all_weights.sum(), self)
+        weights = self.centring.weights
+        return centre_in_place(full, full @ weights / weights.sum(), self)
+
+
+CentredMatrix: TypeAlias = KernelMatrix | PrecomputedMatrix
 
 
 def centre_in_place(
@@ -269,20 +238,12 @@ def centre_in_place(
     return matrix
 
 
-def _check_range(matrix: CentredMatrix, name: str) -> None:
-    """Refuse values of a kernel so small that products with them lose digits.
-
-    Each of the n products in a sum may be wrong by the smallest positive number, which is the
-    roundoff of ``tiny``. Products that are all zero may also have underflowed.
-    """
-    largest = matrix.sums.max_abs
-    if largest > 0.0 or matrix.zeros_mean_underflow:
-        check_values(name, largest, matrix.n, matrix.dtype)
-
-
-def _not_finite_error(row: int, name: str) -> DataError:
-    return NotFiniteError(
-        f"the kernel {name!r} of {row_words(row)} with the other rows is not finite",
-        place={"row": row},
-        hint="scale the columns (or lower gamma or degree), so that its values stay in range",
-    )
+def _check_finite(sums: FloatArray, name: str) -> None:
+    """Refuse a kernel matrix with values that are not finite, given the sums of its columns."""
+    if not np.isfinite(sums).all():
+        row = int(np.argmin(np.isfinite(sums)))
+        raise NotFiniteError(
+            f"the kernel {name!r} of {row_words(row)} with the other rows is not finite",
+            place={"row": row},
+            hint="scale the columns (or lower gamma or degree), so that its values stay in range",
+        )

@@ -48,12 +48,6 @@ def zero_rounding(values: FloatArray, matrix: CentredMatrix) -> FloatArray:
     return np.where(values > floor, values, 0.0)
 
 
-def power_of_two_scale(matrix: CentredMatrix) -> float:
-    """Power of two that scales the largest entry of K to about 1: squares stay within range."""
-    exponent = np.frexp(matrix.sums.max_abs)[1]
-    return float(np.ldexp(1.0, int(np.clip(-exponent, -1000, 1000))))
-
-
 def checked_total(
     values: FloatArray, matrix: CentredMatrix, trace: float, n_components: int | float | None
 ) -> float:
@@ -118,34 +112,17 @@ def spectrum_of(
     searched : bool
         Whether a search by products with K found them, instead of LAPACK.
     """
-    divisor = matrix.centring.divisor
-    return Spectrum(
-        values / divisor,
-        axes,
-        trace / divisor,
-        _roundoff(values, matrix, trace, searched=searched),
-        residuals=residuals,
-        missed=missed,
-    )
-
-
-def _roundoff(values: FloatArray, matrix: CentredMatrix, trace: float, *, searched: bool) -> float:
-    """Bound the rounding errors of eigenvalues, relative to the first."""
     first = max(float(values[0]), 1e-300) if len(values) else 1.0
     minimum = _MIN_ROUNDOFF_UNITS * float(np.finfo(matrix.dtype).eps)
     search = (_SEARCH_UNITS + _SEARCH_UNITS_PER_ROW * matrix.n) * EPS if searched else 0.0
-    entries = matrix.entry_error * matrix.sums.max_abs * _common_error_gain(matrix, first, trace)
-    return min(
-        max(minimum, search, eigenvalue_rounding(matrix, first) / first, entries / first), 1.0
-    )
-
-
-def _common_error_gain(matrix: CentredMatrix, first: float, trace: float) -> float:
-    """Bound the change of an eigenvalue by errors of size 1 that entries of nearby rows share.
-
-    If there are g groups of n / g rows with the same rounding errors, the matrix of errors has a
-    norm of about n / √g. K then has about g eigenvalues above rounding, so λ₁ is at least
-    ``trace`` / g, and g is at least ``trace`` / λ₁.
-    """
+    # If there are g groups of n / g rows with the same rounding errors, the matrix of errors has a
+    # norm of about n / √g. K then has about g eigenvalues above rounding, so λ₁ is at least
+    # ``trace`` / g, and g is at least ``trace`` / λ₁.
     rate = min(first / trace, 1.0) if trace > 0.0 else 1.0
-    return max(matrix.centring.error_gain, matrix.centring.total_weight * float(np.sqrt(rate)))
+    shared = matrix.centring.total_weight * float(np.sqrt(rate))
+    entries = matrix.entry_error * matrix.sums.max_abs * max(matrix.centring.error_gain, shared)
+    largest = max(minimum, search, eigenvalue_rounding(matrix, first) / first, entries / first)
+    divisor, roundoff = matrix.centring.divisor, min(largest, 1.0)
+    return Spectrum(
+        values / divisor, axes, trace / divisor, roundoff, residuals=residuals, missed=missed
+    )

@@ -8,14 +8,10 @@ rows, and these give the point, by least squares in the affine span of its neigh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.kernel_pca.feature_space import Expansion
-from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction
 from princomp.kernel_pca.pre_images.nearest import Nearest
 from princomp.linalg import EPS, FloatArray
 
@@ -24,37 +20,11 @@ _FLAT_SHARE = EPS**0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Distances:
+class Distances(Nearest):
     """Pre-images of "rbf" and of "poly" with an odd degree.
 
-    Parameters
-    ----------
-    expansion : Expansion
-        Its points must be dense.
-    n_neighbors : int
-        Number of points; a pre-image lies in their affine span.
-    known : tuple of ndarray, optional
-        See :class:`Nearest`.
+    A pre-image lies in the affine span of the ``n_neighbors`` nearest points.
     """
-
-    expansion: Expansion
-    n_neighbors: int = 10
-    known: tuple[FloatArray, FloatArray] | None = None
-
-    supported: ClassVar[str] = (
-        "'linear', 'rbf' and 'poly' with an odd degree, with gamma above zero"
-    )
-
-    @staticmethod
-    def supports(function: KernelFunction) -> bool:
-        """Whether kernel values determine distances between rows."""
-        odd = function.name in POLYNOMIALS and function.degree % 2 == 1
-        return (function.name == "rbf" or odd) and (function.gamma or 0.0) > 0
-
-    @cached_property
-    def nearest(self) -> Nearest:
-        """Distances in the feature space."""
-        return Nearest(self.expansion, self.known)
 
     def rows(self, scores: FloatArray) -> FloatArray:
         """Compute rows (n, p) from scores (n, k), in their precision.
@@ -62,14 +32,13 @@ class Distances:
         A projection can be farther from the image of a point than any image is. Its kernel value
         is then replaced by the smallest one that can be inverted.
         """
-        return self.nearest.map_blocks(scores, self._pre_images)[0]
+        return self.map_blocks(scores, self._pre_images)[0]
 
     def _pre_images(self, scores: FloatArray) -> tuple[FloatArray, int]:
         """Compute rows relative to the shift."""
-        indices, squares = self.nearest.find(scores, self.n_neighbors)
-        return _trilaterate(
-            self.nearest.points[indices], self._row_distances(scores, indices, squares)
-        ), 0
+        indices, squares = self.find(scores)
+        distances = self._row_distances(scores, indices, squares)
+        return _trilaterate(self.points[indices], distances), 0
 
     def _row_distances(
         self, scores: FloatArray, indices: NDArray[np.intp], squares: FloatArray
@@ -79,20 +48,18 @@ class Distances:
         assert gamma is not None
         if function.name == "rbf":
             similarities = np.clip(1.0 - squares / 2, EPS, 1.0)
-            distances: FloatArray = -np.log(similarities) / gamma
-            return distances
+            return -np.log(similarities) / gamma
 
         def invert_kernel(values: FloatArray) -> FloatArray:
             """Invert the kernel: inner products of rows from kernel values."""
             roots = np.sign(values) * np.abs(values) ** (1.0 / function.degree)
-            inner: FloatArray = (roots - function.coef0) / gamma
-            return inner
+            return (roots - function.coef0) / gamma
 
         # Kernel values are those of images that are not centred: add the mean image back.
         mean_scores = self.expansion.centre @ self.expansion.weights
         projection_squares = self.expansion.mean_square + 2 * scores @ mean_scores
         projection_squares = projection_squares + np.einsum("ij,ij->i", scores, scores)
-        point_squares = np.einsum("ij,ij->i", self.nearest.points, self.nearest.points)[indices]
+        point_squares = np.einsum("ij,ij->i", self.points, self.points)[indices]
         image_squares = (gamma * point_squares + function.coef0) ** function.degree
         cross = (projection_squares[:, None] + image_squares - squares) / 2
         return invert_kernel(projection_squares)[:, None] + point_squares - 2 * invert_kernel(cross)

@@ -13,14 +13,13 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from princomp.kernel_pca.feature_space import Expansion
-from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, Sides
+from princomp.kernel_pca.functions import KernelFunction, Sides
 from princomp.kernel_pca.pre_images.nearest import Nearest
 from princomp.linalg import EPS, FloatArray
 
@@ -49,12 +48,9 @@ class _ActiveRows(NamedTuple):
     direction: FloatArray
     step_length: FloatArray
 
-    def select(self, mask: NDArray[np.bool_]) -> _ActiveRows:
-        return _ActiveRows(*(field[mask] for field in self))
-
 
 @dataclass(frozen=True, eq=False)
-class FixedPoint:
+class FixedPoint(Nearest):
     """Pre-images of "rbf" and "poly".
 
     Each row starts at the mean of the points whose images are nearest, weighted by nearness, or
@@ -63,44 +59,22 @@ class FixedPoint:
 
     Parameters
     ----------
-    expansion : Expansion
-        Its points must be dense.
-    n_neighbors : int
-        Number of nearest points in the initial mean.
     tol : float
     max_iter : int
         Maximum number of steps.
-    known : tuple of ndarray, optional
-        See :class:`Nearest`.
     """
 
-    expansion: Expansion
-    n_neighbors: int = 10
     tol: float = 1e-5
     max_iter: int = 500
-    known: tuple[FloatArray, FloatArray] | None = None
-
-    supported: ClassVar[str] = "'linear', 'rbf' and 'poly'"
-
-    @staticmethod
-    def supports(function: KernelFunction) -> bool:
-        """Whether the gradient of the kernel is implemented."""
-        return function.name in ("rbf", *POLYNOMIALS)
-
-    @cached_property
-    def nearest(self) -> Nearest:
-        """Distances in the feature space."""
-        return Nearest(self.expansion, self.known)
 
     @cached_property
     def _objective(self) -> Objective:
-        return objective_for(self.expansion.function, self.nearest.points)
+        return objective_for(self.expansion.function, self.points)
 
     @cached_property
     def _step_tolerance(self) -> float:
         """Length of a step at which the iteration of a row ends."""
-        points = self.nearest.points
-        return self.tol * float(np.sqrt(points.var(axis=0).sum()))
+        return self.tol * float(np.sqrt(self.points.var(axis=0).sum()))
 
     def rows(self, scores: FloatArray) -> FloatArray:
         """Compute rows (n, p) from scores (n, k), in their precision.
@@ -111,7 +85,7 @@ class FixedPoint:
             If rows did not converge in ``max_iter`` steps, with their share.
         """
         self._objective, self._step_tolerance  # noqa: B018  (computed before threads use them)
-        out, unconverged = self.nearest.map_blocks(scores, self._pre_images)
+        out, unconverged = self.map_blocks(scores, self._pre_images)
         if unconverged:
             warnings.warn(
                 f"{unconverged:,} of {len(out):,} pre-images ({unconverged / len(out):.1%}) still "
@@ -132,7 +106,7 @@ class FixedPoint:
             ended = (size <= self._step_tolerance) | (active.step_length < _MIN_STEP_LENGTH)
             if ended.any():
                 out[active.row_index[ended]] = active.position[ended]
-                active = active.select(~ended)
+                active = _ActiveRows(*(field[~ended] for field in active))
             if not len(active.row_index):
                 break
         out[active.row_index] = active.position
@@ -140,8 +114,8 @@ class FixedPoint:
 
     def _start(self, coefficients: FloatArray, scores: FloatArray) -> _ActiveRows:
         """Choose the starting positions of the rows."""
-        points = self.nearest.points
-        indices, squares = self.nearest.find(scores, self.n_neighbors)
+        points = self.points
+        indices, squares = self.find(scores)
         smallest = np.maximum(squares[:, :1], EPS * squares[:, -1:] + np.finfo(np.float64).tiny)
         nearness = smallest / np.maximum(squares, smallest)
         nearness /= nearness.sum(axis=1, keepdims=True)
@@ -170,13 +144,11 @@ class FixedPoint:
             np.minimum(active.step_length * _STEP_GROWTH, _MAX_STEP_LENGTH),
             active.step_length / 2,
         )
-        return _ActiveRows(
-            active.row_index,
-            active.coefficients,
-            np.where(better[:, None], trial, active.position),
-            np.where(better, value, active.objective),
-            np.where(better[:, None], direction, active.direction),
-            step_length,
+        return active._replace(
+            position=np.where(better[:, None], trial, active.position),
+            objective=np.where(better, value, active.objective),
+            direction=np.where(better[:, None], direction, active.direction),
+            step_length=step_length,
         )
 
 
@@ -207,11 +179,14 @@ def _polynomial_objective(
     function: KernelFunction, points: FloatArray, coefficients: FloatArray, rows: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Kernel κ(xᵀy): the next mean is Σ γᵢ κ'(xᵢᵀz) xᵢ / κ'(zᵀz)."""
+    assert function.gamma is not None
+    gamma, coef0, degree = function.gamma, function.coef0, function.degree
     with np.errstate(all="ignore"):  # rows that overflow are not accepted
-        values, derivatives = _kernel_and_derivative(function, rows @ points.T)
-        own_value, own_derivative = _kernel_and_derivative(
-            function, np.einsum("ij,ij->i", rows, rows)
-        )
+        inner = gamma * (rows @ points.T) + coef0
+        own = gamma * np.einsum("ij,ij->i", rows, rows) + coef0
+        # κ and κ' / γ
+        values, derivatives = inner**degree, degree * inner ** (degree - 1)
+        own_value, own_derivative = own**degree, degree * own ** (degree - 1)
         values *= coefficients
         derivatives *= coefficients
         direction = derivatives @ points - own_derivative[:, None] * rows
@@ -225,12 +200,3 @@ def _mean_direction(direction: FloatArray, total: FloatArray, size: FloatArray) 
     divisor = np.maximum(total, _MIN_DIVISOR_SHARE * size)
     is_zero = ~(divisor > 0)
     return np.where(is_zero[:, None], 0.0, direction / np.where(is_zero, 1.0, divisor)[:, None])
-
-
-def _kernel_and_derivative(
-    function: KernelFunction, products: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Compute κ and κ' / γ from inner products."""
-    assert function.gamma is not None
-    inner = function.gamma * products + function.coef0
-    return inner**function.degree, function.degree * inner ** (function.degree - 1)

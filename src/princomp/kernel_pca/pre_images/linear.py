@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
 from princomp.kernel_pca.feature_space import Expansion
-from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.pre_images.pre_image import checked_scores
 from princomp.linalg import FloatArray
 from princomp.summaries import is_sparse
@@ -27,13 +26,6 @@ class Linear:
 
     axes: FloatArray
     mean: FloatArray
-
-    supported: ClassVar[str] = "'linear'"
-
-    @staticmethod
-    def supports(function: KernelFunction) -> bool:
-        """Whether images are the rows themselves."""
-        return function.name == "linear"
 
     @classmethod
     def of(cls, expansion: Expansion) -> Self:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 from princomp.errors import ParameterError
 from princomp.kernel_pca.feature_space import Expansion
@@ -15,10 +16,28 @@ from princomp.kernel_pca.pre_images.pre_image import PreImages, dense_points
 from princomp.kernel_pca.pre_images.ridge import Ridge
 from princomp.linalg import FloatArray
 
-METHODS: dict[str, type[Ridge] | type[FixedPoint] | type[Distances]] = {
-    "ridge": Ridge,
-    "fixed_point": FixedPoint,
-    "distance": Distances,
+if TYPE_CHECKING:
+    from princomp.kernel_pca.parameters import KernelParameters
+
+
+def _determines_distances(function: KernelFunction) -> bool:
+    """Whether kernel values determine distances between rows."""
+    odd = function.name in POLYNOMIALS and function.degree % 2 == 1
+    return (function.name == "rbf" or odd) and (function.gamma or 0.0) > 0
+
+
+# The kernels that each method supports, in words and as a condition. It depends on the kernel and
+# its parameters only, never on rows.
+METHODS: dict[str, tuple[str, Callable[[KernelFunction], bool]]] = {
+    "ridge": ("every kernel of rows", lambda function: function.name != "precomputed"),
+    "fixed_point": (
+        "'linear', 'rbf' and 'poly'",
+        lambda function: function.name in ("rbf", *POLYNOMIALS),
+    ),
+    "distance": (
+        "'linear', 'rbf' and 'poly' with an odd degree, with gamma above zero",
+        _determines_distances,
+    ),
 }
 
 
@@ -30,19 +49,13 @@ def check_method(method: str, function: KernelFunction) -> None:
     ParameterError
         With the kernels that the method supports, and the methods for this kernel.
     """
-    if method not in METHODS:
-        raise ParameterError(
-            f"pre_image={method!r} is not known",
-            place={"parameter": "pre_image"},
-            hint=f"one of {', '.join(map(repr, METHODS))}",
-        )
     if _supports(method, function):
         return
     degree = f" with degree {function.degree:g}" if function.name in POLYNOMIALS else ""
     others = [repr(other) for other in METHODS if _supports(other, function)]
     raise ParameterError(
         f"pre_image={method!r} does not work for kernel {function.name!r}{degree}: it works for "
-        f"{METHODS[method].supported}",
+        f"{METHODS[method][0]}",
         place={"parameter": "pre_image"},
         hint=f"use pre_image={' or '.join(others)}" if others else "leave pre_image out",
     )
@@ -50,64 +63,52 @@ def check_method(method: str, function: KernelFunction) -> None:
 
 def _supports(method: str, function: KernelFunction) -> bool:
     # All methods are the exact inverse for the linear kernel.
-    return Linear.supports(function) or METHODS[method].supports(function)
+    return function.name == "linear" or METHODS[method][1](function)
 
 
 def pre_images(
-    method: str,
     expansion: Expansion,
+    parameters: KernelParameters,
     *,
     scores: FloatArray | None = None,
     squared_norms: FloatArray | None = None,
-    alpha: float = 1.0,
-    n_neighbors: int = 10,
-    memory: int,
 ) -> PreImages:
     """Create the map from scores to rows for the axes of a fit.
 
     Parameters
     ----------
-    method : {"ridge", "fixed_point", "distance"}
-        For the linear kernel all are the same.
     expansion : Expansion
+    parameters : KernelParameters
+        With a method as ``pre_image``. For the linear kernel all methods are the same.
     scores : ndarray of shape (n, k), optional
         Scores of the points of the expansion, from which "ridge" learns.
     squared_norms : ndarray of shape (m,), optional
         Squared lengths of the centred images of the points. Given together with their
         ``scores``, "fixed_point" and "distance" do not compute them again.
-    alpha : float
-        For "ridge".
-    n_neighbors : int
-        For "fixed_point" and "distance".
-    memory : int
-        Bytes that "ridge" may use.
 
     Raises
     ------
     ParameterError, DataError, MemoryLimitError
     """
-    function = expansion.function
+    function, method = expansion.function, parameters.pre_image
+    assert method is not None
     check_method(method, function)
     if method == "ridge" and function.name != "linear":
         scores = expansion.scores(expansion.points) if scores is None else scores
+        alpha, memory = parameters.alpha, parameters.limit
         return Ridge.learn(function, scores, expansion.points, alpha, memory=memory)
-    if function.divisors is not None:
-        scaled = _scaled(expansion, function.divisors)
-        inner = pre_images(
-            method,
-            scaled,
-            scores=scores,
-            squared_norms=squared_norms,
-            n_neighbors=n_neighbors,
-            memory=memory,
-        )
-        return _Rescaled(inner, function.divisors)
+    found: PreImages
+    divisors = function.divisors
+    if divisors is not None:
+        expansion = _scaled(expansion, divisors)
     if function.name == "linear":
-        return Linear.of(expansion)
-    dense_points(expansion.points)
-    known = None if scores is None or squared_norms is None else (scores, squared_norms)
-    kind = FixedPoint if method == "fixed_point" else Distances
-    return kind(expansion, n_neighbors, known=known)
+        found = Linear.of(expansion)
+    else:
+        dense_points(expansion.points)
+        known = None if scores is None or squared_norms is None else (scores, squared_norms)
+        kind = FixedPoint if method == "fixed_point" else Distances
+        found = kind(expansion, parameters.n_neighbors, known=known)
+    return found if divisors is None else _Rescaled(found, divisors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,12 +117,6 @@ class _Rescaled:
 
     inner: PreImages
     divisors: FloatArray
-
-    supported: ClassVar[str] = "every kernel of rows"
-
-    @staticmethod
-    def supports(function: KernelFunction) -> bool:
-        return True
 
     def rows(self, scores: FloatArray) -> FloatArray:
         found = self.inner.rows(scores)

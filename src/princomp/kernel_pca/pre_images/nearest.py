@@ -22,17 +22,21 @@ class Nearest:
     """Distances in the feature space from projections P, given by scores, to images of points.
 
     By Pythagoras ‖P − φ(xᵢ)‖² = ‖t − tᵢ‖² + rᵢ, with t the scores of P, tᵢ those of the point
-    and rᵢ the squared length of its image beyond the axes: no kernel is evaluated.
+    and rᵢ the squared length of its image beyond the axes: no kernel is evaluated. This is the base
+    of the methods that begin at these points.
 
     Parameters
     ----------
     expansion : Expansion
         With m dense points.
+    n_neighbors : int
+        Number of nearest points.
     known : tuple of ndarray of shape (m, k) and (m,), optional
         Scores of the points and squared lengths of their centred images, if already computed.
     """
 
     expansion: Expansion
+    n_neighbors: int = 10
     known: tuple[FloatArray, FloatArray] | None = None
 
     @cached_property
@@ -43,7 +47,7 @@ class Nearest:
         return points if shift is None else points - shift
 
     @cached_property
-    def scores(self) -> FloatArray:
+    def point_scores(self) -> FloatArray:
         """Scores of the points (m, k)."""
         if self.known is not None:
             return self.known[0].astype(np.float64, copy=False)
@@ -54,23 +58,24 @@ class Nearest:
         """Squared distances (m,) of the images of the points from the space of the axes."""
         known = self.known
         squares = self.expansion.squared_norms(self.expansion.points) if known is None else known[1]
-        return np.maximum(squares - np.einsum("ij,ij->i", self.scores, self.scores), 0.0)
+        scores = self.point_scores
+        return np.maximum(squares - np.einsum("ij,ij->i", scores, scores), 0.0)
 
-    def find(self, scores: FloatArray, count: int) -> tuple[NDArray[np.intp], FloatArray]:
-        """Find ``count`` nearest points of scores (n, k), nearest first, with squared distances.
+    def find(self, scores: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+        """Find the nearest points of scores (n, k), nearest first, with squared distances.
 
         Equally distant points keep their order. If there are fewer points, all are returned.
         """
-        count = min(count, len(self.points))
+        count, known = min(self.n_neighbors, len(self.points)), self.point_scores
         # Squared distances up to a constant for each row, which does not change the order.
-        distances = self.residual_squares + np.einsum("ij,ij->i", self.scores, self.scores)
-        distances = distances - 2 * (scores @ self.scores.T)
+        distances = self.residual_squares + np.einsum("ij,ij->i", known, known)
+        distances = distances - 2 * (scores @ known.T)
         if count < distances.shape[1]:
             indices = np.sort(np.argpartition(distances, count - 1, axis=1)[:, :count], axis=1)
         else:
             indices = np.broadcast_to(np.arange(count), distances.shape)
         # Compute the distances again, from differences, in which nothing cancels.
-        residual = scores[:, None, :] - self.scores[indices]
+        residual = scores[:, None, :] - known[indices]
         squares = np.einsum("nik,nik->ni", residual, residual) + self.residual_squares[indices]
         order = np.argsort(squares, axis=1, kind="stable")
         return np.take_along_axis(indices, order, 1), np.take_along_axis(squares, order, 1)

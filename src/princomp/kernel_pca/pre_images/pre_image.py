@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from princomp.errors import DataError, NotFiniteError, ShapeError, row_words
 from princomp.io import RowArray
-from princomp.kernel_pca.functions import KernelFunction
 from princomp.linalg import FloatArray
 from princomp.summaries import is_sparse
 
@@ -19,19 +18,11 @@ class PreImages(Protocol):
 
     Laws
     ----
-    - ``supports`` depends on the kernel and its parameters only, never on rows.
     - The result of ``rows`` has the precision of the scores and the units of the data.
     - A row of the result depends on the scores of that row only.
     - A wrong number of scores per row raises ShapeError, and scores that are not finite raise
       NotFiniteError.
     """
-
-    # The kernels that the method supports, for messages.
-    supported: ClassVar[str]
-
-    @staticmethod
-    def supports(function: KernelFunction) -> bool:
-        """Whether the method works for a kernel."""
 
     def rows(self, scores: FloatArray) -> FloatArray:
         """Compute rows (n, p) whose images lie near the projections with scores (n, k)."""

@@ -7,7 +7,7 @@ ridge regression of the rows on their scores, with the kernel of the fit between
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import scipy.linalg
@@ -47,13 +47,6 @@ class Ridge:
     scores: FloatArray
     coefficients: FloatArray
 
-    supported: ClassVar[str] = "every kernel of rows"
-
-    @staticmethod
-    def supports(function: KernelFunction) -> bool:
-        """Whether the kernel can be evaluated between scores."""
-        return function.name != "precomputed"
-
     @classmethod
     def learn(
         cls,
@@ -89,11 +82,18 @@ class Ridge:
             For sparse rows; if the kernel between scores is not finite, or K + αI is not
             positive definite.
         """
-        table = dense_points(rows)
-        _check_memory(len(scores), table.shape[1], memory)
+        table, n = dense_points(rows), len(scores)
+        needed = 8.0 * n * (n + table.shape[1])
+        if needed > memory:
+            raise MemoryLimitError(
+                f"learning pre-images from {n:,} rows needs {format_bytes(needed)}, and the limit "
+                f"is {format_bytes(memory)}",
+                place={"rows": n},
+                hint="use pre_image='fixed_point', which learns nothing, or raise memory_limit",
+            )
         function = replace(function, shift=None, divisors=None)
         matrix = _kernel_between(function, scores.astype(np.float64, copy=False))
-        matrix.flat[:: len(scores) + 1] += alpha
+        matrix.flat[:: n + 1] += alpha
         if not np.isfinite(matrix).all():
             raise DataError(
                 f"kernel {function.name!r} between the scores is not finite",
@@ -101,7 +101,7 @@ class Ridge:
                 hint="scale the columns, or use pre_image='fixed_point'",
             )
         try:
-            with reproducible_blas(len(scores)):
+            with reproducible_blas(n):
                 # The transpose is the same matrix in the memory order that LAPACK takes.
                 factor = scipy.linalg.cho_factor(matrix.T, overwrite_a=True, check_finite=False)
                 coefficients = scipy.linalg.cho_solve(factor, table.astype(np.float64))
@@ -126,17 +126,6 @@ class Ridge:
             np.float64,
         )
         return made.astype(scores.dtype, copy=False)
-
-
-def _check_memory(n: int, p: int, memory: int) -> None:
-    needed = 8.0 * n * (n + p)
-    if needed > memory:
-        raise MemoryLimitError(
-            f"learning pre-images from {n:,} rows needs {format_bytes(needed)}, and the limit is "
-            f"{format_bytes(memory)}",
-            place={"rows": n},
-            hint="use pre_image='fixed_point', which learns nothing, or raise memory_limit",
-        )
 
 
 def _kernel_between(function: KernelFunction, scores: FloatArray) -> FloatArray:
