@@ -23,15 +23,12 @@ from princomp.core.routes.moments import (
     SCATTER_COLUMNS,
     SCATTER_SEARCH,
     SPARSE_SCATTER,
-    few_of_many,
-    is_tall,
-    why_search,
 )
 from princomp.core.routes.randomized import RANDOMIZED
-from princomp.core.routes.row_gram import ROW_GRAM, SPARSE_GRAM_ROWS, why_search_rows
+from princomp.core.routes.row_gram import ROW_GRAM
 from princomp.core.routes.sketch import SKETCH
 from princomp.core.routes.tiles import TILES
-from princomp.core.routes.triangle import TRIANGLE, is_small_and_wide
+from princomp.core.routes.triangle import TRIANGLE
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.linalg import format_bytes
 from princomp.summaries import Columns
@@ -40,12 +37,13 @@ from princomp.summaries import Columns
 _READ_COPIES = 2.0
 
 _READ_WHOLE = RouteChoice("hold", "", "the rows fit in memory and are read whole")
-_SMALL_AND_WIDE = "p > n and small: the SVD of the rows is exact and quick"
-_ALL_ROUTES: tuple[Route, ...] = (
-    *(MOMENTS, SCATTER_SEARCH, TRIANGLE, ROW_GRAM, LANCZOS),
-    *(RANDOMIZED, KRYLOV, SKETCH, TILES),
-)
-_ROUTES = {(route.summary, route.solver): route for route in _ALL_ROUTES}
+# Routes for rows in memory, the best first. At most one of them applies, except that a search also
+# applies where the scatter of another route may exceed the memory limit.
+_IN_MEMORY_ROUTES: tuple[Route, ...] = (MOMENTS, SCATTER_SEARCH, TRIANGLE, ROW_GRAM, LANCZOS)
+_ROUTES: dict[tuple[str, str], Route] = {
+    (route.summary, route.solver): route
+    for route in (*_IN_MEMORY_ROUTES, RANDOMIZED, KRYLOV, SKETCH, TILES)
+}
 
 _COMPONENTS_ONLY = "components alone: it cannot be merged, rescaled or given more rows"
 
@@ -216,71 +214,26 @@ def cost_of(problem: Problem, choice: RouteChoice) -> Cost:
 
 
 def _candidates(problem: Problem) -> Iterator[RouteChoice]:
-    """Routes for a problem, the best first."""
+    """Routes that apply to a problem, the best first."""
     if problem.solver != "auto":
-        return _requested(problem)
-    return _in_memory(problem) if problem.in_memory else _streamed(problem)
+        yield from _requested(problem)
+        return
+    for route in _IN_MEMORY_ROUTES if problem.in_memory else _streamed(problem):
+        if route is None:
+            yield _READ_WHOLE
+        elif why := route.applies(problem):
+            yield RouteChoice(route.summary, route.solver, why)
 
 
-def _choice(route: Route, reason: str) -> RouteChoice:
-    return RouteChoice(route.summary, route.solver, reason)
-
-
-def _in_memory(problem: Problem) -> Iterator[RouteChoice]:
-    """Routes for rows in memory: the best one, and a search if the scatter of that is too large."""
-    p, (route, reason) = problem.columns, _best_in_memory(problem)
-    yield _choice(route, reason)
-    if route in (MOMENTS, SCATTER_SEARCH) and problem.wants_at_most(p):
-        yield _choice(
-            LANCZOS, f"p² = {p:,}² does not fit the memory limit: only products with the rows"
-        )
-
-
-def _best_in_memory(problem: Problem) -> tuple[Route, str]:
-    """The best route for rows in memory, and why."""
-    n, p, n_components = problem.rows, problem.columns, problem.n_components
-    if problem.stored is not None:
-        if isinstance(n_components, str) and p <= min(n, SCATTER_COLUMNS):
-            return MOMENTS, f"the rule {n_components!r} may ask for all variances"
-        if p <= SPARSE_SCATTER and n >= p:
-            return MOMENTS, "sparse with few columns: one pass, implicit centring"
-    elif is_tall(problem):
-        if why := why_search(problem):
-            return LANCZOS, why
-        if few_of_many(problem):
-            return SCATTER_SEARCH, f"n ≥ p, one pass; k is far below p = {p:,}"
-        return MOMENTS, "n ≥ p: one pass over the rows and a p × p scatter"
-    if is_small_and_wide(problem):
-        return TRIANGLE, _SMALL_AND_WIDE
-    if problem.stored is not None:
-        if n <= SPARSE_GRAM_ROWS:
-            return ROW_GRAM, f"sparse and wide: {n:,}² products of rows"
-        return LANCZOS, "sparse: only products with the rows, nothing made dense"
-    if why := why_search_rows(problem):
-        return LANCZOS, why
-    return ROW_GRAM, f"p > n: {n:,}² products of rows instead of {p:,}²"
-
-
-def _streamed(problem: Problem) -> Iterator[RouteChoice]:
-    """Routes for rows read block by block, the best first."""
-    p, n, few = problem.columns, problem.rows, problem.wants_at_most(problem.columns)
+def _streamed(problem: Problem) -> list[Route | None]:
+    """Routes for rows read block by block, best first; None means to read all rows into memory."""
+    p, n = problem.columns, problem.rows
     max_columns = SCATTER_COLUMNS if problem.stored is None else SPARSE_SCATTER
     max_columns = min(max_columns, ENGINE_COLUMNS.get(problem.engine, max_columns))
-    prefer_scatter = p <= max_columns and (not n or n >= p)
-    scatter = SCATTER_SEARCH if few_of_many(problem) else MOMENTS
-    by_scatter = _choice(scatter, "one pass over the rows, block by block")
-    if prefer_scatter:
-        yield by_scatter
-    if n and not problem.engine:
-        yield _READ_WHOLE
-    if problem.engine and not prefer_scatter and is_small_and_wide(problem):
-        yield _choice(TRIANGLE, _SMALL_AND_WIDE)
-    if problem.repeatable and (few or isinstance(problem.n_components, float)):
-        yield _choice(KRYLOV, KRYLOV.reason(problem))
-    if few and not problem.repeatable:
-        yield _choice(SKETCH, f"rows seen once and p² = {p:,}² is too much: a sketch")
-    if not prefer_scatter:
-        yield by_scatter
+    read_whole: list[Route | None] = [None] if n and not problem.engine else []
+    if p <= max_columns and (not n or n >= p):
+        return [MOMENTS, SCATTER_SEARCH, *read_whole, KRYLOV, SKETCH]
+    return [*read_whole, TRIANGLE, KRYLOV, SKETCH, MOMENTS, SCATTER_SEARCH]
 
 
 def _requested(problem: Problem) -> Iterator[RouteChoice]:
@@ -315,13 +268,13 @@ def _requested(problem: Problem) -> Iterator[RouteChoice]:
         )
     if solver == "lanczos" and engine in ENGINE_COLUMNS and problem.stored is None:
         why = f"svd_solver='lanczos' was asked for: on a scatter in tiles that stay on {engine}"
-        yield _choice(TILES, why)
+        yield RouteChoice(TILES.summary, TILES.solver, why)
         return
     by_passes = is_search and problem.repeatable
     if not engine and (problem.rows or not by_passes):
         yield _READ_WHOLE
     if by_passes:
-        yield _choice(KRYLOV, KRYLOV.reason(problem))
+        yield RouteChoice(KRYLOV.summary, KRYLOV.solver, KRYLOV.reason(problem))
 
 
 def _refused(solver: str, why: str, hint: str) -> ParameterError:

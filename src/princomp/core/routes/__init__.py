@@ -1,6 +1,6 @@
 """Routes: the ways from rows to a spectrum, one per file.
 
-base        the protocol of a route, and how a route ends (core.plan says when each is taken)
+base        the protocol of a route, and how a route ends
 small       the shortest route, for a table of one block
 moments     a scatter: its decomposition, or a search in it
 triangle    a QR factorisation

@@ -61,6 +61,10 @@ class Route(Protocol):
     summary: str
     solver: str
 
+    def applies(self, problem: Problem) -> str:
+        """Why ``svd_solver="auto"`` may take this route; empty if it may not, as by default."""
+        return ""
+
     def cost(self, problem: Problem) -> Cost:
         """Estimate memory and passes."""
 

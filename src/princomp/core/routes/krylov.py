@@ -30,6 +30,14 @@ class KrylovRoute:
 
     summary, solver = "columns", "krylov"
 
+    def applies(self, problem: Problem) -> str:
+        """For streamed rows that can be read again; routes with a scatter are tried before."""
+        p = problem.columns
+        number_or_share = problem.wants_at_most(p) or isinstance(problem.n_components, float)
+        if problem.in_memory or not problem.repeatable or not number_or_share:
+            return ""
+        return self.reason(problem)
+
     def reason(self, problem: Problem) -> str:
         """The reason for this route in a plan."""
         p = problem.columns

@@ -14,10 +14,13 @@ from princomp.core.routes.moments import (
     SCATTER_COLUMNS,
     SCATTER_SEARCH,
     few_of_many,
+    is_tall,
     share_found,
     shares_by_search,
+    why_search,
 )
-from princomp.core.routes.row_gram import GRAM_ROWS, ROW_GRAM
+from princomp.core.routes.row_gram import GRAM_ROWS, ROW_GRAM, SPARSE_GRAM_ROWS, why_search_rows
+from princomp.core.routes.triangle import TRIANGLE
 from princomp.linalg import one_blas_thread
 from princomp.solvers import (
     FEWEST_UNITS,
@@ -56,6 +59,22 @@ class LanczosRoute:
     """Block Lanczos by products with rows in memory."""
 
     summary, solver = "columns", "lanczos"
+
+    def applies(self, problem: Problem) -> str:
+        """For few components of large tables, and if nothing else fits in memory."""
+        n, p = problem.rows, problem.columns
+        if not problem.in_memory:
+            return ""
+        if MOMENTS.applies(problem) or SCATTER_SEARCH.applies(problem):
+            if problem.wants_at_most(p):
+                return f"p² = {p:,}² does not fit the memory limit: only products with the rows"
+            return ""
+        if problem.stored is not None:
+            few = n <= SPARSE_GRAM_ROWS
+            return "" if few else "sparse: only products with the rows, nothing made dense"
+        if is_tall(problem):
+            return why_search(problem)
+        return "" if TRIANGLE.applies(problem) else why_search_rows(problem)
 
     def cost(self, problem: Problem) -> Cost:
         """Panels of rows, the search space, and axes."""

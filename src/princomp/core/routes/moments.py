@@ -61,6 +61,22 @@ class MomentsRoute:
 
     summary, solver = "moments", "eigh"
 
+    def applies(self, problem: Problem) -> str:
+        """For at least as many rows as columns; for sparse rows, only if columns are few."""
+        if not problem.in_memory:
+            few = few_of_many(problem)
+            return "" if few else "one pass over the rows, block by block"
+        p, n_components = problem.columns, problem.n_components
+        if problem.stored is not None:
+            if isinstance(n_components, str) and p <= min(problem.rows, SCATTER_COLUMNS):
+                return f"the rule {n_components!r} may ask for all variances"
+            if p <= SPARSE_SCATTER and problem.rows >= p:
+                return "sparse with few columns: one pass, implicit centring"
+            return ""
+        if not is_tall(problem) or few_of_many(problem) or why_search(problem):
+            return ""
+        return "n ≥ p: one pass over the rows and a p × p scatter"
+
     def cost(self, problem: Problem) -> Cost:
         """Blocks of rows, the scatters of threads, and what the decomposition takes."""
         n, p = problem.rows, problem.columns
@@ -118,6 +134,16 @@ class ScatterSearch(MomentsRoute):
     """A search for a few eigenpairs of a large scatter, abandoned if none of them dominate."""
 
     summary, solver = "moments", "lanczos"
+
+    def applies(self, problem: Problem) -> str:
+        """For few components of many columns."""
+        if not few_of_many(problem):
+            return ""
+        if not problem.in_memory:
+            return "one pass over the rows, block by block"
+        if problem.stored is not None or not is_tall(problem) or why_search(problem):
+            return ""
+        return f"n ≥ p, one pass; k is far below p = {problem.columns:,}"
 
     def solve(self, fit: FitContext) -> Solution | Abandoned:
         """Make one pass and search in the scatter."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from princomp.core.context import FitContext
 from princomp.core.problem import Problem
-from princomp.core.routes.base import Abandoned, Cost, Solution
+from princomp.core.routes.base import Abandoned, Cost, Route, Solution
 from princomp.core.routes.centred import CentredFit, panels_in_flight
 from princomp.linalg import one_blas_thread
 from princomp.solvers import Spectrum, randomized
 
 
-class RandomizedRoute:
+class RandomizedRoute(Route):
     """Products of the rows with random directions; only on request."""
 
     summary, solver = "columns", "randomized"

@@ -6,7 +6,8 @@ from princomp.core.context import FitContext
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Cost, Solution
 from princomp.core.routes.centred import CentredFit, panels_in_flight
-from princomp.core.routes.moments import SEARCH_SHARE
+from princomp.core.routes.moments import MOMENTS, SEARCH_SHARE, is_tall
+from princomp.core.routes.triangle import TRIANGLE
 from princomp.linalg import default_threads, one_blas_thread
 from princomp.solvers import row_gram
 
@@ -24,6 +25,21 @@ class RowGramRoute:
     """Eigenpairs of the products of the centred rows."""
 
     summary, solver = "columns", "row_gram"
+
+    def applies(self, problem: Problem) -> str:
+        """For wide rows that are few enough to be multiplied with each other."""
+        n, p = problem.rows, problem.columns
+        if not problem.in_memory:
+            return ""
+        if TRIANGLE.applies(problem):
+            return ""
+        if problem.stored is not None:
+            if n > SPARSE_GRAM_ROWS or MOMENTS.applies(problem):
+                return ""
+            return f"sparse and wide: {n:,}² products of rows"
+        if is_tall(problem) or why_search_rows(problem):
+            return ""
+        return f"p > n: {n:,}² products of rows instead of {p:,}²"
 
     def cost(self, problem: Problem) -> Cost:
         """Panels of rows, the products of threads, and axes."""

@@ -17,6 +17,13 @@ class SketchRoute:
 
     summary, solver = "sketch", "nystrom"
 
+    def applies(self, problem: Problem) -> str:
+        """For streamed rows that cannot be read again, and a whole number of components."""
+        p = problem.columns
+        if problem.in_memory or problem.repeatable or not problem.wants_at_most(p):
+            return ""
+        return f"rows seen once and p² = {p:,}² is too much: a sketch"
+
     def cost(self, problem: Problem) -> Cost:
         """Blocks of rows and the sketch."""
         p = problem.columns

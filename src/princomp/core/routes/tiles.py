@@ -6,7 +6,7 @@ import numpy as np
 
 from princomp.core.context import FitContext
 from princomp.core.problem import Problem
-from princomp.core.routes.base import Cost, Solution
+from princomp.core.routes.base import Cost, Route, Solution
 from princomp.core.routes.krylov import search_memory
 from princomp.core.routes.sketch import whole_number_needed
 from princomp.linalg import FloatArray, one_blas_thread
@@ -14,7 +14,7 @@ from princomp.solvers import block_width, completed, max_krylov_vectors, solve_b
 from princomp.summaries import Columns
 
 
-class TilesRoute:
+class TilesRoute(Route):
     """Block Lanczos by products with the tiles; only on request."""
 
     summary, solver = "columns", "tiles"

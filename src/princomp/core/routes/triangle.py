@@ -20,6 +20,13 @@ class TriangleRoute:
 
     summary, solver = "triangle", "svd"
 
+    def applies(self, problem: Problem) -> str:
+        """For small tables that are wider than long, in memory or on an engine."""
+        small = 0 < problem.rows * problem.columns <= SMALL_TABLE_SIZE
+        if not (problem.in_memory or problem.engine) or not small or is_tall(problem):
+            return ""
+        return "p > n and small: the SVD of the rows is exact and quick"
+
     def cost(self, problem: Problem) -> Cost:
         """Panels of rows, and the triangles of threads."""
         n, p = problem.rows, problem.columns
@@ -41,11 +48,6 @@ class TriangleRoute:
             spectrum = dense.solve_triangle(analysed, wanted)
         k = count.of_complete(spectrum)
         return Solution(completed(spectrum, k), k, triangle, scale, decision=count.decision)
-
-
-def is_small_and_wide(problem: Problem) -> bool:
-    """Whether the rows are wider than long, and few enough for an SVD."""
-    return 0 < problem.rows * problem.columns <= SMALL_TABLE_SIZE and not is_tall(problem)
 
 
 TRIANGLE = TriangleRoute()
