@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from princomp import PCA
+from princomp import PCA, read_table
 from princomp.diagnostics import contributions, distances, limits, outliers
 from princomp.diagnostics.control_limits import q_limit
 from princomp.errors import NotAvailableError, ParameterError
@@ -31,6 +32,18 @@ def test_limits_and_outliers_of_usarrests(arrests, unit, states):
     training = outliers(unit, arrests, training=True, ids=states, frame="listing")
     assert training["row"].tolist() == ["Alaska", "Rhode Island", "Mississippi"]
     assert training["beyond"].tolist() == ["Q", "Q", "T2"]
+
+
+def test_given_ids_replace_the_names_in_files(arrests, states, tmp_path):
+    halves = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    for file, rows in zip(halves, (slice(25), slice(25, None)), strict=True):
+        frame = pd.DataFrame(arrests[rows], columns=list("abcd"))
+        frame.insert(0, "state", states[rows])
+        frame.to_csv(file, index=False)
+    model = PCA(2, scale="unit").fit(read_table(halves, id_column="state"))
+    assert outliers(model, halves, frame="listing")["row"].tolist() == ["Alaska", "Rhode Island"]
+    numbers = np.arange(100, 150)
+    assert outliers(model, halves, ids=numbers, frame="listing")["row"].tolist() == [101, 138]
 
 
 @pytest.mark.parametrize("solver", ["covariance_eigh", "full", "row_gram", "lanczos"])

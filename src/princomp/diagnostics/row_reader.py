@@ -138,10 +138,10 @@ class RowReader:
             for start in range(0, chunk.shape[0], step):
                 rows = self._centred_block(chunk[start : start + step], first)
                 stop = first + len(rows)
-                if names is not None:
-                    ids = names[start : start + len(rows)]
-                elif self.ids is not None:
+                if self.ids is not None:
                     ids = self.ids[first:stop]
+                elif names is not None:
+                    ids = names[start : start + len(rows)]
                 else:
                     ids = np.arange(first, stop)
                 yield Block(first, rows, ids, slice_weights(self.weights, first, stop))

@@ -117,3 +117,10 @@ def test_float32_rows_have_float32_images(rows):
     assert sized_nystrom_map(single, WIDE, settings(tolerance=0.1)).map.dtype == np.float32
     found = sized_random_map(single, WIDE, settings(tolerance=0.5))
     assert found.map.images(single[:3]).dtype == np.float32
+
+
+def test_the_number_of_landmarks_may_be_a_numpy_integer(rows):
+    options = {"kernel": "rbf", "gamma": 0.02, "approximation": "nystrom", "random_state": 0}
+    expected = KernelPCA(3, n_landmarks=50, **options).fit(rows[:300])
+    found = KernelPCA(3, n_landmarks=np.int64(50), **options).fit(rows[:300])
+    np.testing.assert_array_equal(found.eigenvalues_, expected.eigenvalues_)
