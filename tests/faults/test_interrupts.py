@@ -28,6 +28,8 @@ def test_sigint_at_every_read_write_flush_and_rename(step, outcomes):
 def interrupted(monkeypatch):
     """Send SIGINT after a number of blocks; return whether the call was interrupted."""
     small_blocks(monkeypatch)
+    # Programs that a shell starts in the background ignore SIGINT.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     original, blocks_left = local.map_in_order, []
 
     def map_in_order(*arguments, **options):
@@ -50,7 +52,8 @@ def interrupted(monkeypatch):
         return False
 
     monkeypatch.setattr(local, "map_in_order", map_in_order)
-    return run
+    yield run
+    signal.signal(signal.SIGINT, handler)
 
 
 CALLS = {
