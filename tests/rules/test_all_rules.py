@@ -189,3 +189,9 @@ class FixedAnswer:
 def test_an_invalid_answer_of_a_user_defined_rule_is_refused(answer):
     with pytest.raises(ParameterError, match="answering"):
         apply_rule(FixedAnswer(answer), known_of(ranked(1)))
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_the_statistic_of_a_decision_may_be_any_sequence(kind):
+    found = Decision("mine", 2, "so", statistic=kind([1.0, np.nan])).to_dict()
+    assert found["statistic"] == [1.0, None]

@@ -215,13 +215,25 @@ class Fitted:
         if self.scale is not None:
             axes = axes / self.scale
         if whiten:
-            # Zero for components of noise, which would otherwise look like data.
-            resolved = self.variances > self.spectrum.resolution
-            deviations = np.sqrt(np.where(resolved, self.variances, 1.0))
-            axes = axes * np.where(resolved, 1.0 / deviations, 0.0)[:, None]
-        if precision.itemsize == 4 and (np.abs(axes) > np.finfo(np.float32).max).any():
+            axes = axes * self._whitening[:, None]
+        if precision.itemsize == 4 and self._overflows_float32[whiten]:
             precision = np.dtype(np.float64)
         return *self._mean_parts(precision), np.ascontiguousarray(axes.T, dtype=precision)
+
+    @cached_property
+    def _whitening(self) -> FloatArray:
+        """1/√λ; zero for components of noise, which would otherwise look like data."""
+        resolved = self.variances > self.spectrum.resolution
+        return np.where(resolved, 1.0 / np.sqrt(np.where(resolved, self.variances, 1.0)), 0.0)
+
+    @cached_property
+    def _overflows_float32(self) -> tuple[bool, bool]:
+        """Whether the matrix that gives scores overflows float32, without and with whitening."""
+        axes, largest = np.abs(self.spectrum.axes[: self.k]), np.finfo(np.float32).max
+        if self.scale is not None:
+            axes = axes / self.scale
+        whitened = axes * self._whitening[:, None]
+        return bool((axes > largest).any()), bool((whitened > largest).any())
 
     def reconstruction_parts(
         self, precision: np.dtype[Any], *, whiten: bool = False

@@ -237,7 +237,7 @@ def _fitted(tensors: Arrays, document: Document) -> Fitted:
 
 
 def _part(part: str, contents: dict[str, Any]) -> dict[str, Any]:
-    """The contents that come from attributes of one part of the model, by these attributes."""
+    """Fields and arrays of one part of a model ("spectrum", …), by the names of its attributes."""
     schema = _schema(contents["summary"])
     entries: dict[str, Any] = {**schema.fields, **schema.arrays}
     return {

@@ -140,7 +140,8 @@ class IncrementalPCA(PCA):
         saved = model_from_contents(tensors, document)
         parameters = saved.parameters._asdict()
         parameters["batch_size"] = document["parameters"].get("batch_size")
-        model = cls(**{name: parameters[name] for name in cls._get_param_names()})
+        names = set(cls._get_param_names()) & set(parameters)
+        model = cls(**{name: parameters[name] for name in names})
         model._check_batch_size()
         model._schema, model._fitted = saved.schema, saved.result
         model.batch_size_ = model._used_batch_size(saved.schema.p)

@@ -75,7 +75,7 @@ class Checkpoint:
         self.path = _resolved(path)
         self._run = json.loads(json.dumps(run))  # tuples become lists, as they will in the file
         self._command, self.limit = command, limit
-        self._states: list[State] = []  # of the finished passes, and of the current one
+        self._states: list[State] = []  # one a pass: the finished ones, then the current one
         self._passes_begun = 0  # since the file was opened
         self._save_seconds, self._saved_at = 0.0, time.monotonic()
         self._file_is_valid = False  # if the file exists and is valid, it is kept as ``PATH~``

@@ -37,7 +37,8 @@ def locked(path: Path) -> Iterator[bool]:
         yield handle is not None
     finally:
         if handle is not None:
-            os.close(handle)
+            with suppress(OSError):
+                os.close(handle)
 
 
 def _acquire(path: Path) -> int | None:

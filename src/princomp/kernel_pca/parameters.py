@@ -116,9 +116,10 @@ class KernelParameters(NamedTuple):
             gamma = 1.0 if isinstance(model.gamma, str | None) else float(model.gamma)
             name = "callable" if callable(model.kernel) else model.kernel
             check_method(pre_image, KernelFunction(name, gamma, model.degree))
-        k, jobs = model.n_components, model.n_jobs
+        k, jobs, count = model.n_components, model.n_jobs, model.n_landmarks
         converted = {
             "n_components": k if k is None or not is_number(k, Integral) else int(k),
+            "n_landmarks": count if isinstance(count, str) else int(count),
             "kernel_params": dict(model.kernel_params or {}),
             "solver": _SOLVERS[model.eigen_solver],
             "tol": float(model.tol),

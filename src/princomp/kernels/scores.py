@@ -32,9 +32,9 @@ def project(
         In C order. All arrays must have the precision of the rows.
     """
     (m, p), k, size = rows.shape, axes.shape[1], rows.itemsize
-    kernel = native.function(f"scores_f{8 * size}")
+    kernel = native.function(f"scores_f{8 * size}") if m * p >= _FEW_NUMBERS else None
     width = -(-k * size // CACHE_LINE) * CACHE_LINE // size
-    if m * p < _FEW_NUMBERS or kernel is None or p * width * size > _AXES_BYTES or not k:
+    if kernel is None or p * width * size > _AXES_BYTES or not k:
         project_twin(rows, mean, mean_low, axes, out)
         return
     rows = native.as_kernel_rows(rows)

@@ -185,7 +185,7 @@ def draw_legend(owner: Axes | Figure, ax: Axes, **options: Any) -> None:
     legend = owner.legend(
         frameon=False, fontsize=SMALL, labelcolor=colour, title_fontsize=SMALL, **options
     )
-    legend.get_title().set_color(colour)
+    legend.get_title().set(color=colour, multialignment="left")
 
 
 # ---- components -----------------------------------------------------------------------

@@ -151,7 +151,7 @@ class Decision:
         """Return plain values for JSON; numbers that are not finite become None."""
         return {
             **vars(self),
-            "statistic": _finite_or_none(self.statistic),
+            "statistic": [_finite_or_none(value) for value in self.statistic],
             "threshold": _finite_or_none(self.threshold),
             "details": {name: _finite_or_none(value) for name, value in self.details.items()},
         }

@@ -54,8 +54,8 @@ def qr_of_rows(vectors: FloatArray, *, overwrite: bool = False) -> tuple[FloatAr
 def inverse_and_growth(triangle: FloatArray) -> tuple[FloatArray, float]:
     """Return the inverse of a triangle, and how much errors grow if it is divided out.
 
-    This is a bound for an error of length one in each vector; infinity if the vectors are
-    dependent.
+    The growth is a bound for an error of length one in each vector. It is infinite if the vectors
+    are dependent.
     """
     inverse, singular = scipy.linalg.lapack.dtrtri(triangle)
     return inverse, np.inf if singular else float(np.abs(inverse).sum(axis=0).max())

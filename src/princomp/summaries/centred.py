@@ -148,7 +148,7 @@ class Centred:
         return Joined(fields, offset, -other.rows * (self.rows / rows))
 
     def _put(self, array: FloatArray) -> Any:
-        """Return an array where the scatter is, here on the host."""
+        """Return the array in the memory that holds the scatter: here unchanged, on the host."""
         return array
 
     def _of_faded_rows(self, factor: float) -> dict[str, Any]:

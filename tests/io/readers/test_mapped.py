@@ -302,3 +302,17 @@ def test_images_are_never_all_in_memory_at_once():
         assert map.width**2 * 8 < model.plan_.memory < limit + more
     with pytest.raises(MemoryError, match="no route for 60,000 rows × 300 columns fits"):
         PCA(memory_limit=200_000).fit(Mapped(rows, map))
+
+
+def test_sparse_rows_are_not_copied_as_a_whole():
+    n = 3_000_000
+    rows = sp.csr_array((np.ones(n), np.arange(n) % 50, np.arange(n + 1)), shape=(n, 50))
+    map = Recording()
+    map.p = 50
+    map.images = lambda rows, out=None: np.zeros((rows.shape[0], 2))
+    chunks = Mapped(rows, map).chunks()
+    tracemalloc.start()
+    next(chunks)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < rows.data.nbytes

@@ -8,7 +8,7 @@ from kernel_cases import POLY, RBF, kernel_matrix, points_of
 
 from princomp import KernelPCA
 from princomp.core import open_rows
-from princomp.errors import MemoryLimitError
+from princomp.errors import MemoryLimitError, ParameterError
 from princomp.kernel_pca.feature_maps import (
     Fourier,
     Nystrom,
@@ -119,8 +119,16 @@ def test_float32_rows_have_float32_images(rows):
     assert found.map.images(single[:3]).dtype == np.float32
 
 
-def test_the_number_of_landmarks_may_be_a_numpy_integer(rows):
-    options = {"kernel": "rbf", "gamma": 0.02, "approximation": "nystrom", "random_state": 0}
+@pytest.mark.parametrize("approximation", ["nystrom", "features"])
+def test_the_number_of_landmarks_may_be_a_numpy_integer(approximation, rows):
+    options = {"kernel": "rbf", "gamma": 0.02, "approximation": approximation, "random_state": 0}
     expected = KernelPCA(3, n_landmarks=50, **options).fit(rows[:300])
     found = KernelPCA(3, n_landmarks=np.int64(50), **options).fit(rows[:300])
     np.testing.assert_array_equal(found.eigenvalues_, expected.eigenvalues_)
+
+
+@pytest.mark.parametrize("count", ["auto", 10])
+def test_unknown_rules_for_landmarks_are_refused(count, rows):
+    model = KernelPCA(3, approximation="nystrom", landmarks="random", n_landmarks=count)
+    with pytest.raises(ParameterError, match="landmarks='random' is not known"):
+        model.fit(rows[:300])

@@ -12,7 +12,9 @@ from princomp.engines.weights import check_frequencies
 
 
 class PartitionWeights:
-    """Frequencies of the rows read so far; a fold takes those of its blocks in order.
+    """Frequencies of the rows read so far; a fold takes those of its blocks, in order.
+
+    Slices must follow one another without gaps: weights that were taken are forgotten.
 
     One thread may add while another takes: blocks are summed while the next rows are read.
     """
@@ -20,12 +22,14 @@ class PartitionWeights:
     def __init__(self) -> None:
         self._parts: deque[NDArray[np.float64]] = deque()
         self._rest: NDArray[np.float64] = np.empty(0)
-        self._count = 0
+        self._count = self._taken = 0
 
     def __len__(self) -> int:
         return self._count
 
     def __getitem__(self, rows: slice) -> NDArray[np.float64]:
+        assert rows.start == self._taken
+        self._taken = rows.stop
         count, parts = rows.stop - rows.start, [self._rest]
         while sum(map(len, parts)) < count:
             parts.append(self._parts.popleft())

@@ -120,6 +120,7 @@ class _Reader(contextlib.AbstractContextManager["_Reader"]):
 
     def __init__(self, request: dict[str, Any], path: Path, timeout: float) -> None:
         self._path, self._timeout, self._timed_out = path, timeout, False
+        content = json.dumps(request).encode()
         # The process imports modules from the same paths as this one, without the working
         # folder (-P).
         paths = os.pathsep.join(filter(None, sys.path))
@@ -132,7 +133,7 @@ class _Reader(contextlib.AbstractContextManager["_Reader"]):
         )
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError), self._process.stdin as stream:
-            stream.write(json.dumps(request).encode())
+            stream.write(content)
 
     def __exit__(self, *_: object) -> None:
         with self._process:  # closes the pipe and waits for the end

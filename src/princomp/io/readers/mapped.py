@@ -126,14 +126,13 @@ class Mapped(Source):
             yield from chunks
 
     def _row_blocks(self, start: int) -> Iterator[tuple[int, Chunk]]:
-        """Rows from number ``start`` on, in parts that each give one chunk of images.
-
-        Each part has the number of its first row.
-        """
-        chunks, step = self.source.chunks(start), self._step
+        """Yield rows that give one chunk of images, after the number of their first row."""
+        step = self._step
         if isinstance(self.source, TableSource):
-            chunks = iter([self.source.read(start, self.data.shape[0])])
-        for chunk in chunks:
+            for first in range(start, self.data.shape[0], step):
+                yield first, self.source.read(first, first + step)
+            return
+        for chunk in self.source.chunks(start):
             n = chunk.data.shape[0]
             for first in range(0, n, step):
                 yield start + first, chunk.part(first, min(first + step, n))

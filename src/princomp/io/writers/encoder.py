@@ -85,8 +85,8 @@ class Encoder(Protocol):
 class Sink(io.RawIOBase):
     """The file that an encoder writes to; it stays open when the encoder closes its sink.
 
-    When ``discards`` is set, written bytes are dropped: after a failure, some encoders still write
-    when they are deleted.
+    When ``discards`` is set, written bytes are dropped: pyarrow and gzip write the end of a file
+    when an encoder that was not closed is deleted.
     """
 
     def __init__(self, file: BinaryIO) -> None:

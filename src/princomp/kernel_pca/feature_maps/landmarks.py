@@ -70,12 +70,7 @@ def landmarks(
     """
     if not isinstance(rule, str):
         return _checked_points(rule, rows.shape[1]), rows
-    if rule not in RULES:
-        raise ParameterError(
-            f"landmarks={rule!r} is not known",
-            place={"parameter": "landmarks"},
-            hint=f"landmarks must be one of {', '.join(map(repr, RULES))}, or an array",
-        )
+    check_rule(rule)
     n_rows = count if rule == "uniform" else max(_ROWS_PER_LANDMARK * count, _MIN_SAMPLE)
     sample, rows = sample_rows(rows, n_rows, seed=seed, drop=drop)
     if sample.shape[0] > count:
@@ -113,6 +108,16 @@ def sample_rows(
     if not len(sample.hashes):
         raise ShapeError("there is no row to choose landmarks from", hint="pass at least one row")
     return sample.table, rows
+
+
+def check_rule(rule: str) -> None:
+    """Raise ParameterError for a rule that is not known."""
+    if rule not in RULES:
+        raise ParameterError(
+            f"landmarks={rule!r} is not known",
+            place={"parameter": "landmarks"},
+            hint=f"landmarks must be one of {', '.join(map(repr, RULES))}, or an array",
+        )
 
 
 def _checked_points(points: npt.ArrayLike, p: int) -> RowArray:

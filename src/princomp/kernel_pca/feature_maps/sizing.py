@@ -13,7 +13,7 @@ from princomp.errors import MemoryLimitError
 from princomp.io import RowArray, RowData
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
-from princomp.kernel_pca.feature_maps.landmarks import landmarks, sample_rows
+from princomp.kernel_pca.feature_maps.landmarks import check_rule, landmarks, sample_rows
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
 from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction
@@ -88,6 +88,8 @@ def sized_nystrom_map(
     """
     min_count, max_count = _count_bounds(rows.shape[1], parameters)
     seed, rule, dtype = parameters.seed, parameters.landmarks, rows.dtype
+    assert isinstance(rule, str)  # landmarks that are given have a number
+    check_rule(rule)
     sample, rows = sample_rows(rows, max_count + _HELD_OUT, seed=seed, drop=parameters.drop)
     n = sample.shape[0]
 
