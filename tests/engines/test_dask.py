@@ -382,6 +382,8 @@ def test_weights_of_a_frame_are_a_series_or_one_of_its_columns(frame, weights):
 
 def test_weights_that_do_not_line_up_are_refused_with_both_lengths(rows, weights):
     x = da.from_array(rows, chunks=(50, 5))
+    with pytest.raises(ShapeError, match="1D array or scalar"):
+        PCA().fit(x, sample_weight=da.from_array(np.array(2.0)))
     for short in (weights[:150], da.from_array(weights[:150], chunks=50)):
         with pytest.raises(ShapeError, match=r"150.* 200 rows"):
             PCA().fit(x, sample_weight=short)

@@ -23,7 +23,7 @@ from princomp.cli.commands import cli
 from princomp.cli.hints import as_flags
 from princomp.cli.output import echo
 
-# The first class of an error decides.
+# The first of these classes that an error is an instance of decides.
 _EXIT_CODES: dict[type[BaseException], int] = {
     click.UsageError: 2,
     errors.ParameterError: 2,

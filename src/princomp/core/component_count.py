@@ -65,6 +65,7 @@ class ComponentCount:
         self._rule = None if isinstance(wanted, int | float) else wanted
         self.needs_all = self._rule is not None and self._rule.needs == "all"
         self.decision: Decision | None = None
+        # The variances that the last decision is based on, as bytes.
         self._decided_by: bytes | None = None
         if self._rule is not None:
             self._seed = seed_of(request.random_state)
@@ -186,6 +187,8 @@ def rule_needs_rows(n_components: int | float | str | Rule | None) -> bool:
 
 def check_rows_for_rule(request: Request, fit: FitContext | None) -> None:
     """Refuse a rule that needs rows if they are not available, before any work.
+
+    ``fit`` is None for rows that were added in batches and not kept.
 
     Raises
     ------

@@ -74,8 +74,15 @@ class FitContext:
             If a file has changed since the fit began.
         """
         self.passes += 1
-        options: dict[str, Any] = {"drop": self.request.drop, "precise": precise, "run": self.run}
-        folded = fold(kind, self.rows, self.weights, step_name=step, **options)
+        folded = fold(
+            kind,
+            self.rows,
+            self.weights,
+            drop=self.request.drop,
+            precise=precise,
+            run=self.run,
+            step_name=step,
+        )
         if self._file_states:
             refuse_changed(self._file_states, self.rows.file_states())
         return folded

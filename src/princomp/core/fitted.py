@@ -73,8 +73,9 @@ class Fitted:
     filled: Filled | None = None
     decision: Decision | None = None
 
+    # Methods in modules of their own. The last three are those of the probabilistic model (Tipping
+    # & Bishop 1999).
     mergeable_summary = mergeable_summary.mergeable_summary
-    # The probabilistic model (Tipping & Bishop 1999).
     covariance = likelihood.covariance
     precision = likelihood.precision
     log_likelihood = likelihood.log_likelihood

@@ -290,7 +290,7 @@ class PCA(
     ) -> Rows:
         """Fit, and return the rows as they were read; with ``comm``, those of this rank.
 
-        With ``rereads``, the rows are read again afterwards, for their scores.
+        ``rereads`` says that the caller will read the rows again, so an iterator is refused.
         """
         if comm is not None:
 

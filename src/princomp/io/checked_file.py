@@ -31,7 +31,10 @@ _MAX_HEADER_BYTES = 64 * 2**20
 
 
 class Kind(NamedTuple):
-    """A kind of file: name, version, and for messages an error class and two hints."""
+    """A kind of file: its name, its version, and the error class and hints for messages.
+
+    The format in the file is ``princomp.NAME``. Readers compare only the major part of the version.
+    """
 
     name: str
     version: str

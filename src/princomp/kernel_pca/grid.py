@@ -80,7 +80,10 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
 
 
 def kind_of_products(name: str) -> str | None:
-    """Which numbers between rows the kernels of a name share: "distances", "products" or none."""
+    """What all kernels of this name are computed from: "distances" or inner "products" of rows.
+
+    None if kernels of different parameters have nothing in common.
+    """
     if name == "rbf":
         return "distances"
     return "products" if name in (*POLYNOMIALS, "sigmoid") else None

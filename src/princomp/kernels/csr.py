@@ -237,7 +237,7 @@ class _Pass:
         *,
         is_left: bool = False,
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute Z and s from vectors Q, or from ``is_left`` ones in place of the first product.
+        """Compute Z and s from vectors Q; if ``is_left``, from Y in place of X Q − c tᵀ.
 
         Each thread has its columns in separate memory. Processors fetch cache lines in pairs, so
         threads that write to neighbouring lines would slow each other down (false sharing).

@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 class _ThisThread(threading.local):
-    """What each thread knows about itself.
+    """State of each thread.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ from princomp.plots.pair_plot import pairs
 from princomp.plots.score_plot import biplot, scores
 from princomp.plots.scree_plot import scree
 
-# A kernel PCA has the first three.
+# A kernel PCA has the first three only.
 _FIGURES = (scree, scores, pairs, biplot, circle, contributions, cos2, loadings, outliers, metadata)
 
 

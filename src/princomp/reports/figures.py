@@ -39,8 +39,8 @@ def _metadata(model: PCA, X: object, *, metadata: object, **options: Any) -> Axe
 
 # Figures whose layout was already computed, in order to place labels.
 _LAID_OUT = ("scores", "biplot", "circle", "outliers")
-# The function of each figure, what it needs in addition to the model (rows, or two components:
-# "plane"), and its options, which are attributes of the request.
+# For each figure: the function that draws it; what it needs in addition to the model, "rows" or two
+# components ("plane"); and the attributes of the request that are passed to it as options.
 _FIGURES: dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
     "scree": (_small_scree, (), ("bootstrap",)),
     "scores": (plots.scores, ("rows", "plane"), ("groups", "ids", "bootstrap")),

@@ -115,7 +115,7 @@ class Centred:
         fields = {"rows": rows, "count": self.count + other.count, "mean": mean, "mean_low": low}
         return Joined(fields, delta, self.rows * share)
 
-    def _errors_with(self, other: Centred) -> dict[str, Any]:
+    def _merged_errors(self, other: Centred) -> dict[str, Any]:
         """Return the fields ``unit`` and ``lost`` of the summary of the rows of both."""
         lost = [summary.lost for summary in (self, other) if summary.lost is not None]
         return {"unit": max(self.unit, other.unit), "lost": sum(lost) if lost else None}
@@ -151,17 +151,17 @@ class Centred:
         """Return the array in the memory that holds the scatter: here unchanged, on the host."""
         return array
 
-    def _of_faded_rows(self, factor: float) -> dict[str, Any]:
+    def _faded_fields(self, factor: float) -> dict[str, Any]:
         """Return the fields that change if weights are multiplied by ``factor``."""
         lost = None if self.lost is None else self.lost * factor
         return {"rows": self.rows * factor, "lost": lost}
 
-    def _of_scaled_rows(self, divisor: FloatArray) -> dict[str, Any]:
+    def _scaled_fields(self, divisor: FloatArray) -> dict[str, Any]:
         """Return the fields that change if rows are divided by ``divisor`` (p,)."""
         lost = None if self.lost is None else self.lost / divisor / divisor
         return {"mean": self.mean / divisor, "mean_low": self.mean_low / divisor, "lost": lost}
 
-    def _of_rows_about_origin(self) -> dict[str, Any]:
+    def _fields_about_origin(self) -> dict[str, Any]:
         """Return the fields that change if the scatter is taken about the origin."""
         zero = np.zeros_like(self.mean)
         return {"mean": zero, "mean_low": zero, "centred": False}

@@ -112,7 +112,7 @@ class Columns(Centred):
     def about_origin(self) -> Columns:
         """Take the scatter about zero instead of the mean."""
         scatter = self.column_scatter + self.rows * self.mean**2
-        return replace(self, column_scatter=scatter, **self._of_rows_about_origin())
+        return replace(self, column_scatter=scatter, **self._fields_about_origin())
 
 
 def _of_dense(block: FloatArray, weights: Weights) -> Columns:

@@ -57,7 +57,7 @@ class DeviceTriangle(OnDevice, Triangle):
         """Take the scatter about zero instead of the mean."""
         mean = self.space.put(np.sqrt(self.rows) * self.mean)
         factor = _compressed(self.space, [self.factor, mean[None, :]])
-        return replace(self, factor=factor, **self._of_rows_about_origin())
+        return replace(self, factor=factor, **self._fields_about_origin())
 
 
 def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:

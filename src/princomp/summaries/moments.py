@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -185,7 +185,7 @@ class Moments(Centred):
         fields, delta, delta_weight = joined
         added = self.on_same_device(other).scatter
         scatter = self._sum_with_outer(added, delta_weight, delta, overwrite=overwrite)
-        return self._with(scatter, **fields, **self._errors_with(other))
+        return self._with(scatter, **fields, **self._merged_errors(other))
 
     def remove(self, other: Moments) -> Moments:
         """Moments of the rows of this one without those of ``other``.
@@ -222,24 +222,24 @@ class Moments(Centred):
 
     def faded(self, factor: float) -> Moments:
         """Moments of the same rows with their weights multiplied by ``factor``."""
-        return self._with(self.scatter * factor, **self._of_faded_rows(factor))
+        return self._with(self.scatter * factor, **self._faded_fields(factor))
 
     def scaled(self, divisor: FloatArray) -> Moments:
         """Moments of the rows divided by ``divisor`` (p,), column by column."""
         scatter = divided(self.scatter, self._put(divisor))
-        return self._with(scatter, **self._of_scaled_rows(divisor))
+        return self._with(scatter, **self._scaled_fields(divisor))
 
     def about_origin(self) -> Moments:
         """Take the scatter about zero instead of the mean."""
         scatter = self.scatter * 1.0  # a copy, on any device
         self._add_outer(scatter, self.rows, self.mean)
-        return self._with(scatter, **self._of_rows_about_origin())
+        return self._with(scatter, **self._fields_about_origin())
 
     # ---- arithmetic on the scatter, which may be on a device -----------------------------
 
     def _with(self, scatter: Any, **changes: Any) -> Moments:
         """Return moments of this kind with another scatter and other fields."""
-        return as_kind(Moments, self, scatter=scatter, **changes)
+        return replace(self, scatter=scatter, **changes)
 
     def _diagonal(self, scatter: Any) -> FloatArray:
         """Return the diagonal of a scatter (p,), on the host."""

@@ -156,7 +156,7 @@ class Sketch(Centred):
         self._add_outer(delta_weight, delta, product)
         scatter = self.column_scatter + other.column_scatter + delta_weight * delta * delta
         return replace(
-            self, column_scatter=scatter, product=product, **fields, **self._errors_with(other)
+            self, column_scatter=scatter, product=product, **fields, **self._merged_errors(other)
         )
 
     def _add_outer(self, factor: float, vector: FloatArray, into: FloatArray) -> None:
@@ -195,7 +195,7 @@ class Sketch(Centred):
     def faded(self, factor: float) -> Sketch:
         """Sketch of the same rows with their weights multiplied by ``factor``."""
         scatter, product = self.column_scatter * factor, self.product * factor
-        return replace(self, column_scatter=scatter, product=product, **self._of_faded_rows(factor))
+        return replace(self, column_scatter=scatter, product=product, **self._faded_fields(factor))
 
     def scaled(self, divisor: FloatArray) -> Sketch:
         """Sketch of the rows divided by ``divisor`` (p,)."""
@@ -204,7 +204,7 @@ class Sketch(Centred):
             column_scatter=self.column_scatter / divisor / divisor,
             product=self.product / divisor[:, None],
             divisor=divisor if self.divisor is None else self.divisor * divisor,
-            **self._of_scaled_rows(divisor),
+            **self._scaled_fields(divisor),
         )
 
     def about_origin(self) -> Sketch:

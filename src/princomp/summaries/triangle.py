@@ -130,22 +130,22 @@ class Triangle(Centred):
             return self if self.rows else other
         fields, delta, delta_weight = joined
         factor = _compressed(np.vstack([self.factor, other.factor, np.sqrt(delta_weight) * delta]))
-        return replace(self, factor=factor, **fields, **self._errors_with(other))
+        return replace(self, factor=factor, **fields, **self._merged_errors(other))
 
     def faded(self, factor: float) -> Triangle:
         """Triangle of the same rows with their weights multiplied by ``factor``."""
         root = self.factor * np.sqrt(factor)
-        return replace(self, factor=root, **self._of_faded_rows(factor))
+        return replace(self, factor=root, **self._faded_fields(factor))
 
     def scaled(self, divisor: FloatArray) -> Triangle:
         """Triangle of the rows divided by ``divisor`` (p,), column by column."""
         factor = self.factor / self._put(divisor)
-        return replace(self, factor=factor, **self._of_scaled_rows(divisor))
+        return replace(self, factor=factor, **self._scaled_fields(divisor))
 
     def about_origin(self) -> Triangle:
         """Take the scatter about zero instead of the mean."""
         factor = _compressed(np.vstack([self.factor, np.sqrt(self.rows) * self.mean]))
-        return replace(self, factor=factor, **self._of_rows_about_origin())
+        return replace(self, factor=factor, **self._fields_about_origin())
 
 
 def panel_length(p: int) -> int:

@@ -43,8 +43,10 @@ def align_weights(weights: Any, array: Any, rows: int | None) -> Any:
                 "data frames a Series, or a column's name",
             )
         weights = da.from_array(weights)
+    if weights.ndim != 1:
+        raise unequal_lengths(weights.shape, rows, "rows")
     lengths_known = rows is not None and weights.shape[0] == weights.shape[0]  # else it is NaN
-    if weights.ndim != 1 or (lengths_known and weights.shape != (rows,)):
+    if lengths_known and weights.shape != (rows,):
         raise unequal_lengths(weights.shape, rows, "rows")
     if lengths_known:
         return weights.rechunk((chunks,))

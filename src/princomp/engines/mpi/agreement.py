@@ -216,22 +216,25 @@ def _check_settings(first: dict[str, Any], other: dict[str, Any], rank: int) -> 
 
 
 def _check_columns(known: list[tuple[int, RankRecord]]) -> None:
-    """Refuse tables that are not parts of one table: the ranks that know their columns."""
-    first, model = known[0]
+    """Refuse rows that are not parts of one table.
+
+    ``known`` has the records of the ranks that know their columns, with the ranks.
+    """
+    first, expected = known[0]
     for rank, record in known:
-        if record.p != model.p:
+        if record.p != expected.p:
             raise ShapeError(
                 f"rank {rank} has rows of {record.p} columns, but rank {first} has rows of "
-                f"{model.p}",
+                f"{expected.p}",
                 place={"rank": rank},
                 hint="give each rank some rows of one table, with all its columns",
             )
     named = [(rank, one) for rank, one in known if one.has_rows or one.columns is not None]
     for rank, record in named:
-        first, model = named[0]
-        if record.columns == model.columns:
+        first, expected = named[0]
+        if record.columns == expected.columns:
             continue
-        mine, theirs = record.columns or (), model.columns or ()
+        mine, theirs = record.columns or (), expected.columns or ()
         missing = [name for name in theirs if name not in mine]
         new = [name for name in mine if name not in theirs]
         which = f"missing: {missing}; new: {new}" if missing or new else "their order"

@@ -62,7 +62,10 @@ class Communicator:
 
     @contextmanager
     def interrupts(self, *, allowed: bool) -> Iterator[None]:
-        """Raise Ctrl-C in this block, whose errors are sent to the other ranks; or delay it."""
+        """Raise Ctrl-C in this block if ``allowed``, otherwise delay it.
+
+        It is allowed in a block whose errors are sent to the other ranks.
+        """
         previous, self._may_raise = self._may_raise, allowed
         try:
             if allowed:

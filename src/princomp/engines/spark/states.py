@@ -26,8 +26,8 @@ _PIECE_BYTES = 2**22
 # Number of neighbours that a task of the first level merges; the second level merges the results.
 # For 1,000 partitions, these are 63 tasks in parallel, and then one.
 _MERGE_WIDTH = 16
-# More than there are states: numbers are 32-bit integers.
-_ALL_STATES = 2**31
+# A width that puts all states into one group: their numbers are 32-bit integers.
+_ONE_GROUP = 2**31
 # Smaller states, in bytes, are merged by one task, which saves the half second of a level.
 _SMALL_STATE_BYTES = 2**20
 
@@ -80,4 +80,4 @@ def merge_states(states: DataFrame, size: int) -> DataFrame:
         states = states.sortWithinPartitions("number", "piece")
         states = states.mapInArrow(_merge_neighbours(_MERGE_WIDTH), STATE_COLUMNS)
     last = states.repartition(1).sortWithinPartitions("number", "piece")
-    return last.mapInArrow(_merge_neighbours(_ALL_STATES), STATE_COLUMNS)
+    return last.mapInArrow(_merge_neighbours(_ONE_GROUP), STATE_COLUMNS)

@@ -81,7 +81,7 @@ class Origin:
     label_of : callable or None
         Returns the label of row ``row``, if rows have labels.
     offset : int
-        Number of rows before row 0 of those whose places are asked for.
+        Number, in the file, of the row that is row 0 here: rows may be a part of a file.
     """
 
     file: str | None = None

@@ -64,10 +64,7 @@ def infer_table(
     totals are refused. The parser extracts the same columns from other pieces of the text.
     """
     if complete and dialect.skip_end:
-        # The last rows may have any number of cells.
-        with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
-            text = without_last_records(dialect, stream.read(), dialect.skip_end)
-        dialect = replace(dialect, text=text, skip_end=0)
+        dialect = _without_last_rows(dialect, dialect.skip_end)
     header = read_header(dialect)
     origin = Origin(str(dialect.path), line_of=lambda row: line_of(dialect, row, header.lines))
     choice = choose_columns(header.names, selection, origin)
@@ -102,19 +99,14 @@ def infer_table(
         notes += id_notes
         table = table.select([*choice.names, *filter(None, [choice.id_column])])
     if complete:
-        refuse_totals(table, dialect, origin)
+        refuse_totals(table, dialect, origin)  # words
     table, units = _cast_columns(table, choice, dialect.number_format, origin)
     if complete:
-        refuse_totals(table, dialect, origin)
+        refuse_totals(table, dialect, origin)  # sums, also of numbers that were text
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
     _refuse_doubtful(reader, table, choice, origin)
     if complete and not choice.requested:
-        empty = [name for name in choice.names if table.column(name).null_count == len(table)]
-        if empty and len(empty) < len(choice.names) and len(table):
-            nonempty = tuple(name for name in choice.names if name not in empty)
-            choice = replace(choice, names=nonempty)
-            noun = "column" if len(empty) == 1 else "columns"
-            notes.append(LeftOut(f"left out {len(empty)} empty {noun}: {listed(empty)}"))
+        choice = _without_empty_columns(table, choice, notes)
     converted = convert(
         nw.from_native(table, eager_only=True), choice, "leave out", origin, kinds=reader.kinds
     )
@@ -135,6 +127,23 @@ def infer_table(
         units,
     )
     return converted, parser
+
+
+def _without_last_rows(dialect: Dialect, count: int) -> Dialect:
+    """Read the text without its last rows, which may have any number of cells."""
+    with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
+        text = without_last_records(dialect, stream.read(), count)
+    return replace(dialect, text=text, skip_end=0)
+
+
+def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) -> Choice:
+    """Leave out empty columns with a note, unless all are empty."""
+    empty = [name for name in choice.names if table.column(name).null_count == len(table)]
+    if not (0 < len(empty) < len(choice.names) and len(table)):
+        return choice
+    noun = "column" if len(empty) == 1 else "columns"
+    notes.append(LeftOut(f"left out {len(empty)} empty {noun}: {listed(empty)}"))
+    return replace(choice, names=tuple(name for name in choice.names if name not in empty))
 
 
 def _cast_columns(

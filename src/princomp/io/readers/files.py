@@ -26,7 +26,8 @@ class Format(NamedTuple):
         ``opener(path, selection, **options)``. The options include ``inside`` if files of the
         format have parts.
     libraries : tuple of str
-        Optional modules that the module needs, and may import at its top.
+        Optional libraries that this module imports at its top. They are imported before it, so
+        that an error says how to install a missing one.
     options : mapping
     table_reader : str, optional
         Module and function that reads a small file into memory. Given for formats in which
@@ -43,7 +44,7 @@ class Format(NamedTuple):
     has_parts: bool = False
 
     def open(self, path: Path, selection: Selection, inside: str | None, small: bool) -> Source:
-        """Open a file for reading in chunks; read a small one, if there is a function for that."""
+        """Open a file for reading in chunks, or read it whole if it is small and may be."""
         options = {**self.options, "inside": inside} if self.has_parts else self.options
         for library in self.libraries:
             import_optional(library, path)

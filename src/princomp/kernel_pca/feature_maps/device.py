@@ -73,7 +73,7 @@ class MappedOnDevice(AbstractDeviceRows):
 def mapped_on_device(fields: dict[str, Any]) -> MappedOnDevice:
     """Return the images of rows on a device, as rows on that device.
 
-    ``fields`` are those that all images of rows on engines have.
+    ``fields`` are the constructor arguments that images on all engines have.
 
     Raises
     ------

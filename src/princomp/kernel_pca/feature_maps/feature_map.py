@@ -25,8 +25,8 @@ BLOCK_ROWS = 192
 class FeatureMap:
     """A map from rows (m, p) to images (m, D), with z(x)ᵀz(y) near k(x, y).
 
-    A subclass defines ``width``, ``bytes_per_thread``, ``_map_block``, a constructor ``of`` (from
-    landmarks or a seed).
+    A subclass defines ``kind``, ``width``, ``bytes_per_thread``, ``_map_block`` and a constructor
+    ``of`` (from landmarks or a seed). Its fields in model files are listed in ``contents.py``.
 
     Laws
     ----

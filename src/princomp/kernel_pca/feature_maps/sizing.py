@@ -107,8 +107,8 @@ def sized_nystrom_map(
     tolerance = parameters.approximation_tol
     map, share = _double_until_enough(make_map, min_count, min(max_count, n), tolerance)
     found = f"{map.m:,} landmarks leave out {share:.2g} of the variance"
-    missed = f"{map.m:,} landmarks: {share:.2g} of the variance is missing"
-    return PreparedMap(map, rows, share, _notes(found, missed, share, tolerance))
+    shortfall = f"{map.m:,} landmarks: {share:.2g} of the variance is missing"
+    return PreparedMap(map, rows, share, _notes(found, shortfall, share, tolerance))
 
 
 def random_map(
@@ -144,8 +144,8 @@ def sized_random_map(
     tolerance = parameters.approximation_tol
     map, error = _double_until_enough(make_map, min_count, max_count, tolerance)
     found = f"{map.width:,} features: estimated relative error of the kernel matrix {error:.2g}"
-    missed = f"{map.width} features: the error of the kernel matrix is {error:.2g}"
-    return PreparedMap(map, rows, error, _notes(found, missed, error, tolerance))
+    shortfall = f"{map.width} features: the error of the kernel matrix is {error:.2g}"
+    return PreparedMap(map, rows, error, _notes(found, shortfall, error, tolerance))
 
 
 def _double_until_enough(
@@ -160,10 +160,10 @@ def _double_until_enough(
         m = min(2 * m, max_count)
 
 
-def _notes(found: str, missed: str, error: float, tolerance: float) -> tuple[str, ...]:
-    """Return the notes of a map: what was found, and whether it misses the tolerance."""
-    late = f"{missed}, more than the tolerance of {tolerance:g}"
-    return (found,) if error <= tolerance else (found, late)
+def _notes(found: str, shortfall: str, error: float, tolerance: float) -> tuple[str, ...]:
+    """Return the note of a map, and a second one if its error exceeds the tolerance."""
+    warning = f"{shortfall}, more than the tolerance of {tolerance:g}"
+    return (found,) if error <= tolerance else (found, warning)
 
 
 def _count_bounds(p: int, parameters: KernelParameters) -> tuple[int, int]:

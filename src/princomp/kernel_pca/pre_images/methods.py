@@ -26,8 +26,8 @@ def _determines_distances(function: KernelFunction) -> bool:
     return (function.name == "rbf" or odd) and (function.gamma or 0.0) > 0
 
 
-# The kernels that each method supports, in words and as a condition. It depends on the kernel and
-# its parameters only, never on rows.
+# For each method, the kernels that it supports: in words, and as a condition on the kernel and its
+# parameters.
 METHODS: dict[str, tuple[str, Callable[[KernelFunction], bool]]] = {
     "ridge": ("every kernel of rows", lambda function: function.name != "precomputed"),
     "fixed_point": (
