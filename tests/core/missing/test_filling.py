@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from helpers import orthonormal, with_singular_values
+from princomp import PCA
 from princomp.core.missing import em, fill_table
 from princomp.core.missing.em import fill_by_em, fit_components
 from princomp.core.missing.nipals import fill_by_nipals
@@ -190,6 +191,25 @@ def test_integer_weights_equal_repeated_rows(method, scale, rng):
     assert filled.cells == missing[used].sum()
     assert other.objective == pytest.approx(filled.objective, rel=1e-6)
     assert np.isfinite(table).all()
+
+
+@pytest.mark.parametrize("method", ["em", "nipals"])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("p", [3, 40])
+def test_more_components_than_rows_with_weight(method, p, seed):
+    rows = np.random.default_rng(seed).standard_normal((7, p))
+    rows[0, 1] = rows[3, 2] = np.nan
+    rows[6] = np.nan
+    weights = np.array([3.0, 0, 4, 2, 0, 2, 1])
+    used = [0, 2, 3, 5]
+    model = PCA(min(6, p), missing=method).fit(rows, sample_weight=weights)
+    fewer = PCA(min(4, p), missing=method).fit(rows[used], sample_weight=weights[used])
+    m = fewer.n_components_
+    bound = 1e-10 * fewer.explained_variance_[0]
+    np.testing.assert_allclose(
+        model.explained_variance_[:m], fewer.explained_variance_, rtol=0, atol=bound
+    )
+    assert model.explained_variance_[m:].max(initial=0.0) <= bound
 
 
 def test_zero_components_fill_with_means(rng):

@@ -94,6 +94,7 @@ def fill_table(
             hint="weights are frequencies: give more, or larger ones",
         )
     table = data[used].astype(np.float64)
+    k = min(k, *table.shape)  # rows of weight zero, or without known cells, are left out
     _refuse_extreme_values(table, missing_used, method)
     known = _known_columns(table, missing_used, used_weights)
     mean = np.asarray(known.mean) if centred else np.zeros(table.shape[1])
