@@ -50,7 +50,7 @@ def in_form(rows, form, folder, cuts=()):
 def scores_on_engine(model, rows, form, cuts):
     """Scores of rows that are on an engine, as an array."""
     if form == "torch":
-        return np.asarray(model.transform(_torch(rows, "", cuts)))
+        return np.asarray(model.transform(_torch(rows, "", cuts)).cpu())
     name = "on_dask" if form == "dask" else "on_partitions"
     if form != "dask" and rows.dtype.char not in "fd":
         rows = rows.astype(np.float64)
@@ -144,7 +144,8 @@ def _partitions(rows, folder, cuts):
 def _torch(rows, folder, cuts):
     import torch
 
-    return torch.from_numpy(np.ascontiguousarray(rows).copy())
+    tensor = torch.from_numpy(np.ascontiguousarray(rows).copy())
+    return tensor.cuda() if torch.cuda.is_available() else tensor
 
 
 _FORMS = {

@@ -9,6 +9,8 @@ import scipy.sparse as sp
 
 from princomp import PCA
 
+NAME = "array_api_strict"
+
 
 def missing():
     if find_spec("array_api_strict") is None:

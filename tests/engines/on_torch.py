@@ -10,9 +10,21 @@ import scipy.sparse as sp
 
 from princomp import PCA
 
+NAME = "torch"
+
 
 def missing():
     return None if find_spec("torch") else "torch is not installed: make test-engines"
+
+
+def to_device(rows):
+    import torch
+
+    return torch.from_numpy(np.array(rows))
+
+
+def to_host(tensor):
+    return tensor.numpy()
 
 
 def tensor(parts):

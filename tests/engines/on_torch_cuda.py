@@ -7,6 +7,8 @@ import scipy.sparse as sp
 
 from princomp import PCA
 
+NAME = "cuda"
+
 
 def missing():
     if reason := on_torch.missing():
@@ -14,6 +16,15 @@ def missing():
     import torch
 
     return None if torch.cuda.is_available() else "there is no CUDA device"
+
+
+def to_device(rows):
+    return on_torch.to_device(rows).cuda()
+
+
+def to_host(tensor):
+    assert tensor.device.type == "cuda"
+    return tensor.cpu().numpy()
 
 
 def tensor(parts):

@@ -8,8 +8,10 @@ from dataclasses import replace
 from threading import Barrier, Thread
 
 import numpy as np
+import on_cupy
 import on_strict
 import on_torch
+import on_torch_cuda
 import pytest
 import scipy.sparse as sp
 
@@ -30,24 +32,14 @@ torch = pytest.importorskip("torch", reason="torch is not installed: make test-e
 pytest.importorskip("array_api_strict", reason="array_api_strict is not installed")
 
 
-class Library:
-    """Conversion to and from the arrays of a library."""
-
-    def __init__(self, name):
-        self.name = name
-
-    def to_device(self, rows):
-        return (
-            torch.from_numpy(np.array(rows)) if self.name == "torch" else on_strict.to_device(rows)
-        )
-
-    def to_host(self, array):
-        return array.numpy() if self.name == "torch" else on_strict.to_host(array)
+LIBRARIES = [on_torch, on_torch_cuda, on_cupy, on_strict]
 
 
-@pytest.fixture(params=["torch", "array_api_strict"])
+@pytest.fixture(params=LIBRARIES, ids=[library.NAME for library in LIBRARIES])
 def library(request):
-    return Library(request.param)
+    if request.param.missing():
+        pytest.skip(request.param.missing())
+    return request.param
 
 
 @pytest.fixture
@@ -57,9 +49,9 @@ def small_blocks(monkeypatch):
         small = {}
 
         def space(device, whole=whole, small=small):
-            if device not in small:
-                small[device] = replace(whole(device), block_size=1)
-            return small[device]
+            if str(device) not in small:
+                small[str(device)] = replace(whole(device), block_size=1)
+            return small[str(device)]
 
         monkeypatch.setitem(device_spaces._SPACES, name, space)
 
@@ -90,7 +82,7 @@ def test_many_blocks_equal_one_table(library, small_blocks, solver, scale, rng):
         solver, "eigh"
     )
     assert model.certificate_.residuals.max() < 1e-9
-    assert model.plan_.problem.engine.startswith(library.name)
+    assert model.plan_.problem.engine.startswith(library.NAME)
 
 
 def test_scores_and_rows_stay_on_the_device(library, small_blocks, rng):
@@ -129,6 +121,8 @@ def test_only_results_are_copied_to_the_host(library, small_blocks, solver, rng,
         return recorded
 
     kind = type(X)
+    if library is on_cupy:
+        pytest.skip("the methods of CuPy's arrays cannot be replaced")
     for name in ("cpu", "numpy", "tolist", "__array__", "to_device"):
         if hasattr(kind, name):
             monkeypatch.setattr(kind, name, watched(getattr(kind, name)))
@@ -157,18 +151,26 @@ def test_axes_are_copied_to_the_device_once(library, rng, monkeypatch):
     assert (first == again).all()
 
 
-def test_batches_are_added_and_removed_on_the_host_and_on_the_device(library, small_blocks, rng):
+@pytest.mark.parametrize("solver", ["auto", "full"])
+def test_batches_are_added_on_the_host_and_on_the_device(library, small_blocks, solver, rng):
     X = rows_of(rng)
     on_device, expected = library.to_device(X), PCA(3).fit(X)
     for batches in (
         [on_device[:600, :], on_device[600:, :]],
+        [on_device[:600, :], on_device[600:700, :], on_device[700:, :]],
         [X[:600], on_device[600:, :]],
         [on_device[:600, :], X[600:700], on_device[700:, :]],
     ):
-        model = PCA(3)
+        model = PCA(3, svd_solver=solver)
         for batch in batches:
             model.partial_fit(batch)
         assert_close(model, expected)
+
+
+def test_batches_are_removed_on_the_host_and_on_the_device(library, small_blocks, rng):
+    X = rows_of(rng)
+    on_device, expected = library.to_device(X), PCA(3).fit(X)
+    model = PCA(3).partial_fit(X[:700]).partial_fit(on_device[700:, :])
     fewer = PCA(3).fit(X[500:])
     assert_close(copy.copy(model).forget(on_device[:500, :]), fewer, 1e-11)
     assert_close(copy.copy(model).forget(X[:500]), fewer, 1e-11)

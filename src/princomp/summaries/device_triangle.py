@@ -47,7 +47,7 @@ class DeviceTriangle(OnDevice, Triangle):
 
     def merge(self, other: Centred) -> Any:
         """Triangle of the rows of both; if ``other`` has less detail, a summary of its kind."""
-        return self.to_host().merge(other.to_host() if isinstance(other, Triangle) else other)
+        return self.to_host().merge(other)
 
     def faded(self, factor: float) -> Triangle:
         """Triangle of the same rows with their weights multiplied by ``factor``."""

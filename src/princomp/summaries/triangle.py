@@ -129,7 +129,8 @@ class Triangle(Centred):
         if joined is None:
             return self if self.rows else other
         fields, delta, delta_weight = joined
-        factor = _compressed(np.vstack([self.factor, other.factor, np.sqrt(delta_weight) * delta]))
+        parts = [self.factor, other.to_host().factor, np.sqrt(delta_weight) * delta]
+        factor = _compressed(np.vstack(parts))
         return replace(self, factor=factor, **fields, **self._merged_errors(other))
 
     def faded(self, factor: float) -> Triangle:

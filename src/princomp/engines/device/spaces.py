@@ -115,16 +115,23 @@ def _exact_torch() -> Iterator[None]:
                     setattr(*setting)
 
 
-@lru_cache(maxsize=32)
 def _cupy(device: Any) -> Space:
+    # CuPy's devices cannot be hashed.
+    return _cupy_number(device.id)
+
+
+@lru_cache(maxsize=32)
+def _cupy_number(number: int) -> Space:
     import array_api_compat.cupy as xp
     import cupy
+
+    device = cupy.cuda.Device(number)
 
     # TF32 is off in CuPy unless CUPY_TF32 asks for it.
     return Space(
         xp=xp,
         device=device,
-        name=f"cupy (cuda:{device.id})",
+        name=f"cupy (cuda:{number})",
         to_host=cupy.asnumpy,
         block_size=_GPU_NUMBERS,
         qr_r=lambda matrix: cupy.linalg.qr(matrix, mode="r"),
