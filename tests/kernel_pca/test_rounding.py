@@ -297,3 +297,21 @@ def test_large_weights_do_not_hide_an_underflowing_spread(rng):
     X = np.ldexp(rng.standard_normal((40, 3)), -520)
     with pytest.raises(NotFiniteError, match="spread of column 0 is too small"):
         KernelPCA(1, scale="unit").fit(X, sample_weight=np.full(40, 1e10))
+
+
+def test_the_rounding_of_an_argument_grows_with_the_number_of_columns(rng):
+    """Columns with equal differences round the sum of their squares in one direction."""
+    X = np.full((11, 600), 87000)
+    X[5:] += 13848 + (rng.random((6, 600)) < 0.1)
+    X[4, 0] += 1
+    weights = np.full(11, 1e-6)
+    weights[[2, 3, 4, 9]] = 1e6
+    gamma = 4.4e-10
+    model = KernelPCA(kernel="rbf", gamma=gamma).fit(X, sample_weight=weights)
+    # Subtracting 1 from all entries does not change the centred kernel, and expm1 is exact.
+    K = np.expm1(-gamma * ((X[:, None] - X) ** 2).sum(axis=2).astype(np.longdouble))
+    means = (weights @ K) / weights.sum()
+    centred = K - means - (means - weights @ means / weights.sum())[:, None]
+    true = np.linalg.eigvalsh((centred * np.sqrt(np.outer(weights, weights))).astype(float))[::-1]
+    roundoff = model.__fitted_model__().result.spectrum.roundoff
+    assert abs(model.eigenvalues_[1] - true[1]) <= roundoff * true[0]

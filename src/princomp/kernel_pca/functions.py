@@ -122,11 +122,11 @@ class KernelFunction:
         if self.call is not None:
             return unit
         rows, gamma = self._shifted_and_scaled(rows), self.gamma or 0.0
+        n_terms = np.diff(rows.indptr).max(initial=1) if is_sparse(rows) else rows.shape[1]
         if self.name in ("rbf", "laplacian"):
             squared = self.name == "rbf"
             sizes = _squared_norms(rows) if squared else abs(rows).sum(axis=1, dtype=np.float64)
-            return max(unit, EPS * gamma * float(sizes.max()))
-        n_terms = np.diff(rows.indptr).max(initial=1) if is_sparse(rows) else rows.shape[1]
+            return max(unit, EPS * float(np.sqrt(n_terms)) * gamma * float(sizes.max()))
         if self.name == "chi2" and self.divisors is not None:
             # Division rounds x, which changes γ(x − y)²/(x + y) by 2γ|x − y| units. Multiplied by
             # the kernel, which decreases exponentially, this is at most √(2γ(x + y)) units.

@@ -12,6 +12,7 @@ from princomp.summaries.block_moments import products_unit
 from princomp.summaries.blocks import in_range
 from princomp.summaries.columns import Columns
 from princomp.summaries.device_sums import (
+    FLOAT32_TINY,
     add_product,
     counted_rows,
     first_fault,
@@ -81,7 +82,9 @@ def images_on(
 ) -> FloatArray:
     """Multiply the scatter of the centred (scaled, weighted) rows by vectors (p, m)."""
     space, xp = table.space, table.space.xp
-    precise = precise or not in_range(divisor, table.dtype)
+    # Means and products of such small rows would lose digits to underflow.
+    tiny = columns.column_scatter.max(initial=0.0) < FLOAT32_TINY * columns.rows
+    precise = precise or tiny or not in_range(divisor, table.dtype)
     precision = np.dtype(np.float64 if precise else table.dtype)
     rounded_mean = columns.mean.astype(precision)
     remainder = (columns.mean - rounded_mean) + columns.mean_low

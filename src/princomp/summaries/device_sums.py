@@ -24,7 +24,7 @@ from princomp.summaries.space import DeviceArray, DeviceBlock, DeviceTable, Spac
 # summed over the rows, exceeds _CANCELLED times the scatter, rows are summed again about the mean.
 _SAMPLE, _CANCELLED = 256, 4.0
 # Float32 products may have lost digits to underflow if the sum of squares per row is below this.
-_FLOAT32_TINY = 1e-30
+FLOAT32_TINY = 1e-30
 # Rows whose products are summed in one call. Sums of equal rows all round in one direction, so the
 # error grows with the number of rows: few rows are summed if there are few columns. Otherwise there
 # are four times as many rows as columns, so that adding up the products stays a small part of the
@@ -190,7 +190,7 @@ class _RunningSums:
         """Whether float32 squares may have underflowed, other than those of constant columns."""
         if self.right is not None:
             return bool(safe_exponent(squares, self.precision))
-        tiny = squares < _FLOAT32_TINY * max(self.count, 1)
+        tiny = squares < FLOAT32_TINY * max(self.count, 1)
         return self.precision.itemsize == 4 and bool((tiny & ((sums != 0) | (squares > 0))).any())
 
     def result(self) -> Sums:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import Lock
@@ -154,4 +154,8 @@ def _strict(device: Any) -> Space:
     )
 
 
-_SPACES = {"torch": _torch, "cupy": _cupy, "array_api_strict": _strict}
+_SPACES: dict[str, Callable[[Any], Space]] = {
+    "torch": _torch,
+    "cupy": _cupy,
+    "array_api_strict": _strict,
+}
