@@ -121,6 +121,27 @@ def fit_changed_file(comm, folder):
     return PCA(2, svd_solver="krylov").fit(str(path), comm=comm, progress=replace_file)
 
 
+def fit_removed_file(comm, folder):
+    """A file that is removed before the first pass."""
+    from princomp.engines.mpi import rows
+
+    rank, _ = _rank_and_size(comm)
+    path = Path(folder) / f"{rank}.npy"
+    agree = rows.agree
+
+    def agree_and_remove(*args):
+        agreed = agree(*args)
+        if rank == 1:
+            path.unlink()
+        return agreed
+
+    rows.agree = agree_and_remove
+    try:
+        return PCA(2).fit(str(path), comm=comm)
+    finally:
+        rows.agree = agree
+
+
 def fit_file(comm, pattern, **parameters):
     rank, _ = _rank_and_size(comm)
     path = pattern.format(rank)

@@ -10,6 +10,7 @@ from ranks_tables import RANK_NAMES, assert_refused, assert_same_on_all_ranks, r
 from princomp.errors import (
     ColumnError,
     InputChangedError,
+    InputNotFoundError,
     NotAvailableError,
     NotFiniteError,
     ParameterError,
@@ -61,11 +62,15 @@ def test_unpicklable_exceptions_are_reported_as_text(ranks, rng):
     assert "OddError: this and that" in str(errors[0])
 
 
-def test_a_file_that_changes_between_passes_is_reported(mpi, rng, tmp_path):
+@pytest.mark.parametrize(
+    ("case", "kind"),
+    [("fit_changed_file", InputChangedError), ("fit_removed_file", InputNotFoundError)],
+)
+def test_a_file_that_changes_is_reported(mpi, case, kind, rng, tmp_path):
     for rank in range(mpi.size):
         np.save(tmp_path / f"{rank}.npy", rows_of(rng, 2**18 // 40, p=40))
-    errors = mpi.outcomes("fit_changed_file", tmp_path)
-    assert {type(error) for error in errors} == {InputChangedError}
+    errors = mpi.outcomes(case, tmp_path)
+    assert {type(error) for error in errors} == {kind}
     assert {error.place["rank"] for error in errors} == {1}
 
 

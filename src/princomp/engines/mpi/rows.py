@@ -49,7 +49,8 @@ class RankRows(DistributedRows):
     memory: int
     # The rank where the last pass failed.
     failed_rank: int | None = None
-    initial_file_states: tuple[FileState, ...] = ()
+    # The states of this rank's files before the first pass.
+    initial_file_states: tuple[FileState, ...] | None = None
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise the rows of all ranks in one pass; called on rank 0."""
@@ -90,6 +91,8 @@ class RankRows(DistributedRows):
         data, weights = self.own.data, self.own.weights
         if data is None:
             return PartialResult(kind.empty(self.p), 0, 0)
+        if self.initial_file_states is None:
+            self.initial_file_states = data.file_states() if isinstance(data, Source) else ()
         # float32 rows are multiplied exactly where other ranks have float64.
         options = {"drop": drop, "precise": precise or data.dtype != self.dtype}
         if isinstance(data, DistributedRows):
@@ -149,8 +152,7 @@ def spmd_fit(
         own, agreement = agree(group, settings, read)
         table = agreement._asdict()
         table["threads"] = threads_of(agreement, group.rank)
-        files = own.data.file_states() if isinstance(own.data, Source) else ()
-        rows = RankRows(engine=group.name, group=group, own=own, initial_file_states=files, **table)
+        rows = RankRows(engine=group.name, group=group, own=own, **table)
         outcome = rows.follow() if group.rank else group.broadcast(_run_lead(rows, lead))
         return own, outcome.result(group)
 
