@@ -171,6 +171,15 @@ def row_words(row: int, label: object = None, line: int | None = None) -> str:
     return words if line is None else f"{words} (line {line:,})"
 
 
+def scores_overflow(row: int, dtype: object) -> NotFiniteError:
+    """The error for a row whose values are finite and whose scores are not."""
+    return NotFiniteError(
+        f"the scores of {row_words(row)} overflow {dtype}",
+        place={"row": row},
+        hint="give the rows in float64" if str(dtype) == "float32" else "scale the rows",
+    )
+
+
 class DataError(PrincompError, ValueError):
     """The arguments are valid, but the data do not allow the operation."""
 

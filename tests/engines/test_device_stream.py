@@ -13,10 +13,17 @@ import scipy.sparse as sp
 import princomp
 from princomp import PCA
 from princomp.engines.device import spaces as device_spaces
-from princomp.errors import MemoryLimitError, NotFiniteError, ParameterError
+from princomp.errors import (
+    CheckpointError,
+    MemoryLimitError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
 from princomp.io.readers import files
 from princomp.kernel_pca.feature_maps import Fourier, mapped
 from princomp.kernel_pca.functions import KernelFunction
+from princomp.linalg import EPS
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-engines")
 
@@ -83,9 +90,19 @@ def test_an_iterator_is_read_once(table):
 
     model = PCA(2).fit(princomp.on_device(batches(), "cpu", memory_limit=LIMIT))
     assert_close(model, PCA(2).fit(table))
+    for scale in ("range", "unit"):
+        by_scale = PCA(2, scale=scale)
+        expected = PCA(2, scale=scale).fit(table)
+        assert_close(by_scale.fit(princomp.on_device(batches(), "cpu")), expected)
+        for batch in (table[:700], table[700:]):
+            by_scale.partial_fit(princomp.on_device(iter([batch]), "cpu"))
     table[1800, 4] = np.nan
-    with pytest.raises(NotFiniteError, match="row 1,800, column 4"):
-        PCA(2).fit(princomp.on_device(batches(), "cpu", memory_limit=LIMIT))
+    for solver in ("auto", "full", "sketch"):
+        with pytest.raises(NotFiniteError, match="row 1,800, column 4"):
+            PCA(2, svd_solver=solver).fit(princomp.on_device(batches(), "cpu", memory_limit=LIMIT))
+    for use in (model.transform, model.verify):
+        with pytest.raises(NotFiniteError, match="row 1,800, column 4"):
+            use(princomp.on_device(batches(), "cpu", memory_limit=LIMIT))
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -233,3 +250,94 @@ def test_copied_rows_stay_repeatable_or_single_pass(once, table):
     # With the number of rows known, frequencies are taken, and the rows stay what they are.
     rows.rows = N
     assert rows.weighted(np.ones(N)).repeatable is not once
+
+
+def devices(table):
+    """The rows as a tensor, and copied block by block."""
+    return torch.from_numpy(table), princomp.on_device(table, "cpu", memory_limit=LIMIT)
+
+
+@pytest.mark.parametrize("solver", ["auto", "sketch"])
+@pytest.mark.parametrize("weight", [0.0, 1e-300, None])
+def test_large_first_rows_that_do_not_count_leave_no_trace(solver, weight, table):
+    table[:2000] = 9.96921e36
+    weights = None if weight is None else np.where(np.arange(N) < 2000, weight, 1.0)
+    if weight is None:
+        table[:2000, 0] = np.nan
+    rows = princomp.on_device(table, "cpu", memory_limit=LIMIT)
+    model = PCA(2, svd_solver=solver, missing="drop").fit(rows, sample_weight=weights)
+    expected = PCA(2).fit(table[2000:])
+    np.testing.assert_allclose(model.mean_, expected.mean_, rtol=1e-12)
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-9)
+    assert model.n_dropped_ == (2000 if weight is None else 0)
+
+
+def test_a_checkpoint_of_other_rows_or_weights_is_refused(table, tmp_path):
+    others = [other.copy() for other in (table, table, table)]
+    others[0][7, 2] += 1e-9
+    others[1][[3, 4], 1] = others[1][[4, 3], 1]
+    others[2][7, 2] = np.nan
+    for form in range(2):
+        path = tmp_path / str(form)
+        model = PCA(2).fit(devices(table)[form], checkpoint=path)
+        assert_close(PCA(2).fit(devices(table.copy())[form], checkpoint=path), model)
+        for other in others:
+            with pytest.raises(CheckpointError, match="another run"):
+                PCA(2).fit(devices(other)[form], checkpoint=path)
+        with pytest.raises(CheckpointError, match="another run"):
+            PCA(2).fit(devices(table)[form], sample_weight=np.arange(N), checkpoint=path)
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+def test_scores_that_overflow_are_refused(missing, table):
+    model = PCA(2, scale="unit", missing=missing).fit(table * 1e-30)
+    rows = table.astype(np.float32)
+    rows[1234] *= 1e15
+    if missing == "drop":
+        rows[5, 1] = np.nan
+    batches = princomp.on_device(iter([rows[:700], rows[700:]]), "cpu", memory_limit=LIMIT)
+    for given in (rows, *devices(rows), batches):
+        with pytest.raises(NotFiniteError, match=r"scores of row 1,234 overflow float32") as caught:
+            model.transform(given)
+        assert caught.value.place == {"row": 1234}
+
+
+def test_verify_counts_rows_on_a_device(table):
+    model = PCA(2).fit(table)
+    for rows in devices(table):
+        assert model.verify(rows).residuals.max() < 1e-14
+    single = table.astype(np.float32)
+    expected = model.verify(single).residuals  # products in float64
+    for rows in devices(single):
+        np.testing.assert_allclose(model.verify(rows).residuals, expected, rtol=1e-3)
+    for rows in devices(np.vstack([table, np.tile(model.mean_, (40, 1))])):
+        with pytest.raises(ShapeError, match=r"stands for 3,000 rows, and these are 3,040"):
+            model.verify(rows)
+    for rows in devices(table):
+        with pytest.raises(ShapeError, match=r"these are 6,000"):
+            model.verify(rows, sample_weight=np.full(N, 2.0))
+
+
+@pytest.mark.parametrize("solver", ["auto", "full"])
+def test_squares_that_underflow_are_not_taken_for_constant_columns(solver, table):
+    for rows in devices(table * 1e-170):
+        with pytest.raises(NotFiniteError, match="spread of column 0 is too small"):
+            PCA(2, svd_solver=solver).fit(rows)
+    table[:, 3] *= 1e-170
+    model = PCA(2, scale="unit", svd_solver=solver)
+    for part in (table[:999], table[999:]):
+        model.partial_fit(devices(part)[0])
+    with pytest.raises(NotFiniteError, match="spread of column 3 is too small"):
+        model.explained_variance_  # noqa: B018  (solves)
+
+
+@pytest.mark.parametrize("solver", ["auto", "sketch"])
+def test_a_stream_far_from_its_first_block_claims_the_digits_it_lost(solver, table):
+    table[40:] += 1e4
+    batches = princomp.on_device(iter([table]), "cpu", memory_limit="15kB")  # blocks of 48 rows
+    model = PCA(2, svd_solver=solver).fit(batches)
+    summary, exact = model.summary_, PCA(2).fit(table).summary_
+    errors = np.abs(summary.column_scatter - exact.column_scatter)
+    assert (errors > 2 * EPS * exact.column_scatter).any()
+    assert (errors <= N * (EPS * exact.column_scatter + summary.lost)).all()
+    assert summary.effective_unit > 10 * EPS

@@ -13,7 +13,7 @@ from helpers import EPS
 from princomp.engines.device.tables import rows_of
 from princomp.summaries import Columns, Moments, SketchOf, Triangle
 from princomp.summaries.device_moments import moments_on
-from princomp.summaries.device_products import columns_on, extremes_on, sketch_on
+from princomp.summaries.device_products import WithExtremes, columns_on, sketch_on
 from princomp.summaries.device_triangle import triangle_on
 
 P = 5
@@ -102,8 +102,9 @@ def test_a_table_without_usable_rows_is_empty(reason):
     ):
         assert type(found) is type(empty)
         assert (found.rows, found.count, count) == (0, 0, dropped)
-    ranges = extremes_on(table, drop=True, rows=0.0)
-    assert np.isinf(ranges.low).all()
+    noted = WithExtremes(table, drop=True)
+    assert [block.rows.shape[0] for block in noted.blocks(100)] == [7]
+    assert np.isinf(noted.extremes(0.0).low).all()
 
 
 @pytest.mark.parametrize(("n", "at", "height"), [(57311, 5133, 1321.4733), (4699, 1568, 40.23143)])

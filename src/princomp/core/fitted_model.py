@@ -15,7 +15,7 @@ from princomp.core.missing import FILL_METHODS, fill_new_rows
 from princomp.core.request import PCAParameters
 from princomp.core.schema import TableSchema
 from princomp.engines import DistributedRows
-from princomp.errors import NotFiniteError, ShapeError, row_words
+from princomp.errors import NotFiniteError, ShapeError, scores_overflow
 from princomp.io import Origin, RowArray, RowData, Source, not_finite_error
 from princomp.linalg import FloatArray
 from princomp.summaries import first_not_finite, is_sparse
@@ -160,12 +160,7 @@ class FittedModel(ABC, Generic[R]):
         overflowed = ~np.isfinite(scores) if self.missing == "error" else np.isinf(scores)
         if not overflowed.any():
             return
-        row = first + int(np.argmax(overflowed.any(axis=1)))
-        raise NotFiniteError(
-            f"the scores of {row_words(row)} overflow {scores.dtype}",
-            place={"row": row},
-            hint="give the rows in float64" if scores.dtype == np.float32 else "scale the rows",
-        )
+        raise scores_overflow(first + int(np.argmax(overflowed.any(axis=1))), scores.dtype)
 
 
 @dataclass(frozen=True, eq=False)

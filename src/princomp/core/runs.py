@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import re
-import zlib
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,21 @@ from princomp import __version__
 from princomp.core.request import Request
 from princomp.engines import DistributedRows, ProgressCallback, RunContext
 from princomp.errors import ParameterError
-from princomp.io import Checkpoint, Mapped, Origin, PathLike, RowData, Source
+from princomp.io import (
+    Checkpoint,
+    Mapped,
+    Origin,
+    PathLike,
+    RowData,
+    Source,
+    checksum,
+    stored_arrays,
+)
 from princomp.linalg import memory_limit
-from princomp.summaries import Names, Weights, is_sparse
+from princomp.summaries import Names, Weights
 
 # The address of an object in a repr, which differs from process to process.
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
-# Numbers that are copied at a time from a table in memory, if its rows are not contiguous.
-_CHUNK_SIZE = 2**20
 
 
 def run_context_of(
@@ -127,19 +133,8 @@ def _describe_input(data: RowData, file: str | None) -> Any:
         ]
         known = [f"{data.p} columns of {data.dtype}", f"rows: {data.rows or 'unknown'}", *files]
         return [*known, *data.fingerprint()] if isinstance(data, DistributedRows) else known
-    parts = (data.data, data.indices, data.indptr) if is_sparse(data) else (data,)
     what = "an array" if file is None else f"the table of {file},"
-    return [f"{what} of shape {data.shape}, {data.dtype}, checksum {_checksum(parts)}"]
-
-
-def _checksum(arrays: Any) -> str:
-    """Checksum of all numbers (at 4 GB/s), since any row of a table in memory may have changed."""
-    total = 0
-    for array in arrays:
-        step = max(1, _CHUNK_SIZE * len(array) // max(array.size, 1))
-        for first in range(0, len(array), step):
-            total = zlib.crc32(np.ascontiguousarray(array[first : first + step]).data, total)
-    return f"{total:08x}"
+    return [f"{what} of shape {data.shape}, {data.dtype}, checksum {checksum(stored_arrays(data))}"]
 
 
 def _digest(array: Any) -> str:

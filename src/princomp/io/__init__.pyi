@@ -5,7 +5,12 @@ from .atomic import (
     atomic_write as atomic_write,
     check_writable as check_writable,
 )
-from .checkpoint import Checkpoint as Checkpoint, State as State
+from .checkpoint import (
+    Checkpoint as Checkpoint,
+    State as State,
+    checksum as checksum,
+    stored_arrays as stored_arrays,
+)
 from .model_file import read as read, write as write
 from .model_schema import (
     Array as Array,

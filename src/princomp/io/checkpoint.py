@@ -10,16 +10,22 @@ from __future__ import annotations
 import json
 import os
 import time
+import zlib
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from princomp.errors import CheckpointError
 from princomp.io.atomic import PathLike, atomic_write, check_writable, remove_leftovers
 from princomp.io.checked_file import Kind, encode_content, read_content, refuse_malformed
 from princomp.io.lock import lock_of, locked
+from princomp.io.readers.source import RowArray
 from princomp.solvers import Images
-from princomp.summaries import KINDS, pack, unpack
+from princomp.summaries import KINDS, is_sparse, pack, unpack
 
 _CHECKPOINT = Kind(
     "checkpoint",
@@ -31,6 +37,23 @@ _CHECKPOINT = Kind(
 _SUMMARY_KINDS = {**KINDS, "images": Images}
 # Seconds between two saves, at most; less where saving takes no more than this share of the time.
 _SAVE_INTERVAL, _SAVE_SHARE = 30.0, 0.02
+# Numbers that are copied at a time for a checksum, if the rows are not contiguous.
+_CHUNK_SIZE = 2**20
+
+
+def stored_arrays(rows: RowArray) -> tuple[NDArray[Any], ...]:
+    """Return the arrays that hold rows, dense or CSR."""
+    return (rows.data, rows.indices, rows.indptr) if is_sparse(rows) else (rows,)
+
+
+def checksum(arrays: Iterable[NDArray[Any]]) -> str:
+    """Checksum of all numbers (at 4 GB/s), since any row of a table in memory may have changed."""
+    total = 0
+    for array in arrays:
+        step = max(1, _CHUNK_SIZE * len(array) // max(array.size, 1))
+        for first in range(0, len(array), step):
+            total = zlib.crc32(np.ascontiguousarray(array[first : first + step]).data, total)
+    return f"{total:08x}"
 
 
 class State(NamedTuple):

@@ -24,12 +24,17 @@ from .columns import Columns as Columns
 from .dense_rows import DenseRows as DenseRows
 from .device_moments import DeviceMoments as DeviceMoments, moments_on as moments_on
 from .device_products import (
+    WithExtremes as WithExtremes,
     columns_on as columns_on,
-    extremes_on as extremes_on,
     images_on as images_on,
     sketch_on as sketch_on,
 )
-from .device_sums import first_fault as first_fault, rows_at_a_time as rows_at_a_time
+from .device_sums import (
+    counted_rows as counted_rows,
+    fault_in as fault_in,
+    first_fault as first_fault,
+    rows_at_a_time as rows_at_a_time,
+)
 from .device_triangle import DeviceTriangle as DeviceTriangle, triangle_on as triangle_on
 from .extremes import Extremes as Extremes
 from .moments import Moments as Moments
@@ -37,7 +42,7 @@ from .packing import KINDS as KINDS, pack as pack, unpack as unpack
 from .pair import Pair as Pair, PairOf as PairOf
 from .scaling import divisors as divisors
 from .sketch import Sketch as Sketch, SketchOf as SketchOf, wide_block_rows as wide_block_rows
-from .space import DeviceBlock as DeviceBlock, Space as Space
+from .space import DeviceBlock as DeviceBlock, DeviceTable as DeviceTable, Space as Space
 from .sparse_rows import (
     columns_to_centre as columns_to_centre,
     with_centred_columns as with_centred_columns,

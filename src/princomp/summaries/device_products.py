@@ -5,23 +5,26 @@ They have at most p × m numbers, so they are copied to the host as ordinary sum
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from princomp.linalg import FloatArray
 from princomp.summaries.block_moments import products_unit
-from princomp.summaries.blocks import in_range
+from princomp.summaries.blocks import in_range, sum_overflow
 from princomp.summaries.columns import Columns
 from princomp.summaries.device_sums import (
     FLOAT32_TINY,
     add_product,
     counted_rows,
+    fault_in,
     first_fault,
     rows_at_a_time,
     sums_of,
 )
 from princomp.summaries.extremes import Extremes
 from princomp.summaries.sketch import Sketch, SketchOf, directions
-from princomp.summaries.space import DeviceArray, DeviceTable
+from princomp.summaries.space import DeviceArray, DeviceBlock, DeviceTable
 
 
 def sketch_on(
@@ -32,12 +35,14 @@ def sketch_on(
     sums = sums_of(table, omega, drop=drop, precise=precise)
     if not sums.rows:
         return kind.empty(table.p), sums.dropped
+    unit = products_unit(table.dtype, precise)
     sketch = Sketch(
         **sums.fields,
         column_scatter=sums.squares,
         product=table.space.get(sums.product),
         seed=kind.seed,
-        unit=products_unit(table.dtype, precise),
+        unit=unit,
+        lost=None if sums.cancelled is None else unit * sums.cancelled,
     )
     return sketch, sums.dropped
 
@@ -50,25 +55,46 @@ def columns_on(table: DeviceTable, *, drop: bool) -> tuple[Columns, int]:
     return Columns(**sums.fields, column_scatter=sums.squares), sums.dropped
 
 
-def extremes_on(table: DeviceTable, *, drop: bool, rows: float) -> Extremes:
-    """Smallest and largest values of each column."""
-    space, xp, p = table.space, table.space.xp, table.p
-    work = space.dtype(table.dtype)
-    low = xp.full((p,), np.inf, dtype=space.doubles, device=space.device)
-    high = -low
-    for block in table.blocks(rows_at_a_time(space, p)):
+class WithExtremes:
+    """A table that notes the smallest and largest values of the blocks read from it.
+
+    Parameters
+    ----------
+    table : DeviceTable
+    drop : bool
+        Leave out rows with NaN.
+    """
+
+    def __init__(self, table: DeviceTable, *, drop: bool) -> None:
+        self.table, self.drop = table, drop
+        self.space, self.p, self.dtype = table.space, table.p, table.dtype
+        self.repeatable = table.repeatable
+        self.low = self.space.zeros(self.p) + np.inf
+        self.high = -self.low
+
+    def blocks(self, step: int) -> Iterator[DeviceBlock]:
+        """Yield the blocks of the table."""
+        for block in self.table.blocks(step):
+            self._add(block)
+            yield block
+
+    def _add(self, block: DeviceBlock) -> None:
         if not block.rows.shape[0]:
-            continue
-        part = xp.astype(block.rows, work, copy=False)
-        kept, _ = counted_rows(space, part, block.weights, drop)
+            return
+        space, xp = self.space, self.space.xp
+        part = xp.astype(block.rows, space.dtype(self.dtype), copy=False)
+        kept, _ = counted_rows(space, part, block.weights, self.drop)
         for_min = for_max = part
         if kept is not None:
             infinities = xp.full_like(part, np.inf)
             for_min = xp.where(kept[:, None], part, infinities)
             for_max = xp.where(kept[:, None], part, -infinities)
-        low = xp.minimum(low, xp.astype(xp.min(for_min, axis=0), space.doubles))
-        high = xp.maximum(high, xp.astype(xp.max(for_max, axis=0), space.doubles))
-    return Extremes(rows, space.get(low), space.get(high))
+        self.low = xp.minimum(self.low, xp.astype(xp.min(for_min, axis=0), space.doubles))
+        self.high = xp.maximum(self.high, xp.astype(xp.max(for_max, axis=0), space.doubles))
+
+    def extremes(self, rows: float) -> Extremes:
+        """Extremes of all rows, whose weights add up to ``rows``."""
+        return Extremes(rows, self.space.get(self.low), self.space.get(self.high))
 
 
 def images_on(
@@ -79,8 +105,11 @@ def images_on(
     *,
     drop: bool,
     precise: bool = False,
-) -> FloatArray:
-    """Multiply the scatter of the centred (scaled, weighted) rows by vectors (p, m)."""
+) -> tuple[FloatArray, float]:
+    """Multiply the scatter of the centred (scaled, weighted) rows by vectors (p, m).
+
+    Also return the sum of their weights.
+    """
     space, xp = table.space, table.space.xp
     # Means and products of such small rows would lose digits to underflow.
     tiny = columns.column_scatter.max(initial=0.0) < FLOAT32_TINY * columns.rows
@@ -93,7 +122,7 @@ def images_on(
     )
     device_divisor = None if divisor is None else space.put(divisor, precision)
     device_vectors, work = space.put(vectors, precision), space.dtype(precision)
-    total = space.zeros(*vectors.shape)
+    total, rows = space.zeros(*vectors.shape), space.zeros()
     for block in table.blocks(rows_at_a_time(space, table.p)):
         centred: DeviceArray = (
             xp.astype(block.rows, work, copy=False) - device_mean - device_remainder
@@ -101,15 +130,22 @@ def images_on(
         kept, _ = counted_rows(space, centred, block.weights, drop)
         if device_divisor is not None:
             centred = centred / device_divisor
-        if kept is not None:
+        if kept is None:
+            rows = rows + centred.shape[0]
+        else:
             centred = xp.where(kept[:, None], centred, xp.zeros_like(centred))
+            counts = xp.astype(kept, space.doubles)
+            rows = rows + xp.sum(counts if block.weights is None else counts * block.weights)
         if block.weights is not None:
             centred = centred * xp.astype(xp.sqrt(block.weights), work)[:, None]
         add_product(space, centred, xp.matmul(centred, device_vectors), total)
+        if not table.repeatable and not space.all_finite(total):
+            # Say where now, because these rows cannot be read again.
+            raise fault_in(space, block, drop) or sum_overflow()
     image = space.get(total)
     if not np.isfinite(image).all():
         if error := first_fault(table, drop):
             raise error
         if precision.itemsize == 4:  # roots of large weights overflow float32
             return images_on(table, vectors, columns, divisor, drop=drop, precise=True)
-    return image
+    return image, float(rows)

@@ -7,7 +7,7 @@ check rows that cannot be read twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from princomp.summaries.centred_rows import safe_exponent
 from princomp.summaries.space import DeviceArray, DeviceBlock, DeviceTable, Space
 
 # The first shift is the mean of _SAMPLE rows. If the squared distance between shift and mean,
-# summed over the rows, exceeds _CANCELLED times the scatter, rows are summed again about the mean.
-_SAMPLE, _CANCELLED = 256, 4.0
+# summed over the rows, exceeds _CANCELLED times the scatter, rows are summed again about the mean:
+# at most _PASSES times, because a shift that is very far makes the mean inexact, too.
+_SAMPLE, _CANCELLED, _PASSES = 256, 4.0, 4
 # Float32 products may have lost digits to underflow if the sum of squares per row is below this.
 FLOAT32_TINY = 1e-30
 # Rows whose products are summed in one call. Sums of equal rows all round in one direction, so the
@@ -47,6 +48,9 @@ class Sums:
         mean), and the diagonal of the scatter; on the host.
     product : array of shape (p, p) or (p, m), on the device, in float64
         The scatter, or the scatter times vectors.
+    cancelled : ndarray of shape (p,), optional
+        What was subtracted from each square, where digits were lost and the rows could not be
+        summed again; zero for other columns.
     """
 
     rows: float
@@ -56,6 +60,7 @@ class Sums:
     offset: FloatArray
     squares: FloatArray
     product: DeviceArray
+    cancelled: FloatArray | None = None
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -71,6 +76,7 @@ def sums_of(
     drop: bool = False,
     precise: bool = False,
     shift: FloatArray | None = None,
+    passes: int = _PASSES,
 ) -> Sums:
     """Compute sums and products of all rows about their mean.
 
@@ -85,6 +91,8 @@ def sums_of(
         Multiply in float64.
     shift : ndarray of shape (p,), optional
         What to subtract from the rows; by default the mean of a sample of the first block.
+    passes : int
+        How many times the rows may be summed about a new shift.
 
     Raises
     ------
@@ -103,15 +111,18 @@ def sums_of(
             if error is not None:
                 raise error
             if not precise:
-                return sums_of(table, right, drop=drop, precise=True, shift=shift)
+                return sums_of(table, right, drop=drop, precise=True, shift=shift, passes=passes)
         if not finite:
             raise squares_overflow(sums, squares)
     result = total.result()
-    cancelled = result.rows * result.offset**2 > _CANCELLED * np.maximum(result.squares, 0.0)
-    if shift is None and table.repeatable and cancelled.any():
+    subtracted = result.rows * result.offset**2
+    cancelled = subtracted > _CANCELLED * result.squares
+    if not cancelled.any():
+        return result
+    if table.repeatable and passes > 1:
         mean = result.shift + result.offset
-        return sums_of(table, right, drop=drop, precise=precise, shift=mean)
-    return result
+        return sums_of(table, right, drop=drop, precise=precise, shift=mean, passes=passes - 1)
+    return replace(result, cancelled=np.where(cancelled, subtracted, 0.0))
 
 
 class _RunningSums:
@@ -144,6 +155,10 @@ class _RunningSums:
         if not rows.shape[0]:
             return
         kept, dropped = counted_rows(space, rows, block.weights, self.drop)
+        if self.shift is None and kept is not None and not bool(xp.any(kept)):
+            # The shift comes from a row that counts.
+            self.dropped = xp.count_nonzero(dropped) + self.dropped
+            return
         if self.shift is None:
             self.shift, self.shift_is_zero = _first_shift(space, rows, kept)
         shifted = rows if self.shift_is_zero else rows - self.shift
@@ -173,7 +188,7 @@ class _RunningSums:
             self.squares += xp.sum(doubles * doubles, axis=0, dtype=space.doubles)
         if not self.table.repeatable and not space.all_finite(self.sums):
             # Say where now, because these rows cannot be read again.
-            raise _fault_in(space, block, self.drop) or sum_overflow()
+            raise fault_in(space, block, self.drop) or sum_overflow()
 
     def host_sums(self) -> tuple[FloatArray, FloatArray]:
         """Return sums and squares (p,) after the last block, and copy the counts to the host."""
@@ -209,10 +224,11 @@ class _RunningSums:
             squares = self.squares - self.rows * offset * offset
         shift = space.xp.astype(self.shift, space.doubles)
         host = space.get(space.xp.stack([shift, offset, squares]))
-        return Sums(
-            self.rows, self.count, self.dropped, host[0], host[1],
-            restore_underflowed(np.maximum(host[2], 0.0), host[1]), self.product,
-        )  # fmt: skip
+        restored = restore_underflowed(np.maximum(host[2], 0.0), host[1])
+        if self.right is None:
+            for column in np.flatnonzero((restored > 0.0) & (host[2] <= 0.0)):
+                self.product[int(column), int(column)] = float(restored[column])
+        return Sums(self.rows, self.count, self.dropped, host[0], host[1], restored, self.product)
 
 
 def counted_rows(
@@ -271,12 +287,13 @@ def _sample(space: Space, rows: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
 def first_fault(table: DeviceTable, drop: bool) -> NotFiniteError | None:
     """Search for the first invalid value in another pass; return an error for it, or None."""
     for block in table.blocks(rows_at_a_time(table.space, table.p)):
-        if error := _fault_in(table.space, block, drop):
+        if error := fault_in(table.space, block, drop):
             return error
     return None
 
 
-def _fault_in(space: Space, block: DeviceBlock, drop: bool) -> NotFiniteError | None:
+def fault_in(space: Space, block: DeviceBlock, drop: bool) -> NotFiniteError | None:
+    """Return an error for the first invalid value of a block, or None."""
     xp, rows = space.xp, block.rows
     bad = ~xp.isfinite(rows)
     if drop:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, restore_underflowed
 from princomp.summaries.blocks import merged_mean, sum_overflow
 from princomp.summaries.centred import Centred, OnDevice, as_kind
-from princomp.summaries.device_sums import counted_rows, first_fault
+from princomp.summaries.device_sums import counted_rows, fault_in, first_fault
 from princomp.summaries.space import DeviceArray, DeviceTable, Space
 from princomp.summaries.triangle import Triangle, panel_length
 
@@ -39,7 +39,11 @@ class DeviceTriangle(OnDevice, Triangle):
     @property
     def column_scatter(self) -> FloatArray:
         """Diagonal of the scatter (p,), on the host."""
-        return self.space.get(self.space.xp.sum(self.factor * self.factor, axis=0))
+        xp, factor = self.space.xp, self.factor
+        if not factor.shape[0]:
+            return np.zeros(self.p)
+        sums = xp.stack([xp.sum(factor * factor, axis=0), xp.max(xp.abs(factor), axis=0)])
+        return restore_underflowed(*self.space.get(sums))
 
     def to_host(self) -> Triangle:
         """Return a Triangle in this process's memory."""
@@ -101,10 +105,14 @@ def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:
         factor = _compressed(space, [factor, part, (delta_weight * delta)[None, :]])
         mean = mean + delta * (weight / total)
         rows, count = total, count + added
+        if not table.repeatable and not space.all_finite(mean):
+            # Say where now, because these rows cannot be read again.
+            raise fault_in(space, block, drop) or sum_overflow()
     if not rows:
         return Triangle.empty(p), dropped
     if not (space.all_finite(mean) and space.all_finite(factor)):
-        raise first_fault(table, drop) or sum_overflow()
+        error = first_fault(table, drop) if table.repeatable else None
+        raise error or sum_overflow()
     high, low = merged_mean(space.get(shift), np.zeros(p), space.get(mean), 1.0)
     return DeviceTriangle(rows, count, high, low, factor, space=space), dropped
 

@@ -11,20 +11,29 @@ import numpy as np
 
 from princomp.engines.distributed import DistributedRows
 from princomp.engines.partial_result import PartialResult, SummaryKind
-from princomp.errors import NotAvailableError, ParameterError, PrincompError, ShapeError
-from princomp.io import Chunk
+from princomp.errors import (
+    NotAvailableError,
+    NotFiniteError,
+    ParameterError,
+    PrincompError,
+    ShapeError,
+    scores_overflow,
+)
+from princomp.io import Chunk, checksum
 from princomp.solvers import Images, ImagesOf
 from princomp.summaries import (
     Columns,
     DeviceBlock,
+    DeviceTable,
     Moments,
     Pair,
     PairOf,
     SketchOf,
     Space,
     Triangle,
+    WithExtremes,
     columns_on,
-    extremes_on,
+    fault_in,
     first_fault,
     images_on,
     moments_on,
@@ -100,32 +109,21 @@ class AbstractDeviceRows(DistributedRows):
             )
         return replace(self, weights=on_device)
 
+    def fingerprint(self) -> tuple[str, ...]:
+        """Return a checksum of the weights."""
+        if self.weights is None:
+            return ()
+        return (f"weights of checksum {checksum([self.space.get(self.weights)])}",)
+
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows on the device in one pass."""
         rows = self.rows or 0
         try:
             with self.space.full_precision():
-                summary, dropped = self._summary(kind, drop, precise)
+                summary, dropped = _summary(self, kind, drop, precise)
         except PrincompError as error:
             return PartialResult(None, 0, rows, error)
         return PartialResult(summary, dropped, rows)
-
-    def _summary(self, kind: SummaryKind, drop: bool, precise: bool) -> tuple[Any, int]:
-        if isinstance(kind, PairOf):
-            first, dropped = self._summary(kind.first, drop, precise)
-            return Pair(first, extremes_on(self, drop=drop, rows=first.rows)), dropped
-        if isinstance(kind, SketchOf):
-            return sketch_on(self, kind, drop=drop, precise=precise)
-        if isinstance(kind, ImagesOf):
-            image = images_on(self, kind.vectors, kind.columns, kind.divisor, drop=drop)
-            return Images(kind.columns.rows, image), 0
-        assert isinstance(kind, type), kind
-        if issubclass(kind, Triangle):
-            return triangle_on(self, drop=drop)
-        if issubclass(kind, Columns):
-            return columns_on(self, drop=drop)
-        assert issubclass(kind, Moments), kind
-        return moments_on(self, drop=drop, precise=precise)
 
     def scores(self, fitted: Any, *, whiten: bool, drop: bool) -> Any:
         """Return the scores (n, k) in the rows' own kind of array, on their device.
@@ -133,33 +131,49 @@ class AbstractDeviceRows(DistributedRows):
         Raises
         ------
         NotFiniteError
-            With the row counted over the table.
+            With the row counted over the table; also for scores that overflow.
         """
         space = self.space
         mean, mean_low, projection, offset = self._axes(fitted, whiten, back=False)
 
-        def project(rows: Any) -> Any:
-            dtype, rows = rows.dtype, space.xp.astype(rows, projection.dtype, copy=False)
+        def project(block: DeviceBlock) -> Any:
+            dtype, rows = block.rows.dtype, block.rows
+            rows = space.xp.astype(rows, projection.dtype, copy=False)
             if offset is None:
                 scores = space.xp.matmul((rows - mean) - mean_low, projection)
             else:
                 scores = space.xp.matmul(rows, projection)
                 scores += offset
-            return space.xp.astype(scores, dtype, copy=False)
+            scores = space.xp.astype(scores, dtype, copy=False)
+            if not self.repeatable:
+                self._check_scores(scores, block.start, drop, lambda: fault_in(space, block, drop))
+            return scores
 
         scores = self._map_blocks(project, at_once=offset is not None)
-        if not fitted.k or not space.all_finite(scores):
-            error = first_fault(self, drop)
-            if error is not None:
-                raise error
+        if self.repeatable:
+            self._check_scores(scores, 0, drop, lambda: first_fault(self, drop))
         return scores
+
+    def _check_scores(
+        self, scores: Any, start: int, drop: bool, fault: Callable[[], NotFiniteError | None]
+    ) -> None:
+        """Raise an error if rows or their scores are not finite; NaN is dropped with ``drop``."""
+        xp = self.space.xp
+        if scores.shape[1] and self.space.all_finite(scores):
+            return
+        if (error := fault()) is not None:
+            raise error
+        overflowed = xp.any(xp.isinf(scores) if drop else ~xp.isfinite(scores), axis=1)
+        if bool(xp.any(overflowed)):
+            row = start + int(xp.argmax(xp.astype(overflowed, xp.int8)))
+            raise scores_overflow(row, self.dtype)
 
     def reconstructed(self, fitted: Any, *, whiten: bool) -> Any:
         """Return rows (n, p) in the units of the data, from these scores (n, k)."""
         mean, mean_low, axes, _ = self._axes(fitted, whiten, back=True)
 
-        def reconstruct(scores: Any) -> Any:
-            rows = self.space.xp.matmul(scores, axes)
+        def reconstruct(block: DeviceBlock) -> Any:
+            rows = self.space.xp.matmul(block.rows, axes)
             rows += mean_low
             rows += mean
             return rows
@@ -191,7 +205,7 @@ class AbstractDeviceRows(DistributedRows):
         stop = start + rows.shape[0]
         return DeviceBlock(start, rows, None if self.weights is None else self.weights[start:stop])
 
-    def _map_blocks(self, function: Callable[[Any], Any], *, at_once: bool) -> Any:
+    def _map_blocks(self, function: Callable[[DeviceBlock], Any], *, at_once: bool) -> Any:
         """Apply a function to blocks, or to all rows at once where that needs no copy."""
         space, working_dtype = self.space, self.space.dtype(self.dtype)
         step = rows_at_a_time(space, self.p)
@@ -199,10 +213,34 @@ class AbstractDeviceRows(DistributedRows):
             step = max(self.array.shape[0], 1)
         with space.full_precision():
             parts = [
-                function(space.xp.astype(block.rows, working_dtype, copy=False))
+                function(
+                    block._replace(rows=space.xp.astype(block.rows, working_dtype, copy=False))
+                )
                 for block in self.blocks(step)
             ]
         return parts[0] if len(parts) == 1 else space.xp.concat(parts, axis=0)
+
+
+def _summary(table: DeviceTable, kind: SummaryKind, drop: bool, precise: bool) -> tuple[Any, int]:
+    """Summarise all rows of a table; also return how many were left out for missing values."""
+    if isinstance(kind, PairOf):
+        noted = WithExtremes(table, drop=drop)
+        first, dropped = _summary(noted, kind.first, drop, precise)
+        return Pair(first, noted.extremes(first.rows)), dropped
+    if isinstance(kind, SketchOf):
+        return sketch_on(table, kind, drop=drop, precise=precise)
+    if isinstance(kind, ImagesOf):
+        image, rows = images_on(
+            table, kind.vectors, kind.columns, kind.divisor, drop=drop, precise=precise
+        )
+        return Images(rows, image), 0
+    assert isinstance(kind, type), kind
+    if issubclass(kind, Triangle):
+        return triangle_on(table, drop=drop)
+    if issubclass(kind, Columns):
+        return columns_on(table, drop=drop)
+    assert issubclass(kind, Moments), kind
+    return moments_on(table, drop=drop, precise=precise)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -222,3 +260,15 @@ class DeviceRows(AbstractDeviceRows):
         rows = self.array.shape[0]
         for start in range(0, rows, step):
             yield self._block(start, self.array[start : min(start + step, rows), :])
+
+    def fingerprint(self) -> tuple[str, ...]:
+        """Return checksums of the weights, and of sums of the rows times random numbers."""
+        space, xp = self.space, self.space.xp
+        total = space.zeros(self.p)
+        for block in self.blocks(rows_at_a_time(space, self.p)):
+            rows = xp.astype(block.rows, space.doubles)
+            # A NaN or infinity would hide all other values of its column.
+            rows = xp.where(xp.isfinite(rows), rows, xp.full_like(rows, -0.1))
+            factors = np.random.default_rng(block.start).standard_normal(rows.shape[0])
+            total += xp.sum(rows * space.put(factors)[:, None], axis=0)
+        return (*super().fingerprint(), f"rows of checksum {checksum([space.get(total)])}")

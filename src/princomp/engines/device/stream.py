@@ -16,7 +16,16 @@ from princomp.engines.device.staging import copy_blocks
 from princomp.engines.local import iter_blocks
 from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.errors import MemoryLimitError, ParameterError
-from princomp.io import FileState, RowArray, RowData, RowPlace, Source, rows_of
+from princomp.io import (
+    FileState,
+    RowArray,
+    RowData,
+    RowPlace,
+    Source,
+    checksum,
+    rows_of,
+    stored_arrays,
+)
 from princomp.linalg import DEFAULT_SHARE, byte_count, format_bytes, map_in_order
 from princomp.solvers import ImagesOf
 from princomp.summaries import Columns, DeviceBlock, PairOf, SketchOf, Triangle, stored_bytes
@@ -53,6 +62,13 @@ class DeviceStream(AbstractDeviceRows):
     def file_states(self) -> tuple[FileState, ...]:
         """Return the files that the rows are read from."""
         return self.data.file_states() if isinstance(self.data, Source) else ()
+
+    def fingerprint(self) -> tuple[str, ...]:
+        """Return checksums of the weights, and of rows in memory."""
+        names = super().fingerprint()
+        if isinstance(self.data, Source):
+            return names
+        return (*names, f"rows of checksum {checksum(stored_arrays(self.data))}")
 
     def weighted(self, weights: Any) -> Self:
         """Return the same rows with frequencies, where their number is known.

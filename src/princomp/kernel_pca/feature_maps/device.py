@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,15 @@ from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
 from princomp.linalg import FloatArray
-from princomp.summaries import DeviceBlock, Space, first_fault, is_sparse
+from princomp.summaries import (
+    DeviceBlock,
+    Space,
+    counted_rows,
+    fault_in,
+    first_fault,
+    is_sparse,
+    rows_at_a_time,
+)
 
 _KERNELS = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine")
 
@@ -53,11 +60,7 @@ class MappedOnDevice(AbstractDeviceRows):
         dtype = space.dtype(origin.dtype)
         for block in origin.blocks(step):
             if not space.all_finite(block.rows):
-                # A table of this block only, to find the place of the value.
-                single: Any = SimpleNamespace(
-                    space=space, p=origin.p, blocks=lambda _, block=block: [block]
-                )
-                error = first_fault(single, self.allow_missing)
+                error = fault_in(space, block, self.allow_missing)
                 if error is not None:
                     raise not_finite_error_in_source(origin, error, columns=origin.columns)
             stop = block.start + block.rows.shape[0]
@@ -66,8 +69,8 @@ class MappedOnDevice(AbstractDeviceRows):
             yield DeviceBlock(block.start, images, weights)
 
     def fingerprint(self) -> tuple[str, ...]:
-        """The map; arrays on a device have no name."""
-        return (*self.origin.fingerprint(), self.map.fingerprint())
+        """Return checksums of the rows and their weights, and the name of the map."""
+        return (*self.origin.fingerprint(), *super().fingerprint(), self.map.fingerprint())
 
 
 def mapped_on_device(fields: dict[str, Any]) -> MappedOnDevice:
@@ -86,21 +89,29 @@ def mapped_on_device(fields: dict[str, Any]) -> MappedOnDevice:
     return MappedOnDevice(file=origin.file, space=origin.space, images=images, **fields)
 
 
-def sample_on_device(rows: DistributedRows, count: int, seed: int) -> FloatArray:
-    """Copy a random sample of at most ``count`` rows of an array on a device to the host."""
+def sample_on_device(
+    rows: DistributedRows, count: int, seed: int, *, drop: bool = False
+) -> FloatArray:
+    """Copy a random sample of at most ``count`` rows that count from a device to the host."""
     assert isinstance(rows, AbstractDeviceRows)
     if not isinstance(rows, DeviceRows):
         raise NotAvailableError(
             "landmarks cannot be chosen from rows that on_device copies block by block",
             hint="choose them from the argument of on_device, and pass them as an array",
         )
-    n = int(rows.array.shape[0])
-    chosen = np.random.default_rng(seed).permutation(n)[:count]
     xp, space = rows.space.xp, rows.space
+    counted = [np.arange(int(rows.array.shape[0]))]
+    if drop or rows.has_weights:
+        counted = []
+        for block in rows.blocks(rows_at_a_time(space, rows.p)):
+            values = xp.astype(block.rows, space.dtype(rows.dtype), copy=False)
+            kept, _ = counted_rows(space, values, block.weights, drop)
+            counted.append(block.start + np.flatnonzero(space.get(kept)))
+    chosen = np.random.default_rng(seed).permutation(np.concatenate(counted))[:count]
     indices = xp.asarray(chosen, device=space.device)
     points = xp.astype(xp.take(rows.array, indices, axis=0), space.dtype(rows.dtype), copy=False)
     if not space.all_finite(points):
-        error = first_fault(rows, False)
+        error = first_fault(rows, drop)
         if error is not None:
             raise not_finite_error_in_source(rows, error, columns=rows.columns)
     return np.array(space.to_host(points), dtype=rows.dtype)

@@ -38,9 +38,9 @@ def landmarks(
     """Choose landmarks.
 
     Rows are sampled by a hash of their cells and the seed. So the landmarks of a table are the
-    same whether it is in memory, in a file, on an engine or on several ranks, in any order. Rows
-    that can be read only once are an exception: the sample is taken from the first 10 rows for each
-    landmark, and at least 5,000.
+    same whether it is in memory, in a file, on an engine or on several ranks, in any order. Two
+    exceptions: of an array on a device, rows are drawn by their number; and if rows can be read
+    only once, the sample is taken from the first 10 rows for each landmark, and at least 5,000.
 
     Parameters
     ----------
@@ -90,7 +90,9 @@ def sample_rows(
     if isinstance(rows, DistributedRows) and rows.resident:
         from princomp.kernel_pca.feature_maps.device import sample_on_device
 
-        return sample_on_device(rows, count, seed), rows
+        sample = sample_on_device(rows, count, seed, drop=drop)
+        _check_sample(len(sample))
+        return sample, rows
     if isinstance(rows, Source) and not rows.repeatable:
         if isinstance(rows, DistributedRows):
             raise ParameterError(
@@ -105,9 +107,14 @@ def sample_rows(
     except NotFiniteError as error:
         columns = rows.columns if isinstance(rows, Source) else None
         raise not_finite_error(rows, error, columns=columns) from None
-    if not len(sample.hashes):
-        raise ShapeError("there is no row to choose landmarks from", hint="pass at least one row")
+    _check_sample(len(sample.hashes))
     return sample.table, rows
+
+
+def _check_sample(count: int) -> None:
+    """Raise ShapeError for a sample without rows."""
+    if not count:
+        raise ShapeError("there is no row to choose landmarks from", hint="pass at least one row")
 
 
 def check_rule(rule: str) -> None:
