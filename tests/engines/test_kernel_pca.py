@@ -10,7 +10,7 @@ import on_strict
 import pytest
 
 from princomp import PCA, KernelPCA
-from princomp.errors import ParameterError
+from princomp.errors import ParameterError, ShapeError
 
 OPTIONS = {"n_components": 3, "kernel": "rbf", "gamma": 0.05, "approximation": "nystrom"}
 
@@ -86,6 +86,23 @@ def test_an_array_of_another_library(parts, local):
     assert_scores_close(
         on_strict.to_host(model.transform(table)), local.transform(np.concatenate(parts))
     )
+
+
+def test_landmarks_on_a_device_are_rows_that_count(parts):
+    skip_if_missing(on_strict)
+    X, weights = np.concatenate(parts), np.ones(1500)
+    X[::2] += 50
+    weights[::2] = 0
+    model = KernelPCA(**OPTIONS, n_landmarks=60)
+    for missing in ("error", "drop"):
+        model.set_params(missing=missing).fit(on_strict.to_device(X), sample_weight=weights)
+        assert model.landmarks_.shape == (60, 4)
+        assert (model.landmarks_ < 30).all()
+        X[::2, 1] = np.nan
+    model.fit(on_strict.to_device(X))
+    assert (model.landmarks_ < 30).all()
+    with pytest.raises(ShapeError, match="no row to choose landmarks from"):
+        model.fit(on_strict.to_device(X[::2]))
 
 
 def frames_with_weights(parts, weights):
