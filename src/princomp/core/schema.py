@@ -54,8 +54,13 @@ class TableSchema:
     owner: str = "PCA"
 
     @classmethod
-    def read(cls, X: Any, owner: str = "PCA") -> tuple[Rows, TableSchema]:
-        """Open the table of a fit: its rows, and the schema that other tables must have."""
+    def read(
+        cls, X: Any, owner: str = "PCA", *, stacklevel: int = 5
+    ) -> tuple[Rows, TableSchema]:
+        """Open the table of a fit: its rows, and the schema that other tables must have.
+
+        A warning that columns are left out is about the line ``stacklevel`` - 1 calls up.
+        """
         warning = None
         if is_numeric_array(X):
             rows: Rows = as_rows(X), None, None
@@ -79,7 +84,7 @@ class TableSchema:
         else:
             rows = rows_of(X)
         if warning is not None:
-            warnings.warn(printable(warning), UserWarning, stacklevel=5)
+            warnings.warn(printable(warning), UserWarning, stacklevel=stacklevel)
         return rows, cls(rows[0].shape[1], rows[1], None, owner)
 
     @classmethod
