@@ -370,6 +370,11 @@ class PCA(
             Checkpoint.remove(self._checkpoint)
             self._checkpoint = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        # The checkpoint belongs to this model: a copy must not delete it.
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_checkpoint"}
+
     @property
     def plot(self) -> Any:
         """Figures: ``model.plot.scree()`` is ``princomp.plots.scree(model)``."""
