@@ -82,7 +82,7 @@ def test_transforming_an_array_after_a_frame_warns(rng):
         model.transform(frame.to_numpy())
 
 
-def test_a_covariance_in_a_frame_names_its_columns(rng):
+def test_a_covariance_in_a_frame_names_its_columns(rng, tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(rng.standard_normal((30, 3)), columns=list("abc"))
     model = PCA.from_covariance(frame.cov(), mean=frame.mean())
@@ -92,6 +92,8 @@ def test_a_covariance_in_a_frame_names_its_columns(rng):
     assert list(other.feature_names_in_) == ["x", "y", "z"]
     with pytest.raises(ColumnError, match="not unique"):
         PCA.from_covariance(frame.cov(), feature_names=["x", "y", "x"])
+    PCA.from_covariance(frame.cov(), feature_names=[2019, 2020, 2021]).save(tmp_path / "m.pca")
+    assert list(load(tmp_path / "m.pca").feature_names_in_) == ["2019", "2020", "2021"]
 
 
 def test_an_uncentred_model_needs_the_number_of_rows_too(rng):

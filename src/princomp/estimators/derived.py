@@ -264,12 +264,13 @@ def _copy_with(model: P, fitted: Fitted, **changes: Any) -> P:
 
 
 def _make_schema(cls: type[PCA], p: int, names: Sequence[str] | None) -> TableSchema:
-    if names is not None and len(names) != p:
+    text = None if names is None else tuple(map(str, names))
+    if text is not None and len(text) != p:
         raise ShapeError(
-            f"{len(names)} feature names for {p} columns",
+            f"{len(text)} feature names for {p} columns",
             place={"parameter": "feature_names"},
             hint="pass one name per column",
         )
-    if names is not None:
-        refuse_duplicates(list(map(str, names)), Origin())
-    return TableSchema(p, None if names is None else tuple(names), None, cls.__name__)
+    if text is not None:
+        refuse_duplicates(text, Origin())
+    return TableSchema(p, text, None, cls.__name__)

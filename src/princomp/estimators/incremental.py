@@ -131,9 +131,9 @@ class IncrementalPCA(PCA):
         )
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return model_to_contents(
-            self.__fitted_model__(), "IncrementalPCA", batch_size=self.batch_size
-        )
+        model = self.__fitted_model__()
+        self._check_batch_size()
+        return model_to_contents(model, "IncrementalPCA", batch_size=self.batch_size)
 
     @classmethod
     def _from_contents(cls, tensors: dict[str, Any], document: dict[str, Any]) -> Self:

@@ -207,6 +207,7 @@ class RobustPCA(
 
     def _contents(self) -> tuple[Arrays, Document]:
         result, schema = self._result, self._schema
+        check_robust_parameters(self)
         parameters = {name: getattr(self, name) for name in RobustPCA._get_param_names()}
         return model_to_contents(result, parameters, schema.names, schema.id_column)
 
