@@ -246,6 +246,21 @@ def test_tables_that_cannot_be_filled_are_refused(method, incomplete, tmp_path):
     assert planned.memory >= 4 * incomplete.nbytes
 
 
+def test_a_frame_keeps_its_labels(incomplete):
+    for labels in (range(7), [*"abcdefg"], pd.MultiIndex.from_product([["a"], range(7)])):
+        frame = pd.DataFrame(incomplete, columns=labels)
+        filled = PCA(2, missing="em").fit(frame).impute(frame)
+        pd.testing.assert_index_equal(filled.columns, frame.columns)
+
+
+def test_the_plan_remembers_the_filled_cells(incomplete, table):
+    model = PCA(2, missing="em").fit(incomplete)
+    note = str(model.imputed_)
+    assert note in str(PCA(2).fit(table).merge(model).plan_)
+    assert note in str(model.partial_fit(table[:5]).plan_)
+    assert model.imputed_ is None
+
+
 def test_the_error_without_a_method_names_the_methods(incomplete):
     with pytest.raises(NotFiniteError, match="missing='em' or missing='nipals'"):
         PCA(2).fit(incomplete)
