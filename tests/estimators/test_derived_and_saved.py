@@ -119,6 +119,12 @@ def test_a_model_from_scikit_learn_has_its_components(arrests, tmp_path):
     )
     assert model.noise_variance_ == pytest.approx(sklearn_model.noise_variance_)
     assert "fitted by sklearn.decomposition.PCA" in str(model.plan_)
+    none = PCA.from_sklearn(decomposition.PCA(0).fit(arrests))
+    assert none.total_variance_ == pytest.approx(arrests.var(axis=0, ddof=1).sum())
+    with np.errstate(all="ignore"):
+        one_row = decomposition.IncrementalPCA(1).partial_fit(arrests[:1])
+    with pytest.raises(ShapeError, match="at least 2 rows, and this IncrementalPCA has seen 1"):
+        PCA.from_sklearn(one_row)
     with pytest.raises(NotAvailableError, match="variances of the columns are not known"):
         model.save(tmp_path / "m.pca")
     full = PCA.from_sklearn(decomposition.PCA().fit(arrests))

@@ -16,6 +16,7 @@ from princomp.core import (
 from princomp.engines import ProgressCallback
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.estimators.attributes import FittedAttribute
+from princomp.estimators.base import refuse_reading_twice
 from princomp.estimators.estimator import PCA
 from princomp.io import PathLike
 from princomp.summaries import SampleWeight
@@ -110,6 +111,19 @@ class IncrementalPCA(PCA):
         batch_size = self._used_batch_size(model._schema.p)
         self._schema, self._fitted, self.batch_size_ = model._schema, lazy_fit, batch_size
         return self
+
+    def fit_transform(
+        self, X: Any, y: object = None, sample_weight: SampleWeight = None, *, comm: object = None
+    ) -> Any:
+        """Fit, then transform the same rows: ``fit(X).transform(X)``.
+
+        Raises
+        ------
+        ParameterError
+            For an iterator, whose rows can be read only once, and if ``comm`` is given.
+        """
+        refuse_reading_twice(X)
+        return self.fit(X, y, sample_weight, comm=comm).transform(X)
 
     def partial_fit(
         self, X: Any, y: object = None, sample_weight: SampleWeight = None, check_input: bool = True
