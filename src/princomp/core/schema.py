@@ -55,9 +55,7 @@ class TableSchema:
     owner: str = "PCA"
 
     @classmethod
-    def read(
-        cls, X: Any, owner: str = "PCA", *, stacklevel: int = 5
-    ) -> tuple[Rows, TableSchema]:
+    def read(cls, X: Any, owner: str = "PCA", *, stacklevel: int = 5) -> tuple[Rows, TableSchema]:
         """Open the table of a fit: its rows, and the schema that other tables must have.
 
         A warning that columns are left out is about the line ``stacklevel`` - 1 calls up.

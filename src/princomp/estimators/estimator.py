@@ -104,7 +104,7 @@ class PCA(
         Subtract the column means. Without centring, ``explained_variance_`` are mean squares
         about zero, still divided by n − 1.
     missing : {"error", "drop", "em", "nipals"}, default="error"
-        How NaN is treated in ``fit``. ``"error"`` raises an error with the place. ``"drop"``
+        How NaN (or a masked value) is treated in ``fit``. ``"error"`` raises an error. ``"drop"``
         leaves out such rows and counts them (``n_dropped_``). ``"em"`` (regularised EM-PCA)
         and ``"nipals"`` fill the cells by a whole number of components, with all rows in
         memory; ``imputed_`` describes the result. In ``transform``, ``"drop"`` gives NaN

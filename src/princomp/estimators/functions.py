@@ -10,8 +10,8 @@ import numpy as np
 from princomp.core import (
     SMALL_TABLE_SIZE,
     Constraint,
-    check_parameter,
     TableSchema,
+    check_parameter,
     is_number,
     one_of,
 )

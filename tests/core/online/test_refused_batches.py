@@ -110,12 +110,12 @@ def test_a_frame_without_rows_may_have_columns_that_a_fit_leaves_out(library, ta
     frame = pd.DataFrame(table, columns=list("abcde")).assign(name="x")
     frame.insert(0, "id", range(len(frame)))
     rows, empty = library(frame), library(frame[:0])
-    for batches in ((rows, empty), (empty, rows)):
+    for first, second in ((rows, empty), (empty, rows)):
         model = PCA(2)
         with pytest.warns(UserWarning, match="left out .*id.* name") as caught:
-            for batch in batches:
-                model.partial_fit(batch)
+            model.partial_fit(first)
         assert {warning.filename for warning in caught} == {__file__}
+        model.partial_fit(second)
         assert model.forget(empty).feature_names_in_.tolist() == list("abcde")
         np.testing.assert_array_equal(model.components_, PCA(2).partial_fit(table).components_)
     untyped = pd.DataFrame(columns=list("abcde"))
