@@ -272,8 +272,8 @@ def _refitted(model: P, **changes: Any) -> P:
 def _copy_with(model: P, fitted: Fitted, **changes: Any) -> P:
     copy = type(model)(**{**model.get_params(deep=False), **changes})
     copy._schema, copy._fitted = model._schema, fitted
-    if "batch_size_" in vars(model):  # an IncrementalPCA
-        vars(copy)["batch_size_"] = vars(model)["batch_size_"]
+    if "batch_size_" in model.__dict__:  # an IncrementalPCA
+        copy.__dict__["batch_size_"] = model.__dict__["batch_size_"]
     return copy
 
 

@@ -76,8 +76,13 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     (data, names, origin), _ = TableSchema.read(X, stacklevel=3)
     if not isinstance(data, DistributedRows):
         origin = origin or Origin()
-        place = {"line_of": origin.line_of, "label_of": origin.label_of, "file": origin.file}
-        data = TableSource(_in_memory(data), columns=names, **place)
+        data = TableSource(
+            _in_memory(data),
+            columns=names,
+            file=origin.file,
+            line_of=origin.line_of,
+            label_of=origin.label_of,
+        )
     n, p = data.shape
     # The eigenvalues of wide data are computed from products of rows, without a p × p matrix.
     solver = "row_gram" if method == "ED" and p > n else _METHODS[method]
