@@ -85,12 +85,14 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
         )
     n, p = data.shape
     # The eigenvalues of wide data are computed from products of rows, without a p × p matrix.
-    solver = "row_gram" if method == "ED" and p > n else _METHODS[method]
+    wide = n is not None and p > n  # an engine may not know its number of rows
+    solver = "row_gram" if method == "ED" and wide else _METHODS[method]
     model = PCA(scale="unit", svd_solver=solver).fit(data)
     k = for_fraction(model.contribution_rate_, float(threshold), reach=True)
     scores: FloatArray = model.truncated(k or model.n_components_).transform(data)
     if ddof == 0:
-        scores = scores * np.sqrt(n / (n - 1))
+        rows = model.summary_.rows
+        scores = scores * np.sqrt(rows / (rows - 1.0))
     return scores
 
 
