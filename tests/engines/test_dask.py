@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from on_dask import chunked, missing
 from test_same_answer import compare, parts_of
 
-from princomp import PCA
+from princomp import PCA, pca
 from princomp.errors import (
     CheckpointError,
     ColumnError,
@@ -99,6 +99,7 @@ def test_lengths_of_chunks_need_not_be_known(rows, chunks):
     assert np.isnan(scores.shape[0])
     assert scores.shape[1] == 3
     np.testing.assert_allclose(scores.compute(), model.transform(rows), atol=1e-12)
+    np.testing.assert_allclose(pca(x, ddof=0).compute(), pca(rows, ddof=0), atol=1e-12)
     rows[150, 2] = np.nan
     with pytest.raises(NotFiniteError, match="row 150, column 2"):
         PCA(n_components=3).fit(with_unknown_chunks(da.from_array(rows, chunks=chunks)))

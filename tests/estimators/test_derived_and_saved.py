@@ -82,7 +82,7 @@ def test_transforming_an_array_after_a_frame_warns(rng):
         model.transform(frame.to_numpy())
 
 
-def test_a_covariance_in_a_frame_names_its_columns(rng):
+def test_a_covariance_in_a_frame_names_its_columns(rng, tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(rng.standard_normal((30, 3)), columns=list("abc"))
     model = PCA.from_covariance(frame.cov(), mean=frame.mean())
@@ -92,6 +92,8 @@ def test_a_covariance_in_a_frame_names_its_columns(rng):
     assert list(other.feature_names_in_) == ["x", "y", "z"]
     with pytest.raises(ColumnError, match="not unique"):
         PCA.from_covariance(frame.cov(), feature_names=["x", "y", "x"])
+    PCA.from_covariance(frame.cov(), feature_names=[2019, 2020, 2021]).save(tmp_path / "m.pca")
+    assert list(load(tmp_path / "m.pca").feature_names_in_) == ["2019", "2020", "2021"]
 
 
 def test_an_uncentred_model_needs_the_number_of_rows_too(rng):
@@ -117,6 +119,12 @@ def test_a_model_from_scikit_learn_has_its_components(arrests, tmp_path):
     )
     assert model.noise_variance_ == pytest.approx(sklearn_model.noise_variance_)
     assert "fitted by sklearn.decomposition.PCA" in str(model.plan_)
+    none = PCA.from_sklearn(decomposition.PCA(0).fit(arrests))
+    assert none.total_variance_ == pytest.approx(arrests.var(axis=0, ddof=1).sum())
+    with np.errstate(all="ignore"):
+        one_row = decomposition.IncrementalPCA(1).partial_fit(arrests[:1])
+    with pytest.raises(ShapeError, match="at least 2 rows, and this IncrementalPCA has seen 1"):
+        PCA.from_sklearn(one_row)
     with pytest.raises(NotAvailableError, match="variances of the columns are not known"):
         model.save(tmp_path / "m.pca")
     full = PCA.from_sklearn(decomposition.PCA().fit(arrests))

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from command_line import ARRESTS
 from helpers import EPS, aligned, assert_orthonormal, assert_sign_rule
-from princomp import PCA, pca, plan, svd
+from princomp import PCA, pca, plan, read_table, svd
 from princomp.errors import (
     ConstantColumnError,
     NotFiniteError,
@@ -102,8 +102,22 @@ def test_tables_that_cannot_be_standardised_are_refused(arrests):
         pca(X)
     with pytest.raises(ShapeError, match="at least 2 rows"):
         pca(arrests[:1])
-    with pytest.raises(NotNumericError, match="'s'"):
-        pca(pd.DataFrame({"a": [1.0, 2], "s": ["x", "y"]}))
+    with pytest.raises(NotNumericError, match="text column: s"):
+        pca(read_table(pd.DataFrame({"a": [1.0, 2], "s": ["x", "y"]}), columns="all"))
+
+
+def test_the_columns_are_those_of_a_fit(arrests):
+    frame = pd.DataFrame(arrests, columns=list("abcd"))
+    frame.insert(0, "id", range(50))
+    frame = frame.assign(group=["x", "y"] * 25, flag=True)
+    for call, expected in (
+        (pca, pca(arrests)),
+        (lambda X: svd(X, 2)[1], svd(arrests, 2)[1]),
+        (lambda X: plan(X).to_dict()["columns"], 4),
+    ):
+        with pytest.warns(UserWarning, match="left out 'id', .* text column: group; .* flag") as w:
+            np.testing.assert_allclose(call(frame), expected)
+        assert {warning.filename for warning in w} == {__file__}
 
 
 # ---- svd --------------------------------------------------------------------------------

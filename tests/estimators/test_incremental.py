@@ -169,7 +169,7 @@ def test_parameters_are_those_of_scikit_learn():
 
 @pytest.mark.parametrize("size", [0, -1, 2.5, "10", True, np.nan])
 def test_an_invalid_batch_size_is_refused(size, flat):
-    for call in ("fit", "partial_fit"):
+    for call in ("fit", "partial_fit", "fit_transform"):
         model = IncrementalPCA(2, batch_size=size)
         with pytest.raises(ParameterError, match="batch_size=") as caught:
             getattr(model, call)(flat)
@@ -185,6 +185,25 @@ def test_the_batch_size_is_reported_after_a_fit(flat):
     )
     assert IncrementalPCA(batch_size=np.int64(7)).fit(flat).batch_size_ == 7
     assert not hasattr(IncrementalPCA(batch_size=7).partial_fit(flat), "batch_size_")
+    assert IncrementalPCA(2, batch_size=7).fit(flat).truncated(1).batch_size_ == 7
+
+
+def test_fit_transform_is_a_fit_and_a_transform(flat):
+    model, single = IncrementalPCA(2), flat.astype(np.float32)
+    scores = model.fit_transform(single)
+    np.testing.assert_array_equal(scores, IncrementalPCA(2).fit(single).transform(single))
+    assert model.batch_size_ == 500
+    assert model.partial_fit(single[:7]).n_samples_seen_ == len(flat) + 7
+    wide = flat[:20].repeat(5, axis=1)  # a fit of PCA would keep no scatter
+    repeated = IncrementalPCA(2)
+    repeated.fit_transform(wide)
+    assert repeated.partial_fit(wide).n_samples_seen_ == 40
+    with pytest.raises(ParameterError, match="an iterator gives them once"):
+        model.fit_transform(iter([flat]))
+    with pytest.raises(ParameterError, match="takes no comm"):
+        model.fit_transform(flat, comm=object())
+    frame = model.set_output(transform="pandas").fit_transform(flat)
+    assert list(frame.columns) == ["PC1", "PC2"]
 
 
 def test_check_input_changes_nothing(flat):

@@ -17,7 +17,7 @@ from princomp.core.schema import TableSchema
 from princomp.engines import DistributedRows
 from princomp.errors import NotFiniteError, ShapeError, scores_overflow
 from princomp.io import Origin, RowArray, RowData, Source, not_finite_error
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, unmasked
 from princomp.summaries import first_not_finite, is_sparse
 
 M = TypeVar("M", covariant=True)
@@ -199,7 +199,7 @@ class PCAModel(FittedModel[Fitted]):
 
     def reconstructions(self, X: Any) -> Any:
         """Rows (n, p) in the units of the data from scores (n, k) of any origin."""
-        scores: Any = X if isinstance(X, np.ndarray) else open_rows(X)[0]
+        scores: Any = unmasked(X) if isinstance(X, np.ndarray) else open_rows(X)[0]
         if isinstance(scores, DistributedRows):
             self._check_scores((scores.rows or "n", scores.p))
             if scores.resident:

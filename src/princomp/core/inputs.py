@@ -10,6 +10,7 @@ import numpy as np
 from princomp.engines import as_distributed
 from princomp.errors import ParameterError, ShapeError
 from princomp.io import RowData, Rows, Source, rows_of
+from princomp.linalg import unmasked
 from princomp.summaries import SampleWeight, Weights
 
 
@@ -47,7 +48,7 @@ def attach_weights(
     rows = None if sample_weight is None else as_distributed(X)
     if rows is None or (by_chunks and not rows.resident and not isinstance(sample_weight, str)):
         return X, sample_weight
-    return rows.weighted(sample_weight), None
+    return rows.weighted(unmasked(sample_weight)), None
 
 
 def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
@@ -60,7 +61,7 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
     """
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = np.asarray(unmasked(sample_weight), dtype=np.float64)
     place = {"parameter": "sample_weight"}
     if n is None:
         n = weights.size

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from princomp.core.context import check_rows
-from princomp.core.inputs import open_rows, refuse_iterator
+from princomp.core.inputs import refuse_iterator
 from princomp.core.missing import memory_to_fill
 from princomp.core.problem import SOLVERS, Problem, RouteChoice
 from princomp.core.request import PCAParameters, Request, check_n_components
@@ -29,6 +29,7 @@ from princomp.core.routes.row_gram import ROW_GRAM
 from princomp.core.routes.sketch import SKETCH
 from princomp.core.routes.tiles import TILES
 from princomp.core.routes.triangle import TRIANGLE
+from princomp.core.schema import TableSchema
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.linalg import format_bytes
 from princomp.summaries import Columns
@@ -153,7 +154,8 @@ def plan_table(X: Any, parameters: PCAParameters) -> Plan:
     """What a fit of a table would do and cost, without doing it; see :func:`princomp.plan`."""
     request = Request.of(parameters)
     refuse_iterator(X, "a plan would use up the first batch, which a later fit would miss", "plan")
-    problem = request.problem(open_rows(X)[0])
+    (data, _, _), _ = TableSchema.read(X, stacklevel=4)
+    problem = request.problem(data)
     if request.fill is not None:
         # All rows are read into memory.
         problem = problem._replace(in_memory=True, memory_limit=None)

@@ -22,6 +22,7 @@ from princomp.io import (
     is_frame,
     is_numeric_array,
     labels_of_float_frame,
+    listed,
     rows_of,
     select_usable_columns,
     warning_text,
@@ -54,8 +55,11 @@ class TableSchema:
     owner: str = "PCA"
 
     @classmethod
-    def read(cls, X: Any, owner: str = "PCA") -> tuple[Rows, TableSchema]:
-        """Open the table of a fit: its rows, and the schema that other tables must have."""
+    def read(cls, X: Any, owner: str = "PCA", *, stacklevel: int = 5) -> tuple[Rows, TableSchema]:
+        """Open the table of a fit: its rows, and the schema that other tables must have.
+
+        A warning that columns are left out is about the line ``stacklevel`` - 1 calls up.
+        """
         warning = None
         if is_numeric_array(X):
             rows: Rows = as_rows(X), None, None
@@ -79,7 +83,7 @@ class TableSchema:
         else:
             rows = rows_of(X)
         if warning is not None:
-            warnings.warn(printable(warning), UserWarning, stacklevel=5)
+            warnings.warn(printable(warning), UserWarning, stacklevel=stacklevel)
         return rows, cls(rows[0].shape[1], rows[1], None, owner)
 
     @classmethod
@@ -87,7 +91,15 @@ class TableSchema:
         """The schema of a table without rows; None if X has rows."""
         if not _is_empty(X):
             return None
-        return cls(X.shape[1], _labels(X) if is_frame(X) else None, None, owner)
+        labels = _labels(X) if is_frame(X) else None
+        if labels is None:
+            return cls(X.shape[1], None, None, owner)
+        # Without rows, pandas may not know the type of any column: all are used then.
+        used = dict.fromkeys(_labels(select_usable_columns(X, ())) or labels)
+        if left_out := [label for label in labels if label not in used]:
+            warning = f"left out columns that a fit does not use: {listed(left_out)}"
+            warnings.warn(printable(warning), UserWarning, stacklevel=4)
+        return cls(len(used), tuple(used), None, owner)
 
     def open(self, X: Any) -> Rows:
         """Open a table whose columns are those of the fit.
@@ -131,7 +143,7 @@ class TableSchema:
         if not _is_empty(X):
             return False
         if is_frame(X):
-            self._check_frame(X)
+            self._check_frame(X if self.names is None else select_usable_columns(X, self.names))
         else:
             self.check_width(X.shape[1])
         return True

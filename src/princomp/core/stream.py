@@ -132,8 +132,10 @@ class Stream:
                 "scale='range'",
                 hint="begin with partial_fit and scale='range'",
             )
+        if fitted.filled is not None:
+            stream.notes = (f"{fitted.filled}; in the rows of an earlier fit",)
         if summary is not fitted.summary:
-            stream.notes = (_FROM_COMPONENTS,)
+            stream.notes = (*stream.notes, _FROM_COMPONENTS)
         stream.dtype = fitted.dtype
         stream.rows_seen = fitted.n_samples + fitted.dropped
         stream.dropped = fitted.dropped

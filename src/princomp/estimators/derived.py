@@ -147,6 +147,8 @@ def from_sklearn(
     ------
     ParameterError
         For any other object.
+    ShapeError
+        For a model of one row.
 
     Examples
     --------
@@ -175,6 +177,16 @@ def from_sklearn(
     )
     kept_share = float(np.sum(model.explained_variance_ratio_))
     n = int(getattr(model, "n_samples_", 0) or getattr(model, "n_samples_seen_", 0))
+    if n < 2:
+        raise ShapeError(
+            f"a variance needs at least 2 rows, and this {type(model).__name__} has seen {n}",
+            place={"parameter": "model"},
+            hint="give it more rows first",
+        )
+    # Without components, only the noise variance tells the total.
+    total = float(model.noise_variance_) * min(n, axes.shape[1])
+    if kept_share > 0:
+        total = float(variances.sum()) / kept_share
     if hasattr(model, "var_"):
         column_variances = np.asarray(model.var_, dtype=np.float64) * (n / (n - 1.0))
     elif kept_share > 1.0 - _COMPLETE_TOLERANCE:
@@ -184,7 +196,7 @@ def from_sklearn(
     fitted = fit_of_components(
         axes,
         variances,
-        float(variances.sum()) / kept_share if kept_share > 0 else 0.0,
+        total,
         mean=np.asarray(model.mean_, dtype=np.float64),
         column_variances=column_variances,
         n_samples=n,
@@ -260,16 +272,19 @@ def _refitted(model: P, **changes: Any) -> P:
 def _copy_with(model: P, fitted: Fitted, **changes: Any) -> P:
     copy = type(model)(**{**model.get_params(deep=False), **changes})
     copy._schema, copy._fitted = model._schema, fitted
+    if "batch_size_" in model.__dict__:  # an IncrementalPCA
+        copy.__dict__["batch_size_"] = model.__dict__["batch_size_"]
     return copy
 
 
 def _make_schema(cls: type[PCA], p: int, names: Sequence[str] | None) -> TableSchema:
-    if names is not None and len(names) != p:
+    text = None if names is None else tuple(map(str, names))
+    if text is not None and len(text) != p:
         raise ShapeError(
-            f"{len(names)} feature names for {p} columns",
+            f"{len(text)} feature names for {p} columns",
             place={"parameter": "feature_names"},
             hint="pass one name per column",
         )
-    if names is not None:
-        refuse_duplicates(list(map(str, names)), Origin())
-    return TableSchema(p, None if names is None else tuple(names), None, cls.__name__)
+    if text is not None:
+        refuse_duplicates(text, Origin())
+    return TableSchema(p, text, None, cls.__name__)

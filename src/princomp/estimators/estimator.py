@@ -104,11 +104,11 @@ class PCA(
         Subtract the column means. Without centring, ``explained_variance_`` are mean squares
         about zero, still divided by n − 1.
     missing : {"error", "drop", "em", "nipals"}, default="error"
-        How NaN is treated in ``fit``. ``"error"`` raises an error with the place. ``"drop"``
-        leaves out such rows and counts them (``n_dropped_``). ``"em"`` (regularised EM-PCA)
-        and ``"nipals"`` fill the cells by a whole number of components, with all rows in
-        memory; ``imputed_`` describes the result. In ``transform``, ``"drop"`` gives NaN
-        scores, so that rows stay aligned, and the other two fill the cells.
+        How NaN, or a masked value, is treated in ``fit``. ``"error"`` raises an error with the
+        place. ``"drop"`` leaves out such rows and counts them (``n_dropped_``). ``"em"``
+        (regularised EM-PCA) and ``"nipals"`` fill the cells by a whole number of components,
+        with all rows in memory; ``imputed_`` describes the result. In ``transform``, ``"drop"``
+        gives NaN scores, so that rows stay aligned, and the other two fill the cells.
     component_names : {"PC", "sklearn"}, default="PC"
         Names of the scores in ``get_feature_names_out`` and in frames: PC1, PC2, …, or those of
         scikit-learn: pca0, pca1, ….
@@ -369,6 +369,11 @@ class PCA(
         if self._checkpoint is not None:
             Checkpoint.remove(self._checkpoint)
             self._checkpoint = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The checkpoint belongs to this model: a copy must not delete it.
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_checkpoint"}
 
     @property
     def plot(self) -> Any:

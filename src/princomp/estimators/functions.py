@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,15 +10,15 @@ import numpy as np
 from princomp.core import (
     SMALL_TABLE_SIZE,
     Constraint,
+    TableSchema,
     check_parameter,
     is_number,
     one_of,
-    open_rows,
 )
-from princomp.engines import fold
+from princomp.engines import DistributedRows, fold
 from princomp.errors import NotFiniteError, ShapeError
 from princomp.estimators.estimator import PCA
-from princomp.io import RowData, Source, is_file, not_finite_error, read_whole, rows_of
+from princomp.io import Origin, RowData, Source, TableSource, not_finite_error, read_whole
 from princomp.linalg import FloatArray, fix_signs, one_blas_thread, svd as lapack_svd
 from princomp.rules import for_fraction
 from princomp.solvers import search_rows
@@ -74,15 +73,26 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     check_parameter("threshold", threshold, _THRESHOLD)
     check_parameter("method", method, one_of(*_METHODS))
     check_parameter("ddof", ddof, _DDOF)
-    X = _in_memory(rows_of(X)[0]) if is_file(X) or callable(X) or isinstance(X, Iterator) else X
-    n, p = rows_of(X)[0].shape
+    (data, names, origin), _ = TableSchema.read(X, stacklevel=3)
+    if not isinstance(data, DistributedRows):
+        origin = origin or Origin()
+        data = TableSource(
+            _in_memory(data),
+            columns=names,
+            file=origin.file,
+            line_of=origin.line_of,
+            label_of=origin.label_of,
+        )
+    n, p = data.shape
     # The eigenvalues of wide data are computed from products of rows, without a p × p matrix.
-    solver = "row_gram" if method == "ED" and p > n else _METHODS[method]
-    model = PCA(scale="unit", svd_solver=solver).fit(X)
+    wide = n is not None and p > n  # an engine may not know its number of rows
+    solver = "row_gram" if method == "ED" and wide else _METHODS[method]
+    model = PCA(scale="unit", svd_solver=solver).fit(data)
     k = for_fraction(model.contribution_rate_, float(threshold), reach=True)
-    scores: FloatArray = model.truncated(k or model.n_components_).transform(X)
+    scores: FloatArray = model.truncated(k or model.n_components_).transform(data)
     if ddof == 0:
-        scores = scores * np.sqrt(n / (n - 1))
+        rows = model.summary_.rows
+        scores = scores * np.sqrt(rows / (rows - 1.0))
     return scores
 
 
@@ -121,7 +131,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     >>> print(s, Vt)
     [4.] [[0. 1.]]
     """
-    data, names, origin = open_rows(X)
+    (data, names, origin), _ = TableSchema.read(X, stacklevel=3)
     data = _in_memory(data)
     n, p = data.shape
     if not (is_number(k, Integral) and 1 <= k <= min(n, p)):

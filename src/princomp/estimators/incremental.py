@@ -16,6 +16,7 @@ from princomp.core import (
 from princomp.engines import ProgressCallback
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.estimators.attributes import FittedAttribute
+from princomp.estimators.base import refuse_reading_twice
 from princomp.estimators.estimator import PCA
 from princomp.io import PathLike
 from princomp.summaries import SampleWeight
@@ -111,6 +112,19 @@ class IncrementalPCA(PCA):
         self._schema, self._fitted, self.batch_size_ = model._schema, lazy_fit, batch_size
         return self
 
+    def fit_transform(
+        self, X: Any, y: object = None, sample_weight: SampleWeight = None, *, comm: object = None
+    ) -> Any:
+        """Fit, then transform the same rows: ``fit(X).transform(X)``.
+
+        Raises
+        ------
+        ParameterError
+            For an iterator, whose rows can be read only once, and if ``comm`` is given.
+        """
+        refuse_reading_twice(X)
+        return self.fit(X, y, sample_weight, comm=comm).transform(X)
+
     def partial_fit(
         self, X: Any, y: object = None, sample_weight: SampleWeight = None, check_input: bool = True
     ) -> Self:
@@ -131,9 +145,9 @@ class IncrementalPCA(PCA):
         )
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return model_to_contents(
-            self.__fitted_model__(), "IncrementalPCA", batch_size=self.batch_size
-        )
+        model = self.__fitted_model__()
+        self._check_batch_size()
+        return model_to_contents(model, "IncrementalPCA", batch_size=self.batch_size)
 
     @classmethod
     def _from_contents(cls, tensors: dict[str, Any], document: dict[str, Any]) -> Self:

@@ -12,6 +12,7 @@ from princomp.engines import DistributedRows, ProgressCallback
 from princomp.errors import NotAvailableError
 from princomp.estimators.base import TableEstimator, refuse_reading_twice
 from princomp.io import PathLike, Rows
+from princomp.linalg import unmasked
 from princomp.summaries import SampleWeight
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def rows_of_rank(X: Any, sample_weight: SampleWeight) -> RankInput:
         return empty
     data, columns, origin = open_rows(X)
     if isinstance(data, DistributedRows):
-        data = data if sample_weight is None else data.weighted(sample_weight)
+        data = data if sample_weight is None else data.weighted(unmasked(sample_weight))
         return RankInput(data, data.p, None, data.columns, origin)
     names = None if columns is None else tuple(map(str, columns))
     return RankInput(

@@ -92,7 +92,7 @@ def impute(self: PCA, X: Any) -> Any:
         parts.append(model.fill(rows))
         first += rows.shape[0]
     filled = np.array(parts[0]) if len(parts) == 1 else np.concatenate(parts)
-    return frame_like(X, filled, model.schema.text_names()) if is_frame(X) else filled
+    return frame_like(X, filled, model.schema.names) if is_frame(X) else filled
 
 
 def verify(self: PCA, X: Any, sample_weight: SampleWeight = None) -> Certificate:

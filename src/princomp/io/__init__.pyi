@@ -25,6 +25,7 @@ from .readers.cells import LARGEST_INTEGER as LARGEST_INTEGER
 from .readers.columns import (
     Origin as Origin,
     RowPlace as RowPlace,
+    listed as listed,
     refuse_duplicates as refuse_duplicates,
 )
 from .readers.covariance import (

@@ -23,7 +23,7 @@ from princomp.kernel_pca.fit import KernelFit
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.pre_images import Ridge
-from princomp.linalg import int_or_none
+from princomp.linalg import FloatArray, int_or_none
 
 _ARRAY = {"array": True}  # placeholder of a parameter that is stored as an array
 _PCA = values.Values("the document of a PCA", lambda value: value["estimator"] == "PCA")
@@ -106,7 +106,7 @@ def model_to_contents(
     document = {
         "princomp": __version__,
         "estimator": "KernelPCA",
-        "parameters": _plain_parameters(parameters),
+        "parameters": _plain_parameters(parameters, fitted.kernel.divisors),
         "columns": None if table.names is None else list(map(str, table.names)),
         "id_column": table.id_column,
         "features": table.p,
@@ -212,8 +212,11 @@ def _check_kernel(kernel: Any, function: KernelFunction) -> None:
         )
 
 
-def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+def _plain_parameters(parameters: dict[str, Any], divisors: FloatArray | None) -> dict[str, Any]:
     parameters = dict(parameters)
+    # The divisors are those of the fit, also if the parameter was changed since.
+    if (parameters["scale"] is None) is not (divisors is None):
+        parameters["scale"] = divisors
     # Arrays are stored with the map and the kernel.
     for name in ("landmarks", "scale"):
         if not isinstance(parameters[name], str | None):

@@ -373,7 +373,8 @@ class KernelPCA(
 
     def _contents(self) -> tuple[Arrays, Document]:
         fitted, inverse, ridge = self._result, self._inverse, None
-        if inverse is not None and inverse.belongs_to(fitted, KernelParameters.of(self)):
+        parameters = KernelParameters.of(self)
+        if inverse is not None and inverse.belongs_to(fitted, parameters):
             # Other pre-images are not saved: they are computed from the fit.
             ridge = inverse.pre_images if isinstance(inverse.pre_images, Ridge) else None
         return model_to_contents(fitted, ridge, self.get_params(deep=False), self._schema)

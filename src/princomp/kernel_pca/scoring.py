@@ -14,7 +14,7 @@ from princomp.kernel_pca.fit import KernelFit
 from princomp.kernel_pca.model import KernelPCAModel
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.kernel_pca.pre_images import PreImages, Ridge, pre_images
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, unmasked
 from princomp.solvers import Spectrum
 from princomp.summaries import is_sparse
 
@@ -56,7 +56,7 @@ def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
         )
     self._inverse = inverse_of(self._result, parameters, self._inverse)
     rows = self._inverse.pre_images.rows
-    scores = X if isinstance(X, np.ndarray) else open_rows(X)[0]
+    scores = unmasked(X) if isinstance(X, np.ndarray) else open_rows(X)[0]
     parts = [rows(block.toarray() if is_sparse(block) else block) for block in blocks_of(scores)]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 

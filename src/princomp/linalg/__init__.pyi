@@ -24,6 +24,7 @@ from .arrays import (
     svd as svd,
     tridiagonal as tridiagonal,
     two_sum as two_sum,
+    unmasked as unmasked,
 )
 from .buffers import (
     CACHE_LINE as CACHE_LINE,

@@ -47,6 +47,14 @@ def frozen(array: FloatArray) -> FloatArray:
     return array
 
 
+def unmasked(array: Any) -> Any:
+    """Replace the masked values of a NumPy array by NaN; return any other object unchanged."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
+    data = np.asarray(np.ma.getdata(array))
+    return np.where(array.mask, np.nan, data) if np.ma.is_masked(array) else data
+
+
 def slices(stop: int, step: int) -> list[slice]:
     """Slices of length ``step``, the last perhaps shorter, that divide 0 to ``stop``."""
     return [slice(at, min(at + step, stop)) for at in range(0, stop, step)]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from princomp.errors import ConstantColumnError, NotAvailableError, ParameterError, ShapeError
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, unmasked
 from princomp.summaries.centred import Centred, Names, check_range, column_name
 from princomp.summaries.extremes import Extremes
 
@@ -72,7 +72,7 @@ def divisors(
 
 def _checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
     try:
-        divisor = np.asarray(scale, dtype=np.float64)
+        divisor = np.asarray(unmasked(scale), dtype=np.float64)
     except (TypeError, ValueError):
         raise ParameterError(
             f"scale={scale!r} contains a value that is not a number",

@@ -12,12 +12,13 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 from helpers import assert_models_close
-from princomp import PCA, load, plan
+from princomp import PCA, IncrementalPCA, KernelPCA, RobustPCA, load, pca, plan, svd
 from princomp.errors import (
     ConstantColumnError,
     DataError,
     MemoryLimitError,
     NotFiniteError,
+    NotNumericError,
     ParameterError,
     ShapeError,
 )
@@ -246,8 +247,98 @@ def test_tables_that_cannot_be_filled_are_refused(method, incomplete, tmp_path):
     assert planned.memory >= 4 * incomplete.nbytes
 
 
+def test_a_frame_keeps_its_labels(incomplete):
+    for labels in (range(7), [*"abcdefg"], pd.MultiIndex.from_product([["a"], range(7)])):
+        frame = pd.DataFrame(incomplete, columns=labels)
+        filled = PCA(2, missing="em").fit(frame).impute(frame)
+        pd.testing.assert_index_equal(filled.columns, frame.columns)
+
+
+def test_the_plan_remembers_the_filled_cells(incomplete, table):
+    model = PCA(2, missing="em").fit(incomplete)
+    note = str(model.imputed_)
+    assert note in str(PCA(2).fit(table).merge(model).plan_)
+    assert note in str(model.partial_fit(table[:5]).plan_)
+    assert model.imputed_ is None
+
+
 def test_the_error_without_a_method_names_the_methods(incomplete):
     with pytest.raises(NotFiniteError, match="missing='em' or missing='nipals'"):
         PCA(2).fit(incomplete)
     with pytest.raises(NotFiniteError, match="missing='em' or missing='nipals'"):
         PCA(2).fit(incomplete[:5]).transform(incomplete)
+
+
+# ---- masked arrays ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def holes(rng):
+    X = rng.standard_normal((30, 4))
+    X[0, 0] = np.nan
+    return X
+
+
+@pytest.fixture
+def masked(holes):
+    return np.ma.masked_array(np.where(np.isnan(holes), -9999.0, holes), mask=np.isnan(holes))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, list], ids=["array", "list of rows"])
+def test_masked_values_are_missing(kind, holes, masked):
+    table = masked if kind is np.asarray else list(masked)
+    dropped = PCA(2, missing="drop").fit(table)
+    assert dropped.n_dropped_ == 1
+    np.testing.assert_array_equal(dropped.transform(table), dropped.transform(holes))
+    model, expected = PCA(2, missing="em").fit(table), PCA(2, missing="em").fit(holes)
+    np.testing.assert_array_equal(model.components_, expected.components_)
+    np.testing.assert_array_equal(model.impute(table), expected.impute(holes))
+    whole = holes[1:]
+    for call in (
+        pca,
+        lambda X: svd(X, 2),
+        PCA().fit,
+        PCA().partial_fit,
+        IncrementalPCA().fit,
+        KernelPCA(2).fit,
+        RobustPCA(2).fit,
+        PCA().fit(whole).transform,
+        KernelPCA(2).fit(whole).transform,
+        RobustPCA(2).fit(whole).transform,
+    ):
+        with pytest.raises(NotFiniteError, match="NaN"):
+            call(table)
+
+
+def test_arrays_without_masked_values_are_plain_arrays(masked):
+    whole = masked[1:].astype(np.float32)
+    assert PCA(2).fit(whole).transform(whole).dtype == np.float32
+    np.testing.assert_array_equal(pca(whole), pca(whole.data))
+    counts = np.ma.masked_array(np.arange(12).reshape(6, 2), mask=False)
+    np.testing.assert_array_equal(PCA().fit(counts).mean_, [5, 6])
+    counts[0, 0] = np.ma.masked
+    assert PCA(missing="drop").fit(counts).mean_[0] == 6
+    counts[1, 1] = 2**53 + 1
+    with pytest.raises(NotNumericError, match="row 1, column 1"):
+        PCA(missing="drop").fit(counts)
+
+
+def test_masked_scores_weights_and_parameters(masked, rng):
+    X = rng.standard_normal((30, 4))
+    for kind in (PCA(2), RobustPCA(2)):
+        model = kind.fit(X)
+        scores = np.ma.masked_array(model.transform(X), mask=False)
+        scores[3, 0] = np.ma.masked
+        rows = model.inverse_transform(scores)
+        assert np.isnan(rows[3]).all()
+        assert np.isfinite(np.delete(rows, 3, axis=0)).all()
+    weights = np.ma.masked_array(np.ones(30), mask=np.arange(30) == 4)
+    with pytest.raises(ParameterError, match=r"sample_weight\[4\] is nan"):
+        PCA().fit(X, sample_weight=weights)
+    with pytest.raises(ParameterError, match="scale"):
+        PCA(scale=np.ma.masked_array(np.ones(4), mask=[1, 0, 0, 0])).fit(X)
+    covariance = np.ma.cov(masked, rowvar=False)
+    assert PCA.from_covariance(covariance).n_components_ == 4
+    covariance[0, 1] = np.ma.masked
+    with pytest.raises(NotFiniteError, match=r"C\[0, 1\]"):
+        PCA.from_covariance(covariance)

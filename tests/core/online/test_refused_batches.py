@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from online_cases import assert_close, assert_same_bits, fit_in_batches, with_value
@@ -102,6 +103,23 @@ def test_any_fit_accepts_a_batch_without_rows(table):
     named = PCA().partial_fit(pd.DataFrame(table, columns=list("abcde")))
     with pytest.raises(ColumnError, match="feature names"):
         named.partial_fit(pd.DataFrame(table[:0], columns=list("abcdz")))
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas])
+def test_a_frame_without_rows_may_have_columns_that_a_fit_leaves_out(library, table):
+    frame = pd.DataFrame(table, columns=list("abcde")).assign(name="x")
+    frame.insert(0, "id", range(len(frame)))
+    rows, empty = library(frame), library(frame[:0])
+    for first, second in ((rows, empty), (empty, rows)):
+        model = PCA(2)
+        with pytest.warns(UserWarning, match="left out .*id.* name") as caught:
+            model.partial_fit(first)
+        assert {warning.filename for warning in caught} == {__file__}
+        model.partial_fit(second)
+        assert model.forget(empty).feature_names_in_.tolist() == list("abcde")
+        np.testing.assert_array_equal(model.components_, PCA(2).partial_fit(table).components_)
+    untyped = pd.DataFrame(columns=list("abcde"))
+    assert PCA(2).partial_fit(untyped).n_features_in_ == 5
 
 
 def test_a_first_batch_that_is_refused_leaves_an_unfitted_model(table):

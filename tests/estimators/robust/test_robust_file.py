@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import princomp
 from model_bytes import parse_model_file, tampered
-from princomp import PCA, RobustPCA, plots
+from princomp import PCA, IncrementalPCA, KernelPCA, RobustPCA, plots
 from princomp.errors import (
     ModelFileError,
     NotFiniteError,
@@ -82,6 +82,32 @@ def test_a_loaded_model_equals_the_saved_one_bitwise(name, tmp_path):
     np.testing.assert_array_equal(other.outlier_map(X), model.outlier_map(X))
     other.save(tmp_path / "again.pca")
     assert (tmp_path / "again.pca").read_bytes() == (tmp_path / "m.pca").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["plain", "scaled", "given divisors"])
+def test_a_scale_that_changed_since_the_fit_is_not_saved(name, tmp_path):
+    for scale in (None, "mad", np.ones(5)):
+        model = MODELS[name]().set_params(scale=scale)
+        model.save(tmp_path / "m.pca")
+        loaded = princomp.load(tmp_path / "m.pca")
+        np.testing.assert_array_equal(loaded.scale_, model.scale_)
+        assert (loaded.scale is None) == (model.scale_ is None)
+    kernel = KernelPCA(2, scale="unit").fit(table()).set_params(scale=None)
+    kernel.save(tmp_path / "m.pca")
+    np.testing.assert_array_equal(
+        princomp.load(tmp_path / "m.pca").transform(table()), kernel.transform(table())
+    )
+
+
+def test_invalid_parameters_are_not_saved(tmp_path):
+    for model, change in (
+        (MODELS["plain"](), {"support": 2}),
+        (IncrementalPCA(2).fit(table()), {"batch_size": -5}),
+        (KernelPCA(2).fit(table()), {"gamma": -1}),
+    ):
+        with pytest.raises(ParameterError, match=next(iter(change))):
+            model.set_params(**change).save(tmp_path / "m.pca")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_infinite_distances_can_be_saved_and_loaded(tmp_path):

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import re
+from copy import copy, deepcopy
 
 import numpy as np
 import pytest
@@ -257,6 +258,16 @@ def test_a_fit_without_a_checkpoint_keeps_an_earlier_one(tmp_path, ck):
 def test_models_fitted_with_a_checkpoint_can_be_pickled(tmp_path, ck):
     model = PCA().fit(table(), checkpoint=ck)
     assert bits(pickle.loads(pickle.dumps(model))) == bits(model)
+
+
+def test_saving_a_copy_deletes_no_checkpoint(tmp_path, ck):
+    model = PCA().fit(table(), checkpoint=ck)
+    kept = remaining_suffixes(ck)
+    for other in (copy(model), deepcopy(model), pickle.loads(pickle.dumps(model))):
+        other.save(tmp_path / "m.pca")
+        assert remaining_suffixes(ck) == kept
+    model.save(tmp_path / "m.pca")
+    assert remaining_suffixes(ck) == []
 
 
 def test_a_failed_fit_keeps_its_checkpoint_but_refuses_a_repaired_file(tmp_path, ck):

@@ -25,8 +25,9 @@ class Filled:
     converged : bool
         Whether the last change, and the expected further ones, are below ``1e-8``.
     change : float
-        The last change: of a filled cell in units of the divisor of its column (``"em"``), of
-        the scores relative to their length (``"nipals"``).
+        The last change: of a filled cell relative to the root mean square of the table, both
+        in the units of the analysis (``"em"``), of the scores relative to their length
+        (``"nipals"``).
     objective : float
         Weighted sum of squared residuals of the known cells, in the units of the analysis.
     """

@@ -57,7 +57,10 @@ def model_to_contents(
 ) -> tuple[Arrays, Document]:
     """Convert a fit to arrays by name and a document of plain values."""
     parameters = {**parameters, "random_state": int_or_none(parameters["random_state"])}
-    if not isinstance(parameters["scale"], str | None):
+    # The divisors are those of the fit, also if the parameter was changed since.
+    if result.scale is None:
+        parameters["scale"] = None
+    elif not isinstance(parameters["scale"], str):
         parameters["scale"] = {"array": True}  # the array of that name
     document = _SCHEMA.document(
         result,

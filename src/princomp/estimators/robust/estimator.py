@@ -22,7 +22,7 @@ from princomp.estimators.robust.parameters import (
 )
 from princomp.estimators.robust.robpca import robpca
 from princomp.io import Arrays, Document
-from princomp.linalg import FloatArray, fix_signs, one_blas_thread, seed_of
+from princomp.linalg import FloatArray, fix_signs, one_blas_thread, seed_of, unmasked
 from princomp.summaries import Names
 
 _LEVEL = 0.975
@@ -187,7 +187,7 @@ class RobustPCA(
 
     def inverse_transform(self, X: npt.ArrayLike) -> FloatArray:
         """Compute rows (n, p) in the units of the data from scores (n, k)."""
-        return self.__fitted_model__().reconstruct(np.asarray(X))
+        return self.__fitted_model__().reconstruct(np.asarray(unmasked(X)))
 
     def outlier_map(self, X: Any) -> OutlierMap:
         """Compute distances of rows within the space and from it, and compare with cut-offs.
@@ -207,6 +207,7 @@ class RobustPCA(
 
     def _contents(self) -> tuple[Arrays, Document]:
         result, schema = self._result, self._schema
+        check_robust_parameters(self)
         parameters = {name: getattr(self, name) for name in RobustPCA._get_param_names()}
         return model_to_contents(result, parameters, schema.names, schema.id_column)
 

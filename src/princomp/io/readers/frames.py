@@ -58,10 +58,14 @@ def is_frame(obj: object) -> bool:
     return isinstance(wrapped, nw.DataFrame | nw.LazyFrame)
 
 
-def frame_like(frame: Any, data: NDArray[Any], names: Sequence[str]) -> Any:
-    """Make a frame of the (n, p) numbers, with the library and the index of ``frame``."""
+def frame_like(frame: Any, data: NDArray[Any], names: Sequence[str] | None) -> Any:
+    """Make a frame of the (n, p) numbers, with the library and the index of ``frame``.
+
+    Without ``names``, its columns are labelled as those of ``frame``.
+    """
     template = nw.from_native(frame, eager_only=True)
-    columns = {name: np.ascontiguousarray(data[:, j]) for j, name in enumerate(names)}
+    labels = template.columns if names is None else names
+    columns = {label: np.ascontiguousarray(data[:, j]) for j, label in enumerate(labels)}
     result = nw.from_dict(columns, backend=template.implementation).to_native()
     index = getattr(frame, "index", None)
     if template.implementation.is_pandas() and index is not None:

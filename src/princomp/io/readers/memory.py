@@ -13,6 +13,7 @@ from princomp.io.readers.cells import first_inexact_index
 from princomp.io.readers.columns import Origin, RowPlace
 from princomp.io.readers.frames import frame_origin, from_frame, is_frame
 from princomp.io.readers.source import Source, TableSource
+from princomp.linalg import unmasked
 
 # dtypes of frames that are converted like arrays; float64 holds every float32 number exactly.
 _FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
@@ -195,7 +196,14 @@ def labels_of_float_frame(X: Any) -> tuple[str, ...] | None:
 
 
 def in_memory(X: Any) -> Rows:
-    """Rows (n, p), column names and origin of an array, sparse matrix, table, frame or list."""
+    """Rows (n, p), column names and origin of an array, sparse matrix, table, frame or list.
+
+    Masked values are missing: NaN.
+    """
+    if isinstance(X, np.ma.MaskedArray):
+        if X.dtype.kind in "iu" and X.ndim == 2:
+            _refuse_inexact(X.filled(0))
+        X = unmasked(X)
     if is_numeric_array(X):
         return as_rows(X), None, None
     if sp.issparse(X):
@@ -240,7 +248,7 @@ def refuse_containers(X: object) -> None:
 def _array_from_lists(X: list[Any]) -> np.ndarray[Any, Any] | None:
     """Convert lists of equal length, with real numbers, to an (n, p) array; None otherwise."""
     try:
-        array = np.array(X)
+        array = np.array([unmasked(row) for row in X])
     except ValueError:
         return None
     return array if array.ndim == 2 and array.dtype.kind in "fiu" and array.size else None
