@@ -289,6 +289,20 @@ def test_without_a_mean_rows_cannot_be_transformed(table):
         assert_refused(NotAvailableError, lambda a=action: a(table), "mean")
     assert_refused(NotAvailableError, lambda: model.inverse_transform(np.ones((1, 2))), "mean")
     assert_refused(NotAvailableError, lambda: model.singular_values_, "rows")
+    assert_refused(NotAvailableError, lambda: model.mean_, "mean")
+    table[3, 1] = np.nan
+    filling = model.set_params(missing="nipals")
+    assert_refused(NotAvailableError, lambda: filling.impute(table), "mean")
+
+
+def test_without_a_number_of_rows_a_covariance_cannot_fill_cells_or_be_verified(table):
+    C, mean = np.cov(table.T), table.mean(axis=0)
+    model = PCA.from_covariance(C, mean=mean, n_components=2, missing="em")
+    assert_refused(NotAvailableError, lambda: model.verify(table), "number of rows")
+    table[3, 1] = np.nan
+    for action in (model.impute, model.transform):
+        assert_refused(NotAvailableError, lambda a=action: a(table), "number of rows")
+    assert np.isfinite(model.set_params(missing="nipals").impute(table)).all()
 
 
 # ---- nothing is written ------------------------------------------------------------------------

@@ -271,3 +271,16 @@ class Fitted:
                 "this model was made from a covariance without a mean, so rows cannot be centred",
                 hint="PCA.from_covariance(C, mean=…), with mean=0 for rows already centred",
             )
+
+    def require_row_count(self) -> None:
+        """Refuse what depends on the number of rows if it is not known.
+
+        Raises
+        ------
+        NotAvailableError
+        """
+        if self.n_samples is None:
+            raise NotAvailableError(
+                "the number of rows behind the covariance is not known",
+                hint="PCA.from_covariance(C, n_samples=…)",
+            )

@@ -41,7 +41,7 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
     NotFiniteError
         For NaN or infinity.
     NotAvailableError
-        If the fit filled missing cells, or its mean is not known.
+        If the fit filled missing cells, or its mean or number of rows is not known.
     """
     X, sample_weight = attach_weights(X, sample_weight)
     data, names, origin = model.schema.open(X)
@@ -53,6 +53,7 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
             hint="fill the rows first (model.impute), and fit and check the filled rows",
         )
     fitted.require_mean()
+    fitted.require_row_count()
     summary, columns = fitted.summary, fitted.columns
     scaled = columns if fitted.scale is None else columns.scaled(fitted.scale)
     exponent = safe_exponent(scaled.column_scatter, np.dtype(np.float64))
