@@ -171,7 +171,13 @@ class Fitted:
     def plan(self) -> Plan:
         """How the fit ran."""
         decision = () if self.decision is None else (str(self.decision),)
-        return Plan.of(self.problem, self.route, (*self.notes, *decision), self.passes)
+        return Plan.of(
+            self.problem,
+            self.route,
+            (*self.notes, *decision),
+            self.passes,
+            stands_for_rows=mergeable_summary.stands_for_rows(self),
+        )
 
     @cached_property
     def certificate(self) -> Certificate:
