@@ -225,6 +225,21 @@ def test_invalid_weights_are_refused(table):
     assert_refused(ShapeError, lambda: PCA().fit(table, sample_weight=only), "weights")
 
 
+def test_arguments_of_a_wrong_kind_are_refused_with_their_name(table):
+    model = PCA(2).fit(table)
+    for parameter, action in (
+        ("sample_weight", lambda: PCA().fit(table, sample_weight="a")),
+        ("sample_weight", lambda: PCA().partial_fit(table, sample_weight=["a"] * 60)),
+        ("progress", lambda: PCA().fit(table, progress=True)),
+        ("summary", lambda: PCA.from_summary(model)),
+        ("C", lambda: PCA.from_covariance("cov.csv")),
+        ("mean", lambda: PCA.from_covariance(np.eye(4), mean="zero")),
+    ):
+        assert_refused(ParameterError, action, parameter, place={"parameter": parameter})
+    text = np.array([["a", "b"]])
+    assert_refused(NotNumericError, lambda: model.inverse_transform(text), "'a'")
+
+
 def test_a_fraction_of_zero_variance_is_refused():
     assert_refused(DataError, lambda: PCA(0.5).fit(np.ones((9, 3))), "constant")
 

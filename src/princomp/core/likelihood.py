@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from princomp.linalg import FloatArray, empty
+from princomp.linalg import FloatArray, empty, svd
 from princomp.summaries import is_sparse
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def precision(fitted: Fitted) -> FloatArray:
     inverse = 1.0 / fitted.variances[: len(axes)] - (1.0 / noise if noise else 0.0)
     if fitted.scale is not None and not noise and len(axes) < fitted.p:
         # Scaled axes are not orthogonal, so their pseudo-inverse is not that of each factor.
-        duals = np.linalg.pinv(axes * fitted.scale, rcond=0.0)
+        left, stretch, right = svd(axes * fitted.scale)
+        duals = (right.T / stretch) @ left.T
         return np.asarray((duals * inverse) @ duals.T)
     model = (axes.T * inverse) @ axes
     if noise:
@@ -85,7 +86,7 @@ def _log_volume(fitted: Fitted, scale: FloatArray) -> float:
     """Log of the factor by which the divisors enlarge a volume in the space of the density."""
     if not _noise(fitted) and fitted.n_resolved < fitted.p:
         axes = fitted.spectrum.axes[: fitted.n_resolved]
-        scale = np.linalg.svd(axes * scale, compute_uv=False)
+        scale = svd(axes * scale)[1]
     return float(np.sum(np.log(scale)))
 
 

@@ -116,7 +116,19 @@ def from_summary(
     feature_names: Sequence[str] | None = None,
     **parameters: Any,
 ) -> PCA:
-    """A fitted model from a copy of a summary; ``parameters`` are those of the constructor."""
+    """A fitted model from a copy of a summary; ``parameters`` are those of the constructor.
+
+    Raises
+    ------
+    ParameterError
+        For anything but a summary.
+    """
+    if not isinstance(summary, Moments | Triangle | Sketch | Columns):
+        raise ParameterError(
+            f"from_summary takes a summary, got {type(summary).__name__}",
+            place={"parameter": "summary"},
+            hint="give model.summary_, or Moments.of(X)",
+        )
     model, summary = cls(**parameters), deepcopy(summary)
     fitted = fit_summary(summary, model._request(), n_samples=summary.count)
     model._schema, model._fitted = _make_schema(cls, summary.p, feature_names), fitted

@@ -13,6 +13,7 @@ from princomp.engines.distributed import DistributedRows
 from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.errors import NotAvailableError, ParameterError, PrincompError, ShapeError
 from princomp.io import Chunk
+from princomp.linalg import as_floats
 from princomp.solvers import Images, ImagesOf
 from princomp.summaries import (
     Columns,
@@ -79,7 +80,7 @@ class AbstractDeviceRows(DistributedRows):
         if type(weights).__module__.partition(".")[0] in ("torch", "cupy", "array_api_strict"):
             on_device = xp.astype(weights, self.space.doubles)
         else:
-            weights = np.asarray(weights, dtype=np.float64)
+            weights = as_floats(weights, "sample_weight")
             if weights.ndim == 0:
                 weights = np.full(self.rows, weights)
             on_device = self.space.put(weights)
