@@ -47,6 +47,8 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
     data, names, origin = model.schema.open(X)
     weights = checked_weights(sample_weight, data.shape[0])
     request, fitted = Request.of(model.parameters), model.result
+    # Without filled cells, rows that are not complete are empty: the fit left them out.
+    request = request._replace(drop=request.drop or request.fill is not None)
     if fitted.filled is not None and fitted.filled.cells:
         raise NotAvailableError(
             "this fit filled missing cells, so its rows are not those given",
@@ -66,6 +68,12 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
         with one_blas_thread():
             folded = fit.fold(kind, "check", precise=True).summary
             if not np.isfinite(folded.image).all():
+                if not fit.problem.repeatable:
+                    raise NotFiniteError(
+                        "the rows contain NaN or infinity, and can be read only once",
+                        hint="give a function that makes a new iterator to see where: "
+                        "model.verify(lambda: batches())",
+                    )
                 fit.fold(Columns, "check")  # raises, with the place of the value
     except NotFiniteError as error:
         raise not_finite_error(data, error, columns=names, origin=origin) from None
@@ -74,7 +82,9 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
             f"these are not the rows of the fit: it stands for {summary.rows:,.10g} rows, "
             f"and these are {folded.rows:,.10g}",
             place={"rows": folded.rows, "fitted": summary.rows},
-            hint="give the rows (and sample_weight) that the model was fitted to",
+            hint="give the rows (and sample_weight) that the model was fitted to"
+            if request.decay == 1.0
+            else "with decay, give sample_weight=decay**age: the last row has age 0",
         )
     if not fitted.spectrum.largest > 0.0:
         residuals = np.linalg.norm(folded.image, axis=0)

@@ -17,7 +17,7 @@ from princomp.core import (
     open_rows,
 )
 from princomp.engines import fold
-from princomp.errors import NotFiniteError, ShapeError
+from princomp.errors import ConstantColumnError, NotFiniteError, ShapeError
 from princomp.estimators.estimator import PCA
 from princomp.io import RowData, Source, is_file, not_finite_error, read_whole, rows_of
 from princomp.linalg import FloatArray, fix_signs, one_blas_thread, svd as lapack_svd
@@ -78,7 +78,15 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     n, p = rows_of(X)[0].shape
     # The eigenvalues of wide data are computed from products of rows, without a p × p matrix.
     solver = "row_gram" if method == "ED" and p > n else _METHODS[method]
-    model = PCA(scale="unit", svd_solver=solver).fit(X)
+    try:
+        model = PCA(scale="unit", svd_solver=solver).fit(X)
+    except (ConstantColumnError, NotFiniteError) as error:
+        if "='" in (error.hint or ""):  # suggests an option of PCA
+            error.hint = (
+                "leave such rows or columns out, or use PCA(scale='unit'), which has the options "
+                "missing and constant"
+            )
+        raise
     k = for_fraction(model.contribution_rate_, float(threshold), reach=True)
     scores: FloatArray = model.truncated(k or model.n_components_).transform(X)
     if ddof == 0:
