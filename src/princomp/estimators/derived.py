@@ -112,7 +112,7 @@ def from_covariance(
 def from_summary(
     cls: type[PCA],
     /,
-    summary: Moments | Triangle | Sketch,
+    summary: Moments | Triangle | Sketch | Columns,
     *,
     feature_names: Sequence[str] | None = None,
     **parameters: Any,
@@ -123,6 +123,8 @@ def from_summary(
     ------
     ParameterError
         For anything but a summary.
+    NotAvailableError
+        For a summary of columns only.
     """
     if not isinstance(summary, Moments | Triangle | Sketch | Columns):
         raise ParameterError(
