@@ -8,11 +8,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from princomp import PCA
+from princomp import PCA, plan
 from princomp.cli import options
 from princomp.core.plan import Plan, select_route
 from princomp.core.problem import SOLVERS, Problem
-from princomp.errors import ParameterError
+from princomp.errors import NotAvailableError, ParameterError
 
 ROUTES = [
     # rows, columns, components, stored entries → summary, solver
@@ -100,6 +100,37 @@ def test_a_fallback_adds_its_reason(rng):
     assert PCA(2).fit(X).plan_.reasons == planned.reasons
 
 
+@pytest.mark.parametrize(
+    ("parameters", "k", "stands"),
+    [
+        ({"svd_solver": "arpack"}, None, False),
+        ({"svd_solver": "row_gram"}, 2, False),
+        ({"svd_solver": "row_gram"}, None, True),
+        ({"n_components": 4, "svd_solver": "krylov"}, None, True),
+        ({"n_components": 4, "svd_solver": "krylov"}, 3, False),
+        ({"scale": "unit", "constant": "drop", "svd_solver": "krylov"}, None, True),
+        ({"n_components": 2}, 1, True),
+    ],
+)
+def test_a_plan_says_truly_whether_a_fit_stands_for_its_rows(parameters, k, stands, rng):
+    X = rng.standard_normal((30, 4))
+    if "constant" in parameters:
+        X = np.c_[X, np.ones(30)]
+    model = PCA(**parameters).fit(X)
+    if k is None:
+        assert plan(X, **parameters).stands_for_rows == stands
+    else:
+        model = model.truncated(k)
+    assert model.plan_.stands_for_rows == stands
+    assert ("components alone" not in str(model.plan_)) == stands
+    if stands:
+        variance = model.rescaled("pareto").total_variance_
+        np.testing.assert_allclose(variance, np.sqrt(X.var(axis=0, ddof=1)).sum())
+    else:
+        with pytest.raises(NotAvailableError, match="components"):
+            model.rescaled("pareto")
+
+
 def test_any_plan_converts_to_json():
     for problem in (
         Problem(100, 10, None),
@@ -107,12 +138,12 @@ def test_any_plan_converts_to_json():
         Problem(100, 10, "mle"),
         Problem(10**5, 10**5, 3, "float64", 10**7),
     ):
-        plan = Plan.of(problem, select_route(problem), ("because ‖x‖ > 0",))
-        document = json.loads(plan.to_json())
-        assert document == plan.to_dict()
+        planned = Plan.of(problem, select_route(problem), ("because ‖x‖ > 0",))
+        document = json.loads(planned.to_json())
+        assert document == planned.to_dict()
         assert document["reasons"][-1] == "because ‖x‖ > 0"
         # The passes of an iterative solver are not known in advance.
-        assert (document["passes"] is None) == (plan.solver in ("lanczos", "randomized"))
+        assert (document["passes"] is None) == (planned.solver in ("lanczos", "randomized"))
         assert document["memory"] > 0
 
 

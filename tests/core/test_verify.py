@@ -92,6 +92,30 @@ def test_fits_that_cannot_be_verified_say_why(rng):
         PCA(2, missing="em").fit(X).verify(X)
 
 
+def test_rows_that_a_fit_left_out_are_left_out(rng):
+    X = table(rng)
+    X[3] = np.nan
+    assert PCA(2, missing="em").fit(X).verify(X).residuals.max() <= 30 * EPS
+
+
+def test_rows_that_can_be_read_once_are_not_read_for_the_place_of_nan(rng):
+    X = table(rng)
+    model = PCA(2).fit(X)
+    X[3, 4] = np.nan
+    with pytest.raises(NotFiniteError, match="NaN or infinity") as caught:
+        model.verify(iter([X]))
+    assert "model.verify(lambda: batches())" in caught.value.hint
+
+
+def test_rows_with_decay_need_their_weights(rng):
+    X = table(rng)
+    model = PCA(2, decay=0.9).partial_fit(X)
+    with pytest.raises(ShapeError) as caught:
+        model.verify(X)
+    assert "sample_weight=decay**age" in caught.value.hint
+    assert model.verify(X, 0.9 ** np.arange(999, -1, -1)).residuals.max() <= 30 * EPS
+
+
 def test_show_verifies_with_a_file(princomp, model_file):
     from command_line import ARRESTS
 

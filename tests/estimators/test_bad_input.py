@@ -225,6 +225,21 @@ def test_invalid_weights_are_refused(table):
     assert_refused(ShapeError, lambda: PCA().fit(table, sample_weight=only), "weights")
 
 
+def test_arguments_of_a_wrong_kind_are_refused_with_their_name(table):
+    model = PCA(2).fit(table)
+    for parameter, action in (
+        ("sample_weight", lambda: PCA().fit(table, sample_weight="a")),
+        ("sample_weight", lambda: PCA().partial_fit(table, sample_weight=["a"] * 60)),
+        ("progress", lambda: PCA().fit(table, progress=True)),
+        ("summary", lambda: PCA.from_summary(model)),
+        ("C", lambda: PCA.from_covariance("cov.csv")),
+        ("mean", lambda: PCA.from_covariance(np.eye(4), mean="zero")),
+    ):
+        assert_refused(ParameterError, action, parameter, place={"parameter": parameter})
+    text = np.array([["a", "b"]])
+    assert_refused(NotNumericError, lambda: model.inverse_transform(text), "'a'")
+
+
 def test_a_fraction_of_zero_variance_is_refused():
     assert_refused(DataError, lambda: PCA(0.5).fit(np.ones((9, 3))), "constant")
 
@@ -289,6 +304,20 @@ def test_without_a_mean_rows_cannot_be_transformed(table):
         assert_refused(NotAvailableError, lambda a=action: a(table), "mean")
     assert_refused(NotAvailableError, lambda: model.inverse_transform(np.ones((1, 2))), "mean")
     assert_refused(NotAvailableError, lambda: model.singular_values_, "rows")
+    assert_refused(NotAvailableError, lambda: model.mean_, "mean")
+    table[3, 1] = np.nan
+    filling = model.set_params(missing="nipals")
+    assert_refused(NotAvailableError, lambda: filling.impute(table), "mean")
+
+
+def test_without_a_number_of_rows_a_covariance_cannot_fill_cells_or_be_verified(table):
+    C, mean = np.cov(table.T), table.mean(axis=0)
+    model = PCA.from_covariance(C, mean=mean, n_components=2, missing="em")
+    assert_refused(NotAvailableError, lambda: model.verify(table), "number of rows")
+    table[3, 1] = np.nan
+    for action in (model.impute, model.transform):
+        assert_refused(NotAvailableError, lambda a=action: a(table), "number of rows")
+    assert np.isfinite(model.set_params(missing="nipals").impute(table)).all()
 
 
 # ---- nothing is written ------------------------------------------------------------------------

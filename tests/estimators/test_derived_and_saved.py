@@ -51,6 +51,22 @@ def test_a_derived_model_remembers_the_rows_left_out(rng):
     assert model.rescaled("unit").n_dropped_ == model.truncated(2).n_dropped_ == 1
 
 
+def test_a_fraction_of_the_components_that_were_kept(rng):
+    X = rng.standard_normal((30, 4)) * [9, 3, 2, 1]
+    with pytest.raises(NotAvailableError, match="only 0 of 4 components"):
+        PCA(0, svd_solver="krylov").fit(X).truncated(0.5)
+    X[3, 1] = np.nan
+    model = PCA(3, missing="em").fit(X).truncated(0.5)
+    assert (model.n_components, model.n_components_) == (1, 1)
+
+
+def test_rescaling_a_stream_with_fewer_rows_than_components(rng):
+    model = PCA(4).partial_fit(rng.standard_normal((3, 4)))
+    assert model.n_components_ == model.rescaled("unit").n_components_ == 3
+    with pytest.raises(ShapeError, match="n_components=4"):
+        model.truncated(4)
+
+
 def test_attributes_cannot_be_changed_in_place(rng):
     model = PCA(2).fit(rng.standard_normal((30, 4)))
     with pytest.raises(ValueError, match="read-only"):

@@ -57,6 +57,28 @@ def test_isotropic_rows_have_a_finite_score():
         np.testing.assert_allclose(model.get_precision(), np.eye(4) * 7 / 2, rtol=1e-14)
 
 
+def test_scaled_singular_rows_have_the_model_of_their_span(rng):
+    """The pseudo-inverse, and the density in the units of the rows: as without a scale."""
+    Z = rng.standard_normal((300, 2))
+    X = np.c_[Z, Z @ [1, 2]] * [1, 10, 100]
+    model, plain = (PCA(scale=scale).fit(X) for scale in ("unit", None))
+    expected = np.linalg.pinv(model.get_covariance(), 1e-10)
+    np.testing.assert_allclose(model.get_precision(), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.score_samples(X), plain.score_samples(X), rtol=1e-9)
+    constant = PCA(0, scale=[1.0, 2, 3]).fit(np.ones((9, 3)))
+    assert not constant.get_precision().any()
+    assert constant.score(np.ones((9, 3))) == 0
+
+
+@pytest.mark.parametrize("k", [0, 2])
+def test_a_row_that_drop_leaves_out_has_no_density(k, rng):
+    X = rng.standard_normal((30, 2)) @ np.eye(2, 4) * (k > 0)
+    X[3, 1] = np.nan
+    density = PCA(k, missing="drop").fit(X).score_samples(X)
+    assert np.flatnonzero(np.isnan(density)).tolist() == [3]
+    assert np.isfinite(np.delete(density, 3)).all()
+
+
 def test_noise_of_wide_rows_is_that_of_maximum_likelihood():
     """scikit-learn divides by the rank instead of p − k and gives 4.09 instead of 0.609."""
     X = np.random.RandomState(0).standard_normal((10, 50))

@@ -231,6 +231,15 @@ def test_unsupported_options_are_refused(flat):
 # ---- rows ---------------------------------------------------------------------------------------
 
 
+def test_missing_cells_are_refused_without_an_option_that_the_class_lacks(flat):
+    rows = flat.copy()
+    rows[3, 1] = np.nan
+    for call in (IncrementalPCA(2).fit, IncrementalPCA(2).partial_fit):
+        with pytest.raises(NotFiniteError, match="row 3, column 1") as caught:
+            call(rows)
+        assert caught.value.hint.startswith("leave such rows out, as PCA(missing='drop') does")
+
+
 def test_rows_are_counted_from_the_first(flat):
     """One row is seen, though it has no variance yet."""
     model = IncrementalPCA(3)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from command_line import ARRESTS, run_command
-from princomp import PCA, choose
+from princomp import PCA, RobustPCA, choose
 from princomp.cli.options import RULES as CLI_RULES
-from princomp.errors import MissingLibraryError, ParameterError
+from princomp.errors import MissingLibraryError, NotAvailableError, ParameterError
 from princomp.rules import RULES, Choices, Decision, Parallel
 
 ARRESTS_K = {"kaiser": 1, "broken-stick": 1, "elbow": 1, "parallel": 1, "mle": 2, "gcv": 2}
@@ -130,10 +130,13 @@ def test_invalid_arguments_are_refused(arrests):
         ((arrests,), {"random_state": 0.5}, r"random_state=0\.5"),
         ((model,), {"scale": "unit"}, "scale"),
         ((model.summary_,), {"sample_weight": [1]}, "sample_weight"),
+        ((RobustPCA(2).fit(arrests),), {}, "RobustPCA"),
     ):
         with pytest.raises(ParameterError, match=message) as caught:
             choose(*arguments, **options)
         assert caught.value.hint
+    with pytest.raises(NotAvailableError, match="summary of columns"):
+        choose(PCA(2, svd_solver="lanczos").fit(arrests).summary_)
 
 
 # ---- princomp choose -----------------------------------------------------------------------

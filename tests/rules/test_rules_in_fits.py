@@ -33,7 +33,7 @@ class Odd:
         self.share = share
 
     def decide(self, known):
-        k = int(self.share * len(known.variances))
+        k = np.int64(self.share * len(known.variances))
         return Decision(self.name, k, f"{k} of {len(known.variances)}")
 
 
@@ -102,6 +102,8 @@ def test_the_plan_has_the_reason_of_a_rule(X):
 def test_options_and_user_defined_rules(X):
     model = PCA(Odd()).fit(X)
     assert model.n_components_ == 12
+    assert type(model.decision_.k) is int
+    assert "half keeps 12 components" in str(choose(X, [Odd()]))
     assert str(model.plan_).count("half: 12 of 24") == 1
     copy = clone(PCA(GavishDonoho(noise=0.5)))
     assert copy.n_components == GavishDonoho(noise=0.5)

@@ -92,7 +92,7 @@ class ComponentCount:
             return None
         k = self.decision.k
         assert k is not None
-        return None if not complete and k > spectrum.k else min(int(k), self.max_components)
+        return None if not complete and k > spectrum.k else min(k, self.max_components)
 
     def of_complete(self, spectrum: Spectrum) -> int:
         """Return the number for a spectrum with all variances."""

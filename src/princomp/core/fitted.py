@@ -171,7 +171,13 @@ class Fitted:
     def plan(self) -> Plan:
         """How the fit ran."""
         decision = () if self.decision is None else (str(self.decision),)
-        return Plan.of(self.problem, self.route, (*self.notes, *decision), self.passes)
+        return Plan.of(
+            self.problem,
+            self.route,
+            (*self.notes, *decision),
+            self.passes,
+            stands_for_rows=mergeable_summary.stands_for_rows(self),
+        )
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -270,4 +276,17 @@ class Fitted:
             raise NotAvailableError(
                 "this model was made from a covariance without a mean, so rows cannot be centred",
                 hint="PCA.from_covariance(C, mean=…), with mean=0 for rows already centred",
+            )
+
+    def require_row_count(self) -> None:
+        """Refuse what depends on the number of rows if it is not known.
+
+        Raises
+        ------
+        NotAvailableError
+        """
+        if self.n_samples is None:
+            raise NotAvailableError(
+                "the number of rows behind the covariance is not known",
+                hint="PCA.from_covariance(C, n_samples=…)",
             )

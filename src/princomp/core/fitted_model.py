@@ -199,7 +199,8 @@ class PCAModel(FittedModel[Fitted]):
 
     def reconstructions(self, X: Any) -> Any:
         """Rows (n, p) in the units of the data from scores (n, k) of any origin."""
-        scores: Any = unmasked(X) if isinstance(X, np.ndarray) else open_rows(X)[0]
+        is_numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
+        scores: Any = unmasked(X) if is_numeric else open_rows(X)[0]
         if isinstance(scores, DistributedRows):
             self._check_scores((scores.rows or "n", scores.p))
             if scores.resident:

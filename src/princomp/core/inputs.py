@@ -10,7 +10,7 @@ import numpy as np
 from princomp.engines import as_distributed
 from princomp.errors import ParameterError, ShapeError
 from princomp.io import RowData, Rows, Source, rows_of
-from princomp.linalg import unmasked
+from princomp.linalg import as_floats, unmasked
 from princomp.summaries import SampleWeight, Weights
 
 
@@ -61,7 +61,7 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
     """
     if sample_weight is None:
         return None
-    weights = np.asarray(unmasked(sample_weight), dtype=np.float64)
+    weights = as_floats(sample_weight, "sample_weight")
     place = {"parameter": "sample_weight"}
     if n is None:
         n = weights.size

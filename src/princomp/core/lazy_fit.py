@@ -11,7 +11,7 @@ import numpy as np
 from princomp.core.fit import fit_summary
 from princomp.core.fitted import Fitted
 from princomp.core.problem import Problem
-from princomp.core.request import Request, max_components
+from princomp.core.request import Request
 from princomp.core.stream import Stream, check_components, main_summary
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.summaries import Names, Pair
@@ -97,16 +97,12 @@ class LazyFit:
                 f"a variance needs at least 2 rows, and so far there are {summary.rows:g}",
                 hint="give more rows to partial_fit first",
             )
-        n_components = request.n_components
-        if isinstance(n_components, int):
-            dropped_columns = request.dropped_columns(summary)
-            n_components = min(n_components, max_components(summary, len(dropped_columns)))
         n = stream.rows_seen - dropped
         dtype = np.dtype(np.float64) if stream.dtype is None else stream.dtype
         problem = Problem(n, summary.p, None, dtype.name, None, request.solver, request.by_range)
         return fit_summary(
             summary,
-            request._replace(n_components=n_components),
+            request.clipped(summary),
             problem=problem._replace(in_memory=False, repeatable=False),
             n_samples=n,
             extremes=total.second if isinstance(total, Pair) else None,

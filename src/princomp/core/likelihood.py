@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from princomp.linalg import FloatArray, empty
+from princomp.linalg import FloatArray, empty, svd
 from princomp.summaries import is_sparse
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ def precision(fitted: Fitted) -> FloatArray:
     noise = _noise(fitted)
     axes = fitted.spectrum.axes[: fitted.k if noise else fitted.n_resolved]
     inverse = 1.0 / fitted.variances[: len(axes)] - (1.0 / noise if noise else 0.0)
+    if fitted.scale is not None and not noise and len(axes) < fitted.p:
+        # Scaled axes are not orthogonal, so their pseudo-inverse is not that of each factor.
+        left, stretch, right = svd(axes * fitted.scale)
+        duals = (right.T / stretch) @ left.T
+        return np.asarray((duals * inverse) @ duals.T)
     model = (axes.T * inverse) @ axes
     if noise:
         model.flat[:: fitted.p + 1] += 1.0 / noise
@@ -58,7 +63,8 @@ def log_likelihood(fitted: Fitted, data: RowArray) -> FloatArray:
     """Log density of each row (n,) under the model.
 
     If the model has no noise and fewer than p components above the resolution, the density is
-    that within the span of these components, and −inf for a row outside it.
+    that within the span of these components, and −inf for a row outside it. For a row with NaN
+    it is NaN.
     """
     fitted.require_mean()
     out = empty(data.shape[0])
@@ -72,8 +78,16 @@ def log_likelihood(fitted: Fitted, data: RowArray) -> FloatArray:
             rows /= fitted.scale
         out[start : start + step] = _log_density(fitted, rows)
     if fitted.scale is not None:
-        out -= float(np.sum(np.log(fitted.scale)))
+        out -= _log_volume(fitted, fitted.scale)
     return out
+
+
+def _log_volume(fitted: Fitted, scale: FloatArray) -> float:
+    """Log of the factor by which the divisors enlarge a volume in the space of the density."""
+    if not _noise(fitted) and fitted.n_resolved < fitted.p:
+        axes = fitted.spectrum.axes[: fitted.n_resolved]
+        scale = svd(axes * scale)[1]
+    return float(np.sum(np.log(scale)))
 
 
 def _log_density(fitted: Fitted, rows: FloatArray) -> FloatArray:
@@ -96,4 +110,5 @@ def _log_density(fitted: Fitted, rows: FloatArray) -> FloatArray:
     mean = fitted.mean if fitted.scale is None else fitted.mean / fitted.scale
     rounding = (np.finfo(np.float64).eps * np.abs(mean)).max() ** 2 * p
     allowed = _MAX_SQUARED_DISTANCE * max(fitted.spectrum.resolution, rounding)
-    return np.where(distance <= allowed, density, -np.inf)
+    outside = np.where(np.isnan(distance), np.nan, -np.inf)
+    return np.where(distance <= allowed, density, outside)

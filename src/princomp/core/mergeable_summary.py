@@ -29,14 +29,27 @@ def mergeable_summary(fitted: Fitted) -> Moments | Triangle | Sketch:
     """
     if not isinstance(fitted.summary, Columns):
         return fitted.summary
-    k, rank = fitted.spectrum.k, fitted.analysed.rank_limit
-    if k < rank:
+    if not stands_for_rows(fitted):
+        k, rank = fitted.spectrum.k, _largest_rank(fitted)
         raise NotAvailableError(
             f"this fit kept no scatter and only {k:,} of {rank:,} components: it cannot be merged, "
             "rescaled or extended",
             hint=_hint_for_mergeable(fitted, rank),
         )
     return _from_all_components(fitted, fitted.summary)
+
+
+def stands_for_rows(fitted: Fitted) -> bool:
+    """Whether a fit kept a summary that represents all rows, or all of its components."""
+    if not isinstance(fitted.summary, Columns):
+        return True
+    return fitted.spectrum.k >= _largest_rank(fitted)
+
+
+def _largest_rank(fitted: Fitted) -> int:
+    """Upper bound of the number of components with a variance: constant columns add none."""
+    varying = np.count_nonzero(fitted.analysed.column_scatter)  # counts NaN: not known
+    return min(fitted.analysed.rank_limit, int(varying))
 
 
 def _hint_for_mergeable(fitted: Fitted, rank: int) -> str:

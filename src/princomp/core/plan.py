@@ -66,6 +66,9 @@ class Plan:
         Number of times that the rows are read; None for an iterative solver that has not run yet.
     memory : int
         Estimate of the peak memory in bytes, without the data.
+    stands_for_rows : bool
+        Whether the fit can be merged, rescaled or given more rows: it keeps more than a summary of
+        columns, or all components. Before a fit, whether that follows from the shape.
 
     Examples
     --------
@@ -81,6 +84,7 @@ class Plan:
     reasons: tuple[str, ...]
     passes: int | None
     memory: int = 0
+    stands_for_rows: bool = True
 
     @classmethod
     def of(
@@ -89,6 +93,8 @@ class Plan:
         choice: RouteChoice,
         notes: tuple[str, ...] = (),
         passes: int | None = None,
+        *,
+        stands_for_rows: bool | None = None,
     ) -> Plan:
         """Make the plan of a chosen route, with notes on what happened since the choice."""
         cost = cost_of(problem, choice)
@@ -99,15 +105,10 @@ class Plan:
             (choice.reason, *notes),
             cost.passes if passes is None else passes,
             cost.memory,
+            choice.summary != "columns" or _finds_all_components(problem)
+            if stands_for_rows is None
+            else stands_for_rows,
         )
-
-    @property
-    def stands_for_rows(self) -> bool:
-        """Whether the fit can be merged, rescaled or given more rows.
-
-        It can if it keeps more than a summary of columns, or if it keeps all components.
-        """
-        return self.summary != "columns" or self.problem.n_components is None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -277,6 +278,14 @@ def _requested(problem: Problem) -> Iterator[RouteChoice]:
         yield _READ_WHOLE
     if by_passes:
         yield RouteChoice(KRYLOV.summary, KRYLOV.solver, KRYLOV.reason(problem))
+
+
+def _finds_all_components(problem: Problem) -> bool:
+    """Whether a fit finds as many components as there can be, as far as its shape tells."""
+    n, p, wanted = problem.rows, problem.columns, problem.n_components
+    if wanted is None:
+        return problem.solver != "arpack"
+    return isinstance(wanted, int) and wanted >= (min(n, p) if n else p)
 
 
 def _refused(solver: str, why: str, hint: str) -> ParameterError:

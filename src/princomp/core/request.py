@@ -144,6 +144,13 @@ class Request(NamedTuple):
             return np.empty(0, dtype=np.intp)
         return np.flatnonzero(np.asarray(summary.column_scatter) == 0)
 
+    def clipped(self, summary: Any) -> Request:
+        """Return the request with at most as many components as the rows so far allow."""
+        if not isinstance(self.n_components, int):
+            return self
+        largest = max_components(summary, len(self.dropped_columns(summary)))
+        return self._replace(n_components=min(self.n_components, largest))
+
     @property
     def by_range(self) -> bool:
         """Whether columns are divided by their range, which needs extreme values."""

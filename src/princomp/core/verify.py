@@ -41,18 +41,21 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
     NotFiniteError
         For NaN or infinity.
     NotAvailableError
-        If the fit filled missing cells, or its mean is not known.
+        If the fit filled missing cells, or its mean or number of rows is not known.
     """
     X, sample_weight = attach_weights(X, sample_weight)
     data, names, origin = model.schema.open(X)
     weights = checked_weights(sample_weight, data.shape[0])
     request, fitted = Request.of(model.parameters), model.result
+    # Without filled cells, rows that are not complete are empty: the fit left them out.
+    request = request._replace(drop=request.drop or request.fill is not None)
     if fitted.filled is not None and fitted.filled.cells:
         raise NotAvailableError(
             "this fit filled missing cells, so its rows are not those given",
             hint="fill the rows first (model.impute), and fit and check the filled rows",
         )
     fitted.require_mean()
+    fitted.require_row_count()
     summary, columns = fitted.summary, fitted.columns
     scaled = columns if fitted.scale is None else columns.scaled(fitted.scale)
     exponent = safe_exponent(scaled.column_scatter, np.dtype(np.float64))
@@ -65,6 +68,12 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
         with one_blas_thread():
             folded = fit.fold(kind, "check", precise=True).summary
             if not np.isfinite(folded.image).all():
+                if not fit.problem.repeatable:
+                    raise NotFiniteError(
+                        "the rows contain NaN or infinity, and can be read only once",
+                        hint="give a function that makes a new iterator to see where: "
+                        "model.verify(lambda: batches())",
+                    )
                 fit.fold(Columns, "check")  # raises, with the place of the value
     except NotFiniteError as error:
         raise not_finite_error(data, error, columns=names, origin=origin) from None
@@ -73,7 +82,9 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
             f"these are not the rows of the fit: it stands for {summary.rows:,.10g} rows, "
             f"and these are {folded.rows:,.10g}",
             place={"rows": folded.rows, "fitted": summary.rows},
-            hint="give the rows (and sample_weight) that the model was fitted to",
+            hint="give the rows (and sample_weight) that the model was fitted to"
+            if request.decay == 1.0
+            else "with decay, give sample_weight=decay**age: the last row has age 0",
         )
     if not fitted.spectrum.largest > 0.0:
         residuals = np.linalg.norm(folded.image, axis=0)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from princomp.errors import OutputError
+from princomp.errors import OutputError, invalid_value
 from princomp.io import Checkpoint, State
 
 # Seconds between two reports: frequent enough to watch, and rare enough to cost nothing.
@@ -73,6 +73,7 @@ class ProgressReporter:
     """Counts the rows of a pass and calls back with its progress, at most ten times a second."""
 
     def __init__(self, callback: ProgressCallback | None) -> None:
+        _check_callback(callback)
         self._callback, self._number = callback, 0
 
     def begin(
@@ -118,6 +119,12 @@ class ProgressReporter:
             done=done,
             unit=self._unit,
         )
+
+
+def _check_callback(callback: object) -> None:
+    if callback is not None and not callable(callback):
+        hint = "it is called with a princomp.Progress: progress=print shows it"
+        raise invalid_value("progress", callback, "a function", hint)
 
 
 class RunContext:

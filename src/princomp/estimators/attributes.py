@@ -47,6 +47,12 @@ class FittedAttribute(ResultAttribute[Fitted, T]):
     """An attribute of PCA."""
 
 
+def mean_of(fitted: Fitted) -> FloatArray:
+    """Column means (p,); an error if they are not known."""
+    fitted.require_mean()
+    return fitted.mean
+
+
 def scale_of(fitted: Fitted) -> FloatArray | None:
     """Divisors of the columns (p,), or None."""
     return None if fitted.scale is None else frozen(fitted.scale)

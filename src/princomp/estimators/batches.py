@@ -36,6 +36,7 @@ _FILL_HINT = (
     "cells are filled where all rows are given to fit at once; missing='drop' leaves such rows out "
     "as they come"
 )
+_NO_OPTION_HINT = "leave such rows out, as PCA(missing='drop') does, or fill the cells before"
 
 
 def partial_fit(self: P, X: Any, y: object = None, sample_weight: SampleWeight = None) -> P:
@@ -218,6 +219,8 @@ def _update_rows(
             check_weights(weights, start)
     except NotFiniteError as error:
         hint = {} if request.fill is None else {"hint": _FILL_HINT}
+        if "missing" not in model._get_param_names():
+            hint = {"hint": _NO_OPTION_HINT}
         raise not_finite_error(rows, error, columns=columns, origin=origin, **hint) from None
     fitted = LazyFit(stream, request, schema.names, _shared_fit(model, request))
     model._schema, model._fitted = schema, fitted

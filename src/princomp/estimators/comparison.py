@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from princomp.core import FILL_METHODS, check_parameter, renamed_parameters, whole_number
 from princomp.engines import ProgressCallback, RunContext
 from princomp.errors import ParameterError
 from princomp.estimators.estimator import PCA
 from princomp.rules import RULES, Choices, Rule, Several, rule_of
-from princomp.summaries import Moments, SampleWeight, Sketch, Triangle
+from princomp.summaries import Columns, Moments, SampleWeight, Sketch, Triangle
 
 
 @renamed_parameters(seed="random_state")
@@ -54,7 +56,8 @@ def choose(
     Raises
     ------
     ParameterError
-        For an unknown rule, or parameters that a fitted model already has.
+        For an unknown rule, an estimator other than PCA, or parameters that a fitted model already
+        has.
 
     Examples
     --------
@@ -98,7 +101,13 @@ def choices_and_model(
         _refuse_parameters(parameters, sample_weight)
         # The summary of the model is solved again; this works for a stream, too.
         model: Any = X.truncated(several)
-    elif isinstance(X, Moments | Triangle | Sketch):
+    elif isinstance(X, BaseEstimator):
+        raise ParameterError(
+            f"choose() compares rules for PCA, got {type(X).__name__}",
+            place={"parameter": "X"},
+            hint="give rows, a fitted princomp.PCA or its summary",
+        )
+    elif isinstance(X, Moments | Triangle | Sketch | Columns):
         _refuse_parameters({}, sample_weight)
         model = PCA.from_summary(X, n_components=several, **parameters)
     else:

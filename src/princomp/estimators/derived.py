@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from princomp.core import (
+    FILL_METHODS,
     Fitted,
     TableSchema,
     checked_components,
@@ -81,7 +82,7 @@ def from_covariance(
     p = len(covariance)
     if n_samples is not None and not (is_number(n_samples, Integral) and n_samples >= 2):
         raise ShapeError(
-            f"a covariance needs at least 2 rows, got n_samples={n_samples!r}",
+            f"n_samples={n_samples!r} must be a whole number: a covariance needs at least 2 rows",
             place={"parameter": "n_samples"},
             hint="give the number of rows behind the covariance, or leave it out",
         )
@@ -111,12 +112,26 @@ def from_covariance(
 def from_summary(
     cls: type[PCA],
     /,
-    summary: Moments | Triangle | Sketch,
+    summary: Moments | Triangle | Sketch | Columns,
     *,
     feature_names: Sequence[str] | None = None,
     **parameters: Any,
 ) -> PCA:
-    """A fitted model from a copy of a summary; ``parameters`` are those of the constructor."""
+    """A fitted model from a copy of a summary; ``parameters`` are those of the constructor.
+
+    Raises
+    ------
+    ParameterError
+        For anything but a summary.
+    NotAvailableError
+        For a summary of columns only.
+    """
+    if not isinstance(summary, Moments | Triangle | Sketch | Columns):
+        raise ParameterError(
+            f"from_summary takes a summary, got {type(summary).__name__}",
+            place={"parameter": "summary"},
+            hint="give model.summary_, or Moments.of(X)",
+        )
     model, summary = cls(**parameters), deepcopy(summary)
     fitted = fit_summary(summary, model._request(), n_samples=summary.count)
     model._schema, model._fitted = _make_schema(cls, summary.p, feature_names), fitted
@@ -230,10 +245,12 @@ def truncated(self: P, n_components: int | float | str | Rule | None) -> P:
     NotAvailableError
         If more components are requested than were kept, and no scatter was kept.
     """
-    fitted = self._result
+    fitted, k = self._result, checked_components(n_components)
+    if self.missing in FILL_METHODS and isinstance(k, float):
+        # Cells are filled by a whole number of components.
+        n_components = k = for_fraction(fitted.spectrum.rates, k) or k
     if isinstance(fitted.summary, Columns):
-        k = checked_components(n_components)
-        if isinstance(k, float):
+        if isinstance(k, float) and fitted.k:
             k = for_fraction(fitted.rates, k)
         if isinstance(k, int) and k <= fitted.k:
             return _copy_with(self, truncated_to(fitted, k), n_components=n_components)
@@ -251,9 +268,12 @@ def _refitted(model: P, **changes: Any) -> P:
     """Fit the same summary with other parameters."""
     fitted = model._result
     refitted = _copy_with(model, fitted, **changes)
+    summary, request = fitted.mergeable_summary(), refitted._request()
+    if "n_components" not in changes and fitted.k != request.n_components:
+        request = request.clipped(summary)  # as a stream with fewer rows than components was
     new_fit = fit_summary(
-        fitted.mergeable_summary(),
-        refitted._request(),
+        summary,
+        request,
         problem=fitted.problem,
         n_samples=fitted.n_samples,
         extremes=fitted.extremes,

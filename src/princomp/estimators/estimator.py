@@ -24,7 +24,7 @@ from princomp.core import (
 )
 from princomp.engines import ProgressCallback
 from princomp.estimators import batches, derived, scoring
-from princomp.estimators.attributes import FittedAttribute, scale_of, summary_of
+from princomp.estimators.attributes import FittedAttribute, mean_of, scale_of, summary_of
 from princomp.estimators.base import TableEstimator, refuse_reading_twice
 from princomp.estimators.notebook import card
 from princomp.estimators.ranks import fit_on_ranks
@@ -423,7 +423,7 @@ class PCA(
     )
     singular_values_ = FittedAttribute(lambda fit: fit.singular_values, "√((n − 1) λ) (k,).")
     loadings_ = FittedAttribute(lambda fit: fit.loadings, "Axes times √λ (p, k).")
-    mean_ = FittedAttribute(lambda fit: fit.mean, "Column means (p,).")
+    mean_ = FittedAttribute(mean_of, "Column means (p,).")
     var_ = FittedAttribute(
         lambda fit: fit.column_variances, "Column variances (p,), in squared units of the data."
     )

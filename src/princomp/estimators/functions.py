@@ -16,7 +16,7 @@ from princomp.core import (
     one_of,
 )
 from princomp.engines import DistributedRows, fold
-from princomp.errors import NotFiniteError, ShapeError
+from princomp.errors import ConstantColumnError, NotFiniteError, ShapeError
 from princomp.estimators.estimator import PCA
 from princomp.io import Origin, RowData, Source, TableSource, not_finite_error, read_whole
 from princomp.linalg import FloatArray, fix_signs, one_blas_thread, svd as lapack_svd
@@ -87,7 +87,15 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     # The eigenvalues of wide data are computed from products of rows, without a p × p matrix.
     wide = n is not None and p > n  # an engine may not know its number of rows
     solver = "row_gram" if method == "ED" and wide else _METHODS[method]
-    model = PCA(scale="unit", svd_solver=solver).fit(data)
+    try:
+        model = PCA(scale="unit", svd_solver=solver).fit(data)
+    except (ConstantColumnError, NotFiniteError) as error:
+        if "='" in (error.hint or ""):  # suggests an option of PCA
+            error.hint = (
+                "leave such rows or columns out, or use PCA(scale='unit'), which has the options "
+                "missing and constant"
+            )
+        raise
     k = for_fraction(model.contribution_rate_, float(threshold), reach=True)
     scores: FloatArray = model.truncated(k or model.n_components_).transform(data)
     if ddof == 0:

@@ -74,6 +74,8 @@ def impute(self: PCA, X: Any) -> Any:
         sparse rows.
     NotFiniteError
         For an infinite value.
+    NotAvailableError
+        For a model of a covariance whose mean or, for ``"em"``, number of rows is not known.
     """
     model, first, parts = self.__fitted_model__(), 0, []
     if model.missing not in FILL_METHODS:
@@ -120,7 +122,7 @@ def verify(self: PCA, X: Any, sample_weight: SampleWeight = None) -> Certificate
         If the number of rows, or the sum of their weights, is not that of the fit.
     NotFiniteError
     NotAvailableError
-        If missing cells were filled, or the mean is not known.
+        If missing cells were filled, or the mean or the number of rows is not known.
 
     Examples
     --------

@@ -105,7 +105,7 @@ def model_contents(model: Any) -> dict[str, Any]:
             **rates,
             "total_variance": result.spectrum.total,
             "noise_variance": result.noise_variance,
-            "mean": result.mean.tolist(),
+            "mean": result.mean.tolist() if result.mean_known else None,
             "scale": scale,
             "plan": result.plan.to_dict(),
             "certificate": result.certificate.to_dict(),

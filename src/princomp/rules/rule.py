@@ -83,6 +83,8 @@ def apply_rule(rule: Rule, known: Known) -> Decision | None:
             place={"parameter": "n_components"},
             hint=f"decide() must return a Decision with k from 0 to {known.columns}, or k=None",
         )
+    if decision.k is not None:
+        decision = replace(decision, k=int(decision.k))  # NumPy's integers are not JSON
     if rule.needs == "rows" and known.sampled:
         decision = replace(decision, reason=f"{decision.reason}, {known.sampled}")
     return decision

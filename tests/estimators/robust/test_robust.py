@@ -216,6 +216,28 @@ def test_invalid_rows_are_refused(rng):
 # ---- the parts ----------------------------------------------------------------------------------
 
 
+def test_attributes_cannot_be_changed_in_place(rng):
+    model = RobustPCA(2, scale=[1.0, 2, 3, 4]).fit(rng.standard_normal((40, 4)))
+    for name in dir(RobustPCA):
+        value = getattr(model, name, None) if name.endswith("_") else None
+        if isinstance(value, np.ndarray):
+            assert not value.flags.writeable, name
+
+
+def test_scores_beyond_float32_are_refused(rng):
+    X = (3e38 * rng.choice([-1, 1], (20, 10))).astype(np.float32)
+    X[0] = 3e38
+    model = RobustPCA(2).fit(X)
+    with pytest.raises(NotFiniteError, match="overflow float32"):
+        model.transform(X)
+    assert np.isfinite(model.transform(X.astype(np.float64))).all()
+
+
+def test_an_iterator_is_not_read_twice(rng):
+    with pytest.raises(ParameterError, match="fit_transform reads the rows twice"):
+        RobustPCA(2).fit_transform(iter([rng.standard_normal((40, 4))]))
+
+
 def test_the_mcd_of_a_column_is_the_best_of_all_its_windows(rng):
     values = rng.standard_normal((31, 4)) + 1e6
     values[:9] += 50

@@ -32,14 +32,21 @@ def fill_new_rows(rows: FloatArray, fitted: Fitted, method: str) -> FloatArray:
     rows : ndarray of shape (n, p)
     fitted : Fitted
     method : {"em", "nipals"}
+
+    Raises
+    ------
+    NotAvailableError
+        If the mean or, for ``"em"``, the number of rows is not known.
     """
     missing = np.isnan(rows)
     incomplete = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
     if not incomplete.size:
         return rows
+    fitted.require_mean()
     axes = np.asarray(fitted.spectrum.axes[: fitted.k], dtype=np.float64)
     factors = np.ones(fitted.k)
     if method == "em":
+        fitted.require_row_count()
         spectrum, summary = fitted.spectrum, fitted.analysed
         left = spectrum.left_out(fitted.k, summary.rank_limit)
         factors = shrinkage(

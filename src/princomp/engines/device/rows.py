@@ -20,6 +20,7 @@ from princomp.errors import (
     scores_overflow,
 )
 from princomp.io import Chunk, checksum
+from princomp.linalg import as_floats
 from princomp.solvers import Images, ImagesOf
 from princomp.summaries import (
     Columns,
@@ -88,7 +89,7 @@ class AbstractDeviceRows(DistributedRows):
         if type(weights).__module__.partition(".")[0] in ("torch", "cupy", "array_api_strict"):
             on_device = xp.astype(weights, self.space.doubles)
         else:
-            weights = np.asarray(weights, dtype=np.float64)
+            weights = as_floats(weights, "sample_weight")
             if weights.ndim == 0:
                 weights = np.full(self.rows, weights)
             on_device = self.space.put(weights)

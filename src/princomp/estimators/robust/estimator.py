@@ -12,7 +12,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from princomp.core import RandomState
 from princomp.estimators.attributes import ResultAttribute
-from princomp.estimators.base import TableEstimator, estimator_from_document
+from princomp.estimators.base import (
+    TableEstimator,
+    estimator_from_document,
+    refuse_reading_twice,
+)
 from princomp.estimators.robust.contents import model_from_contents, model_to_contents
 from princomp.estimators.robust.model import OutlierMap, RobustFit, RobustModel, dense_rows
 from princomp.estimators.robust.parameters import (
@@ -180,10 +184,21 @@ class RobustPCA(
             fit, score_distances=score_distances, orthogonal_distances=orthogonal_distances
         )
 
+    def fit_transform(self, X: Any, y: object = None) -> FloatArray:
+        """Fit, then compute scores of the same rows: exactly ``fit(X).transform(X)``.
+
+        Raises
+        ------
+        ParameterError
+            For an iterator, whose rows can be read only once.
+        """
+        refuse_reading_twice(X)
+        return self.fit(X, y).transform(X)
+
     def transform(self, X: Any) -> FloatArray:
         """Compute scores of rows (n, k), in the precision of X."""
         model = self.__fitted_model__()
-        return model.block_scores(dense_rows(*model.schema.open(X)))
+        return model.array_scores(dense_rows(*model.schema.open(X)))
 
     def inverse_transform(self, X: npt.ArrayLike) -> FloatArray:
         """Compute rows (n, p) in the units of the data from scores (n, k)."""

@@ -13,7 +13,7 @@ from princomp.core import FittedModel
 from princomp.engines import DistributedRows
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.io import Origin, RowData, Source, not_finite_error, read_whole
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, frozen
 from princomp.summaries import Names, first_not_finite, is_sparse
 
 _HINT = "remove such rows, or fill the cells before"
@@ -80,6 +80,11 @@ class RobustFit:
     support: int
     dtype: np.dtype[Any]
 
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                frozen(value)
+
     @property
     def k(self) -> int:
         """Number of components."""
@@ -93,24 +98,25 @@ class RobustFit:
     @cached_property
     def components(self) -> FloatArray:
         """Axes (k, p) in the precision of the data."""
-        return self.axes.astype(self.dtype)
+        return frozen(self.axes.astype(self.dtype))
 
     @cached_property
     def rates(self) -> FloatArray:
         """Contribution rates (k,)."""
-        return self.variances / self.total if self.total > 0 else np.zeros_like(self.variances)
+        shares = self.variances / self.total if self.total > 0 else np.zeros(self.k)
+        return frozen(shares)
 
     @cached_property
     def loadings(self) -> FloatArray:
         """Axes times √λ (p, k)."""
-        return self.axes.T * np.sqrt(self.variances)
+        return frozen(self.axes.T * np.sqrt(self.variances))
 
     @cached_property
     def outliers(self) -> NDArray[np.bool_]:
         """Rows of the fit (n,) beyond either cut-off."""
         beyond_score = self.score_distances > self.score_cutoff
         beyond_orthogonal = self.orthogonal_distances > self.orthogonal_cutoff
-        return np.asarray(beyond_score | beyond_orthogonal)
+        return frozen(beyond_score | beyond_orthogonal)
 
     def centred(self, rows: FloatArray) -> FloatArray:
         """Subtract the centre from rows (n, p) and divide by the divisors, in float64."""
@@ -145,7 +151,8 @@ class RobustModel(FittedModel[RobustFit]):
     def block_scores(self, rows: FloatArray) -> FloatArray:
         """Compute scores of rows in memory."""
         fit = self.result
-        return (fit.centred(rows) @ fit.axes.T).astype(rows.dtype)
+        with np.errstate(over="ignore"):  # chunk_scores refuses infinite scores
+            return (fit.centred(rows) @ fit.axes.T).astype(rows.dtype)
 
     def engine_scores(self, data: DistributedRows) -> FloatArray:
         """Refuse rows on an engine."""
@@ -157,7 +164,9 @@ class RobustModel(FittedModel[RobustFit]):
     ) -> FloatArray:
         """Compute scores of some rows of ``data``; ``first`` is the number of the first one."""
         self.check_finite(rows, data, first, origin)
-        return self.block_scores(rows)
+        scores = self.block_scores(rows)
+        self._check_overflow(scores, first)
+        return scores
 
     def check_finite(
         self, rows: FloatArray, data: RowData, first: int, origin: Origin | None = None

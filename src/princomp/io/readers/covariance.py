@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from princomp.errors import NotFiniteError, ShapeError
-from princomp.linalg import FloatArray, unmasked
+from princomp.linalg import FloatArray, as_floats
 
 
 def checked_covariance(C: ArrayLike) -> FloatArray:
@@ -14,10 +14,10 @@ def checked_covariance(C: ArrayLike) -> FloatArray:
 
     Raises
     ------
-    ShapeError, NotFiniteError
+    ParameterError, ShapeError, NotFiniteError
         C is not square, symmetric, finite and positive semi-definite.
     """
-    matrix = np.array(unmasked(C), dtype=np.float64)
+    matrix = as_floats(C, "C")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ShapeError(
             f"a covariance is square, got shape {matrix.shape}", hint="PCA().fit(X) takes rows"
@@ -48,7 +48,7 @@ def checked_covariance(C: ArrayLike) -> FloatArray:
 
 def checked_mean(mean: ArrayLike, p: int) -> FloatArray:
     """Return column means (p,), given one number for all columns or one for each."""
-    centre = np.asarray(unmasked(mean), dtype=np.float64)
+    centre = as_floats(mean, "mean")
     if centre.ndim == 0:
         centre = np.full(p, float(centre))
     if centre.shape != (p,) or not np.isfinite(centre).all():
