@@ -240,3 +240,11 @@ def test_rows_that_can_be_read_once_and_covariances_of_unknown_rows_are_refused(
     with pytest.raises(NotAvailableError, match="without a mean"):
         bootstrap(PCA.from_covariance(covariance, n_samples=500), normal, n=5)
     assert "99.5% intervals" in str(bootstrap(normal, n=5, level=0.995))
+
+
+def test_invalid_arguments_of_a_result_are_refused(normal):
+    found = bootstrap(normal, n=5)
+    assert found.angle_quantiles(0.5).shape == (4,)
+    for call in (lambda: found.to_frame(["a"]), lambda: found.angle_quantiles(2)):
+        with pytest.raises(ParameterError):
+            call()
