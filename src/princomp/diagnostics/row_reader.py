@@ -260,7 +260,7 @@ def _open_files(model: FittedModel, X: Any, id_column: str | None) -> Any:
     return open_files(paths, columns=feature_names(model), id_column=id_column)
 
 
-def _object_array(values: Iterable[object]) -> NDArray[Any]:
+def _object_array(values: Any) -> NDArray[Any]:
     if not np.iterable(values):
         expected = "a name of a column, or a sequence with one name for each row"
         raise invalid_value("ids", values, expected, "None numbers the rows")

@@ -129,8 +129,9 @@ def reported_rows(
     if training is None:
         weights = checked_weights(sample_weight, len(scores))
         weights = np.ones(len(scores)) if weights is None else weights
-        rows = (scores, weights, _differently_filled(model, X, len(scores)))
-        training = not weights_missing and _match_fit(fitted, *(part[with_scores] for part in rows))
+        missing = _differently_filled(model, X, len(scores))
+        compared = (scores[with_scores], weights[with_scores], missing[with_scores])
+        training = not weights_missing and _match_fit(fitted, *compared)
     if not training or weights_missing:
         contribution = np.full(scores.shape, np.nan)
     if metadata is not None:
