@@ -229,3 +229,22 @@ def test_old_names_of_arguments_warn(normal):
         old = rows(model, normal, weights=weights, frame="listing")
     new = rows(model, normal, sample_weight=weights, frame="listing")
     np.testing.assert_array_equal(old["contribution_PC1"], new["contribution_PC1"])
+
+
+def test_rows_that_can_be_read_once_and_covariances_of_unknown_rows_are_refused(normal):
+    with pytest.raises(ParameterError, match="a bootstrap reads the rows several times"):
+        bootstrap(iter([normal[:100], normal[100:]]), n=5)
+    covariance = np.cov(normal.T)
+    with pytest.raises(NotAvailableError, match="resamples need the number of rows"):
+        bootstrap(PCA.from_covariance(covariance), normal, n=5)
+    with pytest.raises(NotAvailableError, match="without a mean"):
+        bootstrap(PCA.from_covariance(covariance, n_samples=500), normal, n=5)
+    assert "99.5% intervals" in str(bootstrap(normal, n=5, level=0.995))
+
+
+def test_invalid_arguments_of_a_result_are_refused(normal):
+    found = bootstrap(normal, n=5)
+    assert found.angle_quantiles(0.5).shape == (4,)
+    for call in (lambda: found.to_frame(["a"]), lambda: found.angle_quantiles(2)):
+        with pytest.raises(ParameterError):
+            call()

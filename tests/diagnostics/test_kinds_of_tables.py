@@ -14,8 +14,8 @@ import pytest
 
 import princomp
 from command_line import ENVIRONMENT, ROOT
-from princomp import PCA, diagnostics as d, load, read_table
-from princomp.errors import ColumnError, ParameterError
+from princomp import PCA, KernelPCA, diagnostics as d, load, read_table
+from princomp.errors import ColumnError, ParameterError, ShapeError
 
 STATES = ROOT / "examples" / "usarrests.csv"
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table}
@@ -226,3 +226,30 @@ def test_categories_that_are_numbers_are_sorted_by_size(rng):
     dose = {"dose": [10, 1.5, 2, 1, 1.5, 2]}
     found = d.categories(PCA(1).fit(X), X, dose, categorical=["dose"])
     assert list(found["category"]) == ["1", "1.5", "2", "10"]
+
+
+@pytest.mark.parametrize("given", [29, 31])
+def test_batches_need_one_id_for_each_row(given, rng):
+    X = rng.standard_normal((30, 4))
+    model, kernel, ids = PCA(2).fit(X), KernelPCA(2).fit(X), list(map(str, range(given)))
+    for call in (
+        lambda rows: d.rows(model, rows, ids=ids),
+        lambda rows: d.outliers(model, rows, ids=ids),
+        lambda rows: kernel.plot.scores(rows, ids=ids),
+    ):
+        with pytest.raises(ShapeError, match=f"{given} ids were given for 30 rows"):
+            call(iter([X[:10], X[10:20], X[20:]]))
+    with pytest.raises(ParameterError, match=r"ids must be .*, got 0"):
+        d.rows(model, X, ids=0)
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_labels_that_a_library_does_not_take_are_text(kind, rng):
+    X = pd.DataFrame(rng.standard_normal((6, 3)))
+    model = PCA(2).fit(X)
+    for index, first in (
+        (pd.MultiIndex.from_product([["a", "b"], range(3)]), "('a', 0)"),
+        (pd.period_range("2020-01", periods=6, freq="M"), "2020-01"),
+    ):
+        names = d.rows(model, X.set_index(index), frame=kind)["row"]
+        assert (names.to_pylist() if kind == "pyarrow" else names.to_list())[0] == first

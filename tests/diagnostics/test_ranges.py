@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from princomp import PCA, bootstrap, rotate
-from princomp.diagnostics import rows as row_table, variables
+from princomp.diagnostics import distances, rows as row_table, variables
 
 # Variances up to 2^±980, where a float64 ends at 2^1024 and 2^-1022.
 POWERS = (-490, -250, -22, 250, 490)
@@ -67,3 +67,11 @@ def test_measures_of_rows(power, rows):
     for name in ("cos2_PC1", "contribution_PC2"):
         np.testing.assert_allclose(found[name], plain[name], rtol=TIGHT)
     np.testing.assert_allclose(np.ldexp(found["distance"], -power), plain["distance"], rtol=TIGHT)
+
+
+def test_distances_of_rows_far_out(rows):
+    model = PCA(2).fit(np.ldexp(rows, 490))
+    near, far = (
+        distances(model, np.ldexp(rows[:5], power), frame="listing")["t2"] for power in (700, 800)
+    )
+    np.testing.assert_allclose(np.ldexp(near, 200), far, rtol=1e-9)

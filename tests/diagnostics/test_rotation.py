@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from princomp import PCA, rotate
-from princomp.errors import NotAvailableError, ParameterError, ShapeError
+from princomp.errors import NotAvailableError, NotNumericError, ParameterError, ShapeError
 
 # R 4.2.2: prcomp(scale. = TRUE), varimax(eps = 1e-16), and the steps of promax (m = 4) on that;
 # the columns one after the other. R stops where the criterion rises by less than a unit of
@@ -188,3 +188,11 @@ def test_invalid_arguments_are_refused(model, arrests):
         rotate(PCA(5).fit(flat))
     with pytest.raises(ShapeError, match="2 components"):
         rotate(model).inverse_transform(np.ones((3, 3)))
+
+
+def test_promax_of_a_large_power_is_finite(arrests):
+    for model in (PCA(2, scale="unit").fit(arrests), PCA(2).fit(1e3 * arrests)):
+        found = rotate(model, "promax", power=1e4)
+        assert np.isfinite(found.loadings).all()
+    with pytest.raises(NotNumericError, match="not numbers"):
+        found.inverse_transform([["a", "b"]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import sys
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 from sklearn.exceptions import NotFittedError
 
-from princomp import PCA, bootstrap, plots
+from princomp import PCA, KernelPCA, bootstrap, plots
 from princomp.errors import (
     ColumnError,
     MissingLibraryError,
@@ -115,6 +117,7 @@ def test_invalid_options_are_refused(arrests, unit):
     refused(ParameterError, lambda: plots.scree(unit, most=0), "most")
     refused(ParameterError, lambda: plots.scree(unit, null="parallel"), "null")
     refused(ParameterError, lambda: plots.scree(unit, null=[np.nan]), "null")
+    refused(ParameterError, lambda: plots.scree(unit, null=[np.inf]), "null")
     refused(ParameterError, lambda: plots.scree(unit, decision="parallel"), "choose(model)")
     refused(ParameterError, lambda: plots.scree(unit, ax=Figure()), "Axes")
     refused(ParameterError, lambda: plots.scree(unit, ax=Figure().subplots(), dark=True), "dark")
@@ -128,6 +131,31 @@ def test_invalid_options_are_refused(arrests, unit):
 def test_a_bootstrap_of_another_model_is_refused(arrests, unit, one_component):
     found = bootstrap(PCA(2).fit(arrests), arrests, n=20)
     refused(ParameterError, lambda: plots.loadings(unit, bootstrap=found), "another model")
+
+
+def test_every_figure_refuses_a_bootstrap_of_another_model(arrests, unit):
+    other = bootstrap(PCA(3).fit(arrests), arrests, n=5)
+    for found, words in ((other, "another model"), (200, "got int")):
+        refused(ParameterError, lambda found=found: plots.scree(unit, bootstrap=found), words)
+        refused(ParameterError, lambda found=found: plots.cos2(unit, bootstrap=found), words)
+        refused(
+            ParameterError, lambda found=found: plots.scores(unit, arrests, bootstrap=found), words
+        )
+    kernel = KernelPCA(2).fit(arrests)
+    refused(ParameterError, lambda: plots.scree(kernel, bootstrap=other), "kernel PCA")
+
+
+def test_figures_of_rows_need_rows(arrests, unit):
+    refused(ParameterError, lambda: unit.plot.scores(), "scores needs rows")
+    refused(ParameterError, lambda: plots.metadata(unit, data={"a": [1]}), "metadata needs rows")
+
+
+def test_numbers_of_numpy_and_equal_scores_are_drawn(arrests, unit):
+    plots.biplot(unit, arrests, factor=np.int64(2), label=np.array(3))
+    nearly = (
+        np.tile(arrests[:1], (50, 1)) * (1 + np.finfo(float).eps * (np.arange(50) % 3))[:, None]
+    )
+    assert plots.pairs(unit, nearly).shape == (2, 2)
 
 
 def test_rows_that_cannot_be_drawn_are_refused(arrests, unit):
@@ -157,6 +185,8 @@ def test_a_constant_column_has_no_cos2_and_no_arrow(arrests):
 
 def test_the_accessor_lists_its_figures(unit):
     assert "scree" in dir(unit.plot)
+    assert "scree" in dir(copy.copy(unit.plot))
+    assert "scree" in dir(pickle.loads(pickle.dumps(unit.plot)))
     assert unit.plot.scores.__doc__ == plots.scores.__doc__
     with pytest.raises(AttributeError, match="no figure 'pie': there are scree"):
         unit.plot.pie  # noqa: B018 - the access is what is tested

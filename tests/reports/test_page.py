@@ -184,3 +184,13 @@ def test_a_missing_library_is_reported_with_its_extra(monkeypatch, tmp_path, mod
         report(model, path=tmp_path / "x.html")
     assert "pip install 'princomp[report]'" in caught.value.hint
     assert not (tmp_path / "x.html").exists()
+
+
+def test_a_page_contains_no_address_and_reads_ids_once(arrests):
+    def page():
+        model = PCA(2, random_state=np.random.RandomState(0)).fit(arrests)
+        return report(model, arrests, ids=(f"row {i}" for i in range(50)), bootstrap=0)
+
+    html = page()
+    assert html == page()
+    assert " at 0x" not in html

@@ -202,6 +202,36 @@ def test_new_rows_are_told_from_rows_of_the_fit(model, table):
     assert "are those of the fit." in _text(model, as_training)
 
 
+def test_a_report_of_a_weighted_fit_needs_the_weights(arrests):
+    weights = np.arange(50) % 3 + 1
+    model = PCA(2).fit(arrests, sample_weight=weights)
+    page = Page(report(model, arrests, sample_weight=weights))
+    assert "assumed to be those of the fit" in page.text
+    assert "in 95% of 200 bootstrap resamples" in page.text
+    assert sum(page.column("table-rows", 3)) == pytest.approx(100)
+    assert not reported_rows(model, arrests, sample_weight=weights[::-1]).training
+    for training in (None, True):
+        page = Page(report(model, arrests, training=training))
+        assert "are not those of the fit" not in page.text
+        assert "no bootstrap, because the fit used weights" in page.text
+        assert np.isnan(reported_rows(model, arrests, training=training).contribution).all()
+    assert "are those of the fit is not known" in Page(report(model, arrests)).text
+    assert "are not those of the fit" in Page(report(model, arrests, training=False)).text
+
+
+def test_rows_that_nipals_filled_are_those_of_the_fit(arrests):
+    X = arrests.copy()
+    X[[3, 7, 20], [1, 0, 2]] = np.nan
+    model = PCA(2, missing="nipals").fit(X)
+    assert reported_rows(model, X).training
+    fewer, other = X.copy(), X.copy()
+    fewer[3, 1], other[:, 0] = 200.0, X[::-1, 0]
+    other[7, 0] = np.nan
+    assert not reported_rows(model, fewer).training
+    assert not reported_rows(model, np.where(np.isnan(X), X, other)).training
+    assert not reported_rows(model, 1.5 * X).training
+
+
 def test_one_component_and_one_variable(rng):
     X = rng.standard_normal((20, 1))
     page = Page(report(PCA(1).fit(X), X))

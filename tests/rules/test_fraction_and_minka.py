@@ -102,3 +102,10 @@ def test_a_few_signals_in_noise_are_counted(rng):
     signals = rng.standard_normal((2000, 4)) @ (3 * rng.standard_normal((4, 15)))
     X = signals + 0.1 * rng.standard_normal((2000, 15))
     assert PCA("mle").fit(X).n_components_ == 4
+
+
+def test_a_summary_without_the_last_variances_has_the_same_evidence():
+    values = [5.0, 2.0, 1.0, 0.5, 0.0]
+    known = Known(np.array(values), 8.5, 5, 5.0, np.ones(5))
+    fewer = Known(np.array(values[:4]), 8.5, 5, 5.0, np.ones(5))
+    assert Minka().decide(fewer) == Minka().decide(known)

@@ -7,6 +7,7 @@ import pytest
 from known_tables import known_of, of_variances, ranked
 from scipy.integrate import quad
 
+from princomp import choose
 from princomp.rules import (
     CV,
     RULES,
@@ -52,6 +53,23 @@ def test_psi_and_phi_of_the_arrests(arrests):
     assert details["psi"] == pytest.approx(3.28845, abs=5e-6)
     assert details["phi"] == pytest.approx(0.523486, abs=5e-7)
     assert details["psi_p"] == 0.01
+
+
+def test_constant_columns_have_no_part_in_psi_and_phi(arrests):
+    constant = np.c_[arrests, np.ones(50), np.full(50, 0.1)]
+    options = {"rules": ["permutation"], "scale": "unit"}
+    found = choose(constant, constant="zero", **options)["permutation"].details
+    expected = choose(arrests, **options)["permutation"].details
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_last_component_is_not_tested(rng):
+    t = rng.standard_normal((60, 1))
+    found = Permutation().decide(known_of(t + 0.3 * rng.standard_normal((60, 2))))
+    assert found.k == 1
+    assert found.reason.endswith("component 2, the last, has nothing to be compared with")
+    exact = Permutation().decide(known_of(t * [1.0, 2.0]))
+    assert exact.reason.endswith("no variance is left after it")
 
 
 def test_thresholds_of_gavish_and_donoho():
@@ -160,6 +178,7 @@ def test_permuted_tables_keep_the_values_of_the_columns():
     found = Parallel(null="permuted").decide(known_of(X))
     assert found.k == 3
     assert "permuted" in found.reason
+    assert "99.5% quantile" in Parallel(quantile=0.995).decide(known_of(X)).reason
     assert found.threshold[0] > X.var(axis=0, ddof=1).mean()
 
 

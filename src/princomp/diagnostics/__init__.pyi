@@ -4,6 +4,7 @@ from .arguments import (
     Names as Names,
     Selection as Selection,
     check_count as check_count,
+    check_repeatable as check_repeatable,
     fitted_of as fitted_of,
     select_components as select_components,
     variable_names as variable_names,

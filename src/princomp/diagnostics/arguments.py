@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from princomp.core import Fitted, HasModel, fitted_model
 from princomp.errors import NotAvailableError, ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA
+from princomp.io import Source
 from princomp.linalg import FloatArray
 
 Names = NDArray[Any]
@@ -158,6 +159,21 @@ def row_count(fitted: Fitted, what: str) -> float:
             hint="PCA.from_covariance(C, n_samples=…)",
         )
     return float(fitted.summary.rows)
+
+
+def check_repeatable(X: object, purpose: str) -> None:
+    """Raise for rows that can be read only once, where ``purpose`` reads them several times.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if isinstance(X, Iterator) or (isinstance(X, Source) and not X.repeatable):
+        raise ParameterError(
+            f"a {purpose} reads the rows several times, but these can be read only once",
+            place={"parameter": "X"},
+            hint="give an array, a frame, a file, or a function that returns a new iterator",
+        )
 
 
 def check_count(name: str, value: object, minimum: int = 1) -> int:

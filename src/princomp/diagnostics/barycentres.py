@@ -151,7 +151,9 @@ def categories(
             raise NotNumericError(
                 f"column {column.name!r} is {column.kind}, not categorical",
                 place={"parameter": "columns", "column": column.name},
-                hint=f"categorical=[{column.name!r}] uses its numbers as categories; "
+                hint="convert it to text"
+                if column.numbers is None
+                else f"categorical=[{column.name!r}] uses its numbers as categories; "
                 "supplementary_columns(model, X, …) correlates them",
             )
         rows += _category_rows(projected, column)

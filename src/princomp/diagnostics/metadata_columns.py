@@ -151,7 +151,10 @@ def _read_columns(data: object, what: str) -> dict[str, tuple[str, Any]]:
     series = nw.from_native(data, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return {str(series.name or what): _read_cells(series)}
-    array = np.asarray(data)
+    try:
+        array = np.asarray(data)
+    except ValueError:  # rows of different lengths
+        array = np.asarray(None)
     if isinstance(data, str | bytes) or data is None or array.ndim not in (1, 2):
         raise ParameterError(
             f"{what} is {type(data).__name__}, which has no columns",
@@ -174,7 +177,10 @@ def _read_cells(cells: Any) -> tuple[str, Any]:
         if not isinstance(series.dtype, nw.Object):
             return str(series.dtype), series
         cells = series.to_list()
-    array = np.asarray(cells)
+    try:
+        array = np.asarray(cells)
+    except ValueError:  # cells of different lengths
+        array = np.fromiter(cells, dtype=object)
     if array.ndim == 1 and array.dtype.kind == "U" and not isinstance(cells, np.ndarray):
         array = np.fromiter(cells, dtype=object)  # np.asarray turns NaN into the text "nan"
     if array.ndim != 1:
@@ -189,7 +195,11 @@ def _read_cells(cells: Any) -> tuple[str, Any]:
     present = [value for value in values if value is not None]
     booleans = any(isinstance(value, bool | np.bool_) for value in present)
     if not booleans and all(isinstance(value, int | float | np.number) for value in present):
-        return "numeric", np.array([np.nan if value is None else value for value in values], float)
+        try:
+            numbers = np.array([np.nan if value is None else value for value in values], float)
+        except OverflowError:
+            return "numbers beyond the range of float64", values
+        return "numeric", numbers
     if all(isinstance(value, str | int | np.integer | np.bool_) for value in present):
         return "categorical", values
     return f"{type(present[0]).__name__} objects", values
@@ -203,14 +213,14 @@ def _is_missing(cell: object) -> bool:
 
 
 def _extra_column(name: str, kind: str, cells: Any, as_categories: bool, what: str) -> ExtraColumn:
+    if kind == "numeric" and np.isinf(cells).any():
+        row = int(np.flatnonzero(np.isinf(cells))[0])
+        raise NotFiniteError(
+            f"column {name!r} of {what} is infinite at {row_words(row)}",
+            place={"parameter": what, "column": name, "row": row},
+            hint="clip or remove the infinite values",
+        )
     if kind == "numeric" and not as_categories:
-        if np.isinf(cells).any():
-            row = int(np.flatnonzero(np.isinf(cells))[0])
-            raise NotFiniteError(
-                f"column {name!r} of {what} is infinite at {row_words(row)}",
-                place={"parameter": what, "column": name, "row": row},
-                hint="clip or remove the infinite values",
-            )
         return ExtraColumn(name, kind, numbers=cells)
     if kind == "numeric":
         cells = [

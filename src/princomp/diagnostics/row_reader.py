@@ -15,7 +15,7 @@ from princomp.core import Fitted, checked_weights, fitted_model
 from princomp.diagnostics.arguments import FittedModel, axes_of, feature_names, fitted_of
 from princomp.diagnostics.tables import Contents, checked_frame, frame_of, table
 from princomp.engines import DistributedRows
-from princomp.errors import ColumnError, ParameterError, ShapeError
+from princomp.errors import ColumnError, ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA
 from princomp.io import Origin, Source, frame_origin, has_index_name, is_file
 from princomp.linalg import FloatArray
@@ -147,8 +147,6 @@ class RowReader:
                 yield Block(first, rows, ids, slice_weights(self.weights, first, stop))
                 first = stop
         check_weights(self.weights, first)
-        if self.ids is not None and len(self.ids) != first:
-            raise _wrong_id_count(len(self.ids), first)
 
     def collect(self, measure: Callable[[Block], tuple[NDArray[Any], ...]]) -> list[NDArray[Any]]:
         """Concatenate the arrays that ``measure`` returns for each block."""
@@ -156,12 +154,25 @@ class RowReader:
         return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 
     def chunks(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
-        """Iterate over the rows as given, with their names if the source provides them."""
-        if isinstance(self.data, Source):
-            for chunk in self.data.checked_chunks():
-                yield chunk.data, chunk.ids
-        else:
+        """Iterate over the rows as given, with their names if the source provides them.
+
+        Raises
+        ------
+        ShapeError
+            For another number of rows than of ids.
+        """
+        if not isinstance(self.data, Source):
             yield self.data, None
+            return
+        count, chunks = 0, self.data.checked_chunks()
+        for chunk in chunks:
+            count += chunk.data.shape[0]
+            if self.ids is not None and count > len(self.ids):
+                count += sum(further.data.shape[0] for further in chunks)
+                break
+            yield chunk.data, chunk.ids
+        if self.ids is not None and len(self.ids) != count:
+            raise _wrong_id_count(len(self.ids), count)
 
     def collect_chunks(
         self, measure: Callable[[Any, int], tuple[NDArray[Any], ...]]
@@ -249,7 +260,10 @@ def _open_files(model: FittedModel, X: Any, id_column: str | None) -> Any:
     return open_files(paths, columns=feature_names(model), id_column=id_column)
 
 
-def _object_array(values: Iterable[object]) -> NDArray[Any]:
+def _object_array(values: Any) -> NDArray[Any]:
+    if not np.iterable(values):
+        expected = "a name of a column, or a sequence with one name for each row"
+        raise invalid_value("ids", values, expected, "None numbers the rows")
     items = list(values)
     array = np.empty(len(items), dtype=object)
     array[:] = items

@@ -66,7 +66,8 @@ def rows(
         - ``score``: t, in units of the analysed columns; not whitened.
         - ``cos2``: t²/d², NaN for a row at the centre.
         - ``contribution``: 100 w t²/((Σw − 1) λ) in percent. Over the training rows each
-          component sums to 100. NaN if λ is below the fit's resolution.
+          component sums to 100 (except after ``missing="nipals"``, which fills new rows
+          differently). NaN if λ is below the fit's resolution.
         - ``distance``: d, from the centre, over all p columns.
 
     Raises

@@ -88,7 +88,9 @@ def supplementary_columns(
             raise NotNumericError(
                 f"column {column.name!r} is {column.kind}, not numeric",
                 place={"parameter": "columns", "column": column.name},
-                hint="use categories(model, X, …) or metadata(model, X, …) for categories",
+                hint="convert it to numbers"
+                if column.codes is None
+                else "use categories(model, X, …) or metadata(model, X, …) for categories",
             )
         rows += [
             _Row(column.name, component, n, r, r**2, note)

@@ -36,7 +36,7 @@ class Projector(NamedTuple):
 
     def t2_and_q(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return T² and Q (m,) of rows (m, p)."""
-        t2 = ((rows @ self.axes) ** 2 / self.variances).sum(axis=1)
+        t2 = ((rows @ self.axes / np.sqrt(self.variances)) ** 2).sum(axis=1)
         residuals = self.residuals(rows)
         return t2, np.einsum("ij,ij->i", residuals, residuals)
 

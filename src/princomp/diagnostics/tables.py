@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from datetime import date, time, timedelta
+from numbers import Number
 from typing import Any, TypeAlias
 
 import narwhals as nw
@@ -19,6 +21,7 @@ Contents: TypeAlias = Mapping[str, NDArray[Any]]
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 _KINDS = (*_LIBRARIES, "listing")
+_SCALARS = (str, bytes, Number, np.generic, date, time, timedelta)  # what Arrow takes
 _ROWS_SHOWN = 20  # rows that a Listing prints
 
 
@@ -131,7 +134,7 @@ def table(contents: Contents, kind: str, index: Any = None) -> Any:
     if kind == "listing":
         return Listing(contents)
     columns = {
-        name: _frame_column(column) if column.dtype.kind == "O" else column
+        name: _frame_column(column, kind) if column.dtype.kind == "O" else column
         for name, column in contents.items()
     }
     try:
@@ -148,13 +151,16 @@ def table(contents: Contents, kind: str, index: Any = None) -> Any:
     return native
 
 
-def _frame_column(column: NDArray[np.object_]) -> list[Any] | NDArray[Any]:
-    """Return values of one type unchanged, and mixed ones as text, as Arrow requires."""
+def _frame_column(column: NDArray[np.object_], kind: str) -> list[Any] | NDArray[Any]:
+    """Return values of one type unchanged, and mixed ones as text, as Arrow requires.
+
+    Values of other types than those of Arrow, such as labels of a pandas index, become text too.
+    """
     values: list[Any] = column.tolist()
     if not values:
         return np.array([], dtype=str)  # an empty list has no type
     kinds = {type(value) for value in values if value is not None}
-    if len(kinds) <= 1:
+    if len(kinds) <= 1 and (kind == "pandas" or all(issubclass(one, _SCALARS) for one in kinds)):
         return values
     return [None if value is None else str(value) for value in values]
 

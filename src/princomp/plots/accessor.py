@@ -36,7 +36,9 @@ class Plots:
         self._model, self._figures = model, {figure.__name__: figure for figure in figures}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_") or name not in self._figures:
+        if name.startswith("_"):  # also read by copy and pickle, before there are figures
+            raise AttributeError(f"no figure {name!r}")
+        if name not in self._figures:
             guess = did_you_mean(name, self._figures)
             raise AttributeError(f"no figure {name!r}: {guess}there are {', '.join(self._figures)}")
         figure = self._figures[name]

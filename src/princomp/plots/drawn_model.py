@@ -7,8 +7,11 @@ from functools import wraps
 from inspect import signature
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
+import numpy as np
+
 from princomp.core import Fitted, Verdict, fitted_model, verdicts
 from princomp.diagnostics import Bootstrap, convert_model, fitted_of, ignoring_rows
+from princomp.errors import ParameterError
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
@@ -36,6 +39,12 @@ def accept_any_model(figure: Callable[P, T]) -> Callable[P, T]:
         if not takes_rows:
             return draw_figure(convert_model(model)[0], *args, **options)
         X, *rest = args or (options.pop("X", None),)
+        if X is None:
+            raise ParameterError(
+                f"{figure.__name__} needs rows, but X was not given",
+                place={"parameter": "X"},
+                hint=f"use plots.{figure.__name__}(model, X), or model.plot.{figure.__name__}(X)",
+            )
         return draw_figure(*convert_model(model, X), *rest, **options)
 
     return cast("Callable[P, T]", wrapper)
@@ -64,12 +73,18 @@ class DrawnModel(NamedTuple):
         Raises
         ------
         ParameterError
-            For any other object.
+            For any other object, or a bootstrap of another model.
         """
         if not isinstance(model, KernelPCA):
             fitted = fitted_of(model)
             rank, found = min(fitted.p, fitted.analysed.rank_limit), verdicts_of(fitted, bootstrap)
             return cls(fitted.spectrum, fitted.k, int(rank), fitted.p, fitted.rates, fitted, found)
+        if bootstrap is not None:
+            raise ParameterError(
+                "a kernel PCA has no bootstrap",
+                place={"parameter": "bootstrap"},
+                hint="leave out bootstrap",
+            )
         spectrum, k = fitted_model(model).result.spectrum, model.n_components_
         known_rank = None
         if len(spectrum.variances) > k or float(spectrum.rates.sum()) > 1.0 - _RATE_TOLERANCE:
@@ -79,4 +94,28 @@ class DrawnModel(NamedTuple):
 
 def verdicts_of(fitted: Fitted, bootstrap: Bootstrap | None) -> tuple[Verdict, ...]:
     """Verdicts of the components, by the angles of a bootstrap if there is one."""
+    _check_bootstrap(bootstrap, fitted)
     return verdicts(fitted, None if bootstrap is None else bootstrap.angle_quantiles((0.95,))[0])
+
+
+def _check_bootstrap(bootstrap: Bootstrap | None, fitted: Fitted) -> None:
+    """Raise for anything but a bootstrap of this model."""
+    if bootstrap is None:
+        return
+    if not isinstance(bootstrap, Bootstrap):
+        raise ParameterError(
+            f"bootstrap must be a result of princomp.bootstrap, got {type(bootstrap).__name__}",
+            place={"parameter": "bootstrap"},
+            hint="bootstrap=princomp.bootstrap(model, X)",
+        )
+    if bootstrap.loadings.shape != fitted.loadings.shape or not np.allclose(
+        bootstrap.loadings,
+        fitted.loadings,
+        rtol=1e-6,
+        atol=1e-9 * np.abs(fitted.loadings).max(initial=0.0),
+    ):
+        raise ParameterError(
+            "the bootstrap is of another model: its loadings differ",
+            place={"parameter": "bootstrap"},
+            hint="use bootstrap=princomp.bootstrap(model, X) with the same model",
+        )

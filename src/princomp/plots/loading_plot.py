@@ -83,7 +83,6 @@ def loadings(
             hint="select fewer, or use cos2()",
         )
     top = check_count("top", top)
-    _check_bootstrap(bootstrap, fitted)
     values, names = fitted.loadings[:, selected.indices], variable_names(model)
     order = np.argsort(-(values**2).sum(axis=1), kind="stable")[:top]
     order = order[np.argsort(-values[order, 0], kind="stable")]
@@ -143,24 +142,4 @@ def _draw_loadings(
             linewidth=0.5,
             zorder=2,
             label=labels[a],
-        )
-
-
-def _check_bootstrap(bootstrap: Bootstrap | None, fitted: Fitted) -> None:
-    """Raise for anything but a bootstrap of this model."""
-    if bootstrap is None:
-        return
-    if not isinstance(bootstrap, Bootstrap):
-        raise ParameterError(
-            f"bootstrap must be a result of princomp.bootstrap, got {type(bootstrap).__name__}",
-            place={"parameter": "bootstrap"},
-            hint="bootstrap=princomp.bootstrap(model, X)",
-        )
-    if bootstrap.loadings.shape != fitted.loadings.shape or not np.allclose(
-        bootstrap.loadings, fitted.loadings, rtol=1e-6, atol=1e-9 * np.abs(fitted.loadings).max()
-    ):
-        raise ParameterError(
-            "the bootstrap is of another model: its loadings differ",
-            place={"parameter": "bootstrap"},
-            hint="use bootstrap=princomp.bootstrap(model, X) with the same model",
         )

@@ -156,7 +156,10 @@ def _label_axes(ax: Axes, i: int, j: int, count: int, names: Names) -> None:
 def _histogram(ax: Axes, t: FloatArray, groups: Groups | None) -> None:
     """Draw the distribution of the scores of a component, by group."""
     count = min(40, max(8, round(2 * len(t) ** (1 / 3))))
-    bins = np.histogram_bin_edges(t, bins=count).tolist()
+    try:
+        bins = np.histogram_bin_edges(t, bins=count).tolist()
+    except ValueError:  # scores are equal up to rounding
+        bins = [float(t.min()), float(np.nextafter(t.max(), np.inf))]
     if groups is None:
         ax.hist(t, bins, color=BLUE, alpha=0.85)
     else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -170,7 +172,7 @@ def biplot(
     fitted = fitted_of(model)
     selected = select_plane(fitted.k, fitted.p, x, y)
     top = check_count("top", top)
-    if factor is not None and not (is_number(factor, float | int) and 0 < factor < np.inf):
+    if factor is not None and not (is_number(factor, Real) and 0 < factor < np.inf):
         raise invalid_value("factor", factor, "a positive number", "None chooses a factor")
     rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level, ids)
     # Contributions to the plane are proportional to squared lengths of loadings.

@@ -206,9 +206,9 @@ def _null_rates(null: ArrayLike | None, total: float) -> FloatArray | None:
         values = np.asarray(null, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.array(np.nan)
-    if values.ndim != 1 or not values.size or not (values >= 0).all():
+    if values.ndim != 1 or not values.size or not ((values >= 0) & (values < np.inf)).all():
         raise ParameterError(
-            "null must be a sequence of variances, at least 0",
+            "null must be a sequence of finite variances, at least 0",
             place={"parameter": "null"},
             hint="give quantiles of the variances of data without structure, largest first",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 from numbers import Integral
 from os import PathLike
@@ -14,6 +15,7 @@ from princomp.core import Fitted, fitted_model, is_number
 from princomp.diagnostics import (
     Bootstrap,
     bootstrap as compute_bootstrap,
+    check_repeatable,
     checked_level,
     convert_model,
     fitted_of,
@@ -35,6 +37,7 @@ from princomp.io import atomic_write, check_writable, read_table
 if TYPE_CHECKING:
     from princomp.plots import Ids
     from princomp.reports.rows import ReportedRows
+    from princomp.summaries import SampleWeight
 
 # Variances of scikit-learn's randomized solver differ by less, as a share.
 _VARIANCE_RTOL = 1e-3
@@ -48,6 +51,7 @@ def report(
     title: str | None = None,
     data: str | None = None,
     lang: str = "en",
+    sample_weight: SampleWeight = None,
     groups: object = None,
     metadata: object = None,
     training: bool | None = None,
@@ -77,6 +81,9 @@ def report(
         Name of the rows; by default that of their file, or ``X.attrs["name"]`` of a frame.
     lang : str, default="en"
         Language of the page; so far only English.
+    sample_weight : array of shape (n,), optional
+        Frequencies of the rows, if the fit used them. Without them, the rows cannot be compared
+        with those of a weighted fit.
     groups : str, or array, series or frame of one column, of shape (n,), optional
         Categories, shown by colours.
     metadata : str, list of str, or frame or mapping of name to values (n,), optional
@@ -84,7 +91,8 @@ def report(
         names of columns of X.
     training : bool, optional
         Whether X are the rows of the fit, which have contributions and a lower limit of T².
-        By default they are if their number, means and variances are the same.
+        By default they are if their number, means and variances are the same; of a fit with
+        ``missing="nipals"``, only complete rows are compared.
     bootstrap : int, optional
         Resamples for intervals of variances and loadings; 0 for none. By default 200, if X are
         dense rows of the fit and this takes no more than about half a second.
@@ -123,7 +131,13 @@ def report(
     _check_arguments(fitted_of(model), title, data, bootstrap, training)
     level = checked_level(level)
     if X is None:
-        row_options = {"groups": groups, "metadata": metadata, "ids": ids, "training": training}
+        row_options = {
+            "sample_weight": sample_weight,
+            "groups": groups,
+            "metadata": metadata,
+            "ids": ids,
+            "training": training,
+        }
         for name, value in {**row_options, "bootstrap": bootstrap or None}.items():
             if value is not None:
                 raise ParameterError(
@@ -136,12 +150,13 @@ def report(
     check_libraries()
     from princomp.reports.page import render_page
     from princomp.reports.request import Request
-    from princomp.reports.rows import check_repeatable, reported_rows
+    from princomp.reports.rows import reported_rows
     from princomp.reports.text import Texts
 
     texts, rows = Texts(lang), None
     if X is not None:
-        check_repeatable(X)
+        check_repeatable(X, "report")
+        ids = list(ids) if isinstance(ids, Iterator) else ids
         original = X
         if isinstance(groups, str):
             groups, X = take_named_columns(model, X, groups)
@@ -150,11 +165,10 @@ def report(
         if frame is not None:
             X, names = split_ids(frame, ids if isinstance(ids, str) else None, model.id_column_)
             ids = ids if names is None else names
-        rows = reported_rows(model, X, groups, metadata, ids, training, level)
-    resamples, why_none = _bootstrap(model, X, rows, bootstrap)
-    request = Request(
-        model, X, rows, title, data, groups, metadata, ids, resamples, why_none, level, texts
-    )
+        rows = reported_rows(model, X, groups, metadata, ids, training, level, sample_weight)
+    resamples, why_none = _bootstrap(model, X, rows, bootstrap, sample_weight)
+    options = (title, data, groups, metadata, ids, sample_weight)
+    request = Request(model, X, rows, *options, resamples, why_none, level, texts)
     page = render_page(request)
     if path is not None:
         with atomic_write(path, force=overwrite) as file:
@@ -235,15 +249,19 @@ def _as_princomp_model(model: Any, X: object, data: str | None) -> tuple[PCA, An
 
 
 def _bootstrap(
-    model: PCA, X: object, rows: ReportedRows | None, n: int | None
+    model: PCA, X: object, rows: ReportedRows | None, n: int | None, sample_weight: SampleWeight
 ) -> tuple[Bootstrap | None, str]:
     """Compute the requested bootstrap, by default one that is quick; or say why there is none."""
+
+    def compute(n: int) -> Bootstrap:
+        return compute_bootstrap(model, X, n=n, sample_weight=sample_weight)
+
     if rows is None:
         return None, "no rows"
     if n is not None:
-        return (None, "asked") if n == 0 else (compute_bootstrap(model, X, n=int(n)), "")
+        return (None, "asked") if n == 0 else (compute(int(n)), "")
+    if rows.weights_missing:
+        return None, "weights"
     if not rows.training:
         return None, "other rows"
-    return quick_bootstrap(
-        fitted_model(model), len(rows.scores), lambda n: compute_bootstrap(model, X, n=n)
-    )
+    return quick_bootstrap(fitted_model(model), len(rows.scores), compute)

@@ -51,7 +51,7 @@ _FIGURES: dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
     "cos2": (plots.cos2, (), ("bootstrap",)),
     "loadings": (plots.loadings, (), ("bootstrap",)),
     "outliers": (plots.outliers, ("rows",), ("level", "training", "ids")),
-    "metadata": (_metadata, ("rows",), ("metadata", "bootstrap")),
+    "metadata": (_metadata, ("rows",), ("metadata", "sample_weight", "bootstrap")),
 }
 
 

@@ -49,9 +49,10 @@ def describe_analysis(request: Request) -> Iterator[str]:
     elif fitted.dropped:
         yield texts("dropped", fitted.dropped)
     if rows is None:
-        yield texts("rows_below", False, False, False, 0, request.data)
+        yield texts("rows_below", False, False, False, False, 0, request.data)
     else:
-        facts = (rows.training, rows.training_given, len(rows.scores), request.data)
+        stated = rows.training_given
+        facts = (rows.training, stated, rows.weights_missing, len(rows.scores), request.data)
         yield texts("rows_below", True, *facts)
 
 

@@ -14,6 +14,12 @@ from princomp.reports.request import Request
 from princomp.rules import name_of
 
 
+def _in_words(value: object) -> str:
+    """Describe a parameter; the address of an object would differ from page to page."""
+    words = repr(value)
+    return type(value).__name__ if " at 0x" in words else words
+
+
 def provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
     """Return the names and values of each topic."""
     model, fitted, bootstrap = request.model, request.fitted, request.bootstrap
@@ -44,7 +50,7 @@ def provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
             ("n_components", str(name_of(model.n_components))),
             ("scale", str(scale) if isinstance(scale, str | None) else "given divisors"),
             *[
-                (name, repr(value))
+                (name, _in_words(value))
                 for name, value in model.get_params(deep=False).items()
                 if name not in ("n_components", "scale") and value != getattr(defaults, name)
             ],

@@ -12,6 +12,7 @@ from princomp.plots import Ids
 from princomp.reports.rows import ReportedRows
 from princomp.reports.svg import Styles
 from princomp.reports.text import Texts
+from princomp.summaries import SampleWeight
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,7 @@ class Request:
     groups: object = None
     metadata: object = None
     ids: Ids = None
+    sample_weight: SampleWeight = None
     bootstrap: Bootstrap | None = None
     why_no_bootstrap: str = "no rows"
     level: float = 0.95

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core import Fitted
+from princomp.core import Fitted, checked_weights
 from princomp.diagnostics import (
     Limits,
     Names,
+    RowReader,
     distances,
     extra_columns,
     fitted_of,
     limits,
     rows as row_table,
 )
-from princomp.errors import ParameterError
 from princomp.estimators import PCA
-from princomp.io import Source
 from princomp.linalg import FloatArray
 from princomp.plots import Groups, Ids, has_row_names, pandas_index, read_groups, rows_with_scores
 from princomp.reports.documents import component_names
+from princomp.summaries import SampleWeight, is_sparse
 
 # Components with scores in the page.
 _MAX_COMPONENTS = 8
@@ -50,6 +50,8 @@ class ReportedRows:
         Whether these are the rows of the fit.
     training_given : bool
         Whether the caller passed ``training``.
+    weights_missing : bool
+        Whether the fit used weights and the rows have none, so that they cannot be compared.
     groups : Groups, optional
     """
 
@@ -63,6 +65,7 @@ class ReportedRows:
     limits: Limits
     training: bool
     training_given: bool
+    weights_missing: bool
     groups: Groups | None
 
     @property
@@ -85,21 +88,6 @@ class ReportedRows:
         return np.argsort(-ratio, kind="stable")
 
 
-def check_repeatable(X: object) -> None:
-    """Raise for rows that can be read only once: a report reads them several times.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if isinstance(X, Iterator) or (isinstance(X, Source) and not X.repeatable):
-        raise ParameterError(
-            "a report reads the rows several times, but these can be read only once",
-            place={"parameter": "X"},
-            hint="give an array, a frame, a file, or a function that returns a new iterator",
-        )
-
-
 def reported_rows(
     model: PCA,
     X: object,
@@ -108,6 +96,7 @@ def reported_rows(
     ids: Ids = None,
     training: bool | None = None,
     level: float = 0.95,
+    sample_weight: SampleWeight = None,
 ) -> ReportedRows:
     """Read the rows, and check groups and metadata.
 
@@ -121,7 +110,11 @@ def reported_rows(
     names = component_names(min(fitted.k, _MAX_COMPONENTS))
     count_known = fitted.n_samples is not None
     table = row_table(
-        model, X, supplementary=not count_known, components=names, ids=ids, frame="listing"
+        *(model, X, sample_weight),
+        supplementary=not count_known,
+        components=names,
+        ids=ids,
+        frame="listing",
     )
 
     def columns(measure: str) -> FloatArray:
@@ -130,10 +123,16 @@ def reported_rows(
     scores = columns("score")
     with_scores = rows_with_scores(scores)
     contribution = columns("contribution") if count_known else np.full(scores.shape, np.nan)
+    weighted = count_known and fitted.summary.rows != fitted.n_samples
+    weights_missing = weighted and sample_weight is None and training is not False
     training_given = training is not None
     if training is None:
-        training = _match_fit(fitted, scores[with_scores], contribution[with_scores])
-    if not training:
+        weights = checked_weights(sample_weight, len(scores))
+        weights = np.ones(len(scores)) if weights is None else weights
+        missing = _differently_filled(model, X, len(scores))
+        compared = (scores[with_scores], weights[with_scores], missing[with_scores])
+        training = not weights_missing and _match_fit(fitted, *compared)
+    if not training or weights_missing:
         contribution = np.full(scores.shape, np.nan)
     if metadata is not None:
         extra_columns(metadata, len(scores), pandas_index(X), what="metadata")
@@ -144,19 +143,45 @@ def reported_rows(
     return ReportedRows(
         *(table["row"], has_row_names(table["row"]), scores, columns("cos2"), contribution),
         *(row_distances["t2"], row_distances["q"], found_limits, bool(training), training_given),
+        weights_missing,
         read_groups(groups, X, np.ones(len(scores), dtype=bool)),
     )
 
 
-def _match_fit(fitted: Fitted, scores: FloatArray, contribution: FloatArray) -> bool:
+def _differently_filled(model: PCA, X: object, n: int) -> NDArray[np.intp]:
+    """Count the cells of each row (n,) that the fit filled differently: by NIPALS."""
+    filled = fitted_of(model).filled
+    if filled is None or not filled.cells or filled.method != "nipals":
+        return np.zeros(n, dtype=np.intp)
+
+    def count(chunk: Any, _: int) -> tuple[NDArray[np.intp]]:
+        dense = chunk.toarray() if is_sparse(chunk) else chunk
+        return (np.isnan(dense).sum(axis=1),)
+
+    return RowReader.open(model, X, frame="listing").collect_chunks(count)[1]
+
+
+def _match_fit(
+    fitted: Fitted, scores: FloatArray, weights: FloatArray, missing: NDArray[np.intp]
+) -> bool:
     """Whether rows have the same number, means and variances as those of the fit.
 
-    For the rows of the fit, scores have mean zero and contributions sum to 100%.
+    ``missing`` counts the cells of each row that are filled differently than in the fit. Only the
+    other rows are compared: their sums may differ by what these rows can have contributed.
     """
-    resolved = fitted.variances[: scores.shape[1]] > fitted.spectrum.resolution
-    if len(scores) != fitted.n_samples or len(scores) != fitted.summary.rows or not resolved.any():
+    rows, variances = fitted.summary.rows, fitted.variances[: scores.shape[1]]
+    resolved = variances > fitted.spectrum.resolution
+    if len(scores) != fitted.n_samples or not resolved.any():
         return False
-    deviations = np.sqrt(fitted.variances[: scores.shape[1]][resolved])
-    means = np.abs(scores.mean(axis=0)[resolved]) / deviations if fitted.centred else np.zeros(1)
-    sums = contribution[:, resolved].sum(axis=0)
-    return bool((means < _MATCH_RTOL).all() and (np.abs(sums - 100.0) < 100.0 * _MATCH_RTOL).all())
+    incomplete = (missing > 0) & (weights > 0)
+    same_cells = fitted.filled is None or missing[incomplete].sum() in (0, fitted.filled.cells)
+    if abs(weights.sum() - rows) > 1e-6 * rows or not same_cells:
+        return False
+    # Over the rows of the fit z has mean 0, and its squares sum to n − 1.
+    z = scores[:, resolved] / np.sqrt(variances[resolved])
+    compared = np.where(incomplete, 0.0, weights)
+    lack = 1.0 - compared @ z**2 / (rows - 1.0)
+    slack = weights[incomplete].sum() * np.maximum(lack, 0.0) * (rows - 1.0)  # Cauchy-Schwarz
+    means = np.abs(compared @ z) / rows - np.sqrt(slack) / rows if fitted.centred else np.zeros(1)
+    lack = np.minimum(lack, 0.0) if incomplete.any() else lack
+    return bool((means < _MATCH_RTOL).all() and (np.abs(lack) < _MATCH_RTOL).all())

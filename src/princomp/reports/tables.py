@@ -218,7 +218,7 @@ def row_table(fitted: Fitted, rows: ReportedRows) -> Table:
             Column(f"score on {name}", number_cells(rows.scores[shown, j]), "score", name),
             Column(f"cos² on {name}", _share_cells(rows.cos2[shown, j]), "cos²", name),
         ]
-        if rows.training:
+        if rows.training and not rows.weights_missing:
             cells = _percent_cells(rows.contribution[shown, j])
             description = f"contribution to {name} in percent"
             columns.append(Column(description, cells, "contribution %", name))

@@ -14,7 +14,7 @@ import numpy as np
 
 from princomp.errors import invalid_value
 from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import threshold_decision
+from princomp.rules.rule import is_real, threshold_decision
 
 # Below this ratio the law is symmetric about 1 to machine precision.
 _SMALL_BETA = 1e-7
@@ -157,6 +157,6 @@ def _longer_side_and_ratio(known: Known) -> tuple[float, float]:
 
 
 def _check_noise(noise: float | None) -> None:
-    if noise is not None and not (np.isfinite(noise) and noise > 0):
+    if noise is not None and not (is_real(noise) and 0 < noise < np.inf):
         hint = "give the standard deviation of the noise, or None to estimate it"
         raise invalid_value("noise", noise, "a positive number", hint)

@@ -42,7 +42,8 @@ class Minka:
         assert n is not None
         if n < p:
             return Decision.none(self.name, f"{n:g} rows are fewer than {p} columns")
-        variances = known.variances
+        # A summary of n − 1 components may lack the last variances, which are zero.
+        variances = np.append(known.variances, np.zeros(p - len(known.variances)))
         if variances[0] > 0:  # this changes the evidence of all k by the same constant
             variances = variances / variances[0]
         evidence = [log_evidence(variances, k, n) for k in range(1, len(variances))]

@@ -66,7 +66,8 @@ class Parallel:
         # Each call draws the same numbers, since solvers call this again with more variances.
         quantiles = np.quantile(self._null_variances(known), self.quantile, axis=0)
         description = (
-            f"the {self.quantile:.0%} quantile of {self.draws} {self.null} tables of the same shape"
+            f"the {100 * self.quantile:.4g}% quantile of {self.draws} {self.null} tables "
+            "of the same shape"
         )
         values, noun = known.possible, "leading variance"
         return threshold_decision(self.name, known, values, quantiles, description, noun=noun)

@@ -72,9 +72,8 @@ class Permutation:
             if tail <= _ROUNDING * float(np.sum(singular_values**2)):
                 break
             removed = left[:, : k - 1], right[: k - 1]
-            p_value, psi_values = self._p_value(
-                rows, removed, singular_values[k - 1] ** 2 / tail, rng
-            )
+            share = singular_values[k - 1] ** 2 / tail
+            p_value, psi_values = self._p_value(rows, removed, share, varying_columns(known), rng)
             known.tell(self.name, k, max_components)
             if k == 1 and details:
                 exceeding = np.sum(psi_values >= details["psi"] * (1 - 1e-12))
@@ -85,7 +84,9 @@ class Permutation:
             rows = rows - singular_values[k - 1] * np.outer(left[:, k - 1], right[k - 1])
         known.tell(self.name, max_components, max_components)
         k = int(np.sum(np.array(p_values) <= self.level))
-        reason, values = self._reason(k, p_values), floats(p_values)
+        squares = singular_values**2
+        left_over = float(squares[k:].sum()) > _ROUNDING * float(squares.sum())
+        reason, values = self._reason(k, p_values, left_over), floats(p_values)
         return Decision(self.name, k, reason, "p-value", values, self.level, 1, details)
 
     def _p_value(
@@ -93,6 +94,7 @@ class Permutation:
         rows: FloatArray,
         removed: tuple[FloatArray, FloatArray],
         share: float,
+        varying: int,
         rng: np.random.Generator,
     ) -> tuple[float, FloatArray]:
         """The p-value of the first component of ``rows``, and Ψ of the permuted tables."""
@@ -108,26 +110,35 @@ class Permutation:
             products = permuted.T @ permuted if p <= n else permuted @ permuted.T
             total = float(np.trace(products))
             largest = float(np.linalg.eigvalsh(products)[-1])
-            # Σ(λ − 1)² is Σλ² − p, where the variances sum to p.
-            psi_values.append(p * (p * float(np.sum(products**2)) / total**2 - 1.0))
+            # Σ(λ − 1)² is Σλ² − p, where the variances of the p varying columns sum to p.
+            square = float(np.sum(products**2)) / total**2
+            psi_values.append(varying * (varying * square - 1.0))
             exceedances += largest >= share * total * (1 - 1e-12)
             if exceedances > max_exceedances and draw + 1 < self.draws:
                 return exceedances / (draw + 1), np.array(psi_values)
         return (exceedances + 1) / (self.draws + 1), np.array(psi_values)
 
-    def _reason(self, k: int, p_values: list[float]) -> str:
+    def _reason(self, k: int, p_values: list[float], left_over: bool) -> str:
         if not p_values:
             return "there is only one component, and nothing to compare it with"
         kept = f"{component_count(k)} significant at {self.level:g}"
+        if k == len(p_values) and left_over:
+            return f"{kept}; component {k + 1}, the last, has nothing to be compared with"
         if k == len(p_values):
             return f"{kept}; no variance is left after {'it' if k == 1 else 'them'}"
         return f"{kept}; component {k + 1} has p = {p_values[-1]:.2g}"
 
 
+def varying_columns(known: Known) -> int:
+    """Return the number of columns that are not constant."""
+    return int(np.count_nonzero(known.column_variances))
+
+
 def correlation_statistics(known: Known) -> dict[str, float]:
     """Ψ and Φ of a table with unit scale; zero if no two columns correlate."""
-    p = known.columns
-    values = np.append(known.variances, np.zeros(p - len(known.variances)))
+    p = varying_columns(known)
+    values = known.variances[:p]
+    values = np.append(values, np.zeros(p - len(values)))
     psi = float(np.sum((values - 1.0) ** 2))
     phi = np.sqrt(max(float(np.sum(values**2)) - p, 0.0) / (p * (p - 1))) if p > 1 else 0.0
     return {"psi": psi, "phi": float(phi)}

@@ -11,6 +11,7 @@ A rule is a small object with a ``name``, a ``needs`` and a method ``decide``. `
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Real
 from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
@@ -170,7 +171,12 @@ def check_whole(name: str, value: int, minimum: int) -> None:
         raise invalid_value(name, value, expected, f"choose a whole number from {minimum} on")
 
 
+def is_real(value: object) -> TypeGuard[float]:
+    """Whether a value is a real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def check_share(name: str, value: float, usual: float) -> None:
     """Raise unless a parameter is a number between 0 and 1."""
-    if not 0 < value < 1:
+    if not is_real(value) or not 0 < value < 1:
         raise invalid_value(name, value, "a number between 0 and 1", f"{usual:g} is usual")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from princomp.core import PCAModel
+from princomp.diagnostics.arguments import row_count
 from princomp.diagnostics.resampling.intervals import Bootstrap
 from princomp.diagnostics.resampling.resamples import Resamples, Table, resample
 from princomp.engines import ProgressCallback, ProgressReporter
@@ -45,6 +46,8 @@ def bootstrap_rows(
         If a column to be scaled is constant in a resample.
     ShapeError
         For fewer than two rows.
+    NotAvailableError
+        For a covariance without a mean or the number of its rows.
     """
     table, fitted = _table(model, rows, weights), model.result
     k, p = table.k, rows.shape[1]
@@ -114,6 +117,8 @@ def quick_bootstrap(
 def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Table:
     """Prepare the rows for resampling; raise if they are not those of the model."""
     fitted = model.result
+    n = row_count(fitted, "resamples")
+    fitted.require_mean()
     total = float(len(rows)) if weights is None else float(weights.sum())
     if round(total) < 2:
         raise ShapeError(f"a resample needs at least 2 rows, and there are {total:g}")
@@ -127,9 +132,9 @@ def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Tab
     # Computed from these rows: a model of scikit-learn may not know the variances of its columns.
     tolerance_unit = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=weights)) + np.abs(mean)
     same_mean = np.all(np.abs(mean - fitted.summary.mean) <= 1e-4 * tolerance_unit)
-    if abs(total - fitted.summary.rows) > 1e-6 * total or not same_mean:
+    if abs(total - n) > 1e-6 * total or not same_mean:
         raise ParameterError(
-            f"these {total:g} rows are not the {fitted.summary.rows:g} rows of the fit",
+            f"these {total:g} rows are not the {n:g} rows of the fit",
             place={"parameter": "X"},
             hint="give the rows and weights of the fit, or leave out the model",
         )

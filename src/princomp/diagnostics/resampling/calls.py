@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from princomp.core import checked_weights, fitted_model, is_number, renamed_parameters
-from princomp.diagnostics.arguments import not_a_pca
+from princomp.diagnostics.arguments import check_repeatable, not_a_pca
 from princomp.diagnostics.control_limits import checked_level
 from princomp.diagnostics.resampling.analysis import bootstrap_rows
 from princomp.diagnostics.resampling.intervals import Bootstrap
@@ -144,6 +144,7 @@ def _model_and_rows(
 ) -> tuple[PCA, FloatArray, FloatArray | None]:
     """Return the model and the complete rows that it was fitted to, with their weights."""
     if model is None:
+        check_repeatable(X, "bootstrap")
         model = PCA(**parameters).fit(X, sample_weight=sample_weight)
     elif X is None:
         raise ParameterError(

@@ -56,11 +56,11 @@ class Bootstrap:
 
     def angle_quantiles(self, quantiles: Sequence[float] = (0.5, 0.95)) -> FloatArray:
         """Return quantiles of the angles of each axis in degrees, shape (len(quantiles), k)."""
-        return np.asarray(np.quantile(self.angles, quantiles, axis=0))
+        return _quantiles(self.angles, quantiles)
 
     def space_quantiles(self, quantiles: Sequence[float] = (0.5, 0.95)) -> FloatArray:
         """Return quantiles of the angle of the space of all k axes, shape (len(quantiles),)."""
-        return np.asarray(np.quantile(self.space_angles, quantiles))
+        return _quantiles(self.space_angles, quantiles)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with the 50% and 95% quantiles of the angles."""
@@ -108,7 +108,7 @@ class Bootstrap:
             "loadings": self._loadings,
             "intervals": self._intervals,
         }
-        if what not in tables:
+        if not isinstance(what, str) or what not in tables:
             names = ", ".join(map(repr, tables))
             raise invalid_value("what", what, f"one of {names}", "choose a table")
         return tables[what]()
@@ -163,7 +163,7 @@ class Bootstrap:
 
     def __str__(self) -> str:
         median, high = self.angle_quantiles()
-        lines = [f"Bootstrap of {self.n:,} resamples, {self.level:.0%} intervals"]
+        lines = [f"Bootstrap of {self.n:,} resamples, {100 * self.level:.4g}% intervals"]
         for a, variance in enumerate(self.variances):
             low, top = self.variance_interval[:, a]
             rate_low, rate_high = self.rate_interval[:, a]
@@ -176,3 +176,12 @@ class Bootstrap:
             middle, top = self.space_quantiles()
             lines.append(f"  space of all axes turns {middle:.1f}°, 95% below {top:.1f}°")
         return "\n".join(lines)
+
+
+def _quantiles(values: FloatArray, quantiles: Sequence[float]) -> FloatArray:
+    try:
+        return np.asarray(np.quantile(values, quantiles, axis=0))
+    except (TypeError, ValueError):
+        raise invalid_value(
+            "quantiles", quantiles, "numbers from 0 to 1", "(0.5, 0.95) is usual"
+        ) from None

@@ -53,7 +53,9 @@ def _best_angle(x: FloatArray, y: FloatArray) -> float:
 
 def promax_matrix(rotated: FloatArray, power: float) -> FloatArray:
     """Return the promax transformation of varimax loadings; components keep variance 1."""
-    target = rotated * np.abs(rotated) ** (power - 1.0)
+    # Powers of large or small entries overflow or underflow; the length of a target is free.
+    relative = rotated / np.abs(rotated).max(axis=0)
+    target = relative * np.abs(relative) ** (power - 1.0)
     matrix = np.linalg.lstsq(rotated, target, rcond=None)[0]
     # The targets of columns have very different lengths: only directions matter.
     matrix = matrix / np.linalg.norm(matrix, axis=0)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from princomp.core import fitted_model
 from princomp.diagnostics.arguments import feature_names, variable_names
 from princomp.diagnostics.tables import pandas_or_dict
-from princomp.errors import ShapeError
+from princomp.errors import NotNumericError, ShapeError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 
@@ -100,6 +100,10 @@ class Rotation:
             raise ShapeError(
                 f"scores have shape {scores.shape}, and the rotation has {k} components",
                 hint=f"give an array of shape (n, {k})",
+            )
+        if scores.dtype.kind not in "biufO":
+            raise NotNumericError(
+                f"scores are {scores.dtype}, not numbers", hint="scores.astype(float)"
             )
         unrotated = scores @ self.matrix.T.astype(np.result_type(scores, np.float32))
         if not self.model.whiten:
