@@ -85,6 +85,10 @@ class Nystrom(FeatureMap):
         if kernel.shift_invariant and kernel.shift is None:
             kernel = kernel.with_shift(shift_of(points))
         sides = kernel.sides(points.astype(np.float64))
+        if kernel.name == "linear" and not abs(sides.left).max() > 0.0:
+            # Equal landmarks have no differences, but they have a direction.
+            kernel = kernel.with_shift(None)
+            sides = kernel.sides(points.astype(np.float64))
         with np.errstate(all="ignore"):
             matrix = kernel.tile(sides, sides)
         if not np.isfinite(matrix).all():
@@ -99,9 +103,6 @@ class Nystrom(FeatureMap):
         values, vectors = eigenpairs((matrix + matrix.T) / 2)
         threshold = len(values) * float(np.finfo(dtype).eps) * float(np.abs(values).max())
         kept = values > threshold
-        if kernel.shift is not None and not matrix.any():
-            # Equal landmarks and the linear kernel: any coordinate is zero, so keep one.
-            kept[:1], values[:1] = True, 1.0
         if not kept.any():
             raise DataError(
                 f"kernel {kernel.name!r} is not positive semi-definite: its largest eigenvalue "
