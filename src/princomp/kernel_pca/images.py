@@ -154,9 +154,9 @@ class ImageFit:
         mean, axes = result.mean, result.spectrum.axes[: result.k]
         # z(x) = k(x, L) W, so the mean image is m W, with m the mean of k(x, L). The columns of W
         # are orthogonal: ``inverse_weights`` inverts it within the span of the landmarks.
-        inverse_weights = feature_map.weights / np.einsum(
-            "ij,ij->j", feature_map.weights, feature_map.weights
-        )
+        largest = np.abs(feature_map.weights).max(axis=0)  # its square may overflow
+        scaled = feature_map.weights / largest
+        inverse_weights = scaled / np.einsum("ij,ij->j", scaled, scaled) / largest
         return Expansion(
             function=feature_map.kernel,
             points=feature_map.points,
