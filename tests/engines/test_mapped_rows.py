@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import on_gloo
 import on_mpi
@@ -218,7 +220,9 @@ MAPS = {
 
 @pytest.mark.parametrize("made", MAPS.values(), ids=MAPS)
 def test_maps_on_a_device(device, rows, made):
-    map = made(rows)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the kernel 'sigmoid' between the landmarks")
+        map = made(rows)
     table = device.to_device(rows)
     images = map.images(rows)
     # A projection that enlarges no rounding of the images.

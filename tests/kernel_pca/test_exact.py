@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from princomp import PCA, KernelPCA
-from princomp.errors import DataError, MemoryLimitError
+from princomp.errors import DataError, MemoryLimitError, ShapeError
 from princomp.linalg import EPS
 
 CHECKED = [
@@ -155,6 +155,19 @@ def test_integer_weights_equal_repeated_rows(rng):
         np.testing.assert_allclose(again, scores, atol=1e-11)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_weights_of_any_size_are_accepted_if_they_give_a_variance(kernel, rng):
+    X = rows_of(rng, 50, 4)
+    X = X @ X.T if kernel == "precomputed" else X
+    model = KernelPCA(2, kernel=kernel)
+    expected = model.fit(X).explained_variance_ * 49 / 50
+    for weight in (1e155, 1e200):
+        model.fit(X, sample_weight=np.full(50, weight))
+        np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-12)
+    with pytest.raises(ShapeError, match=r"sum of weights above 1, got 0\.5 over 50 rows"):
+        model.fit(X, sample_weight=np.full(50, 0.01))
+
+
 def test_float32_is_kept_within_its_precision(rng):
     X = rows_of(rng, 600, 8).astype(np.float32)
     single = KernelPCA(3, kernel="rbf", gamma=0.03).fit(X)
@@ -256,6 +269,12 @@ def test_zero_variance_components_have_zero_scores():
     assert KernelPCA(kernel="rbf").fit(X).n_components_ == 2
 
 
+def test_a_fraction_of_constant_rows_has_no_components():
+    for solver in ("dense", "arpack"):
+        model = KernelPCA(0.5, kernel="rbf", eigen_solver=solver).fit(np.ones((20, 3)))
+        assert model.n_components_ == 0
+
+
 def test_rbf_separates_concentric_circles():
     """They are linearly separable in the feature space, but not in the input space."""
     X, label = make_circles(400, factor=0.3, noise=0.05, random_state=0)
@@ -318,6 +337,18 @@ def test_read_only_rows_are_accepted(kernel, rng):
     np.testing.assert_array_equal(
         KernelPCA(2, kernel=kernel, gamma=0.1).fit(X).eigenvalues_, plain.eigenvalues_
     )
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "precomputed"])
+def test_x_fit_leaves_the_arrays_of_the_caller_writable(kind, rng):
+    X = rows_of(rng, 30, 4)
+    X = {"dense": X, "sparse": sp.csr_array(X), "precomputed": X @ X.T}[kind]
+    kernel = kind if kind == "precomputed" else "rbf"
+    found = KernelPCA(2, kernel=kernel, copy_X=False).fit(X).X_fit_
+    data, own = (each.data if kind == "sparse" else each for each in (X, found))
+    assert data.flags.writeable
+    assert not own.flags.writeable
+    assert (found != X).sum() == 0
 
 
 def test_changes_to_the_rows_do_not_reach_the_model(rng):

@@ -66,6 +66,7 @@ MODELS = {
     "precomputed weights": _model(ROWS @ ROWS.T, kernel="precomputed", weights=np.arange(80) % 3),
     "precomputed with gamma": _model(ROWS @ ROWS.T, kernel="precomputed", gamma=0.5),
     "nystrom": _model(**_NYSTROM),
+    "all of nystrom": _model(k=None, scale="unit", **_NYSTROM),
     "auto": _model(**{**_NYSTROM, "n_landmarks": "auto"}),
     "given landmarks": _model(landmarks=ROWS[:20].astype(np.float32), **_NYSTROM),
     "nystrom float32": _model(ROWS.astype(np.float32), **_NYSTROM),
@@ -217,9 +218,17 @@ def test_models_that_cannot_be_saved_are_refused(tmp_path):
     model = KernelPCA(2, **_RBF).fit(ROWS)
     with pytest.raises(ParameterError, match="kernel='poly' is not that of the fit, 'rbf'"):
         model.set_params(kernel="poly").save(tmp_path / "m.pca")
+    for changed in ({"scale": "unit"}, {"n_components": 0}, {"gamma": -1}, {"pre_image": "foo"}):
+        with pytest.raises(ParameterError, match=f"{next(iter(changed))}="):
+            KernelPCA(2, **_RBF).fit(ROWS).set_params(**changed).save(tmp_path / "m.pca")
     with pytest.raises(NotFittedError):
         KernelPCA().save(tmp_path / "m.pca")
     assert files_in(tmp_path) == []
+
+
+def test_unused_landmarks_are_not_the_rows_of_the_fit(tmp_path):
+    model = saved_and_loaded(KernelPCA(2, landmarks=ROWS[:9], **_RBF).fit(ROWS), tmp_path)
+    assert model.landmarks == "uniform"
 
 
 def test_overwriting_is_refused_when_asked(tmp_path):
@@ -397,8 +406,8 @@ def test_missing_entries_and_arrays_are_refused(contents, load, kind):
     for entry in entries:
         with pytest.raises(ModelFileError):
             load(tampered(contents[kind], lambda a, d, m, entry=entry: d.pop(entry)))
-    # Files of earlier versions lack the entry on variances that may have been missed.
-    for entry in set(document["fit"]) - {"missed"}:
+    # Files of earlier versions lack these entries.
+    for entry in set(document["fit"]) - {"missed", "passes", "nonzero"}:
         with pytest.raises(ModelFileError):
             load(tampered(contents[kind], lambda a, d, m, entry=entry: d["fit"].pop(entry)))
     # Optional arrays may be absent.

@@ -179,3 +179,53 @@ def test_a_batch_without_rows_adds_nothing(rng):
     # The map is made of the first rows, so these are needed.
     with pytest.raises(ValueError, match="0 sample"):
         KernelPCA(2, approximation="nystrom", n_landmarks=20).partial_fit(X[:0])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_linear_images_far_from_the_origin_lose_no_variance(sparse, rng):
+    X = rng.standard_normal((200, 5)) + 1e8
+    rows = sp.csr_array(X) if sparse else X
+    exact = KernelPCA(2, pre_image="ridge").fit(rows)
+    images = KernelPCA(2, approximation="nystrom", pre_image="ridge").fit(rows)
+    np.testing.assert_allclose(images.eigenvalues_, exact.eigenvalues_, rtol=1e-7)
+    assert images.total_variance_ == pytest.approx(exact.total_variance_, rel=1e-7)
+    found, expected = (each.inverse_transform(each.transform(X)) for each in (images, exact))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{"landmarks": "uniform"}, {"approximation": "features"}])
+def test_components_without_variance_are_left_out_as_by_exact_fits(options, rng):
+    X = np.repeat(rng.standard_normal((3, 4)), 5, axis=0)
+    options = {"n_landmarks": 40, **options}
+    assert nystrom(None, **options).fit(X).n_components_ == 2
+    model = nystrom(3, remove_zero_eig=True, **options).fit(X)
+    assert model.n_components_ == len(model.certificate_.below_resolution) == 2
+    assert model.transform(X).shape == model.fit_transform(X).shape == (15, 2)
+    assert nystrom(2.0 / 3, **options).partial_fit(np.tile(X, (4, 1))).n_components_ <= 2
+
+
+@pytest.mark.parametrize(
+    ("options", "passes"),
+    [
+        ({}, 2),
+        ({"gamma": "median", "scale": "unit"}, 4),
+        ({"landmarks": np.eye(4)}, 1),
+        ({"approximation": "features", "n_landmarks": 40}, 1),
+    ],
+)
+def test_passes_count_those_for_the_map(options, passes, rng):
+    X, read = rng.standard_normal((300, 4)), []
+
+    def batches():
+        read.append(1)
+        yield from np.array_split(X, 3)
+
+    model = nystrom(2, **options).fit(batches)
+    # Opening a function reads its first batch.
+    assert model.plan_.passes == passes
+    assert len(read) in (passes, passes + 1)
+
+
+def test_additive_chi2_has_no_landmarks(rng):
+    with pytest.raises(ParameterError, match="additive_chi2"):
+        nystrom(kernel="additive_chi2").fit(np.abs(rows_of(rng, 30, 3)))

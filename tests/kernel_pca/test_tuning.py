@@ -332,6 +332,21 @@ def test_sparse_rows_have_no_pre_images():
 
 
 @pytest.mark.parametrize(
+    ("approximation", "grid", "match"),
+    [
+        ("features", {}, "pre_image='fixed_point' needs rows"),
+        ("nystrom", {"n_components": [60]}, "n_components=60 is more than n_landmarks=50"),
+    ],
+)
+def test_a_best_model_that_cannot_be_fitted_is_refused_at_once(approximation, grid, match):
+    model = KernelPCA(2, kernel="rbf", approximation=approximation, n_landmarks=50)
+    calls = []
+    with pytest.raises(ParameterError, match=match):
+        tune(ROWS, {"gamma": [0.1], **grid}, model=model, progress=calls.append)
+    assert not calls
+
+
+@pytest.mark.parametrize(
     ("grid", "options", "match"),
     [
         ({"gama": [1.0]}, {}, "grid names gama"),

@@ -25,6 +25,7 @@ from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.pre_images import Ridge
 from princomp.linalg import FloatArray, int_or_none
 
+_FIT_AGAIN = "fit again, or set it back"
 _ARRAY = {"array": True}  # placeholder of a parameter that is stored as an array
 _PCA = values.Values("the document of a PCA", lambda value: value["estimator"] == "PCA")
 _SCHEMA = Schema(
@@ -57,6 +58,8 @@ _IMAGES = Schema(
         "error": Field(values.optional(values.at_least(0))),
         "notes": Field(values.TEXTS),
         "images": Field(_PCA),
+        "passes": Field(values.COUNT, default=0),
+        "nonzero": Field(values.FLAG, default=False),
     },
     {},
 )
@@ -83,6 +86,13 @@ def model_to_contents(
         For a model that cannot be stored, such as one whose kernel is a Python function.
     """
     _check_kernel(parameters["kernel"], fitted.kernel)
+    if (parameters["scale"] is None) is not (fitted.kernel.divisors is None):
+        fit_scale = "scaled" if parameters["scale"] is None else "not scaled"
+        raise ParameterError(
+            f"scale={parameters['scale']!r} is not that of the fit, whose rows were {fit_scale}",
+            place={"parameter": "scale"},
+            hint=_FIT_AGAIN,
+        )
     others: Arrays = {}
     if isinstance(fitted, ExactFit):
         fit_arrays, fit = exact_fit_to_contents(fitted)
@@ -96,6 +106,8 @@ def model_to_contents(
             "error": None if np.isnan(fitted.error) else float(fitted.error),
             "notes": list(fitted.notes),
             "images": images_document,
+            "passes": fitted.passes,
+            "nonzero": fitted.nonzero,
         }
     if ridge is not None:
         fit_arrays |= model_arrays.prefixed("learned", _RIDGE.arrays_of(ridge))
@@ -151,8 +163,8 @@ def model_from_contents(
     function = fitted.kernel
     _check_kernel(parameters["kernel"], function)
     if isinstance(parameters["landmarks"], dict):
-        points = None if fitted.expansion is None else fitted.expansion.points
-        parameters["landmarks"] = "uniform" if points is None else points
+        # Exact fits and random features have none, and their parameter has no effect.
+        parameters["landmarks"] = "uniform" if fitted.landmarks is None else fitted.landmarks
     divisors = function.divisors
     if (parameters.get("scale") is None) is not (divisors is None):
         raise ModelFileError("its parameter 'scale' and its divisors do not go together")
@@ -184,7 +196,14 @@ def _image_fit_from_contents(fit_arrays: Arrays, images: Arrays, document: Docum
     if state.p != feature_map.width or state.dtype != feature_map.dtype or state.scale is not None:
         raise ModelFileError("its feature map and the PCA of images do not go together")
     error = float("nan") if document["error"] is None else float(document["error"])
-    return ImageFit(feature_map, model, error, tuple(document["notes"]))
+    return ImageFit(
+        feature_map,
+        model,
+        error,
+        tuple(document["notes"]),
+        passes=document["passes"],
+        nonzero=document["nonzero"],
+    )
 
 
 def _pca_from_contents(document: Document | None, arrays: Arrays) -> Any:
@@ -208,7 +227,7 @@ def _check_kernel(kernel: Any, function: KernelFunction) -> None:
         raise ParameterError(
             f"kernel={kernel!r} is not that of the fit, {function.name!r}",
             place={"parameter": "kernel"},
-            hint="fit again, or set it back",
+            hint=_FIT_AGAIN,
         )
 
 

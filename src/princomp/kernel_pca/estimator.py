@@ -9,6 +9,7 @@ from os import PathLike
 from typing import Any, Self, TypeVar
 
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from princomp.core import RandomState, attach_weights, is_number
@@ -79,7 +80,8 @@ class KernelPCA(
         For compatibility with scikit-learn: the search ends at a residual.
     copy_X : bool, default=True
         Keep a copy of the rows, which an exact fit needs for ``transform``. Without the copy,
-        later changes to X would change the model. X itself is never modified.
+        later changes to X would change the model. X itself is never modified. A kernel matrix is
+        not copied: only ``X_fit_`` needs it, and is a read-only view of it.
     remove_zero_eig : bool, default=False
         Leave out components whose eigenvalue is zero, as ``n_components=None`` does.
     random_state : int, RandomState, Generator or None, default=None
@@ -138,7 +140,8 @@ class KernelPCA(
         Rows of the fit.
     landmarks_ : array of shape (m, p) or None
     approximation_error_ : float
-        Estimated error of the approximation; NaN if no rows were held out to estimate it.
+        Estimated error of the approximation; NaN if no rows were held out to estimate it, or if
+        their variance may be rounding.
     dual_coef_, X_transformed_fit_ : ndarray of shape (n, p), (n, k)
         Coefficients and scores of the learned pre-image.
     plan_ : KernelPlan
@@ -363,7 +366,8 @@ class KernelPCA(
         Raises
         ------
         ParameterError
-            For a kernel that is a Python function, which cannot be saved.
+            For a kernel that is a Python function, which cannot be saved, and for parameters that
+            are invalid or not those of the fit.
         OutputExistsError
             If the file exists and ``overwrite`` is false.
         OutputError
@@ -373,7 +377,7 @@ class KernelPCA(
 
     def _contents(self) -> tuple[Arrays, Document]:
         fitted, inverse, ridge = self._result, self._inverse, None
-        parameters = KernelParameters.of(self)
+        parameters = KernelParameters.of(self)  # a file with invalid ones could not be read
         if inverse is not None and inverse.belongs_to(fitted, parameters):
             # Other pre-images are not saved: they are computed from the fit.
             ridge = inverse.pre_images if isinstance(inverse.pre_images, Ridge) else None
@@ -506,7 +510,8 @@ class KernelPCA(
 
 
 def _frozen_rows(rows: RowArray | None) -> RowArray | None:
-    """Make dense or CSR rows read-only."""
-    if rows is not None:
-        frozen(rows.data if is_sparse(rows) else rows)
-    return rows
+    """Return a read-only view of dense or CSR rows, which may be the caller's."""
+    if rows is None or not is_sparse(rows):
+        return None if rows is None else frozen(rows.view())
+    values = frozen(rows.data.view())
+    return sp.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)

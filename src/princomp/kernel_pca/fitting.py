@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from princomp.core import FILL_METHODS, checked_weights
+from princomp.core import FILL_METHODS, TableSchema, checked_weights
 from princomp.engines import ProgressCallback
 from princomp.errors import ParameterError, ShapeError
 from princomp.estimators import PCA
-from princomp.io import RowData, Rows, Source
+from princomp.io import RowData, Rows, Source, is_frame
 from princomp.kernel_pca.exact import ExactFit, solve_matrix, solve_rows
 from princomp.kernel_pca.feature_maps import (
     Nystrom,
@@ -91,6 +91,10 @@ def fit_first_rows(
 ) -> tuple[ImageFit, RowData]:
     """Make a feature map and a PCA that is not fitted yet; also return the rows to fit it to."""
     data, columns, origin = rows
+    if columns is not None and is_frame(parameters.landmarks):
+        # Compare the names: by position, columns in another order would be mixed up.
+        schema = TableSchema(data.shape[1], columns, owner="KernelPCA")
+        parameters = parameters._replace(landmarks=schema.open(parameters.landmarks)[0])
     parameters = with_divisors(parameters.seeded(), data, weights, columns, origin)
     prepared = _prepare_map(data, parameters)
     model = PCA(
@@ -100,7 +104,15 @@ def fit_first_rows(
         memory_limit=parameters.memory_limit,
         random_state=parameters.seed,
     )
-    return ImageFit(prepared.map, model, prepared.error, prepared.notes), prepared.rows
+    fit = ImageFit(
+        prepared.map,
+        model,
+        prepared.error,
+        prepared.notes,
+        passes=_passes_before(data, parameters),
+        nonzero=parameters.n_components is None or parameters.remove_zero_eig,
+    )
+    return fit, prepared.rows
 
 
 def check_enough_rows(n: int | None, parameters: KernelParameters) -> None:
@@ -121,6 +133,16 @@ def check_enough_rows(n: int | None, parameters: KernelParameters) -> None:
 
 
 # ---- feature maps ------------------------------------------------------------------------
+
+
+def _passes_before(rows: RowData, parameters: KernelParameters) -> int:
+    """Count the passes over the rows that the map and its divisors take."""
+    if isinstance(rows, Source) and not rows.repeatable:
+        return 0  # the first rows are kept, and not read again
+    auto, given = parameters.n_landmarks == "auto", not isinstance(parameters.landmarks, str)
+    sampled = auto if parameters.approximation == "features" else not given
+    median = isinstance(parameters.gamma, str) and not callable(parameters.kernel)
+    return isinstance(parameters.scale, str) + median + sampled
 
 
 def _prepare_map(rows: RowData, parameters: KernelParameters) -> PreparedMap:

@@ -39,6 +39,10 @@ class ImageFit:
         How the map was made.
     imputer : PCA, optional
         The linear PCA that fills missing cells.
+    passes : int
+        Number of times that the rows were read to make the map.
+    nonzero : bool
+        Leave out components whose variance is below the resolution.
     """
 
     map: FeatureMap
@@ -46,13 +50,16 @@ class ImageFit:
     error: float
     notes: tuple[str, ...]
     imputer: PCA | None = None
+    passes: int = 0
+    nonzero: bool = False
 
     complete: ClassVar[bool] = False
     training_scores: ClassVar[None] = None
 
-    @property
+    @cached_property
     def _pca_result(self) -> Fitted:
-        return fitted_model(self.images).result
+        result = fitted_model(self.images).result
+        return replace(result, k=result.n_resolved) if self.nonzero else result
 
     @property
     def spectrum(self) -> Spectrum:
@@ -120,7 +127,7 @@ class ImageFit:
     @property
     def certificate(self) -> Certificate:
         """Residuals, orthogonality and what they imply, for the PCA of images."""
-        return self.images.certificate_
+        return self._pca_result.certificate
 
     @property
     def plan(self) -> KernelPlan:
@@ -134,7 +141,7 @@ class ImageFit:
             route=self.map.kind,
             solver=inner.solver,
             reasons=(*self.notes, *(f"their PCA: {why}" for why in inner.reasons)),
-            passes=inner.passes or 0,
+            passes=self.passes + (inner.passes or 0),
             memory=inner.memory,
         )
 
@@ -147,9 +154,9 @@ class ImageFit:
         mean, axes = result.mean, result.spectrum.axes[: result.k]
         # z(x) = k(x, L) W, so the mean image is m W, with m the mean of k(x, L). The columns of W
         # are orthogonal: ``inverse_weights`` inverts it within the span of the landmarks.
-        inverse_weights = feature_map.weights / np.einsum(
-            "ij,ij->j", feature_map.weights, feature_map.weights
-        )
+        largest = np.abs(feature_map.weights).max(axis=0)  # its square may overflow
+        scaled = feature_map.weights / largest
+        inverse_weights = scaled / np.einsum("ij,ij->j", scaled, scaled) / largest
         return Expansion(
             function=feature_map.kernel,
             points=feature_map.points,
@@ -173,7 +180,8 @@ class ImageFit:
 
     def scores_on_engine(self, rows: DistributedRows, *, drop: bool) -> Any:
         """Compute scores on the engine that holds the rows."""
-        return fitted_model(self.images).scores(mapped(rows, self.map, allow_missing=drop))
+        model = replace(fitted_model(self.images), result=self._pca_result)
+        return model.scores(mapped(rows, self.map, allow_missing=drop))
 
     def squared_norms(self, rows: RowArray, diagonal: FloatArray | None = None) -> FloatArray:
         """Compute the squared lengths of centred images (m,).

@@ -111,6 +111,13 @@ class KernelParameters(NamedTuple):
         pre_image = model.pre_image or ("ridge" if model.fit_inverse_transform else None)
         if is_precomputed(model):
             _check_precomputed(model, pre_image)
+        if model.approximation == "nystrom" and model.kernel == "additive_chi2":
+            raise ParameterError(
+                "landmarks need a positive semi-definite kernel, and kernel='additive_chi2' is so "
+                "only after centring",
+                place={"parameter": "approximation"},
+                hint="use kernel='chi2', or leave approximation out",
+            )
         if pre_image is not None:
             # A gamma that depends on the rows is positive.
             gamma = 1.0 if isinstance(model.gamma, str | None) else float(model.gamma)

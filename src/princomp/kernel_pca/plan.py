@@ -27,7 +27,7 @@ class KernelPlan:
         Reasons for the solver, and what an approximation leaves out.
     passes : int
         Number of times that the kernel matrix was computed or multiplied; for images, that the rows
-        were read.
+        were read, also for their divisors, γ and landmarks.
     memory : int
         Bytes beyond the rows, an estimate of the peak.
     """

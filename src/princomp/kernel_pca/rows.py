@@ -110,18 +110,27 @@ def rows_with_weight(data: RowArray, weights: Weights) -> tuple[RowArray, Weight
     Raises
     ------
     ShapeError
-        If all weights are zero.
+        If the weights are too small for a variance.
     """
     check_weights(weights, data.shape[0])
-    if weights is None or weights.all():
-        return data, weights
-    if not weights.any():
+    if weights is None:
+        return data, None
+    if len(weights) and not weights.any():
         raise ShapeError(
             f"the weights of all {len(weights)} rows are zero",
             place={"parameter": "sample_weight"},
             hint="give at least two rows a positive weight",
         )
-    return data[weights > 0], weights[weights > 0]
+    if not weights.all():
+        data, weights = data[weights > 0], weights[weights > 0]
+    if len(weights) > 1 and not weights.sum() > 1.0:
+        raise ShapeError(
+            f"a variance needs a sum of weights above 1, got {weights.sum():g} over "
+            f"{len(weights)} rows",
+            place={"parameter": "sample_weight"},
+            hint="weights are frequencies: give more, or larger ones",
+        )
+    return data, weights
 
 
 def imputer_for(parameters: KernelParameters, data: RowArray, weights: Weights) -> PCA | None:

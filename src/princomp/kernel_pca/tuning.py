@@ -115,6 +115,7 @@ def tune(
     rows = _sample(all_rows, model, cv, limit, int(random_state))
     limited = clone(model).set_params(memory_limit=limit)
     combinations = candidates(limited, grid, rows, by)
+    _check_best_model(model, combinations)
     folds = _folds(cv, rows, int(random_state))
     errors = _fold_errors(rows, combinations, folds, by, progress)
     best = combinations[int(np.argmin(errors.mean(axis=1)))]
@@ -167,6 +168,26 @@ def _check_arguments(model: KernelPCA, by: str, random_state: int) -> None:
             place={"parameter": "by"},
             hint="use by='reconstruction', or pass rows and the name of a kernel",
         )
+
+
+def _check_best_model(model: KernelPCA, combinations: list[Candidate]) -> None:
+    """Refuse combinations that exact fits allow, and the approximation of the model does not."""
+    for candidate in combinations:
+        parameters = KernelParameters.of(clone(model).set_params(**candidate.parameters))
+        if parameters.approximation == "features" and parameters.pre_image is not None:
+            raise ParameterError(
+                f"pre_image={parameters.pre_image!r} needs rows, and random features keep none",
+                place={"parameter": "model"},
+                hint="use approximation='nystrom', or by='reconstruction' without pre_image",
+            )
+        k, count = parameters.n_components, parameters.n_landmarks
+        chosen = parameters.approximation is not None and isinstance(parameters.landmarks, str)
+        if chosen and isinstance(k, int) and isinstance(count, int) and k > count:
+            raise ParameterError(
+                f"n_components={k} is more than n_landmarks={count} of the model",
+                place={"parameter": "n_components"},
+                hint="use more landmarks, or n_landmarks='auto'",
+            )
 
 
 def _read_rows(X: Any, model: KernelPCA, limit: int) -> RowArray:

@@ -66,7 +66,7 @@ def test_missing_shares_and_errors_match_their_definitions(rows):
     error = np.linalg.norm(Z @ Z.T - K) / np.linalg.norm(K)
     assert kernel_error(map, some) == pytest.approx(error, rel=1e-9)
     for value in (0.0, 0.1, 1.0, 77.7):
-        assert missing_share(map, np.full((5, 6), value)) == 0.0
+        assert np.isnan(missing_share(map, np.full((5, 6), value)))  # there is no variance
 
 
 def test_n_components_set_the_minimum_of_landmarks(rows):
@@ -80,6 +80,20 @@ def test_all_rows_become_landmarks_if_necessary(rows):
     assert found.error <= 1e-9
     assert missing_share(Nystrom.of(narrow, rows[:100]), rows[100:130]) > 0.5
     assert sized_nystrom_map(rows[:20], narrow, settings()).map.m == 20
+
+
+@pytest.mark.parametrize("n", [51, 101])
+def test_no_error_is_estimated_from_one_row(n, rows):
+    found = sized_nystrom_map(rows[:n], KernelFunction("rbf", gamma=30.0), settings())
+    assert found.map.m == n
+
+
+def test_an_error_within_rounding_is_not_known(rows):
+    far = KernelFunction("poly", gamma=1.0, degree=2.0)
+    found = sized_nystrom_map(rows[:300] + 1e7, far, settings())
+    assert np.isnan(found.error)
+    assert "too close to rounding" in found.notes[0]
+    assert sized_nystrom_map(rows[:40] + 1e7, far, settings()).error == 0.0  # all are landmarks
 
 
 def test_the_memory_limit_stops_the_search_with_a_note(rows):

@@ -9,9 +9,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
 from kernel_cases import CUSTOM, RBF, kernel_matrix, missing_variance, points_of
 
+from princomp import KernelPCA
 from princomp.core import open_rows
 from princomp.engines.local import fold
-from princomp.errors import NotFiniteError, ParameterError, ShapeError
+from princomp.errors import ColumnError, NotFiniteError, ParameterError, ShapeError
 from princomp.io.readers.table_input import rows_of
 from princomp.kernel_pca.feature_maps import Nystrom, landmarks, sample_rows
 from princomp.kernel_pca.feature_maps.row_sample import RowSampler
@@ -181,6 +182,18 @@ def test_landmarks_may_be_given(rows):
         points_of(rows, 5, rule=rows[:7, :3])
     with pytest.raises(NotFiniteError, match="row 1, column 2"):
         points_of(rows, 5, rule=[[0.0] * 4, [0.0, 0.0, np.nan, 0.0]])
+
+
+def test_landmarks_of_a_frame_are_matched_by_name(rows):
+    options = {"kernel": "rbf", "gamma": 0.1, "approximation": "nystrom"}
+    frame = pd.DataFrame(rows, columns=list("abcd"))
+    expected = KernelPCA(2, **options, landmarks=rows[:40]).fit(frame)
+    with_names = frame.assign(name=[f"row {i}" for i in range(len(rows))])[["name", *"abcd"]]
+    for points in (frame[:40], with_names[:40], frame[:40].to_numpy()):
+        found = KernelPCA(2, **options, landmarks=points).fit(frame)
+        np.testing.assert_array_equal(found.eigenvalues_, expected.eigenvalues_)
+    with pytest.raises(ColumnError, match="same order"):
+        KernelPCA(2, **options, landmarks=frame[:40][list("dcba")]).fit(frame)
 
 
 def test_missing_cells_are_reported_or_dropped(rows, tmp_path):

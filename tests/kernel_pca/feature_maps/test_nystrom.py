@@ -23,6 +23,7 @@ from kernel_cases import (
 from helpers import EPS, EPS32
 from princomp.errors import DataError, NotFiniteError, ShapeError
 from princomp.kernel_pca.feature_maps import Nystrom
+from princomp.kernel_pca.feature_maps.sizing import missing_share
 from princomp.kernel_pca.functions import KernelFunction
 
 
@@ -36,8 +37,9 @@ def rows():
 )
 def test_all_rows_as_landmarks_reproduce_the_kernel(kernel, rows):
     rows = rows[:60] if kernel.call else rows
-    K = kernel_matrix(kernel, rows)
-    images = Nystrom.of(kernel, rows).images(rows)
+    map = Nystrom.of(kernel, rows)
+    K = kernel_matrix(map.kernel, rows)  # a linear kernel is about the mean of the landmarks
+    images = map.images(rows)
     # What is left out is at most m ε λ₁, and rounding is of the same order.
     bound = 10 * len(rows) * EPS * np.linalg.norm(K, 2)
     assert bound < 1e-10 * np.linalg.norm(K, 2)
@@ -181,3 +183,18 @@ def test_invalid_kernels_and_landmarks_are_refused(rows):
         Nystrom.of(KernelFunction("poly", gamma=1.0, degree=400), rows[:9] * 1e9)
     with pytest.raises(DataError, match="not positive semi-definite"):
         Nystrom.of(KernelFunction("callable", call=lambda a, b: -float(a @ b)), rows[:9])
+
+
+def test_a_kernel_with_negative_eigenvalues_is_reported(rows):
+    sigmoid = KernelFunction("sigmoid", gamma=1.0, coef0=-1.0)
+    with pytest.warns(UserWarning, match="'sigmoid' between the landmarks is not positive"):
+        map = Nystrom.of(sigmoid, rows - rows.mean(axis=0))
+    # The images have more variance than there is.
+    assert missing_share(map, rows - rows.mean(axis=0)) > 0.1
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_equal_landmarks_of_the_linear_kernel_span_their_direction(form, rows):
+    map = Nystrom.of(LINEAR, form(np.repeat(rows[:1], 3, axis=0)))
+    lengths = np.abs(rows @ rows[0]) / np.linalg.norm(rows[0])
+    np.testing.assert_allclose(np.abs(map.images(rows)[:, 0]), lengths, rtol=1e-13)

@@ -7,6 +7,7 @@ from this span is known.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from princomp.errors import DataError, NotFiniteError, ShapeError
 from princomp.io import RowArray, model_arrays
 from princomp.kernel_pca.feature_maps.feature_map import BLOCK_ROWS, FeatureMap
+from princomp.kernel_pca.feature_space import MAX_NEGATIVE_SHARE
 from princomp.kernel_pca.functions import KernelFunction, Sides, check_values, shift_of
 from princomp.kernels import RightFactor
 from princomp.linalg import FloatArray
@@ -51,9 +53,12 @@ class Nystrom(FeatureMap):
     ) -> Self:
         """Make the map from its landmarks.
 
-        For a kernel of differences (Gaussian, Laplacian) rows are shifted by the mean of the
-        landmarks: values do not change, and large numbers no longer cancel. Sparse rows are
-        shifted only in columns that hold a value in nearly every row.
+        For a shift-invariant kernel (linear, Gaussian, Laplacian) rows are shifted by the mean of
+        the landmarks: the centred kernel does not change, and large numbers no longer cancel.
+        Sparse rows are shifted only in columns that hold a value in nearly every row.
+
+        Warns if the kernel between the landmarks has negative eigenvalues that are not rounding:
+        no images have such inner products, so they are left out.
 
         Parameters
         ----------
@@ -77,14 +82,13 @@ class Nystrom(FeatureMap):
                 f"landmarks have shape {points.shape}", hint="pass at least one, with all columns"
             )
         dtype = np.dtype(points.dtype if dtype is None else dtype)
-        by_differences = kernel.name in ("rbf", "laplacian")
-        if is_sparse(points) and by_differences:
+        if kernel.shift_invariant and kernel.shift is None:
             kernel = kernel.with_shift(shift_of(points))
-        elif is_sparse(points) and kernel.shift is not None:
-            points = points.toarray()
-        elif by_differences and kernel.shift is None:
-            kernel = kernel.with_shift(points.mean(axis=0, dtype=np.float64))
         sides = kernel.sides(points.astype(np.float64))
+        if kernel.name == "linear" and not abs(sides.left).max() > 0.0:
+            # Equal landmarks have no differences, but they have a direction.
+            kernel = kernel.with_shift(None)
+            sides = kernel.sides(points.astype(np.float64))
         with np.errstate(all="ignore"):
             matrix = kernel.tile(sides, sides)
         if not np.isfinite(matrix).all():
@@ -104,6 +108,14 @@ class Nystrom(FeatureMap):
                 f"kernel {kernel.name!r} is not positive semi-definite: its largest eigenvalue "
                 f"between {len(values)} landmarks is {values[0]:.3g}",
                 hint="choose another kernel or other parameters",
+            )
+        if -values[-1] > MAX_NEGATIVE_SHARE * values[0]:
+            warnings.warn(
+                f"the kernel {kernel.name!r} between the landmarks is not positive semi-definite. "
+                "Its negative eigenvalues are left out, so variances and scores are not those of "
+                "an exact fit: use other parameters or another kernel",
+                UserWarning,
+                stacklevel=2,
             )
         weights = np.ascontiguousarray(vectors[kept].T / np.sqrt(values[kept]))
         return cls(kernel, points.shape[1], dtype, points, weights)

@@ -26,7 +26,7 @@ M = TypeVar("M", bound=FeatureMap)
 MAX_COUNT = 4096
 # The first number to try: at least _MIN_COUNT, and at least _COUNT_PER_COMPONENT per component.
 _MIN_COUNT, _COUNT_PER_COMPONENT = 50, 4
-# A variance below this share of k(x, x) is rounding.
+# A variance below this share of k(x, x) may be rounding.
 _ROUNDING = 1e-10
 # Maximum number of rows on which an error is estimated.
 _HELD_OUT = 1000
@@ -49,8 +49,10 @@ class PreparedMap(NamedTuple):
 def missing_share(map: FeatureMap, rows: RowArray) -> float:
     """Compute the share of the variance of rows in the feature space that their images lack.
 
-    1 − (variance of the images) / (variance in the feature space), both about their means. If none
-    of the rows (m, p) is a landmark, it estimates the share for other rows.
+    |1 − (variance of the images) / (variance in the feature space)|, both about their means. If
+    none of the rows (m, p) is a landmark, it estimates the share for other rows. The images have
+    more variance if the kernel is not positive semi-definite. NaN if the variance is so small that
+    it may be rounding.
     """
     kernel = map.kernel
     sides = kernel.sides(rows.astype(np.float64))
@@ -59,8 +61,7 @@ def missing_share(map: FeatureMap, rows: RowArray) -> float:
     images = map.images(rows).astype(np.float64)
     images -= images.mean(axis=0)
     captured = float(np.einsum("ij,ij->", images, images)) / len(images)
-    # Equal rows have no variance beyond rounding, so none is missing.
-    return max(0.0, 1.0 - captured / total) if total > _ROUNDING * mean_diagonal else 0.0
+    return abs(1.0 - captured / total) if total > _ROUNDING * mean_diagonal else float("nan")
 
 
 def kernel_error(map: FeatureMap, rows: RowArray) -> float:
@@ -94,19 +95,26 @@ def sized_nystrom_map(
     n = sample.shape[0]
 
     def make_map(m: int) -> tuple[Nystrom, float]:
-        # The last rows are held out, and landmarks are chosen from the others.
+        # The last rows are held out, and landmarks are chosen from the others. One row has no
+        # variance about its own mean, so it becomes a landmark, too.
+        m = n if m == n - 1 else m
         cut = max(m, n - _HELD_OUT)
         points = sample[:m]
         if rule != "uniform" and m < cut:
             points, _ = landmarks(sample[:cut], m, kernel, rule=rule, seed=seed)
         map = Nystrom.of(kernel, points, dtype)
-        # If all rows are landmarks, nothing is missing.
-        return map, missing_share(map, sample[cut:] if cut < n else sample[-_HELD_OUT:])
+        if cut < n:
+            return map, missing_share(map, sample[cut:])
+        # All rows are landmarks, so only what the map itself leaves out is missing.
+        share = missing_share(map, sample[-_HELD_OUT:])
+        return map, 0.0 if math.isnan(share) else share
 
     # The sample has all distinct rows if they are fewer than its size.
     tolerance = parameters.approximation_tol
     map, share = _double_until_enough(make_map, min_count, min(max_count, n), tolerance)
     found = f"{map.m:,} landmarks leave out {share:.2g} of the variance"
+    if math.isnan(share):
+        found = f"{map.m:,} landmarks: the variance is too close to rounding to estimate the error"
     shortfall = f"{map.m:,} landmarks: {share:.2g} of the variance is missing"
     return PreparedMap(map, rows, share, _notes(found, shortfall, share, tolerance))
 
@@ -151,11 +159,11 @@ def sized_random_map(
 def _double_until_enough(
     make_map: Callable[[int], tuple[M, float]], min_count: int, max_count: int, tolerance: float
 ) -> tuple[M, float]:
-    """Make larger maps until the estimated error of one is within the tolerance."""
+    """Make larger maps until the estimated error of one is within the tolerance, or not known."""
     m = min(min_count, max_count)
     while True:
         map, error = make_map(m)
-        if error <= tolerance or m >= max_count:
+        if not error > tolerance or m >= max_count:
             return map, error
         m = min(2 * m, max_count)
 
@@ -163,7 +171,7 @@ def _double_until_enough(
 def _notes(found: str, shortfall: str, error: float, tolerance: float) -> tuple[str, ...]:
     """Return the note of a map, and a second one if its error exceeds the tolerance."""
     warning = f"{shortfall}, more than the tolerance of {tolerance:g}"
-    return (found,) if error <= tolerance else (found, warning)
+    return (found,) if not error > tolerance else (found, warning)
 
 
 def _count_bounds(p: int, parameters: KernelParameters) -> tuple[int, int]:

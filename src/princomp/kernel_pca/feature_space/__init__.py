@@ -10,6 +10,7 @@ from princomp.kernel_pca.feature_space.matrix import (
     KernelMatrix as KernelMatrix,
     PrecomputedMatrix as PrecomputedMatrix,
 )
+from princomp.kernel_pca.feature_space.rounding import MAX_NEGATIVE_SHARE as MAX_NEGATIVE_SHARE
 from princomp.kernel_pca.feature_space.solve import (
     count_for_share as count_for_share,
     first_block_width as first_block_width,

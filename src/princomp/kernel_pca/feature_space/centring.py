@@ -59,7 +59,7 @@ class Centring:
         standard deviation of the errors, which is at most half their size. The entries of equal
         rows have equal errors, as if they were one row with the sum of their weights.
         """
-        return float(np.sqrt(self.total_weight * self.max_weight))
+        return float(np.sqrt(self.total_weight) * np.sqrt(self.max_weight))
 
     def before_product(self, vectors: FloatArray) -> FloatArray:
         """Prepare vectors (n, m) for the product with K."""

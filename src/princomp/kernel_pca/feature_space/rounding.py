@@ -15,7 +15,7 @@ from princomp.linalg import EPS, FloatArray
 from princomp.solvers import Spectrum
 
 # Negative eigenvalues beyond this share of the first mean that the matrix is not a kernel matrix.
-_MAX_NEGATIVE_SHARE = 1e-5
+MAX_NEGATIVE_SHARE = 1e-5
 # Eigenvalues below this multiple of `eigenvalue_rounding` are set to zero. Measured errors reached
 # about 3 times the bound in sums and 5 times in LAPACK; the rest is a margin.
 _ZERO_FACTOR = 40.0
@@ -70,7 +70,7 @@ def checked_total(
     others = trace - float(values.sum())
     entries = matrix.entry_error * matrix.sums.max_abs
     allowed = max(
-        _MAX_NEGATIVE_SHARE * first, _NEGATIVE_FACTOR * matrix.centring.total_weight * entries
+        MAX_NEGATIVE_SHARE * first, _NEGATIVE_FACTOR * matrix.centring.total_weight * entries
     )
     if min(lowest, others) >= -allowed:
         return max(trace, 0.0)

@@ -182,6 +182,7 @@ def _solve_lanczos(
     if start is None:
         start = matrix.apply(rng.standard_normal((n, width)))
     if not start.any():
+        k = k if isinstance(n_components, int) else 0
         zeros = np.zeros(k)
         return spectrum_of(zeros, np.eye(k, n), zeros, matrix, matrix.sums.trace), products
     # A power of two that scales the largest entry of K to about 1: squares stay within range.

@@ -31,13 +31,14 @@ class Linear:
     def of(cls, expansion: Expansion) -> Self:
         """Compute the axes and the mean as sums of the points, dense or sparse."""
         points, shift = expansion.points, expansion.function.shift
-        sparse = is_sparse(points)
-        points = points.astype(np.float64)
-        if shift is None or sparse:
-            return cls(np.asarray(points.T @ expansion.weights).T, points.T @ expansion.mean)
+        points, weights, mean = points.astype(np.float64), expansion.weights, expansion.mean
+        if shift is None:
+            return cls(np.asarray(points.T @ weights).T, points.T @ mean)
+        if is_sparse(points):
+            axes = np.asarray(points.T @ weights).T - np.outer(weights.sum(axis=0), shift)
+            return cls(axes, points.T @ mean + (1.0 - mean.sum()) * shift)
         points = points - shift
-        # The weights of the mean add up to 1: add the shift once.
-        return cls(expansion.weights.T @ points, expansion.mean @ points + shift)
+        return cls(weights.T @ points, mean @ points + shift)
 
     def rows(self, scores: FloatArray) -> FloatArray:
         """Compute rows (n, p) from scores (n, k), in their precision."""
