@@ -35,6 +35,14 @@ def test_show_reports_the_results_of_fit(princomp, model):
     assert document["parameters"]["n_components"] == 2
 
 
+def test_show_reads_rows_with_options(princomp, model, tmp_path):
+    rows = ARRESTS.read_text().replace(".", "!").replace(",", ";").replace("!", ",")
+    (tmp_path / "t.txt").write_text(rows)
+    args = ("--verify", "t.txt", "--sep", ";", "--decimal", ",", "--untrusted", "--json")
+    residuals = princomp("show", model, *args).document["certificate"]["residuals"]
+    assert max(residuals) < 1e-14
+
+
 def test_show_names_the_first_of_many_columns(princomp, tmp_path, rng):
     names = [f"gene{i}" for i in range(60)]
     rows = "\n".join(",".join(f"{x:.3f}" for x in row) for row in rng.standard_normal((70, 60)))

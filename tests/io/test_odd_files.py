@@ -160,12 +160,24 @@ def test_the_documentation_contains_the_table_of_outcomes():
         ({"skip": -1}, "whole number"),
         ({"header": 3}, "False, True or 2"),
         ({"separator": ";"}, "not an option"),
-        ({"columns": "height"}, r"columns=\['height'\]"),
+        ({"sep": 5}, "sep must be text"),
+        ({"thousands": 1}, "thousands must be text"),
+        ({"encoding": 1}, "encoding must be text"),
+        ({"comment": 1}, "comment must be text"),
+        ({"columns": None}, "columns must be a list"),
+        ({"exclude": None}, "exclude must be a list"),
     ],
 )
 def test_invalid_options_are_refused(options, message):
     with pytest.raises(PrincompError, match=message):
         read_table("table.csv", **options)
+
+
+def test_one_column_may_be_given_as_text(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("age,height\n1,2\n2,1\n3,5\n")
+    assert read_table(path, columns="height").open().columns == ("height",)
+    assert read_table(path, exclude="height").open().columns == ("age",)
 
 
 def test_columns_all_refuses_text_columns(tmp_path):

@@ -171,6 +171,7 @@ def test_the_command_gives_one_document(capfd):
         (["--rules", "kayser"], "'kayser' is not a rule"),
         (["--rules", "gcv,gcv"], "'gcv' is given twice"),
         (["--seed", "-3"], "-3"),
+        (["--missing", "em"], "'em' is not one of 'error', 'drop'"),
         (["--columns", "Nobody"], "Nobody"),
     ],
 )

@@ -12,6 +12,7 @@ from princomp.cli.actions import check_outputs, open_for_model
 from princomp.cli.model_or_rows import check_plain
 from princomp.cli.options import PATH, command, model_argument
 from princomp.cli.output import echo, one_line, print_json, print_notes, print_summary
+from princomp.cli.read_options import read_options
 
 # Number of column names that are listed; --json lists all.
 _MAX_COLUMNS_SHOWN = 20
@@ -25,7 +26,8 @@ _MAX_COLUMNS_SHOWN = 20
     metavar="FILE",
     help="Measure the residuals with the rows that the model was fitted to.",
 )
-def show(model: Path, rows: str | None, as_json: bool) -> None:
+@read_options
+def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
     """Show the variances, plan and certificate of MODEL."""
     from princomp.core import PCAModel, fitted_model
     from princomp.estimators import load_model

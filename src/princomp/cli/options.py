@@ -214,7 +214,7 @@ _components_option = click.option(
     help="Number of components: 3, a fraction of the variance (0.9), or a rule such as parallel "
     "(see princomp choose). All by default.",
 )
-_table_options = (
+_column_options = (
     names_option("--columns", "Use only these columns."),
     names_option("--exclude", "Leave these columns out."),
     click.option("--id", "id_column", metavar="COLUMN", help="Column with the names of the rows."),
@@ -225,6 +225,9 @@ _table_options = (
         "out of the count of columns.",
     ),
     click.option("--no-center", is_flag=True, help="Do not subtract the column means."),
+)
+_table_options = (
+    *_column_options,
     choice_option(
         "--missing",
         ["error", "drop", "em", "nipals"],
@@ -263,4 +266,9 @@ robust_options = with_options(
     ),
     click.option("--seed", type=SEED, help="With --robust or --approximation: random seed; 0."),
 )
-choose_options = with_options(_scale_option(), *_table_options, _memory_option)
+choose_options = with_options(
+    _scale_option(),
+    *_column_options,
+    choice_option("--missing", ["error", "drop"], "Missing values: fail, or drop their rows."),
+    _memory_option,
+)

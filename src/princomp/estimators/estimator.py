@@ -55,10 +55,10 @@ class PCA(
     ----------
     n_components : int, float, str, rule or None, default=None
         How many components to keep. A whole number; a fraction in (0, 1), for the fewest
-        components whose accumulated rate exceeds it, with any solver; a rule by name
-        (``"parallel"``, ``"gavish-donoho"``, ``"mle"``, …, see :mod:`princomp.rules`) or
-        as an object, which has options and may be your own; None for min(n, p), where a
-        row of weight 2 counts twice.
+        components whose accumulated rate exceeds it; a rule by name (``"parallel"``,
+        ``"gavish-donoho"``, ``"mle"``, …, see :mod:`princomp.rules`) or as an object, which
+        has options and may be your own; None for min(n, p), where a row of weight 2 counts
+        twice. ``svd_solver="sketch"`` needs a whole number.
     copy : bool, default=True
         For compatibility with scikit-learn. The input is never changed.
     whiten : bool, default=False
@@ -67,9 +67,10 @@ class PCA(
     svd_solver : str, default="auto"
         ``"auto"`` chooses by shape, gives its reasons in ``plan_``, and takes a more exact
         route if a wanted variance needs it. ``"covariance_eigh"``: one pass and an
-        eigendecomposition. ``"full"``: QR and SVD, which square nothing. ``"arpack"``:
-        Lanczos iterations to a residual, for fewer than min(n, p) components;
-        ``"lanczos"`` is the same without that limit. ``"randomized"``: scikit-learn's
+        eigendecomposition. ``"full"``: QR and SVD of the rows, without forming products, so
+        that small variances keep their digits. ``"arpack"``: Lanczos iterations to a
+        residual, for fewer than min(n, p) components; ``"lanczos"`` is the same without
+        that limit. ``"randomized"``: scikit-learn's
         algorithm. ``"row_gram"``: n × n products of the rows. ``"krylov"``: rows are read
         block by block, as often as needed, and p × p is never formed. ``"sketch"``: rows
         are read once, with p·l numbers in memory for a sketch of width l, and the error is

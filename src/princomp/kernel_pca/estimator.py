@@ -48,8 +48,8 @@ class KernelPCA(
 
     A drop-in replacement for :class:`sklearn.decomposition.KernelPCA` (Schölkopf, Smola & Müller
     1998): its parameters, attributes and methods keep their names and meanings. For a few
-    components the n × n kernel matrix need not fit in memory, and with an approximation nothing
-    of order n has to.
+    components the n × n kernel matrix need not fit in memory; with an approximation, memory does
+    not grow with n.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class KernelPCA(
         "precomputed", or a function of two rows.
     gamma : float, "median" or None, default=None
         γ of the kernels that have it. None means 1/p; "median" means 1/(2 m²), where m is the
-        median distance between rows.
+        median distance between rows, or between a sample of 1,500 of them.
     degree, coef0 : float, default=3, 1
         For "poly"; "sigmoid" also uses coef0.
     kernel_params : dict, optional
@@ -322,7 +322,7 @@ class KernelPCA(
         Raises
         ------
         ParameterError
-            For an iterator, whose rows can be read only once.
+            For an iterator and an approximation, which has to read the rows twice.
         """
         if comm is not None:
             data, _, origin = self._fit_on_ranks(X, sample_weight, comm, rereads=True)

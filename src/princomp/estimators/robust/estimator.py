@@ -92,7 +92,7 @@ class RobustPCA(
     outliers_ : ndarray of bool of shape (n,)
         Rows beyond either cut-off: about 5% of normal rows are.
     n_components_, n_samples_, n_features_in_, n_support_ : int
-        ``n_support_``: h, the number of rows whose covariance the MCD takes.
+        ``n_support_``: number h of rows whose covariance the MCD uses.
     feature_names_in_ : ndarray of shape (p,)
     id_column_ : str or None
         The column with the names of the rows, for a model made by the command line.
@@ -272,7 +272,9 @@ class RobustPCA(
         lambda fit: fit.orthogonal_cutoff, "Orthogonal distances beyond it belong to outliers."
     )
     outliers_ = _Attribute(lambda fit: fit.outliers, "Rows of the fit (n,) beyond either cut-off.")
-    n_support_ = _Attribute(lambda fit: fit.support, "Rows of the inner half or more, h.")
+    n_support_ = _Attribute(
+        lambda fit: fit.support, "Number h of rows whose covariance the MCD uses."
+    )
     n_components_ = _Attribute(lambda fit: fit.k, "Number of components.")
     _n_features_out = _Attribute(lambda fit: fit.k, "Columns of the scores.")
     n_samples_ = _Attribute(lambda fit: fit.n_samples, "Number of rows of the fit.")

@@ -76,6 +76,10 @@ class ReadOptions:
         return cls(**values)
 
     def __post_init__(self) -> None:
+        for name in ("sep", "thousands", "encoding", "comment"):
+            text = getattr(self, name)
+            if not isinstance(text, str | None):
+                raise invalid_value(name, text, "text", "None finds it out.")
         one_character = "one character, or None to find it out"
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
             raise invalid_value("sep", self.sep, one_character, "A tab is written '\\t'.")
@@ -90,7 +94,7 @@ class ReadOptions:
         if self.encoding is not None:
             try:
                 codecs.lookup(self.encoding)
-            except LookupError:
+            except (LookupError, ValueError):
                 raise invalid_value(
                     "encoding", self.encoding, "an encoding of Python", "Such as 'utf-8', 'cp1252'."
                 ) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -83,7 +83,7 @@ def read_table(
     table: Any,
     *,
     columns: Sequence[str] | str = "numeric",
-    exclude: Sequence[str] = (),
+    exclude: Sequence[str] | str = (),
     id_column: str | Literal[False] | None = None,
     **options: Any,
 ) -> TableInput:
@@ -94,10 +94,10 @@ def read_table(
     table : path, list of paths or frame
         A CSV, TSV, text or Excel file, a Parquet or Arrow file, or a frame of pandas, polars or
         pyarrow.
-    columns : list of str, "numeric" or "all"
+    columns : str, list of str, "numeric" or "all"
         The columns to analyse. "numeric" leaves out text, dates and booleans with a note; "all"
         raises an error if there are any.
-    exclude : list of str
+    exclude : str or list of str
         Columns to leave out.
     id_column : str or False, optional
         The column that names the rows. None detects one: the index that pandas or R wrote, row
@@ -131,9 +131,6 @@ def read_table(
     >>> PCA(2, scale="unit").fit(rows).n_features_in_
     3
     """
-    if isinstance(columns, str) and columns not in ("numeric", "all"):
-        expected = "a list of names, 'numeric' or 'all'"
-        raise invalid_value("columns", columns, expected, f"Write columns=[{columns!r}].")
     read_options = ReadOptions.of(options)
     if is_frame(table) and options:
         problem = f"{next(iter(options))} is an option of files, and this is a frame"
@@ -143,8 +140,19 @@ def read_table(
         problem = f"expected a path or a frame, got {type(table).__name__}"
         hint = "Arrays need no options: give them to fit as they are."
         raise ParameterError(problem, place={"parameter": "table"}, hint=hint)
-    names = columns if isinstance(columns, str) else tuple(columns)
-    return TableInput(table, names, tuple(exclude), id_column, read_options)
+    names: tuple[str, ...] | str
+    if isinstance(columns, str) and columns in ("numeric", "all"):
+        names = columns
+    else:
+        names = _names("columns", columns)
+    return TableInput(table, names, _names("exclude", exclude), id_column, read_options)
+
+
+def _names(parameter: str, names: Any) -> tuple[str, ...]:
+    """Return names of columns, or one name, as a tuple."""
+    if not isinstance(names, Iterable):
+        raise invalid_value(parameter, names, "a list of column names", "Such as ['height'].")
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def is_file(X: Any) -> bool:
