@@ -118,7 +118,7 @@ def model_to_contents(
     document = {
         "princomp": __version__,
         "estimator": "KernelPCA",
-        "parameters": _plain_parameters(parameters, fitted.kernel.divisors),
+        "parameters": _plain_parameters(parameters),
         "columns": None if table.names is None else list(map(str, table.names)),
         "id_column": table.id_column,
         "features": table.p,
@@ -231,11 +231,8 @@ def _check_kernel(kernel: Any, function: KernelFunction) -> None:
         )
 
 
-def _plain_parameters(parameters: dict[str, Any], divisors: FloatArray | None) -> dict[str, Any]:
+def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     parameters = dict(parameters)
-    # The divisors are those of the fit, also if the parameter was changed since.
-    if (parameters["scale"] is None) is not (divisors is None):
-        parameters["scale"] = divisors
     # Arrays are stored with the map and the kernel.
     for name in ("landmarks", "scale"):
         if not isinstance(parameters[name], str | None):
