@@ -23,7 +23,7 @@ from princomp.kernel_pca.fit import KernelFit
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.pre_images import Ridge
-from princomp.linalg import FloatArray, int_or_none
+from princomp.linalg import int_or_none
 
 _FIT_AGAIN = "fit again, or set it back"
 _ARRAY = {"array": True}  # placeholder of a parameter that is stored as an array
