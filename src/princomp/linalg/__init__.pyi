@@ -6,6 +6,7 @@ from .arrays import (
     Weights as Weights,
     add_outer as add_outer,
     added_with_outer as added_with_outer,
+    as_floats as as_floats,
     below_diagonal as below_diagonal,
     binary_exponent as binary_exponent,
     column_sums as column_sums,

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from princomp.errors import ParameterError
 from princomp.linalg.threads import one_blas_thread
 
 # Any: arrays are float32 or float64, which is known only at run time, not to the type checker.
@@ -193,6 +194,24 @@ def svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         # gesdd may fail where gesvd converges (scikit-learn issue 7113).
         u, s, vt = scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
     return u, s, vt
+
+
+def as_floats(values: object, name: str) -> FloatArray:
+    """Values of a parameter as an array of float64.
+
+    Raises
+    ------
+    ParameterError
+        If they are not numbers.
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"{name} must hold numbers: {error}",
+            place={"parameter": name},
+            hint="give a number, or an array of numbers",
+        ) from None
 
 
 def binary_exponent(values: FloatArray) -> int:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from princomp.engines.weights import WEIGHTS, check_frequencies
 from princomp.errors import ParameterError, ShapeError
+from princomp.linalg import as_floats
 
 
 def align_weights(weights: Any, array: Any, rows: int | None) -> Any:
@@ -31,7 +32,7 @@ def align_weights(weights: Any, array: Any, rows: int | None) -> Any:
         weights = weights.to_dask_array()
     chunks = array.chunks[0]
     if not isinstance(weights, da.Array):
-        weights = np.asarray(weights, dtype=np.float64)
+        weights = as_floats(weights, "sample_weight")
         if weights.ndim == 0:
             return float(weights)
         if rows is None:
@@ -64,7 +65,7 @@ def check_chunk_weights(weights: NDArray[Any] | float | None, n: int) -> NDArray
     """
     if weights is None:
         return None
-    checked: NDArray[Any] = np.asarray(weights, dtype=np.float64)
+    checked: NDArray[Any] = as_floats(weights, "sample_weight")
     if checked.ndim == 0:
         checked = np.full(n, float(checked))
     if checked.shape != (n,):

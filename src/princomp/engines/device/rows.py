@@ -9,10 +9,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from princomp.engines.device.spaces import space_of
 from princomp.engines.distributed import DistributedRows
 from princomp.engines.partial_result import PartialResult, SummaryKind
+from princomp.engines.weights import WEIGHTS
 from princomp.errors import NotAvailableError, ParameterError, PrincompError, ShapeError
 from princomp.io import Chunk
+from princomp.linalg import as_floats
 from princomp.solvers import Images, ImagesOf
 from princomp.summaries import (
     Columns,
@@ -63,9 +66,13 @@ class AbstractDeviceRows(DistributedRows):
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Refuse: rows are not copied to the host implicitly."""
-        raise NotAvailableError(
+        raise self._not_on_host()
+
+    def _not_on_host(self) -> NotAvailableError:
+        return NotAvailableError(
             f"this needs rows in the host's memory, but these are on {self.space.name}",
-            hint="copy them there yourself: X.cpu() of a torch tensor, X.get() of a CuPy array",
+            hint="give them there yourself: X.numpy(force=True) of a torch tensor, X.get() of a "
+            "CuPy array, X itself in place of on_device(X)",
         )
 
     def weighted(self, weights: Any) -> Self:
@@ -75,30 +82,7 @@ class AbstractDeviceRows(DistributedRows):
         ------
         ShapeError, ParameterError
         """
-        xp, place = self.space.xp, {"parameter": "sample_weight"}
-        if type(weights).__module__.partition(".")[0] in ("torch", "cupy", "array_api_strict"):
-            on_device = xp.astype(weights, self.space.doubles)
-        else:
-            weights = np.asarray(weights, dtype=np.float64)
-            if weights.ndim == 0:
-                weights = np.full(self.rows, weights)
-            on_device = self.space.put(weights)
-        if tuple(on_device.shape) != (self.rows,):
-            raise ShapeError(
-                f"sample_weight has shape {tuple(on_device.shape)}, but there are {self.rows} rows",
-                place=place,
-                hint=f"give one weight per row: an array of shape ({self.rows},)",
-            )
-        valid = xp.isfinite(on_device) & (on_device >= 0)
-        if not bool(xp.all(valid)):
-            row = int(xp.argmax(xp.astype(~valid, xp.int8)))
-            raise ParameterError(
-                f"Negative values, NaN or infinity in sample_weight: sample_weight[{row}] is "
-                f"{float(on_device[row]):g}",
-                place={**place, "row": row},
-                hint="weights are frequencies: finite and not negative",
-            )
-        return replace(self, weights=on_device)
+        return replace(self, weights=weights_on(self.space, weights, self.rows or 0))
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows on the device in one pass."""
@@ -119,7 +103,8 @@ class AbstractDeviceRows(DistributedRows):
         if isinstance(kind, ImagesOf):
             image = images_on(self, kind.vectors, kind.columns, kind.divisor, drop=drop)
             return Images(kind.columns.rows, image), 0
-        assert isinstance(kind, type), kind
+        if not isinstance(kind, type):  # such as a sample of rows
+            raise self._not_on_host()
         if issubclass(kind, Triangle):
             return triangle_on(self, drop=drop)
         if issubclass(kind, Columns):
@@ -203,6 +188,51 @@ class AbstractDeviceRows(DistributedRows):
                 for block in self.blocks(step)
             ]
         return parts[0] if len(parts) == 1 else space.xp.concat(parts, axis=0)
+
+
+def weights_on(space: Space, weights: Any, rows: int) -> Any:
+    """Return frequencies on a device: one per row, or one for all rows.
+
+    Parameters
+    ----------
+    space : Space
+        The device.
+    weights : array-like of shape (rows,) or number
+        An array on any device, or on the host.
+    rows : int
+
+    Raises
+    ------
+    ShapeError, ParameterError
+    """
+    xp, on_device = space.xp, None
+    if type(weights).__module__.partition(".")[0] in ("torch", "cupy", "array_api_strict"):
+        given = space_of(weights)
+        weights = weights.detach() if hasattr(weights, "detach") else weights
+        weights = given.xp.astype(weights, given.doubles)
+        if weights.ndim and space.is_same_device(given):
+            on_device = weights
+        else:
+            weights = given.to_host(weights)
+    if on_device is None:
+        weights = as_floats(weights, "sample_weight")
+        on_device = space.put(weights if weights.ndim else np.full(rows, weights))
+    if tuple(on_device.shape) != (rows,):
+        raise ShapeError(
+            f"sample_weight has shape {tuple(on_device.shape)}, but there are {rows} rows",
+            place=WEIGHTS,
+            hint=f"give one weight per row: an array of shape ({rows},)",
+        )
+    valid = xp.isfinite(on_device) & (on_device >= 0)
+    if not bool(xp.all(valid)):
+        row = int(xp.argmax(xp.astype(~valid, xp.int8)))
+        raise ParameterError(
+            f"Negative values, NaN or infinity in sample_weight: sample_weight[{row}] is "
+            f"{float(on_device[row]):g}",
+            place={**WEIGHTS, "row": row},
+            hint="weights are frequencies: finite and not negative",
+        )
+    return on_device
 
 
 @dataclass(kw_only=True, eq=False)
