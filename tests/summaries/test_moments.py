@@ -72,7 +72,7 @@ def test_arguments_that_are_not_rows_or_summaries_are_refused(rng):
         (lambda: moments.remove(sketch), ParameterError, "Sketch cannot be removed"),
         (lambda: sketch.remove(moments), ParameterError, "Moments cannot be removed"),
         (lambda: sketch.merge(Moments.of(X[:, :2])), ShapeError, "4 columns .* 2 columns"),
-        (lambda: Moments.of(X[:, 0]), ShapeError, r"shape \(m, p\)"),
+        (lambda: Moments.of(X[:, 0]), ShapeError, "not two-dimensional"),
         (lambda: Moments.of(X, np.ones(5)), ShapeError, "5 weights, and there are 30 rows"),
         (lambda: Moments.of(X, np.ones((30, 1))), ShapeError, r"shape \(30, 1\)"),
         (lambda: Moments.of(X + 1j), NotNumericError, "complex128"),

@@ -93,9 +93,10 @@ def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
     if not hasattr(block, "dtype"):
         block = np.asarray(block)
     if block.ndim != 2 or not block.shape[1]:
+        what = "have no columns" if block.ndim == 2 else "are not two-dimensional"
         raise ShapeError(
-            f"rows are an array of shape (m, p) with at least one column, got {block.shape}",
-            hint="X.reshape(1, -1) makes one row of an array, X.reshape(-1, 1) one column",
+            f"the rows {what}: their shape is {block.shape}",
+            hint="pass at least one column: X.reshape(-1, 1) is one, X.reshape(1, -1) is one row",
         )
     if block.dtype.char not in "fd":
         if block.dtype.kind not in "fiubO":

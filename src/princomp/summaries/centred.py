@@ -214,7 +214,7 @@ def merged_kinds(one: Any, other: Any) -> Any:
     ShapeError
         For different numbers of columns or different centres.
     """
-    if not isinstance(other, Centred):
+    if not issubclass(type(other), Centred):
         raise ParameterError(
             f"a summary is merged with another one, got {type(other).__name__}",
             place={"parameter": "other"},
