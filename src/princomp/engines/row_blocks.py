@@ -55,8 +55,7 @@ def drop_incomplete(block: RowArray, weights: Weights) -> tuple[RowArray, Weight
 def _complete(block: RowArray) -> NDArray[np.bool_]:
     """Return which rows (n,) have no NaN."""
     if isinstance(block, np.ndarray):
-        complete: NDArray[np.bool_] = ~np.isnan(block).any(axis=1)
-        return complete
+        return np.asarray(~np.isnan(block).any(axis=1))
     row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
     missing = np.bincount(row_of[np.isnan(block.data)], minlength=block.shape[0])
     return missing == 0
