@@ -66,14 +66,7 @@ class AbstractDeviceRows(DistributedRows):
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Refuse: rows are not copied to the host implicitly."""
-        raise self._not_on_host()
-
-    def _not_on_host(self) -> NotAvailableError:
-        return NotAvailableError(
-            f"this needs rows in the host's memory, but these are on {self.space.name}",
-            hint="give them there yourself: X.numpy(force=True) of a torch tensor, X.get() of a "
-            "CuPy array, X itself in place of on_device(X)",
-        )
+        raise _not_on_host(self.space)
 
     def weighted(self, weights: Any) -> Self:
         """Return the same rows with frequencies, an array on the device or on the host.
@@ -104,7 +97,7 @@ class AbstractDeviceRows(DistributedRows):
             image = images_on(self, kind.vectors, kind.columns, kind.divisor, drop=drop)
             return Images(kind.columns.rows, image), 0
         if not isinstance(kind, type):  # such as a sample of rows
-            raise self._not_on_host()
+            raise _not_on_host(self.space)
         if issubclass(kind, Triangle):
             return triangle_on(self, drop=drop)
         if issubclass(kind, Columns):
@@ -188,6 +181,14 @@ class AbstractDeviceRows(DistributedRows):
                 for block in self.blocks(step)
             ]
         return parts[0] if len(parts) == 1 else space.xp.concat(parts, axis=0)
+
+
+def _not_on_host(space: Space) -> NotAvailableError:
+    return NotAvailableError(
+        f"this needs rows in the host's memory, but these are on {space.name}",
+        hint="give them there yourself: X.numpy(force=True) of a torch tensor, X.get() of a "
+        "CuPy array, X itself in place of on_device(X)",
+    )
 
 
 def weights_on(space: Space, weights: Any, rows: int) -> Any:
