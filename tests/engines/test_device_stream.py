@@ -341,3 +341,27 @@ def test_a_stream_far_from_its_first_block_claims_the_digits_it_lost(solver, tab
     assert (errors > 2 * EPS * exact.column_scatter).any()
     assert (errors <= N * (EPS * exact.column_scatter + summary.lost)).all()
     assert summary.effective_unit > 10 * EPS
+
+
+def test_columns_of_a_frame_are_left_out_as_in_a_fit(table, tmp_path):
+    frame = pd.DataFrame(table, columns=list("abcdef"))
+    frame.insert(0, "id", range(N))
+    frame["flag"] = table[:, 0] > 2
+    frame["word"] = "text"
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    expected = PCA(2).fit(table)
+    for origin in (frame, princomp.read_table(frame), tmp_path / "rows.csv"):
+        with pytest.warns(UserWarning, match=r"flag.*on_device\(read_table"):
+            model = PCA(2).fit(princomp.on_device(origin, "cpu"))
+        assert model.feature_names_in_.tolist() == list("abcdef")
+        assert_close(model, expected)
+    scores = model.transform(princomp.on_device(frame, "cpu"))
+    np.testing.assert_allclose(scores.numpy(), expected.transform(table), atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
+def test_a_lazy_frame_of_dask_is_refused_with_its_method(table):
+    dd = pytest.importorskip("dask.dataframe")
+    lazy = dd.from_pandas(pd.DataFrame(table, columns=list("abcdef")), npartitions=2)
+    with pytest.raises(ParameterError, match=r"Call \.compute\(\)"):
+        princomp.on_device(lazy, "cpu")

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import EPS
-from princomp.errors import ShapeError
+from princomp import PCA
+from princomp.errors import NotNumericError, ParameterError, ShapeError
 from princomp.kernels.gram import sampled_rows
 from princomp.summaries import Columns, Moments, Triangle
 
@@ -60,3 +61,22 @@ def test_rows_without_columns_are_refused(kind, weights):
     for block in (np.zeros((3, 0)), sp.csr_array((3, 0))):
         with pytest.raises(ShapeError, match=r"no columns.*\(3, 0\)"):
             kind.of(block, weights)
+
+
+def test_arguments_that_are_not_rows_or_summaries_are_refused(rng):
+    X = rng.standard_normal((30, 4))
+    moments, sketch = Moments.of(X), PCA(2, svd_solver="sketch").fit(X).summary_
+    for wrong, error, message in (
+        (lambda: moments.merge(None), ParameterError, "got NoneType"),
+        (lambda: moments.remove(None), ParameterError, "NoneType cannot be removed"),
+        (lambda: moments.remove(sketch), ParameterError, "Sketch cannot be removed"),
+        (lambda: sketch.remove(moments), ParameterError, "Moments cannot be removed"),
+        (lambda: sketch.merge(Moments.of(X[:, :2])), ShapeError, "4 columns .* 2 columns"),
+        (lambda: Moments.of(X[:, 0]), ShapeError, "not two-dimensional"),
+        (lambda: Moments.of(X, np.ones(5)), ShapeError, "5 weights, and there are 30 rows"),
+        (lambda: Moments.of(X, np.ones((30, 1))), ShapeError, r"shape \(30, 1\)"),
+        (lambda: Moments.of(X + 1j), NotNumericError, "complex128"),
+        (lambda: Moments.of(X.astype(str)), NotNumericError, "not real numbers"),
+    ):
+        with pytest.raises(error, match=message):
+            wrong()

@@ -27,6 +27,11 @@ _FILL_HINT = (
     "such rows get empty scores"
 )
 
+_DEVICE_HINT = (
+    "fill them, or give the rows in the host's memory: only there do missing='em' and "
+    "missing='nipals' fill them; with missing='drop' such rows get empty scores"
+)
+
 
 class Result(Protocol):
     """The result of a fit."""
@@ -191,7 +196,7 @@ class PCAModel(FittedModel[Fitted]):
             return data.scores(self.result, whiten=whiten, drop=drop)
         except NotFiniteError as error:
             names = self.schema.names
-            raise not_finite_error(data, error, columns=names, hint=_FILL_HINT) from None
+            raise not_finite_error(data, error, columns=names, hint=_DEVICE_HINT) from None
 
     def for_scoring(self) -> PCAModel:
         """Return the model with only what scores and reconstructions need."""

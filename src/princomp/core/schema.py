@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from princomp.engines import as_distributed
 from princomp.errors import ColumnError, ShapeError, printable
@@ -67,9 +68,12 @@ class TableSchema:
             rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
         elif (distributed := as_distributed(X)) is not None:
             rows = distributed, distributed.columns, None
-            warning = warning_text(
-                distributed.notes, f"cast them to numbers on {distributed.engine} to keep them"
-            )
+            if not distributed.p:  # such as the scores of no components
+                as_rows(np.empty((1, 0)))  # raises
+            hint = f"cast them to numbers on {distributed.engine} to keep them"
+            if distributed.resident:
+                hint = "on_device(read_table(…, columns=[...])) chooses columns"
+            warning = warning_text(distributed.notes, hint)
         elif type(X) is not list and is_frame(X):
             table = from_frame(X, find_ids=True, text="leave out")
             if table.columns is not None:

@@ -18,7 +18,7 @@ from princomp.core.request import Request
 from princomp.core.routes.moments import SCATTER_COLUMNS, memory_to_add
 from princomp.core.routes.sketch import whole_number_needed
 from princomp.core.row_buffer import RowBuffer
-from princomp.engines import DistributedRows, drop_incomplete, fold
+from princomp.engines import DistributedRows, drop_incomplete, first_counted_fault, fold
 from princomp.errors import (
     MemoryLimitError,
     NotAvailableError,
@@ -37,7 +37,6 @@ from princomp.summaries import (
     SketchOf,
     Triangle,
     Weights,
-    first_not_finite,
     is_sparse,
     slice_weights,
     stored_bytes,
@@ -313,12 +312,13 @@ class Stream:
         if _squares_fit(rows):
             return
         # As in a fit, rows of weight zero and rows that are dropped may have any values.
+        fault = first_counted_fault(rows, weights, drop=self.drop)
+        if fault is not None:
+            raise fault
         if weights is not None:
             rows, weights = rows[weights > 0], weights[weights > 0]
         if self.drop:
             rows, weights, _ = drop_incomplete(rows, weights)
-        if not np.isfinite(rows.data if is_sparse(rows) else rows).all():
-            raise first_not_finite(rows)
         if _squares_fit(rows):
             return
         with np.errstate(all="ignore"):

@@ -11,7 +11,10 @@ from .mpi.rows import (
 )
 from .partial_result import PartialResult as PartialResult
 from .registry import as_distributed as as_distributed
-from .row_blocks import drop_incomplete as drop_incomplete
+from .row_blocks import (
+    drop_incomplete as drop_incomplete,
+    first_counted_fault as first_counted_fault,
+)
 from .run_context import (
     Progress as Progress,
     ProgressCallback as ProgressCallback,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from princomp.engines.distributed import DistributedRows
 from princomp.engines.partial_result import PartialResult, SummaryKind
-from princomp.engines.row_blocks import Block, drop_incomplete, stream_blocks
+from princomp.engines.row_blocks import Block, drop_incomplete, first_counted_fault, stream_blocks
 from princomp.engines.run_context import RunContext
 from princomp.errors import NotFiniteError, PrincompError
 from princomp.io import RowArray, RowData, Source, State
@@ -56,22 +56,29 @@ class _Summarizer(NamedTuple):
 
     def apply(self, summarize: Callable[..., Any], start: int, rows: RowArray) -> PartialResult:
         """Call ``summarize`` with a block, without incomplete rows where these may be dropped."""
-        n = rows.shape[0]
-        weights = slice_weights(self.weights, start, start + n)
-        if self.drop and (self.kind.complete_only or is_sparse(rows)):
-            rows, weights, dropped = drop_incomplete(rows, weights)
-            return PartialResult(summarize(rows, weights, precise=self.precise), dropped, n)
+        weights = slice_weights(self.weights, start, start + rows.shape[0])
         try:
-            return PartialResult(summarize(rows, weights, precise=self.precise), 0, n)
+            return self._summarized(summarize, rows, weights)
         except NotFiniteError as error:
-            if self.drop and "row" in error.place:
-                rows, weights, dropped = drop_incomplete(rows, weights)
-                if dropped:
-                    summary = summarize(rows, weights, precise=self.precise)
-                    return PartialResult(summary, dropped, n)
-            if "row" in error.place:
-                error.place["row"] += start
-            raise
+            if "row" not in error.place:
+                raise
+            # Summaries count rows without those that are left out.
+            found = first_counted_fault(rows, weights, drop=self.drop) or error
+            found.place["row"] += start
+            raise found from None
+
+    def _summarized(
+        self, summarize: Callable[..., Any], rows: RowArray, weights: Weights
+    ) -> PartialResult:
+        n = rows.shape[0]
+        if not (self.drop and (self.kind.complete_only or is_sparse(rows))):
+            try:
+                return PartialResult(summarize(rows, weights, precise=self.precise), 0, n)
+            except NotFiniteError as error:
+                if not (self.drop and "row" in error.place):
+                    raise
+        rows, weights, dropped = drop_incomplete(rows, weights)
+        return PartialResult(summarize(rows, weights, precise=self.precise), dropped, n)
 
 
 def fold(

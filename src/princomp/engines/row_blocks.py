@@ -7,9 +7,11 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from princomp.errors import NotFiniteError
 from princomp.io import Chunk, RowArray, Source
-from princomp.summaries import Weights
+from princomp.summaries import Weights, first_not_finite, is_sparse
 
 
 class Block(NamedTuple):
@@ -43,13 +45,34 @@ def _concatenate(parts: list[RowArray]) -> RowArray:
 
 def drop_incomplete(block: RowArray, weights: Weights) -> tuple[RowArray, Weights, int]:
     """Return the rows without NaN, their weights, and the number of rows with NaN."""
-    if not isinstance(block, np.ndarray):
-        row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-        missing = np.bincount(row_of[np.isnan(block.data)], minlength=block.shape[0])
-        complete = missing == 0
-    else:
-        complete = ~np.isnan(block).any(axis=1)
+    complete = _complete(block)
     dropped = int(len(complete) - complete.sum())
     if not dropped:
         return block, weights, 0
     return block[complete], weights if weights is None else weights[complete], dropped
+
+
+def _complete(block: RowArray) -> NDArray[np.bool_]:
+    """Return which rows (n,) have no NaN."""
+    if isinstance(block, np.ndarray):
+        return np.asarray(~np.isnan(block).any(axis=1))
+    row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+    missing = np.bincount(row_of[np.isnan(block.data)], minlength=block.shape[0])
+    return missing == 0
+
+
+def first_counted_fault(block: RowArray, weights: Weights, *, drop: bool) -> NotFiniteError | None:
+    """Return the error for the first value that is not finite, in the rows that count.
+
+    Rows of weight zero do not count, nor do rows with NaN where these are dropped.
+    """
+    counts = _complete(block) if drop else np.ones(block.shape[0], bool)
+    if weights is not None:
+        counts &= weights > 0
+    kept = np.flatnonzero(counts)
+    counted = block[kept]
+    if np.isfinite(counted.data if is_sparse(counted) else counted).all():
+        return None
+    error = first_not_finite(counted)
+    error.place["row"] = int(kept[error.place["row"]])
+    return error

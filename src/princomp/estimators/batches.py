@@ -207,7 +207,7 @@ def _update_rows(
     (data, columns, origin), schema = model._open_table(X, first=first)
     weights = checked_weights(sample_weight, data.shape[0])
     stream = Stream(request, schema.p) if first else _own_rows(model, request)
-    start, rows = 0, data
+    start = 0
     try:
         if isinstance(data, DistributedRows) and (data.resident or data.has_weights):
             update(stream, data, None)
@@ -218,10 +218,12 @@ def _update_rows(
                 start = stop
             check_weights(weights, start)
     except NotFiniteError as error:
+        if "row" in error.place:
+            error.place["row"] += start  # counted in its block
         hint = {} if request.fill is None else {"hint": _FILL_HINT}
         if "missing" not in model._get_param_names():
             hint = {"hint": _NO_OPTION_HINT}
-        raise not_finite_error(rows, error, columns=columns, origin=origin, **hint) from None
+        raise not_finite_error(data, error, columns=columns, origin=origin, **hint) from None
     fitted = LazyFit(stream, request, schema.names, _shared_fit(model, request))
     model._schema, model._fitted = schema, fitted
 

@@ -60,6 +60,7 @@ from .readers.memory import (
     Rows as Rows,
     as_rows as as_rows,
     from_sparse as from_sparse,
+    host_array as host_array,
     in_memory as in_memory,
     is_numeric_array as is_numeric_array,
     labels_of_float_frame as labels_of_float_frame,

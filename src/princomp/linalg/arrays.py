@@ -214,7 +214,7 @@ def as_floats(values: object, name: str) -> FloatArray:
     """
     try:
         return np.asarray(unmasked(values), dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:  # the last one from arrays on a device
         raise ParameterError(
             f"{name} must hold numbers: {error}",
             place={"parameter": name},

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from princomp.errors import NotFiniteError, ParameterError, ShapeError
+from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError
 from princomp.linalg import FloatArray, Weights as Weights
 
 # SciPy ships no types: a CSR array or matrix.
@@ -84,21 +84,32 @@ def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
     Raises
     ------
     ShapeError
-        If the block has no columns.
+        If the block has no columns, or there is not one weight per row.
+    NotNumericError
+        If the block is complex or text.
     ParameterError
         If a weight is negative or NaN.
     """
     if not hasattr(block, "dtype"):
         block = np.asarray(block)
-    if not block.shape[1]:
+    if block.ndim != 2 or not block.shape[1]:
+        what = "have no columns" if block.ndim == 2 else "are not two-dimensional"
         raise ShapeError(
-            f"the rows have no columns: their shape is {block.shape}", hint="pass at least one"
+            f"the rows {what}: their shape is {block.shape}",
+            hint="pass at least one column: X.reshape(-1, 1) is one, X.reshape(1, -1) is one row",
         )
     if block.dtype.char not in "fd":
+        if block.dtype.kind not in "fiubO":
+            raise NotNumericError(
+                f"rows of dtype {block.dtype} are not real numbers",
+                hint="give real numbers; the parts of complex ones as columns of their own",
+            )
         block = block.astype(np.float64)
     if weights is None:
         return block, None
     weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != block.shape[:1]:
+        raise _wrong_number_of_weights(weights, block.shape[0])
     if not (weights >= 0).all():
         raise ParameterError(
             f"a weight is {weights.min():g}",
@@ -146,8 +157,9 @@ def check_weights(weights: Weights, rows: int) -> None:
 
 
 def _wrong_number_of_weights(weights: FloatArray, rows: int | str) -> ShapeError:
+    found = f"{len(weights)} weights" if weights.ndim == 1 else f"shape {weights.shape}"
     return ShapeError(
-        f"sample_weight has {len(weights)} weights, and there are {rows} rows",
+        f"sample_weight has {found}, and there are {rows} rows",
         place={"parameter": "sample_weight"},
         hint="pass one weight per row",
     )

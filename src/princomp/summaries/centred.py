@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.errors import NotFiniteError, ShapeError
+from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.linalg import EPS, FloatArray
 from princomp.summaries.blocks import block_rows, check_mergeable, merged_mean
 from princomp.summaries.space import Space
@@ -128,6 +128,12 @@ class Centred:
         ShapeError
             If ``other`` has more rows than this summary.
         """
+        if not isinstance(other, Centred) or other.detail != self.detail:
+            raise ParameterError(
+                f"a {type(other).__name__} cannot be removed from a summary of kind {self.kind}",
+                place={"parameter": "other"},
+                hint="summarise the rows to remove as the same kind",
+            )
         check_mergeable(self, other)
         rows = self.rows - other.rows
         if rows < -self.rows * EPS or (other.rows and not self.rows):
@@ -200,7 +206,21 @@ def merged_kinds(one: Any, other: Any) -> Any:
 
     A triangle can become a scatter, and both can become a sketch. The resulting kind depends
     only on the two kinds, not on their order or their rows.
+
+    Raises
+    ------
+    ParameterError
+        If ``other`` is not a summary.
+    ShapeError
+        For different numbers of columns or different centres.
     """
+    if not issubclass(type(other), Centred):
+        raise ParameterError(
+            f"a summary is merged with another one, got {type(other).__name__}",
+            place={"parameter": "other"},
+            hint="summarise rows first: Moments.of(X)",
+        )
+    check_mergeable(one, other)
     if one.detail < other.detail:
         return one.merge(one.converted(other.to_host()))
     return other.converted(one.to_host()).merge(other)

@@ -194,6 +194,8 @@ class Moments(Centred):
         ------
         ShapeError
             If ``other`` has more rows than this summary, or rows that were never added.
+        ParameterError
+            If ``other`` is of another kind.
         """
         if isinstance(other, OnDevice) and not isinstance(self, OnDevice):
             return other.on_same_device(self).remove(other)

@@ -73,9 +73,10 @@ def divisors(
 def _checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
     try:
         divisor = np.asarray(unmasked(scale), dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):
+        # torch and array_api_strict raise a RuntimeError for an array that NumPy cannot read.
         raise ParameterError(
-            f"scale={scale!r} contains a value that is not a number",
+            f"scale={scale!r} cannot be read as an array of numbers",
             place={"parameter": "scale"},
             hint="scale is None, 'unit', 'pareto', 'range' or one number per column",
         ) from None

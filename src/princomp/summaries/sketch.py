@@ -178,9 +178,11 @@ class Sketch(Centred):
         ------
         ShapeError
             If ``other`` has more rows than this summary, or rows that were never added.
+        ParameterError
+            If ``other`` is of another kind.
         """
-        self._check_same_directions(other)
         remaining = self._without(other)
+        self._check_same_directions(other)
         if remaining is None:
             return SketchOf(self.width, self.seed).empty(self.p) if other.rows else self
         fields, delta, delta_weight = remaining

@@ -313,3 +313,32 @@ def test_partial_fit_continues_from_a_summary(table):
         model = PCA.from_summary(kind.of(table[:60])).partial_fit(table[60:])
         assert_close(model, PCA().fit(table))
         assert type(model.summary_) is kind
+
+
+@pytest.mark.parametrize("update", ["partial_fit", "forget"])
+def test_a_fault_in_a_later_batch_is_named_by_its_row_and_file(update, rng, tmp_path):
+    X = rng.standard_normal((60, 4))
+    model = PCA(2).fit(X)
+    X[33, 1] = np.nan
+    paths = [str(tmp_path / "one.npy"), str(tmp_path / "two.npy")]
+    for path, part in zip(paths, (X[:25], X[25:]), strict=True):
+        np.save(path, part)
+    with pytest.raises(NotFiniteError, match="row 33, column 1") as caught:
+        getattr(model, update)(iter([X[:25], X[25:]]))
+    assert caught.value.place == {"row": 33, "column": 1}
+    with pytest.raises(NotFiniteError, match=r"row 8, column 1 of .*two\.npy") as caught:
+        getattr(model, update)(paths)
+    assert caught.value.place == {"file": paths[1], "row": 8, "column": 1}
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_rows_that_are_left_out_count_in_the_place_of_a_fault(method, rng, tmp_path):
+    X, weights = rng.standard_normal((60, 4)), np.ones(60)
+    X[:10], X[15], X[33, 1] = np.nan, np.nan, np.inf
+    weights[:10] = 0
+    np.save(tmp_path / "rows.npy", X)
+    for solver in ("full", "sketch"):
+        model = PCA(2, svd_solver=solver, missing="drop")
+        for rows in (tmp_path / "rows.npy", iter([X[:25], X[25:]])):
+            with pytest.raises(NotFiniteError, match="infinity: the first at row 33, column 1"):
+                getattr(model, method)(rows, sample_weight=weights)

@@ -55,7 +55,7 @@ def _array_rows(X: da.Array) -> DaskRows:
             f"a Dask array of dtype {X.dtype} is not numeric",
             hint="convert it: x.astype(float)",
         )
-    if X.dtype.kind == "c" or p == 0:
+    if X.dtype.kind == "c":
         as_rows(np.empty((1, p), X.dtype))  # raises, with a hint
     meta = X._meta
     sparse = sp.issparse(meta) or hasattr(meta, "to_scipy_sparse")

@@ -34,7 +34,8 @@ def hstack(blocks: Sequence[Any]) -> RowArray:
     blocks = [_to_scipy(block) for block in blocks]
     if any(sp.issparse(block) for block in blocks):
         return sp.hstack([sp.csr_array(block) for block in blocks], format="csr")
-    return np.concatenate(blocks, axis=1)
+    masked = any(isinstance(block, np.ma.MaskedArray) for block in blocks)
+    return (np.ma.concatenate if masked else np.concatenate)(blocks, axis=1)
 
 
 def _to_scipy(block: Any) -> Any:
@@ -53,8 +54,8 @@ def to_rows(block: Any, layout: RowLayout) -> tuple[RowArray, NDArray[Any] | Non
             f"a chunk has shape {block.shape}, but the Dask table has {layout.p} columns",
             hint="give the right chunks (meta=, shape=) where the table is made",
         )
-    if block.shape[0] == 0:
-        return np.empty((0, layout.p), layout.dtype), weights
+    if 0 in block.shape:
+        return np.empty(block.shape, layout.dtype), weights
     if sp.issparse(block):
         rows = from_sparse(block)
     elif isinstance(block, np.ma.MaskedArray):

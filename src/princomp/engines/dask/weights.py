@@ -65,7 +65,7 @@ def check_chunk_weights(weights: NDArray[Any] | float | None, n: int) -> NDArray
     """
     if weights is None:
         return None
-    checked: NDArray[Any] = np.asarray(weights, dtype=np.float64)
+    checked: NDArray[Any] = as_floats(weights, "sample_weight")
     if checked.ndim == 0:
         checked = np.full(n, float(checked))
     if checked.shape != (n,):

@@ -9,8 +9,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from princomp.engines.device.spaces import space_of
 from princomp.engines.distributed import DistributedRows
 from princomp.engines.partial_result import PartialResult, SummaryKind
+from princomp.engines.weights import WEIGHTS
 from princomp.errors import (
     NotAvailableError,
     NotFiniteError,
@@ -73,10 +75,7 @@ class AbstractDeviceRows(DistributedRows):
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Refuse: rows are not copied to the host implicitly."""
-        raise NotAvailableError(
-            f"this needs rows in the host's memory, but these are on {self.space.name}",
-            hint="copy them there yourself: X.cpu() of a torch tensor, X.get() of a CuPy array",
-        )
+        raise _not_on_host(self.space)
 
     def weighted(self, weights: Any) -> Self:
         """Return the same rows with frequencies, an array on the device or on the host.
@@ -85,30 +84,7 @@ class AbstractDeviceRows(DistributedRows):
         ------
         ShapeError, ParameterError
         """
-        xp, place = self.space.xp, {"parameter": "sample_weight"}
-        if type(weights).__module__.partition(".")[0] in ("torch", "cupy", "array_api_strict"):
-            on_device = xp.astype(weights, self.space.doubles)
-        else:
-            weights = as_floats(weights, "sample_weight")
-            if weights.ndim == 0:
-                weights = np.full(self.rows, weights)
-            on_device = self.space.put(weights)
-        if tuple(on_device.shape) != (self.rows,):
-            raise ShapeError(
-                f"sample_weight has shape {tuple(on_device.shape)}, but there are {self.rows} rows",
-                place=place,
-                hint=f"give one weight per row: an array of shape ({self.rows},)",
-            )
-        valid = xp.isfinite(on_device) & (on_device >= 0)
-        if not bool(xp.all(valid)):
-            row = int(xp.argmax(xp.astype(~valid, xp.int8)))
-            raise ParameterError(
-                f"Negative values, NaN or infinity in sample_weight: sample_weight[{row}] is "
-                f"{float(on_device[row]):g}",
-                place={**place, "row": row},
-                hint="weights are frequencies: finite and not negative",
-            )
-        return replace(self, weights=on_device)
+        return replace(self, weights=weights_on(self.space, weights, self.rows or 0))
 
     def fingerprint(self) -> tuple[str, ...]:
         """Return a checksum of the weights."""
@@ -235,13 +211,67 @@ def _summary(table: DeviceTable, kind: SummaryKind, drop: bool, precise: bool) -
             table, kind.vectors, kind.columns, kind.divisor, drop=drop, precise=precise
         )
         return Images(rows, image), 0
-    assert isinstance(kind, type), kind
+    if not isinstance(kind, type):  # such as a sample of rows
+        raise _not_on_host(table.space)
     if issubclass(kind, Triangle):
         return triangle_on(table, drop=drop)
     if issubclass(kind, Columns):
         return columns_on(table, drop=drop)
     assert issubclass(kind, Moments), kind
     return moments_on(table, drop=drop, precise=precise)
+
+
+def _not_on_host(space: Space) -> NotAvailableError:
+    return NotAvailableError(
+        f"this needs rows in the host's memory, but these are on {space.name}",
+        hint="give them there yourself: X.numpy(force=True) of a torch tensor, X.get() of a "
+        "CuPy array, X itself in place of on_device(X)",
+    )
+
+
+def weights_on(space: Space, weights: Any, rows: int) -> Any:
+    """Return frequencies on a device: one per row, or one for all rows.
+
+    Parameters
+    ----------
+    space : Space
+        The device.
+    weights : array-like of shape (rows,) or number
+        An array on any device, or on the host.
+    rows : int
+
+    Raises
+    ------
+    ShapeError, ParameterError
+    """
+    xp, on_device = space.xp, None
+    if type(weights).__module__.partition(".")[0] in ("torch", "cupy", "array_api_strict"):
+        given = space_of(weights)
+        weights = weights.detach() if hasattr(weights, "detach") else weights
+        weights = given.xp.astype(weights, given.doubles)
+        if weights.ndim and space.is_same_device(given):
+            on_device = weights
+        else:
+            weights = given.to_host(weights)
+    if on_device is None:
+        weights = as_floats(weights, "sample_weight")
+        on_device = space.put(weights if weights.ndim else np.full(rows, weights))
+    if tuple(on_device.shape) != (rows,):
+        raise ShapeError(
+            f"sample_weight has shape {tuple(on_device.shape)}, but there are {rows} rows",
+            place=WEIGHTS,
+            hint=f"give one weight per row: an array of shape ({rows},)",
+        )
+    valid = xp.isfinite(on_device) & (on_device >= 0)
+    if not bool(xp.all(valid)):
+        row = int(xp.argmax(xp.astype(~valid, xp.int8)))
+        raise ParameterError(
+            f"Negative values, NaN or infinity in sample_weight: sample_weight[{row}] is "
+            f"{float(on_device[row]):g}",
+            place={**WEIGHTS, "row": row},
+            hint="weights are frequencies: finite and not negative",
+        )
+    return on_device
 
 
 @dataclass(kw_only=True, eq=False)

@@ -23,6 +23,12 @@ from princomp.io import (
     RowPlace,
     Source,
     checksum,
+    file_rows,
+    from_frame,
+    has_index_name,
+    is_file,
+    is_frame,
+    labels_of_float_frame,
     rows_of,
     stored_arrays,
 )
@@ -162,6 +168,13 @@ def on_device(X: Any, device: Any = "cuda", *, memory_limit: int | str | None = 
     limit = None if memory_limit is None else byte_count(memory_limit)
     if limit is None and (free := space.free_memory()) is not None:
         limit = int(free * DEFAULT_SHARE)
+    if is_file(X):
+        X = file_rows(X)
+    elif is_frame(X):
+        # Columns that a fit of the frame would leave out are left out here as well.
+        labels = labels_of_float_frame(X)
+        if labels is None or (labels and has_index_name(labels[0])):
+            X = from_frame(X, find_ids=True, text="leave out")
     data, columns, origin = rows_of(X)
     is_source = isinstance(data, Source)
     return DeviceStream(
@@ -170,6 +183,7 @@ def on_device(X: Any, device: Any = "cuda", *, memory_limit: int | str | None = 
         p=data.shape[1],
         dtype=np.dtype(data.dtype),
         columns=columns,
+        notes=X.notes if isinstance(X, Source) else (),
         file=None if origin is None else origin.file,
         nbytes=data.nbytes if is_source else stored_bytes(data),
         space=space,
@@ -187,7 +201,8 @@ def _summary_bytes(kind: SummaryKind, p: int) -> int:
         return 3 * 8 * p * kind.width
     if isinstance(kind, ImagesOf):
         return int(3 * 8 * kind.vectors.size)
-    assert isinstance(kind, type), kind
+    if not isinstance(kind, type):
+        return 0  # ``reduce`` refuses it
     if issubclass(kind, Columns):
         return 8 * 8 * p
     return (_TRIANGLE_MATRICES if issubclass(kind, Triangle) else _SCATTER_MATRICES) * 8 * p * p

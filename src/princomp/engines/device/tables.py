@@ -8,20 +8,27 @@ of any other origin to a device, block by block.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.engines.device.rows import DeviceRows
-from princomp.engines.device.spaces import space_of
+from princomp.engines.device.rows import DeviceRows, weights_on
+from princomp.engines.device.spaces import space_named, space_of
 from princomp.engines.distributed import DistributedRows, RowFunction
 from princomp.engines.local import reduce_partition
 from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.errors import NotAvailableError, NotNumericError, ShapeError, row_words
 from princomp.io import LARGEST_INTEGER, Chunk, as_rows, from_sparse
 from princomp.summaries import Space
+
+# dtypes of torch that NumPy and SciPy lack or cannot compute with, and the next wider ones.
+_WIDER = {
+    "torch.float16": "float32",
+    "torch.bfloat16": "float32",
+    "torch.complex32": "complex64",
+}
 
 
 @dataclass(kw_only=True, eq=False)
@@ -34,9 +41,14 @@ class SparseTensor(DistributedRows):
         """Yield the rows from number ``start`` on."""
         yield Chunk(self.csr[start:])
 
+    def weighted(self, weights: Any) -> Self:
+        """Return the same rows with frequencies."""
+        on_cpu = weights_on(space_named("cpu"), weights, self.csr.shape[0])
+        return replace(self, weights=on_cpu.numpy())
+
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows in one pass."""
-        return reduce_partition(kind, self.csr, drop=drop, precise=precise)
+        return reduce_partition(kind, self.csr, self.weights, drop=drop, precise=precise)
 
     def map_rows(self, function: RowFunction, names: tuple[str, ...], dtype: np.dtype[Any]) -> Any:
         """Apply a function to the rows, and return a dense tensor."""
@@ -57,17 +69,17 @@ def rows_of(X: Any) -> DistributedRows | None:
     """
     if not hasattr(X, "__dlpack__"):
         return None
-    if hasattr(X, "detach"):
-        X = X.detach()
-        if str(X.layout) != "torch.strided":
-            return _sparse_rows(X)
     shape = tuple(X.shape)
     if len(shape) != 2:
         raise ShapeError(
             f"Expected 2D array, got an array of shape {shape} instead",
             hint="rows of numbers: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row",
         )
-    if 0 in shape:
+    if hasattr(X, "detach"):
+        X = X.detach()
+        if str(X.layout) != "torch.strided":
+            return _sparse_rows(X)
+    if shape[0] == 0:
         as_rows(np.empty(shape))  # raises
     space = space_of(X)
     return DeviceRows(
@@ -87,7 +99,7 @@ def _precision(X: Any, space: Space) -> np.dtype[Any]:
     if name in ("float16", "bfloat16", "float32"):
         return np.dtype(np.float32)
     if name.startswith("complex"):
-        as_rows(np.empty((1, 1), name))  # raises
+        as_rows(np.empty((1, 1), name.replace("complex32", "complex64")))  # raises
     if name in ("int64", "uint64"):
         # Not every library compares unsigned integers; from 2⁶³ on they turn negative here.
         signed = xp.astype(X, xp.int64, copy=False)
@@ -110,11 +122,20 @@ def _precision(X: Any, space: Space) -> np.dtype[Any]:
 
 def _sparse_rows(X: Any) -> SparseTensor:
     """Wrap a sparse tensor as a SciPy array that shares its memory; refuse one on a GPU."""
+    import torch
+
     if X.device.type != "cpu":
         raise NotAvailableError(
             f"sparse rows on {X.device} cannot be centred there without making them dense",
             hint="X.to_dense() where that fits on the device, or X.cpu()",
         )
+    if X.dense_dim():
+        raise NotAvailableError(
+            "the values of this sparse tensor are not single numbers, but dense parts of rows",
+            hint="make all of it dense: X.to_dense(), or sparse: X.to_dense().to_sparse_csr()",
+        )
+    if str(X.dtype) in _WIDER:
+        X = X.to(getattr(torch, _WIDER[str(X.dtype)]))
     if str(X.layout) == "torch.sparse_csr":
         parts = tuple(part.numpy() for part in (X.values(), X.col_indices(), X.crow_indices()))
     else:

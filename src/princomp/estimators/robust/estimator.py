@@ -25,7 +25,7 @@ from princomp.estimators.robust.parameters import (
     component_count,
 )
 from princomp.estimators.robust.robpca import robpca
-from princomp.io import Arrays, Document
+from princomp.io import Arrays, Document, host_array
 from princomp.linalg import FloatArray, fix_signs, one_blas_thread, seed_of, unmasked
 from princomp.summaries import Names
 
@@ -202,7 +202,7 @@ class RobustPCA(
 
     def inverse_transform(self, X: npt.ArrayLike) -> FloatArray:
         """Compute rows (n, p) in the units of the data from scores (n, k)."""
-        return self.__fitted_model__().reconstruct(np.asarray(unmasked(X)))
+        return self.__fitted_model__().reconstruct(host_array(unmasked(X)))
 
     def outlier_map(self, X: Any) -> OutlierMap:
         """Compute distances of rows within the space and from it, and compare with cut-offs.

@@ -232,7 +232,8 @@ def _eager(frame: Any, origin: Origin) -> Frame:
         raise ColumnError(origin.prefixed(str(error)), place=origin.place()) from error
     if isinstance(wrapped, nw.LazyFrame):
         problem = origin.prefixed("a lazy frame has no rows in memory yet")
-        raise ParameterError(problem, hint="Call .collect() on it first.")
+        method = "compute" if hasattr(frame, "compute") else "collect"
+        raise ParameterError(problem, hint=f"Call .{method}() on it first.")
     if not isinstance(wrapped, nw.DataFrame):
         problem = f"expected a data frame, got {type(frame).__name__}"
         raise ParameterError(problem, hint="Frames of pandas, polars and pyarrow are understood.")

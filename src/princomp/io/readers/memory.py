@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError, row_words
+from princomp.errors import (
+    NotAvailableError,
+    NotFiniteError,
+    NotNumericError,
+    ParameterError,
+    ShapeError,
+    row_words,
+)
 from princomp.io.readers.cells import first_inexact_index
 from princomp.io.readers.columns import Origin, RowPlace
 from princomp.io.readers.frames import frame_origin, from_frame, is_frame
@@ -223,6 +230,8 @@ def in_memory(X: Any) -> Rows:
     refuse_containers(X)
     from sklearn.utils.validation import check_array  # a slow import
 
+    if hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray):
+        X = host_array(X)
     try:
         checked = check_array(X, dtype="numeric", ensure_all_finite=False, estimator="PCA")
     except ValueError as error:
@@ -252,6 +261,25 @@ def _array_from_lists(X: list[Any]) -> np.ndarray[Any, Any] | None:
     except ValueError:
         return None
     return array if array.ndim == 2 and array.dtype.kind in "fiu" and array.size else None
+
+
+def host_array(X: Any) -> np.ndarray[Any, Any]:
+    """Convert an array of any library to one of NumPy, where NumPy can read it.
+
+    Raises
+    ------
+    NotAvailableError
+        If it is on another device, sparse, or tracks gradients.
+    """
+    try:
+        return np.asarray(X)
+    except (RuntimeError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise NotAvailableError(
+            f"this needs rows in the host's memory, in an array that NumPy can read: {reason}",
+            hint="give them there yourself: X.numpy(force=True) of a torch tensor (of a sparse "
+            "one after X.to_dense()), X.get() of a CuPy array",
+        ) from None
 
 
 def _text_error(X: Any) -> NotNumericError | None:
