@@ -174,9 +174,8 @@ def _read_rows(X: Any, model: KernelPCA, limit: int) -> RowArray:
     (data, columns, origin), _ = TableSchema.read(X, "KernelPCA")
     rows = in_memory(data, limit)
     if is_precomputed(model):
-        rows = square_matrix(rows)
-    rows, _ = complete_rows(rows, KernelParameters.of(model).missing, columns, origin)
-    return rows
+        return square_matrix(rows, columns, origin)
+    return complete_rows(rows, None, KernelParameters.of(model).missing, columns, origin)[0]
 
 
 def _sample(rows: RowArray, model: KernelPCA, cv: Folds, limit: int, seed: int) -> RowArray:
