@@ -92,6 +92,13 @@ def fit_first_rows(
     data, columns, origin = rows
     parameters = with_divisors(parameters.seeded(), data, weights, columns, origin)
     prepared = _prepare_map(data, parameters, weights)
+    k, n, width = parameters.n_components, data.shape[0], prepared.map.width
+    if isinstance(k, int) and k > width and (n is None or n > width):
+        raise ShapeError(
+            f"n_components={k} is more than the {width} coordinates of the map",
+            place={"parameter": "n_components"},
+            hint="raise n_landmarks, or ask for fewer components",
+        )
     model = PCA(
         parameters.n_components,
         tol=parameters.tol,

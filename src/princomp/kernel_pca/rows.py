@@ -87,7 +87,8 @@ def complete_rows(
             sizes = np.diff(data.indptr) if is_sparse(data) else 1
             _values(data)[np.repeat(ignored, sizes)] = 0
         error = NotFiniteError("", place={"row": 0})
-        hint = "fill the cells, or use missing='drop', 'em' or 'nipals'"
+        others = ", 'em' or 'nipals'" if missing == "error" else ""  # tune does not fill cells
+        hint = f"fill the cells, or use missing='drop'{others}"
         raise not_finite_error(data, error, columns=columns, origin=origin, hint=hint)
     if imputer is not None:
         rows = imputer.impute(rows)  # rows without any known cell stay as they are

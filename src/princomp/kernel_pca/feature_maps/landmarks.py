@@ -130,10 +130,10 @@ def check_rule(rule: str) -> None:
 
 def _checked_points(points: npt.ArrayLike, p: int) -> RowArray:
     """Return a copy of landmarks that the user passed."""
-    found = rows_of(points)[0]
-    if isinstance(found, Source) or found.shape[1] != p:
+    found = rows_of(points)[0] if np.ndim(points) == 2 else None
+    if found is None or isinstance(found, Source) or found.shape[1] != p:
         raise ShapeError(
-            f"landmarks have shape {found.shape}, and the rows have {p} columns",
+            f"landmarks have shape {np.shape(points)}, and the rows have {p} columns",
             place={"parameter": "landmarks"},
             hint=f"pass an array of shape (m, {p})",
         )
