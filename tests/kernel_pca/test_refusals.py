@@ -53,7 +53,7 @@ def test_a_kernel_of_zeros_is_not_called_indefinite():
 
 
 def test_a_fractional_degree_of_negative_numbers_has_its_own_hint():
-    with pytest.raises(NotFiniteError, match="use a whole degree or a larger coef0"):
+    with pytest.raises(NotFiniteError, match="use a whole degree, or a larger coef0"):
         KernelPCA(2, kernel="poly", degree=2.5, coef0=0).fit(ROWS)
 
 
