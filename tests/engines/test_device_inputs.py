@@ -107,7 +107,6 @@ def test_tensors_without_rows_of_numbers_are_refused(convert, error, message, ro
         lambda X, there: KernelPCA(
             2, kernel="rbf", approximation="nystrom", landmarks=there[:9, :]
         ).fit(X),
-        lambda X, there: princomp.pca(there, 0.9),
         lambda X, there: RobustPCA(2).fit(X).inverse_transform(there[:, :2]),
         lambda X, there: princomp.on_device(there, "cpu"),
         lambda X, there: princomp.on_device(torch.from_numpy(X).to_sparse(), "cpu"),

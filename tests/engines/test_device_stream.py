@@ -286,6 +286,12 @@ def test_a_checkpoint_of_other_rows_or_weights_is_refused(table, tmp_path):
                 PCA(2).fit(devices(other)[form], checkpoint=path)
         with pytest.raises(CheckpointError, match="another run"):
             PCA(2).fit(devices(table)[form], sample_weight=np.arange(N), checkpoint=path)
+    path = tmp_path / "sparse"
+    sparse = torch.from_numpy(table).to_sparse()
+    PCA(2).fit(sparse, checkpoint=path)
+    for rows, weights in ((sparse, np.arange(N)), (2 * sparse, None)):
+        with pytest.raises(CheckpointError, match="another run"):
+            PCA(2).fit(rows, sample_weight=weights, checkpoint=path)
 
 
 @pytest.mark.parametrize("missing", ["error", "drop"])

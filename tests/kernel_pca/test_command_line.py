@@ -407,7 +407,11 @@ def test_invalid_ranks_inverses_and_columns_are_refused(princomp, tmp_path):
     assert princomp(*KERNEL, "-m", "m.pca", "-o", "r").code == 0
     error = princomp("inverse", "m.pca", "r/scores.csv", "--json").error
     assert error["message"] == "m.pca cannot turn scores back into rows"
-    assert "--pre-image" in error["hint"]
+    assert error["hint"].startswith("fit with --pre-image")
+    features = ("--approximation", "features", "--landmarks", 8)
+    assert princomp(*KERNEL, *features, "-m", "f.pca", "-o", "f").code == 0
+    error = princomp("inverse", "f.pca", "f/scores.csv", "--json").error
+    assert error["hint"].startswith("fit with --approximation nystrom and --pre-image")
     write_csv(tmp_path / "u.csv", "Murder,Assault", "1,2", "3,4")
     error = princomp("transform", "m.pca", "u.csv", "--json").error
     assert error["place"]["missing"] == ["UrbanPop", "Rape"]

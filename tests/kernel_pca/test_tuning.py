@@ -359,7 +359,18 @@ def test_a_best_model_that_cannot_be_fitted_is_refused_at_once(approximation, gr
         ({"gamma": [1.0]}, {"by": "score"}, "by='score'"),
         ({"gamma": [1.0]}, {"cv": 1}, "cv=1"),
         ({"gamma": [1.0]}, {"cv": 91}, "cv=91"),
+        ([], {}, "it is empty"),
+        ({1: [2]}, {}, "grid names 1"),
+        ({"gamma": ["1.2.3 * median"]}, {}, r"gamma='1\.2\.3"),
+        ({"gamma": [". * median"]}, {}, r"gamma='\. "),
+        ({"gamma": [1.0]}, {"cv": []}, "cv="),
+        ({"gamma": [1.0]}, {"cv": [(np.arange(20), [100])]}, "cv="),
+        ({"gamma": [1.0]}, {"cv": [(np.arange(20), [])]}, "cv="),
+        ({"gamma": [1.0]}, {"cv": [(np.arange(20), [21.0])]}, "cv="),
+        ({"gamma": [1.0]}, {"cv": [([True] * 9, [False] * 9)]}, "cv="),
+        ({"gamma": [1.0]}, {"cv": [(np.eye(3, dtype=int), [21])]}, "cv="),
         ({"gamma": [1.0]}, {"random_state": -1}, "random_state=-1"),
+        ({"gamma": [1.0]}, {"random_state": 2**40}, "random_state=1099511627776"),
         ({"gamma": [1.0]}, {"model": LinearPCA()}, "model=PCA"),
         ({"gamma": [1e300], "kernel": ["poly"]}, {}, "not finite"),
     ],
@@ -367,6 +378,19 @@ def test_a_best_model_that_cannot_be_fitted_is_refused_at_once(approximation, gr
 def test_invalid_values_are_refused(grid, options, match):
     with pytest.raises(PrincompError, match=match):
         tune(ROWS, grid, **options)
+
+
+def test_a_model_that_fills_cells_cannot_be_tuned_on_missing_ones():
+    holes = ROWS.copy()
+    holes[3, 1] = np.nan
+    with pytest.raises(NotFiniteError, match=r"use missing='drop'$"):
+        tune(holes, {"n_components": [2]}, model=KernelPCA(missing="em"))
+
+
+def test_methods_of_pre_images_are_equal_for_the_linear_kernel():
+    found = tune(ROWS, {"kernel": ["linear"], "pre_image": ["ridge", "distance"]}, cv=2)
+    assert len(found.parameters) == 1
+    assert found.best["pre_image"] == "ridge"
 
 
 def test_rows_with_missing_cells_are_dropped_on_request():

@@ -67,7 +67,9 @@ def inverse(model: Path, files: tuple[str, ...], **options: Any) -> None:
         raise NotAvailableError(
             f"{model} cannot turn scores back into rows",
             place={"file": str(model)},
-            hint="fit with --pre-image ridge, fixed_point or distance",
+            hint="fit with "
+            + ("--approximation nystrom and " if pca.approximation == "features" else "")
+            + "--pre-image ridge, fixed_point or distance",
         )
     fitted: Any = fitted_model(pca)
     reconstruct = pca.inverse_transform if is_kernel else fitted.reconstruct

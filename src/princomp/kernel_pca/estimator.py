@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from numbers import Real
 from os import PathLike
@@ -30,6 +30,7 @@ from princomp.kernel_pca.fitting import fit_exact, fit_images
 from princomp.kernel_pca.model import KernelPCAModel
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.pre_images import Ridge
+from princomp.kernel_pca.rows import in_memory
 from princomp.kernel_pca.scoring import Inverse, inverse_of
 from princomp.linalg import FloatArray, byte_count, frozen, limit_threads
 from princomp.summaries import SampleWeight, is_sparse
@@ -284,6 +285,8 @@ class KernelPCA(
             X, sample_weight = attach_weights(X, sample_weight)
             rows, schema = self._open_table(X, first=True)
             if parameters.approximation is None:
+                if isinstance(X, Iterator):  # fit_transform may need the rows again
+                    rows = (in_memory(rows[0], parameters.limit), *rows[1:])
                 fitted = fit_exact(rows, sample_weight, parameters)
             else:
                 fitted = fit_images(rows, sample_weight, parameters, progress)
@@ -322,7 +325,7 @@ class KernelPCA(
         Raises
         ------
         ParameterError
-            For an iterator and an approximation, which has to read the rows twice.
+            For an iterator, with an approximation: its rows can be read only once.
         """
         if comm is not None:
             data, _, origin = self._fit_on_ranks(X, sample_weight, comm, rereads=True)

@@ -31,7 +31,7 @@ from princomp.kernel_pca.rows import (
     square_matrix,
     with_divisors,
 )
-from princomp.summaries import SampleWeight
+from princomp.summaries import SampleWeight, Weights
 
 # Rows from which a median γ is computed.
 _MEDIAN_ROWS = 1500
@@ -44,17 +44,14 @@ def fit_exact(rows: Rows, sample_weight: SampleWeight, parameters: KernelParamet
     n = data.shape[0]
     weights = checked_weights(sample_weight, n)
     if is_precomputed(parameters):
-        matrix = square_matrix(data)
-        complete_rows(matrix, parameters.missing, columns, origin)
+        matrix = square_matrix(data, columns, origin, weights)
         rows_with_weight(matrix, weights)  # refuses weights that are all zero
         fitted = replace(solve_matrix(matrix, weights, parameters), matrix=matrix)
     else:
         imputer = imputer_for(parameters, data, weights)
-        data, kept = complete_rows(data, parameters.missing, columns, origin, imputer)
-        dropped = n - data.shape[0]
-        if weights is not None and kept is not None:
-            weights = weights[kept]
-        data, weights = rows_with_weight(data, weights)
+        data, weights, dropped = complete_rows(
+            data, weights, parameters.missing, columns, origin, imputer
+        )
         if parameters.copy_X and data is source:
             data = data.copy()  # the model keeps the rows, and the caller may change the originals
         parameters = with_divisors(parameters, data, weights, columns, origin)
@@ -76,8 +73,10 @@ def fit_images(
     if parameters.missing in FILL_METHODS:
         data = in_memory(data, parameters.limit)
         imputer = imputer_for(parameters, data, weights)
-        data, _ = complete_rows(data, parameters.missing, columns, origin, imputer)
-    if not isinstance(data, Source):
+        data, weights, _ = complete_rows(
+            data, weights, parameters.missing, columns, origin, imputer
+        )
+    elif not isinstance(data, Source):
         # A row of weight zero must not become a landmark.
         data, weights = rows_with_weight(data, weights)
     fit, data = fit_first_rows((data, columns, origin), weights, parameters)
@@ -96,7 +95,14 @@ def fit_first_rows(
         schema = TableSchema(data.shape[1], columns, owner="KernelPCA")
         parameters = parameters._replace(landmarks=schema.open(parameters.landmarks)[0])
     parameters = with_divisors(parameters.seeded(), data, weights, columns, origin)
-    prepared = _prepare_map(data, parameters)
+    prepared = _prepare_map(data, parameters, weights)
+    k, n, width = parameters.n_components, data.shape[0], prepared.map.width
+    if isinstance(k, int) and k > width and (n is None or n > width):
+        raise ShapeError(
+            f"n_components={k} is more than the {width} coordinates of the map",
+            place={"parameter": "n_components"},
+            hint="raise n_landmarks, or ask for fewer components",
+        )
     model = PCA(
         parameters.n_components,
         tol=parameters.tol,
@@ -145,7 +151,7 @@ def _passes_before(rows: RowData, parameters: KernelParameters) -> int:
     return isinstance(parameters.scale, str) + median + sampled
 
 
-def _prepare_map(rows: RowData, parameters: KernelParameters) -> PreparedMap:
+def _prepare_map(rows: RowData, parameters: KernelParameters, weights: Weights) -> PreparedMap:
     """Make the feature map that the parameters describe.
 
     Raises
@@ -157,7 +163,8 @@ def _prepare_map(rows: RowData, parameters: KernelParameters) -> PreparedMap:
     sample, rule, count = rows, parameters.landmarks, parameters.n_landmarks
     given, seed, drop = not isinstance(rule, str), parameters.seed, parameters.drop
     if isinstance(parameters.gamma, str) and not callable(parameters.kernel):
-        sample, rows = sample_rows(rows, _MEDIAN_ROWS, seed=seed, drop=drop)  # for a median γ
+        # For a median γ.
+        sample, rows = sample_rows(rows, _MEDIAN_ROWS, seed=seed, drop=drop, weights=weights)
     kernel = parameters.function(sample)
     if parameters.approximation == "features":
         if given or rule != "uniform":
@@ -167,13 +174,13 @@ def _prepare_map(rows: RowData, parameters: KernelParameters) -> PreparedMap:
                 hint="leave landmarks out, or use approximation='nystrom'",
             )
         if isinstance(count, str):
-            return sized_random_map(rows, kernel, parameters)
+            return sized_random_map(rows, kernel, parameters, weights)
         map = random_map(kernel, rows.shape[1], count, seed=seed, dtype=rows.dtype)
         return PreparedMap(map, rows, float("nan"), (f"{map.width:,} features",))
     if isinstance(count, str) and not given:
-        return sized_nystrom_map(rows, kernel, parameters)
+        return sized_nystrom_map(rows, kernel, parameters, weights)
     number = 1 if isinstance(count, str) else count
-    points, rows = landmarks(rows, number, kernel, rule=rule, seed=seed, drop=drop)
+    points, rows = landmarks(rows, number, kernel, rule=rule, seed=seed, drop=drop, weights=weights)
     nystrom = Nystrom.of(kernel, points, rows.dtype)
     name = "given" if given else rule
     note = f"{nystrom.m:,} landmarks ({name}) span {nystrom.width:,} coordinates"

@@ -23,7 +23,9 @@ Grid: TypeAlias = Mapping[str, Sequence[object]] | Sequence[Mapping[str, Sequenc
 _KERNEL_PARAMETERS = ("kernel", "kernel_params", "gamma", "degree", "coef0")
 # Parameters that can be tuned.
 TUNABLE = (*_KERNEL_PARAMETERS, "n_components", "pre_image", "n_neighbors", "alpha")
-_MEDIAN_MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*[*×]\s*median\s*")
+_MEDIAN_MULTIPLE = re.compile(
+    r"\s*((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*[*×]\s*median\s*"
+)
 
 
 class Candidate(NamedTuple):
@@ -75,7 +77,10 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
                 hint="pass model=KernelPCA(kernel='precomputed') and no kernel in the grid",
             )
         candidate = _candidate(trial, rows, by)
-        found.setdefault(tuple(map(repr, candidate.parameters.items())), candidate)
+        distinct = dict(candidate.parameters)
+        if candidate.function.name == "linear":
+            distinct.pop("pre_image", None)  # all methods are the exact inverse
+        found.setdefault(tuple(map(repr, distinct.items())), candidate)
     return list(found.values())
 
 
@@ -109,13 +114,16 @@ def _combinations(grid: Grid) -> list[dict[str, Any]]:
 
     try:
         combinations = [dict(combination) for combination in ParameterGrid(grid)]
+        if not combinations:
+            raise ValueError("it is empty")
     except (TypeError, ValueError) as error:
         raise ParameterError(
             f"grid is not a grid of parameters: {error}",
             place={"parameter": "grid"},
             hint="pass lists by name, such as {'gamma': [0.1, 'median'], 'n_components': [2, 5]}",
         ) from error
-    unknown = sorted({name for combination in combinations for name in combination} - set(TUNABLE))
+    names = {str(name) for combination in combinations for name in combination}
+    unknown = sorted(names - set(TUNABLE))
     if unknown:
         raise ParameterError(
             f"grid names {', '.join(unknown)}, which cannot be tuned",

@@ -94,7 +94,7 @@ class ImageFit:
     @property
     def dropped(self) -> int:
         """Number of rows left out for missing values."""
-        return self.images.n_dropped_
+        return self.images.n_dropped_ + (0 if self.imputer is None else self.imputer.n_dropped_)
 
     @property
     def eigenvectors(self) -> FloatArray:

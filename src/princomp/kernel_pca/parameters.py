@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,6 +36,8 @@ _SOLVERS = {"auto": "auto", "dense": "eigh", "arpack": "lanczos", "randomized": 
 _CONSTRAINTS = {
     "n_components": one_of(None) | whole_number(1) | fraction(),
     "kernel": one_of(*KERNELS, "precomputed") | Constraint(callable, ("a function of two rows",)),
+    "kernel_params": one_of(None)
+    | Constraint(lambda value: isinstance(value, Mapping), ("a dict of arguments of the kernel",)),
     "eigen_solver": one_of(*_SOLVERS),
     "approximation": one_of(None, "nystrom", "features"),
     "pre_image": one_of(None, *PRE_IMAGES),

@@ -54,28 +54,55 @@ def in_memory(data: RowData, limit: int) -> RowArray:
 
 
 def complete_rows(
-    data: RowArray, missing: str, columns: Names, origin: Origin | None, imputer: PCA | None = None
-) -> tuple[RowArray, NDArray[np.bool_] | None]:
-    """Drop or fill rows with missing cells; if some were dropped, also return which were kept.
+    data: RowArray,
+    weights: Weights,
+    missing: str,
+    columns: Names,
+    origin: Origin | None,
+    imputer: PCA | None = None,
+) -> tuple[RowArray, Weights, int]:
+    """Drop rows of weight zero; drop or fill rows with missing cells.
+
+    Returns
+    -------
+    rows : ndarray or CSR array of shape (m, p)
+    weights : ndarray of shape (m,), optional
+    dropped : int
+        Number of rows dropped for missing cells.
 
     Raises
     ------
     NotFiniteError
         With the first place.
+    ShapeError
+        If no row is left.
     """
-    values = data.data if is_sparse(data) else data
+    rows, positive = rows_with_weight(data, weights)
+    values = _values(rows)
     if np.isfinite(values).all():
-        return data, None
-    if not np.isinf(values).any():
-        if missing == "drop":
-            kept = np.ones(data.shape[0], dtype=bool)
-            kept[_rows_with_missing_cells(data, np.isnan(values))] = False
-            return data[kept], kept
-        if imputer is not None:
-            return imputer.impute(data), None
-    error = NotFiniteError("", place={"row": 0})
-    hint = "fill the cells, or use missing='drop', 'em' or 'nipals'"
-    raise not_finite_error(data, error, columns=columns, origin=origin, hint=hint)
+        return rows, positive, 0
+    if np.isinf(values).any() or (missing != "drop" and imputer is None):
+        if weights is not None:  # the place counts rows of weight zero, whose cells are ignored
+            data, ignored = data.copy(), weights == 0
+            sizes = np.diff(data.indptr) if is_sparse(data) else 1
+            _values(data)[np.repeat(ignored, sizes)] = 0
+        error = NotFiniteError("", place={"row": 0})
+        others = ", 'em' or 'nipals'" if missing == "error" else ""  # tune does not fill cells
+        hint = f"fill the cells, or use missing='drop'{others}"
+        raise not_finite_error(data, error, columns=columns, origin=origin, hint=hint)
+    if imputer is not None:
+        rows = imputer.impute(rows)  # rows without any known cell stay as they are
+    kept = np.ones(rows.shape[0], dtype=bool)
+    kept[_rows_with_missing_cells(rows, np.isnan(_values(rows)))] = False
+    if not kept.any():
+        raise ShapeError(
+            f"0 of {len(kept)} rows are left after dropping those with missing values",
+            hint="fill the missing values, or leave out the columns that hold them",
+        )
+    dropped = int(len(kept) - kept.sum())
+    if dropped:
+        rows, positive = rows[kept], None if positive is None else positive[kept]
+    return rows, positive, dropped
 
 
 def fill_cells(
@@ -83,18 +110,21 @@ def fill_cells(
 ) -> tuple[RowArray, NDArray[np.intp] | None]:
     """Fill missing cells; also return the numbers of rows that cannot have scores.
 
-    These are the rows with missing cells if there is no imputer: their cells become zero, and the
-    caller replaces their scores by NaN.
+    These are the rows that still have missing cells: those cells become zero, and the caller
+    replaces their scores by NaN.
     """
-    values = rows.data if is_sparse(rows) else rows
-    if missing == "error" or np.isfinite(values).all():
+    if missing == "error" or np.isfinite(_values(rows)).all():
         return rows, None
-    if imputer is not None:
-        return fitted_model(imputer).fill(rows), None
-    missing_cells = np.isnan(values)
-    filled = rows.copy()
-    (filled.data if is_sparse(filled) else filled)[missing_cells] = 0
-    return filled, _rows_with_missing_cells(rows, missing_cells)
+    filled = rows.copy() if imputer is None else fitted_model(imputer).fill(rows)
+    missing_cells = np.isnan(_values(filled))
+    unknown = _rows_with_missing_cells(filled, missing_cells)
+    _values(filled)[missing_cells] = 0
+    return filled, unknown
+
+
+def _values(rows: RowArray) -> FloatArray:
+    """Return the values that an array of rows stores."""
+    return rows.data if is_sparse(rows) else rows
 
 
 def _rows_with_missing_cells(rows: RowArray, missing_cells: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -163,12 +193,16 @@ def imputer_for(parameters: KernelParameters, data: RowArray, weights: Weights) 
 # ---- kernel matrices ---------------------------------------------------------------------
 
 
-def square_matrix(matrix: RowArray) -> FloatArray:
+def square_matrix(
+    matrix: RowArray, columns: Names, origin: Origin | None, weights: Weights = None
+) -> FloatArray:
     """Return the kernel matrix of the rows of a fit (n, n), dense.
 
     Raises
     ------
     ShapeError
+    NotFiniteError
+        With the first place, not in a row or column of weight zero.
     """
     if matrix.shape[0] != matrix.shape[1]:
         raise ShapeError(
@@ -176,7 +210,19 @@ def square_matrix(matrix: RowArray) -> FloatArray:
             f"of a fit is square, and this one is {matrix.shape[0]} × {matrix.shape[1]}",
             hint="pass the kernel of each row with each row",
         )
-    return matrix.toarray() if is_sparse(matrix) else matrix
+    matrix = matrix.toarray() if is_sparse(matrix) else matrix
+    finite = np.isfinite(matrix)
+    if weights is not None:
+        finite |= (weights == 0) | (weights == 0)[:, None]
+    if not finite.all():
+        raise not_finite_error(
+            np.where(finite, 0.0, matrix),
+            NotFiniteError("", place={"row": 0}),
+            columns=columns,
+            origin=origin,
+            hint="compute the kernel of rows without missing values",
+        )
+    return matrix
 
 
 def cross_matrix(matrix: RowArray, n: int) -> FloatArray:

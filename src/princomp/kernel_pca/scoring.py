@@ -56,7 +56,8 @@ def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
         )
     self._inverse = inverse_of(self._result, parameters, self._inverse)
     rows = self._inverse.pre_images.rows
-    scores = unmasked(X) if isinstance(X, np.ndarray) else open_rows(X)[0]
+    numeric = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+    scores = unmasked(X) if numeric else open_rows(X)[0]
     parts = [rows(block.toarray() if is_sparse(block) else block) for block in blocks_of(scores)]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
@@ -259,4 +260,11 @@ def _checked_diagonal(fit: KernelFit, diagonal: npt.ArrayLike | None) -> FloatAr
             place={"parameter": "diagonal"},
             hint=f"leave it out: kernel {fit.kernel.name!r} computes it",
         )
-    return np.ravel(np.asarray(diagonal, dtype=np.float64))
+    try:
+        return np.ravel(np.asarray(diagonal, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"diagonal is not an array of numbers: {error}",
+            place={"parameter": "diagonal"},
+            hint="pass the kernel of each row with itself",
+        ) from error

@@ -20,7 +20,12 @@ from princomp.kernel_pca.grid import Candidate, Grid, candidates, group_by_kerne
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.rows import complete_rows, in_memory, square_matrix
 from princomp.kernel_pca.tuned import Tuned
-from princomp.linalg import FloatArray, format_bytes, memory_limit as bytes_of
+from princomp.linalg import (
+    FloatArray,
+    check_random_state,
+    format_bytes,
+    memory_limit as bytes_of,
+)
 
 
 class Splitter(Protocol):
@@ -156,6 +161,7 @@ def _check_arguments(model: KernelPCA, by: str, random_state: int) -> None:
     check_parameter("model", model, is_model)
     check_parameter("by", by, one_of("pre_image", "reconstruction"))
     check_parameter("random_state", random_state, whole_number(0))
+    check_random_state(random_state)
     if model.scale is not None:
         raise ParameterError(
             "tune compares parameters on rows as they are, and the model has scale",
@@ -195,9 +201,8 @@ def _read_rows(X: Any, model: KernelPCA, limit: int) -> RowArray:
     (data, columns, origin), _ = TableSchema.read(X, "KernelPCA")
     rows = in_memory(data, limit)
     if is_precomputed(model):
-        rows = square_matrix(rows)
-    rows, _ = complete_rows(rows, KernelParameters.of(model).missing, columns, origin)
-    return rows
+        return square_matrix(rows, columns, origin)
+    return complete_rows(rows, None, KernelParameters.of(model).missing, columns, origin)[0]
 
 
 def _sample(rows: RowArray, model: KernelPCA, cv: Folds, limit: int, seed: int) -> RowArray:
@@ -234,11 +239,18 @@ def _folds(cv: Folds, rows: RowArray, seed: int) -> list[Fold]:
             splitter = KFold(int(cv), shuffle=True, random_state=seed)
         else:
             splitter = check_cv(cv)
-        folds = list(splitter.split(rows))
-    except (ValueError, TypeError) as error:
+        numbers = np.arange(rows.shape[0])
+        folds = [
+            (numbers[np.asarray(training)], numbers[np.asarray(held_out)])
+            for training, held_out in splitter.split(rows)
+        ]
+        if not folds or any(part.ndim != 1 or not part.size for fold in folds for part in fold):
+            raise ValueError("each fold needs two lists of row numbers, both with at least one")
+    except (IndexError, ValueError, TypeError) as error:
         raise ParameterError(
             f"cv={cv!r} does not divide {rows.shape[0]:,} rows: {error}",
             place={"parameter": "cv"},
-            hint="pass a number of folds from 2 to the number of rows, or a splitter",
+            hint="pass a number of folds from 2 to the number of rows, a splitter, or pairs of row "
+            "numbers",
         ) from error
-    return [(np.asarray(training), np.asarray(held_out)) for training, held_out in folds]
+    return folds

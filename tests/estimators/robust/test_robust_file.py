@@ -92,11 +92,6 @@ def test_a_scale_that_changed_since_the_fit_is_not_saved(name, tmp_path):
         loaded = princomp.load(tmp_path / "m.pca")
         np.testing.assert_array_equal(loaded.scale_, model.scale_)
         assert (loaded.scale is None) == (model.scale_ is None)
-    kernel = KernelPCA(2, scale="unit").fit(table()).set_params(scale=None)
-    kernel.save(tmp_path / "m.pca")
-    np.testing.assert_array_equal(
-        princomp.load(tmp_path / "m.pca").transform(table()), kernel.transform(table())
-    )
 
 
 def test_invalid_parameters_are_not_saved(tmp_path):

@@ -20,7 +20,7 @@ from princomp.engines.distributed import DistributedRows, RowFunction
 from princomp.engines.local import reduce_partition
 from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.errors import NotAvailableError, NotNumericError, ShapeError, row_words
-from princomp.io import LARGEST_INTEGER, Chunk, as_rows, from_sparse
+from princomp.io import LARGEST_INTEGER, Chunk, as_rows, checksum, from_sparse, stored_arrays
 from princomp.summaries import Space
 
 # dtypes of torch that NumPy and SciPy lack or cannot compute with, and the next wider ones.
@@ -45,6 +45,11 @@ class SparseTensor(DistributedRows):
         """Return the same rows with frequencies."""
         on_cpu = weights_on(space_named("cpu"), weights, self.csr.shape[0])
         return replace(self, weights=on_cpu.numpy())
+
+    def fingerprint(self) -> tuple[str, ...]:
+        """Return a checksum of the rows and their weights."""
+        weights = [] if self.weights is None else [self.weights]
+        return (f"rows of checksum {checksum([*stored_arrays(self.csr), *weights])}",)
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows in one pass."""

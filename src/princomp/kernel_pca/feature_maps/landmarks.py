@@ -13,7 +13,7 @@ from princomp.io import RowArray, RowData, Source, first_rows, not_finite_error,
 from princomp.kernel_pca.feature_maps.row_sample import RowSampler
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.linalg import eigh, empty
-from princomp.summaries import first_not_finite, is_sparse
+from princomp.summaries import Weights, first_not_finite, is_sparse
 
 RULES = ("uniform", "kmeans", "leverage")
 
@@ -34,6 +34,7 @@ def landmarks(
     rule: str | npt.ArrayLike = "uniform",
     seed: int = 0,
     drop: bool = False,
+    weights: Weights = None,
 ) -> tuple[RowArray, RowData]:
     """Choose landmarks.
 
@@ -57,6 +58,8 @@ def landmarks(
     seed : int
     drop : bool
         Leave out rows with missing cells, which otherwise raise NotFiniteError.
+    weights : ndarray of shape (n,), optional
+        Rows of weight zero are not chosen; rows on an engine carry their weights.
 
     Returns
     -------
@@ -72,7 +75,7 @@ def landmarks(
         return _checked_points(rule, rows.shape[1]), rows
     check_rule(rule)
     n_rows = count if rule == "uniform" else max(_ROWS_PER_LANDMARK * count, _MIN_SAMPLE)
-    sample, rows = sample_rows(rows, n_rows, seed=seed, drop=drop)
+    sample, rows = sample_rows(rows, n_rows, seed=seed, drop=drop, weights=weights)
     if sample.shape[0] > count:
         choose = _kmeans_centres if rule == "kmeans" else _sample_by_leverage
         sample = choose(sample, count, kernel, seed)
@@ -80,7 +83,7 @@ def landmarks(
 
 
 def sample_rows(
-    rows: RowData, count: int, *, seed: int = 0, drop: bool = False
+    rows: RowData, count: int, *, seed: int = 0, drop: bool = False, weights: Weights = None
 ) -> tuple[RowArray, RowData]:
     """Sample at most ``count`` distinct rows (m, p); also return all rows, to be read again.
 
@@ -102,8 +105,10 @@ def sample_rows(
                 hint="pass an array of landmarks",
             )
         data, rows = first_rows(rows, max(_ROWS_READ_PER_ROW * count, _MIN_SAMPLE))
+        weights = None if weights is None else weights[: data.shape[0]]
+    sampler = RowSampler(count, seed)
     try:
-        sample = fold(RowSampler(count, seed), data, drop=drop, step_name="landmarks").summary
+        sample = fold(sampler, data, weights, drop=drop, step_name="landmarks").summary
     except NotFiniteError as error:
         columns = rows.columns if isinstance(rows, Source) else None
         raise not_finite_error(rows, error, columns=columns) from None
@@ -114,7 +119,10 @@ def sample_rows(
 def _check_sample(count: int) -> None:
     """Raise ShapeError for a sample without rows."""
     if not count:
-        raise ShapeError("there is no row to choose landmarks from", hint="pass at least one row")
+        raise ShapeError(
+            "there is no row to choose landmarks from",
+            hint="pass at least one row without missing values, and with a weight above zero",
+        )
 
 
 def check_rule(rule: str) -> None:
@@ -129,10 +137,10 @@ def check_rule(rule: str) -> None:
 
 def _checked_points(points: npt.ArrayLike, p: int) -> RowArray:
     """Return a copy of landmarks that the user passed."""
-    found = rows_of(points)[0]
-    if isinstance(found, Source) or found.shape[1] != p:
+    found = rows_of(points)[0] if np.ndim(points) == 2 else None
+    if found is None or isinstance(found, Source) or found.shape[1] != p:
         raise ShapeError(
-            f"landmarks have shape {found.shape}, and the rows have {p} columns",
+            f"landmarks have shape {np.shape(points)}, and the rows have {p} columns",
             place={"parameter": "landmarks"},
             hint=f"pass an array of shape (m, {p})",
         )

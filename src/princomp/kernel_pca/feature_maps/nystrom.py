@@ -105,8 +105,8 @@ class Nystrom(FeatureMap):
         kept = values > threshold
         if not kept.any():
             raise DataError(
-                f"kernel {kernel.name!r} is not positive semi-definite: its largest eigenvalue "
-                f"between {len(values)} landmarks is {values[0]:.3g}",
+                f"kernel {kernel.name!r} has no positive eigenvalue: the largest between "
+                f"{len(values)} landmarks is {values[0]:.3g}",
                 hint="choose another kernel or other parameters",
             )
         if -values[-1] > MAX_NEGATIVE_SHARE * values[0]:

@@ -19,6 +19,7 @@ from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.linalg import format_bytes
+from princomp.summaries import Weights
 
 M = TypeVar("M", bound=FeatureMap)
 
@@ -74,7 +75,7 @@ def kernel_error(map: FeatureMap, rows: RowArray) -> float:
 
 
 def sized_nystrom_map(
-    rows: RowData, kernel: KernelFunction, parameters: KernelParameters
+    rows: RowData, kernel: KernelFunction, parameters: KernelParameters, weights: Weights = None
 ) -> PreparedMap:
     """Make Nyström's map, doubling the landmarks until little variance is missing.
 
@@ -91,7 +92,9 @@ def sized_nystrom_map(
     seed, rule, dtype = parameters.seed, parameters.landmarks, rows.dtype
     assert isinstance(rule, str)  # landmarks that are given have a number
     check_rule(rule)
-    sample, rows = sample_rows(rows, max_count + _HELD_OUT, seed=seed, drop=parameters.drop)
+    sample, rows = sample_rows(
+        rows, max_count + _HELD_OUT, seed=seed, drop=parameters.drop, weights=weights
+    )
     n = sample.shape[0]
 
     def make_map(m: int) -> tuple[Nystrom, float]:
@@ -134,7 +137,7 @@ def random_map(
 
 
 def sized_random_map(
-    rows: RowData, kernel: KernelFunction, parameters: KernelParameters
+    rows: RowData, kernel: KernelFunction, parameters: KernelParameters, weights: Weights = None
 ) -> PreparedMap:
     """Make random features, doubling them until inner products are near the values of the kernel.
 
@@ -143,7 +146,7 @@ def sized_random_map(
     """
     min_count, max_count = _count_bounds(rows.shape[1], parameters)
     seed, dtype = parameters.seed, rows.dtype
-    sample, rows = sample_rows(rows, _HELD_OUT, seed=seed, drop=parameters.drop)
+    sample, rows = sample_rows(rows, _HELD_OUT, seed=seed, drop=parameters.drop, weights=weights)
 
     def make_map(m: int) -> tuple[FeatureMap, float]:
         map = random_map(kernel, sample.shape[1], m, seed=seed, dtype=dtype)

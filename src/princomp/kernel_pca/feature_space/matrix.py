@@ -15,7 +15,7 @@ import numpy as np
 from princomp.errors import NotFiniteError, row_words
 from princomp.io import RowArray
 from princomp.kernel_pca.feature_space.centring import Centring, MatrixSums
-from princomp.kernel_pca.functions import KernelFunction, check_values
+from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, check_values
 from princomp.kernels import sampled_rows
 from princomp.linalg import FloatArray, empty, map_in_order, one_blas_thread
 
@@ -87,7 +87,7 @@ class KernelMatrix:
         with np.errstate(all="ignore"):
             images = self._multiply(vectors.astype(self.dtype))
         sums, offset = images[:, 0], float(self._offset)
-        _check_finite(sums, function.name)
+        _check_finite(sums, function)
         self.sums = MatrixSums(self.centring, sums, self._diagonal + offset, offset)
         # Products of numbers that are not all zero may have underflowed to a K of zeros.
         if self.sums.max_abs > 0.0 or (function.uses_products and abs(self._sides.right).max() > 0):
@@ -144,14 +144,16 @@ class KernelMatrix:
             rows = min(_STRIPE_ROWS, self.n - start)
             stripe_vectors = vectors[start : start + rows]
             out = np.zeros((self.n - start, vectors.shape[1]), vectors.dtype)
-            for column, tile in self._tiles(start):
-                if column == start:
-                    self._diagonal[start : start + rows] = tile.diagonal()
-                first, stop = column - start, column - start + tile.shape[1]
-                out[:rows] += tile @ vectors[column : column + tile.shape[1]]
-                # The square on the diagonal is its own transpose: do not add it twice.
-                skip = rows if column == start else 0
-                out[first + skip : stop] += tile[:, skip:].T @ stripe_vectors
+            # Threads do not inherit this setting; the caller refuses values that are not finite.
+            with np.errstate(all="ignore"):
+                for column, tile in self._tiles(start):
+                    if column == start:
+                        self._diagonal[start : start + rows] = tile.diagonal()
+                    first, stop = column - start, column - start + tile.shape[1]
+                    out[:rows] += tile @ vectors[column : column + tile.shape[1]]
+                    # The square on the diagonal is its own transpose: do not add it twice.
+                    skip = rows if column == start else 0
+                    out[first + skip : stop] += tile[:, skip:].T @ stripe_vectors
             return out
 
         total, starts = np.zeros(vectors.shape), range(0, self.n, _STRIPE_ROWS)
@@ -193,7 +195,7 @@ class PrecomputedMatrix:
         for start in range(0, self.n, _STRIPE_ROWS):
             stripe = matrix[start : start + _STRIPE_ROWS].astype(np.float64) - offset
             sums += self.centring.weights[start : start + _STRIPE_ROWS] @ stripe
-        _check_finite(sums, "precomputed")
+        _check_finite(sums, self.function)
         diagonal = np.diagonal(matrix).astype(np.float64)
         self.sums = MatrixSums(self.centring, sums, diagonal, offset)
         if self.sums.max_abs > 0.0:
@@ -238,12 +240,15 @@ def centre_in_place(
     return matrix
 
 
-def _check_finite(sums: FloatArray, name: str) -> None:
+def _check_finite(sums: FloatArray, function: KernelFunction) -> None:
     """Refuse a kernel matrix with values that are not finite, given the sums of its columns."""
     if not np.isfinite(sums).all():
         row = int(np.argmin(np.isfinite(sums)))
+        hint = "scale the columns (or lower gamma or degree), so that its values stay in range"
+        if function.name in POLYNOMIALS and function.degree % 1:
+            hint = "use a whole degree, or a larger coef0: negative numbers have no such power"
         raise NotFiniteError(
-            f"the kernel {name!r} of {row_words(row)} with the other rows is not finite",
+            f"the kernel {function.name!r} of {row_words(row)} with the other rows is not finite",
             place={"row": row},
-            hint="scale the columns (or lower gamma or degree), so that its values stay in range",
+            hint=hint,
         )

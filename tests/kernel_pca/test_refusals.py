@@ -1,0 +1,64 @@
+"""Invalid parameters and arguments: the errors say what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from princomp import KernelPCA
+from princomp.errors import (
+    DataError,
+    NotFiniteError,
+    NotNumericError,
+    ParameterError,
+    ShapeError,
+)
+
+ROWS = np.random.default_rng(0).standard_normal((40, 3))
+
+
+@pytest.mark.parametrize("value", [[1], "ab", 3])
+def test_kernel_params_must_be_a_dict(value):
+    with pytest.raises(ParameterError, match="kernel_params must be None or a dict"):
+        KernelPCA(kernel_params=value).fit(ROWS)
+
+
+@pytest.mark.parametrize("scores", [[["a", "b"]], [[1j, 2.0]], [[1.0, "b"]]], ids=str)
+def test_scores_must_be_real_numbers(scores):
+    model = KernelPCA(2, kernel="rbf", pre_image="ridge").fit(ROWS)
+    with pytest.raises(NotNumericError):
+        model.inverse_transform(np.array(scores))
+
+
+@pytest.mark.parametrize("entry", ["a", 1j, [1, 2]])
+def test_the_diagonal_must_be_numbers(entry):
+    K = ROWS @ ROWS.T
+    model = KernelPCA(2, kernel="precomputed").fit(K)
+    with pytest.raises(ParameterError, match="diagonal is not an array of numbers"):
+        model.reconstruction_error(K, diagonal=[1.0, entry])
+
+
+@pytest.mark.parametrize("approximation", ["nystrom", "features"])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_a_map_with_too_few_coordinates_is_named(approximation, method):
+    model = KernelPCA(10, kernel="rbf", approximation=approximation, n_landmarks=6)
+    with pytest.raises(ShapeError, match="n_components=10 is more than the 6 coordinates"):
+        getattr(model, method)(ROWS)
+
+
+def test_a_kernel_of_zeros_is_not_called_indefinite():
+    model = KernelPCA(2, kernel="poly", coef0=0, approximation="nystrom", n_landmarks=5)
+    with pytest.raises(DataError, match="no positive eigenvalue"):
+        model.fit(np.zeros((10, 3)))
+
+
+def test_a_fractional_degree_of_negative_numbers_has_its_own_hint():
+    with pytest.raises(NotFiniteError, match="use a whole degree, or a larger coef0"):
+        KernelPCA(2, kernel="poly", degree=2.5, coef0=0).fit(ROWS)
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "cosine"])
+def test_a_pre_image_cannot_be_learned_without_components(kernel):
+    model = KernelPCA(kernel=kernel, fit_inverse_transform=True)
+    with pytest.raises(DataError, match="there are no scores to learn pre-images from"):
+        model.fit(np.ones((10, 3)))

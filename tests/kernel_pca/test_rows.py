@@ -1,0 +1,91 @@
+"""Rows with missing cells and rows of weight zero."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from princomp import KernelPCA
+from princomp.errors import NotFiniteError, ShapeError
+
+ROWS = np.random.default_rng(0).standard_normal((40, 3)) * [3, 2, 1]
+WEIGHTS = np.repeat([0.0, 1.0], 20)
+
+
+def with_nan(*cells):
+    rows = ROWS.copy()
+    for cell in cells:
+        rows[cell] = np.nan
+    return rows
+
+
+@pytest.mark.parametrize("approximation", [None, "nystrom"])
+def test_dropping_every_row_is_refused(approximation):
+    model = KernelPCA(2, missing="drop", approximation=approximation)
+    with pytest.raises(ShapeError, match=r"0 of 5 rows are left|no row to choose"):
+        model.fit(np.full((5, 3), np.nan))
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+@pytest.mark.parametrize("kind", [np.array, sp.csr_array])
+def test_cells_of_rows_of_weight_zero_may_be_missing(missing, kind):
+    whole = KernelPCA(2).fit(ROWS, sample_weight=WEIGHTS)
+    model = KernelPCA(2, missing=missing).fit(kind(with_nan((3, 1))), sample_weight=WEIGHTS)
+    np.testing.assert_allclose(model.eigenvalues_, whole.eigenvalues_, rtol=1e-12)
+    assert model.n_dropped_ == 0
+    K = with_nan(3) @ ROWS.T
+    K[:, 3] = np.nan
+    given = KernelPCA(2, kernel="precomputed").fit(K, sample_weight=WEIGHTS)
+    np.testing.assert_allclose(given.eigenvalues_, whole.eigenvalues_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.array, sp.csr_array])
+def test_the_place_of_a_missing_cell_counts_rows_of_weight_zero(kind):
+    rows = kind(with_nan((3, 1), (25, 2)))
+    with pytest.raises(NotFiniteError, match="the first at row 25, column 2; 1 NaN"):
+        KernelPCA(2).fit(rows, sample_weight=WEIGHTS)
+    K = ROWS @ ROWS.T
+    K[3, 4] = K[25, 30] = np.nan
+    with pytest.raises(NotFiniteError, match=r"row 25, column 30; 1 NaN[\s\S]*compute the kernel"):
+        KernelPCA(2, kernel="precomputed").fit(K, sample_weight=WEIGHTS)
+
+
+@pytest.mark.parametrize("missing", ["em", "nipals"])
+@pytest.mark.parametrize("approximation", [None, "nystrom"])
+def test_rows_without_any_known_cell_have_no_scores(missing, approximation):
+    rows = with_nan(4, (7, 0))
+    model = KernelPCA(2, kernel="rbf", gamma=0.1, missing=missing, approximation=approximation)
+    scores = model.fit_transform(rows)
+    assert np.isnan(scores).any(axis=1).nonzero()[0].tolist() == [4]
+    assert (model.n_dropped_, model.n_samples_) == (1, 39)
+    others = np.delete(rows, 4, axis=0)
+    signs = np.sign(scores[0] * model.fit_transform(others)[0])
+    np.testing.assert_allclose(
+        np.delete(scores, 4, axis=0), signs * model.transform(others), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_fit_transform_scores_the_rows_of_an_iterator(weights):
+    rows = with_nan((30, 1))
+    model = KernelPCA(2, missing="drop")
+    scores = model.fit_transform(iter([rows[:10], rows[10:]]), sample_weight=weights)
+    np.testing.assert_array_equal(scores, model.fit_transform(rows, sample_weight=weights))
+
+
+@pytest.mark.parametrize("more", [{"n_landmarks": 10}, {"gamma": "median"}], ids=str)
+@pytest.mark.parametrize("kind", ["partial_fit", "iterator", "function"])
+def test_rows_of_weight_zero_are_no_landmarks(kind, more):
+    rows = ROWS + np.where(WEIGHTS == 0, 1000.0, 0.0)[:, None]
+    batches = [rows[:25], rows[25:]]
+    model = KernelPCA(2, kernel="rbf", approximation="nystrom", **more)
+    if kind == "partial_fit":
+        model.partial_fit(rows, sample_weight=WEIGHTS)
+    else:
+        table = iter(batches) if kind == "iterator" else lambda: iter(batches)
+        model.fit(table, sample_weight=WEIGHTS)
+    assert model.landmarks_.max() < 500
+    if "gamma" in more:
+        expected = KernelPCA(kernel="rbf", **more).fit(rows[20:]).gamma_
+        np.testing.assert_allclose(model.gamma_, expected, rtol=1e-12)
