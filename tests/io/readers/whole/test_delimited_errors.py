@@ -120,6 +120,23 @@ def test_integers_that_would_lose_digits_are_refused(write, value):
     assert "2**53" in str(error)
 
 
+@pytest.mark.parametrize(
+    ("cells", "options"),
+    [
+        (["9007199254740993", "unknown", "5"], {"na": ("unknown",)}),
+        (["9007199254740993 kg", "3 kg", "5 kg"], {}),
+        (["9'007'199'254'740'993", "3", "5"], {}),
+    ],
+    ids=["a word for missing cells", "a unit", "thousands"],
+)
+def test_integers_that_would_lose_digits_are_refused_however_they_are_written(
+    write, cells, options
+):
+    path = write("a,b\n" + "".join(f"{cell},1\n" for cell in cells))
+    error = refused(NotNumericError, path, options=ReadOptions(**options))
+    assert f"the integer {cells[0]} is beyond 2**53" in str(error)
+
+
 def test_large_integers_are_read_where_no_digit_is_lost(write):
     assert read_whole(write("a\n9007199254740992\n")).data[0, 0] == 2.0**53
     # A fraction or an exponent shows that the column holds rounded numbers anyway.
