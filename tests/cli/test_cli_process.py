@@ -88,6 +88,34 @@ def test_a_full_device_is_reported(big):
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_a_full_device_is_reported_with_and_without_json(tmp_path, flags):
+    princomp.PCA().fit(np.random.default_rng(0).standard_normal((90, 60))).save(tmp_path / "m.pca")
+    with (
+        open("/dev/full", "w") as full,
+        spawn("show", tmp_path / "m.pca", *flags, stdout=full) as process,
+    ):
+        err = process.stderr.read()
+    assert process.returncode == 74
+    assert "No space left on device" in err
+    assert "Traceback" not in err
+
+
+def test_characters_that_the_output_cannot_encode_are_escaped(tmp_path):
+    content = "größe,😀,z\n1,2,4\n2,1,5\n3,5,1\n4,4,3\n"
+    (tmp_path / "größe.csv").write_text(content, encoding="utf-8")
+    line = "PYTHONIOENCODING=cp1252 princomp {} größe.csv --no-id {} | iconv -f cp1252 -t utf-8"
+    done = _run_in_shell(line.format("plan", ""), tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "n \\u2265 p" in done.stdout
+    done = _run_in_shell(line.format("plan", "--json"), tmp_path)
+    assert done.returncode == 0
+    assert "n ≥ p" in json.loads(done.stdout)["plan"]["reasons"][0]
+    done = _run_in_shell(line.format("fit", "--columns größe,ñ,😀 --json"), tmp_path)
+    assert done.returncode == 65
+    assert json.loads(done.stdout)["error"]["place"]["available"] == ["größe", "😀", "z"]
+
+
 def test_closed_streams_are_handled(tmp_path):
     line = (
         # Standard input is closed.
