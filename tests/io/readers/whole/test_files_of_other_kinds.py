@@ -235,7 +235,13 @@ def test_columns_of_arrays_are_numbers_in_range(tmp_path):
     path = save_npy(np.zeros((2, 3)), tmp_path / "t.npy")
     for name in ("3", "-1", "a", "01", "", "²", "1.0"):
         assert "from 0 to 2" in refused(ColumnError, path, columns=[name]).hint
+    for name in (3, np.int64(-1), True, 1.0, None):
+        assert "from 0 to 2" in refused(ColumnError, path, exclude=[name]).hint
     refused(ColumnError, path, columns=["1", "1"])
+    refused(ColumnError, path, columns=["1", 1])
+    save_npy(np.array([[1.0, 2.0, 3.0]]), path)
+    assert read_whole(path, columns=[2, np.int64(0)]).data.tolist() == [[3, 1]]
+    assert read_whole(path, exclude=[1]).data.tolist() == [[1, 3]]
     with pytest.raises(ParameterError, match="numbers only"):
         read_whole(path, id_column="0")
 
