@@ -21,7 +21,7 @@ from princomp.io.readers.cells import plain_minus
 from princomp.io.readers.delimited_pieces import Dialect
 from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.read_options import ReadOptions
-from princomp.io.readers.reader_errors import malformed
+from princomp.io.readers.reader_errors import malformed, reading
 
 # Number of bytes, records and cells that are checked.
 DETECT_BYTES = 1 << 20
@@ -74,7 +74,8 @@ def detect_dialect(
     elif options.encoding is None and not encoding.startswith("utf-8"):
         notes.append("the text is not UTF-8, and read as Latin-1")
     # The last character may be incomplete; invalid bytes are reported when the text is read.
-    text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
+    with reading(path, "delimited text"):
+        text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
     lines = text.lstrip("\ufeff").splitlines()
     skip = options.skip or 0
     requested = options.sep

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
@@ -89,10 +88,10 @@ class ReadOptions:
             )
         if self.encoding is not None:
             try:
-                codecs.lookup(self.encoding)
-            except LookupError:
+                "".encode(self.encoding)
+            except (LookupError, UnicodeError):
                 raise invalid_value(
-                    "encoding", self.encoding, "an encoding of Python", "Such as 'utf-8', 'cp1252'."
+                    "encoding", self.encoding, "a text encoding of Python", "Such as 'utf-8', 'cp1252'."
                 ) from None
         for name in ("skip", "skip_end"):
             count = getattr(self, name)

@@ -100,6 +100,11 @@ def test_a_first_line_of_numbers_is_refused_where_it_may_hold_names(write, first
     assert "header=True" in error.hint
 
 
+def test_a_text_that_is_not_in_the_requested_encoding_is_refused(write):
+    error = refused(MalformedFileError, write("a,b\n1,2\n"), options=ReadOptions(encoding="utf-16"))
+    assert "BOM" in str(error)
+
+
 def test_cells_that_are_not_utf8_are_refused_with_their_line(write):
     text = "a,b\n1,x\n2,größe\n".encode("latin1")
     error = refused(MalformedFileError, write(text), options=ReadOptions(encoding="utf-8"))
