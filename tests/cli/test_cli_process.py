@@ -12,6 +12,9 @@ import time
 
 import click
 import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 import princomp
@@ -114,6 +117,21 @@ def test_characters_that_the_output_cannot_encode_are_escaped(tmp_path):
     done = _run_in_shell(line.format("fit", "--columns größe,ñ,😀 --json"), tmp_path)
     assert done.returncode == 65
     assert json.loads(done.stdout)["error"]["place"]["available"] == ["größe", "😀", "z"]
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_times_in_nanoseconds_name_rows(tmp_path, name):
+    """The command does not import pandas, which alone has such times."""
+    times = pa.array([1, 1000, None, 3]).cast(pa.timestamp("ns"))
+    table = pa.table({"t": times, "x": [1.0, 2.0, 5.0, 3.0], "y": [2.0, 0.0, 1.0, 4.0]})
+    save = pyarrow.parquet.write_table if name == "t.parquet" else pyarrow.feather.write_feather
+    save(table, tmp_path / name)
+    for flags in ((), ("--id", "t")):
+        args = ("fit", name, *flags, "--memory", "1GB", "-o", "out", "--force", "--json")
+        with spawn(*args, cwd=tmp_path) as process:
+            out, err = process.communicate()
+        assert (process.returncode, err) == (0, ""), out
+    assert "1970-01-01 00:00:00.000000001," in (tmp_path / "out" / "scores.csv").read_text()
 
 
 def test_closed_streams_are_handled(tmp_path):

@@ -176,10 +176,7 @@ def choose_columns(available: Sequence[str], selection: Selection, origin: Origi
         problem = "columns is an empty list, so there is nothing to analyse"
         hint = "Name at least one column, or leave columns out to use every numeric one."
         raise ParameterError(problem, place={"parameter": "columns"}, hint=hint)
-    columns, exclude = (
-        names and [str(name) if isinstance(name, Integral) else name for name in names]
-        for names in (columns, exclude)
-    )
+    columns, exclude = None if columns is None else _as_names(columns), _as_names(exclude)
     selection = selection._replace(columns=columns, exclude=exclude)
     refuse_duplicates(available, origin)
     ids = () if id_column is None else (id_column,)
@@ -195,6 +192,10 @@ def choose_columns(available: Sequence[str], selection: Selection, origin: Origi
         problem = "no column remains to analyse"
         raise origin.error(ShapeError, problem, "Exclude fewer columns." if left_out else None)
     return Choice(remaining, False, id_column)
+
+
+def _as_names(names: Iterable[Any]) -> list[Any]:
+    return [str(name) if isinstance(name, Integral) else name for name in names]
 
 
 def _refuse_unknown(available: Sequence[str], requested: Sequence[str], origin: Origin) -> None:

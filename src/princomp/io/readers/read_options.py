@@ -91,7 +91,10 @@ class ReadOptions:
                 "".encode(self.encoding)
             except (LookupError, UnicodeError):
                 raise invalid_value(
-                    "encoding", self.encoding, "a text encoding of Python", "Such as 'utf-8', 'cp1252'."
+                    "encoding",
+                    self.encoding,
+                    "a text encoding of Python",
+                    "Such as 'utf-8', 'cp1252'.",
                 ) from None
         for name in ("skip", "skip_end"):
             count = getattr(self, name)

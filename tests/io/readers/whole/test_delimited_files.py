@@ -11,7 +11,8 @@ from file_cases import EXAMPLE, refused
 import princomp
 from helpers import read_whole
 from princomp import PCA
-from princomp.errors import MalformedFileError, NotNumericError
+from princomp.errors import MalformedFileError, NotNumericError, ParameterError
+from princomp.io.readers.read_options import ReadOptions
 
 
 def test_the_example_is_read_and_its_text_column_left_out_with_a_note():
@@ -235,3 +236,5 @@ def test_numeric_cells_of_workbooks_do_not_depend_on_cells_of_text(tmp_path, cod
     book.save(tmp_path / "t.xlsx")
     table = read_whole(tmp_path / "t.xlsx", columns=["x", "y"])
     assert table.data.tolist() == [[1.125, 7], [1.25e-7, 8], [1.5, 1234567]]
+    error = refused(ParameterError, tmp_path / "t.xlsx", options=ReadOptions(sheet="²"))
+    assert "no sheet '²'" in str(error)

@@ -27,13 +27,21 @@ from princomp.errors import (
     PrincompError,
     ShapeError,
 )
-from princomp.io.readers.files import ENDINGS
+from princomp.io.readers.files import ENDINGS, open_files
 
 
 def test_a_missing_file_and_a_folder_are_distinguished(tmp_path):
     assert "no such file" in str(refused(InputNotFoundError, tmp_path / "no.csv"))
     (tmp_path / "f.csv").mkdir()
     assert "is a folder" in str(refused(InputNotFoundError, tmp_path / "f.csv"))
+
+
+@pytest.mark.parametrize("name", ["a,b\n" + "1,2\n" * 99, "x" * 300 + "*.csv", "a\0.csv"])
+def test_text_that_cannot_be_the_name_of_a_file_is_refused(name):
+    with pytest.raises(InputNotFoundError, match="no file can have this name") as caught:
+        open_files([name])
+    assert len(str(caught.value)) < 200
+    assert "not its contents" in caught.value.hint
 
 
 def test_an_unknown_ending_is_refused_with_the_known_ones(write):
