@@ -18,6 +18,7 @@ USAGE_ERRORS = [
     (["fit", ARRESTS, "-k", "many"], "or a rule"),
     (["fit", ARRESTS, "-k", "paralel"], "Did you mean 'parallel'?"),
     (["choose", ARRESTS, "--rules", "gcv,paralel"], "Did you mean 'parallel'?"),
+    (["fit", ARRESTS, "--columns", "Murder\nRape"], "is not one line of column names"),
     (["fit", ARRESTS, "--bogus"], "No such option '--bogus'"),
     (["fit", ARRESTS, "--scale", "log"], "'log' is not one of"),
     (["fit", ARRESTS, "--solver", "magic"], "'magic' is not one of"),

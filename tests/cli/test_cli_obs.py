@@ -7,6 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from princomp.io.readers.h5ad_names import obs_column
+
 h5py = pytest.importorskip("h5py")
 
 
@@ -36,6 +38,18 @@ def test_groups_of_a_figure_are_a_column_of_obs(princomp, cells, tmp_path):
     assert re.findall(r"<!-- (b\d|no group)", drawn)[:1] == ["b1"]
     # For a name that is in obs and in the matrix, obs takes precedence, as in Python.
     assert princomp(*args, "--groups", "gene0", "--force").code == 0
+
+
+def test_categories_of_older_files_are_named(princomp, cells):
+    """Until anndata 0.7, a column held codes and referred to their names."""
+    with h5py.File(cells, "r+") as file:
+        codes, names = (file[f"obs/batch/{part}"][:] for part in ("codes", "categories"))
+        del file["obs/batch"]
+        file["obs/__categories/batch"] = names
+        file["obs/batch"] = codes
+        file["obs/batch"].attrs["categories"] = file["obs/__categories/batch"].ref
+    found = obs_column(cells, "batch")
+    assert found.tolist() == ["b1", "b2"] * 19 + ["b1", None]
 
 
 def test_a_report_takes_columns_of_obs(princomp, cells, tmp_path):

@@ -12,6 +12,9 @@ import time
 
 import click
 import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 import princomp
@@ -86,6 +89,49 @@ def test_a_full_device_is_reported(big):
     assert process.returncode in (73, 74)
     assert "No space left on device" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_a_full_device_is_reported_with_and_without_json(tmp_path, flags):
+    princomp.PCA().fit(np.random.default_rng(0).standard_normal((90, 60))).save(tmp_path / "m.pca")
+    with (
+        open("/dev/full", "w") as full,
+        spawn("show", tmp_path / "m.pca", *flags, stdout=full) as process,
+    ):
+        err = process.stderr.read()
+    assert process.returncode == 74
+    assert "No space left on device" in err
+    assert "Traceback" not in err
+
+
+def test_characters_that_the_output_cannot_encode_are_escaped(tmp_path):
+    content = "größe,😀,z\n1,2,4\n2,1,5\n3,5,1\n4,4,3\n"
+    (tmp_path / "größe.csv").write_text(content, encoding="utf-8")
+    line = "PYTHONIOENCODING=cp1252 princomp {} größe.csv --no-id {} | iconv -f cp1252 -t utf-8"
+    done = _run_in_shell(line.format("plan", ""), tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "n \\u2265 p" in done.stdout
+    done = _run_in_shell(line.format("plan", "--json"), tmp_path)
+    assert done.returncode == 0
+    assert "n ≥ p" in json.loads(done.stdout)["plan"]["reasons"][0]
+    done = _run_in_shell(line.format("fit", "--columns größe,ñ,😀 --json"), tmp_path)
+    assert done.returncode == 65
+    assert json.loads(done.stdout)["error"]["place"]["available"] == ["größe", "😀", "z"]
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_times_in_nanoseconds_name_rows(tmp_path, name):
+    """The command does not import pandas, which alone has such times."""
+    times = pa.array([1, 1000, None, 3]).cast(pa.timestamp("ns"))
+    table = pa.table({"t": times, "x": [1.0, 2.0, 5.0, 3.0], "y": [2.0, 0.0, 1.0, 4.0]})
+    save = pyarrow.parquet.write_table if name == "t.parquet" else pyarrow.feather.write_feather
+    save(table, tmp_path / name)
+    for flags in ((), ("--id", "t")):
+        args = ("fit", name, *flags, "--memory", "1GB", "-o", "out", "--force", "--json")
+        with spawn(*args, cwd=tmp_path) as process:
+            out, err = process.communicate()
+        assert (process.returncode, err) == (0, ""), out
+    assert "1970-01-01 00:00:00.000000001," in (tmp_path / "out" / "scores.csv").read_text()
 
 
 def test_closed_streams_are_handled(tmp_path):

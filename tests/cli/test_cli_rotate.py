@@ -68,6 +68,20 @@ def test_rotated_tables_in_other_formats(princomp, model, tmp_path):
     assert np.load(tmp_path / "out" / "loadings.npy").shape == (4, 2)
 
 
+@pytest.mark.parametrize("fitted", [np.float32, np.float64])
+def test_scores_of_float32_tables_are_written(princomp, tmp_path, fitted):
+    rows = np.random.default_rng(0).standard_normal((30, 4)).astype(np.float32)
+    np.save(tmp_path / "x.npy", rows)
+    model = package.PCA(2).fit(rows.astype(fitted))
+    model.save(tmp_path / "m.pca")
+    args = ("rotate", "varimax", "m.pca", "x.npy", "-o", "out", "--format", "npy")
+    assert princomp(*args).code == 0
+    scores = np.load(tmp_path / "out" / "scores.npy")
+    assert scores.dtype == package.rotate(model).transform(rows).dtype == np.float32
+    expected = package.rotate(model).transform(rows.astype(np.float64))
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [

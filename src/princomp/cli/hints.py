@@ -30,6 +30,7 @@ _FLAGS_OF_VALUES = {
     "header=2": "--header-lines 2",
     "overwrite=True": "--force",
     "center=False": "--no-center",
+    "untrusted=True": "--untrusted",
 }
 _ASSIGNMENT = re.compile(
     r"\b([a-z_]+)=(True|False|None|\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[0-9]+(?:\.[0-9]+)?)"

@@ -66,7 +66,10 @@ def _parse_names(_: click.Context, __: click.Parameter, value: str | None) -> li
     if value is None:
         return None
     # Parse as CSV, so that a name with a comma in it can be quoted.
-    names = [name.strip() for name in next(csv.reader([value], skipinitialspace=True), [])]
+    try:
+        names = [name.strip() for name in next(csv.reader([value], skipinitialspace=True), [])]
+    except csv.Error:
+        raise click.BadParameter(f"{value!r} is not one line of column names") from None
     if not all(names) or not names:
         raise click.BadParameter(f"{value!r} has an empty column name")
     return names

@@ -27,9 +27,11 @@ def one_line(text: str) -> str:
     return text.replace("\n", "\\u000a")
 
 
-def print_json(contents: dict[str, Any]) -> None:
-    """Print one JSON document on stdout."""
-    echo(json.dumps(contents, ensure_ascii=False, allow_nan=False))
+def print_json(contents: dict[str, Any], **settings: Any) -> None:
+    """Print one JSON document on stdout; ``settings`` are those of ``json.dumps``."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    ascii_only = not encoding.lower().startswith("utf")
+    echo(json.dumps(contents, ensure_ascii=ascii_only, **{"allow_nan": False, **settings}))
 
 
 def print_notes(notes: Iterable[object]) -> None:

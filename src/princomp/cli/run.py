@@ -8,7 +8,8 @@ failed, 75 try again, 130 and 143 after signals.
 
 from __future__ import annotations
 
-import json
+import contextlib
+import io
 import os
 import re
 import signal
@@ -21,7 +22,7 @@ import click
 from princomp import errors
 from princomp.cli.commands import cli
 from princomp.cli.hints import as_flags
-from princomp.cli.output import echo
+from princomp.cli.output import echo, print_json
 
 # The first of these classes that an error is an instance of decides.
 _EXIT_CODES: dict[type[BaseException], int] = {
@@ -45,6 +46,10 @@ def run(arguments: list[str] | None = None) -> int:
     executed = typed.copy()  # ``resume`` puts the arguments of the resumed run here
     signal.signal(signal.SIGTERM, _exit_on_sigterm)
     _replace_closed_streams()
+    for stream in (sys.stdout, sys.stderr):
+        # A code page may lack characters of messages and names: write escapes for them.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         cli.main(args=typed, prog_name="princomp", standalone_mode=False, obj=executed)
         sys.stdout.flush()
@@ -117,10 +122,11 @@ def _print_error(error: Exception, arguments: list[str]) -> int:
     if "--debug" in arguments:
         traceback.print_exception(error)
     if "--json" in arguments:
-        document = {"error": {**contents, "exit_code": code}}
-        echo(json.dumps(document, ensure_ascii=False, default=str))
-    else:
-        echo(f"princomp: {contents['message']}", err=True)
-        if contents["hint"]:
-            echo(f"Hint: {contents['hint']}", err=True)
+        # If stdout has failed, print the error on stderr.
+        with contextlib.suppress(OSError):
+            print_json({"error": {**contents, "exit_code": code}}, allow_nan=True, default=str)
+            return code
+    echo(f"princomp: {contents['message']}", err=True)
+    if contents["hint"]:
+        echo(f"Hint: {contents['hint']}", err=True)
     return code

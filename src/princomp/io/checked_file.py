@@ -134,7 +134,9 @@ def _decode(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]
             hint=kind.repair_hint,
         )
     if metadata.get("format") != f"princomp.{kind.name}":
-        raise kind.error(f"it is not a {kind.name} of princomp")
+        raise kind.error(
+            f"it is not a {kind.name} of princomp", hint=f"give another path; {kind.creation_hint}"
+        )
     version, major = metadata.get("version", ""), kind.version.partition(".")[0]
     if version.partition(".")[0] != major:
         raise kind.error(

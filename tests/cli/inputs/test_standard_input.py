@@ -252,3 +252,11 @@ def test_a_pipeline_ends_quietly_when_its_reader_stops(tmp_path):
     assert "princomp" not in done.stderr
     assert "Traceback" not in done.stderr
     assert (tmp_path / "code").read_text() == "0\n"
+
+
+def test_standard_input_cannot_be_untrusted(princomp, pipe):
+    pipe(b"a,b\n1,2\n2,1\n4,4\n")
+    done = princomp("fit", "-", "--untrusted", "--json")
+    assert done.code == 2
+    assert done.error["message"] == "standard input: --untrusted reads files only"
+    assert "Save standard input to a file first" in done.error["hint"]

@@ -380,8 +380,9 @@ def test_files_of_other_kinds_are_refused_and_kept(found, ck):
 def test_a_model_file_is_refused_as_a_checkpoint(ck):
     ck.parent.mkdir()
     PCA().fit(table()).save(ck)
-    with pytest.raises(CheckpointError, match="not a checkpoint of princomp"):
+    with pytest.raises(CheckpointError, match="not a checkpoint of princomp") as caught:
         PCA().fit(table(), checkpoint=ck)
+    assert caught.value.hint.startswith("give another path")
     load(ck)
 
 

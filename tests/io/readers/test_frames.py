@@ -251,3 +251,11 @@ def test_is_frame_imports_no_frame_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "none"
+
+
+def test_whole_numbers_stand_for_names_of_columns():
+    frame = pd.DataFrame([[1.0, 2.0, 3.0]])
+    assert from_frame(frame, columns=[2, np.int64(0)]).data.tolist() == [[3, 1]]
+    assert from_frame(frame, exclude=np.array([1])).data.tolist() == [[1, 3]]
+    with pytest.raises(ColumnError, match="'9'"):
+        from_frame(frame, columns=[9])

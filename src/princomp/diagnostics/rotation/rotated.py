@@ -87,10 +87,11 @@ class Rotation:
         return self._rotate_scores(np.asarray(self.model.transform(X)))
 
     def _rotate_scores(self, scores: FloatArray) -> FloatArray:
+        dtype = scores.dtype
         if not self.model.whiten:
             scores = scores / np.sqrt(self.model.explained_variance_)
         # X̂ = z Aᵀ = (z T⁻ᵀ)(A T)ᵀ: scores are transformed by the inverse transpose.
-        return scores @ np.linalg.inv(self.matrix).T.astype(scores.dtype)
+        return (scores @ np.linalg.inv(self.matrix).T).astype(dtype, copy=False)
 
     def inverse_transform(self, scores: ArrayLike) -> FloatArray:
         """Return rows (n, p) in the units of the data, from scores (n, k)."""

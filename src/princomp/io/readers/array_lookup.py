@@ -123,7 +123,7 @@ def numbered_columns(p: int, selection: Selection, origin: Origin) -> NDArray[np
     if columns is None and not exclude:
         return None
     for requested in (columns or (), exclude):
-        for name in () if isinstance(requested, str) else requested:
+        for name in () if isinstance(requested, str) else map(str, requested):
             known = name.isascii() and name.isdigit() and name == str(int(name)) and int(name) < p
             if not known:
                 problem = f"no column {name!r}: this file has no column names"

@@ -104,7 +104,7 @@ def infer_table(
     if complete:
         refuse_totals(table, dialect, origin)  # sums, also of numbers that were text
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
-    _refuse_doubtful(reader, table, choice, origin)
+    _refuse_doubtful(reader, table, choice, units, origin)
     if complete and not choice.requested:
         choice = _without_empty_columns(table, choice, notes)
     converted = convert(
@@ -183,7 +183,9 @@ def _cast_column(
     return None, None
 
 
-def _refuse_doubtful(reader: Reader, table: pa.Table, choice: Choice, origin: Origin) -> None:
+def _refuse_doubtful(
+    reader: Reader, table: pa.Table, choice: Choice, units: dict[str, Unit], origin: Origin
+) -> None:
     """Refuse columns of integers that lost digits or that may be codes."""
     integer_columns = []
     for name in choice.names:
@@ -191,7 +193,7 @@ def _refuse_doubtful(reader: Reader, table: pa.Table, choice: Choice, origin: Or
         if str(column.type) == "double" and are_integers(values := column.to_numpy()):
             integer_columns.append(name)
             if may_have_lost_digits(values):
-                reader.refuse_long_integers(name, origin, len(table))
+                reader.refuse_long_integers(name, origin, units.get(name), len(table))
     if not choice.requested:
         reader.refuse_codes(integer_columns, origin, len(table))
 

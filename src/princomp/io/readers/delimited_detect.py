@@ -21,7 +21,7 @@ from princomp.io.readers.cells import plain_minus
 from princomp.io.readers.delimited_pieces import Dialect
 from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.read_options import ReadOptions
-from princomp.io.readers.reader_errors import malformed
+from princomp.io.readers.reader_errors import malformed, reading
 
 # Number of bytes, records and cells that are checked.
 DETECT_BYTES = 1 << 20
@@ -37,6 +37,9 @@ _ONE_GROUP = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
 _GROUPS = re.compile(
     r"[+-]?[0-9]{1,3}(?:([.,'’ \u00a0\u202f])[0-9]{3})(?:\1[0-9]{3})*([.,][0-9]+)?"
 )
+# An internet address, such as 192.168.100.101.
+_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_ADDRESS = re.compile(rf"(?:{_OCTET}\.){{3}}{_OCTET}")
 _CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FRACTION = re.compile(r"[+-]?[0-9]*([.,])[0-9]+(?:[eE][+-]?[0-9]+)?")
@@ -71,7 +74,8 @@ def detect_dialect(
     elif options.encoding is None and not encoding.startswith("utf-8"):
         notes.append("the text is not UTF-8, and read as Latin-1")
     # The last character may be incomplete; invalid bytes are reported when the text is read.
-    text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
+    with reading(path, "delimited text"):
+        text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
     lines = text.lstrip("\ufeff").splitlines()
     skip = options.skip or 0
     requested = options.sep
@@ -203,14 +207,15 @@ class _Evidence(NamedTuple):
     decimal : dict
         The first cell, as line and text, in which a comma or a point is a decimal mark.
     unclear : dict
-        The first cell in which a comma or a point may be that, or separate thousands.
-    separators : set of str
-        Marks that separate thousands.
+        For a comma or a point, the first cell of each column in which it may be a decimal mark or
+        separate thousands.
+    separators : dict
+        For each mark that seems to separate thousands, the columns in which it does.
     """
 
     decimal: dict[str, tuple[int, str]]
-    unclear: dict[str, tuple[int, str]]
-    separators: set[str]
+    unclear: dict[str, dict[int, tuple[int, str]]]
+    separators: dict[str, set[int]]
 
 
 def _detect_number_format(
@@ -230,7 +235,7 @@ def _detect_number_format(
         if other in evidence.separators or (other in evidence.unclear and is_decimal):
             thousands = other
         else:
-            thousands = next(iter(sorted(evidence.separators - {".", ","})), None)
+            thousands = next(iter(sorted(evidence.separators.keys() - {".", ","})), None)
         if thousands is not None:
             notes.append(f"thousands are separated by {thousands!r}")
     return NumberFormat(decimal, thousands, options.na)
@@ -246,13 +251,15 @@ def _detect_decimal(evidence: _Evidence, sep: str, path: Path) -> str:
             "with a decimal point",
             line,
         )
-    if comma or "." in evidence.separators:
+    groups, points = evidence.separators.get("."), evidence.unclear.get(".", {})
+    # Part numbers such as 192.168.100 do not say how the numbers of other columns are written.
+    if comma or (groups and not point and (not points or groups & points.keys())):
         return ","
     if point or "," in evidence.separators:
         return "."
-    unclear = evidence.unclear.get(",") or (evidence.unclear.get(".") if sep == ";" else None)
-    if unclear is not None:
-        line, cell = unclear
+    unclear = evidence.unclear.get(",") or (points if sep == ";" or groups else None)
+    if unclear:
+        line, cell = next(iter(unclear.values()))
         as_fraction, as_thousands = cell.replace(",", "."), re.sub("[.,]", "", cell)
         raise _ambiguous_error(
             path, f"line {line}: {cell!r} may be {as_fraction} or {as_thousands}", line
@@ -271,28 +278,30 @@ def _ambiguous_error(path: Path, what: str, line: int) -> MalformedFileError:
 
 
 def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:
-    evidence = _Evidence({}, {}, set())
-    for line, cell in itertools.islice(_cells(lines, sep), _MAX_CELLS):
+    evidence = _Evidence({}, {}, {})
+    for line, column, cell in itertools.islice(_cells(lines, sep), _MAX_CELLS):
         located = line, cell
         if group := _ONE_GROUP.fullmatch(cell):
-            evidence.unclear.setdefault(group[1], located)
+            evidence.unclear.setdefault(group[1], {}).setdefault(column, located)
         elif groups := _GROUPS.fullmatch(cell):
             mark, fraction = groups[1], groups[2]
-            if fraction and fraction[0] == mark:
-                continue  # such as 1.234.5: a date or a version
+            # Such as 1.234.5: a date or a version.
+            if (fraction and fraction[0] == mark) or _ADDRESS.fullmatch(cell):
+                continue
             if fraction:
                 evidence.decimal.setdefault(fraction[0], located)
             if cell.lstrip("+-").startswith("0") and mark in ".,":
                 evidence.decimal.setdefault(mark, located)
             else:
-                evidence.separators.add(" " if mark.isspace() else mark)
+                mark = " " if mark.isspace() else mark
+                evidence.separators.setdefault(mark, set()).add(column)
         elif match := _FRACTION.fullmatch(cell):
             evidence.decimal.setdefault(match[1], located)
     return evidence
 
 
-def _cells(lines: Sequence[str], sep: str) -> Iterator[tuple[int, str]]:
-    """Line number and text of each cell, without units."""
+def _cells(lines: Sequence[str], sep: str) -> Iterator[tuple[int, int, str]]:
+    """Line number, column number and text of each cell, without units."""
     for line, record in _records(lines, sep):
-        for cell in record:
-            yield line, plain_minus(_UNITS.sub("", cell).strip())
+        for column, cell in enumerate(record):
+            yield line, column, plain_minus(_UNITS.sub("", cell).strip())

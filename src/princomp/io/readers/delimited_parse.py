@@ -161,7 +161,8 @@ class Parser:
     def refuse_long_integers(self, piece: Piece, j: int, offset: Offset) -> None:
         """Raise NotNumericError for an integer beyond 2**53 in a column of integers only."""
         name = self.columns[j]
-        self._reader(piece).refuse_long_integers(name, self._origin(piece, offset))
+        origin = self._origin(piece, offset)
+        self._reader(piece).refuse_long_integers(name, origin, self.units.get(name))
 
     def _reader(self, piece: Piece) -> Reader:
         dialect = replace(self.dialect, text=piece.text)

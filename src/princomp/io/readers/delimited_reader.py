@@ -117,17 +117,22 @@ class Reader:
             ),
         }
 
-    def refuse_long_integers(self, name: str, origin: Origin, rows: int | None = None) -> None:
+    def refuse_long_integers(
+        self, name: str, origin: Origin, unit: Unit | None, rows: int | None = None
+    ) -> None:
         """Raise NotNumericError for an integer beyond 2**53 in a column of integers.
 
         Only the first ``rows`` are checked.
         """
         with reading(self.dialect.path, self.dialect.kind):
             table = self.read_as_text([name])
-        cells = [] if table is None else table.column(name)[:rows].to_pylist()
-        long = first_long_integer(cells)
+            if table is None:
+                return
+            cells = table.column(name)[:rows]
+            numbers = self.dialect.number_format.canonical(cells, unit)
+        long = first_long_integer(numbers.to_pylist())
         if long is not None:
-            raise long_integer_error(name, long, cells[long], origin)
+            raise long_integer_error(name, long, cells[long].as_py(), origin)
 
     def refuse_codes(self, names: Sequence[str], origin: Origin, rows: int) -> None:
         """Raise NotNumericError for a cell such as 01234 in the first ``rows`` rows of columns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import re
@@ -56,7 +57,21 @@ def _split(name: str) -> tuple[str, str, str]:
     return (name, "", "") if os.path.exists(name) else name.partition("::")
 
 
+def _refuse_impossible(name: str) -> None:
+    """Raise InputNotFoundError for a text that no file can have as its name."""
+    try:
+        os.stat(name)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno != errno.ENAMETOOLONG:
+            return
+        short = name if len(name) <= 60 else f"{name[:60]}…"
+        problem = f"no file can have this name ({getattr(error, 'strerror', error)})"
+        hint = "Give the name of a file, not its contents."
+        raise file_error(InputNotFoundError, repr(short), problem, hint) from None
+
+
 def _matches(name: str) -> list[Path]:
+    _refuse_impossible(name)
     path, colons, inside = _split(name)
     if not any(character in path for character in "*?[") or os.path.exists(path):
         return [Path(name)]

@@ -305,10 +305,11 @@ def _cells(series: Series) -> list[Any]:
     """Python values of a column, None where missing."""
     # pandas alone has four representations of a missing cell; is_null knows all of them.
     missing = series.is_null().to_list()
-    return [
-        None if is_missing else cell
-        for cell, is_missing in zip(series.to_list(), missing, strict=True)
-    ]
+    try:
+        cells = series.to_list()
+    except ValueError:  # nanoseconds of Arrow, where datetime has microseconds
+        cells = series.cast(nw.String).to_list()
+    return [None if is_missing else cell for cell, is_missing in zip(cells, missing, strict=True)]
 
 
 def _as_text(cells: list[Any]) -> list[str | None]:

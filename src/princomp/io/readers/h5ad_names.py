@@ -125,11 +125,15 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
             text = h5py.check_string_dtype(dataset.dtype)
             return np.asarray(dataset.asstr()[:] if text else dataset[:], dtype=object)
 
-        if isinstance(node, h5py.Dataset):
-            return cells_of(node)
-        if "codes" in node:
+        def named(codes: h5py.Dataset, names: h5py.Dataset) -> NDArray[np.object_]:
             # A missing cell has the code -1, which selects the None at the end.
-            return np.array([*cells_of(node["categories"]), None], object)[node["codes"][:]]
+            return np.array([*cells_of(names), None], object)[codes[:]]
+
+        if isinstance(node, h5py.Dataset):
+            names = node.attrs.get("categories")  # until anndata 0.7
+            return named(node, file[names]) if isinstance(names, h5py.Reference) else cells_of(node)
+        if "codes" in node:
+            return named(node["codes"], node["categories"])
         cells = cells_of(node["values"])
         cells[node["mask"][:]] = None
         return cells

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
@@ -93,10 +92,13 @@ class ReadOptions:
             )
         if self.encoding is not None:
             try:
-                codecs.lookup(self.encoding)
-            except (LookupError, ValueError):
+                "".encode(self.encoding)
+            except (LookupError, ValueError):  # a UnicodeError is a ValueError
                 raise invalid_value(
-                    "encoding", self.encoding, "an encoding of Python", "Such as 'utf-8', 'cp1252'."
+                    "encoding",
+                    self.encoding,
+                    "a text encoding of Python",
+                    "Such as 'utf-8', 'cp1252'.",
                 ) from None
         for name in ("skip", "skip_end"):
             count = getattr(self, name)

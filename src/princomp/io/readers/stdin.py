@@ -62,10 +62,14 @@ def open_stdin(
     ColumnError, MalformedFileError, NotNumericError, ShapeError
         As for files; ShapeError also if the input is empty.
     ParameterError
-        The format cannot be read from a pipe.
+        The format cannot be read from a pipe, or the options have ``untrusted``.
     MissingLibraryError
         pyarrow is needed and not installed.
     """
+    if options.untrusted:
+        hint = "Save standard input to a file first, and give the name of the file."
+        problem = "untrusted=True reads files only"
+        raise file_error(ParameterError, _NAME, problem, hint, parameter="untrusted")
     selection = Selection(columns, exclude, id_column or None, id_column is None, options)
     first, rest = _peek(stream)
     compression = next(

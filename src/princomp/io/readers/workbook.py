@@ -1,7 +1,8 @@
 """Tables from workbooks (.xlsx).
 
 A sheet is converted to delimited text with one line for each of its rows. So names, numbers and
-labels are detected as in any other text, and line numbers in messages are rows of the sheet.
+labels are detected as in any other text, and line numbers in messages are rows of the sheet. How
+numbers are written is detected from cells of text; numeric cells are written in that format.
 """
 
 from __future__ import annotations
@@ -39,15 +40,17 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
         sheet = _sheet(path, book, selection.options.sheet)
         note = f"read sheet {sheet.title!r}, one of {len(book.sheetnames)}"
         notes = (note,) if len(book.sheetnames) > 1 and selection.options.sheet is None else ()
-        text = io.StringIO()
         with reading(path, "a workbook"):
-            rows = ([_text(cell) for cell in row] for row in sheet.iter_rows(values_only=True))
-            csv.writer(text, lineterminator="\n").writerows(rows)
+            rows = [[_text(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
     finally:
         book.close()
-    content = text.getvalue().encode()
     options = replace(selection.options, sep=",", encoding="utf-8")
-    dialect = detect_dialect(content, path, separator=",", compression=None, options=options)
+    written = _delimited([["" if isinstance(c, float) else c for c in row] for row in rows])
+    dialect = detect_dialect(written, path, separator=",", compression=None, options=options)
+    decimal = dialect.number_format.decimal
+    content = _delimited(
+        [[str(c).replace(".", decimal) if isinstance(c, float) else c for c in row] for row in rows]
+    )
     clean = dialect.cleaned(io.BytesIO(content)).read()
     dialect = replace(dialect, text=clean, notes=(*notes, *dialect.notes))
     return infer_table(dialect, selection, complete=True)[0]
@@ -55,7 +58,7 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
 
 def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
     names = book.sheetnames
-    if isinstance(requested, str) and requested.isdigit() and requested not in names:
+    if isinstance(requested, str) and requested.isdecimal() and requested not in names:
         requested = int(requested)
     if not names:
         raise malformed(path, "a workbook without sheets", DAMAGED_HINT)
@@ -70,9 +73,18 @@ def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
     raise file_error(ParameterError, path, problem, hint, parameter="sheet")
 
 
-def _text(cell: object) -> str:
+def _delimited(rows: list[list[str | float]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def _text(cell: object) -> str | float:
+    """Text of a cell; a number with a fraction stays a number."""
     if cell is None:
         return ""
+    if isinstance(cell, float):
+        return cell
     if isinstance(cell, datetime) and cell.time() == time():
         return cell.date().isoformat()
     if isinstance(cell, datetime | date | time):

@@ -100,6 +100,11 @@ def test_a_first_line_of_numbers_is_refused_where_it_may_hold_names(write, first
     assert "header=True" in error.hint
 
 
+def test_a_text_that_is_not_in_the_requested_encoding_is_refused(write):
+    error = refused(MalformedFileError, write("a,b\n1,2\n"), options=ReadOptions(encoding="utf-16"))
+    assert "BOM" in str(error)
+
+
 def test_cells_that_are_not_utf8_are_refused_with_their_line(write):
     text = "a,b\n1,x\n2,größe\n".encode("latin1")
     error = refused(MalformedFileError, write(text), options=ReadOptions(encoding="utf-8"))
@@ -118,6 +123,23 @@ def test_integers_that_would_lose_digits_are_refused(write, value):
     assert error.place == {"file": error.place["file"], "column": "b", "row": 1, "line": 3}
     assert value in str(error)
     assert "2**53" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("cells", "options"),
+    [
+        (["9007199254740993", "unknown", "5"], {"na": ("unknown",)}),
+        (["9007199254740993 kg", "3 kg", "5 kg"], {}),
+        (["9'007'199'254'740'993", "3", "5"], {}),
+    ],
+    ids=["a word for missing cells", "a unit", "thousands"],
+)
+def test_integers_that_would_lose_digits_are_refused_however_they_are_written(
+    write, cells, options
+):
+    path = write("a,b\n" + "".join(f"{cell},1\n" for cell in cells))
+    error = refused(NotNumericError, path, options=ReadOptions(**options))
+    assert f"the integer {cells[0]} is beyond 2**53" in str(error)
 
 
 def test_large_integers_are_read_where_no_digit_is_lost(write):

@@ -11,7 +11,8 @@ from file_cases import EXAMPLE, refused
 import princomp
 from helpers import read_whole
 from princomp import PCA
-from princomp.errors import NotNumericError
+from princomp.errors import MalformedFileError, NotNumericError, ParameterError
+from princomp.io.readers.read_options import ReadOptions
 
 
 def test_the_example_is_read_and_its_text_column_left_out_with_a_note():
@@ -197,3 +198,43 @@ def test_skipped_last_rows_do_not_count_as_codes(write):
 
 def test_many_blank_lines_are_searched_for_codes_in_linear_time(write):
     assert len(read_whole(write("x,y\n5,1\n7,2\n" + 300_000 * "\n")).data) == 2
+
+
+@pytest.mark.parametrize(
+    ("codes", "values"),
+    [
+        (["192.168.100.101", "192.168.100.102"], [1.125, 1.25]),
+        (["123.456.781", "123.456.782"], [1.5, 1.25]),
+    ],
+    ids=["addresses", "part numbers beside plain fractions"],
+)
+def test_codes_with_points_say_nothing_about_numbers(write, codes, values):
+    rows = "".join(f"{code},{x},7\n" for code, x in zip(codes * 3, values * 3, strict=True))
+    table = read_whole(write("code,x,y\n" + rows))
+    assert table.columns == ("x", "y")
+    assert table.data[:2].tolist() == [[values[0], 7], [values[1], 7]]
+
+
+def test_points_that_separate_thousands_in_their_column_do_in_all(write):
+    table = read_whole(write("a;b\n1.234.567;1.125\n1.234;2\n"))
+    assert table.data.tolist() == [[1234567, 1125], [1234, 2]]
+    table = read_whole(write("a;b\n1.234.567;1\n2.234.567;2\n"))
+    assert table.data.tolist() == [[1234567, 1], [2234567, 2]]
+
+
+def test_points_that_may_separate_thousands_are_refused(write):
+    error = refused(MalformedFileError, write("part,x\n123.456.781,1.125\n123.456.782,1.375\n"))
+    assert "line 2: '1.125' may be 1.125 or 1125" in str(error)
+
+
+@pytest.mark.parametrize("code", ["1,5", "1,234,567", "123.456.789", "192.168.100.101"])
+def test_numeric_cells_of_workbooks_do_not_depend_on_cells_of_text(tmp_path, code):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["code", "x", "y"], [code, 1.125, 7], [code, 1.25e-7, 8], [code, 1.5, 1234567]):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    table = read_whole(tmp_path / "t.xlsx", columns=["x", "y"])
+    assert table.data.tolist() == [[1.125, 7], [1.25e-7, 8], [1.5, 1234567]]
+    error = refused(ParameterError, tmp_path / "t.xlsx", options=ReadOptions(sheet="²"))
+    assert "no sheet '²'" in str(error)

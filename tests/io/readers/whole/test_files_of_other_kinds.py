@@ -27,13 +27,21 @@ from princomp.errors import (
     PrincompError,
     ShapeError,
 )
-from princomp.io.readers.files import ENDINGS
+from princomp.io.readers.files import ENDINGS, open_files
 
 
 def test_a_missing_file_and_a_folder_are_distinguished(tmp_path):
     assert "no such file" in str(refused(InputNotFoundError, tmp_path / "no.csv"))
     (tmp_path / "f.csv").mkdir()
     assert "is a folder" in str(refused(InputNotFoundError, tmp_path / "f.csv"))
+
+
+@pytest.mark.parametrize("name", ["a,b\n" + "1,2\n" * 99, "x" * 300 + "*.csv", "a\0.csv"])
+def test_text_that_cannot_be_the_name_of_a_file_is_refused(name):
+    with pytest.raises(InputNotFoundError, match="no file can have this name") as caught:
+        open_files([name])
+    assert len(str(caught.value)) < 200
+    assert "not its contents" in caught.value.hint
 
 
 def test_an_unknown_ending_is_refused_with_the_known_ones(write):
@@ -235,7 +243,13 @@ def test_columns_of_arrays_are_numbers_in_range(tmp_path):
     path = save_npy(np.zeros((2, 3)), tmp_path / "t.npy")
     for name in ("3", "-1", "a", "01", "", "²", "1.0"):
         assert "from 0 to 2" in refused(ColumnError, path, columns=[name]).hint
+    for name in (3, np.int64(-1), True, 1.0, None):
+        assert "from 0 to 2" in refused(ColumnError, path, exclude=[name]).hint
     refused(ColumnError, path, columns=["1", "1"])
+    refused(ColumnError, path, columns=["1", 1])
+    save_npy(np.array([[1.0, 2.0, 3.0]]), path)
+    assert read_whole(path, columns=[2, np.int64(0)]).data.tolist() == [[3, 1]]
+    assert read_whole(path, exclude=[1]).data.tolist() == [[1, 3]]
     with pytest.raises(ParameterError, match="numbers only"):
         read_whole(path, id_column="0")
 
