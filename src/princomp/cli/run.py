@@ -48,7 +48,7 @@ def run(arguments: list[str] | None = None) -> int:
     _replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A code page may lack characters of messages and names: write escapes for them.
-        if isinstance(stream, io.TextIOWrapper):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
             stream.reconfigure(errors="backslashreplace")
     try:
         cli.main(args=typed, prog_name="princomp", standalone_mode=False, obj=executed)
