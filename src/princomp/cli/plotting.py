@@ -240,5 +240,9 @@ def _apply_rule(name: str, model: PCA, rows: Source | None = None) -> Decision:
     scale = model.scale if isinstance(model.scale, str) else model.scale_
     # Rules cannot fill missing cells.
     missing = "error" if model.missing in FILL_METHODS else model.missing
-    parameters = {"center": model.center, "constant": model.constant, "missing": missing}
+    parameters: dict[str, Any] = {
+        "center": model.center,
+        "constant": model.constant,
+        "missing": missing,
+    }
     return choose(rows, [name], scale=scale, **parameters)[name]
