@@ -227,4 +227,23 @@ def test_a_model_without_components_has_no_scores(princomp, tmp_path):
     assert files_in(tmp_path) == []
     package.PCA(0).fit(np.eye(3)).save(tmp_path / "none.pca")
     np.save(tmp_path / "x.npy", np.eye(3))
-    assert princomp("transform", "none.pca", "x.npy").code == 65
+    for command in ("transform", "inverse"):
+        done = princomp(command, "none.pca", "x.npy")
+        assert (done.code, done.out) == (65, "")
+        assert "none.pca keeps no component, so it has no scores" in done.err
+
+
+def test_a_rule_that_keeps_no_component_loses_only_the_scores(princomp, tmp_path):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(200, 4)))
+    done = princomp("fit", "x.npy", "-k", "parallel", "--checkpoint", "ck", "-o", "out")
+    assert done.code == 0
+    assert "note: parallel keeps no component, so there are no scores" in done.err
+    assert files_in(tmp_path) == ["out/eigenvalues.csv", "out/model.pca", "x.npy"]
+    assert len(numbers(tmp_path / "out" / "eigenvalues.csv")) == 4
+
+
+def test_row_names_are_not_noted_as_ignored(princomp):
+    assert princomp("fit", ARRESTS, "--exclude", "State", "--no-id", "-m", "m.pca").code == 0
+    err = princomp("transform", "m.pca", ARRESTS).err
+    assert "named by column 'State'" in err
+    assert "ignored" not in err

@@ -24,6 +24,8 @@ from princomp.cli.hints import as_flags
             "divisors",
             "leave the constant columns out (--exclude), or set --constant drop",
         ),
+        ("exclude=['zip, code', 'b']", """--exclude '"zip, code",b'"""),
+        ("exclude=['zip [x]'] leaves", "--exclude 'zip [x]' leaves"),
         # Plain English, names of files and columns, and parameters without a flag.
         ("missing columns, the scale of a column", "missing columns, the scale of a column"),
         ("train_set.csv: column 'n_eggs' row 3", "train_set.csv: column 'n_eggs' row 3"),

@@ -154,6 +154,7 @@ def test_the_documentation_contains_the_table_of_outcomes():
     ("options", "message"),
     [
         ({"sep": ";;"}, "one character"),
+        ({"sep": "§"}, "an ASCII character"),
         ({"decimal": "'"}, "'.' or ','"),
         ({"thousands": ".", "decimal": "."}, "another character"),
         ({"encoding": "utf-99"}, "encoding"),

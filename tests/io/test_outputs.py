@@ -216,6 +216,12 @@ def test_csv_cells_are_quoted_only_where_needed():
     assert out.getvalue() == b'id,PC1,"a,b"\nAlabama,0.1,1e+300\n7,0.3333333333333333,\n'
 
 
+def test_names_with_line_ends_are_read_back(tmp_path):
+    names = ["a\rb", "c\nd", "e\r\nf"]
+    write_table(tmp_path / "x.csv", columns=names, data=np.eye(3))
+    assert read_whole(tmp_path / "x.csv").columns == tuple(names)
+
+
 def test_a_single_column_keeps_its_missing_rows(tmp_path):
     write_table(tmp_path / "x.csv", columns=["a"], data=np.array([[1.0], [np.nan], [3.0]]))
     assert read_whole(tmp_path / "x.csv").data[:, 0].tolist()[::2] == [1, 3]

@@ -38,6 +38,15 @@ def test_groups_are_a_column_of_the_frame_or_file(table, model, tmp_path):
     assert "species" in report(model, table, groups="species", bootstrap=0)
 
 
+def test_groups_of_a_file_are_read_with_the_columns_of_its_options(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [f"0{i + 10}4,{'xy'[i % 2]},{i / 2},{i * i % 7}" for i in range(12)]
+    path.write_text("\n".join(["zip,g,a,b", *rows]))
+    for options in ({"columns": ["a", "b"]}, {"exclude": ["zip", "g"]}):
+        X = read_table(path, **options)
+        assert labels(plots.scores(PCA(2).fit(X), X, groups="g")) == ["x", "y"]
+
+
 def test_groups_may_be_numbers_that_the_model_does_not_know(table, model):
     clusters = table.drop(columns="species").assign(cluster=[0, 1] * 15)
     assert len(labels(plots.biplot(model, clusters, groups="cluster"))) >= 2

@@ -57,9 +57,37 @@ def test_a_scree_plot_with_a_rule(princomp, model_file, tmp_path):
         assert f"{rule}: " in princomp(*args, "--json").document["notes"][-1]
 
 
+def test_a_rule_is_applied_as_in_the_fit(princomp, tmp_path):
+    rows = ["a,b,c,d", *(f"{i / 2},{i * i % 7},{i**3 % 11},5" for i in range(12))]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    for flags in (("--scale", "unit", "--constant", "zero"), ("--missing", "em")):
+        fit = ("fit", "t.csv", "--no-id", "-k", 2, *flags, "-m", "m.pca", "--no-scores", "--force")
+        assert princomp(*fit).code == 0
+        done = princomp(
+            "plot", "scree", "m.pca", "t.csv", "--rule", "kaiser", "-o", "a.svg", "--force"
+        )
+        assert "note: kaiser: " in done.err
+
+
+def test_label_0_names_no_row(princomp, model_file, tmp_path):
+    for name, flags in (("a", ()), ("b", ("--label", 0))):
+        args = ("plot", "scores", model_file, ARRESTS, "-o", f"{name}.svg", *flags)
+        assert princomp(*args).code == 0
+    assert "<!-- Alaska" in (tmp_path / "a.svg").read_text()
+    assert "<!-- Alaska" not in (tmp_path / "b.svg").read_text()
+
+
+def test_hints_name_flags(princomp, tmp_path, model_file):
+    assert princomp("fit", ARRESTS, "-m", "m.pca", "-o", "out").code == 0
+    hint = princomp("plot", "circle", "m.pca", "-o", "a.svg", "--json").error["hint"]
+    assert hint.startswith("fit with --scale unit; ")
+    args = ("plot", "scores", model_file, ARRESTS, "--label", "Nowhere", "-o", "a.svg", "--json")
+    assert princomp(*args).error["hint"].endswith("a number labels the most distant rows")
+
+
 def test_only_unused_columns_are_noted(princomp, model_file, grouped_file):
     done = princomp("plot", "scores", model_file, grouped_file, "--groups", "region", "-o", "a.png")
-    assert done.err == "note: ignored unused columns: turn\n"
+    assert done.err == "note: ignored columns that the model does not use: turn\n"
 
 
 @pytest.mark.parametrize("figure", ["scree", "circle", "contributions", "cos2", "loadings"])
@@ -89,6 +117,7 @@ def test_rows_that_a_figure_does_not_need_are_ignored_with_a_note(
         (("pie",), 2, "pie"),
         (("scree", "--rule", "nobody"), 2, "nobody"),
         (("scree", "--rule", "permutation"), 2, "give DATA"),
+        (("biplot", "DATA", "--factor", 0), 2, "factor must be a positive number"),
         (("circle", "--rule", "parallel"), 2, "--rule has no effect on circle"),
         (("scree", "HALF", "--rule", "parallel"), 2, "other variances"),
     ],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -73,7 +75,7 @@ def _open_files(
     arguments: Any = {
         "columns": columns,
         "exclude": exclude,
-        "id_column": False if id_column is None and flags.get("no_id") else id_column,
+        "id_column": False if flags.get("no_id") else id_column,
         "options": given_read_options(),
     }
     if "-" not in files:
@@ -104,11 +106,17 @@ def _standard_input() -> BinaryIO:
 
 
 def open_for_model(
-    files: Sequence[str], model: Any, *, scores: bool = False, allow_unnamed: bool = False
+    files: Sequence[str],
+    model: Any,
+    *,
+    scores: bool = False,
+    allow_unnamed: bool = False,
+    extra: Sequence[str] = (),
 ) -> tuple[Source, list[str]]:
     """Open files with the columns of a model, or with scores, matched by name; also return notes.
 
-    With ``allow_unnamed``, columns without names are accepted and matched by position.
+    With ``allow_unnamed``, columns without names are accepted and matched by position. Columns in
+    ``extra`` are read elsewhere, so that no note says that they are ignored.
     """
     from princomp.core import fitted_model
     from princomp.reports import column_names, component_names
@@ -121,8 +129,9 @@ def open_for_model(
         return _accept_unnamed(_open_files(files, None), allow_unnamed), []
     source, notes = _open_columns(files, names, fitted.schema.id_column, allow_unnamed)
     notes.extend(source.notes)
-    if source.unused:
-        notes.append(f"ignored columns that the model does not use: {', '.join(source.unused)}")
+    unused = [name for name in source.unused if name not in (source.id_column, *extra)]
+    if unused:
+        notes.append(f"ignored columns that the model does not use: {', '.join(unused)}")
     return source, notes
 
 
@@ -139,6 +148,8 @@ def _open_columns(
             or place.get("parameter") == "id_column"
         )
         if "-" in files and (no_id_column or missing is None):
+            if no_id_column:
+                error.hint = f"Give --no-id to read rows without names. {error.hint or ''}".strip()
             raise  # standard input cannot be opened again
         if no_id_column:
             source, notes = _open_columns(files, names, None, allow_unnamed)
@@ -161,9 +172,13 @@ def _open_columns(
 
 
 def _stdin_is_npy() -> bool:
-    """Whether standard input is an .npy file; no text begins with this byte."""
+    """Whether standard input is an .npy file, or one with gzip; no text begins with this byte."""
     peek = getattr(_standard_input(), "peek", None)
-    return peek is not None and peek(1)[:1] == b"\x93"
+    start = b"" if peek is None else peek(1)
+    if start.startswith(b"\x1f\x8b"):
+        with contextlib.suppress(zlib.error):  # reported when the table is read
+            start = zlib.decompressobj(31).decompress(start, 1)
+    return start[:1] == b"\x93"
 
 
 def _accept_unnamed(source: Source, allow_unnamed: bool) -> Source:

@@ -20,7 +20,7 @@ from princomp.cli.options import (
 )
 from princomp.cli.read_options import read_options
 from princomp.cli.results import write_rows
-from princomp.errors import NotAvailableError
+from princomp.errors import NotAvailableError, ShapeError
 
 _options = with_options(
     model_argument,
@@ -79,9 +79,17 @@ def inverse(model: Path, files: tuple[str, ...], **options: Any) -> None:
 
 def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> Any:
     """Load the model, and check the output before any work."""
+    from princomp.core import fitted_model
     from princomp.estimators import load_model
 
     pca = load_model(model)
+    fitted: Any = fitted_model(pca)
+    if fitted.k == 0:
+        raise ShapeError(
+            f"{model} keeps no component, so it has no scores",
+            place={"file": str(model)},
+            hint="fit with -k of at least 1",
+        )
     if options["output"] is not None:
         force = options["force"]
         check_outputs([options["output"]], [model, *files], force=force, tables=True)

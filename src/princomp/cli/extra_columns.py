@@ -26,12 +26,7 @@ def rows_and_extra(
 
     columns = column_names(pca)
     values = extra_values(files, columns, extra)
-    source, notes = open_for_model(files, pca)
-    if set(extra) & set(source.unused):  # the last note lists unused columns
-        others = [name for name in source.unused if name not in extra]
-        note = f"ignored unused columns: {', '.join(others)}"
-        notes = [*notes[:-1], *([note] if others else [])]
-    return source, notes, values
+    return *open_for_model(files, pca, extra=extra), values
 
 
 def extra_values(

@@ -150,10 +150,19 @@ def _write_outputs(
     model: Any, source: Any, outputs: dict[str, Path], options: dict[str, Any], as_json: bool
 ) -> list[str]:
     """Write those requested outputs that can be written; return notes for the user."""
+    from princomp.core import fitted_model
     from princomp.io import all_or_none
     from princomp.reports import scale_hint
 
     notes = list(source.notes)
+    fitted: Any = fitted_model(model)
+    if fitted.k == 0:
+        for name in ("scores", "loadings", "outliers"):
+            outputs.pop(name, None)
+        notes.append(
+            f"{options['k']} keeps no component, so there are no scores and no loadings; -k 1 "
+            "keeps one"
+        )
     if options["robust"] or options["kernel"]:
         model.id_column_ = source.id_column
     if not options["robust"]:

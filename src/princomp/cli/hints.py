@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import csv
+import io
 import re
 import shlex
 
@@ -33,15 +35,24 @@ _FLAGS_OF_VALUES = {
     "untrusted=True": "--untrusted",
 }
 _ASSIGNMENT = re.compile(
-    r"\b([a-z_]+)=(True|False|None|\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[0-9]+(?:\.[0-9]+)?)"
+    r"\b([a-z_]+)=(True|False|None|\[(?:'[^']*'|\"[^\"]*\"|[^\]'\"])*\]|'[^']*'|\"[^\"]*\"|[0-9]+(?:\.[0-9]+)?)"
 )
 # Advice to leave a column out, which has a flag, and advice that applies only in Python.
 _LEAVE_OUT = re.compile(r"\bleave the (?:constant )?columns? out\b", re.IGNORECASE)
-_PYTHON_ONLY = "; scale can also be an array of divisors"
+_PYTHON_ONLY = re.compile(
+    r"; scale can also be an array of divisors| \(or model\.rescaled\('unit'\)\)|"
+    r", and ids='column' takes the names of rows from a column|model\.truncated\(1\), or "
+)
 # Names before "=" without a value; names alone that are not English words (with "_"), unless
 # quoted.
 _NAME_BEFORE_EQUALS = re.compile(r"\b([a-z_]+)=(?=[\s,;.)…]|$)")
 _BARE_NAME = re.compile(r"(?<!['\"\w])([a-z]+(?:_[a-z]+)+)\b(?!['\"=])")
+
+
+def _as_csv(names: list[object]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
 
 
 def as_flags(text: str, *, bare_names: bool = False) -> str:
@@ -61,12 +72,12 @@ def as_flags(text: str, *, bare_names: bool = False) -> str:
             parsed = None
         if parsed is None:
             return match[0]
-        argument = ",".join(map(str, parsed)) if isinstance(parsed, list) else str(parsed)
+        argument = _as_csv(parsed) if isinstance(parsed, list) else str(parsed)
         return f"{_FLAGS[name]} {shlex.quote(argument)}"
 
     def name(match: re.Match[str]) -> str:
         return _FLAGS.get(match[1], match[0])
 
-    text = _LEAVE_OUT.sub(r"\g<0> (--exclude)", text).replace(_PYTHON_ONLY, "")
+    text = _LEAVE_OUT.sub(r"\g<0> (--exclude)", _PYTHON_ONLY.sub("", text))
     text = _NAME_BEFORE_EQUALS.sub(name, _ASSIGNMENT.sub(replace_assignment, text))
     return _BARE_NAME.sub(name, text) if bare_names else text

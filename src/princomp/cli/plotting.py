@@ -131,7 +131,7 @@ def plot(
     figure_options = {
         name: options[name]
         for name in dict.fromkeys(name for _, allowed in FIGURES.values() for name in allowed)
-        if options[name] not in (None, False)
+        if options[name] is not None and options[name] is not False
     }
     _check_arguments(figure, files, figure_options)
     notes: list[str] = []
@@ -227,6 +227,7 @@ def _save(figure: Figure, output: Path, force: bool) -> None:
 
 def _apply_rule(name: str, model: PCA, rows: Source | None = None) -> Decision:
     """Apply a rule to the rows of a fit or, without rows, to the model."""
+    from princomp.core import FILL_METHODS
     from princomp.estimators import choose
     from princomp.rules import rule_of
 
@@ -237,4 +238,11 @@ def _apply_rule(name: str, model: PCA, rows: Source | None = None) -> Decision:
             )
         return choose(model, [name])[name]
     scale = model.scale if isinstance(model.scale, str) else model.scale_
-    return choose(rows, [name], scale=scale, center=model.center, missing=model.missing)[name]
+    # Rules cannot fill missing cells.
+    missing = "error" if model.missing in FILL_METHODS else model.missing
+    parameters: dict[str, Any] = {
+        "center": model.center,
+        "constant": model.constant,
+        "missing": missing,
+    }
+    return choose(rows, [name], scale=scale, **parameters)[name]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import itertools
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,14 +59,14 @@ def write_columns(output: Path | None, columns: dict[str, NDArray[Any]], force: 
 
 
 def _delimited(columns: dict[str, NDArray[Any]], delimiter: str) -> bytes:
-    from princomp.io import csv_text
+    from princomp.io import csv_lines, csv_text
 
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(map(csv_text, columns))
     # The csv module writes Python floats with the shortest decimals that read back the same.
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-    writer.writerows(
-        [csv_text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
+    return csv_lines(
+        (
+            [csv_text(cell) if isinstance(cell, str) else cell for cell in row]
+            for row in itertools.chain([[*columns]], rows)
+        ),
+        delimiter,
     )
-    return text.getvalue().encode()

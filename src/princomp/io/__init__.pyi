@@ -94,6 +94,7 @@ from .readers.table_input import (
     rows_of as rows_of,
 )
 from .writers.encoder import (
+    csv_lines as csv_lines,
     csv_text as csv_text,
     escaped_formulas as escaped_formulas,
     need_pyarrow as need_pyarrow,

@@ -12,7 +12,7 @@ import os
 import time
 import zlib
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,6 +105,7 @@ class Checkpoint:
         check_writable(Checkpoint.files(self.path), force=True)
         with ExitStack() as stack:
             if stack.enter_context(locked(self.path)):
+                stack.callback(self._remove_unused_lock)  # while it is held
                 remove_leftovers(self.path)
             self._load()
             self._lock = stack.pop_all()
@@ -163,6 +164,14 @@ class Checkpoint:
     def close(self) -> None:
         """Release the lock; the file is kept."""
         self._lock.close()
+
+    def _remove_unused_lock(self) -> None:
+        """Delete the lock file of a run that saved nothing; others notice that it is gone."""
+        lock = lock_of(self.path)
+        with suppress(OSError):
+            saved = any(map(os.path.lexists, (self.path, _previous_path(self.path))))
+            if not saved and lock.stat().st_size == 0:  # a file of the user may have this name
+                lock.unlink()
 
     @staticmethod
     def files(path: PathLike) -> tuple[Path, Path, Path]:

@@ -80,8 +80,8 @@ def circle(
             "a correlation circle needs a centred PCA with unit scale, but this one has "
             f"scale={scale!r}" + ("" if fitted.centred else ", center=False"),
             place={"parameter": "model"},
-            hint="use model.rescaled('unit') or PCA(scale='unit'); loadings() and biplot() draw "
-            "any scale",
+            hint="fit with scale='unit' (or model.rescaled('unit')); the figures loadings and "
+            "biplot draw any scale",
         )
     selected = select_plane(fitted.k, fitted.p, x, y)
     top = check_count("top", top)

@@ -26,7 +26,7 @@ from input_cases import (
 )
 
 import princomp as package
-from command_line import files_in, numbers, shell_environment, spawn
+from command_line import ARRESTS, files_in, numbers, shell_environment, spawn
 from helpers import EPS, truth
 from princomp.cli import actions as calls
 
@@ -260,3 +260,17 @@ def test_standard_input_cannot_be_untrusted(princomp, pipe):
     assert done.code == 2
     assert done.error["message"] == "standard input: --untrusted reads files only"
     assert "Save standard input to a file first" in done.error["hint"]
+
+
+def test_rows_without_the_id_column_of_the_model(princomp, model_file, pipe):
+    content = b"".join(line.partition(b",")[2] for line in ARRESTS.read_bytes().splitlines(True))
+    pipe(content)
+    assert "--no-id" in princomp("transform", model_file, "-", "--json").error["hint"]
+    pipe(content)
+    done = princomp("transform", model_file, "-", "--no-id")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("row,PC1,PC2\n0,")
+    named = princomp("transform", model_file, ARRESTS, "--no-id")
+    assert named.out == done.out
+    pipe(gzip.compress(as_npy(np.eye(2))))
+    assert princomp("inverse", model_file, "-").out.startswith("Murder,Assault,UrbanPop,Rape\n")

@@ -44,6 +44,17 @@ def test_a_second_run_is_refused_while_the_first_holds_the_lock(tmp_path, ck):
     assert bits(PCA().fit(file, checkpoint=ck)) == bits(whole)  # the lock was released
 
 
+def test_a_fit_that_saved_nothing_leaves_no_lock(tmp_path, ck):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,NA\n5,1\n")
+    lock = Checkpoint.files(ck)[2]
+    lock.parent.mkdir()
+    for content in (b"", b"notes"):  # a file of the user is kept
+        lock.write_bytes(content)
+        with pytest.raises(NotFiniteError):
+            PCA(1).fit(tmp_path / "t.csv", checkpoint=ck)
+        assert lock.exists() == bool(content)
+
+
 def test_failed_fits_release_the_lock(tmp_path, ck):
     X = table()
     for options, error in (

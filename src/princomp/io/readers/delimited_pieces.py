@@ -31,6 +31,8 @@ _UTF8 = ("utf-8", "utf-8-sig")
 # Blanks to replace; the first alternative skips quoted text.
 _BLANKS = re.compile(r'"[^"]*"|[ \t]+')
 
+_LINE_END = re.compile(r"\r\n?|\n")
+
 # A row longer than this is an error: an unclosed quote, or missing line ends.
 LONGEST_ROW = 2**26
 # Bytes at the end of a text that are searched first for the last line end.
@@ -182,18 +184,21 @@ class _CleanedText(io.RawIOBase):
         self._ended = not data
         text = self._rest + self._decoder.decode(data, final=self._ended)
         text = text.removeprefix("\ufeff")
-        end = len(text) if self._ended else text.rfind("\n") + 1
+        # A last "\r" may be half of a line end.
+        last = max(text.rfind("\n"), text.rfind("\r", 0, len(text) - 1))
+        end = len(text) if self._ended else last + 1
         if not end and len(text) > LONGEST_ROW:
             end = len(text)  # no line ends; the error is reported later
         text, self._rest = text[:end], text[end:]
         n_skipped = 0
         while self._skip and text:
-            text = text.partition("\n")[2]
+            line_end = _LINE_END.search(text)
+            text = text[line_end.end() :] if line_end else ""
             self._skip -= 1
             n_skipped += 1
         if self._dialect.comment:
-            comment = rf"^{re.escape(self._dialect.comment)}[^\r\n]*"
-            text = re.sub(comment, "", text, flags=re.MULTILINE)
+            mark = re.escape(self._dialect.comment)
+            text = re.sub(rf"{mark}(?<![^\r\n]{mark})[^\r\n]*", "", text)
         if self._dialect.split_at_blanks:
             text = _BLANKS.sub(_as_tab, text)
         return "\n" * n_skipped + text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -94,7 +95,9 @@ class Reader:
             return pa.BufferReader(self.dialect.text)
         if not self.dialect.is_clean:
             return pa.PythonFile(self.dialect.open_binary(), "r")
-        return pa.input_stream(str(self.dialect.path), compression=self.dialect.compression)
+        # As bytes, because the name of the file may not be UTF-8.
+        file = pa.OSFile(os.fsencode(self.dialect.path))
+        return pa.input_stream(file, compression=self.dialect.compression)
 
     def _options(self, names: Sequence[str], types: dict[str, Any] | None = None) -> dict[str, Any]:
         return {

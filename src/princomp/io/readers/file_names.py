@@ -43,7 +43,7 @@ def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
     seen: dict[tuple[Path, str], Path] = {}
     for path in found:
         outside, _, inside = _split(str(path))
-        file = (Path(outside).resolve(), inside)
+        file = (Path(outside).resolve(), inside.strip("/"))
         if file in seen:
             alias_note = "" if seen[file] == path else f" (also as {seen[file]})"
             problem = f"is named twice{alias_note}, so its rows would count twice"

@@ -28,9 +28,8 @@ def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
     ParameterError
         X has no named columns.
     """
-    options, table = DETECT, X
-    if isinstance(X, TableInput):
-        options, table = X.options, X.table
+    read = X if isinstance(X, TableInput) else TableInput(X)
+    table = read.table
     if is_frame(table):
         frame = nw.from_native(table, eager_only=True)
         if name not in frame.columns:
@@ -44,7 +43,11 @@ def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
         hint = "Give rows in a frame or file, or one value for each row."
         raise ParameterError(problem, place={"parameter": parameter}, hint=hint)
     paths = table if isinstance(table, list | tuple) else [table]
-    cells = file_column(paths, name, options)
+    columns, exclude = (
+        () if isinstance(names, str) else [other for other in names if other != name]
+        for names in (read.columns, read.exclude)
+    )
+    cells = file_column(paths, name, read.options, columns or None, exclude)
     return cells if are_anndata_files(paths) else as_numbers(cells)
 
 
@@ -53,10 +56,11 @@ def file_column(
     name: str,
     options: ReadOptions = DETECT,
     columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
 ) -> NDArray[Any]:
     """Cells (n,) of a column of files; in .h5ad files, of a column of ``obs``.
 
-    Besides this column, only ``columns`` are read.
+    Besides this column, only ``columns`` are read, and not those in ``exclude``.
 
     Raises
     ------
@@ -78,7 +82,9 @@ def file_column(
 
         return np.concatenate([obs_column(file, name) for file in files])
     try:
-        source = open_files(paths, columns=columns, id_column=name, options=options)
+        source = open_files(
+            paths, columns=columns, exclude=exclude, id_column=name, options=options
+        )
     except ParameterError as error:
         if error.place.get("parameter") != "id_column":
             raise

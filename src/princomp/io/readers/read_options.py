@@ -82,6 +82,9 @@ class ReadOptions:
         one_character = "one character, or None to find it out"
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
             raise invalid_value("sep", self.sep, one_character, "A tab is written '\\t'.")
+        if self.sep is not None and not self.sep.isascii():
+            hint = "Save the table with commas or tabs between its columns."
+            raise invalid_value("sep", self.sep, "an ASCII character", hint)
         if self.decimal not in (None, ".", ","):
             raise invalid_value("decimal", self.decimal, "'.' or ','", "None finds it out.")
         if self.thousands is not None and (len(self.thousands) != 1 or self.thousands.isalnum()):

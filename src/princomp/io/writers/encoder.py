@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol, TypeAlias
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +46,17 @@ def csv_text(text: str) -> str:
     """Return a text as a CSV cell, escaped within ``escaped_formulas`` if it looks risky."""
     risky = re.match(FORMULA, text) and not re.match(NUMBER, text)
     return f"'{text}" if risky and escaping.get() else text
+
+
+def csv_lines(rows: Iterable[Sequence[object]], delimiter: str) -> bytes:
+    r"""Return rows as CSV whose lines end in "\n".
+
+    Cells with "\r" are quoted, which the csv module does only where lines end in "\r\n".
+    """
+    lines: list[str] = []
+    file = SimpleNamespace(write=lambda line: lines.append(line.removesuffix("\r\n") + "\n"))
+    csv.writer(cast(Any, file), delimiter=delimiter).writerows(rows)
+    return "".join(lines).encode()
 
 
 class Layout(NamedTuple):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -21,6 +19,7 @@ from princomp.io.writers.encoder import (
     Layout,
     Numbers,
     Sink,
+    csv_lines,
     csv_text,
     escaping,
 )
@@ -46,11 +45,7 @@ class DelimitedEncoder:
             self._out = gzip.GzipFile("", "wb", compresslevel=1, fileobj=self._out, mtime=0)
         elif compression == "zst":
             self._out = pa.CompressedOutputStream(pa.PythonFile(sink, "w"), "zstd")
-        header = io.StringIO()
-        csv.writer(header, delimiter=self._delimiter, lineterminator="\n").writerow(
-            map(csv_text, layout.names)
-        )
-        self._out.write(header.getvalue().encode())
+        self._out.write(csv_lines([[csv_text(name) for name in layout.names]], self._delimiter))
 
     def write(self, data: Numbers, ids: Ids) -> None:
         """Add an (m, p) block."""

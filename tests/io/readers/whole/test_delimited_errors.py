@@ -23,6 +23,13 @@ def test_a_table_without_rows_is_refused(write, content):
     assert "no rows" in str(refused(ShapeError, write(content)))
 
 
+@pytest.mark.parametrize("options", [{"skip": 9}, {"comment": "#"}])
+def test_a_table_whose_lines_are_all_left_out_is_not_called_empty(write, options):
+    error = refused(ShapeError, write("#a,b\n#1,2\n"), options=ReadOptions(**options))
+    name, value = next(iter(options.items()))
+    assert f"all lines are left out: {name}={value!r}" in str(error)
+
+
 def test_ragged_rows_are_refused_with_row_and_line(write):
     error = refused(MalformedFileError, write('a,b\n1,"2"\n"3\n",4\n\n5\n6,7\n'))
     assert error.place["row"] == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 
 import numpy as np
 import pytest
@@ -117,6 +118,21 @@ def test_byte_order_marks_and_line_ends_of_every_kind_are_understood(write, end,
     table = read_whole(write(bom + text.encode()))
     assert table.columns == ("größe", "b")
     assert table.data.tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("top", [["title", "x"], ["# one", "# two"], ["sep=,"]])
+def test_lines_are_left_out_with_every_kind_of_line_end(write, end, top):
+    options = ReadOptions(skip=2 if top[0] == "title" else None)
+    text = end.join([*top, "a,b,s", *['1,2,"q#\rr"', "3,4,t"] * 100_000, ""])
+    table = read_whole(write(text), options=options, id_column="s")
+    assert table.columns == ("a", "b")
+    assert table.data[-2:].tolist() == [[1, 2], [3, 4]]
+    assert (len(table.data), table.ids[0]) == (200_000, "q#\rr")
+
+
+def test_a_file_name_need_not_be_utf8(write):
+    assert read_whole(write("a\n1\n2\n", os.fsdecode(b"b\xff.csv"))).data.tolist() == [[1], [2]]
 
 
 def test_quoted_line_ends_delimiters_and_names_are_understood(write):
