@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from princomp.core import Fitted, HasModel, fitted_model
 from princomp.errors import NotAvailableError, ParameterError, ShapeError, invalid_value
-from princomp.estimators import PCA
 from princomp.io import Source
 from princomp.linalg import FloatArray
+
+if TYPE_CHECKING:
+    from princomp.estimators import PCA
 
 Names = NDArray[Any]
 Components: TypeAlias = int | str | Iterable[int | str] | None
@@ -42,6 +44,8 @@ def fitted_of(model: object) -> Fitted:
     NotAvailableError
         For a kernel PCA.
     """
+    from princomp.estimators import PCA  # loads scikit-learn
+
     if not isinstance(model, PCA):
         from princomp.kernel_pca import KernelPCA  # needed only for this error
 

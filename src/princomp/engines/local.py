@@ -62,10 +62,15 @@ class _Summarizer(NamedTuple):
         except NotFiniteError as error:
             if "row" not in error.place:
                 raise
-            # Summaries count rows without those that are left out.
-            found = first_counted_fault(rows, weights, drop=self.drop) or error
-            found.place["row"] += start
-            raise found from None
+            raise self._located(error, start, rows, weights) from None
+
+    def _located(
+        self, error: NotFiniteError, start: int, rows: RowArray, weights: Weights
+    ) -> NotFiniteError:
+        """Count the row of a fault over the table: summaries leave out rows that do not count."""
+        error = first_counted_fault(rows, weights, drop=self.drop) or error
+        error.place["row"] += start
+        return error
 
     def _summarized(
         self, summarize: Callable[..., Any], rows: RowArray, weights: Weights

@@ -214,12 +214,15 @@ def _update_rows(
         else:
             for rows in blocks_of(data):
                 stop = start + rows.shape[0]
-                update(stream, rows, slice_weights(weights, start, stop))
+                try:
+                    update(stream, rows, slice_weights(weights, start, stop))
+                except NotFiniteError as error:
+                    if "row" in error.place:
+                        error.place["row"] += start  # counted in its block
+                    raise
                 start = stop
             check_weights(weights, start)
     except NotFiniteError as error:
-        if "row" in error.place:
-            error.place["row"] += start  # counted in its block
         hint = {} if request.fill is None else {"hint": _FILL_HINT}
         if "missing" not in model._get_param_names():
             hint = {"hint": _NO_OPTION_HINT}
