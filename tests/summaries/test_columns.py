@@ -65,6 +65,15 @@ def test_rows_that_mislead_the_guess_are_summed_again(dtype, rng):
     check(data)
 
 
+def test_huge_rows_of_hardly_any_weight_leave_no_trace(rng):
+    rows = rng.standard_normal((3000, 4)) * [4, 3, 2, 1] + 2
+    weights = np.where(np.arange(3000) < 2000, 1e-300, 1.0)
+    rows[:2000] = 9.96921e36
+    columns, expected = Columns.of(rows, weights), Columns.of(rows[2000:])
+    np.testing.assert_allclose(columns.mean, expected.mean, rtol=1e-14)
+    np.testing.assert_allclose(columns.column_scatter, expected.column_scatter, rtol=1e-13)
+
+
 @every_dtype
 @pytest.mark.parametrize("value", [0.0, 0.1, -3e7, 1e-30])
 def test_a_constant_column_has_exactly_zero_scatter(dtype, value, rng):

@@ -140,13 +140,17 @@ def _sums_of_columns(
     offset = sums / rows
     scatter = np.maximum(squares - rows * offset**2, 0.0)
     mean, low = two_sum(shift.astype(np.float64), offset)
-    inaccurate = squares > _CANCELLED * scatter
-    if inaccurate.any():
+    inaccurate = np.flatnonzero(squares > _CANCELLED * scatter)
+    for _ in range(_ROUNDS - 1):
+        if not inaccurate.size:
+            break
         about = mean[inaccurate]
         sums[inaccurate], squares = sums_about(about, block[:, inaccurate], weights)
         offset = sums[inaccurate] / rows
         mean[inaccurate], low[inaccurate] = two_sum(about, offset)
         scatter[inaccurate] = np.maximum(squares - rows * offset**2, 0.0)
+        # The sample may hold huge rows of hardly any weight, so that one repetition is not enough.
+        inaccurate = inaccurate[squares > _CANCELLED * scatter[inaccurate]]
     return mean, low, restore_underflowed(scatter, sums), sums
 
 
