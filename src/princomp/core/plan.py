@@ -98,6 +98,8 @@ class Plan:
     ) -> Plan:
         """Make the plan of a chosen route, with notes on what happened since the choice."""
         cost = cost_of(problem, choice)
+        if stands_for_rows is None:
+            stands_for_rows = choice.summary != "columns" or _finds_all_components(problem)
         return cls(
             problem,
             choice.summary,
@@ -105,9 +107,7 @@ class Plan:
             (choice.reason, *notes),
             cost.passes if passes is None else passes,
             cost.memory,
-            choice.summary != "columns" or _finds_all_components(problem)
-            if stands_for_rows is None
-            else stands_for_rows,
+            stands_for_rows,
         )
 
     def to_dict(self) -> dict[str, Any]:
