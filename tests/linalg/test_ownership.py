@@ -310,6 +310,58 @@ print("good")
     assert run(program).strip() == "good"
 
 
+BEGINNING_OF_FORKS = """
+import os, signal, threading, time
+from princomp.linalg import cached_property, one_blas_thread, threads
+busy = threading.Event()
+def child_of(work):
+    other = threading.Thread(target=work)
+    other.start()
+    busy.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        work()
+        os._exit(0)
+    other.join()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_does_not_wait_for_a_property_that_a_thread_computes():
+    program = """
+class Slow:
+    @cached_property
+    def value(self):
+        busy.set()
+        time.sleep(0.1)
+        return 1
+print(child_of(lambda: Slow().value))
+"""
+    assert run(BEGINNING_OF_FORKS + program).strip() == "0"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_waits_while_a_thread_sets_the_threads_of_blas():
+    program = """
+lock = threading.Lock()
+class Library:
+    def get_num_threads(self):
+        return 2
+    def set_num_threads(self, number):
+        with lock:
+            busy.set()
+            time.sleep(0.1)
+threads._blas_libraries = lambda: [Library()]
+def limit():
+    with one_blas_thread():
+        pass
+print(child_of(limit))
+"""
+    assert run(BEGINNING_OF_FORKS + program).strip() == "0"
+
+
 # ---- inputs and results of models ------------------------------------------------------------
 
 ROWS = np.random.default_rng(3).standard_normal((60, P)) + 3.0

@@ -6,11 +6,13 @@ import gc
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from command_line import ENVIRONMENT
-from princomp.linalg.threads import map_in_order
+from princomp.linalg.threads import map_in_order, run_uninterrupted
 
 
 def put_in_a_cycle(iteration):
@@ -125,8 +127,58 @@ def test_an_error_of_work_in_the_calling_thread_is_raised(monkeypatch):
         list(map_in_order(lambda i: 1 // i, range(3), 40))
 
 
+def test_an_interrupt_does_not_wait_for_work_that_has_not_begun(monkeypatch):
+    """Work that is queued is dropped, and running work is finished."""
+    submit, submitted, begun, interrupted = ThreadPoolExecutor.submit, [], [], threading.Event()
+
+    def submit_or_raise(executor, run):
+        if len(submitted) == 3:
+            interrupted.set()
+            raise KeyboardInterrupt
+        submitted.append(run)
+        return submit(executor, run)
+
+    def work(piece):
+        begun.append(piece)
+        assert interrupted.wait(20)
+        return piece
+
+    def pieces():
+        yield from range(3)
+        while len(begun) < 2:
+            time.sleep(0.001)
+        yield 3
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", submit_or_raise)
+    with pytest.raises(KeyboardInterrupt):
+        list(map_in_order(work, pieces(), 2))
+    assert begun == [0, 1]
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_uninterrupted_work_is_finished_or_never_begins(place, monkeypatch):
+    submit, done = ThreadPoolExecutor.submit, []
+
+    def interrupted_submit(executor, run):
+        if place == "after":
+            submit(executor, run).result()
+        raise KeyboardInterrupt
+
+    def meanwhile():
+        raise AssertionError("not reached")
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted_submit)
+    if place == "before":
+        with pytest.raises(KeyboardInterrupt):
+            run_uninterrupted(lambda: done.append(1), meanwhile)
+        assert done == []
+    else:
+        _, found, raised = run_uninterrupted(lambda: done.append(1), meanwhile)
+        assert (done, found, type(raised)) == ([1], None, KeyboardInterrupt)
+
+
 @pytest.mark.parametrize(
-    "call", ["list(map_in_order(str, range(9), 2))", "run_uninterrupted(int, int)"]
+    "call", ["list(map_in_order(str, range(9), 2))", "raise run_uninterrupted(int, int)[2]"]
 )
 def test_ctrl_c_while_a_thread_starts_lets_the_process_end(call):
     code = f"""

@@ -7,7 +7,6 @@ reconstructions and likelihoods are functions of it, computed when they are read
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from princomp.core.projection import dense_scores, sparse_scores
 from princomp.core.routes.base import Summary
 from princomp.errors import NotAvailableError
 from princomp.io import RowArray
-from princomp.linalg import FloatArray, frozen
+from princomp.linalg import FloatArray, cached_property, frozen
 from princomp.rules import Decision
 from princomp.solvers import Spectrum
 from princomp.summaries import Columns, Extremes, is_sparse

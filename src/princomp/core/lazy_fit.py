@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from princomp.core.problem import Problem
 from princomp.core.request import Request
 from princomp.core.stream import Stream, check_components, main_summary
 from princomp.errors import NotAvailableError, ParameterError
+from princomp.linalg import cached_property
 from princomp.summaries import Names, Pair
 
 _REASON = "rows that came in batches, summed as one table"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,7 +26,7 @@ from princomp.kernel_pca.functions import KernelFunction, shift_of
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.kernel_pca.plan import KernelPlan
 from princomp.kernel_pca.rows import cross_matrix, in_memory
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, cached_property
 from princomp.solvers import Spectrum
 from princomp.summaries import Weights, stored_bytes
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from princomp.kernel_pca.feature_maps import FeatureMap, Nystrom, mapped
 from princomp.kernel_pca.feature_space import Expansion
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.plan import KernelPlan
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, cached_property
 from princomp.solvers import Spectrum
 
 

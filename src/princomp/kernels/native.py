@@ -36,23 +36,19 @@ _VARIABLE = "PRINCOMP_KERNEL"
 Kernel: TypeAlias = Callable[..., int]
 
 
-class _Array:
-    """Type of an argument that is an array, or None for a null pointer."""
-
-    @staticmethod
-    def from_param(array: NDArray[Any] | None) -> Any:
-        """Return the array's address; ctypes keeps the array until the kernel returns."""
-        if array is None:
-            return None
-        try:
-            # Takes a third of the time of ``array.ctypes``, but fails for read-only, sliced or
-            # empty arrays.
-            return ctypes.byref(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
-        except (TypeError, ValueError, BufferError):
-            return ctypes.c_void_p(array.ctypes.data)
+_ARGUMENT_TYPES = {"p": ctypes.c_void_p, "n": ctypes.c_ssize_t, "d": ctypes.c_double}
 
 
-_ARGUMENT_TYPES = {"p": _Array, "n": ctypes.c_ssize_t, "d": ctypes.c_double}
+def _address(array: NDArray[Any] | None) -> Any:
+    """Return the address of an array, or None for a null pointer."""
+    if array is None:
+        return None
+    try:
+        # Takes a third of the time of ``array.ctypes``, but fails for read-only, sliced or empty
+        # arrays.
+        return ctypes.byref(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
+    except (TypeError, ValueError, BufferError):
+        return ctypes.c_void_p(array.ctypes.data)
 
 
 @cache
@@ -123,7 +119,17 @@ def function(name: str) -> Kernel | None:
     check_table(chosen)
     kernel: Kernel = library[f"princomp_{chosen}_{name}"]
     kernel.argtypes = [_ARGUMENT_TYPES[letter] for letter in SIGNATURES[name]]  # type: ignore[attr-defined]
-    return kernel
+    pointers = [i for i, letter in enumerate(SIGNATURES[name]) if letter == "p"]
+
+    def call(*arguments: Any) -> int:
+        # Not in ``from_param`` of an argument type: ctypes would replace a KeyboardInterrupt that
+        # a signal handler raises there by an error of its own.
+        converted = [*arguments]
+        for i in pointers:
+            converted[i] = _address(arguments[i])
+        return kernel(*converted)
+
+    return call
 
 
 def check_table(instructions: str) -> None:

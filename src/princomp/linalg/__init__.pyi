@@ -34,6 +34,7 @@ from .buffers import (
     mark_unwritten as mark_unwritten,
     scratch as scratch,
 )
+from .caching import cached_property as cached_property
 from .memory import (
     DEFAULT_SHARE as DEFAULT_SHARE,
     byte_count as byte_count,

@@ -70,10 +70,13 @@ class _Pool:
         self.executor = ThreadPoolExecutor(threads, initializer=setattr, initargs=note_pool)
         self._process = os.getpid()
 
-    def start(self, work: Callable[..., R], *arguments: Any) -> Future[R]:
-        """Run the work in a worker thread, or in the current thread if none can be started."""
+    def start(self, future: Future[R], work: Callable[..., R], *arguments: Any) -> None:
+        """Run the work in a worker thread, or in the current thread if none can be started.
+
+        ``future`` gets the result. After an exception, which only a signal handler raises, the work
+        may have begun: the caller has to cancel the future or wait for it.
+        """
         self._refuse_fork()
-        future: Future[R] = Future()
         claims = [future]
 
         def run() -> None:
@@ -102,11 +105,11 @@ class _Pool:
         except BaseException:
             # A signal arrived while a thread was starting. The executor may not know the thread,
             # which would wait for work forever, and the interpreter would wait for it at exit.
+            # The shutdown drops all work that has not begun.
             if self in _all_pools:
                 _all_pools.remove(self)
             self.executor.shutdown(wait=False, cancel_futures=True)
             raise
-        return future
 
     def result(self, future: Future[R]) -> R:
         """Wait for the result of work that :meth:`start` has started."""
@@ -192,7 +195,8 @@ def map_in_order(
     with _workers(threads) as pool:
         try:
             for piece in pieces:
-                waiting.append(pool.start(work, piece))
+                waiting.append(Future())
+                pool.start(waiting[-1], work, piece)
                 if len(waiting) >= (threads + 2 if threads > 1 else 2):
                     yield pool.result(waiting.pop(0))
             while waiting:
@@ -200,12 +204,12 @@ def map_in_order(
         finally:
             if pool.belongs_to_parent:
                 waiting.clear()
-            for future in waiting:
-                future.cancel()
+            # Cancelled work may have been dropped: wait for running work only.
+            running = [future for future in waiting if not future.cancel()]
             # An abandoned generator may be garbage-collected in any thread, including a worker of
             # this pool, which would then wait for itself.
             if _this_thread.pool is not pool:
-                wait(waiting)
+                wait(running)
 
 
 def for_each(work: Callable[[T], object], pieces: Iterable[T], threads: int | None = None) -> None:
@@ -226,6 +230,11 @@ def run_uninterrupted(
     raised : exception, optional
         An exception raised by ``meanwhile`` or a signal handler. Python runs signal handlers in
         the main thread only, so neither interrupts the work.
+
+    Raises
+    ------
+    BaseException
+        If a signal handler raised it before the work began, which then never begins.
     """
     limit = _this_thread.limit
 
@@ -235,20 +244,26 @@ def run_uninterrupted(
 
     found: T | None = None
     raised: BaseException | None = None
+    future: Future[R] = Future()
+    started = False
     with _workers(1) as pool:
-        future = pool.start(as_here)
         try:
+            pool.start(future, as_here)
+            started = True
             found = meanwhile()
             if not pool.belongs_to_parent:
                 wait([future])
         except BaseException as error:
+            if not started and future.cancel():
+                raise
             raised = error
         return pool.result(future), found, raised
 
 
 # Number of fits that limit BLAS to one thread in this process, and the number of threads of each
-# BLAS library to restore afterwards.
-_blas_lock = threading.Lock()
+# BLAS library to restore afterwards. The lock is reentrant: while a thread holds it, an abandoned
+# generator that limits BLAS may be garbage-collected, or a signal handler may fork.
+_blas_lock = threading.RLock()
 _limiting_fits = 0
 _threads_before: list[int] = []
 
@@ -301,13 +316,19 @@ def one_blas_thread() -> Iterator[None]:
 
 def _after_fork() -> None:
     """Forget other threads and their fits, which do not exist in a forked process."""
-    global _blas_lock, _limiting_fits
+    global _limiting_fits
+    _blas_lock.release()
     _forget_pools()
-    _blas_lock = threading.Lock()  # another thread may have held it
     others, _limiting_fits = _limiting_fits, _this_thread.fits
     if others and not _limiting_fits:
         _set_threads(_threads_before)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    # No thread sets the number of BLAS threads during a fork: OpenBLAS holds a lock meanwhile,
+    # which the child would wait for forever.
+    os.register_at_fork(
+        before=_blas_lock.acquire,
+        after_in_parent=_blas_lock.release,
+        after_in_child=_after_fork,
+    )

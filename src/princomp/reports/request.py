@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from princomp.core import Fitted, Verdict, verdicts
 from princomp.diagnostics import Bootstrap, fitted_of
 from princomp.estimators import PCA
+from princomp.linalg import cached_property
 from princomp.plots import Ids
 from princomp.reports.rows import ReportedRows
 from princomp.reports.svg import Styles

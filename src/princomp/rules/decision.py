@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, cached_property
 
 
 @dataclass(frozen=True, eq=False)

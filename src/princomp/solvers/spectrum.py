@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import InitVar, dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
 from princomp.errors import DataError, NotFiniteError
-from princomp.linalg import FloatArray, empty, fix_signs, frozen
+from princomp.linalg import FloatArray, cached_property, empty, fix_signs, frozen
 
 # Axes further from orthonormal than this are wrong: a solver failed or a file was changed.
 _ORTHONORMAL = 1e-5

@@ -13,7 +13,6 @@ product.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from princomp.linalg import (
     CACHE_LINE,
     FloatArray,
     aligned,
+    cached_property,
     empty,
     for_each,
     map_in_order,

@@ -11,7 +11,6 @@ value in nearly every row, so there are few of them, and storing them centred ta
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.kernels import Entries, csr, entries_of
-from princomp.linalg import CACHE_LINE, FloatArray, empty, for_each, scratch, slices
+from princomp.linalg import (
+    CACHE_LINE,
+    FloatArray,
+    cached_property,
+    empty,
+    for_each,
+    scratch,
+    slices,
+)
 from princomp.summaries.blocks import CSR, Weights
 
 # Columns are centred explicitly if their mean exceeds this many standard deviations.

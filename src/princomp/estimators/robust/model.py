@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from princomp.core import FittedModel
 from princomp.engines import DistributedRows
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.io import Origin, RowData, Source, not_finite_error, read_whole
-from princomp.linalg import FloatArray, frozen
+from princomp.linalg import FloatArray, cached_property, frozen
 from princomp.summaries import Names, first_not_finite, is_sparse
 
 _HINT = "remove such rows, or fill the cells before"

@@ -6,10 +6,10 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from princomp.io.readers.cells import MISSING, plain_minus
+from princomp.linalg import cached_property
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from princomp.errors import ShapeError
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import KernelFunction
-from princomp.linalg import FloatArray, empty, one_blas_thread
+from princomp.linalg import FloatArray, cached_property, empty, one_blas_thread
 from princomp.summaries import is_sparse
 
 # Rows that are mapped together: intermediate results stay in the cache of a core.

@@ -10,7 +10,7 @@ NIPS 2016).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from princomp.io import RowArray
 from princomp.kernel_pca.feature_maps.feature_map import BLOCK_ROWS, RandomMap
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernels import RightFactor
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, cached_property
 from princomp.summaries import is_sparse
 
 

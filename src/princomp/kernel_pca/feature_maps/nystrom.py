@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +20,7 @@ from princomp.kernel_pca.feature_maps.feature_map import BLOCK_ROWS, FeatureMap
 from princomp.kernel_pca.feature_space import MAX_NEGATIVE_SHARE
 from princomp.kernel_pca.functions import KernelFunction, Sides, check_values, shift_of
 from princomp.kernels import RightFactor
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, cached_property
 from princomp.solvers import eigenpairs
 from princomp.summaries import is_sparse
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import KernelFunction, Sides
-from princomp.linalg import FloatArray, empty, map_in_order, one_blas_thread
+from princomp.linalg import FloatArray, cached_property, empty, map_in_order, one_blas_thread
 
 # Numbers in a tile (2 MB of float64 stay in a core's cache), and numbers from which threads pay.
 _TILE_SIZE, _MIN_PARALLEL_SIZE = 2**18, 2**18

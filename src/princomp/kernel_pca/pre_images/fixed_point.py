@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from princomp.kernel_pca.functions import KernelFunction, Sides
 from princomp.kernel_pca.pre_images.nearest import Nearest
-from princomp.linalg import EPS, FloatArray
+from princomp.linalg import EPS, FloatArray, cached_property
 
 # Factor of the step length after a successful step, and maximum of the length: the plain iteration
 # is slow where the objective is flat. After other steps, the length is halved. The iteration ends

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from princomp.kernel_pca.feature_space import Expansion
 from princomp.kernel_pca.pre_images.pre_image import checked_scores, dense_points
-from princomp.linalg import FloatArray, empty, map_in_order, one_blas_thread
+from princomp.linalg import FloatArray, cached_property, empty, map_in_order, one_blas_thread
 
 # Numbers in a block of rows by points (4 MB; a few are in memory at a time), and maximum of rows.
 _BLOCK_SIZE, _MAX_BLOCK_ROWS = 2**19, 256
