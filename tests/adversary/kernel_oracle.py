@@ -63,7 +63,7 @@ class Kernel(NamedTuple):
             size = abs(self.gamma) * square + abs(self.coef0)
             return unit * (p + 4) * max(self.degree, 1) * size**self.degree
         if self.name == "sigmoid":
-            return unit * (p + 4) * (1 + self.gamma * square)
+            return unit * (p + 4) * (1 + abs(self.gamma) * square)
         if self.name == "rbf":
             return unit + 4 * EPS * (p + 4) * (1 + self.gamma * square)
         if self.name == "laplacian":

@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from princomp import PCA, KernelPCA, load
 from princomp.core import fitted_model
 from princomp.errors import DataError, NotFiniteError
+from princomp.kernel_pca.functions import KernelFunction
 
 N, P = 500, 5
 
@@ -179,6 +180,26 @@ def test_roundoff_includes_products_amplified_by_the_kernel_slope(kernel, rng):
     roundoff = fitted_model(model).result.spectrum.roundoff
     assert error <= roundoff
     assert roundoff >= float(17 * np.sqrt(500) * units) or kernel == "sigmoid"
+
+
+def test_variances_below_the_rounding_of_the_kernel_are_not_claimed_to_be_zero(rng):
+    """All kernel values are 1 to the last bit, so no eigenvalue is known, not even the first."""
+    X = 1e-9 * rng.standard_normal((30, 3))
+    model = KernelPCA(0.42, kernel="poly", degree=2, gamma=1.0, coef0=1.0).fit(X)
+    assert (model.n_components_, model.total_variance_) == (0, 0.0)
+    assert fitted_model(model).result.spectrum.roundoff == 1.0
+
+
+@pytest.mark.parametrize("kernel", ["poly", "sigmoid"])
+def test_errors_of_products_count_without_sign(kernel):
+    """The products -1 to -0.25 and coef0 = 1 cancel in the kernel, but not in its error."""
+    rows = np.array([[0.5, 0.0], [0.0, 1.0]])
+    options = {"degree": 2.0} if kernel == "poly" else {}
+    function = KernelFunction(kernel, gamma=-1.0, coef0=1.0, **options)
+    largest = np.tanh(0.75) if kernel == "sigmoid" else 0.75
+    error = 2 / largest if kernel == "sigmoid" else 2 * (2 / largest) ** 2
+    expected = np.finfo(float).eps * np.sqrt(2) * error
+    assert function.entry_error(rows, np.float64) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])

@@ -135,9 +135,12 @@ class KernelFunction:
         unit *= float(np.sqrt(n_terms))
         if self.name not in ("sigmoid", *POLYNOMIALS):
             return unit
-        size = gamma * float(_squared_norms(rows).max())
-        # A NumPy scalar: division by zero gives inf.
-        terms, value = np.float64(size + abs(self.coef0)), abs(size + self.coef0)
+        squares = _squared_norms(rows)
+        sizes = gamma * np.array([squares.min(), squares.max()], dtype=np.float64)
+        # NumPy scalars: division by zero gives inf. The largest argument of a kernel of a row with
+        # itself is that of the longest or the shortest row.
+        terms = np.abs(sizes).max() + abs(self.coef0)
+        value = np.abs(sizes + self.coef0).max()
         if terms == 0:
             return unit
         with np.errstate(all="ignore"):

@@ -112,7 +112,8 @@ def spectrum_of(
     searched : bool
         Whether a search by products with K found them, instead of LAPACK.
     """
-    first = max(float(values[0]), 1e-300) if len(values) else 1.0
+    # If no eigenvalue is kept, the first is at least the mean of all n.
+    first = max(float(values[0]) if len(values) else trace / matrix.n, 1e-300)
     minimum = _MIN_ROUNDOFF_UNITS * float(np.finfo(matrix.dtype).eps)
     search = (_SEARCH_UNITS + _SEARCH_UNITS_PER_ROW * matrix.n) * EPS if searched else 0.0
     # If there are g groups of n / g rows with the same rounding errors, the matrix of errors has a
