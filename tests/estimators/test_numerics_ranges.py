@@ -195,6 +195,22 @@ def test_float32_squares_neither_overflow_nor_vanish(factor, solver, shape, rng)
     assert (model.certificate_.residuals < 1e-4).all()
 
 
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("solver", [*EXACT, "krylov", "randomized", "sketch"])
+@pytest.mark.parametrize("shape", [(50, 6), (6, 50)])
+def test_sums_of_squares_may_be_as_large_as_float64_allows(shape, solver, center, rng):
+    """The total is between 2¹⁰²³ and 2¹⁰²⁴, so the next power of two overflows."""
+    X = rng.standard_normal(shape) * np.linspace(1, 0.2, shape[1])
+    parameters = {"svd_solver": solver, "center": center, "random_state": 0}
+    plain = PCA(3, **parameters).fit(X)
+    total = plain.total_variance_ * (shape[0] - 1)
+    factor = np.sqrt(0.75 / total) * 2.0**512
+    model = PCA(3, **parameters).fit(X * factor)
+    scaled = model.explained_variance_ / factor / factor
+    tolerance = {"randomized": 1e-6, "sketch": 1e-10}.get(solver, 1e-12)
+    np.testing.assert_allclose(scaled, plain.explained_variance_, rtol=tolerance)
+
+
 def test_squares_beyond_float64_are_refused_with_the_next_step(rng):
     with pytest.raises(ValueError, match=r"overflow float64[\s\S]*divide"):
         PCA().fit(rng.standard_normal((50, 3)) * 1e200)

@@ -84,7 +84,7 @@ def trace_scale(trace: float) -> float:
 
     Zero if there is no variance.
     """
-    return float(2.0 ** np.frexp(trace)[1]) if trace > 0 else 0.0
+    return float(2.0 ** min(np.frexp(trace)[1], 1023)) if trace > 0 else 0.0
 
 
 def products_with(scatter: FloatArray, scale: float) -> Operator:

@@ -74,9 +74,12 @@ class KrylovRoute:
             return fit.fold(ImagesOf(vectors, centring, divisor), "krylov").summary.image
 
         size = count.max_components if count.needs_all else _initial_size(count.exact, p)
-        product = analysed.product
+        # Both have the exponent of the rows: take it out, so that squares stay in range.
+        directions, product = (
+            np.ldexp(block, -exponent) for block in (analysed.directions, analysed.product)
+        )
         start = _start_block(sketch, product, in_float32)
-        known = (analysed.directions, product) if np.isfinite(product).all() else None
+        known = (directions, product) if np.isfinite(product).all() else None
         while True:
             with one_blas_thread():
                 spectrum = solve_blocks(
