@@ -38,6 +38,7 @@ from .inputs import (
     blocks_of as blocks_of,
     checked_weights as checked_weights,
     open_rows as open_rows,
+    open_scores as open_scores,
     refuse_iterator as refuse_iterator,
 )
 from .lazy_fit import LazyFit as LazyFit

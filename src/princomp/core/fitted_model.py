@@ -10,14 +10,14 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from princomp.core.fitted import Fitted
-from princomp.core.inputs import blocks_of, open_rows
+from princomp.core.inputs import blocks_of, open_scores
 from princomp.core.missing import FILL_METHODS, fill_new_rows
 from princomp.core.request import PCAParameters
 from princomp.core.schema import TableSchema
 from princomp.engines import DistributedRows
 from princomp.errors import NotFiniteError, ShapeError, scores_overflow
 from princomp.io import Origin, RowArray, RowData, Source, not_finite_error
-from princomp.linalg import FloatArray, unmasked
+from princomp.linalg import FloatArray
 from princomp.summaries import first_not_finite, is_sparse
 
 M = TypeVar("M", covariant=True)
@@ -28,7 +28,7 @@ _FILL_HINT = (
 )
 
 _DEVICE_HINT = (
-    "fill them, or give the rows in the host's memory: only there do missing='em' and "
+    "fill them, or give the rows in the host's memory: where missing='em' and "
     "missing='nipals' fill them; with missing='drop' such rows get empty scores"
 )
 
@@ -204,8 +204,7 @@ class PCAModel(FittedModel[Fitted]):
 
     def reconstructions(self, X: Any) -> Any:
         """Rows (n, p) in the units of the data from scores (n, k) of any origin."""
-        is_numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
-        scores: Any = unmasked(X) if is_numeric else open_rows(X)[0]
+        scores = open_scores(X)
         if isinstance(scores, DistributedRows):
             self._check_scores((scores.rows or "n", scores.p))
             if scores.resident:

@@ -48,7 +48,13 @@ def attach_weights(
     rows = None if sample_weight is None else as_distributed(X)
     if rows is None or (by_chunks and not rows.resident and not isinstance(sample_weight, str)):
         return X, sample_weight
-    return rows.weighted(unmasked(sample_weight)), None
+    return rows.weighted(sample_weight), None
+
+
+def open_scores(X: Any) -> Any:
+    """Open scores: an array of numbers of any shape unchanged, other tables as rows."""
+    numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
+    return unmasked(X) if numeric else open_rows(X)[0]
 
 
 def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:

@@ -48,7 +48,9 @@ def stands_for_rows(fitted: Fitted) -> bool:
 
 def _largest_rank(fitted: Fitted) -> int:
     """Upper bound of the number of components with a variance: constant columns add none."""
-    varying = np.count_nonzero(fitted.analysed.column_scatter)  # counts NaN: not known
+    varying = np.count_nonzero(
+        fitted.analysed.column_scatter
+    )  # a scatter that is not known is NaN, which counts
     return min(fitted.analysed.rank_limit, int(varying))
 
 
@@ -68,7 +70,7 @@ def _hint_for_mergeable(fitted: Fitted, rank: int) -> str:
         )
     return (
         "fit with svd_solver='sketch' and a whole number of components: a sketch can be "
-        "merged and knows its error"
+        "merged, and its error is estimated"
     )
 
 

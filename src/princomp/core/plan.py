@@ -281,7 +281,7 @@ def _requested(problem: Problem) -> Iterator[RouteChoice]:
 
 
 def _finds_all_components(problem: Problem) -> bool:
-    """Whether a fit finds as many components as there can be, as far as its shape tells."""
+    """Whether the shape shows that a fit finds as many components as there can be."""
     n, p, wanted = problem.rows, problem.columns, problem.n_components
     if wanted is None:
         return problem.solver != "arpack"

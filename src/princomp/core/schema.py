@@ -59,7 +59,8 @@ class TableSchema:
     def read(cls, X: Any, owner: str = "PCA", *, stacklevel: int = 5) -> tuple[Rows, TableSchema]:
         """Open the table of a fit: its rows, and the schema that other tables must have.
 
-        A warning that columns are left out is about the line ``stacklevel`` - 1 calls up.
+        ``stacklevel`` is that of :func:`warnings.warn`, so that a warning about columns that are
+        left out shows the line of the user's call.
         """
         warning = None
         if is_numeric_array(X):
@@ -102,6 +103,7 @@ class TableSchema:
         used = dict.fromkeys(_labels(select_usable_columns(X, ())) or labels)
         if left_out := [label for label in labels if label not in used]:
             warning = f"left out columns that a fit does not use: {listed(left_out)}"
+            warning += ". read_table(frame, columns=[...]) chooses columns"
             warnings.warn(printable(warning), UserWarning, stacklevel=4)
         return cls(len(used), tuple(used), None, owner)
 

@@ -47,7 +47,7 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
     data, names, origin = model.schema.open(X)
     weights = checked_weights(sample_weight, data.shape[0])
     request, fitted = Request.of(model.parameters), model.result
-    # Without filled cells, rows that are not complete are empty: the fit left them out.
+    # If no cell was filled, the rows with NaN have no known cell, and the fit left them out.
     request = request._replace(drop=request.drop or request.fill is not None)
     if fitted.filled is not None and fitted.filled.cells:
         raise NotAvailableError(
@@ -70,7 +70,8 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
             if not np.isfinite(folded.image).all():
                 if not fit.problem.repeatable:
                     raise NotFiniteError(
-                        "the rows contain NaN or infinity, and can be read only once",
+                        "the rows contain NaN or infinity, or their products overflow, and they can be "
+                        "read only once",
                         hint="give a function that makes a new iterator to see where: "
                         "model.verify(lambda: batches())",
                     )

@@ -62,19 +62,15 @@ class _Summarizer(NamedTuple):
         except NotFiniteError as error:
             if "row" not in error.place:
                 raise
-            raise self._located(error, start, rows, weights) from None
-
-    def _located(
-        self, error: NotFiniteError, start: int, rows: RowArray, weights: Weights
-    ) -> NotFiniteError:
-        """Count the row of a fault over the table: summaries leave out rows that do not count."""
-        error = first_counted_fault(rows, weights, drop=self.drop) or error
-        error.place["row"] += start
-        return error
+            # Summaries leave out rows that do not count, so their row numbers are not the block's.
+            fault = first_counted_fault(rows, weights, drop=self.drop) or error
+            fault.place["row"] += start
+            raise fault from None
 
     def _summarized(
         self, summarize: Callable[..., Any], rows: RowArray, weights: Weights
     ) -> PartialResult:
+        """Summarise rows; if NaN may be dropped, drop it first or after an error."""
         n = rows.shape[0]
         if not (self.drop and (self.kind.complete_only or is_sparse(rows))):
             try:

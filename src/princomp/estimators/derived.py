@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -82,7 +82,7 @@ def from_covariance(
     p = len(covariance)
     if n_samples is not None and not (is_number(n_samples, Integral) and n_samples >= 2):
         raise ShapeError(
-            f"n_samples={n_samples!r} must be a whole number: a covariance needs at least 2 rows",
+            f"n_samples={n_samples!r} must be a whole number of at least 2",
             place={"parameter": "n_samples"},
             hint="give the number of rows behind the covariance, or leave it out",
         )
@@ -198,7 +198,7 @@ def from_sklearn(
             place={"parameter": "model"},
             hint="give it more rows first",
         )
-    # Without components, only the noise variance tells the total.
+    # Without components, the total follows from the noise variance.
     total = float(model.noise_variance_) * min(n, axes.shape[1])
     if kept_share > 0:
         total = float(variances.sum()) / kept_share
@@ -290,21 +290,20 @@ def _refitted(model: P, **changes: Any) -> P:
 
 
 def _copy_with(model: P, fitted: Fitted, **changes: Any) -> P:
-    copy = type(model)(**{**model.get_params(deep=False), **changes})
-    copy._schema, copy._fitted = model._schema, fitted
-    if "batch_size_" in model.__dict__:  # an IncrementalPCA
-        copy.__dict__["batch_size_"] = model.__dict__["batch_size_"]
-    return copy
+    copied = copy(model).set_params(**changes)
+    copied._fitted = fitted
+    return copied
 
 
 def _make_schema(cls: type[PCA], p: int, names: Sequence[str] | None) -> TableSchema:
-    text = None if names is None else tuple(map(str, names))
-    if text is not None and len(text) != p:
+    if names is None:
+        return TableSchema(p, None, None, cls.__name__)
+    text = tuple(map(str, names))
+    if len(text) != p:
         raise ShapeError(
             f"{len(text)} feature names for {p} columns",
             place={"parameter": "feature_names"},
             hint="pass one name per column",
         )
-    if text is not None:
-        refuse_duplicates(text, Origin())
+    refuse_duplicates(text, Origin())
     return TableSchema(p, text, None, cls.__name__)

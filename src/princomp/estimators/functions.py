@@ -89,12 +89,12 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     solver = "row_gram" if method == "ED" and wide else _METHODS[method]
     try:
         model = PCA(scale="unit", svd_solver=solver).fit(data)
-    except (ConstantColumnError, NotFiniteError) as error:
-        if "='" in (error.hint or ""):  # suggests an option of PCA
-            error.hint = (
-                "leave such rows or columns out, or use PCA(scale='unit'), which has the options "
-                "missing and constant"
-            )
+    except ConstantColumnError as error:
+        error.hint = "leave the column out, or use PCA(scale='unit', constant='drop')"
+        raise
+    except NotFiniteError as error:
+        if "row" in error.place:  # a cell, not a sum that overflows
+            error.hint = "leave such rows out, or use PCA(scale='unit', missing='drop')"
         raise
     k = for_fraction(model.contribution_rate_, float(threshold), reach=True)
     scores: FloatArray = model.truncated(k or model.n_components_).transform(data)

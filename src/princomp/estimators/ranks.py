@@ -7,12 +7,11 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from princomp import __version__
-from princomp.core import checked_weights, open_rows
+from princomp.core import attach_weights, checked_weights, open_rows
 from princomp.engines import DistributedRows, ProgressCallback
 from princomp.errors import NotAvailableError
 from princomp.estimators.base import TableEstimator, refuse_reading_twice
 from princomp.io import PathLike, Rows
-from princomp.linalg import unmasked
 from princomp.summaries import SampleWeight
 
 if TYPE_CHECKING:
@@ -97,11 +96,10 @@ def rows_of_rank(X: Any, sample_weight: SampleWeight) -> RankInput:
     if empty is not None:
         checked_weights(sample_weight, 0)
         return empty
+    X, sample_weight = attach_weights(X, sample_weight)
     data, columns, origin = open_rows(X)
     if isinstance(data, DistributedRows):
-        data = data if sample_weight is None else data.weighted(unmasked(sample_weight))
         return RankInput(data, data.p, None, data.columns, origin)
     names = None if columns is None else tuple(map(str, columns))
-    return RankInput(
-        data, data.shape[1], checked_weights(sample_weight, data.shape[0]), names, origin
-    )
+    weights = checked_weights(sample_weight, data.shape[0])
+    return RankInput(data, data.shape[1], weights, names, origin)

@@ -514,7 +514,9 @@ class KernelPCA(
 
 def _frozen_rows(rows: RowArray | None) -> RowArray | None:
     """Return a read-only view of dense or CSR rows, which may be the caller's."""
-    if rows is None or not is_sparse(rows):
-        return None if rows is None else frozen(rows.view())
+    if rows is None:
+        return None
+    if not is_sparse(rows):
+        return frozen(rows.view())
     values = frozen(rows.data.view())
     return sp.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)

@@ -79,7 +79,7 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
         candidate = _candidate(trial, rows, by)
         distinct = dict(candidate.parameters)
         if candidate.function.name == "linear":
-            distinct.pop("pre_image", None)  # all methods are the exact inverse
+            distinct.pop("pre_image", None)  # every method gives the exact inverse
         found.setdefault(tuple(map(repr, distinct.items())), candidate)
     return list(found.values())
 

@@ -115,8 +115,8 @@ class KernelParameters(NamedTuple):
             _check_precomputed(model, pre_image)
         if model.approximation == "nystrom" and model.kernel == "additive_chi2":
             raise ParameterError(
-                "landmarks need a positive semi-definite kernel, and kernel='additive_chi2' is so "
-                "only after centring",
+                "landmarks need a positive semi-definite kernel, and kernel='additive_chi2' is "
+                "positive semi-definite only after centring",
                 place={"parameter": "approximation"},
                 hint="use kernel='chi2', or leave approximation out",
             )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.core import FILL_METHODS, fitted_model
-from princomp.engines import DistributedRows, fold
+from princomp.engines import DistributedRows, drop_incomplete, first_counted_fault, fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.estimators import PCA
 from princomp.io import Origin, RowArray, RowData, Source, not_finite_error, read_whole
@@ -78,31 +78,21 @@ def complete_rows(
         If no row is left.
     """
     rows, positive = rows_with_weight(data, weights)
-    values = _values(rows)
-    if np.isfinite(values).all():
+    if np.isfinite(_values(rows)).all():
         return rows, positive, 0
-    if np.isinf(values).any() or (missing != "drop" and imputer is None):
-        if weights is not None:  # the place counts rows of weight zero, whose cells are ignored
-            data, ignored = data.copy(), weights == 0
-            sizes = np.diff(data.indptr) if is_sparse(data) else 1
-            _values(data)[np.repeat(ignored, sizes)] = 0
-        error = NotFiniteError("", place={"row": 0})
+    if imputer is not None:  # it has refused infinite values
+        rows = imputer.impute(rows)  # rows without any known cell stay as they are
+    elif fault := first_counted_fault(data, weights, drop=missing == "drop"):
         others = ", 'em' or 'nipals'" if missing == "error" else ""  # tune does not fill cells
         hint = f"fill the cells, or use missing='drop'{others}"
-        raise not_finite_error(data, error, columns=columns, origin=origin, hint=hint)
-    if imputer is not None:
-        rows = imputer.impute(rows)  # rows without any known cell stay as they are
-    kept = np.ones(rows.shape[0], dtype=bool)
-    kept[_rows_with_missing_cells(rows, np.isnan(_values(rows)))] = False
-    if not kept.any():
+        raise not_finite_error(data, fault, columns=columns, origin=origin, hint=hint)
+    complete, positive, dropped = drop_incomplete(rows, positive)
+    if not complete.shape[0]:
         raise ShapeError(
-            f"0 of {len(kept)} rows are left after dropping those with missing values",
+            f"0 of {dropped} rows are left after dropping those with missing values",
             hint="fill the missing values, or leave out the columns that hold them",
         )
-    dropped = int(len(kept) - kept.sum())
-    if dropped:
-        rows, positive = rows[kept], None if positive is None else positive[kept]
-    return rows, positive, dropped
+    return complete, positive, dropped
 
 
 def fill_cells(
@@ -145,22 +135,15 @@ def rows_with_weight(data: RowArray, weights: Weights) -> tuple[RowArray, Weight
     check_weights(weights, data.shape[0])
     if weights is None:
         return data, None
-    if len(weights) and not weights.any():
-        raise ShapeError(
-            f"the weights of all {len(weights)} rows are zero",
-            place={"parameter": "sample_weight"},
-            hint="give at least two rows a positive weight",
-        )
-    if not weights.all():
-        data, weights = data[weights > 0], weights[weights > 0]
-    if len(weights) > 1 and not weights.sum() > 1.0:
+    n_positive = int((weights > 0).sum())
+    if len(weights) and (n_positive == 0 or (n_positive > 1 and not weights.sum() > 1.0)):
         raise ShapeError(
             f"a variance needs a sum of weights above 1, got {weights.sum():g} over "
             f"{len(weights)} rows",
             place={"parameter": "sample_weight"},
             hint="weights are frequencies: give more, or larger ones",
         )
-    return data, weights
+    return (data, weights) if weights.all() else (data[weights > 0], weights[weights > 0])
 
 
 def imputer_for(parameters: KernelParameters, data: RowArray, weights: Weights) -> PCA | None:
@@ -271,7 +254,7 @@ def with_divisors(
     if scale is None:
         return parameters
     if not isinstance(scale, str):
-        given = divisors(np.asarray(scale), Columns(1.0, 1, zero, zero, zero), None, columns)
+        given = divisors(scale, Columns(1.0, 1, zero, zero, zero), None, columns)
         return parameters._replace(divisors=given)
     if isinstance(rows, Source) and not rows.repeatable:
         raise ParameterError(

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
-from princomp.core import blocks_of, open_rows
+from princomp.core import blocks_of, open_scores
 from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
 from princomp.kernel_pca.fit import KernelFit
 from princomp.kernel_pca.model import KernelPCAModel
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.kernel_pca.pre_images import PreImages, Ridge, pre_images
-from princomp.linalg import FloatArray, unmasked
+from princomp.linalg import FloatArray, as_floats
 from princomp.solvers import Spectrum
 from princomp.summaries import is_sparse
 
@@ -56,9 +56,8 @@ def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
         )
     self._inverse = inverse_of(self._result, parameters, self._inverse)
     rows = self._inverse.pre_images.rows
-    numeric = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
-    scores = unmasked(X) if numeric else open_rows(X)[0]
-    parts = [rows(block.toarray() if is_sparse(block) else block) for block in blocks_of(scores)]
+    blocks = blocks_of(open_scores(X))
+    parts = [rows(block.toarray() if is_sparse(block) else block) for block in blocks]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
@@ -260,11 +259,4 @@ def _checked_diagonal(fit: KernelFit, diagonal: npt.ArrayLike | None) -> FloatAr
             place={"parameter": "diagonal"},
             hint=f"leave it out: kernel {fit.kernel.name!r} computes it",
         )
-    try:
-        return np.ravel(np.asarray(diagonal, dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        raise ParameterError(
-            f"diagonal is not an array of numbers: {error}",
-            place={"parameter": "diagonal"},
-            hint="pass the kernel of each row with itself",
-        ) from error
+    return np.ravel(as_floats(diagonal, "diagonal"))

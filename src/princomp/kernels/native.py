@@ -122,8 +122,8 @@ def function(name: str) -> Kernel | None:
     pointers = [i for i, letter in enumerate(SIGNATURES[name]) if letter == "p"]
 
     def call(*arguments: Any) -> int:
-        # Not in ``from_param`` of an argument type: ctypes would replace a KeyboardInterrupt that
-        # a signal handler raises there by an error of its own.
+        # Not in ``from_param`` of an argument type: ctypes would replace a KeyboardInterrupt
+        # raised there with an ArgumentError.
         converted = [*arguments]
         for i in pointers:
             converted[i] = _address(arguments[i])

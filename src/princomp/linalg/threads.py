@@ -73,8 +73,8 @@ class _Pool:
     def start(self, future: Future[R], work: Callable[..., R], *arguments: Any) -> None:
         """Run the work in a worker thread, or in the current thread if none can be started.
 
-        ``future`` gets the result. After an exception, which only a signal handler raises, the work
-        may have begun: the caller has to cancel the future or wait for it.
+        ``future`` gets the result. After an exception, such as one that a signal handler
+        raises, the work may have begun: the caller has to cancel the future or wait for it.
         """
         self._refuse_fork()
         claims = [future]

@@ -96,13 +96,14 @@ def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
         what = "have no columns" if block.ndim == 2 else "are not two-dimensional"
         raise ShapeError(
             f"the rows {what}: their shape is {block.shape}",
-            hint="pass at least one column: X.reshape(-1, 1) is one, X.reshape(1, -1) is one row",
+            hint="pass a table: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row",
         )
     if block.dtype.char not in "fd":
         if block.dtype.kind not in "fiubO":
             raise NotNumericError(
                 f"rows of dtype {block.dtype} are not real numbers",
-                hint="give real numbers; the parts of complex ones as columns of their own",
+                hint="give real numbers; for complex ones, the real and the imaginary parts as "
+                "separate columns",
             )
         block = block.astype(np.float64)
     if weights is None:

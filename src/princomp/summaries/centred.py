@@ -127,6 +127,8 @@ class Centred:
         ------
         ShapeError
             If ``other`` has more rows than this summary.
+        ParameterError
+            If ``other`` is not a summary of the same kind.
         """
         if not isinstance(other, Centred) or other.detail != self.detail:
             raise ParameterError(

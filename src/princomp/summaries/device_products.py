@@ -56,7 +56,7 @@ def columns_on(table: DeviceTable, *, drop: bool) -> tuple[Columns, int]:
 
 
 class WithExtremes:
-    """A table that notes the smallest and largest values of the blocks read from it.
+    """A table that records the smallest and largest value of each column as its blocks are read.
 
     Parameters
     ----------

@@ -156,7 +156,7 @@ class _RunningSums:
             return
         kept, dropped = counted_rows(space, rows, block.weights, self.drop)
         if self.shift is None and kept is not None and not bool(xp.any(kept)):
-            # The shift comes from a row that counts.
+            # No row of this block counts, so the shift is chosen from a later block.
             self.dropped = xp.count_nonzero(dropped) + self.dropped
             return
         if self.shift is None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from princomp.errors import ConstantColumnError, NotAvailableError, ParameterError, ShapeError
-from princomp.linalg import FloatArray, unmasked
+from princomp.linalg import FloatArray, as_floats
 from princomp.summaries.centred import Centred, Names, check_range, column_name
 from princomp.summaries.extremes import Extremes
 
@@ -71,15 +71,7 @@ def divisors(
 
 
 def _checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
-    try:
-        divisor = np.asarray(unmasked(scale), dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError):
-        # torch and array_api_strict raise a RuntimeError for an array that NumPy cannot read.
-        raise ParameterError(
-            f"scale={scale!r} cannot be read as an array of numbers",
-            place={"parameter": "scale"},
-            hint="scale is None, 'unit', 'pareto', 'range' or one number per column",
-        ) from None
+    divisor = as_floats(scale, "scale")
     if divisor.shape != (p,):
         raise ShapeError(
             f"scale has shape {divisor.shape}, and there are {p} columns",

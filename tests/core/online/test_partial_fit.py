@@ -339,6 +339,6 @@ def test_rows_that_are_left_out_count_in_the_place_of_a_fault(method, rng, tmp_p
     np.save(tmp_path / "rows.npy", X)
     for solver in ("full", "sketch"):
         model = PCA(2, svd_solver=solver, missing="drop")
-        for rows in (tmp_path / "rows.npy", iter([X[:25], X[25:]])):
+        for rows in (X, tmp_path / "rows.npy", iter([X[:25], X[25:]])):
             with pytest.raises(NotFiniteError, match="infinity: the first at row 33, column 1"):
                 getattr(model, method)(rows, sample_weight=weights)

@@ -56,12 +56,7 @@ def to_rows(block: Any, layout: RowLayout) -> tuple[RowArray, NDArray[Any] | Non
         )
     if 0 in block.shape:
         return np.empty(block.shape, layout.dtype), weights
-    if sp.issparse(block):
-        rows = from_sparse(block)
-    elif isinstance(block, np.ma.MaskedArray):
-        rows = np.ma.filled(block.astype(layout.dtype), np.nan)
-    else:
-        rows = in_memory(block)[0]
+    rows = from_sparse(block) if sp.issparse(block) else in_memory(block)[0]
     return rows.astype(layout.dtype, copy=False), weights
 
 

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from princomp.engines.device.spaces import space_of
+from princomp.engines.device.spaces import is_device_array, space_of
 from princomp.engines.distributed import DistributedRows
 from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.engines.weights import WEIGHTS
@@ -90,7 +90,7 @@ class AbstractDeviceRows(DistributedRows):
         """Return a checksum of the weights."""
         if self.weights is None:
             return ()
-        return (f"weights of checksum {checksum([self.space.get(self.weights)])}",)
+        return (f"weights with checksum {checksum([self.space.get(self.weights)])}",)
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows on the device in one pass."""
@@ -224,8 +224,8 @@ def _summary(table: DeviceTable, kind: SummaryKind, drop: bool, precise: bool) -
 def _not_on_host(space: Space) -> NotAvailableError:
     return NotAvailableError(
         f"this needs rows in the host's memory, but these are on {space.name}",
-        hint="give them there yourself: X.numpy(force=True) of a torch tensor, X.get() of a "
-        "CuPy array, X itself in place of on_device(X)",
+        hint="copy them to the host first: X.numpy(force=True) for a torch tensor, X.get() for a "
+        "CuPy array; or give X instead of on_device(X)",
     )
 
 
@@ -245,7 +245,7 @@ def weights_on(space: Space, weights: Any, rows: int) -> Any:
     ShapeError, ParameterError
     """
     xp, on_device = space.xp, None
-    if type(weights).__module__.partition(".")[0] in ("torch", "cupy", "array_api_strict"):
+    if is_device_array(weights):
         given = space_of(weights)
         weights = weights.detach() if hasattr(weights, "detach") else weights
         weights = given.xp.astype(weights, given.doubles)
@@ -302,4 +302,4 @@ class DeviceRows(AbstractDeviceRows):
             rows = xp.where(xp.isfinite(rows), rows, xp.full_like(rows, -0.1))
             factors = np.random.default_rng(block.start).standard_normal(rows.shape[0])
             total += xp.sum(rows * space.put(factors)[:, None], axis=0)
-        return (*super().fingerprint(), f"rows of checksum {checksum([space.get(total)])}")
+        return (*super().fingerprint(), f"rows with checksum {checksum([space.get(total)])}")

@@ -22,6 +22,11 @@ _exact_users = 0
 _saved_settings: list[tuple[Any, str, Any]] = []
 
 
+def is_device_array(X: object) -> bool:
+    """Whether X is an array of torch, CuPy or array_api_strict."""
+    return type(X).__module__.partition(".")[0] in _SPACES
+
+
 def space_of(X: Any) -> Space:
     """Return the device of an array.
 

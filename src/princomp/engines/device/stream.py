@@ -74,7 +74,7 @@ class DeviceStream(AbstractDeviceRows):
         names = super().fingerprint()
         if isinstance(self.data, Source):
             return names
-        return (*names, f"rows of checksum {checksum(stored_arrays(self.data))}")
+        return (*names, f"rows with checksum {checksum(stored_arrays(self.data))}")
 
     def weighted(self, weights: Any) -> Self:
         """Return the same rows with frequencies, where their number is known.

@@ -49,7 +49,7 @@ class SparseTensor(DistributedRows):
     def fingerprint(self) -> tuple[str, ...]:
         """Return a checksum of the rows and their weights."""
         weights = [] if self.weights is None else [self.weights]
-        return (f"rows of checksum {checksum([*stored_arrays(self.csr), *weights])}",)
+        return (f"rows with checksum {checksum([*stored_arrays(self.csr), *weights])}",)
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows in one pass."""
@@ -136,8 +136,8 @@ def _sparse_rows(X: Any) -> SparseTensor:
         )
     if X.dense_dim():
         raise NotAvailableError(
-            "the values of this sparse tensor are not single numbers, but dense parts of rows",
-            hint="make all of it dense: X.to_dense(), or sparse: X.to_dense().to_sparse_csr()",
+            "this sparse tensor is hybrid: its values are vectors, not numbers",
+            hint="X.to_dense(), or X.to_dense().to_sparse_csr()",
         )
     if str(X.dtype) in _WIDER:
         X = X.to(getattr(torch, _WIDER[str(X.dtype)]))

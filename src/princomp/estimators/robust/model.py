@@ -62,7 +62,7 @@ class RobustFit:
         Distances of the rows of the fit.
     score_cutoff, orthogonal_cutoff : float
     support : int
-        h, the number of rows whose covariance the MCD takes.
+        Number h of rows whose covariance the MCD uses.
     dtype : numpy dtype
         Precision of the data.
     """

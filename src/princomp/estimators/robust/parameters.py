@@ -94,7 +94,7 @@ def column_divisors(
     n, p = rows.shape
     if not isinstance(scale, str):
         zeros = np.zeros(p)
-        return divisors(np.asarray(scale), Columns(float(n), n, zeros, zeros, zeros), None, columns)
+        return divisors(scale, Columns(float(n), n, zeros, zeros, zeros), None, columns)
     deviation = robust_deviations(rows)
     flat = np.flatnonzero(deviation == 0)
     if flat.size:

@@ -163,13 +163,17 @@ def not_finite_error(
     sparse = sp.issparse(data)
     values = data.data if sparse else data
     bad = ~np.isfinite(values)
-    index = tuple(int(i) for i in np.argwhere(bad)[0])
-    row, column = _stored_cell(data, index[0]) if sparse else index
-    value = values[index]
+    if error.value is None:
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        row, column = _stored_cell(data, index[0]) if sparse else index
+        value = values[index]
+    else:
+        # Earlier ones may be in rows that do not count: of weight zero, or dropped.
+        row, column, value = error.place["row"], error.place["column"], error.value
     missing = int(np.isnan(values).sum())
     infinite = int(bad.sum()) - missing
     where, place = _describe_cell((origin or Origin()).place_of(row), columns, column)
-    if not missing:
+    if not missing or (error.value is not None and np.isinf(value)):
         hint = _CLIP_HINT
     elif infinite:
         hint += f"; {_CLIP_HINT}"
@@ -277,8 +281,8 @@ def host_array(X: Any) -> np.ndarray[Any, Any]:
         reason = str(error).partition("\n")[0]
         raise NotAvailableError(
             f"this needs rows in the host's memory, in an array that NumPy can read: {reason}",
-            hint="give them there yourself: X.numpy(force=True) of a torch tensor (of a sparse "
-            "one after X.to_dense()), X.get() of a CuPy array",
+            hint="convert them first: X.numpy(force=True) for a torch tensor "
+            "(X.to_dense().numpy(force=True) if it is sparse), X.get() for a CuPy array",
         ) from None
 
 

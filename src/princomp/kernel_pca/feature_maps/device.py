@@ -92,7 +92,10 @@ def mapped_on_device(fields: dict[str, Any]) -> MappedOnDevice:
 def sample_on_device(
     rows: DistributedRows, count: int, seed: int, *, drop: bool = False
 ) -> FloatArray:
-    """Copy a random sample of at most ``count`` rows that count from a device to the host."""
+    """Copy a random sample of at most ``count`` rows from a device to the host.
+
+    Rows of weight zero are left out, and with ``drop`` also those with NaN.
+    """
     assert isinstance(rows, AbstractDeviceRows)
     if not isinstance(rows, DeviceRows):
         raise NotAvailableError(

@@ -40,7 +40,7 @@ def landmarks(
 
     Rows are sampled by a hash of their cells and the seed. So the landmarks of a table are the
     same whether it is in memory, in a file, on an engine or on several ranks, in any order. Two
-    exceptions: of an array on a device, rows are drawn by their number; and if rows can be read
+    exceptions: rows of an array on a device are sampled by their number; and if rows can be read
     only once, the sample is taken from the first 10 rows for each landmark, and at least 5,000.
 
     Parameters

@@ -85,7 +85,8 @@ class Nystrom(FeatureMap):
             kernel = kernel.with_shift(shift_of(points))
         sides = kernel.sides(points.astype(np.float64))
         if kernel.name == "linear" and not abs(sides.left).max() > 0.0:
-            # Equal landmarks have no differences, but they have a direction.
+            # All landmarks are equal, so the shift made them zero. Without it, they span one
+            # direction.
             kernel = kernel.with_shift(None)
             sides = kernel.sides(points.astype(np.float64))
         with np.errstate(all="ignore"):

@@ -130,6 +130,12 @@ class Ridge:
 
 def _kernel_between(function: KernelFunction, scores: FloatArray) -> FloatArray:
     """Compute the lower triangle of the kernel matrix of scores (n, n)."""
+    if not scores.shape[1]:
+        raise DataError(
+            "there are no scores to learn pre-images from: the fit has no components",
+            place={"parameter": "pre_image"},
+            hint="give n_components a number, or leave pre-images out",
+        )
     n = len(scores)
     matrix = np.zeros((n, n))
     try:
@@ -144,12 +150,6 @@ def _kernel_between(function: KernelFunction, scores: FloatArray) -> FloatArray:
             for _ in map_in_order(fill, range(0, n, _STRIPE_ROWS)):
                 pass
     except ValueError as error:
-        if not scores.shape[1]:
-            raise DataError(
-                "there are no scores to learn pre-images from: the fit has no components",
-                place={"parameter": "pre_image"},
-                hint="give n_components a number, or leave pre-images out",
-            ) from error
         # For example chi2, which refuses negative numbers, or a function of the user.
         raise DataError(
             f"kernel {function.name!r} cannot be evaluated between scores: {error}",
