@@ -95,13 +95,13 @@ def test_tables_that_cannot_be_standardised_are_refused(arrests):
     X[:, 2] = 5
     with pytest.raises(ConstantColumnError, match="column 2") as caught:
         pca(X)
-    assert "use PCA(scale='unit')" in caught.value.hint
+    assert "use PCA(scale='unit', constant='drop')" in caught.value.hint
     with pytest.raises(ConstantColumnError, match="column 'c'"):
         pca(pd.DataFrame({"a": [1.0, 2], "c": [3.0, 3]}))
     X[3, 1] = np.nan
     with pytest.raises(NotFiniteError, match=r"row 3, column 1") as caught:
         pca(X)
-    assert "use PCA(scale='unit')" in caught.value.hint
+    assert "use PCA(scale='unit', missing='drop')" in caught.value.hint
     with pytest.raises(ShapeError, match="at least 2 rows"):
         pca(arrests[:1])
     with pytest.raises(NotNumericError, match="text column: s"):

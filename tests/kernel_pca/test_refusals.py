@@ -34,7 +34,7 @@ def test_scores_must_be_real_numbers(scores):
 def test_the_diagonal_must_be_numbers(entry):
     K = ROWS @ ROWS.T
     model = KernelPCA(2, kernel="precomputed").fit(K)
-    with pytest.raises(ParameterError, match="diagonal is not an array of numbers"):
+    with pytest.raises(ParameterError, match="diagonal must hold numbers"):
         model.reconstruction_error(K, diagonal=[1.0, entry])
 
 

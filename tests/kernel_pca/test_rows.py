@@ -43,7 +43,7 @@ def test_cells_of_rows_of_weight_zero_may_be_missing(missing, kind):
 @pytest.mark.parametrize("kind", [np.array, sp.csr_array])
 def test_the_place_of_a_missing_cell_counts_rows_of_weight_zero(kind):
     rows = kind(with_nan((3, 1), (25, 2)))
-    with pytest.raises(NotFiniteError, match="the first at row 25, column 2; 1 NaN"):
+    with pytest.raises(NotFiniteError, match="the first at row 25, column 2; 2 NaN"):
         KernelPCA(2).fit(rows, sample_weight=WEIGHTS)
     K = ROWS @ ROWS.T
     K[3, 4] = K[25, 30] = np.nan

@@ -70,8 +70,8 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
             if not np.isfinite(folded.image).all():
                 if not fit.problem.repeatable:
                     raise NotFiniteError(
-                        "the rows contain NaN or infinity, or their products overflow, and they can be "
-                        "read only once",
+                        "the rows contain NaN or infinity, or their products overflow, and "
+                        "they can be read only once",
                         hint="give a function that makes a new iterator to see where: "
                         "model.verify(lambda: batches())",
                     )

@@ -82,7 +82,7 @@ def from_covariance(
     p = len(covariance)
     if n_samples is not None and not (is_number(n_samples, Integral) and n_samples >= 2):
         raise ShapeError(
-            f"n_samples={n_samples!r} must be a whole number of at least 2",
+            f"n_samples={n_samples!r} must be a whole number: a covariance needs at least 2 rows",
             place={"parameter": "n_samples"},
             hint="give the number of rows behind the covariance, or leave it out",
         )

@@ -86,11 +86,13 @@ def model_to_contents(
         For a model that cannot be stored, such as one whose kernel is a Python function.
     """
     _check_kernel(parameters["kernel"], fitted.kernel)
-    # The divisors are those of the fit, also if the parameter was changed since.
-    if fitted.kernel.divisors is None:
-        parameters = {**parameters, "scale": None}
-    elif parameters["scale"] is None:
-        parameters = {**parameters, "scale": fitted.kernel.divisors}
+    if (parameters["scale"] is None) is not (fitted.kernel.divisors is None):
+        fit_scale = "scaled" if parameters["scale"] is None else "not scaled"
+        raise ParameterError(
+            f"scale={parameters['scale']!r} is not that of the fit, whose rows were {fit_scale}",
+            place={"parameter": "scale"},
+            hint=_FIT_AGAIN,
+        )
     others: Arrays = {}
     if isinstance(fitted, ExactFit):
         fit_arrays, fit = exact_fit_to_contents(fitted)

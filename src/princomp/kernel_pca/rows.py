@@ -135,15 +135,22 @@ def rows_with_weight(data: RowArray, weights: Weights) -> tuple[RowArray, Weight
     check_weights(weights, data.shape[0])
     if weights is None:
         return data, None
-    n_positive = int((weights > 0).sum())
-    if len(weights) and (n_positive == 0 or (n_positive > 1 and not weights.sum() > 1.0)):
+    if len(weights) and not weights.any():
+        raise ShapeError(
+            "the weights of all rows are zero",
+            place={"parameter": "sample_weight"},
+            hint="give at least two rows a positive weight",
+        )
+    if not weights.all():
+        data, weights = data[weights > 0], weights[weights > 0]
+    if len(weights) > 1 and not weights.sum() > 1.0:
         raise ShapeError(
             f"a variance needs a sum of weights above 1, got {weights.sum():g} over "
             f"{len(weights)} rows",
             place={"parameter": "sample_weight"},
             hint="weights are frequencies: give more, or larger ones",
         )
-    return (data, weights) if weights.all() else (data[weights > 0], weights[weights > 0])
+    return data, weights
 
 
 def imputer_for(parameters: KernelParameters, data: RowArray, weights: Weights) -> PCA | None:

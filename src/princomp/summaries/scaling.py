@@ -12,7 +12,7 @@ from princomp.summaries.extremes import Extremes
 
 
 def divisors(
-    scale: str | FloatArray | None,
+    scale: str | ArrayLike | None,
     summary: Centred,
     extremes: Extremes | None = None,
     names: Names = None,
