@@ -49,7 +49,7 @@ def refuse_no_components(options: dict[str, Any]) -> None:
         raise errors.ShapeError(
             "-k 0 leaves no scores to write",
             place={"parameter": "k"},
-            hint="ask for at least 1 component",
+            hint="use -k 1 or more",
         )
 
 
@@ -115,8 +115,8 @@ def open_for_model(
 ) -> tuple[Source, list[str]]:
     """Open files with the columns of a model, or with scores, matched by name; also return notes.
 
-    With ``allow_unnamed``, columns without names are accepted and matched by position. Columns in
-    ``extra`` are read elsewhere, so that no note says that they are ignored.
+    With ``allow_unnamed``, columns without names are accepted and matched by position. No note
+    says that the columns ``extra`` are ignored: the caller reads them.
     """
     from princomp.core import fitted_model
     from princomp.reports import column_names, component_names
@@ -172,12 +172,12 @@ def _open_columns(
 
 
 def _stdin_is_npy() -> bool:
-    """Whether standard input is an .npy file, or one with gzip; no text begins with this byte."""
+    """Whether standard input is an .npy file, perhaps with gzip; no text begins with byte 0x93."""
     peek = getattr(_standard_input(), "peek", None)
     start = b"" if peek is None else peek(1)
     if start.startswith(b"\x1f\x8b"):
         with contextlib.suppress(zlib.error):  # reported when the table is read
-            start = zlib.decompressobj(31).decompress(start, 1)
+            start = zlib.decompressobj(wbits=31).decompress(start, 1)  # with a gzip header
     return start[:1] == b"\x93"
 
 

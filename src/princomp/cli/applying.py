@@ -39,12 +39,10 @@ def transform(model: Path, files: tuple[str, ...], **options: Any) -> None:
 
     Columns are matched by name; the file extension sets the format of the output.
     """
-    from princomp.core import fitted_model
     from princomp.reports import component_names
 
-    pca = _load(model, files, options)
+    pca, fitted = _load(model, files, options)
     source, notes = open_for_model(files, pca)
-    fitted: Any = fitted_model(pca)
     fitted.schema.check_width(source.p)
     columns = component_names(fitted.k)
     write_rows("transform", source, fitted.chunk_scores, columns, notes, options)
@@ -57,10 +55,9 @@ def inverse(model: Path, files: tuple[str, ...], **options: Any) -> None:
 
     For a kernel PCA the rows are pre-images, computed as --pre-image of its fit says.
     """
-    from princomp.core import fitted_model
     from princomp.reports import column_labels, is_kernel_pca
 
-    pca = _load(model, files, options)
+    pca, fitted = _load(model, files, options)
     source, notes = open_for_model(files, pca, scores=True, allow_unnamed=True)
     is_kernel = is_kernel_pca(pca)
     if is_kernel and pca.pre_image is None and not pca.fit_inverse_transform:
@@ -71,14 +68,13 @@ def inverse(model: Path, files: tuple[str, ...], **options: Any) -> None:
             + ("--approximation nystrom and " if pca.approximation == "features" else "")
             + "--pre-image ridge, fixed_point or distance",
         )
-    fitted: Any = fitted_model(pca)
     reconstruct = pca.inverse_transform if is_kernel else fitted.reconstruct
     columns = list(map(str, column_labels(pca)))
     write_rows("inverse", source, lambda rows, *_: reconstruct(rows), columns, notes, options)
 
 
-def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> Any:
-    """Load the model, and check the output before any work."""
+def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> tuple[Any, Any]:
+    """Load the model and its fit, refuse one without components, and check the output."""
     from princomp.core import fitted_model
     from princomp.estimators import load_model
 
@@ -88,9 +84,9 @@ def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> Any:
         raise ShapeError(
             f"{model} keeps no component, so it has no scores",
             place={"file": str(model)},
-            hint="fit with -k of at least 1",
+            hint="fit with -k 1 or more",
         )
     if options["output"] is not None:
         force = options["force"]
         check_outputs([options["output"]], [model, *files], force=force, tables=True)
-    return pca
+    return pca, fitted

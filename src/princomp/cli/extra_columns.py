@@ -50,9 +50,7 @@ def extra_values(
 
 def _text_column(files: Sequence[str], columns: Sequence[str] | None, name: str) -> NDArray[Any]:
     """Return one column as text."""
-    import numpy as np
-
-    from princomp.io import are_anndata_files, file_column
+    from princomp.io import are_anndata_files, as_texts, file_column
 
     if columns is not None and name in columns and not are_anndata_files(files):
         raise errors.ColumnError(
@@ -60,6 +58,4 @@ def _text_column(files: Sequence[str], columns: Sequence[str] | None, name: str)
             place={"column": name},
             hint="name a column that was left out of the fit",
         )
-    cells = file_column(files, name, given_read_options(), columns)
-    texts = [None if cell is None or cell != cell or cell == "" else str(cell) for cell in cells]
-    return np.array(texts, dtype=object)
+    return as_texts(file_column(files, name, given_read_options(), columns))

@@ -157,11 +157,10 @@ def _write_outputs(
     notes = list(source.notes)
     fitted: Any = fitted_model(model)
     if fitted.k == 0:
-        for name in ("scores", "loadings", "outliers"):
+        for name in ("scores", "loadings"):
             outputs.pop(name, None)
         notes.append(
-            f"{options['k']} keeps no component, so there are no scores and no loadings; -k 1 "
-            "keeps one"
+            "the fit keeps no component, so no scores and no loadings are written; -k 1 keeps one"
         )
     if options["robust"] or options["kernel"]:
         model.id_column_ = source.id_column

@@ -35,13 +35,17 @@ _FLAGS_OF_VALUES = {
     "untrusted=True": "--untrusted",
 }
 _ASSIGNMENT = re.compile(
-    r"\b([a-z_]+)=(True|False|None|\[(?:'[^']*'|\"[^\"]*\"|[^\]'\"])*\]|'[^']*'|\"[^\"]*\"|[0-9]+(?:\.[0-9]+)?)"
+    r"\b([a-z_]+)=(True|False|None|"
+    r"\[(?:'[^']*'|\"[^\"]*\"|[^\]'\"])*\]|"  # a list; texts in it may contain brackets
+    r"'[^']*'|\"[^\"]*\"|[0-9]+(?:\.[0-9]+)?)"
 )
 # Advice to leave a column out, which has a flag, and advice that applies only in Python.
 _LEAVE_OUT = re.compile(r"\bleave the (?:constant )?columns? out\b", re.IGNORECASE)
-_PYTHON_ONLY = re.compile(
-    r"; scale can also be an array of divisors| \(or model\.rescaled\('unit'\)\)|"
-    r", and ids='column' takes the names of rows from a column|model\.truncated\(1\), or "
+_PYTHON_ONLY = (
+    "; scale can also be an array of divisors",
+    " (or model.rescaled('unit'))",
+    ", and ids='column' takes the names of rows from a column",
+    "model.truncated(1), or ",
 )
 # Names before "=" without a value; names alone that are not English words (with "_"), unless
 # quoted.
@@ -78,6 +82,8 @@ def as_flags(text: str, *, bare_names: bool = False) -> str:
     def name(match: re.Match[str]) -> str:
         return _FLAGS.get(match[1], match[0])
 
-    text = _LEAVE_OUT.sub(r"\g<0> (--exclude)", _PYTHON_ONLY.sub("", text))
+    for advice in _PYTHON_ONLY:
+        text = text.replace(advice, "")
+    text = _LEAVE_OUT.sub(r"\g<0> (--exclude)", text)
     text = _NAME_BEFORE_EQUALS.sub(name, _ASSIGNMENT.sub(replace_assignment, text))
     return _BARE_NAME.sub(name, text) if bare_names else text

@@ -27,10 +27,15 @@ def one_line(text: str) -> str:
     return text.replace("\n", "\\u000a")
 
 
+def encodes_all(stream: object) -> bool:
+    """Whether a stream can encode every character."""
+    return (getattr(stream, "encoding", None) or "utf-8").lower().startswith("utf")
+
+
 def print_json(contents: dict[str, Any], **settings: Any) -> None:
     """Print one JSON document on stdout; ``settings`` are those of ``json.dumps``."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    ascii_only = not encoding.lower().startswith("utf")
+    # An escape that the stream writes, such as \xe9, would not be JSON.
+    ascii_only = not encodes_all(sys.stdout)
     echo(json.dumps(contents, ensure_ascii=ascii_only, **{"allow_nan": False, **settings}))
 
 

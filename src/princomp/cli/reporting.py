@@ -51,7 +51,7 @@ def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -
     type=click.IntRange(min=0),
     callback=_check_resamples,
     metavar="N",
-    help="Intervals from N resamples, 0 for none; 200 where that takes about half a second.",
+    help="Intervals from N resamples, 0 for none; by default 200, if that is quick (0.5 s).",
 )
 @click.option("--level", type=LEVEL, default=0.95, help="Level of the limits; 0.95.")
 @force_option

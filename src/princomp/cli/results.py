@@ -76,7 +76,7 @@ def write_scores(
     quiet: bool,
     n: int | None = None,
 ) -> None:
-    """Write scores block by block; ``n`` rows are expected if the source does not know its rows.
+    """Write scores block by block; ``n`` rows are expected if the source has no row count.
 
     ``compute`` is called with some rows, the source, and the number of the first of these rows.
     """

@@ -22,7 +22,7 @@ import click
 from princomp import errors
 from princomp.cli.commands import cli
 from princomp.cli.hints import as_flags
-from princomp.cli.output import echo, print_json
+from princomp.cli.output import echo, encodes_all, print_json
 
 # The first of these classes that an error is an instance of decides.
 _EXIT_CODES: dict[type[BaseException], int] = {
@@ -48,7 +48,7 @@ def run(arguments: list[str] | None = None) -> int:
     _replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A code page may lack characters of messages and names: write escapes for them.
-        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
+        if isinstance(stream, io.TextIOWrapper) and not encodes_all(stream):
             stream.reconfigure(errors="backslashreplace")
     try:
         cli.main(args=typed, prog_name="princomp", standalone_mode=False, obj=executed)

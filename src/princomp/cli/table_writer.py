@@ -59,14 +59,8 @@ def write_columns(output: Path | None, columns: dict[str, NDArray[Any]], force: 
 
 
 def _delimited(columns: dict[str, NDArray[Any]], delimiter: str) -> bytes:
-    from princomp.io import csv_lines, csv_text
+    from princomp.io import csv_lines
 
     # The csv module writes Python floats with the shortest decimals that read back the same.
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-    return csv_lines(
-        (
-            [csv_text(cell) if isinstance(cell, str) else cell for cell in row]
-            for row in itertools.chain([[*columns]], rows)
-        ),
-        delimiter,
-    )
+    return csv_lines(itertools.chain([list(columns)], rows), delimiter)

@@ -57,6 +57,7 @@ from .request import (
     checked_components as checked_components,
 )
 from .routes.triangle import SMALL_TABLE_SIZE as SMALL_TABLE_SIZE
+from .runs import ADDRESS as ADDRESS
 from .schema import TableSchema as TableSchema
 from .stream import Stream as Stream
 from .verify import verify_table as verify_table

@@ -277,15 +277,20 @@ class Fitted:
                 hint="PCA.from_covariance(C, mean=…), with mean=0 for rows already centred",
             )
 
-    def require_row_count(self) -> None:
-        """Refuse what depends on the number of rows if it is not known.
+    def row_count(self, what: str) -> float:
+        """Return the number of rows of the fit, or Σw if they had weights.
+
+        ``what`` depends on it, as a noun in the plural for the message: "contributions of rows".
 
         Raises
         ------
         NotAvailableError
+            For a covariance without ``n_samples``.
         """
         if self.n_samples is None:
             raise NotAvailableError(
-                "the number of rows behind the covariance is not known",
+                f"{what} need the number of rows behind the covariance",
+                place={"parameter": "n_samples"},
                 hint="PCA.from_covariance(C, n_samples=…)",
             )
+        return float(self.summary.rows)

@@ -28,7 +28,7 @@ from princomp.linalg import memory_limit
 from princomp.summaries import Names, Weights
 
 # The address of an object in a repr, which differs from process to process.
-_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
+ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 
 
 def run_context_of(
@@ -92,7 +92,7 @@ def _describe(name: str, value: Any) -> str:
     except (TypeError, ValueError):
         pass
     text = _text_of(value)
-    if _ADDRESS.search(text):
+    if ADDRESS.search(text):
         raise ParameterError(
             f"{name}={value!r} cannot be recognised when the run is resumed",
             place={"parameter": name},

@@ -55,7 +55,7 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
             hint="fill the rows first (model.impute), and fit and check the filled rows",
         )
     fitted.require_mean()
-    fitted.require_row_count()
+    fitted.row_count("residuals against rows")
     summary, columns = fitted.summary, fitted.columns
     scaled = columns if fitted.scale is None else columns.scaled(fitted.scale)
     exponent = safe_exponent(scaled.column_scatter, np.dtype(np.float64))

@@ -10,7 +10,7 @@ import scipy.linalg
 from scipy import special
 
 from princomp.core import Fitted
-from princomp.diagnostics.arguments import fitted_of, row_count, variable_names
+from princomp.diagnostics.arguments import fitted_of, variable_names
 from princomp.diagnostics.ignored_rows import ignoring_rows
 from princomp.diagnostics.tables import checked_frame, table
 from princomp.errors import ConstantColumnError, DataError, NotAvailableError, ShapeError
@@ -109,7 +109,7 @@ def bartlett(model: PCA) -> Bartlett:
     3.62 3
     """
     fitted = fitted_of(model)
-    n = row_count(fitted, "degrees of freedom")
+    n = fitted.row_count("degrees of freedom")
     correlation = _correlation(model, fitted)
     p = fitted.p
     rows = min(n, fitted.analysed.count)

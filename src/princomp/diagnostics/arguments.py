@@ -148,25 +148,14 @@ def axes_of(fitted: Fitted, indices: NDArray[np.intp] | slice = slice(None)) -> 
     return np.ascontiguousarray(axes[indices].T)
 
 
-def row_count(fitted: Fitted, what: str) -> float:
-    """Return the number of rows of the fit, or Σw if they had weights.
-
-    Raises
-    ------
-    NotAvailableError
-        For a covariance without ``n_samples``.
-    """
-    if fitted.n_samples is None:
-        raise NotAvailableError(
-            f"{what} need the number of rows behind the covariance",
-            place={"parameter": "n_samples"},
-            hint="PCA.from_covariance(C, n_samples=…)",
-        )
-    return float(fitted.summary.rows)
-
-
 def check_repeatable(X: object, purpose: str) -> None:
-    """Raise for rows that can be read only once, where ``purpose`` reads them several times.
+    """Refuse rows that can be read only once.
+
+    Parameters
+    ----------
+    X : as for ``PCA.fit``
+    purpose : str
+        What reads them several times, as a noun for the message: "report".
 
     Raises
     ------

@@ -154,8 +154,8 @@ def _read_columns(data: object, what: str) -> dict[str, tuple[str, Any]]:
     try:
         array = np.asarray(data)
     except ValueError:  # rows of different lengths
-        array = np.asarray(None)
-    if isinstance(data, str | bytes) or data is None or array.ndim not in (1, 2):
+        array = np.empty(())  # refused below
+    if array.ndim not in (1, 2):
         raise ParameterError(
             f"{what} is {type(data).__name__}, which has no columns",
             place={"parameter": what},
@@ -195,14 +195,18 @@ def _read_cells(cells: Any) -> tuple[str, Any]:
     present = [value for value in values if value is not None]
     booleans = any(isinstance(value, bool | np.bool_) for value in present)
     if not booleans and all(isinstance(value, int | float | np.number) for value in present):
-        try:
-            numbers = np.array([np.nan if value is None else value for value in values], float)
-        except OverflowError:
-            return "numbers beyond the range of float64", values
-        return "numeric", numbers
+        return "numeric", np.array([_as_float(value) for value in values])
     if all(isinstance(value, str | int | np.integer | np.bool_) for value in present):
         return "categorical", values
     return f"{type(present[0]).__name__} objects", values
+
+
+def _as_float(value: Any) -> float:
+    """Convert a number: None to NaN, and an integer beyond the range of float64 to infinity."""
+    try:
+        return np.nan if value is None else float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
 
 
 def _is_missing(cell: object) -> bool:
@@ -213,16 +217,16 @@ def _is_missing(cell: object) -> bool:
 
 
 def _extra_column(name: str, kind: str, cells: Any, as_categories: bool, what: str) -> ExtraColumn:
-    if kind == "numeric" and np.isinf(cells).any():
-        row = int(np.flatnonzero(np.isinf(cells))[0])
-        raise NotFiniteError(
-            f"column {name!r} of {what} is infinite at {row_words(row)}",
-            place={"parameter": what, "column": name, "row": row},
-            hint="clip or remove the infinite values",
-        )
-    if kind == "numeric" and not as_categories:
-        return ExtraColumn(name, kind, numbers=cells)
     if kind == "numeric":
+        if np.isinf(cells).any():
+            row = int(np.flatnonzero(np.isinf(cells))[0])
+            raise NotFiniteError(
+                f"column {name!r} of {what} is infinite at {row_words(row)}",
+                place={"parameter": what, "column": name, "row": row},
+                hint="clip or remove the infinite values",
+            )
+        if not as_categories:
+            return ExtraColumn(name, kind, numbers=cells)
         cells = [
             None if np.isnan(cell) else (int(cell) if cell == np.floor(cell) else cell)
             for cell in cells.tolist()

@@ -47,7 +47,7 @@ def _output_names(steps: Pipeline) -> list[str] | None:
     try:
         return list(map(str, steps.get_feature_names_out()))
     except AttributeError:
-        return None  # a step does not know them
+        return None  # a step cannot name them
 
 
 def _transform_rows(steps: Pipeline, X: Any, names: list[str] | None) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from princomp.core import Fitted, renamed_parameters
-from princomp.diagnostics.arguments import axes_of, fitted_of, row_count
+from princomp.diagnostics.arguments import axes_of, fitted_of
 from princomp.diagnostics.row_reader import RowReader
 from princomp.diagnostics.tables import checked_frame, table
 from princomp.errors import NotFiniteError, ParameterError
@@ -82,7 +82,7 @@ def reconstruction_error(
 
 
 def _training_errors(fitted: Fitted) -> FloatArray:
-    n = row_count(fitted, "errors of the training rows")
+    n = fitted.row_count("errors of the training rows")
     rank = fitted.analysed.rank_limit
     left_out = [fitted.spectrum.total]
     left_out += [fitted.spectrum.left_out(q, rank) for q in range(1, fitted.k + 1)]

@@ -1,4 +1,4 @@
-"""Rows given to a diagnostic, read block by block as the model sees them."""
+"""Rows given to a diagnostic, read block by block, centred and scaled as in the fit."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class RowReader:
         Raises
         ------
         ShapeError
-            For another number of rows than of ids.
+            If the number of ids differs from the number of rows.
         """
         if not isinstance(self.data, Source):
             yield self.data, None
@@ -168,6 +168,7 @@ class RowReader:
         for chunk in chunks:
             count += chunk.data.shape[0]
             if self.ids is not None and count > len(self.ids):
+                # Count the other rows for the message.
                 count += sum(further.data.shape[0] for further in chunks)
                 break
             yield chunk.data, chunk.ids
@@ -262,7 +263,7 @@ def _open_files(model: FittedModel, X: Any, id_column: str | None) -> Any:
 
 def _object_array(values: Any) -> NDArray[Any]:
     if not np.iterable(values):
-        expected = "a name of a column, or a sequence with one name for each row"
+        expected = "the name of a column, or a sequence with one name for each row"
         raise invalid_value("ids", values, expected, "None numbers the rows")
     items = list(values)
     array = np.empty(len(items), dtype=object)

@@ -12,7 +12,6 @@ from princomp.diagnostics.arguments import (
     Components,
     axes_of,
     fitted_of,
-    row_count,
     select_components,
 )
 from princomp.diagnostics.row_reader import Block, RowReader
@@ -97,7 +96,7 @@ def rows(
             place={"parameter": "sample_weight"},
             hint="leave out sample_weight, or supplementary=True",
         )
-    n = None if supplementary else row_count(fitted, "contributions of rows")
+    n = None if supplementary else fitted.row_count("contributions of rows")
     reader = RowReader.open(model, X, sample_weight, ids, frame)
     axes, variances = axes_of(fitted, selected.indices), fitted.variances[selected.indices]
     divisor = np.where(variances > fitted.spectrum.resolution, variances, np.nan)

@@ -21,7 +21,7 @@ Contents: TypeAlias = Mapping[str, NDArray[Any]]
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 _KINDS = (*_LIBRARIES, "listing")
-_SCALARS = (str, bytes, Number, np.generic, date, time, timedelta)  # what Arrow takes
+_SCALARS = (str, bytes, Number, np.generic, date, time, timedelta)  # types that Arrow can store
 _ROWS_SHOWN = 20  # rows that a Listing prints
 
 
@@ -154,13 +154,13 @@ def table(contents: Contents, kind: str, index: Any = None) -> Any:
 def _frame_column(column: NDArray[np.object_], kind: str) -> list[Any] | NDArray[Any]:
     """Return values of one type unchanged, and mixed ones as text, as Arrow requires.
 
-    Values of other types than those of Arrow, such as labels of a pandas index, become text too.
+    Except in pandas, values that Arrow cannot store, such as a pandas Period, become text too.
     """
     values: list[Any] = column.tolist()
     if not values:
         return np.array([], dtype=str)  # an empty list has no type
-    kinds = {type(value) for value in values if value is not None}
-    if len(kinds) <= 1 and (kind == "pandas" or all(issubclass(one, _SCALARS) for one in kinds)):
+    types = {type(value) for value in values if value is not None}
+    if len(types) <= 1 and (kind == "pandas" or all(issubclass(t, _SCALARS) for t in types)):
         return values
     return [None if value is None else str(value) for value in values]
 

@@ -69,6 +69,7 @@ from .readers.memory import (
 )
 from .readers.named_column import (
     are_anndata_files as are_anndata_files,
+    as_texts as as_texts,
     file_column as file_column,
     has_named_columns as has_named_columns,
     named_column as named_column,
@@ -95,7 +96,6 @@ from .readers.table_input import (
 )
 from .writers.encoder import (
     csv_lines as csv_lines,
-    csv_text as csv_text,
     escaped_formulas as escaped_formulas,
     need_pyarrow as need_pyarrow,
 )

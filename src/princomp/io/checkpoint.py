@@ -47,7 +47,10 @@ def stored_arrays(rows: RowArray) -> tuple[NDArray[Any], ...]:
 
 
 def checksum(arrays: Iterable[NDArray[Any]]) -> str:
-    """Checksum of all numbers (at 4 GB/s), since any row of a table in memory may have changed."""
+    """Return the CRC-32 of all numbers, in 8 hexadecimal digits; it shows any changed row.
+
+    It is computed at about 4 GB/s.
+    """
     total = 0
     for array in arrays:
         step = max(1, _CHUNK_SIZE * len(array) // max(array.size, 1))
@@ -105,7 +108,7 @@ class Checkpoint:
         check_writable(Checkpoint.files(self.path), force=True)
         with ExitStack() as stack:
             if stack.enter_context(locked(self.path)):
-                stack.callback(self._remove_unused_lock)  # while it is held
+                stack.callback(self._remove_unused_lock)  # before the lock is released
                 remove_leftovers(self.path)
             self._load()
             self._lock = stack.pop_all()
@@ -166,11 +169,11 @@ class Checkpoint:
         self._lock.close()
 
     def _remove_unused_lock(self) -> None:
-        """Delete the lock file of a run that saved nothing; others notice that it is gone."""
+        """Delete the lock file of a run that saved nothing; runs that wait for it notice this."""
         lock = lock_of(self.path)
         with suppress(OSError):
-            saved = any(map(os.path.lexists, (self.path, _previous_path(self.path))))
-            if not saved and lock.stat().st_size == 0:  # a file of the user may have this name
+            # A file of the user may have this name.
+            if not _existing(self.path) and lock.stat().st_size == 0:
                 lock.unlink()
 
     @staticmethod
@@ -219,7 +222,7 @@ class Checkpoint:
         return command
 
     def _load(self) -> None:
-        if not any(map(os.path.lexists, (self.path, _previous_path(self.path)))):
+        if not _existing(self.path):
             return
         found, arrays, document = _newest(self.path)
         with refuse_malformed(_CHECKPOINT, self.path):
@@ -264,6 +267,11 @@ def _previous_path(path: Path) -> Path:
     return path.with_name(path.name + "~")
 
 
+def _existing(path: Path) -> list[Path]:
+    """The checkpoint and the previous one, if they exist."""
+    return [name for name in (path, _previous_path(path)) if os.path.lexists(name)]
+
+
 def _resolved(path: PathLike) -> Path:
     return Path(os.path.realpath(path))
 
@@ -271,9 +279,8 @@ def _resolved(path: PathLike) -> Path:
 def _newest(path: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
     """Path and contents of the checkpoint, or of the previous one if it cannot be read."""
     # The checkpoint is missing if a run was killed between the two renamings of a save.
-    names = [name for name in (path, _previous_path(path)) if os.path.lexists(name)]
     errors = []
-    for name in names or [path]:
+    for name in _existing(path) or [path]:
         try:
             return (name, *read_content(_CHECKPOINT, name))
         except CheckpointError as error:

@@ -36,7 +36,7 @@ class Plots:
         self._model, self._figures = model, {figure.__name__: figure for figure in figures}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_"):  # also read by copy and pickle, before there are figures
+        if name.startswith("_"):  # copy and pickle read them before __init__
             raise AttributeError(f"no figure {name!r}")
         if name not in self._figures:
             guess = did_you_mean(name, self._figures)

@@ -73,7 +73,7 @@ class DrawnModel(NamedTuple):
         Raises
         ------
         ParameterError
-            For any other object, or a bootstrap of another model.
+            For any other object, a bootstrap of another model, or any bootstrap of a kernel PCA.
         """
         if not isinstance(model, KernelPCA):
             fitted = fitted_of(model)
@@ -93,20 +93,26 @@ class DrawnModel(NamedTuple):
 
 
 def verdicts_of(fitted: Fitted, bootstrap: Bootstrap | None) -> tuple[Verdict, ...]:
-    """Verdicts of the components, by the angles of a bootstrap if there is one."""
-    _check_bootstrap(bootstrap, fitted)
-    return verdicts(fitted, None if bootstrap is None else bootstrap.angle_quantiles((0.95,))[0])
+    """Verdicts of the components, by the angles of a bootstrap if there is one.
 
-
-def _check_bootstrap(bootstrap: Bootstrap | None, fitted: Fitted) -> None:
-    """Raise for anything but a bootstrap of this model."""
+    Raises
+    ------
+    ParameterError
+        For a bootstrap of another model, or another object as ``bootstrap``.
+    """
     if bootstrap is None:
-        return
+        return verdicts(fitted)
+    _check_bootstrap(bootstrap, fitted)
+    return verdicts(fitted, bootstrap.angle_quantiles((0.95,))[0])
+
+
+def _check_bootstrap(bootstrap: object, fitted: Fitted) -> None:
+    """Raise for anything but a bootstrap of this model."""
     if not isinstance(bootstrap, Bootstrap):
         raise ParameterError(
             f"bootstrap must be a result of princomp.bootstrap, got {type(bootstrap).__name__}",
             place={"parameter": "bootstrap"},
-            hint="bootstrap=princomp.bootstrap(model, X)",
+            hint="use bootstrap=princomp.bootstrap(model, X)",
         )
     if bootstrap.loadings.shape != fitted.loadings.shape or not np.allclose(
         bootstrap.loadings,
@@ -117,5 +123,5 @@ def _check_bootstrap(bootstrap: Bootstrap | None, fitted: Fitted) -> None:
         raise ParameterError(
             "the bootstrap is of another model: its loadings differ",
             place={"parameter": "bootstrap"},
-            hint="use bootstrap=princomp.bootstrap(model, X) with the same model",
+            hint="use bootstrap=princomp.bootstrap(model, X)",
         )

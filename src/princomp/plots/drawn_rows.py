@@ -209,7 +209,7 @@ def choose_labelled(
     if label is None:
         count = n if n <= _MAX_FOR_ALL_LABELS // (1 + crowded) else _DEFAULT_LABELS
         label = count if rows.named else 0
-    elif isinstance(label, Iterable) and not (isinstance(label, np.ndarray) and label.ndim == 0):
+    elif np.iterable(label):
         return _rows_named([label] if isinstance(label, str) else list(label), rows.names)
     count = min(check_count("label", label, 0), n)
     return np.argsort(-distances, kind="stable")[:count]

@@ -91,8 +91,8 @@ def report(
         names of columns of X.
     training : bool, optional
         Whether X are the rows of the fit, which have contributions and a lower limit of T².
-        By default they are if their number, means and variances are the same; of a fit with
-        ``missing="nipals"``, only complete rows are compared.
+        By default this is decided by comparing their number, means and variances with those of
+        the fit; after ``missing="nipals"``, only complete rows are compared.
     bootstrap : int, optional
         Resamples for intervals of variances and loadings; 0 for none. By default 200, if X are
         dense rows of the fit and this takes no more than about half a second.
@@ -113,6 +113,8 @@ def report(
     ParameterError, ShapeError, ColumnError, NotFiniteError, NotNumericError
         For rows, groups or metadata that do not match the model, options that need rows
         without X, or rows that can be read only once.
+    NotAvailableError
+        For a PCA of scikit-learn without the rows of its fit, or a model that has no such results.
     OutputExistsError, OutputError
         Where the file cannot be written.
     MissingLibraryError
@@ -131,20 +133,14 @@ def report(
     _check_arguments(fitted_of(model), title, data, bootstrap, training)
     level = checked_level(level)
     if X is None:
-        row_options = {
-            "sample_weight": sample_weight,
-            "groups": groups,
-            "metadata": metadata,
-            "ids": ids,
-            "training": training,
-        }
-        for name, value in {**row_options, "bootstrap": bootstrap or None}.items():
-            if value is not None:
-                raise ParameterError(
-                    f"{name} needs rows, but X was not given",
-                    place={"parameter": name},
-                    hint=f"use report(model, X, {name}=…)",
-                )
+        _refuse_row_options(
+            sample_weight=sample_weight,
+            groups=groups,
+            metadata=metadata,
+            ids=ids,
+            training=training,
+            bootstrap=bootstrap or None,
+        )
     if path is not None:
         check_writable([path], force=overwrite)
     check_libraries()
@@ -174,6 +170,22 @@ def report(
         with atomic_write(path, force=overwrite) as file:
             file.write(page.encode())
     return page
+
+
+def _refuse_row_options(**options: object) -> None:
+    """Refuse options about rows in a report without rows.
+
+    Raises
+    ------
+    ParameterError
+    """
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(
+                f"{name} needs rows, but X was not given",
+                place={"parameter": name},
+                hint=f"use report(model, X, {name}=…)",
+            )
 
 
 def _check_arguments(

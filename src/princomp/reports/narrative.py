@@ -49,11 +49,12 @@ def describe_analysis(request: Request) -> Iterator[str]:
     elif fitted.dropped:
         yield texts("dropped", fitted.dropped)
     if rows is None:
-        yield texts("rows_below", False, False, False, False, 0, request.data)
+        relation = "no rows"
+    elif rows.training:
+        relation = "stated" if rows.training_given else "matched"
     else:
-        stated = rows.training_given
-        facts = (rows.training, stated, rows.weights_missing, len(rows.scores), request.data)
-        yield texts("rows_below", True, *facts)
+        relation = "no weights" if rows.weights_missing else "other"
+    yield texts("rows_below", relation, 0 if rows is None else len(rows.scores), request.data)
 
 
 # ---- the results ----------------------------------------------------------------------

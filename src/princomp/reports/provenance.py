@@ -9,15 +9,16 @@ import scipy
 import sklearn
 
 from princomp import __version__
+from princomp.core import ADDRESS
 from princomp.linalg import format_bytes
 from princomp.reports.request import Request
 from princomp.rules import name_of
 
 
 def _in_words(value: object) -> str:
-    """Describe a parameter; the address of an object would differ from page to page."""
+    """Return the repr of a parameter, or its type if the repr has an address: pages are equal."""
     words = repr(value)
-    return type(value).__name__ if " at 0x" in words else words
+    return type(value).__name__ if ADDRESS.search(words) else words
 
 
 def provenance(request: Request) -> dict[str, list[tuple[str, str]]]:

@@ -110,7 +110,9 @@ def reported_rows(
     names = component_names(min(fitted.k, _MAX_COMPONENTS))
     count_known = fitted.n_samples is not None
     table = row_table(
-        *(model, X, sample_weight),
+        model,
+        X,
+        sample_weight,
         supplementary=not count_known,
         components=names,
         ids=ids,
@@ -122,18 +124,17 @@ def reported_rows(
 
     scores = columns("score")
     with_scores = rows_with_scores(scores)
-    contribution = columns("contribution") if count_known else np.full(scores.shape, np.nan)
-    weighted = count_known and fitted.summary.rows != fitted.n_samples
-    weights_missing = weighted and sample_weight is None and training is not False
     training_given = training is not None
-    if training is None:
+    weighted = count_known and fitted.summary.rows != fitted.n_samples
+    weights_missing = weighted and sample_weight is None and (training is None or bool(training))
+    if training is None and not weights_missing:
         weights = checked_weights(sample_weight, len(scores))
         weights = np.ones(len(scores)) if weights is None else weights
         missing = _differently_filled(model, X, len(scores))
         compared = (scores[with_scores], weights[with_scores], missing[with_scores])
-        training = not weights_missing and _match_fit(fitted, *compared)
-    if not training or weights_missing:
-        contribution = np.full(scores.shape, np.nan)
+        training = _match_fit(fitted, *compared)
+    with_contributions = count_known and training and not weights_missing
+    contribution = columns("contribution") if with_contributions else np.full(scores.shape, np.nan)
     if metadata is not None:
         extra_columns(metadata, len(scores), pandas_index(X), what="metadata")
     row_distances = distances(model, X, ids=ids, frame="listing")
@@ -149,7 +150,7 @@ def reported_rows(
 
 
 def _differently_filled(model: PCA, X: object, n: int) -> NDArray[np.intp]:
-    """Count the cells of each row (n,) that the fit filled differently: by NIPALS."""
+    """Count the missing cells of each row (n,) that the fit filled in another way: by NIPALS."""
     filled = fitted_of(model).filled
     if filled is None or not filled.cells or filled.method != "nipals":
         return np.zeros(n, dtype=np.intp)
@@ -166,22 +167,25 @@ def _match_fit(
 ) -> bool:
     """Whether rows have the same number, means and variances as those of the fit.
 
-    ``missing`` counts the cells of each row that are filled differently than in the fit. Only the
-    other rows are compared: their sums may differ by what these rows can have contributed.
+    ``missing`` (n,) counts the cells of each row that are not filled as in the fit. Only rows
+    without such cells are compared; their sums may lack what the other rows can have contributed.
     """
     rows, variances = fitted.summary.rows, fitted.variances[: scores.shape[1]]
     resolved = variances > fitted.spectrum.resolution
     if len(scores) != fitted.n_samples or not resolved.any():
         return False
     incomplete = (missing > 0) & (weights > 0)
+    # None is missing if X was filled before, or if its cells are filled as in the fit.
     same_cells = fitted.filled is None or missing[incomplete].sum() in (0, fitted.filled.cells)
     if abs(weights.sum() - rows) > 1e-6 * rows or not same_cells:
         return False
-    # Over the rows of the fit z has mean 0, and its squares sum to n − 1.
+    # Over all rows of the fit, z has mean 0 and its squares sum to n − 1. By the Cauchy-Schwarz
+    # inequality, what is missing of that sum bounds what the other rows add to the mean.
     z = scores[:, resolved] / np.sqrt(variances[resolved])
     compared = np.where(incomplete, 0.0, weights)
     lack = 1.0 - compared @ z**2 / (rows - 1.0)
-    slack = weights[incomplete].sum() * np.maximum(lack, 0.0) * (rows - 1.0)  # Cauchy-Schwarz
+    slack = weights[incomplete].sum() * np.maximum(lack, 0.0) * (rows - 1.0)
     means = np.abs(compared @ z) / rows - np.sqrt(slack) / rows if fitted.centred else np.zeros(1)
+    # With incomplete rows, only a sum that is too large is a difference.
     lack = np.minimum(lack, 0.0) if incomplete.any() else lack
     return bool((means < _MATCH_RTOL).all() and (np.abs(lack) < _MATCH_RTOL).all())

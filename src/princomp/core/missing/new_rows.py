@@ -46,7 +46,7 @@ def fill_new_rows(rows: FloatArray, fitted: Fitted, method: str) -> FloatArray:
     axes = np.asarray(fitted.spectrum.axes[: fitted.k], dtype=np.float64)
     factors = np.ones(fitted.k)
     if method == "em":
-        fitted.require_row_count()
+        fitted.row_count("filled cells")
         spectrum, summary = fitted.spectrum, fitted.analysed
         left = spectrum.left_out(fitted.k, summary.rank_limit)
         factors = shrinkage(

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from princomp.core import PCAModel
-from princomp.diagnostics.arguments import row_count
 from princomp.diagnostics.resampling.intervals import Bootstrap
 from princomp.diagnostics.resampling.resamples import Resamples, Table, resample
 from princomp.engines import ProgressCallback, ProgressReporter
@@ -117,7 +116,7 @@ def quick_bootstrap(
 def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Table:
     """Prepare the rows for resampling; raise if they are not those of the model."""
     fitted = model.result
-    n = row_count(fitted, "resamples")
+    n = fitted.row_count("resamples")
     fitted.require_mean()
     total = float(len(rows)) if weights is None else float(weights.sum())
     if round(total) < 2:
@@ -129,7 +128,7 @@ def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Tab
             hint=f"divide the weights, which are frequencies, to a sum of {_MAX_ROWS:.0e} or less",
         )
     mean = np.average(rows, axis=0, weights=weights)
-    # Computed from these rows: a model of scikit-learn may not know the variances of its columns.
+    # Computed from these rows: a model of scikit-learn may lack the variances of its columns.
     tolerance_unit = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=weights)) + np.abs(mean)
     same_mean = np.all(np.abs(mean - fitted.summary.mean) <= 1e-4 * tolerance_unit)
     if abs(total - n) > 1e-6 * total or not same_mean:

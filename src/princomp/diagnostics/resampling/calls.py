@@ -77,11 +77,14 @@ def bootstrap(
     Raises
     ------
     ParameterError
-        For an invalid argument, sparse rows, rows other than those of the model, or weights whose
-        sum exceeds 10¹⁵.
+        For an invalid argument, sparse rows, rows other than those of the model, weights whose
+        sum exceeds 10¹⁵, or rows that can be read only once without a model.
     NotAvailableError
         For rows with missing values that the model filled: resampling filled values would make
-        intervals too narrow.
+        intervals too narrow. Also for a model of a covariance without a mean or the number of its
+        rows.
+    ShapeError
+        For fewer than two rows.
     ConstantColumnError
         If a column to be scaled is constant in a resample.
 

@@ -53,11 +53,11 @@ def _best_angle(x: FloatArray, y: FloatArray) -> float:
 
 def promax_matrix(rotated: FloatArray, power: float) -> FloatArray:
     """Return the promax transformation of varimax loadings; components keep variance 1."""
-    # Powers of large or small entries overflow or underflow; the length of a target is free.
+    # Only the direction of a target matters. Its largest entry is made ±1, so powers stay in range.
     relative = rotated / np.abs(rotated).max(axis=0)
     target = relative * np.abs(relative) ** (power - 1.0)
     matrix = np.linalg.lstsq(rotated, target, rcond=None)[0]
-    # The targets of columns have very different lengths: only directions matter.
+    # Columns of very different lengths would make the inverse inaccurate; only directions matter.
     matrix = matrix / np.linalg.norm(matrix, axis=0)
     scale = np.sqrt(np.linalg.inv(matrix.T @ matrix).diagonal())
     return np.asarray(matrix * scale)

@@ -94,7 +94,15 @@ class Rotation:
         return (scores @ np.linalg.inv(self.matrix).T).astype(dtype, copy=False)
 
     def inverse_transform(self, scores: ArrayLike) -> FloatArray:
-        """Return rows (n, p) in the units of the data, from scores (n, k)."""
+        """Return rows (n, p) in the units of the data, from scores (n, k).
+
+        Raises
+        ------
+        ShapeError
+            If there are not k scores per row.
+        NotNumericError
+            If the scores are not numbers.
+        """
         scores = np.asarray(scores)
         k = self.loadings.shape[1]
         if scores.ndim != 2 or scores.shape[1] != k:

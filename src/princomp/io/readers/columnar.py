@@ -100,16 +100,16 @@ def as_text(array: pa.Array) -> pa.Array:
     """Convert cells to text, null where missing."""
     if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
         return array.cast(pa.string())
-    cells = [None if cell is None else str(cell) for cell in _values(array)]
+    cells = [None if cell is None else str(cell) for cell in _cells(array)]
     return pa.array(cells, pa.string())
 
 
-def _values(array: pa.Array) -> list[Any]:
+def _cells(array: pa.Array) -> list[Any]:
     """Cells as Python values, None where null; text for times in nanoseconds."""
     cells: list[Any]
     try:
         cells = array.to_pylist()
-    except ValueError:  # datetime has microseconds
+    except ValueError:  # datetime cannot hold nanoseconds
         cells = array.cast(pa.string()).to_pylist()
     return cells
 
@@ -220,7 +220,7 @@ def _written_numbers(array: pa.Array) -> NDArray[Any] | None:
 
 def ids_of(array: pa.Array) -> NDArray[np.object_]:
     """Cells of an Arrow array as Python values, None where null."""
-    cells = _values(plain_array(array))
+    cells = _cells(plain_array(array))
     # np.array would make a two-dimensional array of cells that are lists.
     return np.fromiter(cells, dtype=object, count=len(cells))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, NamedTuple, TypeVar
 
 from princomp.errors import (
@@ -155,7 +154,7 @@ def refuse_duplicates(names: Sequence[str], origin: Origin) -> None:
 def choose_columns(available: Sequence[str], selection: Selection, origin: Origin) -> Choice:
     """Choose which of the ``available`` columns are candidates, and in which order.
 
-    Whole numbers that are requested stand for names such as "3".
+    Requested names are converted to text first, so 3 stands for "3".
 
     Raises
     ------
@@ -176,7 +175,8 @@ def choose_columns(available: Sequence[str], selection: Selection, origin: Origi
         problem = "columns is an empty list, so there is nothing to analyse"
         hint = "Name at least one column, or leave columns out to use every numeric one."
         raise ParameterError(problem, place={"parameter": "columns"}, hint=hint)
-    columns, exclude = None if columns is None else _as_names(columns), _as_names(exclude)
+    columns = None if columns is None else [str(name) for name in columns]
+    exclude = [str(name) for name in exclude]
     selection = selection._replace(columns=columns, exclude=exclude)
     refuse_duplicates(available, origin)
     ids = () if id_column is None else (id_column,)
@@ -192,10 +192,6 @@ def choose_columns(available: Sequence[str], selection: Selection, origin: Origi
         problem = "no column remains to analyse"
         raise origin.error(ShapeError, problem, "Exclude fewer columns." if left_out else None)
     return Choice(remaining, False, id_column)
-
-
-def _as_names(names: Iterable[Any]) -> list[Any]:
-    return [str(name) if isinstance(name, Integral) else name for name in names]
 
 
 def _refuse_unknown(available: Sequence[str], requested: Sequence[str], origin: Origin) -> None:

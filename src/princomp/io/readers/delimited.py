@@ -160,7 +160,7 @@ def _cast_columns(
             if not choice.requested:
                 _refuse_units(name, column.to_pylist(), origin)
             if not number_format.is_plain:
-                # Check with this number format here, because convert() knows only plain numbers.
+                # Check with this number format here, because convert() reads only plain numbers.
                 _refuse_mixed(name, column.to_pylist(), choice.requested, number_format, origin)
             continue
         if unit is not None:

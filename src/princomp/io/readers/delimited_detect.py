@@ -37,7 +37,7 @@ _ONE_GROUP = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
 _GROUPS = re.compile(
     r"[+-]?[0-9]{1,3}(?:([.,'’ \u00a0\u202f])[0-9]{3})(?:\1[0-9]{3})*([.,][0-9]+)?"
 )
-# An internet address, such as 192.168.100.101.
+# An IP address, such as 192.168.100.101.
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _ADDRESS = re.compile(rf"(?:{_OCTET}\.){{3}}{_OCTET}")
 _CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1f]")
@@ -65,7 +65,7 @@ def detect_dialect(
     Raises
     ------
     MalformedFileError
-        The text can be read in two ways.
+        The text can be read in two ways, or not in its encoding.
     """
     notes: list[str] = []
     encoding = options.encoding or _detect_encoding(head)
@@ -210,7 +210,7 @@ class _Evidence(NamedTuple):
         For a comma or a point, the first cell of each column in which it may be a decimal mark or
         separate thousands.
     separators : dict
-        For each mark that seems to separate thousands, the columns in which it does.
+        For each mark that seems to separate thousands, the numbers of the columns in which it does.
     """
 
     decimal: dict[str, tuple[int, str]]
@@ -251,13 +251,14 @@ def _detect_decimal(evidence: _Evidence, sep: str, path: Path) -> str:
             "with a decimal point",
             line,
         )
-    groups, points = evidence.separators.get("."), evidence.unclear.get(".", {})
-    # Part numbers such as 192.168.100 do not say how the numbers of other columns are written.
-    if comma or (groups and not point and (not points or groups & points.keys())):
+    grouped, points = evidence.separators.get("."), evidence.unclear.get(".", {})
+    # Points that separate thousands (1.234.567) imply decimal commas. But such cells may be part
+    # numbers (192.168.100): if cells such as 1.234 are only in other columns, they stay unclear.
+    if comma or (grouped and not point and (not points or grouped & points.keys())):
         return ","
     if point or "," in evidence.separators:
         return "."
-    unclear = evidence.unclear.get(",") or (points if sep == ";" or groups else None)
+    unclear = evidence.unclear.get(",") or (points if sep == ";" or grouped else {})
     if unclear:
         line, cell = next(iter(unclear.values()))
         as_fraction, as_thousands = cell.replace(",", "."), re.sub("[.,]", "", cell)

@@ -197,6 +197,8 @@ class _CleanedText(io.RawIOBase):
             self._skip -= 1
             n_skipped += 1
         if self._dialect.comment:
+            # The look-behind follows the mark, because a pattern that begins with literal text is
+            # found 100 times faster.
             mark = re.escape(self._dialect.comment)
             text = re.sub(rf"{mark}(?<![^\r\n]{mark})[^\r\n]*", "", text)
         if self._dialect.split_at_blanks:

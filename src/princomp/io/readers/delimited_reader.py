@@ -125,7 +125,7 @@ class Reader:
     ) -> None:
         """Raise NotNumericError for an integer beyond 2**53 in a column of integers.
 
-        Only the first ``rows`` are checked.
+        Only the first ``rows`` are checked; ``unit`` is that of the column, if its cells have one.
         """
         with reading(self.dialect.path, self.dialect.kind):
             table = self.read_as_text([name])

@@ -62,11 +62,11 @@ def read_header(dialect: Dialect) -> Header:
     if not records:
         problem = "no rows, the file is empty"
         hint = "The first line must name the columns; the rows follow."
-        reasons = {"skip": dialect.skip, "comment": dialect.comment}
-        left_out = [f"{name}={value!r}" for name, value in reasons.items() if value]
+        options = {"skip": dialect.skip, "comment": dialect.comment}
+        left_out = [f"{name}={value!r}" for name, value in options.items() if value]
         if left_out:
             problem = f"no rows, all lines are left out: {', '.join(left_out)}"
-            hint = "Leave out only the lines before the names of the columns."
+            hint = "Leave out fewer lines: the first one that remains must name the columns."
         raise file_error(ShapeError, path, problem, hint)
     line, _, first = records[0]
     text = dialect.delimiter.join(first)

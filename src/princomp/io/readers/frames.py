@@ -280,7 +280,7 @@ def _values(
     else:
         array = series.to_numpy()
         if array.dtype.kind in "biuf":
-            # A dtype that narwhals does not know (sparse, big-endian, …).
+            # A dtype unknown to narwhals (sparse, big-endian, …).
             refuse_long_integers(array, lambda index: (name, index[0]), origin)
             return array
         if array.dtype.kind == "c":
@@ -303,11 +303,11 @@ def _refuse_long_integers(series: Series, name: str, origin: Origin) -> None:
 
 def _cells(series: Series) -> list[Any]:
     """Python values of a column, None where missing."""
-    # pandas alone has four representations of a missing cell; is_null knows all of them.
+    # pandas alone has four representations of a missing cell; is_null finds all of them.
     missing = series.is_null().to_list()
     try:
         cells = series.to_list()
-    except ValueError:  # nanoseconds of Arrow, where datetime has microseconds
+    except ValueError:  # datetime cannot hold nanoseconds
         cells = series.cast(nw.String).to_list()
     return [None if is_missing else cell for cell, is_missing in zip(cells, missing, strict=True)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -122,7 +122,12 @@ def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
     try:
         return np.array([np.nan if cell is None else float(cell) for cell in cells])
     except (TypeError, ValueError):
-        return np.array(
-            [None if cell is None or cell != cell or cell == "" else str(cell) for cell in cells],
-            dtype=object,
-        )
+        return as_texts(cells)
+
+
+def as_texts(cells: Iterable[Any]) -> NDArray[np.object_]:
+    """Convert cells to text, with None if missing."""
+    return np.array(
+        [None if cell is None or cell != cell or cell == "" else str(cell) for cell in cells],
+        dtype=object,
+    )

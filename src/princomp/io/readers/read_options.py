@@ -78,15 +78,15 @@ class ReadOptions:
         for name in ("sep", "thousands", "encoding", "comment"):
             text = getattr(self, name)
             if not isinstance(text, str | None):
-                raise invalid_value(name, text, "text", "None finds it out.")
-        one_character = "one character, or None to find it out"
+                raise invalid_value(name, text, "text", "None detects it.")
+        one_character = "one character, or None to detect it"
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
             raise invalid_value("sep", self.sep, one_character, "A tab is written '\\t'.")
         if self.sep is not None and not self.sep.isascii():
             hint = "Save the table with commas or tabs between its columns."
             raise invalid_value("sep", self.sep, "an ASCII character", hint)
         if self.decimal not in (None, ".", ","):
-            raise invalid_value("decimal", self.decimal, "'.' or ','", "None finds it out.")
+            raise invalid_value("decimal", self.decimal, "'.' or ','", "None detects it.")
         if self.thousands is not None and (len(self.thousands) != 1 or self.thousands.isalnum()):
             raise invalid_value("thousands", self.thousands, one_character, "Such as ',' or ' '.")
         if self.thousands is not None and self.thousands == self.decimal:
@@ -101,7 +101,7 @@ class ReadOptions:
                     "encoding",
                     self.encoding,
                     "a text encoding of Python",
-                    "Such as 'utf-8', 'cp1252'.",
+                    "Such as 'utf-8' or 'cp1252'.",
                 ) from None
         for name in ("skip", "skip_end"):
             count = getattr(self, name)

@@ -62,7 +62,7 @@ def open_stdin(
     ColumnError, MalformedFileError, NotNumericError, ShapeError
         As for files; ShapeError also if the input is empty.
     ParameterError
-        The format cannot be read from a pipe, or the options have ``untrusted``.
+        The format cannot be read from a pipe, or ``options.untrusted`` is set.
     MissingLibraryError
         pyarrow is needed and not installed.
     """

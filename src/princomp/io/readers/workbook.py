@@ -1,8 +1,8 @@
 """Tables from workbooks (.xlsx).
 
 A sheet is converted to delimited text with one line for each of its rows. So names, numbers and
-labels are detected as in any other text, and line numbers in messages are rows of the sheet. How
-numbers are written is detected from cells of text; numeric cells are written in that format.
+labels are detected as in any other text, and line numbers in messages are rows of the sheet. The
+number format is detected from text cells only, and numeric cells are then written in it.
 """
 
 from __future__ import annotations
@@ -41,16 +41,15 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
         note = f"read sheet {sheet.title!r}, one of {len(book.sheetnames)}"
         notes = (note,) if len(book.sheetnames) > 1 and selection.options.sheet is None else ()
         with reading(path, "a workbook"):
-            rows = [[_text(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
+            rows = [
+                [_plain_cell(cell) for cell in row] for row in sheet.iter_rows(values_only=True)
+            ]
     finally:
         book.close()
     options = replace(selection.options, sep=",", encoding="utf-8")
-    written = _delimited([["" if isinstance(c, float) else c for c in row] for row in rows])
-    dialect = detect_dialect(written, path, separator=",", compression=None, options=options)
-    decimal = dialect.number_format.decimal
-    content = _delimited(
-        [[str(c).replace(".", decimal) if isinstance(c, float) else c for c in row] for row in rows]
-    )
+    texts = _as_csv(rows, None)
+    dialect = detect_dialect(texts, path, separator=",", compression=None, options=options)
+    content = _as_csv(rows, dialect.number_format.decimal)
     clean = dialect.cleaned(io.BytesIO(content)).read()
     dialect = replace(dialect, text=clean, notes=(*notes, *dialect.notes))
     return infer_table(dialect, selection, complete=True)[0]
@@ -73,14 +72,21 @@ def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
     raise file_error(ParameterError, path, problem, hint, parameter="sheet")
 
 
-def _delimited(rows: list[list[str | float]]) -> bytes:
+def _as_csv(rows: list[list[str | float]], decimal: str | None) -> bytes:
+    """Return rows as CSV: floats with this decimal mark, or as empty cells if it is None."""
+
+    def written(cell: str | float) -> str:
+        if not isinstance(cell, float):
+            return cell
+        return "" if decimal is None else str(cell).replace(".", decimal)
+
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows(map(written, row) for row in rows)
     return text.getvalue().encode()
 
 
-def _text(cell: object) -> str | float:
-    """Text of a cell; a number with a fraction stays a number."""
+def _plain_cell(cell: object) -> str | float:
+    """Text of a cell; floats are returned unchanged."""
     if cell is None:
         return ""
     if isinstance(cell, float):

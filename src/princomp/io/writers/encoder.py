@@ -55,7 +55,9 @@ def csv_lines(rows: Iterable[Sequence[object]], delimiter: str) -> bytes:
     """
     lines: list[str] = []
     file = SimpleNamespace(write=lambda line: lines.append(line.removesuffix("\r\n") + "\n"))
-    csv.writer(cast(Any, file), delimiter=delimiter).writerows(rows)
+    csv.writer(cast(Any, file), delimiter=delimiter).writerows(
+        [csv_text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
+    )
     return "".join(lines).encode()
 
 

@@ -20,7 +20,6 @@ from princomp.io.writers.encoder import (
     Numbers,
     Sink,
     csv_lines,
-    csv_text,
     escaping,
 )
 from princomp.linalg import empty
@@ -45,7 +44,7 @@ class DelimitedEncoder:
             self._out = gzip.GzipFile("", "wb", compresslevel=1, fileobj=self._out, mtime=0)
         elif compression == "zst":
             self._out = pa.CompressedOutputStream(pa.PythonFile(sink, "w"), "zstd")
-        self._out.write(csv_lines([[csv_text(name) for name in layout.names]], self._delimiter))
+        self._out.write(csv_lines([layout.names], self._delimiter))
 
     def write(self, data: Numbers, ids: Ids) -> None:
         """Add an (m, p) block."""
