@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from command_line import ARRESTS, run_command
 
@@ -18,6 +19,10 @@ from command_line import ARRESTS, run_command
 # that start programs or engines are the slowest.
 SLOWEST = ("spark", "/engines/", "/peers/", "test_docs", "/reports/", "test_kill", "/cli/")
 
+
+# Property tests try the same examples in each run.
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.load_profile("repeatable")
 
 ENGINES = Path(__file__).parent / "engines"
 # Marks of the tests that `make test` deselects, and the command that runs them.

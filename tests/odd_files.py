@@ -34,7 +34,7 @@ class OddFile:
     ----------
     name : str
         File name with its extension, which selects the reader.
-    what : str
+    description : str
         What is unusual about it, as in docs/files.md.
     content : str, bytes or callable
         The text, the bytes, or a function that writes the file.

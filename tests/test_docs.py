@@ -75,8 +75,15 @@ def _documents():
             yield pytest.param(path, True, id=f"{path.name}-engines", marks=pytest.mark.engines)
 
 
-def _runs_princomp(path):
-    return any(b.language in SHELLS and "princomp " in b.text for b in _blocks(path))
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """Environment of shell blocks, in which ``princomp`` is a command of the server."""
+    folder = tmp_path_factory.mktemp("bin")
+    environment = shell_environment(folder)
+    server = start_server(folder, environment)
+    yield environment
+    server.kill()
+    server.communicate()
 
 
 def _run_python(path, block, namespace):
@@ -124,7 +131,7 @@ def _check_output(path, block, printed):
 
 
 @pytest.mark.parametrize(("path", "engines"), list(_documents()))
-def test_the_blocks_of_a_document_run(path, engines, tmp_path, monkeypatch, capsys):
+def test_the_blocks_of_a_document_run(path, engines, environment, tmp_path, monkeypatch, capsys):
     if not path.exists():
         pytest.fail(f"{path} is not there", pytrace=False)
     if path.name == "spark.md" and shutil.which("java") is None:
@@ -132,8 +139,6 @@ def test_the_blocks_of_a_document_run(path, engines, tmp_path, monkeypatch, caps
     # Spark's workers must run this Python, in which princomp is installed.
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    environment = shell_environment(tmp_path / "bin")
-    commands = start_server(tmp_path / "bin", environment) if _runs_princomp(path) else None
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     printed = None
@@ -146,9 +151,6 @@ def test_the_blocks_of_a_document_run(path, engines, tmp_path, monkeypatch, caps
             printed = _run_shell(path, block, environment)
         elif block.language == "output":
             _check_output(path, block, printed)
-    if commands is not None:
-        commands.kill()
-        commands.communicate()
 
 
 def test_the_readme_begins_with_python_and_shell_examples():

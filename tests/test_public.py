@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 
@@ -115,6 +116,7 @@ def test_every_module_has_a_docstring_and_valid_exports(name):
         assert hasattr(module, exported), exported
 
 
+@cache
 def _modules_loaded_by(code):
     """Names of the top-level modules that a new Python process has loaded after ``code``."""
     command = [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"]

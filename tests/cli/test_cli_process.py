@@ -92,7 +92,7 @@ def test_a_full_device_is_reported(big):
 
 
 @pytest.mark.parametrize("flags", [(), ("--json",)])
-def test_a_full_device_is_reported_with_and_without_json(tmp_path, flags):
+def test_show_reports_a_full_device(tmp_path, flags):
     princomp.PCA().fit(np.random.default_rng(0).standard_normal((90, 60))).save(tmp_path / "m.pca")
     with (
         open("/dev/full", "w") as full,

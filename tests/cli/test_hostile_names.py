@@ -78,9 +78,10 @@ def test_errors_print_no_control_characters(table, capfd):
         raise ColumnError("no column \x1b[2J", hint="\x1b[1m")
 
 
-def test_a_page_holds_names_as_text(table, model, tmp_path, capfd):
+def test_a_page_holds_names_as_text(table, tmp_path, capfd):
     page = tmp_path / "page.html"
-    assert run_command(capfd, "report", model, table, "--groups", "group", "-o", page).code == 0
+    command = ("report", table, "--scale", "unit", "-k", "2", "--groups", "group", "-o", page)
+    assert run_command(capfd, *command).code == 0
     text = page.read_text()
     assert not CONTROL_CHARACTERS.search(text)
     assert "<script>alert" not in text

@@ -19,7 +19,7 @@ from princomp.errors import (
 
 
 @given(st.integers(0, 2**31), st.sampled_from([None, "unit", "pareto"]), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_variances_know_the_error_of_the_training_rows(seed, scale, weighted):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((25, 5)) * [4, 2, 1, 1, 0.5] + 10

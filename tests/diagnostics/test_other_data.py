@@ -75,7 +75,7 @@ def test_a_constant_column_is_reported(arrests, unit):
 
 
 @given(st.integers(0, 2**31), st.integers(2, 6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_barycentres_and_eta_squared_are_those_of_the_analysis_of_variance(seed, groups):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((40, 3)) + rng.standard_normal(3) * 100

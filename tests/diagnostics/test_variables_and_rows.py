@@ -139,7 +139,7 @@ def test_the_table_of_rows_of_usarrests(arrests, unit):
 
 
 @given(st.integers(0, 2**31), st.sampled_from([None, "unit"]), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_weights_are_frequencies_and_each_component_sums_to_100(seed, scale, center):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, 4)) * [3, 2, 1, 0.5] + 5

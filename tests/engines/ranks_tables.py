@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -41,10 +40,8 @@ def assert_close(model, expected, bound=1e-12):
 
 
 def assert_refused(ranks, kind, case, *args, **kwargs):
-    """Assert that all ranks raise the same error within seconds, and return the errors."""
-    began = time.monotonic()
+    """Assert that all ranks raise the same error, and return the errors."""
     errors = ranks.outcomes(case, *args, **kwargs)
-    assert time.monotonic() - began < 10.0
     assert [type(error) for error in errors] == [kind] * ranks.size
     assert len({str(error) for error in errors}) == 1
     return errors

@@ -17,6 +17,7 @@ import resource
 import signal
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -45,6 +46,18 @@ def _pause_after_blocks(pause):
     def advance(self, state):
         original(self, state)
         time.sleep(pause)
+
+    RunContext.advance = advance
+
+
+def _report_blocks(pipe):
+    """Write a byte to a pipe after each block of the fits of this process."""
+    original = RunContext.advance
+
+    def advance(self, state):
+        original(self, state)
+        with suppress(BrokenPipeError):
+            os.write(pipe, b".")
 
     RunContext.advance = advance
 
@@ -88,10 +101,15 @@ def kills(spec):
     generator = random.Random(spec["seed"])
     reached = []
     while True:
-        child = _fit(spec)
+        read, write = os.pipe()
+        child = _fit(spec, partial(_report_blocks, write))
+        os.close(write)
         if len(reached) < spec["kills"]:
-            time.sleep(generator.uniform(0, spec["longest"]))
+            for _ in range(generator.randrange(6)):
+                os.read(read, 1)
+            time.sleep(generator.uniform(0, spec["pause"]))
             os.kill(child, signal.SIGKILL)
+        os.close(read)
         if not _was_killed(child):
             break
         reached.append(_progress_in(spec["checkpoint"]))

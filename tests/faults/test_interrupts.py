@@ -82,28 +82,3 @@ def test_sigint_between_any_two_blocks_in_memory(name, interrupted):
         assert bits(call(model, X)) == after, count
     assert bits(model) == after
     assert count > 5
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
-def test_an_exception_of_a_signal_handler_is_raised_as_it_is():
-    class StopError(BaseException):
-        pass
-
-    def stop(*_):
-        raise StopError
-
-    X = np.random.default_rng(8).standard_normal((4000, 10))
-
-    def interrupted(seconds):
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        while True:
-            PCA(3).fit(X)
-
-    handler = signal.signal(signal.SIGALRM, stop)
-    try:
-        for i in range(300):
-            with pytest.raises(StopError):
-                interrupted(1e-4 + i * 1e-5)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, handler)

@@ -104,7 +104,7 @@ def test_rounding_of_equal_rows_does_not_accumulate(kind):
 
 def test_rounding_of_light_rows_after_a_heavy_one_is_bounded(kind):
     """Rows of a group are added one by one: up to half a unit each, of at most 256 rows."""
-    n = 2**18
+    n = 2**15
     rows = entries_of(sp.csr_array(np.ones((n, 1))))
     for light in np.random.default_rng(0).uniform(1e-9, 2e-9, 8):
         weights = np.full(n, light)

@@ -79,3 +79,15 @@ def test_a_reduction_stays_in_its_memory(n, instructions):
     assert (memory[:guard] == -7).all()
     assert (memory[-guard:] == -7).all()
     assert not np.isnan(diagonal).any()
+
+
+def test_an_interrupt_while_arguments_are_converted_is_raised_as_it_is(instructions):
+    class Interrupted:
+        """Stands for an array during whose conversion a signal arrives."""
+
+        @property
+        def ctypes(self):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        native.function("moments_f64")(Interrupted(), 1, 1, 1, None, None)

@@ -314,13 +314,15 @@ BEGINNING_OF_FORKS = """
 import os, signal, threading, time
 from princomp.linalg import cached_property, one_blas_thread, threads
 busy = threading.Event()
+forked, report_fork = os.pipe()
 def child_of(work):
     other = threading.Thread(target=work)
     other.start()
     busy.wait()
     child = os.fork()
+    os.write(report_fork, b"x")  # in both processes: each of them reads one byte
     if child == 0:
-        signal.alarm(10)
+        signal.alarm(60)
         work()
         os._exit(0)
     other.join()
@@ -335,7 +337,7 @@ class Slow:
     @cached_property
     def value(self):
         busy.set()
-        time.sleep(0.1)
+        os.read(forked, 1)
         return 1
 print(child_of(lambda: Slow().value))
 """

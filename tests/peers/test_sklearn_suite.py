@@ -44,6 +44,7 @@ def outcomes(tmp_path_factory):
         "PRINCOMP_SOURCE": source,
         "SKLEARN_TESTS_GLOBAL_RANDOM_SEED": "42",
         "SKLEARN_RUN_FLOAT32_TESTS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
     }
     environment.pop("PYTEST_ADDOPTS", None)
     command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "-W", "ignore"]

@@ -128,16 +128,12 @@ def test_invalid_options_are_refused(arrests, unit):
     refused(ParameterError, lambda: plots.loadings(unit, bootstrap=3), "bootstrap")
 
 
-def test_a_bootstrap_of_another_model_is_refused(arrests, unit, one_component):
-    found = bootstrap(PCA(2).fit(arrests), arrests, n=20)
-    refused(ParameterError, lambda: plots.loadings(unit, bootstrap=found), "another model")
-
-
 def test_every_figure_refuses_a_bootstrap_of_another_model(arrests, unit):
     other = bootstrap(PCA(3).fit(arrests), arrests, n=5)
     for found, words in ((other, "another model"), (200, "got int")):
         refused(ParameterError, lambda found=found: plots.scree(unit, bootstrap=found), words)
         refused(ParameterError, lambda found=found: plots.cos2(unit, bootstrap=found), words)
+        refused(ParameterError, lambda found=found: plots.loadings(unit, bootstrap=found), words)
         refused(
             ParameterError, lambda found=found: plots.scores(unit, arrests, bootstrap=found), words
         )

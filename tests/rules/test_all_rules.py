@@ -61,7 +61,7 @@ def test_a_permutation_test_errs_no_more_often_than_its_level():
     assert sum(k > 3 for k in found) <= 6
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 10**6), power=st.integers(-300, 300), name=st.sampled_from(sorted(RULES))
 )

@@ -196,7 +196,13 @@ def test_lanczos_raises_if_it_cannot_converge(rng):
     noise = np.random.default_rng(1)
     spread = np.arange(400.0)[:, None]
     with pytest.raises(DataError, match="residual"):
-        lanczos(lambda b: b * spread + noise.standard_normal(b.shape), 400, 16, tol=1e-14, rng=rng)
+        lanczos(
+            lambda b: b * spread + noise.standard_normal(b.shape),
+            *(400, 16),
+            tol=1e-14,
+            rng=rng,
+            max_vectors=48,
+        )
 
 
 def test_lanczos_on_a_scatter(rng):

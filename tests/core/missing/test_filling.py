@@ -58,7 +58,7 @@ def penalty(sizes, noise):
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), share=st.floats(0.05, 0.4))
 def test_each_regularised_step_lowers_the_penalised_objective_of_its_noise(seed, share):
     rng = np.random.default_rng(seed)
@@ -83,7 +83,7 @@ def test_each_regularised_step_lowers_the_penalised_objective_of_its_noise(seed,
         table = np.where(missing, next_fit, X)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
     k=st.integers(1, 4),

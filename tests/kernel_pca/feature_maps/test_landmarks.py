@@ -95,7 +95,7 @@ def test_equal_rows_are_drawn_once():
     assert as_set(points) == {(1.0, 0.0), (0.0, 0.0), (2.0, 3.0)}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 60), max_size=5), st.integers(1, 70), st.booleans())
 def test_row_samplers_merge_like_summaries(cuts, most, sparse):
     rows = np.random.default_rng(7).integers(-2, 3, (60, 3)).astype(float)

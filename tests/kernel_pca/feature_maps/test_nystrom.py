@@ -80,7 +80,7 @@ def test_repeated_landmarks_are_harmless(rows):
     np.testing.assert_allclose(again @ again.T, once @ once.T, atol=1e-10)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     kernel=st.sampled_from([LINEAR, RBF, LAPLACIAN, POLY, COSINE]),
     p=st.sampled_from([1, 3, 20]),

@@ -177,7 +177,7 @@ def test_the_direction_is_downhill_for_any_weights(kernel, degree, sign):
 # ---- properties ----------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**16),
     gamma=st.sampled_from([1e-3, 0.1, 1.0, 30.0]),
