@@ -19,6 +19,7 @@ verify          residuals measured with the rows
 missing         filling missing cells
 stream          rows added and removed over time
 row_buffer      rows of a stream that do not fill a block yet
+summary_kinds   the kind of summary that rows in batches are added to
 lazy_fit        a fit that is solved when its result is first read
 runs            the identity of a run, for checkpoints
 constraints     valid values of parameters, and their old names

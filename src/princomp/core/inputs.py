@@ -11,7 +11,7 @@ from princomp.engines import as_distributed
 from princomp.errors import ParameterError, ShapeError
 from princomp.io import RowData, Rows, Source, rows_of
 from princomp.linalg import as_floats, unmasked
-from princomp.summaries import SampleWeight, Weights
+from princomp.summaries import WEIGHTS, SampleWeight, Weights, check_frequencies
 
 
 def open_rows(X: Any) -> Rows:
@@ -68,14 +68,13 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
     if sample_weight is None:
         return None
     weights = as_floats(sample_weight, "sample_weight")
-    place = {"parameter": "sample_weight"}
     if n is None:
         n = weights.size
         if weights.ndim == 0:
             raise ShapeError(
                 "sample_weight is one number, and the number of rows is not known before they "
                 "are read",
-                place=place,
+                place=WEIGHTS,
                 hint="one weight for all changes nothing but the divisor: leave it out",
             )
     if weights.ndim == 0:
@@ -84,17 +83,10 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
         raise ShapeError(
             f"Sample weights must be 1D array or scalar: sample_weight has shape {weights.shape}, "
             f"and there are {n} rows",
-            place=place,
+            place=WEIGHTS,
             hint=f"pass one weight per row: an array of shape ({n},)",
         )
-    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if wrong.size:
-        raise ParameterError(
-            f"Negative values, NaN or infinity in sample_weight: sample_weight[{wrong[0]}] is "
-            f"{weights[wrong[0]]:g}",
-            place={**place, "row": int(wrong[0])},
-            hint="weights are frequencies: finite and not below 0",
-        )
+    check_frequencies(weights)
     return weights
 
 

@@ -1,9 +1,11 @@
 from .blocks import (
+    WEIGHTS as WEIGHTS,
     Block as Block,
     SampleWeight as SampleWeight,
     Weights as Weights,
     block_rows as block_rows,
     blocks_per_task as blocks_per_task,
+    check_frequencies as check_frequencies,
     check_mergeable as check_mergeable,
     check_weights as check_weights,
     checked_block as checked_block,
@@ -22,18 +24,18 @@ from .centred_rows import (
 )
 from .columns import Columns as Columns
 from .dense_rows import DenseRows as DenseRows
+from .device_faults import (
+    check_read_once as check_read_once,
+    counted_rows as counted_rows,
+    fault_in as fault_in,
+    first_fault as first_fault,
+)
 from .device_moments import DeviceMoments as DeviceMoments, moments_on as moments_on
 from .device_products import (
     WithExtremes as WithExtremes,
     columns_on as columns_on,
     images_on as images_on,
     sketch_on as sketch_on,
-)
-from .device_sums import (
-    counted_rows as counted_rows,
-    fault_in as fault_in,
-    first_fault as first_fault,
-    rows_at_a_time as rows_at_a_time,
 )
 from .device_triangle import DeviceTriangle as DeviceTriangle, triangle_on as triangle_on
 from .extremes import Extremes as Extremes

@@ -10,13 +10,15 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError
-from princomp.linalg import FloatArray, Weights as Weights
+from princomp.linalg import FloatArray, Weights as Weights, as_floats
 
 # SciPy ships no types: a CSR array or matrix.
 CSR: TypeAlias = sp.csr_array
 Block: TypeAlias = FloatArray | CSR
 # Weights as users pass them: one number per row, or the name of a column of an engine's table.
 SampleWeight: TypeAlias = ArrayLike | str | None
+# The place of a fault in the weights.
+WEIGHTS = {"parameter": "sample_weight"}
 
 # A panel holds about 2 MB of doubles, so it stays in a core's cache while it is shifted, summed
 # and multiplied. Wide rows need panels of up to 2p rows, so that the work per panel on p × p
@@ -108,17 +110,36 @@ def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
         block = block.astype(np.float64)
     if weights is None:
         return block, None
-    weights = np.asarray(weights, dtype=np.float64)
+    weights = as_floats(weights, "sample_weight")
     if weights.shape != block.shape[:1]:
         raise _wrong_number_of_weights(weights, block.shape[0])
-    if not (weights >= 0).all():
-        raise ParameterError(
-            f"a weight is {weights.min():g}",
-            place={"parameter": "weights"},
-            hint="weights are frequencies: not below 0",
-        )
+    check_frequencies(weights)
     kept = weights > 0
     return (block, weights) if kept.all() else (block[kept], weights[kept])
+
+
+def check_frequencies(weights: FloatArray, first: int | None = 0) -> None:
+    """Refuse weights that are negative or not finite.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,)
+    first : int, optional
+        Number of the row of the first weight; None if it is not known.
+
+    Raises
+    ------
+    ParameterError
+    """
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if wrong.size:
+        row = None if first is None else first + int(wrong[0])
+        which = "one" if row is None else f"sample_weight[{row}]"
+        raise ParameterError(
+            f"Negative values, NaN or infinity in sample_weight: {which} is {weights[wrong[0]]:g}",
+            place=WEIGHTS if row is None else {**WEIGHTS, "row": row},
+            hint="weights are frequencies: finite and not negative",
+        )
 
 
 def in_range(factors: FloatArray | None, dtype: np.dtype[Any]) -> bool:

@@ -21,12 +21,10 @@ def moments_on(table: DeviceTable, *, drop: bool, precise: bool) -> tuple[Moment
     sums = sums_of(table, drop=drop, precise=precise)
     if not sums.rows:
         return Moments.empty(table.p), sums.dropped
-    unit = products_unit(table.dtype, precise)
     moments = DeviceMoments(
         **sums.fields,
+        **sums.errors(products_unit(table.dtype, precise)),
         scatter=sums.product,
-        unit=unit,
-        lost=None if sums.cancelled is None else unit * sums.cancelled,
         space=table.space,
         diagonal=sums.squares,
     )

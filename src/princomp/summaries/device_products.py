@@ -11,17 +11,10 @@ import numpy as np
 
 from princomp.linalg import FloatArray
 from princomp.summaries.block_moments import products_unit
-from princomp.summaries.blocks import in_range, sum_overflow
+from princomp.summaries.blocks import in_range
 from princomp.summaries.columns import Columns
-from princomp.summaries.device_sums import (
-    FLOAT32_TINY,
-    add_product,
-    counted_rows,
-    fault_in,
-    first_fault,
-    rows_at_a_time,
-    sums_of,
-)
+from princomp.summaries.device_faults import check_read_once, counted_rows, first_fault
+from princomp.summaries.device_sums import FLOAT32_TINY, add_product, sums_of
 from princomp.summaries.extremes import Extremes
 from princomp.summaries.sketch import Sketch, SketchOf, directions
 from princomp.summaries.space import DeviceArray, DeviceBlock, DeviceTable
@@ -35,14 +28,12 @@ def sketch_on(
     sums = sums_of(table, omega, drop=drop, precise=precise)
     if not sums.rows:
         return kind.empty(table.p), sums.dropped
-    unit = products_unit(table.dtype, precise)
     sketch = Sketch(
         **sums.fields,
+        **sums.errors(products_unit(table.dtype, precise)),
         column_scatter=sums.squares,
         product=table.space.get(sums.product),
         seed=kind.seed,
-        unit=unit,
-        lost=None if sums.cancelled is None else unit * sums.cancelled,
     )
     return sketch, sums.dropped
 
@@ -123,7 +114,7 @@ def images_on(
     device_divisor = None if divisor is None else space.put(divisor, precision)
     device_vectors, work = space.put(vectors, precision), space.dtype(precision)
     total, rows = space.zeros(*vectors.shape), space.zeros()
-    for block in table.blocks(rows_at_a_time(space, table.p)):
+    for block in table.blocks(space.rows_at_a_time(table.p)):
         centred: DeviceArray = (
             xp.astype(block.rows, work, copy=False) - device_mean - device_remainder
         )
@@ -139,9 +130,7 @@ def images_on(
         if block.weights is not None:
             centred = centred * xp.astype(xp.sqrt(block.weights), work)[:, None]
         add_product(space, centred, xp.matmul(centred, device_vectors), total)
-        if not table.repeatable and not space.all_finite(total):
-            # Say where now, because these rows cannot be read again.
-            raise fault_in(space, block, drop) or sum_overflow()
+        check_read_once(table, block, total, drop=drop)
     image = space.get(total)
     if not np.isfinite(image).all():
         if error := first_fault(table, drop):

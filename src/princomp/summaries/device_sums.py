@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from princomp.errors import NotFiniteError
 from princomp.kernels import sampled_rows
 from princomp.linalg import FloatArray, restore_underflowed, slices
-from princomp.summaries.blocks import merged_mean, squares_overflow, sum_overflow
+from princomp.summaries.blocks import merged_mean, squares_overflow
 from princomp.summaries.centred_rows import safe_exponent
+from princomp.summaries.device_faults import check_read_once, counted_rows, first_fault
 from princomp.summaries.space import DeviceArray, DeviceBlock, DeviceTable, Space
 
 # The first shift is the mean of _SAMPLE rows. If the squared distance between shift and mean,
@@ -68,6 +68,10 @@ class Sums:
         mean, low = merged_mean(self.shift, np.zeros_like(self.shift), self.offset, 1.0)
         return {"rows": self.rows, "count": self.count, "mean": mean, "mean_low": low}
 
+    def errors(self, unit: float) -> dict[str, Any]:
+        """The fields ``unit`` and ``lost`` of a summary."""
+        return {"unit": unit, "lost": None if self.cancelled is None else unit * self.cancelled}
+
 
 def sums_of(
     table: DeviceTable,
@@ -101,7 +105,7 @@ def sums_of(
     """
     precise = precise or table.dtype.itemsize == 8
     total = _RunningSums(table, right, drop, np.float64 if precise else np.float32, shift)
-    for block in table.blocks(rows_at_a_time(table.space, table.p)):
+    for block in table.blocks(table.space.rows_at_a_time(table.p)):
         total.add(block)
     sums, squares = total.host_sums()
     finite = bool(np.isfinite(sums).all() and np.isfinite(squares).all())
@@ -186,9 +190,7 @@ class _RunningSums:
             add_product(space, shifted, xp.matmul(shifted, self.right), self.product)
             doubles = xp.astype(shifted, space.doubles, copy=False)
             self.squares += xp.sum(doubles * doubles, axis=0, dtype=space.doubles)
-        if not self.table.repeatable and not space.all_finite(self.sums):
-            # Say where now, because these rows cannot be read again.
-            raise fault_in(space, block, self.drop) or sum_overflow()
+        check_read_once(self.table, block, self.sums, drop=self.drop)
 
     def host_sums(self) -> tuple[FloatArray, FloatArray]:
         """Return sums and squares (p,) after the last block, and copy the counts to the host."""
@@ -231,22 +233,6 @@ class _RunningSums:
         return Sums(self.rows, self.count, self.dropped, host[0], host[1], restored, self.product)
 
 
-def counted_rows(
-    space: Space, rows: DeviceArray, weights: DeviceArray, drop: bool
-) -> tuple[DeviceArray, DeviceArray]:
-    """Return which rows of a block count and which are left out for NaN; None if all count."""
-    xp = space.xp
-    if weights is None and not drop:
-        return None, None
-    kept = xp.ones((rows.shape[0],), dtype=xp.bool, device=space.device)
-    if weights is not None:
-        kept = weights > 0
-    if not drop:
-        return kept, xp.zeros_like(kept)
-    missing = xp.any(xp.isnan(rows), axis=1)
-    return kept & ~missing, missing
-
-
 def _first_shift(space: Space, rows: DeviceArray, kept: DeviceArray) -> tuple[Any, bool]:
     """Return what to subtract from rows, and whether it is zero.
 
@@ -284,39 +270,7 @@ def _sample(space: Space, rows: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     return space.xp.take(rows, indices, axis=0), indices
 
 
-def first_fault(table: DeviceTable, drop: bool) -> NotFiniteError | None:
-    """Search for the first invalid value in another pass; return an error for it, or None."""
-    for block in table.blocks(rows_at_a_time(table.space, table.p)):
-        if error := fault_in(table.space, block, drop):
-            return error
-    return None
-
-
-def fault_in(space: Space, block: DeviceBlock, drop: bool) -> NotFiniteError | None:
-    """Return an error for the first invalid value of a block, or None."""
-    xp, rows = space.xp, block.rows
-    bad = ~xp.isfinite(rows)
-    if drop:
-        # Rows with NaN are dropped, so their other values may be infinite.
-        bad = bad & ~xp.any(xp.isnan(rows), axis=1)[:, None]
-    if block.weights is not None:
-        bad = bad & (block.weights > 0)[:, None]
-    if not bool(xp.any(bad)):
-        return None
-    row = int(xp.argmax(xp.astype(xp.any(bad, axis=1), xp.int8)))
-    column = int(xp.argmax(xp.astype(bad[row, :], xp.int8)))
-    place = {"row": block.start + row, "column": column}
-    error = NotFiniteError("a value is not finite", place=place)
-    error.value = float(rows[row, column])
-    return error
-
-
 # ---- products of a few rows, added up in float64 -----------------------------------------
-
-
-def rows_at_a_time(space: Space, p: int) -> int:
-    """Rows of a block: enough to make the work per block on p × p numbers small."""
-    return max(space.block_size // max(p, 1), min(p, _ROWS), 256)
 
 
 def _add_gram(space: Space, shifted: DeviceArray, total: DeviceArray) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from princomp.linalg import FloatArray, restore_underflowed
 from princomp.summaries.blocks import merged_mean, sum_overflow
 from princomp.summaries.centred import Centred, OnDevice, as_kind
-from princomp.summaries.device_sums import counted_rows, fault_in, first_fault
+from princomp.summaries.device_faults import check_read_once, counted_rows, first_fault
 from princomp.summaries.space import DeviceArray, DeviceTable, Space
 from princomp.summaries.triangle import Triangle, panel_length
 
@@ -105,9 +105,7 @@ def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:
         factor = _compressed(space, [factor, part, (delta_weight * delta)[None, :]])
         mean = mean + delta * (weight / total)
         rows, count = total, count + added
-        if not table.repeatable and not space.all_finite(mean):
-            # Say where now, because these rows cannot be read again.
-            raise fault_in(space, block, drop) or sum_overflow()
+        check_read_once(table, block, mean, drop=drop)
     if not rows:
         return Triangle.empty(p), dropped
     if not (space.all_finite(mean) and space.all_finite(factor)):

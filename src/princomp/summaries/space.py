@@ -19,6 +19,9 @@ from princomp.linalg import FloatArray, slices
 # An array or a scalar of another library: the array API standard defines no types for them.
 DeviceArray: TypeAlias = Any
 
+# Blocks of wide rows have more numbers than the size of a block, but at most this many rows.
+_MAX_ROWS = 4096
+
 
 @dataclass(frozen=True, eq=False)
 class Space:
@@ -53,6 +56,10 @@ class Space:
     full_precision: Callable[[], AbstractContextManager[Any]] = nullcontext
     qr_r: Callable[[Any], Any] | None = None
     free_memory: Callable[[], int | None] = lambda: None
+
+    def rows_at_a_time(self, p: int) -> int:
+        """Rows of a block of p columns: enough to make the work on p × p numbers small."""
+        return max(self.block_size // max(p, 1), min(p, _MAX_ROWS), 256)
 
     @property
     def doubles(self) -> Any:

@@ -32,9 +32,9 @@ from princomp.engines.dask.tasks import (
 from princomp.engines.dask.weights import align_weights, unequal_lengths
 from princomp.engines.distributed import DistributedRows, RowFunction
 from princomp.engines.partial_result import PartialResult, SummaryKind
-from princomp.engines.weights import WEIGHTS
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.io import Chunk, as_rows
+from princomp.summaries import WEIGHTS
 
 # Number of results that one task merges. With more, the tree is lower, but a task holds more.
 SPLIT_EVERY = 8

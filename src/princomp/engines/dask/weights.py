@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.engines.weights import WEIGHTS, check_frequencies
 from princomp.errors import ParameterError, ShapeError
 from princomp.linalg import as_floats
+from princomp.summaries import WEIGHTS, check_frequencies
 
 
 def align_weights(weights: Any, array: Any, rows: int | None) -> Any:

@@ -12,11 +12,9 @@ import numpy as np
 from princomp.engines.device.spaces import is_device_array, space_of
 from princomp.engines.distributed import DistributedRows
 from princomp.engines.partial_result import PartialResult, SummaryKind
-from princomp.engines.weights import WEIGHTS
 from princomp.errors import (
     NotAvailableError,
     NotFiniteError,
-    ParameterError,
     PrincompError,
     ShapeError,
     scores_overflow,
@@ -25,6 +23,7 @@ from princomp.io import Chunk, checksum
 from princomp.linalg import as_floats
 from princomp.solvers import Images, ImagesOf
 from princomp.summaries import (
+    WEIGHTS,
     Columns,
     DeviceBlock,
     DeviceTable,
@@ -35,12 +34,12 @@ from princomp.summaries import (
     Space,
     Triangle,
     WithExtremes,
+    check_frequencies,
     columns_on,
     fault_in,
     first_fault,
     images_on,
     moments_on,
-    rows_at_a_time,
     sketch_on,
     triangle_on,
 )
@@ -185,7 +184,7 @@ class AbstractDeviceRows(DistributedRows):
     def _map_blocks(self, function: Callable[[DeviceBlock], Any], *, at_once: bool) -> Any:
         """Apply a function to blocks, or to all rows at once where that needs no copy."""
         space, working_dtype = self.space, self.space.dtype(self.dtype)
-        step = rows_at_a_time(space, self.p)
+        step = space.rows_at_a_time(self.p)
         if at_once and isinstance(self, DeviceRows) and self.array.dtype == working_dtype:
             step = max(self.array.shape[0], 1)
         with space.full_precision():
@@ -262,15 +261,8 @@ def weights_on(space: Space, weights: Any, rows: int) -> Any:
             place=WEIGHTS,
             hint=f"give one weight per row: an array of shape ({rows},)",
         )
-    valid = xp.isfinite(on_device) & (on_device >= 0)
-    if not bool(xp.all(valid)):
-        row = int(xp.argmax(xp.astype(~valid, xp.int8)))
-        raise ParameterError(
-            f"Negative values, NaN or infinity in sample_weight: sample_weight[{row}] is "
-            f"{float(on_device[row]):g}",
-            place={**WEIGHTS, "row": row},
-            hint="weights are frequencies: finite and not negative",
-        )
+    if not bool(xp.all(xp.isfinite(on_device) & (on_device >= 0))):
+        check_frequencies(space.get(on_device))  # raises
     return on_device
 
 
@@ -296,7 +288,7 @@ class DeviceRows(AbstractDeviceRows):
         """Return checksums of the weights, and of sums of the rows times random numbers."""
         space, xp = self.space, self.space.xp
         total = space.zeros(self.p)
-        for block in self.blocks(rows_at_a_time(space, self.p)):
+        for block in self.blocks(space.rows_at_a_time(self.p)):
             rows = xp.astype(block.rows, space.doubles)
             # A NaN or infinity would hide all other values of its column.
             rows = xp.where(xp.isfinite(rows), rows, xp.full_like(rows, -0.1))

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from princomp.engines.weights import check_frequencies
+from princomp.summaries import check_frequencies
 
 
 class PartitionWeights:

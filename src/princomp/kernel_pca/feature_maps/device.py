@@ -22,7 +22,6 @@ from princomp.summaries import (
     fault_in,
     first_fault,
     is_sparse,
-    rows_at_a_time,
 )
 
 _KERNELS = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine")
@@ -106,7 +105,7 @@ def sample_on_device(
     counted = [np.arange(int(rows.array.shape[0]))]
     if drop or rows.has_weights:
         counted = []
-        for block in rows.blocks(rows_at_a_time(space, rows.p)):
+        for block in rows.blocks(space.rows_at_a_time(rows.p)):
             values = xp.astype(block.rows, space.dtype(rows.dtype), copy=False)
             kept, _ = counted_rows(space, values, block.weights, drop)
             counted.append(block.start + np.flatnonzero(space.get(kept)))
