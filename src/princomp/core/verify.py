@@ -65,17 +65,7 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
     kind = ImagesOf(np.ascontiguousarray(axes.T), centring, divisor)
     fit = FitContext(request, request.problem(data), data, weights, names)
     try:
-        with one_blas_thread():
-            folded = fit.fold(kind, "check", precise=True).summary
-            if not np.isfinite(folded.image).all():
-                if not fit.problem.repeatable:
-                    raise NotFiniteError(
-                        "the rows contain NaN or infinity, or their products overflow, and "
-                        "they can be read only once",
-                        hint="give a function that makes a new iterator to see where: "
-                        "model.verify(lambda: batches())",
-                    )
-                fit.fold(Columns, "check")  # raises, with the place of the value
+        folded = _images_of_rows(fit, kind)
     except NotFiniteError as error:
         raise not_finite_error(data, error, columns=names, origin=origin) from None
     if not abs(folded.rows - summary.rows) <= _WEIGHT_TOLERANCE * summary.rows:
@@ -94,3 +84,25 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
         shares = fitted.variances / fitted.spectrum.largest
         residuals = np.linalg.norm(folded.image / size - axes.T * shares, axis=0)
     return replace(fitted.certificate, residuals=residuals, against_rows=True)
+
+
+def _images_of_rows(fit: FitContext, kind: ImagesOf) -> Any:
+    """Make the pass over the rows.
+
+    Raises
+    ------
+    NotFiniteError
+    """
+    with one_blas_thread():
+        folded = fit.fold(kind, "check", precise=True).summary
+        if np.isfinite(folded.image).all():
+            return folded
+        if not fit.problem.repeatable:
+            raise NotFiniteError(
+                "the rows contain NaN or infinity, or their products overflow, and they can be "
+                "read only once",
+                hint="give a function that makes a new iterator to see where: "
+                "model.verify(lambda: batches())",
+            )
+        fit.fold(Columns, "check")  # raises, with the place of the value
+    return folded
