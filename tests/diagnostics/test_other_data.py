@@ -235,12 +235,13 @@ def test_invalid_arguments_are_refused(arrests, unit):
 
 
 def test_values_that_are_neither_numbers_nor_categories(arrests, unit):
-    with pytest.raises(NotFiniteError, match="'x' of columns is infinite at row 0"):
-        categories(unit, arrests, {"x": [np.inf] + [1.0] * 49}, categorical=["x"])
+    for large in (np.inf, 10**400):
+        with pytest.raises(NotFiniteError, match="'x' of columns is infinite at row 0"):
+            categories(unit, arrests, {"x": [large] + [1.0] * 49}, categorical=["x"])
     with pytest.raises(ParameterError, match="data is list, which has no columns"):
         metadata(unit, arrests, [[1], [2, 3]] * 25)
     days = np.arange(50).astype("datetime64[D]")
-    for cells in ([[1], [2, 3]] * 25, [10**400] * 50, days):
+    for cells in ([[1], [2, 3]] * 25, days):
         table = metadata(unit, arrests, {"x": cells}, frame="listing")
         assert "neither numbers nor categories" in table["note"][0]
         with pytest.raises(NotNumericError) as caught:
