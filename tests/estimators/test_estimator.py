@@ -117,6 +117,12 @@ def test_rescaled_and_truncated_models_equal_a_fresh_fit(solver, center, table):
     assert first.n_components_ == 5
 
 
+def test_rescaled_and_truncated_models_keep_their_output(table):
+    model = PCA().set_output(transform="pandas").fit(table)
+    for changed in (model.truncated(2), model.rescaled("unit")):
+        assert isinstance(changed.transform(table), pd.DataFrame)
+
+
 def test_truncation_of_a_fit_that_kept_no_scatter(rng):
     X = rng.standard_normal((20, 200))
     model = PCA(8, svd_solver="row_gram").fit(X)

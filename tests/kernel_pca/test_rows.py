@@ -27,6 +27,19 @@ def test_dropping_every_row_is_refused(approximation):
         model.fit(np.full((5, 3), np.nan))
 
 
+@pytest.mark.parametrize("kind", [np.array, sp.csr_array])
+def test_only_infinities_in_rows_that_count_are_refused(kind):
+    rows = with_nan((3, 1))
+    whole = KernelPCA(2, missing="drop").fit(kind(rows))
+    rows[3, 2] = np.inf  # in a row that is dropped
+    model = KernelPCA(2, missing="drop").fit(kind(rows))
+    np.testing.assert_allclose(model.eigenvalues_, whole.eigenvalues_, rtol=1e-12)
+    rows[7, 0] = -np.inf
+    with pytest.raises(NotFiniteError, match="-infinity: the first at row 7, column 0") as caught:
+        KernelPCA(2, missing="drop").fit(kind(rows))
+    assert "drop" not in caught.value.hint
+
+
 @pytest.mark.parametrize("missing", ["error", "drop"])
 @pytest.mark.parametrize("kind", [np.array, sp.csr_array])
 def test_cells_of_rows_of_weight_zero_may_be_missing(missing, kind):
