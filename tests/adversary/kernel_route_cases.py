@@ -203,26 +203,32 @@ def _orthogonality(model):
 
 
 def _weights(model, expected, kept):
-    """Weights of the rows in each axis (n, k), from the eigenvectors of the fit."""
+    """Weights of the rows in each axis (n, k), from the eigenvectors of the fit, and their rounding.
+
+    An axis of hardly any variance is not orthogonal to the constant, whose part is removed: what is
+    left of large weights has their rounding.
+    """
     found = fitted_model(model).result
     values = found.spectrum.variances[: found.k] * found.divisor
     factors = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1)), 0)
     weights = found.spectrum.axes[: found.k, kept].T.astype(LONG) * factors
-    if found.roots is None:
-        return weights - weights.mean(axis=0)
-    roots = found.roots[kept].astype(LONG)
-    return roots * weights - roots**2 / (roots**2).sum() * (roots * weights).sum(axis=0)
+    roots = np.ones((len(weights), 1)) if found.roots is None else found.roots[kept].astype(LONG)
+    weights, shares = roots * weights, roots**2 / (roots**2).sum()
+    rounding = 4 * EPS * (np.abs(weights) + shares * np.abs(weights).sum(axis=0))
+    return weights - shares * weights.sum(axis=0), rounding
 
 
 def _scores(model, expected, data, kept):
     """Scores of the rows of the fit: (k(x, ·) − its mean) times the weights of the axes."""
-    weights = _weights(model, expected, kept)
+    weights, rounding = _weights(model, expected, kept)
     answer = model.transform(data)
-    error = answer - (expected.values - expected.means) @ weights
+    centred = expected.values - expected.means
+    error = answer - centred @ weights
     unit = float(np.finfo(answer.dtype).eps)
     # A sum of n products, each of two errors of entries and one of a weight.
     each = unit * (len(weights) + 16) * expected.largest + 2 * expected.entry
     claim = each * np.abs(weights).sum(axis=0) + np.finfo(answer.dtype).smallest_subnormal
+    claim = claim + float(np.abs(centred).max()) * rounding.sum(axis=0)
     return compare("scores", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")
 
 
