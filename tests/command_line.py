@@ -17,7 +17,13 @@ from princomp.cli import run
 
 ROOT = Path(__file__).parents[1]
 ARRESTS = ROOT / "examples" / "usarrests.csv"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "100"}
+# PYTHONUNBUFFERED would hide what a full disk does to a buffered stream.
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(ROOT / "src"),
+    "COLUMNS": "100",
+    "PYTHONUNBUFFERED": "",
+}
 
 
 class Outcome(NamedTuple):

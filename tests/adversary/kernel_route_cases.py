@@ -203,7 +203,7 @@ def _orthogonality(model):
 
 
 def _weights(model, expected, kept):
-    """Weights of the rows in each axis (n, k), from the eigenvectors of the fit, and their rounding.
+    """Weights of the rows in each axis (n, k), from the eigenvectors of a fit, and their rounding.
 
     An axis of hardly any variance is not orthogonal to the constant, whose part is removed: what is
     left of large weights has their rounding.

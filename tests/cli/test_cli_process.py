@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -68,7 +69,17 @@ def test_a_reader_that_stops_early_is_no_error(big, tmp_path):
         assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), args
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_exit_code_does_not_depend_on_readers_of_messages(tmp_path):
+    read, write = os.pipe()
+    os.close(read)
+    with spawn("fit", "no.csv", cwd=tmp_path, stdout=write, stderr=write) as process:
+        os.close(write)
+    assert process.returncode == 66
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_a_signal_leaves_no_temporary_file(big, tmp_path, number, code):
     with spawn("fit", big / "x.npy", "-o", "out", cwd=tmp_path) as process:
         deadline = time.monotonic() + 20

@@ -10,9 +10,10 @@ import stat
 import numpy as np
 import pytest
 
+from command_line import files_in
 from helpers import read_whole
 from princomp.errors import ColumnError, OutputError, OutputExistsError, ParameterError, ShapeError
-from princomp.io.atomic import atomic_write, check_writable
+from princomp.io.atomic import all_or_none, atomic_write, check_writable
 from princomp.io.writers.tables import FORMATS, table_format, write_table
 
 X = np.array([[0.1, -0.0, 1e300], [1 / 3, 5e-324, np.nan], [2.0**53, np.inf, -1e-7]])
@@ -278,3 +279,35 @@ def test_mismatched_columns_and_ids_are_refused(tmp_path):
     with pytest.raises(ColumnError, match="'PC1'"):
         write_table(path, columns=NAMES, data=X, ids=[1, 2, 3], id_column="PC1")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_long_name_of_several_bytes_per_letter_can_be_written(tmp_path):
+    target = tmp_path / ("漢" * 80 + ".pca")  # 244 bytes; names have up to 255
+    with atomic_write(target) as file:
+        file.write(b"1")
+    assert files_in(tmp_path) == [target.name]
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.EINVAL, errno.EACCES])
+def test_file_systems_without_hard_links_are_supported(code, tmp_path, monkeypatch):
+    def link(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "link", link)
+    with atomic_write(tmp_path / "one") as file:
+        file.write(b"1")
+    assert (tmp_path / "one").read_bytes() == b"1"
+
+
+def test_no_file_appears_if_another_program_has_written_one_of_them(tmp_path):
+    def write_all():
+        with all_or_none():
+            for name in ("one", "two"):
+                with atomic_write(tmp_path / name) as file:
+                    file.write(b"mine")
+            (tmp_path / "two").write_bytes(b"of another run")
+
+    with pytest.raises(OutputExistsError, match="two: already exists"):
+        write_all()
+    assert files_in(tmp_path) == ["two"]
+    assert (tmp_path / "two").read_bytes() == b"of another run"

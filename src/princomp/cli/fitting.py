@@ -90,7 +90,9 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     else:
         model = pca_parameters(options)
     source = open_for_fit(files, options)
-    call = {"arguments": list(_command_arguments()), "folder": os.getcwd()}
+    call = None
+    if checkpoint is not None:
+        call = {"arguments": list(_command_arguments()), "folder": os.getcwd()}
     if checkpoint is not None and checkpoint.exists() and not as_json:
         print_notes([f"continuing from {checkpoint}"])
     if not as_json:

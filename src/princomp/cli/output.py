@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 
 def echo(text: object = "", *, err: bool = False) -> None:
     """Print text on stdout or stderr, with control characters as escapes."""
-    click.echo(printable(str(text)), err=err)  # noqa: TID251 - the one place
+    try:
+        click.echo(printable(str(text)), err=err)  # noqa: TID251 - the one place
+    except OSError:
+        if not err:
+            raise
+        # No one reads messages any more. Go on, so that the exit code tells what happened.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def one_line(text: str) -> str:

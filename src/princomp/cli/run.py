@@ -44,7 +44,10 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     typed = list(sys.argv[1:] if arguments is None else arguments)
     executed = typed.copy()  # ``resume`` puts the arguments of the resumed run here
-    signal.signal(signal.SIGTERM, _exit_on_sigterm)
+    signal.signal(signal.SIGTERM, _exit_on_signal)
+    # A terminal or a connection was closed; ``nohup`` ignores this.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, _exit_on_signal)
     _replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A code page may lack characters of messages and names: write escapes for them.
@@ -68,7 +71,12 @@ def run(arguments: list[str] | None = None) -> int:
         echo(error.format_message(), err=True)
         return 2
     except Exception as error:
-        return _print_error(error, [*typed, *executed])
+        code = _print_error(error, [*typed, *executed])
+        try:
+            sys.stdout.flush()
+        except OSError:  # also at exit, where it would replace the exit code
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return code
 
 
 def _replace_closed_streams() -> None:
@@ -82,8 +90,8 @@ def _replace_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
-def _exit_on_sigterm(*_: object) -> NoReturn:
-    raise SystemExit(143)
+def _exit_on_signal(number: int, _: object) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def _describe(error: Exception, code: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from princomp import __version__
 from princomp.core.request import Request
-from princomp.engines import DistributedRows, ProgressCallback, RunContext
+from princomp.engines import ProgressCallback, RunContext
 from princomp.errors import ParameterError
 from princomp.io import (
     Checkpoint,
@@ -132,7 +132,7 @@ def _describe_input(data: RowData, file: str | None) -> Any:
             for one in data.file_states()
         ]
         known = [f"{data.p} columns of {data.dtype}", f"rows: {data.rows or 'unknown'}", *files]
-        return [*known, *data.fingerprint()] if isinstance(data, DistributedRows) else known
+        return [*known, *data.fingerprint()]
     what = "an array" if file is None else f"the table of {file},"
     return [f"{what} of shape {data.shape}, {data.dtype}, checksum {checksum(stored_arrays(data))}"]
 

@@ -19,7 +19,7 @@ from princomp.core import (
     checked_weights,
 )
 from princomp.engines import DistributedRows
-from princomp.errors import NotAvailableError, NotFiniteError, ParameterError
+from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, PrincompError
 from princomp.estimators.base import check_other_model
 from princomp.estimators.ranks import settings_of
 from princomp.io import not_finite_error
@@ -206,6 +206,7 @@ def _update_rows(
     X, sample_weight = attach_weights(X, sample_weight, by_chunks=True)
     (data, columns, origin), schema = model._open_table(X, first=first)
     weights = checked_weights(sample_weight, data.shape[0])
+    before = model.__dict__.get("_fitted")
     stream = Stream(request, schema.p) if first else _own_rows(model, request)
     start = 0
     try:
@@ -227,6 +228,11 @@ def _update_rows(
         if "missing" not in model._get_param_names():
             hint = {"hint": _NO_OPTION_HINT}
         raise not_finite_error(data, error, columns=columns, origin=origin, **hint) from None
+    if model.__dict__.get("_fitted") is not before:
+        raise PrincompError(
+            "the model changed while rows were added to it or removed",
+            hint="change a model in one thread at a time, or merge a model of each thread",
+        )
     fitted = LazyFit(stream, request, schema.names, _shared_fit(model, request))
     model._schema, model._fitted = schema, fitted
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from contextlib import suppress
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
@@ -23,6 +24,7 @@ from princomp.core import (
     unequal_columns,
 )
 from princomp.engines import ProgressCallback
+from princomp.errors import InUseError
 from princomp.estimators import batches, derived, scoring
 from princomp.estimators.attributes import FittedAttribute, mean_of, scale_of, summary_of
 from princomp.estimators.base import TableEstimator, refuse_reading_twice
@@ -368,7 +370,9 @@ class PCA(
         """
         super().save(path, overwrite=overwrite)
         if self._checkpoint is not None:
-            Checkpoint.remove(self._checkpoint)
+            # Another run may use a checkpoint of this name now.
+            with suppress(InUseError, OSError), Checkpoint.locked(self._checkpoint):
+                Checkpoint.remove(self._checkpoint)
             self._checkpoint = None
 
     def __getstate__(self) -> dict[str, Any]:

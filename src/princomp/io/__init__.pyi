@@ -8,9 +8,8 @@ from .atomic import (
 from .checkpoint import (
     Checkpoint as Checkpoint,
     State as State,
-    checksum as checksum,
-    stored_arrays as stored_arrays,
 )
+from .checksum import checksum as checksum, stored_arrays as stored_arrays
 from .model_file import read as read, write as write
 from .model_schema import (
     Array as Array,

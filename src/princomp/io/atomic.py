@@ -20,14 +20,10 @@ from princomp.linalg import run_uninterrupted
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-# Error codes of os.link on file systems without hard links.
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-
-
 # Complete files of an all_or_none block that are not renamed yet: (temporary, target, force).
 _pending: ContextVar[list[tuple[Path, Path, bool]] | None] = ContextVar("_pending", default=None)
 
-_REPEATED_LENGTH = 200  # characters of a file's name that the name of its temporary file repeats
+_REPEATED_LENGTH = 200  # bytes of a file's name that the name of its temporary file repeats
 _O_BINARY: int = getattr(os, "O_BINARY", 0)  # without it, Windows would translate line ends
 
 
@@ -111,9 +107,9 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
 
     The bytes go to a temporary file in the same folder and are flushed to disk;
     only then is that file renamed. After an error or an interrupt, the temporary
-    file is deleted and an existing file is unchanged. (Only ``kill -9`` and a
-    power cut leave the temporary file behind, named ``.NAME.….tmp``;
-    `remove_leftovers` deletes it.)
+    file is deleted and an existing file is unchanged. (A power cut or a signal
+    that ends the process without an exception, such as ``kill -9``, leaves the
+    temporary file behind, named ``.NAME.….tmp``; `remove_leftovers` deletes it.)
     Missing folders are created. The target of a symbolic link is replaced, not the
     link; the permissions of an existing file are kept.
 
@@ -182,7 +178,7 @@ def remove_leftovers(path: PathLike) -> None:
     in full.
     """
     target = _resolved_target(path)
-    if len(target.name) > _REPEATED_LENGTH:
+    if len(os.fsencode(target.name)) > _REPEATED_LENGTH:
         return
     pattern = re.compile(re.escape(_prefix(target)) + r"[0-9a-f]{12}\.tmp")
     with contextlib.suppress(OSError):
@@ -192,7 +188,11 @@ def remove_leftovers(path: PathLike) -> None:
 
 
 def _prefix(target: Path) -> str:
-    return f".{target.name[:_REPEATED_LENGTH]}."
+    name = os.fsencode(target.name)
+    # A name may end within a letter of several bytes.
+    if len(name) <= _REPEATED_LENGTH:
+        return f".{target.name}."
+    return f".{name[:_REPEATED_LENGTH].decode(errors='ignore')}."
 
 
 def _resolved_target(path: PathLike) -> Path:
@@ -241,10 +241,15 @@ def write_error(target: Path, error: OSError, replaced: Sequence[str] = ()) -> O
 
 
 def _publish_all(pending: Iterable[tuple[Path, Path, bool]]) -> None:
-    published: list[str] = []
+    pending, published = list(pending), list[str]()
+    for _, target, force in pending:
+        if not force and target.exists():
+            raise _exists_error([target])
     for temporary, target, force in pending:
         try:
             _publish(temporary, target, force)
+        except OutputExistsError:
+            raise
         except OSError as error:
             raise write_error(target, error, published) from error
         published.append(target.name)
@@ -259,8 +264,9 @@ def _publish(temporary: Path, target: Path, force: bool) -> None:
     except FileExistsError as error:
         raise _exists_error([target]) from error
     except OSError as error:
-        if force or error.errno not in _NO_LINKS:
+        if force:
             raise
+        # A file system without hard links: the error code depends on the system.
         if target.exists():
             raise _exists_error([target]) from error
         os.replace(temporary, target)

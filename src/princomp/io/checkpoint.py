@@ -10,22 +10,16 @@ from __future__ import annotations
 import json
 import os
 import time
-import zlib
-from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from princomp.errors import CheckpointError
 from princomp.io.atomic import PathLike, atomic_write, check_writable, remove_leftovers
 from princomp.io.checked_file import Kind, encode_content, read_content, refuse_malformed
 from princomp.io.lock import lock_of, locked
-from princomp.io.readers.source import RowArray
 from princomp.solvers import Images
-from princomp.summaries import KINDS, is_sparse, pack, unpack
+from princomp.summaries import KINDS, pack, unpack
 
 _CHECKPOINT = Kind(
     "checkpoint",
@@ -37,26 +31,6 @@ _CHECKPOINT = Kind(
 _SUMMARY_KINDS = {**KINDS, "images": Images}
 # Seconds between two saves, at most; less where saving takes no more than this share of the time.
 _SAVE_INTERVAL, _SAVE_SHARE = 30.0, 0.02
-# Numbers that are copied at a time for a checksum, if the rows are not contiguous.
-_CHUNK_SIZE = 2**20
-
-
-def stored_arrays(rows: RowArray) -> tuple[NDArray[Any], ...]:
-    """Return the arrays that hold rows, dense or CSR."""
-    return (rows.data, rows.indices, rows.indptr) if is_sparse(rows) else (rows,)
-
-
-def checksum(arrays: Iterable[NDArray[Any]]) -> str:
-    """Return the CRC-32 of all numbers, in 8 hexadecimal digits; it shows any changed row.
-
-    It is computed at about 4 GB/s.
-    """
-    total = 0
-    for array in arrays:
-        step = max(1, _CHUNK_SIZE * len(array) // max(array.size, 1))
-        for first in range(0, len(array), step):
-            total = zlib.crc32(np.ascontiguousarray(array[first : first + step]).data, total)
-    return f"{total:08x}"
 
 
 class State(NamedTuple):
@@ -159,7 +133,8 @@ class Checkpoint:
             # A damaged file must not replace the valid ``PATH~`` that the run resumed from.
             if self._file_is_valid:
                 self._file_is_valid = False
-                os.replace(self.path, _previous_path(self.path))
+                with suppress(FileNotFoundError):  # someone deleted it
+                    os.replace(self.path, _previous_path(self.path))
         self._file_is_valid = True
         self._saved_at = time.monotonic()
         self._save_seconds = self._saved_at - began

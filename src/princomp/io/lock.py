@@ -32,13 +32,22 @@ def locked(path: Path) -> Iterator[bool]:
     OutputError
         The lock file cannot be created.
     """
-    handle = _acquire(path)
+    handle, process = _acquire(path), os.getpid()
     try:
         yield handle is not None
     finally:
         if handle is not None:
             with suppress(OSError):
+                if os.getpid() == process:
+                    _release(handle)
                 os.close(handle)
+
+
+def _release(handle: int) -> None:
+    """Free the lock, which closing does not while a forked process has the file open."""
+    import fcntl
+
+    fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def _acquire(path: Path) -> int | None:

@@ -31,6 +31,7 @@ from princomp.errors import (
     NotAvailableError,
     NotFiniteError,
     ParameterError,
+    PrincompError,
     ShapeError,
 )
 from princomp.summaries import Moments, Triangle
@@ -342,3 +343,16 @@ def test_rows_that_are_left_out_count_in_the_place_of_a_fault(method, rng, tmp_p
         for rows in (X, tmp_path / "rows.npy", iter([X[:25], X[25:]])):
             with pytest.raises(NotFiniteError, match="infinity: the first at row 33, column 1"):
                 getattr(model, method)(rows, sample_weight=weights)
+
+
+def test_rows_added_while_others_are_added_are_refused(rng):
+    X = rng.standard_normal((60, 4))
+    model = PCA(2).partial_fit(X[:20])
+
+    def batches():
+        model.partial_fit(X[20:40])
+        yield X[40:]
+
+    with pytest.raises(PrincompError, match="changed while rows were added"):
+        model.partial_fit(batches())
+    assert model.n_samples_ == 40

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from princomp.errors import (
     ParameterError,
 )
 from princomp.io.checkpoint import Checkpoint
+from princomp.io.readers.stdin import open_stdin
 from princomp.rules import Decision
 
 # ---- which run ---------------------------------------------------------------------------------
@@ -310,3 +312,19 @@ def test_a_run_of_another_version_of_princomp_is_refused(tmp_path, ck, monkeypat
     monkeypatch.setattr("princomp.core.runs.__version__", "99.1")
     with pytest.raises(CheckpointError, match=r"princomp was .* and is 99\.1"):
         PCA(2).fit(file, checkpoint=ck)
+
+
+@pytest.mark.parametrize("kind", ["function", "iterator", "standard input"])
+def test_another_first_batch_is_refused(kind, ck):
+    def rows(X):
+        if kind == "standard input":
+            content = io.BytesIO()
+            np.savetxt(content, X, delimiter=",", header="a,b", comments="")
+            return open_stdin(io.BytesIO(content.getvalue()))
+        return (lambda: iter([X])) if kind == "function" else iter([X])
+
+    X = np.random.default_rng(0).standard_normal((300, 2))
+    whole = PCA(1).fit(rows(X), checkpoint=ck)
+    with pytest.raises(CheckpointError, match=r"first \w+ with checksum"):
+        PCA(1).fit(rows(X + 1), checkpoint=ck)
+    assert bits(PCA(1).fit(rows(X), checkpoint=ck)) == bits(whole)

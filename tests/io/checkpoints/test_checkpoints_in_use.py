@@ -24,6 +24,7 @@ from princomp.errors import (
     OutputError,
 )
 from princomp.io.checkpoint import Checkpoint
+from princomp.io.lock import locked
 
 # ---- in use ------------------------------------------------------------------------------------
 
@@ -42,6 +43,32 @@ def test_a_second_run_is_refused_while_the_first_holds_the_lock(tmp_path, ck):
     assert errors[0].place["file"] == str(ck)
     assert errors[0].hint
     assert bits(PCA().fit(file, checkpoint=ck)) == bits(whole)  # the lock was released
+
+
+def test_a_checkpoint_that_someone_deletes_is_written_again(ck):
+    def delete(report):
+        if report.number == 2:
+            ck.unlink(missing_ok=True)
+
+    whole = PCA(2, svd_solver="krylov").fit(table())
+    model = PCA(2, svd_solver="krylov").fit(table(), progress=delete, checkpoint=ck)
+    assert bits(model) == bits(whole)
+    assert ck.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_process_does_not_keep_the_lock(tmp_path):
+    read, write = os.pipe()
+    with locked(tmp_path / "ck"):
+        child = os.fork()
+        if child == 0:
+            os.close(write)
+            os.read(read, 1)  # until the test ends
+            os._exit(0)
+    with locked(tmp_path / "ck"):
+        pass
+    os.close(write)
+    os.waitpid(child, 0)
 
 
 def test_a_fit_that_saved_nothing_leaves_no_lock(tmp_path, ck):
@@ -232,6 +259,14 @@ def test_saving_the_model_deletes_both_checkpoints_and_the_lock(tmp_path, ck, mo
     model.save(tmp_path / "m.pca")
     assert ck.read_bytes() == b"mine"
     assert bits(load(tmp_path / "m.pca")) == bits(model)
+
+
+def test_saving_the_model_keeps_a_checkpoint_in_use(tmp_path, ck, monkeypatch):
+    save_every_block(monkeypatch)
+    model = PCA().fit(table(), checkpoint=ck)
+    with locked(ck):  # by another run with a checkpoint of this name
+        model.save(tmp_path / "m.pca")
+        assert remaining_suffixes(ck) == ["", "~", ".lock"]
 
 
 def test_a_model_that_could_not_be_saved_keeps_its_checkpoint(tmp_path, ck):

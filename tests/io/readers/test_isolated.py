@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
+import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+import zarr
 from numpy.testing import assert_array_equal
 
 from command_line import ARRESTS, ROOT, run_command
@@ -18,7 +21,7 @@ from princomp import PCA, read_table
 from princomp.errors import ColumnError, InputChangedError, MalformedFileError
 from princomp.io import open_files, read_whole
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.isolated import IsolatedSource
+from princomp.io.readers.isolated import IsolatedSource, _Reader
 from princomp.io.readers.read_options import DETECT, ReadOptions
 
 UNTRUSTED = ReadOptions(untrusted=True)
@@ -175,3 +178,34 @@ def test_the_process_writes_no_files(tmp_path, monkeypatch):
     with pytest.raises(MalformedFileError):
         open_files([path], options=UNTRUSTED)
     assert not (tmp_path / "mine").exists() or not (tmp_path / "mine").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["x.h5::d", "x.zarr"])
+def test_a_changed_part_of_a_file_or_folder_is_noticed(name, tmp_path):
+    rows = np.random.default_rng(0).standard_normal((50, 4))
+
+    def write(data):
+        if name == "x.zarr":
+            zarr.save(tmp_path / name, data)
+        else:
+            with h5py.File(tmp_path / "x.h5", "w") as file:
+                file["d"] = data
+
+    write(rows)
+    source = open_files([tmp_path / name], options=UNTRUSTED)
+    write(np.vstack([rows, rows]))
+    with pytest.raises(InputChangedError):
+        source.file_states()
+
+
+def test_numpy_integers_and_odd_paths_of_modules_are_accepted(tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", np.eye(5))
+    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])  # imports ignore paths that are no text
+    columns = [np.int64(0), np.int64(2)]
+    assert open_files([tmp_path / "x.npy"], columns=columns, options=UNTRUSTED).p == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "setpgid"), reason="no groups of processes on this system")
+def test_ctrl_c_for_the_group_does_not_end_the_process(path):
+    with _Reader({"start": None}, path, 60.0) as reader:
+        assert os.getpgid(reader._process.pid) != os.getpgrp()

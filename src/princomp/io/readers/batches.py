@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from princomp.errors import ParameterError, PrincompError, ShapeError
+from princomp.io.checksum import checksum, stored_arrays
 from princomp.io.readers.frames import from_frame, is_frame
 from princomp.io.readers.memory import from_sparse, in_memory
 from princomp.io.readers.source import Chunk, Source
@@ -109,6 +110,12 @@ class BatchedRows(Source):
                 hint="A function must make a new iterator over the same rows at each call.",
             )
         self._rows_last_pass = row
+
+    def fingerprint(self) -> tuple[str, ...]:
+        """Return a checksum of the first batch; the others are not known before a pass."""
+        number, batch = self._unread[0][0] if self._unread else next(self._numbered_batches())
+        data = _batch_rows(number, batch, self._requested)[0]
+        return (f"first batch with checksum {checksum(stored_arrays(data))}",)
 
     def _numbered_batches(self) -> _NumberedBatches:
         """Batches that have rows, each with its number, counted from 1."""

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
+import operator
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -25,7 +28,7 @@ from princomp import errors
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.read_options import ReadOptions
-from princomp.io.readers.reader_errors import file_error, malformed
+from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import Chunk, FileState, Source
 
 # Limits of the process: bytes of memory, bytes per line, seconds per message or array.
@@ -59,6 +62,7 @@ class IsolatedSource(Source):
             "name": str(name),
             "options": asdict(replace(selection.options, untrusted=False)),
         }
+        before = self.current_states()
         with _Reader({**self._request, "start": None}, self._path, timeout) as reader:
             self._header = reader.message()
         with self._checked_messages():
@@ -69,6 +73,8 @@ class IsolatedSource(Source):
             notes = tuple(LeftOut(text) if left else text for text, left in header["notes"])
             dtype = np.dtype({"<f4": np.float32, "<f8": np.float64}[header["dtype"]])
             super().__init__(dtype=dtype, file=str(name), notes=notes, **properties)
+        self.states_at_open = before
+        self.file_states()
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
@@ -111,8 +117,12 @@ class IsolatedSource(Source):
             raise malformed(self._path, problem, _HINT) from None
 
     def current_states(self) -> tuple[FileState, ...]:
-        """State of the file; empty for a folder, whose header is compared in each pass."""
-        return (FileState.of(self._path),) if self._path.is_file() else ()
+        """State of the file or of the folder."""
+        from princomp.io.readers.files import split_inside
+
+        path = split_inside(self._path)[0]
+        with reading(path, "a table"):
+            return (FileState.of_folder(path) if path.is_dir() else FileState.of(path),)
 
 
 class _Reader(contextlib.AbstractContextManager["_Reader"]):
@@ -120,16 +130,20 @@ class _Reader(contextlib.AbstractContextManager["_Reader"]):
 
     def __init__(self, request: dict[str, Any], path: Path, timeout: float) -> None:
         self._path, self._timeout, self._timed_out = path, timeout, False
-        content = json.dumps(request).encode()
+        # The process stops itself, too: its timer runs on if this process is killed.
+        request = {**request, "timeout": math.ceil(timeout) + 5}
+        content = json.dumps(request, default=operator.index).encode()  # NumPy integers
         # The process imports modules from the same paths as this one, without the working
         # folder (-P).
-        paths = os.pathsep.join(filter(None, sys.path))
+        paths = os.pathsep.join(path for path in sys.path if isinstance(path, str) and path)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", __name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": paths},
+            # Ctrl-C is sent to a whole group of processes: this one decides what it ends.
+            process_group=0 if hasattr(os, "setpgid") else None,
         )
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError), self._process.stdin as stream:
@@ -241,7 +255,10 @@ def _main() -> None:
     from princomp.io.readers.files import open_source
 
     request = json.load(sys.stdin.buffer)
-    name, start, options = (request.pop(key) for key in ("name", "start", "options"))
+    name, start, options, timeout = (
+        request.pop(key) for key in ("name", "start", "options", "timeout")
+    )
+    set_alarm = getattr(signal, "alarm", lambda _: None)  # Windows has none
     options["na"] = tuple(options["na"])
     selection = Selection(**request, options=ReadOptions(**options))
     # Redirect stdout, so that output that libraries print does not mix with messages.
@@ -251,14 +268,17 @@ def _main() -> None:
     def send(message: dict[str, Any], *arrays: Any) -> None:
         # Convert all arrays before sending: if memory runs out, no part of the message is sent.
         contents = [np.ascontiguousarray(array).tobytes() for array in arrays]
+        set_alarm(0)  # the caller may take its time
         out.writelines([json.dumps(message).encode() + b"\n", *contents])
         out.flush()
+        set_alarm(timeout)
 
     def send_error(error: errors.PrincompError) -> None:
         place = {key: _json_value(value) for key, value in error.place.items()}
         send({"error": [type(error).__name__, error.message, place, error.hint]})
 
     _limit_resources()
+    set_alarm(timeout)
     try:
         source = open_source(name, selection)
         send(_header(source))

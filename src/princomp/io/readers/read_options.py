@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import Any
 
 from princomp.errors import ParameterError, did_you_mean, invalid_value
@@ -105,7 +106,7 @@ class ReadOptions:
                 ) from None
         for name in ("skip", "skip_end"):
             count = getattr(self, name)
-            if count is not None and (not isinstance(count, int) or count < 0):
+            if count is not None and (not isinstance(count, Integral) or count < 0):
                 raise invalid_value(name, count, "a whole number of at least 0", "None detects it.")
         if self.header not in (None, 0, 1, 2):
             hint = "False: no line of names; True: one; 2: two lines, which are joined."

@@ -74,6 +74,26 @@ class FileState(NamedTuple):
         status = os.stat(path)
         return cls(os.fspath(path), status.st_size, status.st_mtime_ns)
 
+    @classmethod
+    def of_folder(cls, folder: Path) -> FileState:
+        """Total bytes of all files in a folder, and the newest modification time."""
+        size = newest = 0
+        for _, status in files_below(folder):
+            size, newest = size + status.st_size, max(newest, status.st_mtime_ns)
+        return cls(str(folder), size, newest)
+
+
+def files_below(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """All files in a folder and its subfolders."""
+    folders = [os.fspath(folder)]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    folders.append(entry.path)
+                else:
+                    yield entry.path, entry.stat()
+
 
 def file_state(path: Path, kind: str) -> tuple[FileState]:
     """The state of a file now; ``kind`` names its format in errors."""
@@ -242,6 +262,13 @@ class Source:
 
     def current_states(self) -> tuple[FileState, ...]:
         """Current states of the files, which readers of files override."""
+        return ()
+
+    def fingerprint(self) -> tuple[str, ...]:
+        """What identifies rows that are not in files, before a pass over them.
+
+        A checkpoint is refused for rows with another fingerprint.
+        """
         return ()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from princomp.io.readers.array_lookup import Member, name_list, pick_array, refu
 from princomp.io.readers.chunk_plan import Tiling
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.reader_errors import file_error, malformed, reading
-from princomp.io.readers.source import FileState, Source
+from princomp.io.readers.source import FileState, Source, files_below
 from princomp.io.readers.stored_array import StoredArray
 
 # Files that describe an array or a group, in versions 3 and 2.
@@ -70,7 +69,7 @@ def open_zarr(path: Path, selection: Selection, inside: str | None = None) -> So
             if shards is not None and shards[0] * member.shape[1] <= 2**20:
                 tile_rows = shards[0]
             folder = path / member.name
-            nbytes = _state_of_folder(folder).size if path.is_dir() else path.stat().st_size
+            nbytes = FileState.of_folder(folder).size if path.is_dir() else path.stat().st_size
         if shards is not None:
             _refuse_empty(path, member.name)
     tiling = Tiling(tile_rows, tile_columns)
@@ -142,27 +141,7 @@ class ZarrArray(StoredArray):
                 return (FileState.of(self.path),)
             folder = self.path / self.member.name
             metadata = [folder / name for name in _METADATA if (folder / name).is_file()]
-            return (_state_of_folder(folder), *map(FileState.of, metadata))
-
-
-def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """All files in a folder and its subfolders."""
-    folders = [os.fspath(folder)]
-    while folders:
-        with os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir():
-                    folders.append(entry.path)
-                else:
-                    yield entry.path, entry.stat()
-
-
-def _state_of_folder(folder: Path) -> FileState:
-    """Total bytes of all files in a folder, and the newest modification time."""
-    size = newest = 0
-    for _, status in _files(folder):
-        size, newest = size + status.st_size, max(newest, status.st_mtime_ns)
-    return FileState(str(folder), size, newest)
+            return (FileState.of_folder(folder), *map(FileState.of, metadata))
 
 
 def _refuse_empty(path: Path, name: str) -> None:
@@ -173,7 +152,7 @@ def _refuse_empty(path: Path, name: str) -> None:
     """
     with reading(path, "Zarr"):
         if path.is_dir():
-            empty = [file for file, status in _files(path / name) if not status.st_size]
+            empty = [file for file, status in files_below(path / name) if not status.st_size]
         else:
             with zipfile.ZipFile(path) as archive:
                 prefix = f"{name}/" if name else ""
