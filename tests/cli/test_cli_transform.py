@@ -237,7 +237,7 @@ def test_a_rule_that_keeps_no_component_loses_only_the_scores(princomp, tmp_path
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(200, 4)))
     done = princomp("fit", "x.npy", "-k", "parallel", "--checkpoint", "ck", "-o", "out")
     assert done.code == 0
-    assert "note: parallel keeps no component, so there are no scores" in done.err
+    assert "note: -k parallel keeps no component, so no scores" in done.err
     assert files_in(tmp_path) == ["out/eigenvalues.csv", "out/model.pca", "x.npy"]
     assert len(numbers(tmp_path / "out" / "eigenvalues.csv")) == 4
 

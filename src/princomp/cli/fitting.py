@@ -161,8 +161,9 @@ def _write_outputs(
     if fitted.k == 0:
         for name in ("scores", "loadings"):
             outputs.pop(name, None)
+        rule = "the fit" if options["k"] is None else f"-k {options['k']}"
         notes.append(
-            "the fit keeps no component, so no scores and no loadings are written; -k 1 keeps one"
+            f"{rule} keeps no component, so no scores and no loadings are written; -k 1 keeps one"
         )
     if options["robust"] or options["kernel"]:
         model.id_column_ = source.id_column

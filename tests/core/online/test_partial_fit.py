@@ -350,8 +350,9 @@ def test_rows_added_while_others_are_added_are_refused(rng):
     model = PCA(2).partial_fit(X[:20])
 
     def batches():
+        yield X[40:50]
         model.partial_fit(X[20:40])
-        yield X[40:]
+        yield X[50:]
 
     with pytest.raises(PrincompError, match="changed while rows were added"):
         model.partial_fit(batches())

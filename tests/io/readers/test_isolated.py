@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 
 import h5py
@@ -186,6 +187,7 @@ def test_a_changed_part_of_a_file_or_folder_is_noticed(name, tmp_path):
 
     def write(data):
         if name == "x.zarr":
+            shutil.rmtree(tmp_path / name, ignore_errors=True)
             zarr.save(tmp_path / name, data)
         else:
             with h5py.File(tmp_path / "x.h5", "w") as file:
