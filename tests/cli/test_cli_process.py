@@ -226,3 +226,12 @@ def test_commands_import_only_needed_libraries(tmp_path, args, loaded):
         [sys.executable, "-c", code], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True
     )
     assert done.stderr.splitlines()[-1] == str(loaded)
+
+
+def test_the_working_folder_may_be_deleted(tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    out, table = shlex.quote(str(tmp_path / "out")), shlex.quote(str(ARRESTS))
+    done = _run_in_shell(f"cd {folder}; rmdir {folder}; princomp fit {table} -o {out}", tmp_path)
+    assert done.returncode == 0
+    assert (tmp_path / "out" / "scores.csv").exists()

@@ -216,7 +216,10 @@ def _resolved_target(path: PathLike) -> Path:
             place={"file": str(Path(path))},
             hint="give the name of a file",
         )
-    return Path(os.path.realpath(path))
+    try:
+        return Path(os.path.realpath(path))
+    except OSError as error:  # the current folder was deleted
+        raise write_error(Path(path), error) from error
 
 
 def _exists_error(targets: Sequence[Path]) -> OutputExistsError:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from princomp.errors import InputNotFoundError, ParameterError
-from princomp.io.readers.reader_errors import file_error
+from princomp.io.readers.reader_errors import file_error, folder_hint
 
 
 def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -83,7 +83,7 @@ def _matches(name: str) -> list[Path]:
     ]
     if not found:
         problem = "no file has a name like this"
-        raise file_error(InputNotFoundError, name, problem, f"The current folder is {Path.cwd()}.")
+        raise file_error(InputNotFoundError, name, problem, folder_hint())
     return [Path(f"{match}{colons}{inside}") for match in sorted(found, key=_natural)]
 
 

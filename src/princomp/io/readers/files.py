@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from princomp.errors import ColumnError, InputNotFoundError, ParameterError, PrincompError
 from princomp.io.readers.columns import ALL_COLUMNS, Selection
 from princomp.io.readers.read_options import DETECT, ReadOptions
-from princomp.io.readers.reader_errors import file_error, import_optional
+from princomp.io.readers.reader_errors import file_error, folder_hint, import_optional, reading
 from princomp.io.readers.source import FileState, Source, TableSource, file_state, refuse_changed
 
 
@@ -205,8 +205,8 @@ def _lacks_id_column(error: PrincompError, id_column: str | None) -> bool:
 def _format_of(path: Path) -> tuple[str, Format]:
     """The ending of an existing file, and its format."""
     ending = ending_of(path)
-    # A Zarr store may be a folder.
-    if not (ending is not None and ending.startswith(".zarr") and path.is_dir()):
+    may_be_folder = ending is not None and ending.startswith(".zarr")
+    if not (may_be_folder and os.path.isdir(path)):
         _refuse_absent(path)
     if ending is None:
         problem = "its name does not say what kind of table it is"
@@ -220,13 +220,14 @@ def _states_of(path: Path) -> tuple[FileState, ...]:
 
 
 def _refuse_absent(path: Path) -> None:
-    if path.is_file():
-        return
-    if path.is_dir():
-        why, hint = "is a folder, not a file", "Name one file in it."
-    elif path.exists():
-        why = "is not a regular file"
-        hint = "Give a pipe as standard input (-), or save the table first."
-    else:
-        why, hint = "no such file", f"The current folder is {Path.cwd()}."
-    raise file_error(InputNotFoundError, path, why, hint)
+    with reading(path, "a table"):  # the folder may not be readable
+        if path.is_file():
+            return
+        if path.is_dir():
+            why, hint = "is a folder, not a file", "Name one file in it."
+        elif path.exists():
+            why = "is not a regular file"
+            hint = "Give a pipe as standard input (-), or save the table first."
+        else:
+            why, hint = "no such file", folder_hint()
+        raise file_error(InputNotFoundError, path, why, hint)

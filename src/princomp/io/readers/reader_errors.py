@@ -59,6 +59,14 @@ def no_rows_error(file: Path | str | None, detail: str = "") -> ShapeError:
     return ShapeError(problem, place={} if file is None else {"file": str(file)}, hint=hint)
 
 
+def folder_hint() -> str:
+    """Say what the current folder is."""
+    try:
+        return f"The current folder is {Path.cwd()}."
+    except OSError:
+        return "The current folder was deleted."
+
+
 @contextmanager
 def reading(path: Path, kind: str) -> Iterator[None]:
     """Turn the errors of a library that reads ``path`` into errors of princomp.
@@ -71,8 +79,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     except PrincompError:
         raise
     except FileNotFoundError as error:
-        hint = f"The current folder is {Path.cwd()}."
-        raise file_error(InputNotFoundError, path, "no such file", hint) from error
+        raise file_error(InputNotFoundError, path, "no such file", folder_hint()) from error
     except PermissionError as error:
         problem = f"no permission to read it ({error.strerror})"
         hint = "Ask for permission to read it, or copy it to a folder of your own."

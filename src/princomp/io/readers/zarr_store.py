@@ -16,7 +16,7 @@ from princomp.errors import InputNotFoundError
 from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_id_column
 from princomp.io.readers.chunk_plan import Tiling
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.reader_errors import file_error, malformed, reading
+from princomp.io.readers.reader_errors import file_error, folder_hint, malformed, reading
 from princomp.io.readers.source import FileState, Source, files_below
 from princomp.io.readers.stored_array import StoredArray
 
@@ -81,7 +81,7 @@ def _open_store(path: Path, inside: str | None) -> Iterator[Any]:
     """Open the group or array ``inside``, or the whole store if there is none of that name."""
     if not path.exists():
         problem = "no such file or folder"
-        raise file_error(InputNotFoundError, path, problem, f"The current folder is {Path.cwd()}.")
+        raise file_error(InputNotFoundError, path, problem, folder_hint())
     folder = path.is_dir()
     with reading(path, "Zarr"):
         kind = zarr.storage.LocalStore if folder else zarr.storage.ZipStore
