@@ -236,7 +236,7 @@ def _pre_images(model, expected, rows, weights):
     """For the linear kernel: scores times axes, plus the mean, in the units of the data."""
     scores = model.transform(rows)
     answer = model.inverse_transform(scores)
-    found = _weights(model, expected, slice(None))
+    found, _ = _weights(model, expected, slice(None))
     wide = rows.astype(LONG)
     share = np.ones(len(rows), LONG) if weights is None else weights.astype(LONG)
     mean = (share / share.sum()) @ wide

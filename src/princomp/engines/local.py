@@ -62,10 +62,19 @@ class _Summarizer(NamedTuple):
         except NotFiniteError as error:
             if "row" not in error.place:
                 raise
-            # Summaries leave out rows that do not count, so their row numbers are not the block's.
-            fault = first_counted_fault(rows, weights, drop=self.drop) or error
-            fault.place["row"] += start
-            raise fault from None
+            raise self._located(error, start, rows, weights) from None
+
+    def _located(
+        self, error: NotFiniteError, start: int, rows: RowArray, weights: Weights
+    ) -> NotFiniteError:
+        """Count the row of a fault over the table: summaries leave out rows that do not count.
+
+        A variable of the caller would form a cycle of the error, its traceback and the caller's
+        frame, which would keep the stream open.
+        """
+        error = first_counted_fault(rows, weights, drop=self.drop) or error
+        error.place["row"] += start
+        return error
 
     def _summarized(
         self, summarize: Callable[..., Any], rows: RowArray, weights: Weights
