@@ -125,7 +125,8 @@ def check_frequencies(weights: FloatArray, first: int | None = 0) -> None:
     ----------
     weights : ndarray of shape (n,)
     first : int, optional
-        Number of the row of the first weight; None if it is not known.
+        Number of the row of the first weight; None for a part of a table whose other rows are not
+        known, where rows are counted in the part.
 
     Raises
     ------
@@ -133,11 +134,11 @@ def check_frequencies(weights: FloatArray, first: int | None = 0) -> None:
     """
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if wrong.size:
-        row = None if first is None else first + int(wrong[0])
-        which = "one" if row is None else f"sample_weight[{row}]"
+        row = (first or 0) + int(wrong[0])
+        which = "one" if first is None else f"sample_weight[{row}]"
         raise ParameterError(
             f"Negative values, NaN or infinity in sample_weight: {which} is {weights[wrong[0]]:g}",
-            place=WEIGHTS if row is None else {**WEIGHTS, "row": row},
+            place={**WEIGHTS, "row": row},
             hint="weights are frequencies: finite and not negative",
         )
 
