@@ -118,15 +118,16 @@ def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
     return (block, weights) if kept.all() else (block[kept], weights[kept])
 
 
-def check_frequencies(weights: FloatArray, first: int | None = 0) -> None:
+def check_frequencies(weights: FloatArray, first: int = 0, *, of_part: bool = False) -> None:
     """Refuse weights that are negative or not finite.
 
     Parameters
     ----------
     weights : ndarray of shape (n,)
-    first : int, optional
-        Number of the row of the first weight; None for a part of a table whose other rows are not
-        known, where rows are counted in the part.
+    first : int
+        Number of the row of the first weight.
+    of_part : bool
+        Whether rows are counted in a part of the table, so the message does not give the number.
 
     Raises
     ------
@@ -134,8 +135,8 @@ def check_frequencies(weights: FloatArray, first: int | None = 0) -> None:
     """
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if wrong.size:
-        row = (first or 0) + int(wrong[0])
-        which = "one" if first is None else f"sample_weight[{row}]"
+        row = first + int(wrong[0])
+        which = "one" if of_part else f"sample_weight[{row}]"
         raise ParameterError(
             f"Negative values, NaN or infinity in sample_weight: {which} is {weights[wrong[0]]:g}",
             place={**WEIGHTS, "row": row},
