@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -25,8 +25,13 @@ def echo(text: object = "", *, err: bool = False) -> None:
     except OSError:
         if not err:
             raise
-        # No one reads messages any more. Go on, so that the exit code tells what happened.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        # No one reads messages any more. Continue, so that the exit code is correct.
+        discard(sys.stderr)
+
+
+def discard(stream: TextIO) -> None:
+    """Discard all further output to a stream, also what Python writes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def one_line(text: str) -> str:

@@ -128,7 +128,7 @@ def plot(
     from princomp.estimators import load
     from princomp.reports import document, is_kernel_pca
 
-    # 0 is a value, and 0 == False.
+    # 0 is a value, although it equals False.
     figure_options = {
         name: options[name]
         for name in dict.fromkeys(name for _, allowed in FIGURES.values() for name in allowed)

@@ -22,7 +22,7 @@ import click
 from princomp import errors
 from princomp.cli.commands import cli
 from princomp.cli.hints import as_flags
-from princomp.cli.output import echo, encodes_all, print_json
+from princomp.cli.output import discard, echo, encodes_all, print_json
 
 # The first of these classes that an error is an instance of decides.
 _EXIT_CODES: dict[type[BaseException], int] = {
@@ -64,8 +64,7 @@ def run(arguments: list[str] | None = None) -> int:
     except (BrokenPipeError, SystemExit) as stop:
         if isinstance(stop, SystemExit) and stop.code != 1:  # click exits with 1
             raise
-        # The reader has closed the pipe: discard further output, also at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)  # the reader has closed the pipe
         return 0
     except click.exceptions.NoArgsIsHelpError as error:
         echo(error.format_message(), err=True)
@@ -74,8 +73,8 @@ def run(arguments: list[str] | None = None) -> int:
         code = _print_error(error, [*typed, *executed])
         try:
             sys.stdout.flush()
-        except OSError:  # also at exit, where it would replace the exit code
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except OSError:  # it would fail again at exit and replace the exit code
+            discard(sys.stdout)
         return code
 
 

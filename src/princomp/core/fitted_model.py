@@ -28,7 +28,7 @@ _FILL_HINT = (
 )
 
 _DEVICE_HINT = (
-    "fill them, or give the rows in the host's memory: where missing='em' and "
+    "fill them, or give the rows in the host's memory, where missing='em' and "
     "missing='nipals' fill them; with missing='drop' such rows get empty scores"
 )
 

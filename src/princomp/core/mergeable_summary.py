@@ -48,9 +48,8 @@ def stands_for_rows(fitted: Fitted) -> bool:
 
 def _largest_rank(fitted: Fitted) -> int:
     """Upper bound of the number of components with a variance: constant columns add none."""
-    varying = np.count_nonzero(
-        fitted.analysed.column_scatter
-    )  # a scatter that is not known is NaN, which counts
+    # A scatter that is not known is NaN, which counts.
+    varying = np.count_nonzero(fitted.analysed.column_scatter)
     return min(fitted.analysed.rank_limit, int(varying))
 
 

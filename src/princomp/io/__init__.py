@@ -8,6 +8,7 @@ values        which values a field may hold
 model_arrays  keep the dtype and memory order of arrays, split sparse rows into parts
 checked_file  arrays and a JSON document in one file with a checksum
 checkpoint    the state of an interrupted fit
+checksum      checksums of rows, which recognise the input of a run
 lock          locks of checkpoints
 atomic        files that are replaced only when complete
 """

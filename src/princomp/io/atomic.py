@@ -189,9 +189,9 @@ def remove_leftovers(path: PathLike) -> None:
 
 def _prefix(target: Path) -> str:
     name = os.fsencode(target.name)
-    # A name may end within a letter of several bytes.
     if len(name) <= _REPEATED_LENGTH:
         return f".{target.name}."
+    # The name may be cut within a letter of several bytes.
     return f".{name[:_REPEATED_LENGTH].decode(errors='ignore')}."
 
 

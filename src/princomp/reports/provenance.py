@@ -16,7 +16,7 @@ from princomp.rules import name_of
 
 
 def _in_words(value: object) -> str:
-    """Return the repr of a parameter, or its type if the repr has an address: pages are equal."""
+    """Return the repr of a parameter, or its type if the repr has an address, which varies."""
     words = repr(value)
     return type(value).__name__ if ADDRESS.search(words) else words
 

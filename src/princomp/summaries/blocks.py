@@ -118,16 +118,15 @@ def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
     return (block, weights) if kept.all() else (block[kept], weights[kept])
 
 
-def check_frequencies(weights: FloatArray, first: int = 0, *, of_part: bool = False) -> None:
+def check_frequencies(weights: FloatArray, first: int | None = None) -> None:
     """Refuse weights that are negative or not finite.
 
     Parameters
     ----------
     weights : ndarray of shape (n,)
-    first : int
-        Number of the row of the first weight.
-    of_part : bool
-        Whether rows are counted in a part of the table, so the message does not give the number.
+    first : int, optional
+        For a part of a table, the number of the first of these rows in the part. The message then
+        gives no number, because rows of the table have other numbers.
 
     Raises
     ------
@@ -135,8 +134,8 @@ def check_frequencies(weights: FloatArray, first: int = 0, *, of_part: bool = Fa
     """
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if wrong.size:
-        row = first + int(wrong[0])
-        which = "one" if of_part else f"sample_weight[{row}]"
+        row = (first or 0) + int(wrong[0])
+        which = f"sample_weight[{row}]" if first is None else "one"
         raise ParameterError(
             f"Negative values, NaN or infinity in sample_weight: {which} is {weights[wrong[0]]:g}",
             place={**WEIGHTS, "row": row},

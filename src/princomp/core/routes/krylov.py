@@ -74,10 +74,10 @@ class KrylovRoute:
             return fit.fold(ImagesOf(vectors, centring, divisor), "krylov").summary.image
 
         size = count.max_components if count.needs_all else _initial_size(count.exact, p)
-        # Both have the exponent of the rows: take it out, so that squares stay in range.
-        directions, product = (
-            np.ldexp(block, -exponent) for block in (analysed.directions, analysed.product)
-        )
+        directions, product = analysed.directions, analysed.product
+        if exponent:
+            # Both are larger by this power of two. Take it out, so that squares stay in range.
+            directions, product = np.ldexp(directions, -exponent), np.ldexp(product, -exponent)
         start = _start_block(sketch, product, in_float32)
         known = (directions, product) if np.isfinite(product).all() else None
         while True:

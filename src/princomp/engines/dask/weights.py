@@ -70,7 +70,7 @@ def check_chunk_weights(weights: NDArray[Any] | float | None, n: int) -> NDArray
         checked = np.full(n, float(checked))
     if checked.shape != (n,):
         raise unequal_lengths(len(checked), n, "rows in the same chunk")
-    check_frequencies(checked, of_part=True)
+    check_frequencies(checked, 0)
     return checked
 
 

@@ -70,10 +70,10 @@ class DeviceStream(AbstractDeviceRows):
         return self.data.file_states() if isinstance(self.data, Source) else ()
 
     def fingerprint(self) -> tuple[str, ...]:
-        """Return checksums of the weights, and of rows in memory."""
+        """Return checksums of the weights, and of rows in memory or the first batch."""
         names = super().fingerprint()
         if isinstance(self.data, Source):
-            return names
+            return (*names, *self.data.fingerprint())
         return (*names, f"rows with checksum {checksum(stored_arrays(self.data))}")
 
     def weighted(self, weights: Any) -> Self:

@@ -40,6 +40,6 @@ class PartitionWeights:
     def add(self, column: pa.Array, row: int) -> None:
         """Add the weights of the next rows, the first of which has number ``row``."""
         weights = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
-        check_frequencies(weights, row, of_part=True)
+        check_frequencies(weights, row)
         self._parts.append(weights)
         self._count += len(weights)

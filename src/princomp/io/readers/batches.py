@@ -113,6 +113,8 @@ class BatchedRows(Source):
 
     def fingerprint(self) -> tuple[str, ...]:
         """Return a checksum of the first batch; the others are not known before a pass."""
+        if self._unread is None and not self.repeatable:
+            return ()  # reading it again raises an error
         number, batch = self._unread[0][0] if self._unread else next(self._numbered_batches())
         data = _batch_rows(number, batch, self._requested)[0]
         return (f"first batch with checksum {checksum(stored_arrays(data))}",)

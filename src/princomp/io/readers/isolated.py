@@ -130,7 +130,7 @@ class _Reader(contextlib.AbstractContextManager["_Reader"]):
 
     def __init__(self, request: dict[str, Any], path: Path, timeout: float) -> None:
         self._path, self._timeout, self._timed_out = path, timeout, False
-        # The process stops itself, too: its timer runs on if this process is killed.
+        # The reading process has a timer of its own, in case this process is killed.
         request = {**request, "timeout": math.ceil(timeout) + 5}
         content = json.dumps(request, default=operator.index).encode()  # NumPy integers
         # The process imports modules from the same paths as this one, without the working
@@ -142,7 +142,7 @@ class _Reader(contextlib.AbstractContextManager["_Reader"]):
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": paths},
-            # Ctrl-C is sent to a whole group of processes: this one decides what it ends.
+            # Ctrl-C goes to a whole group of processes. Only this process reacts to it.
             process_group=0 if hasattr(os, "setpgid") else None,
         )
         assert self._process.stdin is not None
