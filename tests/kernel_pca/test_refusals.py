@@ -62,3 +62,10 @@ def test_a_pre_image_cannot_be_learned_without_components(kernel):
     model = KernelPCA(kernel=kernel, fit_inverse_transform=True)
     with pytest.raises(DataError, match="there are no scores to learn pre-images from"):
         model.fit(np.ones((10, 3)))
+
+
+@pytest.mark.parametrize("rule", ["uniform", "leverage"])
+def test_a_kernel_between_landmarks_that_overflows_is_refused(rule):
+    model = KernelPCA(2, kernel="rbf", gamma=1.0, approximation="nystrom", landmarks=rule)
+    with pytest.raises(NotFiniteError, match="kernel 'rbf' of landmark 0 is not finite"):
+        model.set_params(n_landmarks=6).fit(1e200 * ROWS)

@@ -11,8 +11,8 @@ from princomp.engines import DistributedRows, fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.io import RowArray, RowData, Source, first_rows, not_finite_error, rows_of
 from princomp.kernel_pca.feature_maps.row_sample import RowSampler
-from princomp.kernel_pca.functions import KernelFunction
-from princomp.linalg import eigh, empty
+from princomp.kernel_pca.functions import KernelFunction, Sides
+from princomp.linalg import FloatArray, eigh, empty
 from princomp.summaries import Weights, first_not_finite, is_sparse
 
 RULES = ("uniform", "kmeans", "leverage")
@@ -150,6 +150,27 @@ def _checked_points(points: npt.ArrayLike, p: int) -> RowArray:
     return found.copy()  # the caller may change theirs
 
 
+def landmark_matrix(kernel: KernelFunction, sides: Sides) -> FloatArray:
+    """Compute the kernel (m, m) between landmarks.
+
+    Raises
+    ------
+    NotFiniteError
+        If a value is not finite.
+    """
+    with np.errstate(all="ignore"):
+        matrix = kernel.tile(sides, sides)
+    finite = np.isfinite(matrix)
+    if not finite.all():
+        row = int(np.argwhere(~finite)[0][0])
+        raise NotFiniteError(
+            f"kernel {kernel.name!r} of landmark {row} is not finite",
+            place={"landmark": row},
+            hint="scale the columns, or choose other parameters of the kernel",
+        )
+    return matrix
+
+
 def _kmeans_centres(sample: RowArray, count: int, kernel: KernelFunction, seed: int) -> RowArray:
     """Compute the centres (m, p) of k-means, starting at the first rows of the sample."""
     if is_sparse(sample):
@@ -188,7 +209,7 @@ def _sample_by_leverage(
     """
     n = sample.shape[0]
     first = kernel.sides(sample[:count].astype(np.float64))
-    values, vectors = eigh(kernel.tile(first, first))
+    values, vectors = eigh(landmark_matrix(kernel, first))
     values = np.maximum(values, 0.0)
     rank = max(1, int(count / (4 * np.log(max(count, 3)))))
     tail = float(values[rank:].sum()) / rank
@@ -197,8 +218,9 @@ def _sample_by_leverage(
     step = max(1, 2**18 // count)
     for start in range(0, n, step):
         rows = sample[start : start + step].astype(np.float64)
-        cross = kernel.tile(kernel.sides(rows), first) @ vectors.T
-        captured = ((cross * cross) / (values + ridge)).sum(axis=1)
+        with np.errstate(all="ignore"):  # a fit refuses rows whose kernel is not finite
+            cross = kernel.tile(kernel.sides(rows), first) @ vectors.T
+            captured = ((cross * cross) / (values + ridge)).sum(axis=1)
         scores[start : start + step] = kernel.diagonal(rows) - captured
     # Rounding may make the score of a captured row negative: keep a small probability.
     scores = np.maximum(scores, scores.max() * 1e-12 if scores.max() > 0 else 1.0)

@@ -14,9 +14,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from princomp.errors import DataError, NotFiniteError, ShapeError
+from princomp.errors import DataError, ShapeError
 from princomp.io import RowArray, model_arrays
 from princomp.kernel_pca.feature_maps.feature_map import BLOCK_ROWS, FeatureMap
+from princomp.kernel_pca.feature_maps.landmarks import landmark_matrix
 from princomp.kernel_pca.feature_space import MAX_NEGATIVE_SHARE
 from princomp.kernel_pca.functions import KernelFunction, Sides, check_values, shift_of
 from princomp.kernels import RightFactor
@@ -89,15 +90,7 @@ class Nystrom(FeatureMap):
             # direction.
             kernel = kernel.with_shift(None)
             sides = kernel.sides(points.astype(np.float64))
-        with np.errstate(all="ignore"):
-            matrix = kernel.tile(sides, sides)
-        if not np.isfinite(matrix).all():
-            row = int(np.argwhere(~np.isfinite(matrix))[0][0])
-            raise NotFiniteError(
-                f"kernel {kernel.name!r} of landmark {row} is not finite",
-                place={"landmark": row},
-                hint="scale the columns, or choose other parameters of the kernel",
-            )
+        matrix = landmark_matrix(kernel, sides)
         if matrix.any():
             check_values(kernel.name, float(np.abs(matrix).max()), max(points.shape), dtype)
         values, vectors = eigenpairs((matrix + matrix.T) / 2)
