@@ -57,3 +57,23 @@ def test_a_search_of_all_pairs_stays_orthogonal_where_the_values_drop(rank, drop
     np.testing.assert_allclose(found.values, values, rtol=0, atol=64 * EPS)
     # The vectors of a block may be off by as much as the tolerance.
     assert np.abs(found.vectors.T @ found.vectors - np.eye(size)).max() <= 1e-8
+
+
+@pytest.mark.parametrize("seed", [139, 189, 293, 370, 387, 553, 1105])
+def test_a_search_of_equal_rows_that_fills_the_whole_space_stays_orthogonal(seed):
+    """Directions that images never reach: their last images were noise inside the space."""
+    rng = np.random.default_rng(seed)
+    width = int(rng.choice([4, 8, 16]))
+    size = int(rng.integers(3, 9)) * width + int(rng.integers(1, width))
+    k = int(rng.integers(1, min(size, 8)))
+    equal = int(rng.integers(1, 6))
+    rows = rng.standard_normal((size, 2 * size))
+    rows[-equal:] = rows[0]
+    products = rows @ rows.T
+    products /= np.linalg.eigvalsh(products)[-1]
+    products[-equal:] = products[0]  # to the bit
+    start = products @ rng.standard_normal((size, width))
+    found = lanczos(products.__matmul__, size, k, tol=1e-12, rng=rng, start=start, max_vectors=size)
+    expected = np.linalg.eigvalsh(rows @ rows.T)[::-1]
+    np.testing.assert_allclose(found.values, (expected / expected[0])[:k], rtol=0, atol=1e-12)
+    assert np.abs(found.vectors.T @ found.vectors - np.eye(k)).max() <= 1e-12

@@ -22,6 +22,9 @@ _LEAST_RATIO, _TOL_FRACTION = 1e-2, 16
 # Images shorter than this multiple of their rounding errors are mostly noise. They get another
 # pass, too: without it, the loss of orthogonality would grow from block to block.
 _NOISE = 64
+# Largest part of a block's unit vectors in the space that one pass of Gram-Schmidt removes up to
+# rounding.
+_MOSTLY_OUTSIDE = 0.5
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,7 @@ class SearchSpace:
         width = min(width, self.size - self.stop)
         if self._random_next:
             self._random_next = False
-            self._block = self._orthogonal_block(rng.standard_normal((width, self.size)))
+            self._block = self._orthogonal_block(rng.standard_normal((width, self.size)), rng)
             return
         block, triangle = qr_of_rows(self._image)
         # A row of the triangle has the coefficients of one direction in all images.
@@ -194,16 +197,26 @@ class SearchSpace:
         block = block[:width]
         _, growth = inverse_and_growth(triangle)
         if replaced.any() or growth * self._norm_needed > 1.0:
-            block = self._orthogonal_block(block)
+            block = self._orthogonal_block(block, rng)
         elif growth * self._image_norm * _LEAST_RATIO > 1.0:
             self.overlap = max(self.overlap, EPS * growth * self._image_norm)
         self._block = block
 
-    def _orthogonal_block(self, block: FloatArray) -> FloatArray:
-        """Orthonormalise a block, orthogonal to the space."""
-        for _ in range(2):
+    def _orthogonal_block(self, block: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Orthonormalise a block, orthogonal to the space.
+
+        Each pass of Gram-Schmidt makes unit vectors of what is outside the space. If the second
+        pass still finds vectors with a large part in the space, they were only rounding errors, and
+        further passes would not help: random vectors replace them.
+        """
+        while True:
             block = orthonormal(project_out(block, self.vectors, "projected once")[0])
-        return block
+            remainder, coordinates = project_out(block, self.vectors, "projected once")
+            block = orthonormal(remainder)
+            if not np.linalg.norm(coordinates) > _MOSTLY_OUTSIDE:
+                return block
+            in_space = np.linalg.norm(coordinates, axis=0) > _MOSTLY_OUTSIDE / np.sqrt(len(block))
+            block[in_space] = rng.standard_normal((int(in_space.sum()), self.size))
 
 
 def _largest_norm(vectors: FloatArray) -> float:
