@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -179,6 +180,7 @@ def open_files(
     from princomp.io.readers.source_chain import SourceChain
 
     paths = expand_patterns(names)
+    _refuse_ineffective(options, paths)
     without_ids = Selection(columns, exclude, options=options)
     with_ids = without_ids._replace(id_column=id_column or None, find_ids=id_column is None)
     first = open_source(paths[0], with_ids)
@@ -191,6 +193,25 @@ def open_files(
             raise
         first, *others = (open_source(path, without_ids) for path in paths)
     return SourceChain.of([first, *others])
+
+
+def _refuse_ineffective(options: ReadOptions, paths: Sequence[Path]) -> None:
+    """Refuse options that none of the files uses: skipped rows, for example, would be analysed."""
+    endings = {ending_of(split_inside(path)[0]) for path in paths} - {None}
+    is_text = any(str(ending).startswith((".csv", ".tsv", ".txt")) for ending in endings)
+    is_book = ".xlsx" in endings
+    for field in fields(options):
+        name, value = field.name, getattr(options, field.name)
+        used = is_text or (is_book and name not in ("sep", "encoding"))
+        if name == "sheet":
+            used = is_book
+        if value and endings and not used and name != "untrusted":
+            given = {"na": list(options.na), "header": value if value == 2 else True}.get(
+                name, value
+            )
+            kinds = " and ".join(sorted(map(str, endings)))
+            problem = f"{name}={given!r} has no effect on {kinds} files"
+            raise file_error(ParameterError, paths[0], problem, "Leave it out.", parameter=name)
 
 
 def _lacks_id_column(error: PrincompError, id_column: str | None) -> bool:
