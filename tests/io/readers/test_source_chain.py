@@ -451,9 +451,7 @@ def test_a_single_string_instead_of_a_list_is_refused():
         (".npy", {"sheet": "a"}),
         (".parquet", {"skip_end": 1}),
         (".parquet", {"na": ["-"]}),
-        (".parquet", {"header": 2}),
         (".csv", {"sheet": 2}),
-        (".xlsx", {"sep": ";"}),
     ],
 )
 def test_options_that_the_files_do_not_use_are_refused(tmp_path, ending, options):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -196,19 +195,16 @@ def open_files(
 
 
 def _refuse_ineffective(options: ReadOptions, paths: Sequence[Path]) -> None:
-    """Refuse options that none of the files uses: skipped rows, for example, would be analysed."""
+    """Refuse options that leave out rows or cells, or choose a sheet, if no file uses them."""
     endings = {ending_of(split_inside(path)[0]) for path in paths} - {None}
-    is_text = any(str(ending).startswith((".csv", ".tsv", ".txt")) for ending in endings)
     is_book = ".xlsx" in endings
-    for field in fields(options):
-        name, value = field.name, getattr(options, field.name)
-        used = is_text or (is_book and name not in ("sep", "encoding"))
-        if name == "sheet":
-            used = is_book
-        if value and endings and not used and name != "untrusted":
-            given = {"na": list(options.na), "header": value if value == 2 else True}.get(
-                name, value
-            )
+    is_table = is_book or any(
+        str(ending).startswith((".csv", ".tsv", ".txt")) for ending in endings
+    )
+    uses = {"na": is_table, "skip": is_table, "skip_end": is_table, "sheet": is_book}
+    for name, used in uses.items():
+        if (value := getattr(options, name)) and endings and not used:
+            given = list(value) if name == "na" else value
             kinds = " and ".join(sorted(map(str, endings)))
             problem = f"{name}={given!r} has no effect on {kinds} files"
             raise file_error(ParameterError, paths[0], problem, "Leave it out.", parameter=name)
