@@ -137,7 +137,7 @@ def test_notes_are_in_the_document_and_not_on_stderr(princomp):
     done = princomp("fit", ARRESTS, "--json")
     assert done.err == ""
     named = "the rows are named by column 'State', which differs in all rows"
-    assert done.document["notes"] == [f"{named}; id_column=False keeps it as data"]
+    assert done.document["notes"] == [f"{named}; --no-id keeps it as data"]
 
 
 def test_unequal_variances_get_a_hint(princomp, tmp_path):
@@ -273,3 +273,20 @@ def test_existing_results_are_replaced_only_with_force(princomp, tmp_path):
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
     assert princomp("fit", ARRESTS, "-o", "out", "--scale", "unit", "--force").code == 0
     assert (tmp_path / "out" / "model.pca").read_bytes() != before["model.pca"]
+
+
+def test_a_randomized_fit_is_the_same_in_each_run_and_takes_a_seed(princomp, tmp_path):
+    rows = np.random.default_rng(0).standard_normal((40, 300))
+    np.save(tmp_path / "t.npy", rows)
+    fit = ("fit", "t.npy", "-k", 3, "--solver", "randomized", "--no-scores", "--force", "--json")
+    for seed, flags in ((0, ()), (5, ("--seed", 5))):
+        expected = PCA(3, svd_solver="randomized", random_state=seed).fit(rows)
+        for _ in range(2):
+            found = princomp(*fit, *flags).document
+            assert found["eigenvalues"] == expected.explained_variance_.tolist()
+
+
+def test_the_seed_of_a_rule_is_that_of_choose(princomp):
+    chosen = princomp("choose", ARRESTS, "--rules", "parallel", "--seed", 7, "--json").document
+    fitted = princomp("fit", ARRESTS, "-k", "parallel", "--seed", 7, "--json").document
+    assert fitted["decision"] == chosen["decisions"][0]

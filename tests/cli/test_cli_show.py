@@ -86,3 +86,16 @@ def test_show_names_the_estimator(princomp, model, arrests, tmp_path):
     assert (document["estimator"], document["parameters"]["batch_size"]) == ("IncrementalPCA", 9)
     assert princomp("show", model, "--json").document["estimator"] == "PCA"
     assert "50 rows × 4 columns" in princomp("show", "i.pca").out
+
+
+def test_options_of_reading_need_rows(princomp, tmp_path):
+    assert princomp("fit", ARRESTS, "-k", 2, "-o", "r").code == 0
+    found = princomp("show", "r/model.pca", "--sep", ";")
+    assert (found.code, "--sep has no effect without --verify" in found.err) == (2, True)
+
+
+def test_notes_of_verified_rows_are_in_the_document(princomp):
+    assert princomp("fit", ARRESTS, "--exclude", "Rape", "-k", 2, "-o", "r").code == 0
+    found = princomp("show", "r/model.pca", "--verify", ARRESTS, "--json")
+    assert found.err == ""
+    assert found.document["notes"] == ["ignored columns that the model does not use: Rape"]

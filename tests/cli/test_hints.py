@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from command_line import ARRESTS
 from princomp.cli.hints import as_flags
 
 
@@ -70,3 +71,12 @@ def test_messages_and_hints_of_errors_name_flags(princomp, tmp_path):
     error = princomp("fit", "u.csv", "-k", 7, "--json").error
     assert error["message"].startswith("-k 7 must be between 0 and ")
     assert "n_components" not in str(error["hint"])
+
+
+def test_hints_of_a_kernel_pca_name_flags(princomp, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,NA\n5,1\n")
+    found = princomp("fit", "t.csv", "--kernel", "rbf", "-k", 1)
+    assert "--missing drop, --missing em or --missing nipals" in found.err
+    found = princomp("fit", ARRESTS, "--kernel", "rbf", "-k", 1, "--memory", "10KB")
+    assert "(--memory)" in found.err
+    assert "--approximation nystrom" in found.err

@@ -367,7 +367,7 @@ def test_merge_refusals_explain_why(princomp, tmp_path):
         (("--kernel", "rbf", "--landmarks", 20), "--landmarks has no effect without"),
         (
             ("--kernel", "rbf", "--seed", 1),
-            "--seed has no effect without --robust or --approximation",
+            "--seed has no effect without --robust, --approximation",
         ),
         (("--kernel", "rbf", "--alpha", 1), "--alpha has no effect without --pre-image ridge"),
         (

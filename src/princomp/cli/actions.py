@@ -27,6 +27,9 @@ def pca_parameters(options: dict[str, Any]) -> PCAParameters:
     from princomp.core import PCAParameters
 
     refuse_no_components(options)
+    seed = options.get("seed")
+    if seed is None and options["solver"] == "randomized":
+        seed = 0  # the same result in each run
     return PCAParameters(
         n_components=options["k"],
         svd_solver=options["solver"],
@@ -34,6 +37,7 @@ def pca_parameters(options: dict[str, Any]) -> PCAParameters:
         center=not options["no_center"],
         missing=options["missing"],
         memory_limit=options["memory"],
+        random_state=seed,
         constant=options["constant"],
     )
 

@@ -18,6 +18,7 @@ _FLAGS = {
     "n_components": "-k",
     "svd_solver": "--solver",
     "memory_limit": "--memory",
+    "approximation": "--approximation",
     "n_landmarks": "--landmarks",
     "pre_image": "--pre-image",
     "random_state": "--seed",

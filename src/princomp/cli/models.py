@@ -10,7 +10,13 @@ import click
 from princomp import errors
 from princomp.cli.actions import check_outputs, open_for_model
 from princomp.cli.model_or_rows import check_plain
-from princomp.cli.options import PATH, command, model_argument
+from princomp.cli.options import (
+    PATH,
+    command,
+    given_parameters,
+    model_argument,
+    refuse_ineffective,
+)
 from princomp.cli.output import echo, one_line, print_json, print_notes, print_summary
 from princomp.cli.read_options import read_options
 
@@ -34,6 +40,12 @@ def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
     from princomp.reports import column_names, document, model_contents
     from princomp.rules import name_of
 
+    notes: list[str] = []
+    if not rows:
+        ignored = given_parameters() - {"model", "as_json"}
+        refuse_ineffective(
+            dict.fromkeys(ignored, True), dict.fromkeys(ignored, (False, "--verify"))
+        )
     pca: Any = load_model(model)
     fitted = fitted_model(pca)
     if rows:
@@ -41,7 +53,6 @@ def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
 
         check_plain(pca, model, "only the components of a PCA can be verified")
         source, notes = open_for_model([rows], pca, allow_unnamed=True)
-        print_notes(notes)
         certificate: Any = verify_table(fitted, source)
     elif isinstance(fitted, PCAModel):
         certificate = fitted.result.certificate
@@ -59,8 +70,9 @@ def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
         if rows:
             contents["certificate"] = certificate.to_dict()
         parameters = dict(sorted(parameters.items()))
-        print_json(document("show", parameters=parameters, **contents))
+        print_json(document("show", parameters=parameters, **contents, notes=notes))
         return
+    print_notes(notes)
     print_summary(pca)
     if (names := column_names(pca)) is not None:
         shown, more = names[:_MAX_COLUMNS_SHOWN], len(names) - _MAX_COLUMNS_SHOWN

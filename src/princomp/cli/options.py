@@ -267,7 +267,11 @@ robust_options = with_options(
         type=click.FloatRange(0.5, 1.0),
         help="With --robust: share of the rows that are surely not outliers; 0.75.",
     ),
-    click.option("--seed", type=SEED, help="With --robust or --approximation: random seed; 0."),
+    click.option(
+        "--seed",
+        type=SEED,
+        help="With --robust, --approximation, --solver randomized or a rule: random seed; 0.",
+    ),
 )
 choose_options = with_options(
     _scale_option(),

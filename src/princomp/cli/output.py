@@ -46,6 +46,8 @@ def encodes_all(stream: object) -> bool:
 
 def print_json(contents: dict[str, Any], **settings: Any) -> None:
     """Print one JSON document on stdout; ``settings`` are those of ``json.dumps``."""
+    if "notes" in contents:
+        contents = {**contents, "notes": [as_flags(str(note)) for note in contents["notes"]]}
     # An escape that the stream writes, such as \xe9, would not be JSON.
     ascii_only = not encodes_all(sys.stdout)
     echo(json.dumps(contents, ensure_ascii=ascii_only, **{"allow_nan": False, **settings}))

@@ -38,7 +38,9 @@ def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -
     "-o", "--output", type=PATH, help="Page to write; NAME_report.html for NAME.csv by default."
 )
 @click.option("--title", help="Title of the page; the name of the rows by default.")
-@click.option("--lang", default="en", show_default=True, help="Language of the page.")
+@click.option(
+    "--lang", default="en", show_default=True, help="Language of the page; only en so far."
+)
 @click.option("--groups", metavar="COLUMN", help="Column with categories, shown in colours.")
 @names_option("--metadata", "Columns to compare with the components.")
 @click.option(

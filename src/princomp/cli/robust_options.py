@@ -31,10 +31,15 @@ def check_robust(options: dict[str, Any]) -> None:
     ------
     click.UsageError
     """
-    uses_seed = options["robust"] or options["approximation"] is not None
+    uses_seed = (
+        options["robust"]
+        or options["approximation"] is not None
+        or options["solver"] == "randomized"
+        or isinstance(options["k"], str)
+    )
     requirements = {
         "support": (options["robust"], "--robust"),
-        "seed": (uses_seed, "--robust or --approximation"),
+        "seed": (uses_seed, "--robust, --approximation, --solver randomized or a rule for -k"),
     }
     refuse_ineffective(options, requirements)
     if not options["robust"]:

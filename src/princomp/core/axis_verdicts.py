@@ -23,7 +23,8 @@ _MEANINGS = {
     "solid": "another sample would give nearly the same axis",
     "untested": "it is not known how far the axis would turn in another sample",
     "unstable": "do not interpret such an axis on its own",
-    "inseparable": "variances are equal up to rounding: interpret their space, not the axes",
+    "inseparable": "variances are too close for the accuracy of the fit: interpret their space, "
+    "not the axes",
     "below resolution": "the variance is rounding error: do not interpret it",
 }
 # Axes that differ by more than this between samples, in degrees, should not be interpreted.
@@ -41,9 +42,9 @@ class Verdict(NamedTuple):
         "PC1", "PC2", …
     kind : str
         "solid": another sample of rows would give nearly the same axis. "unstable": it would
-        give another one. "inseparable": a neighbour has the same variance up to rounding, so
-        only the plane of both is determined. "below resolution": the variance is rounding
-        error. "untested": it is not known how far the axis would turn.
+        give another one. "inseparable": the variance of a neighbour is too close for the
+        accuracy of the fit, so only the plane of both is determined. "below resolution": the
+        variance is rounding error. "untested": it is not known how far the axis would turn.
     angle : float
         In 95% of samples the axis turns by at most this many degrees; NaN if unknown.
     partners : tuple of str
@@ -67,7 +68,7 @@ class Verdict(NamedTuple):
     def reason(self) -> str:
         """The reason in a few words."""
         if self.kind == "inseparable":
-            return f"same variance as {' and '.join(self.partners)} up to rounding"
+            return f"its variance is too close to that of {' and '.join(self.partners)}"
         if self.kind == "below resolution":
             return "its variance is rounding error"
         if self.kind == "untested":

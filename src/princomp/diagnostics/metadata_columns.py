@@ -175,7 +175,7 @@ def _read_cells(cells: Any) -> tuple[str, Any]:
         if isinstance(series.dtype, _CATEGORICAL_TYPES):
             return "categorical", [None if _is_missing(cell) else cell for cell in series.to_list()]
         if not isinstance(series.dtype, nw.Object):
-            return str(series.dtype), series
+            return type(series.dtype).__name__, series
         cells = series.to_list()
     try:
         array = np.asarray(cells)

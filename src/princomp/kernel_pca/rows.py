@@ -83,7 +83,8 @@ def complete_rows(
     if imputer is not None:  # it has refused infinite values
         rows = imputer.impute(rows)  # rows without any known cell stay as they are
     elif fault := first_counted_fault(data, weights, drop=missing == "drop"):
-        others = ", 'em' or 'nipals'" if missing == "error" else ""  # tune does not fill cells
+        # tune does not fill cells.
+        others = ", missing='em' or missing='nipals'" if missing == "error" else ""
         hint = f"fill the cells, or use missing='drop'{others}"
         raise not_finite_error(data, fault, columns=columns, origin=origin, hint=hint)
     complete, positive, dropped = drop_incomplete(rows, positive)

@@ -218,7 +218,7 @@ def select_plane(k: int, p: int | None, x: int | str, y: int | str) -> Selection
         For an unknown component, or the same component twice.
     """
     if k == 1:
-        advice = "" if p == 1 else "keep two or more (n_components=2, -k 2), or "
+        advice = "" if p == 1 else "keep two or more (n_components=2), or "
         raise ShapeError(
             "a plane needs two components, but the model keeps 1"
             + (" of the one column" if p == 1 else ""),

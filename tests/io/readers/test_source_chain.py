@@ -6,11 +6,14 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 from princomp.errors import ColumnError, InputNotFoundError, ParameterError, ShapeError
 from princomp.io.readers.file_names import expand_patterns
+from princomp.io.readers.files import open_files
+from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.source import Chunk, FileState, RowPlace, Source, TableSource
 from princomp.io.readers.source_chain import SourceChain, reorder_columns
 
@@ -439,3 +442,31 @@ def test_a_link_to_another_named_file_is_a_duplicate(folder):
 def test_a_single_string_instead_of_a_list_is_refused():
     with pytest.raises(ParameterError, match=r"the one name 'a.csv'"):
         expand_patterns("a.csv")
+
+
+@pytest.mark.parametrize(
+    ("ending", "options"),
+    [
+        (".npy", {"skip": 3}),
+        (".npy", {"sheet": "a"}),
+        (".parquet", {"skip_end": 1}),
+        (".parquet", {"na": ["-"]}),
+        (".csv", {"sheet": 2}),
+    ],
+)
+def test_options_that_the_files_do_not_use_are_refused(tmp_path, ending, options):
+    # Otherwise rows that were to be skipped would be analysed.
+    path = tmp_path / f"t{ending}"
+    path.touch()
+    (name, value), *_ = options.items()
+    with pytest.raises(ParameterError, match="has no effect on") as caught:
+        open_files([path], options=ReadOptions.of(options))
+    assert f"{name}={value!r} has no effect on {ending} files" in str(caught.value)
+    assert caught.value.place["parameter"] == name
+
+
+def test_an_option_may_be_for_some_of_the_files(tmp_path):
+    (tmp_path / "a.csv").write_text("x;y\n1;2\n3;5\n")
+    pd.DataFrame({"x": [4.0, 2], "y": [1.0, 7]}).to_parquet(tmp_path / "b.parquet")
+    paths = [tmp_path / "a.csv", tmp_path / "b.parquet"]
+    assert open_files(paths, options=ReadOptions.of({"sep": ";"})).rows == 4

@@ -179,6 +179,7 @@ def open_files(
     from princomp.io.readers.source_chain import SourceChain
 
     paths = expand_patterns(names)
+    _refuse_ineffective(options, paths)
     without_ids = Selection(columns, exclude, options=options)
     with_ids = without_ids._replace(id_column=id_column or None, find_ids=id_column is None)
     first = open_source(paths[0], with_ids)
@@ -191,6 +192,22 @@ def open_files(
             raise
         first, *others = (open_source(path, without_ids) for path in paths)
     return SourceChain.of([first, *others])
+
+
+def _refuse_ineffective(options: ReadOptions, paths: Sequence[Path]) -> None:
+    """Refuse options that leave out rows or cells, or choose a sheet, if no file uses them."""
+    endings = {ending_of(split_inside(path)[0]) for path in paths} - {None}
+    is_book = ".xlsx" in endings
+    is_table = is_book or any(
+        str(ending).startswith((".csv", ".tsv", ".txt")) for ending in endings
+    )
+    uses = {"na": is_table, "skip": is_table, "skip_end": is_table, "sheet": is_book}
+    for name, used in uses.items():
+        if (value := getattr(options, name)) and endings and not used:
+            given = list(value) if name == "na" else value
+            kinds = " and ".join(sorted(map(str, endings)))
+            problem = f"{name}={given!r} has no effect on {kinds} files"
+            raise file_error(ParameterError, paths[0], problem, "Leave it out.", parameter=name)
 
 
 def _lacks_id_column(error: PrincompError, id_column: str | None) -> bool:

@@ -160,10 +160,10 @@ def search_space_size(n: int, k: int, memory: int) -> int:
         needed = 8.0 * n * (fewest + extra)
         raise MemoryLimitError(
             f"an exact kernel PCA of {n:,} rows needs {format_bytes(needed)} for the vectors of "
-            f"its search, and the limit is {format_bytes(memory)}",
+            f"its search, and {format_bytes(memory)} of the memory limit are left for them",
             place={"parameter": "memory_limit", "rows": n},
-            hint=f"allow {format_bytes(2.1 * needed)}, or use approximation='nystrom', whose "
-            "memory does not grow with the rows",
+            hint=f"allow {format_bytes(2.1 * needed)} (memory_limit), or use "
+            "approximation='nystrom', whose memory does not grow with the rows",
         )
     return min(max_search_vectors(n, k), memory // (8 * n) - extra)
 
