@@ -66,7 +66,7 @@ NUMERIC := $(addprefix tests/, kernels summaries laws references solvers diagnos
   rules/test_rules.py core/missing/test_filling.py kernel_pca/feature_maps kernel_pca/pre_images \
   kernel_pca/test_exact.py kernel_pca/test_images.py kernel_pca/test_rounding.py \
   estimators/test_numerics.py estimators/test_numerics_ranges.py core/test_verify.py \
-  core/test_shortest_path.py core/streamed core/online \
+  core/test_shortcuts.py core/streamed core/online \
   estimators/robust/test_robust.py)
 
 test-processors: $(STAMP) ## the numeric tests with BLAS and the kernels as on other processors

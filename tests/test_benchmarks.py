@@ -119,7 +119,7 @@ def test_a_planted_error_of_a_variance_is_found(truth):
     assert accuracy.variance_error(found[:-1], truth) == np.inf
 
 
-def test_a_planted_angle_is_found_whatever_the_signs_and_however_small(truth):
+def test_a_planted_angle_of_any_size_is_found_for_any_signs(truth):
     import accuracy
 
     assert truth.gap >= accuracy.MIN_GAP

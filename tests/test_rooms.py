@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -119,3 +120,17 @@ def test_exported_names_exist():
 def test_the_package_has_at_most_twenty_entries():
     entries = [path for path in SOURCE.iterdir() if path.name != "__pycache__"]
     assert len(entries) <= 20, sorted(path.name for path in entries)
+
+
+# Tests may set a public constant of a module, such as SMALL_FILE_BYTES, to use small tables.
+PRIVATE_CONSTANT = re.compile(r'set(attr|item)\(([\w.]+, )?["\w.]*\b_[A-Z]|\w\._[A-Z_]+ = ')
+
+
+def test_tests_set_no_private_constants():
+    wrong = [
+        f"{path}:{number}: {line.strip()}"
+        for path in sorted(Path(__file__).parent.rglob("*.py"))
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if PRIVATE_CONSTANT.search(line)
+    ]
+    assert not wrong, "\n".join(wrong)

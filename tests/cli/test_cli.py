@@ -209,14 +209,14 @@ def test_names_with_commas_are_quoted(princomp, tmp_path):
 
 
 @pytest.mark.parametrize("scale", ["none", "unit", "pareto", "range"])
-def test_every_scale(princomp, arrests, scale):
+def test_every_scale_divides_the_columns(princomp, arrests, scale):
     found = princomp("fit", ARRESTS, "--scale", scale, "--json").document
     deviation, spread = arrests.std(axis=0, ddof=1), np.ptp(arrests, axis=0)
     divisor = {"unit": deviation, "pareto": np.sqrt(deviation), "range": spread}.get(scale)
     np.testing.assert_allclose(found["eigenvalues"], truth(arrests, divisor=divisor)[0])
 
 
-def test_no_center(princomp, arrests):
+def test_no_center_keeps_the_mean(princomp, arrests):
     found = princomp("fit", ARRESTS, "--no-center", "--json").document
     np.testing.assert_allclose(found["eigenvalues"], truth(arrests, center=False)[0])
     assert found["mean"] == [0.0] * 4
@@ -234,7 +234,7 @@ def test_no_center(princomp, arrests):
         ("row_gram", "row_gram"),
     ],
 )
-def test_every_solver(princomp, arrests, solver, found):
+def test_every_solver_gives_the_same_eigenvalues(princomp, arrests, solver, found):
     document = princomp("fit", ARRESTS, "-k", 2, "--solver", solver, "--json").document
     assert document["plan"]["solver"] == found
     np.testing.assert_allclose(document["eigenvalues"][:2], truth(arrests)[0][:2], rtol=1e-9)

@@ -193,7 +193,7 @@ def test_every_command_and_flag_has_help():
             assert not isinstance(parameter, click.Option) or parameter.help, parameter.name
 
 
-def test_version(capsys):
+def test_the_version_is_printed(capsys):
     from princomp.cli import run
 
     assert run(["--version"]) == 0

@@ -180,7 +180,7 @@ def test_unequal_columns_get_a_hint_unaffected_by_outliers(princomp, tmp_path):
 def test_rows_that_are_not_kept_get_no_hint(princomp, monkeypatch):
     import sys
 
-    monkeypatch.setattr(calls, "_MAX_STDIN_IN_MEMORY", 0)
+    monkeypatch.setattr(calls, "MAX_STDIN_BYTES_IN_MEMORY", 0)
     lines = [f"{i % 7},{i * 3 % 7 * 1000}" for i in range(30)]
 
     class Stream:

@@ -362,7 +362,7 @@ def test_the_limit_suggested_for_a_refused_stream_works(rng):
 
 
 def test_wide_rows_read_once_are_sketched_and_the_plan_says_so(monkeypatch, rng):
-    monkeypatch.setattr(fit_module, "_SMALL_TABLE_BYTES", 2**16)
+    monkeypatch.setattr(fit_module, "SMALL_TABLE_BYTES", 2**16)
     p = 10_050
     X = rng.standard_normal((60, 3)) @ rng.standard_normal((3, p))
     model = PCA(3).fit(X[i : i + 7] for i in range(0, 60, 7))

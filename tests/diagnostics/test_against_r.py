@@ -47,7 +47,7 @@ def test_deviations_and_axes(case):
         np.testing.assert_allclose(found, sign * axis, atol=RTOL)
 
 
-def test_rows(case):
+def test_contributions_and_cos2_of_rows_are_those_of_r(case):
     expected, X, model = case
     found = d.rows(model, X)
     np.testing.assert_allclose(found["contribution_PC1"][:5], expected["contrib1"], rtol=RTOL)

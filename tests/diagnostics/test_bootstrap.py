@@ -13,7 +13,6 @@ from sklearn import decomposition
 from helpers import with_singular_values
 from princomp import PCA, bootstrap
 from princomp.diagnostics import rows
-from princomp.diagnostics.resampling import resamples
 from princomp.errors import (
     ConstantColumnError,
     NotAvailableError,
@@ -33,17 +32,25 @@ def by_hand(X, n, seed, **parameters):
     return [PCA(**parameters).fit(np.repeat(X, count, axis=0)) for count in counts]
 
 
-@pytest.mark.parametrize("few", [256, 0])
-@pytest.mark.parametrize("shape", [(40, 4), (25, 40)])
+# Resamples of up to 256 columns are analysed together, others one by one.
+@pytest.mark.parametrize("shape", [(40, 4), (25, 40), (25, 260), (280, 260)])
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("scale", [None, "unit", "pareto", "range", "given"])
-def test_each_resample_is_the_fit_of_the_repeated_rows(few, shape, center, scale, rng, monkeypatch):
-    monkeypatch.setattr(resamples, "_FEW_COLUMNS", few)
+def test_each_resample_is_the_fit_of_the_repeated_rows(shape, center, scale, rng):
     X = rng.standard_normal(shape) * np.linspace(3, 1, shape[1]) + 5
     scale = np.linspace(1, 2, shape[1]) if scale == "given" else scale
-    parameters = {"n_components": 2, "scale": scale, "center": center}
-    found = bootstrap(X, n=12, random_state=7, level=0.5, **parameters)
-    models = by_hand(X, 12, 7, **parameters)
+    check_resamples(X, 12, n_components=2, scale=scale, center=center)
+
+
+def test_many_columns_are_resampled_in_several_batches(rng):
+    """33 resamples are analysed at a time, from 66 rows at a time."""
+    check_resamples(rng.standard_normal((80, 250)) * np.linspace(3, 1, 250), 40, n_components=2)
+
+
+def check_resamples(X, n, **parameters):
+    """Compare a bootstrap with the fits of the repeated rows."""
+    found = bootstrap(X, n=n, random_state=7, level=0.5, **parameters)
+    models = by_hand(X, n, 7, **parameters)
     ends = [0.25, 0.75]
     variances = np.array([model.explained_variance_ for model in models])
     rates = np.array([model.explained_variance_ratio_ for model in models])
@@ -102,12 +109,10 @@ def test_weights_are_frequencies(rng):
     np.testing.assert_allclose(weighted.variance_interval, repeated.variance_interval, rtol=0.04)
 
 
-def test_seeds_batches_and_progress(normal, monkeypatch):
+def test_seeds_and_progress(normal):
     events = []
     one = bootstrap(normal, n=300, random_state=5, progress=events.append)
     assert (events[-1].step, events[-1].rows, events[-1].done) == ("bootstrap", 300, True)
-    monkeypatch.setattr(resamples, "_MAX_SCATTERS", 2000)
-    monkeypatch.setattr(resamples, "_MAX_PRODUCTS", 100)
     other = bootstrap(normal, n=300, random_state=5)
     np.testing.assert_allclose(other.angles, one.angles, atol=1e-6)
     assert not np.allclose(bootstrap(normal, n=300, random_state=6).angles, one.angles)

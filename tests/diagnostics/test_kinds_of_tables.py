@@ -195,7 +195,7 @@ def test_missing_cells_are_filled_where_the_model_fills_them(arrests):
     assert np.isfinite(table["distance"]).all()
 
 
-def test_a_listing():
+def test_a_listing_has_columns_a_short_text_and_named_errors():
     table = d.Listing({"row": np.arange(25), "q": np.arange(25) / 4})
     assert (table.columns, len(table)) == (["row", "q"], 25)
     assert table.to_dict()["q"][3] == 0.75

@@ -21,7 +21,7 @@ def rows(rng):
 @pytest.mark.parametrize("power", POWERS)
 @pytest.mark.parametrize("kaiser", [True, False])
 @pytest.mark.parametrize("method", ["varimax", "promax"])
-def test_rotations(method, kaiser, power, rows):
+def test_rotations_scale_with_the_rows(method, kaiser, power, rows):
     """The criteria use fourth powers of loadings, which overflow or underflow."""
     plain, found = (
         rotate(PCA(3).fit(X), method, kaiser=kaiser) for X in (rows, np.ldexp(rows, power))
@@ -56,7 +56,7 @@ def test_shares_of_a_small_column(rng):
 
 
 @pytest.mark.parametrize("power", POWERS)
-def test_measures_of_rows(power, rows):
+def test_measures_of_rows_scale_with_the_rows(power, rows):
     """Squares of a row, which may be much smaller than the others, overflow or underflow."""
     mean = rows.mean(axis=0)
     few = mean + np.ldexp(rows[:6] - mean, -30)

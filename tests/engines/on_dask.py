@@ -7,6 +7,14 @@ from uuid import uuid4
 
 from princomp import PCA
 
+ROUTES = {
+    "auto": {},
+    "full": {"svd_solver": "full"},
+    "unit": {"scale": "unit"},
+    "range": {"scale": "range"},
+    "dropped": {"missing": "drop"},
+}
+
 
 def missing():
     return None if find_spec("dask") else "Dask is not installed: pip install 'princomp[dask]'"

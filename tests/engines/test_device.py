@@ -45,7 +45,7 @@ def library(request):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of a few hundred rows, so that a table has many of them."""
-    for name, whole in device_spaces._SPACES.items():
+    for name, whole in device_spaces.SPACES.items():
         small = {}
 
         def space(device, whole=whole, small=small):
@@ -53,7 +53,7 @@ def small_blocks(monkeypatch):
                 small[str(device)] = replace(whole(device), block_size=1)
             return small[str(device)]
 
-        monkeypatch.setitem(device_spaces._SPACES, name, space)
+        monkeypatch.setitem(device_spaces.SPACES, name, space)
 
 
 def rows_of(rng, n=1500, p=8, dtype=np.float64, mean=2.0):
@@ -299,7 +299,7 @@ def test_wide_columns_are_searched_on_the_device(library, monkeypatch, rng):
     from princomp.summaries import device_sums
 
     monkeypatch.setattr("princomp.core.routes.moments.LANCZOS_COLUMNS", 100)
-    monkeypatch.setattr(device_sums, "_PANEL", 64)
+    monkeypatch.setattr(device_sums, "PANEL_COLUMNS", 64)
     X = rows_of(rng, 400, 200)
     X[:, 2] = 7.0
     model = PCA(2).fit(library.to_device(X))

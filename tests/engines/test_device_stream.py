@@ -213,7 +213,7 @@ def origins(table, kind, tmp_path):
 @pytest.mark.parametrize("kind", ["iterator", "csv"])
 @pytest.mark.parametrize("missing", ["error", "drop"])
 def test_rows_of_unknown_number_are_added_and_removed(kind, missing, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_SMALL", 0)
+    monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
     first, rest = table[:999].copy(), table[999:]
     if missing == "drop":
         first[5, 2] = np.nan

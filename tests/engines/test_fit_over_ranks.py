@@ -122,7 +122,7 @@ def test_tensors_are_summed_on_their_device(rng):
     }
 
 
-def test_scores_are_local(ranks, rng):
+def test_each_rank_gets_the_scores_of_its_rows(ranks, rng):
     X = rows_of(rng, 300)
     tables = tables_of(X, ranks.size)
     scores = ranks.call("fit_table", tables, {"n_components": 2}, call="fit_transform")

@@ -43,7 +43,7 @@ def assert_scores_close(scores, expected):
     np.testing.assert_allclose(scores, expected, atol=1e-8)
 
 
-def test_dask(parts, local):
+def test_dask_gives_the_local_model(parts, local):
     skip_if_missing(on_dask)
     table = on_dask.chunked(parts)
     model = KernelPCA(**OPTIONS, n_landmarks=60).fit(table)
@@ -55,7 +55,7 @@ def test_dask(parts, local):
     assert_scores_close(exact.transform(table).compute(), exact.transform(np.concatenate(parts)))
 
 
-def test_spark(parts, local):
+def test_spark_gives_the_local_model(parts, local):
     skip_if_missing(on_spark)
     table = on_spark.frame(parts)
     model = KernelPCA(**OPTIONS, n_landmarks=60).fit(table)
@@ -64,7 +64,7 @@ def test_spark(parts, local):
     assert len(rows) == 1500
 
 
-def test_ranks(parts, local):
+def test_all_ranks_give_the_local_model(parts, local):
     skip_if_missing(on_mpi)
     options = {**OPTIONS, "n_landmarks": 60}
     models = on_mpi.SERVER.call("fit_kernel", parts, options)

@@ -78,7 +78,7 @@ def in_dask(rows, kind):
 
 
 @pytest.mark.parametrize("kind", ["array", "frame"])
-def test_dask(dask, rows, map, expected, kind):
+def test_mapped_rows_on_dask_give_the_local_model(dask, rows, map, expected, kind):
     table = in_dask(rows, kind)
     np.testing.assert_array_equal(points_of(table, 50), map.points)
     model = PCA(3).fit(mapped(table, map))
@@ -140,7 +140,7 @@ def test_the_number_of_landmarks_is_independent_of_the_engine(dask, rows):
 
 
 @pytest.mark.skipif(bool(on_spark.missing()), reason=str(on_spark.missing()))
-def test_spark(rows, map, expected):
+def test_mapped_rows_on_spark_give_the_local_model(rows, map, expected):
     from pyspark.sql import functions
 
     frame = on_spark.frame(np.split(rows, [1000, 1000, 2500])).cache()
@@ -170,7 +170,7 @@ def test_errors_in_spark_name_the_cell(rows, map):
 
 
 @pytest.mark.parametrize("on", [on_mpi, on_gloo], ids=["mpi", "gloo"])
-def test_ranks(rows, map, expected, on):
+def test_mapped_rows_on_ranks_give_the_local_model(rows, map, expected, on):
     if on.missing():
         pytest.skip(on.missing())
     size = on.SERVER.size
@@ -219,7 +219,7 @@ MAPS = {
 
 
 @pytest.mark.parametrize("made", MAPS.values(), ids=MAPS)
-def test_maps_on_a_device(device, rows, made):
+def test_images_on_a_device_are_those_on_the_host(device, rows, made):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the kernel 'sigmoid' between the landmarks")
         map = made(rows)

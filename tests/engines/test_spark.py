@@ -222,7 +222,7 @@ def test_a_worker_that_dies_in_mid_partition_counts_its_rows_once(columns, rows,
     ],
 )
 def test_wide_rows_are_summed_in_tiles(kind, parameters, monkeypatch, rng):
-    monkeypatch.setattr("princomp.engines.spark.tiles._GROUP_COLUMNS", 3)
+    monkeypatch.setattr("princomp.engines.spark.tiles.GROUP_COLUMNS", 3)
     table = rng.standard_normal((60, 10)) * 2.0 ** -np.arange(10) + 3.0
     frame = on_spark.frame([table[:20], table[20:]])
     features = functions.array(*frame.columns)

@@ -118,7 +118,7 @@ def test_a_hadamard_design_with_scaled_columns(solver):
 
 
 @pytest.mark.parametrize("solver", FULL_SPECTRUM)
-def test_the_identity(solver):
+def test_the_identity_has_equal_variances(solver):
     # LAPACK promises p units of the largest, times a small number.
     model = PCA(svd_solver=solver).fit(np.eye(6))
     np.testing.assert_allclose(model.explained_variance_[:5], 1 / 5, rtol=12 * EPS)

@@ -78,7 +78,7 @@ def test_two_rows_have_one_component_with_variance(solver):
 
 
 @pytest.mark.parametrize("solver", EXACT)
-def test_one_column(solver, rng):
+def test_one_column_has_one_component(solver, rng):
     X = rng.standard_normal((40, 1)) + 5
     model = PCA(svd_solver=solver).fit(X)
     assert model.components_.tolist() == [[1.0]]

@@ -35,18 +35,18 @@ def steep(n, dtype=np.float64):
 
 def small_blocks(monkeypatch, *, numbers=1, wide=2**8 * 12):
     """Use blocks of 256 rows on threads, read small files in chunks, report after each block."""
-    monkeypatch.setattr("princomp.summaries.blocks._BLOCK_NUMBERS", numbers)
-    monkeypatch.setattr("princomp.summaries.blocks._PANEL_NUMBERS", numbers)
-    monkeypatch.setattr("princomp.summaries.sketch._WIDE_NUMBERS", wide)
-    monkeypatch.setattr("princomp.engines.local._THREADS_PAY", 1)
-    monkeypatch.setattr("princomp.io.readers.files._SMALL", 0)
-    monkeypatch.setattr("princomp.core.fit._SMALL_TABLE_BYTES", 10_000)
-    monkeypatch.setattr("princomp.engines.run_context._REPORT_INTERVAL", 0.0)
+    monkeypatch.setattr("princomp.summaries.blocks.NUMBERS_PER_BLOCK", numbers)
+    monkeypatch.setattr("princomp.summaries.blocks.NUMBERS_PER_PANEL", numbers)
+    monkeypatch.setattr("princomp.summaries.sketch.NUMBERS_PER_WIDE_BLOCK", wide)
+    monkeypatch.setattr("princomp.engines.local.MIN_NUMBERS_FOR_THREADS", 1)
+    monkeypatch.setattr("princomp.io.readers.files.SMALL_FILE_BYTES", 0)
+    monkeypatch.setattr("princomp.core.fit.SMALL_TABLE_BYTES", 10_000)
+    monkeypatch.setattr("princomp.engines.run_context.REPORT_INTERVAL", 0.0)
 
 
 def save_every_block(monkeypatch):
     """Save a checkpoint after each block, so that two generations exist soon."""
-    monkeypatch.setattr(checkpoint_module, "_SAVE_INTERVAL", 0.0)
+    monkeypatch.setattr(checkpoint_module, "SAVE_INTERVAL", 0.0)
 
 
 def stop_after(count):

@@ -42,16 +42,24 @@ def set_up_script():
 def small_chunks(patch):
     """Read a few hundred rows at a time."""
     for module, sizes in {
-        numpy_file: {"_NUMBERS": 1000},
+        numpy_file: {"NUMBERS_PER_CHUNK": 1000},
         columnar_stream: {
-            "_NUMBERS": 1000,
-            "_DECODED_NUMBERS": 1000,
-            "_JOINED_NUMBERS": 8,
-            "_INSPECTED_ROWS": 300,
+            "NUMBERS_PER_CHUNK": 1000,
+            "NUMBERS_PER_DECODED_BATCH": 1000,
+            "MIN_NUMBERS_PER_BATCH": 8,
+            "INSPECTED_ROWS": 300,
         },
-        delimited_stream: {"_HEAD": 1 << 12, "_LEAST_TEXT": 1 << 11, "_MOST_TEXT": 1 << 12},
-        chunk_plan: {"_NUMBERS": 1000, "_MAX_BAND_BYTES": 10_000, "_PARTIAL_READ_BYTES": 5000},
-        h5ad_sparse: {"_NUMBERS": 1000, "_ROWS": 100},
+        delimited_stream: {
+            "HEAD_BYTES": 1 << 12,
+            "MIN_PIECE_BYTES": 1 << 11,
+            "MAX_PIECE_BYTES": 1 << 12,
+        },
+        chunk_plan: {
+            "NUMBERS_PER_CHUNK": 1000,
+            "MAX_BAND_BYTES": 10_000,
+            "PARTIAL_READ_BYTES": 5000,
+        },
+        h5ad_sparse: {"NUMBERS_PER_CHUNK": 1000, "ROW_ENDS_PER_READ": 100},
     }.items():
         for name, size in sizes.items():
             patch.setattr(module, name, size)

@@ -158,7 +158,7 @@ class Case:
     def run(self, generator, delay):
         """Run one process until it is killed after the delay, or finishes."""
         resumed = any(_progress_in(self.spec["checkpoint"]))
-        checkpoint_module._SAVE_INTERVAL = generator.choice(INTERVALS)
+        checkpoint_module.SAVE_INTERVAL = generator.choice(INTERVALS)
         child = _fit(self.spec)
         if delay is not None:
             time.sleep(delay)

@@ -62,7 +62,7 @@ def test_rows_of_arrays_and_other_frames_count_from_0():
 @pytest.mark.parametrize("named", [True, False])
 def test_errors_in_text_files_name_the_line(small, named, tmp_path, monkeypatch, princomp):
     if not small:
-        monkeypatch.setattr(files, "_SMALL", 0)
+        monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
     path = tmp_path / "t.csv"
     frame = pd.DataFrame(X, columns=["a", "b"], index=pd.Index(STATES, name="state"))
     frame.to_csv(path, index=named, na_rep="NA")

@@ -289,7 +289,7 @@ def test_rbf_separates_concentric_circles():
 
 
 @pytest.mark.parametrize("missing", ["drop", "em", "nipals"])
-def test_missing_cells(missing, rng):
+def test_rows_with_missing_cells_are_dropped_or_filled(missing, rng):
     X = rows_of(rng, 120, 5)
     holes = X.copy()
     holes[3, 2] = holes[50, 0] = np.nan

@@ -93,13 +93,14 @@ def test_omitted_factors_are_one_and_omitted_shifts_zero(kind):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_change_no_bit(kind, dtype, monkeypatch):
-    monkeypatch.setattr(csr, "_THREADS_PAY", 0)
-    rows, _ = sparse(700, 160, dtype=dtype)
-    entries, rng = entries_of(rows), np.random.default_rng(3)
-    weights = rng.random(700)
+def test_threads_change_no_bit(kind, dtype):
+    rng = np.random.default_rng(3)
     for m in (5, 16, 24, 40, 72, 100):
-        right, left = rng.standard_normal((160, m)), rng.standard_normal((700, m))
+        n = max(700, 21_000 // m)
+        rows, _ = sparse(n, 160, dtype=dtype)
+        assert rows.nnz * m >= csr.MIN_PRODUCTS_FOR_THREADS
+        entries, weights = entries_of(rows), rng.random(n)
+        right, left = rng.standard_normal((160, m)), rng.standard_normal((n, m))
         given = {"shift": rng.standard_normal(m).astype(dtype), "factor": weights}
         results = []
         for threads in (1, 2, 3, 5):

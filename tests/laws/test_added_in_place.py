@@ -31,7 +31,7 @@ def same_bits(one, other):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-def test_the_laws_hold(rng):
+def test_moments_added_in_place_obey_the_laws_of_summaries(rng):
     rows = rng.standard_normal((40, 6)) * [1, 5, 1e3, 1e-3, 1, 1] + 100
     check_laws(Moments, [rows[:7], rows[7:7], rows[7:30], rows[30:]])
     weights = [np.full(7, 2.0), np.ones(0), np.arange(1.0, 24.0), np.ones(10)]

@@ -41,7 +41,7 @@ ROWS = 5 * block_rows(COLUMNS) + 1234
 def table():
     rng = np.random.default_rng(7)
     rows = rng.standard_normal((ROWS, COLUMNS)) * np.linspace(1, 0.1, COLUMNS) + 1e3
-    assert rows.size > local._THREADS_PAY  # otherwise no thread would start
+    assert rows.size > local.MIN_NUMBERS_FOR_THREADS  # otherwise no thread would start
     rows.flags.writeable = False
     return rows
 
@@ -224,12 +224,12 @@ def same_parts(one, other):
 @pytest.fixture
 def threads_for_small_tables(monkeypatch):
     """Threads start for small tables, and blocks are small."""
-    monkeypatch.setattr(local, "_THREADS_PAY", 0)
-    monkeypatch.setattr(local, "_BLAS_THREADS_PAY", 0)
-    monkeypatch.setattr(blocks, "_BLOCK_NUMBERS", 1)
-    monkeypatch.setattr(blocks, "_PANEL_NUMBERS", 1)
-    monkeypatch.setattr(sketch, "_WIDE_NUMBERS", 1)
-    monkeypatch.setattr(sketch, "_SPARSE_ROWS", 32)
+    monkeypatch.setattr(local, "MIN_NUMBERS_FOR_THREADS", 0)
+    monkeypatch.setattr(local, "MIN_NUMBERS_FOR_BLAS_THREADS", 0)
+    monkeypatch.setattr(blocks, "NUMBERS_PER_BLOCK", 1)
+    monkeypatch.setattr(blocks, "NUMBERS_PER_PANEL", 1)
+    monkeypatch.setattr(sketch, "NUMBERS_PER_WIDE_BLOCK", 1)
+    monkeypatch.setattr(sketch, "MIN_ROWS_PER_SPARSE_BLOCK", 32)
 
 
 def sources_of(table, sizes):

@@ -28,7 +28,7 @@ def test_the_same_arguments_give_the_same_bytes(princomp, model_file, tmp_path):
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
 
 
-def test_all_options(princomp, model_file, grouped_file, tmp_path):
+def test_all_options_of_plot_are_accepted(princomp, model_file, grouped_file, tmp_path):
     for args in (
         ("biplot", grouped_file, "--groups", "region", "--ellipses", "mean", "--level", 0.9),
         ("biplot", grouped_file, "--x", 2, "--y", "PC1", "--label", "Texas,Ohio", "--factor", 2),

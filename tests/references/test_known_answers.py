@@ -76,7 +76,7 @@ def test_usarrests_of_unit_scale(solver, arrests):
 
 
 @every_route
-def test_usarrests_unscaled(solver, arrests):
+def test_the_variances_of_unscaled_usarrests_are_the_published_ones(solver, arrests):
     model = PCA(4, svd_solver=solver).fit(arrests)
     variances = [7011.114851, 201.992366, 42.112651, 6.164246]
     np.testing.assert_allclose(model.explained_variance_, variances, atol=5e-7)
@@ -87,7 +87,7 @@ def test_a_fraction_of_0_8_keeps_two_components_of_usarrests(arrests):
 
 
 @every_route
-def test_iris(solver):
+def test_the_variances_and_first_axis_of_iris_are_the_published_ones(solver):
     model = PCA(4, svd_solver=solver).fit(load_iris().data)
     variances = [4.228241706, 0.242670748, 0.078209500, 0.023835093]
     np.testing.assert_allclose(model.explained_variance_, variances, atol=5e-10)
@@ -96,14 +96,14 @@ def test_iris(solver):
 
 
 @every_route
-def test_swiss_of_unit_scale(solver):
+def test_the_variances_and_axes_of_swiss_are_the_published_ones(solver):
     model = PCA(6, scale="unit", svd_solver=solver).fit(table(SWISS))
     np.testing.assert_allclose(model.explained_variance_, SWISS_VARIANCES, rtol=2e-9)
     np.testing.assert_allclose(np.abs(model.components_[:2]), SWISS_AXES, atol=5e-10)
 
 
 @every_route
-def test_longley(solver):
+def test_the_variances_of_longley_are_the_published_ones(solver):
     model = PCA(7, svd_solver=solver).fit(table(LONGLEY))
     np.testing.assert_allclose(model.explained_variance_, LONGLEY_VARIANCES, rtol=1e-9)
 

@@ -67,7 +67,7 @@ def test_the_table_of_rows(page, model, table):
     assert beyond == {"Alaska": "Q", "Rhode Island": "Q", "Mississippi": "T²"}
 
 
-def test_sentences(page):
+def test_the_sentences_of_a_report_state_its_numbers(page):
     for sentence in (
         "The table us.csv: 50 rows in 4 columns: Murder, Assault, UrbanPop and Rape.",
         "divided by their standard deviations",

@@ -60,7 +60,7 @@ def test_extra_columns_take_no_part_in_the_fit(princomp, grouped_file, tmp_path)
     assert "turn (r)" in page.text
 
 
-def test_a_model_alone(princomp, model_file, tmp_path):
+def test_a_report_without_rows_says_so(princomp, model_file, tmp_path):
     done = princomp("report", model_file)
     assert done.code == 0
     assert "No rows were given" in (tmp_path / "model_report.html").read_text()

@@ -220,8 +220,8 @@ def test_rows_with_missing_cells_are_not_drawn(X):
 
 
 def test_large_tables_are_sampled_and_the_reason_says_so(X, monkeypatch):
-    monkeypatch.setattr(component_count, "_MAX_SAMPLE_SIZE", 100 * 24)
-    monkeypatch.setattr(component_count, "_MIN_SAMPLE_ROWS", 100)
+    monkeypatch.setattr(component_count, "MAX_SAMPLE_NUMBERS", 100 * 24)
+    monkeypatch.setattr(component_count, "MIN_SAMPLE_ROWS", 100)
     decision = PCA("cv").fit(X).decision_
     assert decision.reason.endswith("on 100 of 150 rows, drawn at random")
     assert decision.k == 4
@@ -243,7 +243,7 @@ def test_progress_counts_the_draws(X):
     assert last.done
 
 
-def test_files_and_leading_runs(X):
+def test_a_threshold_keeps_the_leading_variances_above_it(X):
     assert PCA("kaiser", scale="unit").fit(ARRESTS).n_components_ == 1
     known = Known(np.array([3.0, 1.0]), 4.0, 2, 10.0, np.ones(2))
     for threshold, k in ((0.5, 2), (np.array([4.0, 0.5]), 0)):

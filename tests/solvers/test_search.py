@@ -340,7 +340,7 @@ def test_weighted_rows_are_sampled_with_their_weights(rng):
 @every_dtype
 def test_a_flat_spectrum_of_many_rows_is_searched_for_in_their_scatter(dtype, rng, monkeypatch):
     monkeypatch.setattr(moments, "LANCZOS_COLUMNS", 300)
-    monkeypatch.setattr(scatter_search, "_PATIENCE", 1)
+    monkeypatch.setattr(scatter_search, "MAX_PRODUCTS_SHARE", 1)
     X = (rng.standard_normal((6000, 400)) + 3).astype(dtype)
     model = PCA(5).fit(X)
     assert (model.plan_.summary, model.plan_.solver) == ("moments", "lanczos")
@@ -358,7 +358,7 @@ def test_a_flat_spectrum_of_many_rows_is_searched_for_in_their_scatter(dtype, rn
 @pytest.mark.usefixtures("_routes_of_large_tables")
 def test_a_search_in_a_scatter_falls_back_to_all_variances(rng, monkeypatch):
     monkeypatch.setattr(moments, "LANCZOS_COLUMNS", 300)
-    monkeypatch.setattr(scatter_search, "_PATIENCE", 0.01)
+    monkeypatch.setattr(scatter_search, "MAX_PRODUCTS_SHARE", 0.01)
     X = rng.standard_normal((6000, 400)) + 3
     model = PCA(5).fit(X)
     assert (model.plan_.summary, model.plan_.solver) == ("moments", "eigh")

@@ -85,7 +85,7 @@ def check(model, X, k, *, weights=None, divisor=None, center=True, tol=1e-10):
 @every_solver
 @every_form
 @every_shape
-def test_plain_rows(solver, form, shape, rng):
+def test_float64_rows_have_the_variances_and_axes_of_the_svd(solver, form, shape, rng):
     X = decaying(*SHAPES[shape], rng, zeros=0.0 if form == "dense" else 0.7)
     model = PCA(4, svd_solver=solver, iterated_power=40, random_state=0)
     given = FORMS[form](X)
@@ -112,7 +112,7 @@ def test_scaled_uncentred_and_weighted_rows(solver, form, shape, scale, center, 
 @every_solver
 @every_shape
 @pytest.mark.parametrize("form", ["dense", "csr"])
-def test_float32_rows(solver, shape, form, rng):
+def test_float32_rows_have_the_variances_and_axes_of_the_svd(solver, shape, form, rng):
     X = decaying(*SHAPES[shape], rng, zeros=0.0 if form == "dense" else 0.7).astype(np.float32)
     model = PCA(3, svd_solver=solver, iterated_power=40, random_state=0).fit(FORMS[form](X))
     assert model.components_.dtype == model.transform(FORMS[form](X)).dtype == np.float32

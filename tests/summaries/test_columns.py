@@ -15,8 +15,8 @@ every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 @pytest.fixture(autouse=True)
 def _narrow_spans(monkeypatch):
-    monkeypatch.setattr(columns, "_SPAN", 7)
-    monkeypatch.setattr(columns, "_THREADS_PAY", 0)
+    monkeypatch.setattr(columns, "MIN_SPAN_COLUMNS", 7)
+    monkeypatch.setattr(columns, "MIN_NUMBERS_FOR_THREADS", 0)
 
 
 def check(data, weights=None, *, precise=False):

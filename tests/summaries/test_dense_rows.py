@@ -23,11 +23,11 @@ WIDTH = 5
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch):
     """Small tables have many pieces, computed by threads."""
-    monkeypatch.setattr(dense_rows, "_MIN_ROWS", 64)
-    monkeypatch.setattr(dense_rows, "_MAX_NUMBERS", 2**12)
-    monkeypatch.setattr(dense_rows, "_MIN_COLUMNS", 100)
-    monkeypatch.setattr(dense_rows, "_MIN_SPAN", 100)
-    monkeypatch.setattr(dense_rows, "_THREADS_PAY", 0)
+    monkeypatch.setattr(dense_rows, "MIN_PIECE_ROWS", 64)
+    monkeypatch.setattr(dense_rows, "MAX_PIECE_NUMBERS", 2**12)
+    monkeypatch.setattr(dense_rows, "MIN_PIECE_COLUMNS", 100)
+    monkeypatch.setattr(dense_rows, "MIN_SPAN_COLUMNS", 100)
+    monkeypatch.setattr(dense_rows, "MIN_NUMBERS_FOR_THREADS", 0)
 
 
 def rows_and_matrix(data, *, center=True, divisor=None, weights=None, columns=None):
@@ -96,7 +96,7 @@ def test_every_product_is_that_of_the_matrix(shape, dtype, center, scaled, weigh
 
 @every_dtype
 def test_rows_too_long_for_fused_products_are_read_twice(dtype, rng, monkeypatch):
-    monkeypatch.setattr(dense_rows, "_LONG_ROWS_BYTES", 2**10)
+    monkeypatch.setattr(dense_rows, "LONG_ROWS_BYTES", 2**10)
     rows, matrix = rows_and_matrix((rng.standard_normal((90, 700)) + 3).astype(dtype))
     assert not rows.fused
     check_products(rows, matrix, dtype)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from princomp.io import Source
 
 # Standard input of up to this many bytes is kept in memory.
-_MAX_STDIN_IN_MEMORY = 2**26
+MAX_STDIN_BYTES_IN_MEMORY = 2**26
 
 
 def pca_parameters(options: dict[str, Any]) -> PCAParameters:
@@ -96,7 +96,7 @@ def _open_files(
 
     source = open_stdin(_standard_input(), **arguments)
     # A small table is kept in memory, so that its rows can be read again for their scores.
-    return read_if_small(source, _MAX_STDIN_IN_MEMORY) if rereadable else source
+    return read_if_small(source, MAX_STDIN_BYTES_IN_MEMORY) if rereadable else source
 
 
 def _standard_input() -> BinaryIO:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 INITIAL_COMPONENTS = 16
 # Rules that draw from the rows use a sample of at most this many numbers, but at least this many
 # rows.
-_MAX_SAMPLE_SIZE, _MIN_SAMPLE_ROWS = 2**24, 200
+MAX_SAMPLE_NUMBERS, MIN_SAMPLE_ROWS = 2**24, 200
 
 
 class ComponentCount:
@@ -143,8 +143,8 @@ class ComponentCount:
     def _sample_size(self) -> int:
         """Number of rows that a rule draws from."""
         n, p = self._fit.rows.shape
-        few = n * p <= _MAX_SAMPLE_SIZE
-        return n if few else min(n, max(_MIN_SAMPLE_ROWS, _MAX_SAMPLE_SIZE // p))
+        few = n * p <= MAX_SAMPLE_NUMBERS
+        return n if few else min(n, max(MIN_SAMPLE_ROWS, MAX_SAMPLE_NUMBERS // p))
 
     def _sampled(self) -> str:
         size, n = self._sample_size(), self._fit.rows.shape[0]

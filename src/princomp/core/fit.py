@@ -38,7 +38,7 @@ from princomp.summaries import Columns, Extremes, Names, SampleWeight, Weights, 
 
 # If the number of rows is unknown, up to this many bytes of rows are read into memory: most
 # tables are smaller, and more routes are available for rows in memory.
-_SMALL_TABLE_BYTES = 2**26
+SMALL_TABLE_BYTES = 2**26
 
 
 class TableFit(NamedTuple):
@@ -202,7 +202,7 @@ def _in_memory_if_small(source: Source, request: Request) -> Any:
     needs_rows = rule_needs_rows(request.n_components)
     if not isinstance(source, TableSource) and (source.rows is None or needs_rows):
         limit = request.problem(source).memory_limit
-        max_bytes = min(_SMALL_TABLE_BYTES, (limit or _SMALL_TABLE_BYTES) // 8)
+        max_bytes = min(SMALL_TABLE_BYTES, (limit or SMALL_TABLE_BYTES) // 8)
         if source.rows is None or source.rows * source.p * source.dtype.itemsize <= max_bytes:
             source = read_if_small(source, max_bytes)
     return source.data if isinstance(source, TableSource) else source

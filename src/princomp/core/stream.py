@@ -37,9 +37,9 @@ from princomp.summaries import (
     stored_bytes,
 )
 
-# Rows are buffered until _BLOCKS_AT_ONCE blocks can be summed at once, or one block if a block has
+# Rows are buffered until BLOCKS_AT_ONCE blocks can be summed at once, or one block if a block has
 # more than _LARGE_BLOCK numbers.
-_BLOCKS_AT_ONCE, _LARGE_BLOCK = default_threads(), 2**21
+BLOCKS_AT_ONCE, _LARGE_BLOCK = default_threads(), 2**21
 # A block is shifted before its mean is known, so its sums may be 2**20 times its scatter.
 _MAX_SCATTER = float(np.finfo(np.float64).max) / 2**20
 # The squares of any number of values below this size can be summed in float64.
@@ -298,7 +298,7 @@ class Stream:
     @property
     def _max_buffered(self) -> int:
         step = self._block_rows
-        return step if step * self.p > _LARGE_BLOCK else _BLOCKS_AT_ONCE * step
+        return step if step * self.p > _LARGE_BLOCK else BLOCKS_AT_ONCE * step
 
     def _check_squares(self, rows: Any, weights: Weights) -> None:
         """Refuse rows that are not finite, or whose squares would overflow in the summary."""

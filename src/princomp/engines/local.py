@@ -35,11 +35,11 @@ from princomp.summaries import (
 )
 
 # Tables with fewer numbers are summed before a thread would have started.
-_THREADS_PAY = 2**19
+MIN_NUMBERS_FOR_THREADS = 2**19
 # For tables with more numbers, a warning says if the compiled kernels are missing.
 _KERNEL_WARNING_NUMBERS = 2**22
 # For fewer numbers than this, OpenBLAS and MKL use one thread anyway.
-_BLAS_THREADS_PAY = 2**12
+MIN_NUMBERS_FOR_BLAS_THREADS = 2**12
 
 
 class _Summarizer(NamedTuple):
@@ -139,7 +139,7 @@ def fold(
     sparse = data.stored is not None if isinstance(data, Source) else is_sparse(data)
     step = kind.block_rows(p, sparse=sparse)
     summarizer = _Summarizer(kind, weights, drop, precise)
-    if not isinstance(data, Source) and n <= step and n * p < _BLAS_THREADS_PAY:
+    if not isinstance(data, Source) and n <= step and n * p < MIN_NUMBERS_FOR_BLAS_THREADS:
         result = summarizer.summarize(Block(0, lambda: data))
         return result if initial is None else result._replace(summary=initial.merge(result.summary))
     run = run or RunContext()
@@ -212,7 +212,7 @@ def _merge_all(
 ) -> Generator[State]:
     """Summarise blocks on threads, and merge the summaries in order."""
     n, p = data.shape
-    small = n is not None and n * p < _THREADS_PAY
+    small = n is not None and n * p < MIN_NUMBERS_FOR_THREADS
     workers = 1 if small else threads or default_threads()
     # The rows of a stream wait in memory: its blocks go to threads one by one.
     one_by_one = isinstance(data, Source) and not data.random_access

@@ -11,7 +11,7 @@ from princomp.errors import OutputError, invalid_value
 from princomp.io import Checkpoint, State
 
 # Seconds between two reports: frequent enough to watch, and rare enough to cost nothing.
-_REPORT_INTERVAL = 0.1
+REPORT_INTERVAL = 0.1
 
 
 class Progress(NamedTuple):
@@ -97,7 +97,7 @@ class ProgressReporter:
             return
         now = time.monotonic()
         # Some clocks go back.
-        if not done and 0 <= now - self._last < _REPORT_INTERVAL:
+        if not done and 0 <= now - self._last < REPORT_INTERVAL:
             return
         self._last = now
         self._callback(self._progress(now - self._began, done))

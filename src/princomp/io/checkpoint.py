@@ -30,7 +30,7 @@ _CHECKPOINT = Kind(
 )
 _SUMMARY_KINDS = {**KINDS, "images": Images}
 # Seconds between two saves, at most; less where saving takes no more than this share of the time.
-_SAVE_INTERVAL, _SAVE_SHARE = 30.0, 0.02
+SAVE_INTERVAL, _SAVE_SHARE = 30.0, 0.02
 
 
 class State(NamedTuple):
@@ -99,9 +99,9 @@ class Checkpoint:
         """Record that rows were added, and save if the last save was long ago."""
         self._states[self._passes_begun - 1 :] = [state]
         since = time.monotonic() - self._saved_at
-        interval = max(self._save_seconds / _SAVE_SHARE, _SAVE_INTERVAL / 30)
+        interval = max(self._save_seconds / _SAVE_SHARE, SAVE_INTERVAL / 30)
         # Save also if the clock went back.
-        if not 0 <= since < min(_SAVE_INTERVAL, interval):
+        if not 0 <= since < min(SAVE_INTERVAL, interval):
             self.save()
 
     def finish(self, state: State) -> None:

@@ -39,7 +39,7 @@ from princomp.linalg import (
 )
 
 # Number of products (entries times vectors) from which on several threads are quicker than one.
-_THREADS_PAY = 2**19
+MIN_PRODUCTS_FOR_THREADS = 2**19
 # Average entries per column from which on two sums over half the rows are quicker than one sum.
 _HALVES_PAY = 8
 # Average entries per column that are summed in float32 before the sum is added in float64: the
@@ -316,7 +316,7 @@ class _Pass:
         return fill(scratch(f"csr {name}", (height, padded_width), self.dtype), block)
 
     def _threads(self, threads: int | None, width: int) -> int:
-        pays = len(self.rows.values) * width >= _THREADS_PAY
+        pays = len(self.rows.values) * width >= MIN_PRODUCTS_FOR_THREADS
         return (threads or default_threads()) if pays else 1
 
 

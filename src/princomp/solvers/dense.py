@@ -46,10 +46,10 @@ _SUM_UNITS, _MERGE_UNITS = 64, 3 / 16 / 2**20
 # with columns of two or three values; there, a fiftieth of a column was 1 and the rest 0. For equal
 # columns whose products are summed over longer chunks, it was 61.
 _ONE_WAY_UNITS, _ONE_WAY_UNITS_LONG = 40, 80
-# From order _REDUCED_ORDER on, only the wanted vectors are computed, for any k: k = 10 takes 3.1
+# From order MIN_REDUCED_ORDER on, only the wanted vectors are computed, for any k: k = 10 takes 3.1
 # instead of 5.4 ms at p = 256, and 59 instead of 150 ms at p = 1,000 (one thread). Below, this pays
 # if k is at most _VERY_FEW_SHARE of p: at p = 100, k = 2 takes 0.45 instead of 0.64 ms.
-_REDUCED_ORDER, _VERY_FEW_SHARE = 256, 0.04
+MIN_REDUCED_ORDER, _VERY_FEW_SHARE = 256, 0.04
 # Up to this share of the vectors, inverse iteration is used: it takes about 0.3 µs · p per vector
 # and leaves vectors orthogonal to 1e-15. Computing all vectors by divide and conquer takes as long
 # as 0.1 p vectors by inverse iteration at p = 100, 0.17 p at 500 and 0.28 p at 1,000.
@@ -64,7 +64,7 @@ _SAFE_POWER = 200
 _BY_NUMBER, _BY_BLOCK = 2, "B"
 # From this order on, the reduction by several threads is faster than LAPACK's: at 1,000, two
 # threads take 0.6 of LAPACK's time, and at 600, 0.95.
-_THREADS_PAY = 600
+MIN_ORDER_FOR_THREADS = 600
 
 
 def roundoff(p: int, unit: float, rows: int = 0) -> float:
@@ -210,7 +210,7 @@ def eigenpairs(matrix: FloatArray, k: VectorCount = None) -> tuple[FloatArray, F
     """
     size = len(matrix)
     few = isinstance(k, int) and k <= _VERY_FEW_SHARE * size
-    if few or size >= _REDUCED_ORDER:
+    if few or size >= MIN_REDUCED_ORDER:
         with reproducible_blas(size):
             found = _reduced(matrix, k)
         if found is not None:
@@ -229,7 +229,7 @@ def _reduced(matrix: FloatArray, k: VectorCount) -> tuple[FloatArray, FloatArray
     if power:
         matrix = np.ldexp(matrix, -power)
     size = len(matrix)
-    reduced = tridiagonalise(matrix) if size >= _THREADS_PAY else tridiagonal(matrix)
+    reduced = tridiagonalise(matrix) if size >= MIN_ORDER_FOR_THREADS else tridiagonal(matrix)
     if reduced is None:
         return None
     diagonal, off_diagonal = reduced.diagonal, reduced.off_diagonal

@@ -29,7 +29,7 @@ _REMAINING_ROUNDOFF = 1 / 16
 # A decomposition takes as long as about p / 40 products, including other work per product: 0.38 to
 # 0.56 s at p = 2,000, where a product takes 7 to 8 ms (two threads, AVX2). A search with a longer
 # forecast is abandoned: for noise at p = 2,000, after 110 ms, where it would take 850 ms.
-_PATIENCE = 1 / 40
+MAX_PRODUCTS_SHARE = 1 / 40
 
 
 def search_scatter(
@@ -62,7 +62,7 @@ def search_scatter(
         start=rng.standard_normal((p, width)),
         max_vectors=max(6 * k, _ROOM),
         trace=trace / scale,
-        abandon=None if patient else AbandonRule(_PATIENCE * p),
+        abandon=None if patient else AbandonRule(MAX_PRODUCTS_SHARE * p),
     )
     if not pairs.converged:
         return None

@@ -23,14 +23,14 @@ WEIGHTS = {"parameter": "sample_weight"}
 # A panel holds about 2 MB of doubles, so it stays in a core's cache while it is shifted, summed
 # and multiplied. Wide rows need panels of up to 2p rows, so that the work per panel on p × p
 # numbers stays small compared with the panel's product: it is 5% at 2,048 rows.
-_PANEL_NUMBERS, _MAX_PANEL_ROWS = 2**18, 2048
+NUMBERS_PER_PANEL, _MAX_PANEL_ROWS = 2**18, 2048
 # A block is several panels, to reduce the work per block. This work, mostly in Python, took two
 # fifths of the time for 15,000,000 × 100 float32 with one panel per block, a sixth with two, and a
 # tenth with four. For wider rows it is moving, mirroring and merging a scatter: a quarter of the
 # time for 100,000 × 500 float32 with blocks of 2**20 numbers, and a tenth with 2**21. Larger blocks
 # gain little and keep more rows waiting: rows of online fits until there are blocks for all
 # threads, and rows of a stream until a thread is free.
-_BLOCK_NUMBERS, _WIDE_COLUMNS = 2**20, 400
+NUMBERS_PER_BLOCK, _WIDE_COLUMNS = 2**20, 400
 # Numbers that a thread takes at once, in one or more blocks: handing one block to a thread costs a
 # tenth of the time to sum it.
 _TASK_NUMBERS = 2**21
@@ -42,14 +42,14 @@ def block_rows(columns: int, *, sparse: bool = False) -> int:
     Blocks begin at multiples of this number, counted from the first row of the table, so neither
     the reader's chunks nor the number of threads changes the result.
     """
-    numbers = _BLOCK_NUMBERS * (2 if columns >= _WIDE_COLUMNS else 1)
+    numbers = NUMBERS_PER_BLOCK * (2 if columns >= _WIDE_COLUMNS else 1)
     return max(panel_rows(columns), _power_of_two(numbers // max(columns, 1)))
 
 
 def panel_rows(columns: int, *, sparse: bool = False) -> int:
     """Number of rows in a panel: the part of a block that is multiplied at a time."""
     return _power_of_two(
-        max(_PANEL_NUMBERS // max(columns, 1), min(2 * columns, _MAX_PANEL_ROWS), 256)
+        max(NUMBERS_PER_PANEL // max(columns, 1), min(2 * columns, _MAX_PANEL_ROWS), 256)
     )
 
 

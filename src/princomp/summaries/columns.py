@@ -27,10 +27,10 @@ from princomp.summaries.blocks import (
 )
 from princomp.summaries.centred import Centred
 
-# A thread sums at least _SPAN columns at a time, or as many as make _NUMBERS values: few enough
-# that most tables have spans for all threads. 200 × 200,000 float32 takes 70, 44 and 34 ms in spans
-# of 1,024, 2,048 and 8,192 columns.
-_SPAN, _NUMBERS = 2048, 2**20
+# A thread sums at least MIN_SPAN_COLUMNS columns at a time, or as many as make _NUMBERS values: few
+# enough that most tables have spans for all threads. 200 × 200,000 float32 takes 70, 44 and 34 ms
+# in spans of 1,024, 2,048 and 8,192 columns.
+MIN_SPAN_COLUMNS, _NUMBERS = 2048, 2**20
 # Most columns per row of a sparse block: with fewer rows, merging the sums of all columns takes
 # longer than computing them.
 _COLUMNS_A_ROW = 16
@@ -43,7 +43,7 @@ _LIGHT = 64.0
 # Most passes over sparse rows: with a shift of zero, then of a stored entry, then of the mean.
 _ROUNDS = 3
 # Fewest values of a dense block for which several threads pay.
-_THREADS_PAY = 2**20
+MIN_NUMBERS_FOR_THREADS = 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,11 +118,11 @@ class Columns(Centred):
 def _of_dense(block: FloatArray, weights: Weights) -> Columns:
     """Sum spans of columns on several threads."""
     rows = float(len(block)) if weights is None else float(weights.sum())
-    step = max(_SPAN, _NUMBERS // max(len(block), 1))
+    step = max(MIN_SPAN_COLUMNS, _NUMBERS // max(len(block), 1))
     results = map_in_order(
         lambda span: _sums_of_columns(block[:, span], weights, rows),
         slices(block.shape[1], step),
-        1 if block.size < _THREADS_PAY else None,
+        1 if block.size < MIN_NUMBERS_FOR_THREADS else None,
     )
     mean, low, scatter, sums = (np.concatenate(parts) for parts in zip(*results, strict=True))
     check_finite(sums, block)

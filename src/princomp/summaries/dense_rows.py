@@ -32,20 +32,21 @@ from princomp.summaries.blocks import Weights, in_range
 
 # Number of pieces of rows that is enough for threads to share.
 _MIN_PIECES = 4
-# A piece has at least _MIN_ROWS rows and, if threads still have enough pieces to share,
-# _MIN_NUMBERS to _MAX_NUMBERS values: fewer pieces mean fewer sums to add up. 4,000 × 4,000 float32
-# times 16 vectors takes 22, 19, 18 and 17 ms in 16, 8, 4 and 2 pieces. If there are more columns
-# than rows, a piece has at least _MIN_COLUMNS columns, or as many as make _MIN_NUMBERS values.
-_MIN_ROWS, _MIN_NUMBERS, _MAX_NUMBERS, _MIN_COLUMNS = 256, 2**20, 2**22, 2048
+# A piece has at least MIN_PIECE_ROWS rows and, if threads still have enough pieces to share,
+# MIN_PIECE_NUMBERS to MAX_PIECE_NUMBERS values: fewer pieces mean fewer sums to add up.
+# 4,000 × 4,000 float32 times 16 vectors takes 22, 19, 18 and 17 ms in 16, 8, 4 and 2 pieces. If
+# there are more columns than rows, a piece has at least MIN_PIECE_COLUMNS columns, or as many as
+# make MIN_PIECE_NUMBERS values.
+MIN_PIECE_ROWS, MIN_PIECE_NUMBERS, MAX_PIECE_NUMBERS, MIN_PIECE_COLUMNS = 256, 2**20, 2**22, 2048
 # Fewest and most columns of a piece that is read twice while it is in the last-level cache.
-_MIN_SPAN, _MAX_SPAN = 1024, 4096
+MIN_SPAN_COLUMNS, MAX_SPAN_COLUMNS = 1024, 4096
 # If eight rows take more bytes than this, they are too long to be read twice while in the cache.
-_LONG_ROWS_BYTES = 2**22
+LONG_ROWS_BYTES = 2**22
 # Number of pieces of columns: enough for threads to share evenly, but each piece adds another sum.
 # 1,000 × 20,000 takes 30 ms in 20 pieces and 27 ms in 8.
 _COLUMN_PIECES = 8
 # Fewest values for which several threads pay.
-_THREADS_PAY = 2**20
+MIN_NUMBERS_FOR_THREADS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +106,7 @@ class DenseRows(Affine):
     @property
     def fused(self) -> bool:
         """Whether rows are short enough to be read twice while they are in the cache."""
-        return 8 * self.shape[1] * self.dtype.itemsize <= _LONG_ROWS_BYTES
+        return 8 * self.shape[1] * self.dtype.itemsize <= LONG_ROWS_BYTES
 
     @property
     def rows(self) -> FloatArray:
@@ -226,7 +227,7 @@ class DenseRows(Affine):
 
         images = np.zeros((n, padded.shape[1]))
         score_sums = np.zeros(padded.shape[1])
-        step = min(_MAX_SPAN, max(_MIN_SPAN, -(-p // _COLUMN_PIECES)))
+        step = min(MAX_SPAN_COLUMNS, max(MIN_SPAN_COLUMNS, -(-p // _COLUMN_PIECES)))
         for total, sums in map_in_order(piece, slices(p, step), self._threads):
             images += total
             score_sums += sums
@@ -243,7 +244,7 @@ class DenseRows(Affine):
             return row_products(self.part(slice(None), columns), part_of(low, columns))
 
         # Few pieces, since each is as large as the result.
-        columns = slices(p, max(_MIN_SPAN, -(-p // _COLUMN_PIECES)))
+        columns = slices(p, max(MIN_SPAN_COLUMNS, -(-p // _COLUMN_PIECES)))
         pieces = map_in_order(piece, columns, self._threads)
         total = next(pieces)
         for product in pieces:
@@ -254,7 +255,7 @@ class DenseRows(Affine):
 
     @property
     def _threads(self) -> int | None:
-        return 1 if self.data.size < _THREADS_PAY else None
+        return 1 if self.data.size < MIN_NUMBERS_FOR_THREADS else None
 
     @property
     def _in_one_pass(self) -> bool:
@@ -269,13 +270,13 @@ class DenseRows(Affine):
     @cached_property
     def _row_pieces(self) -> list[slice]:
         n, p = self.shape
-        numbers = min(_MAX_NUMBERS, max(_MIN_NUMBERS, -(-n * p // _MIN_PIECES)))
-        return slices(n, max(_MIN_ROWS, -(-numbers // p)))
+        numbers = min(MAX_PIECE_NUMBERS, max(MIN_PIECE_NUMBERS, -(-n * p // _MIN_PIECES)))
+        return slices(n, max(MIN_PIECE_ROWS, -(-numbers // p)))
 
     @cached_property
     def _column_pieces(self) -> list[slice]:
         n, p = self.shape
-        return slices(p, max(_MIN_COLUMNS, _MIN_NUMBERS // max(n, 1)))
+        return slices(p, max(MIN_PIECE_COLUMNS, MIN_PIECE_NUMBERS // max(n, 1)))
 
     def _buffer(self, shape: tuple[int, int]) -> FloatArray:
         """Return an array of zeros, in a spare buffer if there is one."""

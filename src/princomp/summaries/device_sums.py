@@ -32,7 +32,7 @@ FLOAT32_TINY = 1e-30
 # work; the allowed error grows at the same rate.
 _FEW_ROWS, _ROWS = 512, 4096
 # Columns of a panel of the scatter. For wide rows, only panels of the upper triangle are computed.
-_PANEL = 1024
+PANEL_COLUMNS = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,10 +276,10 @@ def _sample(space: Space, rows: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
 def _add_gram(space: Space, shifted: DeviceArray, total: DeviceArray) -> None:
     """Add ``shiftedᵀ shifted`` to the upper panels of ``total`` (p, p)."""
     p = shifted.shape[1]
-    if p < 2 * _PANEL:
+    if p < 2 * PANEL_COLUMNS:
         add_product(space, shifted, shifted, total)
         return
-    for panel in slices(p, _PANEL):
+    for panel in slices(p, PANEL_COLUMNS):
         start = panel.start
         add_product(space, shifted[:, panel], shifted[:, start:], total[panel, start:])
 
@@ -305,7 +305,7 @@ def add_product(space: Space, left: DeviceArray, right: DeviceArray, total: Devi
 def _mirror(space: Space, total: DeviceArray) -> None:
     """Fill the lower half of a symmetric matrix from its upper panels."""
     p = total.shape[0]
-    for some in slices(p, _PANEL if p >= 2 * _PANEL else p):
+    for some in slices(p, PANEL_COLUMNS if p >= 2 * PANEL_COLUMNS else p):
         corner, stop = total[some, some], some.stop
         total[some, some] = (corner + corner.T) / 2.0
         if stop < p:

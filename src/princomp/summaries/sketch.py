@@ -30,11 +30,11 @@ from princomp.summaries.columns import Columns
 
 # Numbers in a block of wide rows: enough rows to justify reading and writing the p × l product once
 # per block, few enough that a block takes only tens of megabytes. Sparse rows are short, so a block
-# has at least _SPARSE_ROWS rows, and one row per _COLUMNS_PER_ROW columns up to _MOST_ROWS: with
-# 1,000,000 columns and 100 stored values per row, 40,960 rows take 3.8 s of a pass in blocks of
-# 4,096 rows, and 0.6 s as one block.
-_WIDE_NUMBERS, _FEWEST_ROWS = 2**22, 32
-_SPARSE_ROWS, _MOST_ROWS, _COLUMNS_PER_ROW = 4096, 65_536, 16
+# has at least MIN_ROWS_PER_SPARSE_BLOCK rows, and one row per _COLUMNS_PER_ROW columns up to
+# _MOST_ROWS: with 1,000,000 columns and 100 stored values per row, 40,960 rows take 3.8 s of a pass
+# in blocks of 4,096 rows, and 0.6 s as one block.
+NUMBERS_PER_WIDE_BLOCK, _FEWEST_ROWS = 2**22, 32
+MIN_ROWS_PER_SPARSE_BLOCK, _MOST_ROWS, _COLUMNS_PER_ROW = 4096, 65_536, 16
 # Rows of a p × l array that are processed at a time.
 _PANEL = 2**14
 
@@ -42,9 +42,11 @@ _PANEL = 2**14
 def wide_block_rows(columns: int, *, sparse: bool = False) -> int:
     """Number of rows in a block of wide rows, for summaries that add p × l numbers per block."""
     min_rows = (
-        max(_SPARSE_ROWS, min(columns // _COLUMNS_PER_ROW, _MOST_ROWS)) if sparse else _FEWEST_ROWS
+        max(MIN_ROWS_PER_SPARSE_BLOCK, min(columns // _COLUMNS_PER_ROW, _MOST_ROWS))
+        if sparse
+        else _FEWEST_ROWS
     )
-    rows = max(_WIDE_NUMBERS // max(columns, 1), min_rows)
+    rows = max(NUMBERS_PER_WIDE_BLOCK // max(columns, 1), min_rows)
     return 1 << (rows.bit_length() - 1)
 
 

@@ -14,8 +14,8 @@ from princomp.io.readers import files
 @pytest.fixture
 def large(monkeypatch):
     """Make every table too large to be read whole."""
-    monkeypatch.setattr(files, "_SMALL", 0)
-    monkeypatch.setattr(files, "_SMALL_COMPRESSED", 0)
+    monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
+    monkeypatch.setattr(files, "SMALL_COMPRESSED_FILE_BYTES", 0)
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ def test_a_table_of_flights_is_the_same_as_csv_and_as_parquet(
 ):
     table, arrived = flights()
     if chunked:
-        monkeypatch.setattr(files, "_SMALL", 0)
+        monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
     pyarrow.parquet.write_table(table, tmp_path / "f.parquet", row_group_size=90)
     table.to_pandas().astype({"arr_delay": "Int64"}).to_csv(
         tmp_path / "f.csv", index=False, na_rep="NA"

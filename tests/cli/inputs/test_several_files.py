@@ -21,8 +21,8 @@ def test_chunked_reads_give_the_same_bytes_as_whole_reads(princomp, tmp_path, mo
     name = write_table(tmp_path, kind, random_table(), ids=IDS)
     args = ("--id", "id", "--scale", "unit", "-k", 2)
     assert princomp("fit", name, *args, "-o", "small").code == 0
-    monkeypatch.setattr(files, "_SMALL", 0)
-    monkeypatch.setattr(files, "_SMALL_COMPRESSED", 0)
+    monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
+    monkeypatch.setattr(files, "SMALL_COMPRESSED_FILE_BYTES", 0)
     small = []
     opened = files.Format.open
     monkeypatch.setattr(files.Format, "open", lambda *a: small.append(a[-1]) or opened(*a))
@@ -42,7 +42,11 @@ def test_many_chunks_and_one_agree_to_rounding(princomp, tmp_path, large, monkey
     X = np.round(rng.standard_normal((n, p)) * np.arange(1, p + 1), 4)
     (tmp_path / "t.csv").write_bytes(as_text(X, columns=[f"x{j}" for j in range(p)]))
     assert princomp("fit", "t.csv", "-o", "one").code == 0
-    for limit, size in (("_HEAD", 2**12), ("_LEAST_TEXT", 2000), ("_MOST_TEXT", 2000)):
+    for limit, size in (
+        ("HEAD_BYTES", 2**12),
+        ("MIN_PIECE_BYTES", 2000),
+        ("MAX_PIECE_BYTES", 2000),
+    ):
         monkeypatch.setattr(delimited_stream, limit, size)
     source = files.open_source("t.csv")
     assert len(list(source.chunks())) > 20
@@ -65,7 +69,7 @@ def test_scores_are_written_in_every_format_chunk_by_chunk(
 ):
     X = random_table()
     write_table(tmp_path, "parquet", X, ids=IDS)
-    monkeypatch.setattr(columnar_stream, "_NUMBERS", 24, raising=True)
+    monkeypatch.setattr(columnar_stream, "NUMBERS_PER_CHUNK", 24, raising=True)
     assert len(list(files.open_source("t.parquet").chunks())) > 2
     assert princomp("fit", "t.parquet", "--id", "id", "-m", "m.pca", "--no-scores").code == 0
     done = princomp("transform", "m.pca", "t.parquet", "-o", f"s.{ending}", "--json")
@@ -256,8 +260,8 @@ def test_a_missing_value_is_reported_with_file_and_row(
     princomp, tmp_path, monkeypatch, kind, chunked
 ):
     if chunked:
-        monkeypatch.setattr(files, "_SMALL", 0)
-        monkeypatch.setattr(files, "_SMALL_COMPRESSED", 0)
+        monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
+        monkeypatch.setattr(files, "SMALL_COMPRESSED_FILE_BYTES", 0)
     X = random_table()
     write_table(tmp_path, kind, X, stem="p1")
     package.PCA().fit(X).save(tmp_path / "m.pca")
@@ -291,7 +295,7 @@ def test_a_bad_last_row_leaves_existing_output_unchanged(
     package.PCA().fit("t.csv").save("m.pca")
     X[-1, 2] = np.nan
     write_table(tmp_path, "parquet", X)
-    monkeypatch.setattr(columnar_stream, "_NUMBERS", 24)
+    monkeypatch.setattr(columnar_stream, "NUMBERS_PER_CHUNK", 24)
     before = sorted(tmp_path.rglob("*"))
     done = princomp("transform", "m.pca", "t.parquet", "-o", f"s.{ending}")
     assert (done.code, done.out) == (65, "")

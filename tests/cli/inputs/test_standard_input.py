@@ -130,7 +130,7 @@ def test_input_too_large_to_keep_gives_a_model_without_scores(
     princomp, tmp_path, pipe, monkeypatch, kind
 ):
     X = random_table()
-    monkeypatch.setattr(calls, "_MAX_STDIN_IN_MEMORY", 100)
+    monkeypatch.setattr(calls, "MAX_STDIN_BYTES_IN_MEMORY", 100)
     pipe(PIPED[kind](X))
     done = princomp("fit", "-", "--scale", "unit", "-o", "out")
     assert done.code == 0
@@ -160,7 +160,7 @@ def test_input_too_large_to_keep_gives_a_model_without_scores(
 )  # fmt: skip
 def test_no_solver_reads_a_pipe_twice(princomp, tmp_path, pipe, monkeypatch, solver):
     X = random_table()
-    monkeypatch.setattr(calls, "_MAX_STDIN_IN_MEMORY", 0)
+    monkeypatch.setattr(calls, "MAX_STDIN_BYTES_IN_MEMORY", 0)
     pipe(as_arrow_stream(X))
     done = princomp("fit", "-", "--solver", solver, "-k", 2, "-o", "out", "--json")
     assert done.err == ""

@@ -135,7 +135,7 @@ def test_filled_cells_are_reported_and_saved(method, incomplete, tmp_path):
 
 
 @both_methods
-def test_kinds_of_input(method, incomplete, tmp_path):
+def test_frames_files_and_lists_give_the_same_model(method, incomplete, tmp_path):
     model = PCA(2, missing=method).fit(incomplete)
     frame = pd.DataFrame(incomplete, columns=list("abcdefg"))
     path = tmp_path / "t.csv"

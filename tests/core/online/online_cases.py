@@ -112,7 +112,7 @@ def _eight_rows(columns, **_):
 def use_small_blocks(patch, blocks_at_once=2):
     for kind in (Centred, SketchOf):
         patch.setattr(kind, "block_rows", staticmethod(_eight_rows))
-    patch.setattr(princomp.core.stream, "_BLOCKS_AT_ONCE", blocks_at_once)
+    patch.setattr(princomp.core.stream, "BLOCKS_AT_ONCE", blocks_at_once)
 
 
 def assert_close(model, whole):

@@ -56,7 +56,7 @@ def test_batches_of_any_size_have_the_bits_of_one_fit(solver, tall, monkeypatch)
     for size in (1, 7, 1000, len(tall)):
         assert_same_bits(fit_in_batches(PCA(4, svd_solver=solver), tall, size), whole)
     # For any number of blocks that are summed together.
-    monkeypatch.setattr(princomp.core.stream, "_BLOCKS_AT_ONCE", 1)
+    monkeypatch.setattr(princomp.core.stream, "BLOCKS_AT_ONCE", 1)
     assert_same_bits(fit_in_batches(PCA(4, svd_solver=solver), tall, 130), whole)
 
 

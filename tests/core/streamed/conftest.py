@@ -21,15 +21,15 @@ from princomp.summaries import blocks as blocks_module
 @pytest.fixture
 def streamed(monkeypatch):
     """No file is read whole, chunks are small, and a block has fewer rows than a table."""
-    monkeypatch.setattr(files, "_SMALL", 0)
-    monkeypatch.setattr(files, "_SMALL_COMPRESSED", 0)
-    monkeypatch.setattr(fit_module, "_SMALL_TABLE_BYTES", 0)
+    monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
+    monkeypatch.setattr(files, "SMALL_COMPRESSED_FILE_BYTES", 0)
+    monkeypatch.setattr(fit_module, "SMALL_TABLE_BYTES", 0)
     for module in (numpy_file, columnar_stream, batches, chunk_plan):
-        monkeypatch.setattr(module, "_NUMBERS", 200)
-    monkeypatch.setattr(numpy_file, "_NUMBERS_BY_COLUMN", 200)
-    monkeypatch.setattr(delimited_stream, "_LEAST_TEXT", 500)
-    monkeypatch.setattr(blocks_module, "_BLOCK_NUMBERS", 1)
-    monkeypatch.setattr(blocks_module, "_PANEL_NUMBERS", 1)
+        monkeypatch.setattr(module, "NUMBERS_PER_CHUNK", 200)
+    monkeypatch.setattr(numpy_file, "NUMBERS_PER_FORTRAN_CHUNK", 200)
+    monkeypatch.setattr(delimited_stream, "MIN_PIECE_BYTES", 500)
+    monkeypatch.setattr(blocks_module, "NUMBERS_PER_BLOCK", 1)
+    monkeypatch.setattr(blocks_module, "NUMBERS_PER_PANEL", 1)
     assert blocks_module.block_rows(COLUMNS) == 256
 
 

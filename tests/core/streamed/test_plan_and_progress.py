@@ -90,7 +90,7 @@ def test_the_passes_of_a_plan_are_those_that_were_read(solver, known, table, str
 
 @pytest.fixture
 def report_often(monkeypatch):
-    monkeypatch.setattr("princomp.engines.run_context._REPORT_INTERVAL", 0.0)
+    monkeypatch.setattr("princomp.engines.run_context.REPORT_INTERVAL", 0.0)
 
 
 @pytest.mark.parametrize("solver", ["auto", "full", "krylov", "sketch"])
@@ -210,7 +210,7 @@ def test_of_several_files_the_one_that_changed_is_named(table, tmp_path, streame
 @pytest.mark.parametrize("kind", ["npy", "parquet", "h5"])
 def test_a_file_that_changes_while_it_is_read_whole_is_refused(kind, table, tmp_path, monkeypatch):
     """Wide rows that fit in memory are read whole: a route that reports no progress."""
-    monkeypatch.setattr(files, "_SMALL", 0)
+    monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
     path = save(tmp_path / f"x.{kind}", table[:4])
     source = open_source(path)
     original = type(source).chunks

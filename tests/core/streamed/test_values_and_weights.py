@@ -118,7 +118,7 @@ def test_too_many_weights_for_rows_of_unknown_number_are_refused(
     count, solver, in_memory, table, monkeypatch
 ):
     if not in_memory:
-        monkeypatch.setattr(fit_module, "_SMALL_TABLE_BYTES", 0)
+        monkeypatch.setattr(fit_module, "SMALL_TABLE_BYTES", 0)
     with pytest.raises(ShapeError, match=f"{count} weights, and there are 700 rows"):
         PCA(2, svd_solver=solver).fit(stream_of(table), sample_weight=np.ones(count))
 
@@ -130,7 +130,7 @@ def test_too_few_weights_for_rows_of_unknown_number_are_refused(
     count, solver, in_memory, table, monkeypatch
 ):
     if not in_memory:
-        monkeypatch.setattr(fit_module, "_SMALL_TABLE_BYTES", 0)
+        monkeypatch.setattr(fit_module, "SMALL_TABLE_BYTES", 0)
     with pytest.raises(ShapeError, match="sample_weight"):
         PCA(2, svd_solver=solver).fit(stream_of(table), sample_weight=np.ones(count))
 

@@ -245,7 +245,7 @@ def test_files_with_another_time_size_or_name_are_refused(tmp_path, ck):
 
 
 def test_a_small_file_that_changed_is_refused_by_its_name(tmp_path, ck, monkeypatch):
-    monkeypatch.setattr("princomp.io.readers.files._SMALL", 2**25)
+    monkeypatch.setattr("princomp.io.readers.files.SMALL_FILE_BYTES", 2**25)
     file = csv(tmp_path, table())
     _start_and_stop(file, ck)
     csv(tmp_path, table() + 1)

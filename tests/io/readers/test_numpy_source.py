@@ -69,8 +69,8 @@ def open_count(path):
 @pytest.fixture
 def small_pieces(monkeypatch):
     """Chunks of 16 numbers, so that a small file has many."""
-    monkeypatch.setattr(numpy_file, "_NUMBERS", 16)
-    monkeypatch.setattr(numpy_file, "_NUMBERS_BY_COLUMN", 16)
+    monkeypatch.setattr(numpy_file, "NUMBERS_PER_CHUNK", 16)
+    monkeypatch.setattr(numpy_file, "NUMBERS_PER_FORTRAN_CHUNK", 16)
 
 
 # What is read

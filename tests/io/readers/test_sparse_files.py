@@ -23,9 +23,9 @@ from princomp.errors import (
     PrincompError,
     ShapeError,
 )
-from princomp.io.readers import market_text
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.files import open_source
+from princomp.io.readers.market_text import read_array, read_entries, read_header
 from princomp.io.readers.source import TableSource
 from princomp.io.readers.sparse_files import open_matrix_market, open_npz
 
@@ -345,19 +345,39 @@ def test_invalid_matrices_are_refused(tmp_path, head, lines, error, message):
     assert message in str(refused(error, mtx, write_market(tmp_path / "t.mtx", head, *lines)))
 
 
-def test_pieces_of_any_size_give_the_same_numbers(tmp_path, monkeypatch):
+class ShortReads(io.BytesIO):
+    """A file that gives a few bytes at a time, as a pipe may."""
+
+    def __init__(self, content, size):
+        super().__init__(content)
+        self.size = size
+
+    def read(self, size):
+        return super().read(min(size, self.size))
+
+
+def read_in_pieces(path, size):
+    file = ShortReads(path.read_bytes(), size)
+    header = read_header(path, file)
+    if header.entries is None:
+        return read_array(path, file, header)
+    row, column, values = read_entries(path, file, header)
+    return sp.coo_array((values, (row, column)), header.shape).toarray()
+
+
+def test_pieces_of_any_size_give_the_same_numbers(tmp_path):
     x = np.random.default_rng(3).standard_normal((30, 4))
     x[x < -0.5] = 0
     for name, matrix in (("a.mtx", x), ("c.mtx", sp.coo_array(x))):
         scipy.io.mmwrite(tmp_path / name, matrix, precision=17)
-        for size in (1, 7, 100, 1_000):
-            monkeypatch.setattr(market_text, "_PIECE_BYTES", size)
-            np.testing.assert_array_equal(dense(mtx(tmp_path / name)), x)
-            without_end = (tmp_path / name).read_bytes().rstrip()
-            (tmp_path / "end.mtx").write_bytes(without_end)
-            np.testing.assert_array_equal(dense(mtx(tmp_path / "end.mtx")), x)
-    monkeypatch.setattr(market_text, "_MAX_LINE_BYTES", 100)
-    path = write_market(tmp_path / "t.mtx", "array real general", "1 1", "1" * 2_000)
+        (tmp_path / "end.mtx").write_bytes((tmp_path / name).read_bytes().rstrip())
+        for path in (tmp_path / name, tmp_path / "end.mtx"):
+            np.testing.assert_array_equal(dense(mtx(path)), x)
+            for size in (1, 7, 100, 1_000):
+                np.testing.assert_array_equal(read_in_pieces(path, size), x)
+    # Lines have at most 64 KB.
+    path = write_market(tmp_path / "t.mtx", "array real general", "1 1", "1" * 70_000)
+    path.write_bytes(path.read_bytes().rstrip())
     assert "a line without end" in str(refused(MalformedFileError, mtx, path))
 
 

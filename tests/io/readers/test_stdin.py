@@ -133,9 +133,9 @@ def test_tabs_are_detected_after_byte_order_marks_and_blank_lines():
 
 
 def test_chunks_of_every_format_can_start_at_any_row(monkeypatch):
-    monkeypatch.setattr(delimited_stream, "_LEAST_TEXT", 64)
-    monkeypatch.setattr(delimited_stream, "_MOST_TEXT", 64)
-    monkeypatch.setattr(numpy_file, "_NUMBERS", 20)
+    monkeypatch.setattr(delimited_stream, "MIN_PIECE_BYTES", 64)
+    monkeypatch.setattr(delimited_stream, "MAX_PIECE_BYTES", 64)
+    monkeypatch.setattr(numpy_file, "NUMBERS_PER_CHUNK", 20)
     x = np.arange(120.0).reshape(60, 2)
     text = "a,b\n" + "".join(f"{a},{b}\n" for a, b in x.tolist())
     for content in (
@@ -256,20 +256,21 @@ def test_unknown_columns_are_refused():
         opened(npy(np.eye(3)), id_column="0")
 
 
-def test_arrays_that_are_not_tables_are_refused(monkeypatch):
+def test_arrays_that_are_not_tables_are_refused():
     refused(ShapeError, npy(np.zeros(3)))
     refused(NotNumericError, npy(np.zeros((2, 2), complex)))
     error = refused(NotNumericError, npy(np.array([[1, 2], [3, 2**53 + 1]])))
     assert (error.place["row"], error.place["column"]) == (1, "1")
-    monkeypatch.setattr(numpy_file, "_NUMBERS", 2)
-    source = opened(npy(np.array([[1, 2], [3, 4], [5, 2**53 + 1]])))
+    x = np.ones((150_000, 2), np.int64)  # more than one chunk
+    x[140_000, 1] = 2**53 + 1
+    source = opened(npy(x))
     with pytest.raises(NotNumericError) as caught:
         read_all(source, 1)
-    assert caught.value.place["row"] == 2
+    assert caught.value.place["row"] == 140_000
 
 
 def test_late_errors_have_their_row_and_line(monkeypatch):
-    monkeypatch.setattr(delimited_stream, "_HEAD", 100)
+    monkeypatch.setattr(delimited_stream, "HEAD_BYTES", 100)
     good_start = b"a,b\n" + b"1,2\n" * 300
     error = refused(NotNumericError, good_start + b"\n1,abc\n1,2\n")
     assert "column 'b' row 300 (line 303): 'abc' is not a number" in str(error)

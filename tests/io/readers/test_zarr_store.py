@@ -32,8 +32,8 @@ from princomp.io.readers.zarr_store import open_zarr
 @pytest.fixture
 def small(monkeypatch):
     """Chunks and bands of a few numbers, so that small tables have many."""
-    monkeypatch.setattr(plan_module, "_NUMBERS", 40)
-    monkeypatch.setattr(plan_module, "_MAX_BAND_BYTES", 2_000)
+    monkeypatch.setattr(plan_module, "NUMBERS_PER_CHUNK", 40)
+    monkeypatch.setattr(plan_module, "MAX_BAND_BYTES", 2_000)
 
 
 def save(path, x, name=None, attributes=None, **options):

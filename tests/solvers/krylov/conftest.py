@@ -18,5 +18,5 @@ def one_thread():
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of few rows, so that small tables have many."""
-    monkeypatch.setattr(sketch, "_WIDE_NUMBERS", 1)
-    monkeypatch.setattr(sketch, "_SPARSE_ROWS", 32)
+    monkeypatch.setattr(sketch, "NUMBERS_PER_WIDE_BLOCK", 1)
+    monkeypatch.setattr(sketch, "MIN_ROWS_PER_SPARSE_BLOCK", 32)

@@ -24,7 +24,7 @@ _saved_settings: list[tuple[Any, str, Any]] = []
 
 def is_device_array(X: object) -> bool:
     """Whether X is an array of torch, CuPy or array_api_strict."""
-    return type(X).__module__.partition(".")[0] in _SPACES
+    return type(X).__module__.partition(".")[0] in SPACES
 
 
 def space_of(X: Any) -> Space:
@@ -36,7 +36,7 @@ def space_of(X: Any) -> Space:
     """
     library = type(X).__module__.partition(".")[0]
     # Anything else is a subclass of torch's tensors in another package.
-    return _SPACES[library if library in _SPACES else "torch"](X.device)
+    return SPACES[library if library in SPACES else "torch"](X.device)
 
 
 def space_named(device: Any) -> Space:
@@ -47,8 +47,8 @@ def space_named(device: Any) -> Space:
     MissingLibraryError, ParameterError
     """
     library = type(device).__module__.partition(".")[0]
-    if library in _SPACES:
-        return _SPACES[library](device)
+    if library in SPACES:
+        return SPACES[library](device)
     try:
         import torch
     except ImportError:
@@ -159,7 +159,8 @@ def _strict(device: Any) -> Space:
     )
 
 
-_SPACES: dict[str, Callable[[Any], Space]] = {
+# For each library, by the name of its module, a function that describes one of its devices.
+SPACES: dict[str, Callable[[Any], Space]] = {
     "torch": _torch,
     "cupy": _cupy,
     "array_api_strict": _strict,

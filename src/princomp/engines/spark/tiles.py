@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Columns of a group: the moments of a pair of groups take 72 MB. Rows are read once for each pair,
 # but only the columns of the pair: four groups (p = 6,000) cost as much as three complete passes.
-_GROUP_COLUMNS = 1_500
+GROUP_COLUMNS = 1_500
 
 
 class Tiles:
@@ -43,7 +43,7 @@ class Tiles:
 
     def __init__(self, rows: SparkRows, *, complete: bool) -> None:
         self.rows = rows
-        p, groups = rows.p, -(-rows.p // _GROUP_COLUMNS)
+        p, groups = rows.p, -(-rows.p // GROUP_COLUMNS)
         edges = np.linspace(0, p, max(groups, 2) + 1).astype(int)
         self._groups = [slice(int(a), int(b)) for a, b in pairwise(edges)]
         self._pairs = list(combinations(range(len(self._groups)), 2))

@@ -23,7 +23,7 @@ _NumberedBatches: TypeAlias = Generator[tuple[int, object]]
 _BatchInput: TypeAlias = Iterable[object] | Callable[[], Iterable[object]]
 
 # Larger batches are split into chunks of about this many numbers (8 MB).
-_NUMBERS = 2**20
+NUMBERS_PER_CHUNK = 2**20
 _BATCH_HINT = "A batch is an array (m, p), a sparse matrix or a frame, without weights."
 
 
@@ -148,7 +148,7 @@ class BatchedRows(Source):
         m = data.shape[0]
         # Rows that stay sparse take memory only for stored numbers, others for all cells.
         stays_sparse = sp.issparse(data) and self.stored is not None
-        step = max(1, m * _NUMBERS // (max(m, data.nnz) if stays_sparse else m * self.p))
+        step = max(1, m * NUMBERS_PER_CHUNK // (max(m, data.nnz) if stays_sparse else m * self.p))
         for start in range(0, m, step):
             piece = data[start : start + step]
             yield self._copied(piece if order is None else reorder_columns(piece, order))

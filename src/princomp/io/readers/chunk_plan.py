@@ -17,14 +17,14 @@ from princomp.errors import ParameterError
 from princomp.io.readers.reader_errors import file_error
 
 # Numbers in a chunk: 4 or 8 MB, large enough for cheap calls and small enough to hold several.
-_NUMBERS = 2**20
+NUMBERS_PER_CHUNK = 2**20
 # Largest band (row of tiles), in bytes, that is read at once. By default, libraries split both
 # dimensions into tiles; in a table of 30,000 columns, such a band takes 30 to 240 MB. Reading it
 # in pieces of 8 MB would decompress every tile up to thirty times.
-_MAX_BAND_BYTES = 2**28
+MAX_BAND_BYTES = 2**28
 # Bytes read at once where parts of tiles can be read. Each part still costs a call: with 1,000
 # columns, this is 64 KB for each column.
-_PARTIAL_READ_BYTES = 2**26
+PARTIAL_READ_BYTES = 2**26
 # How often a tile may be read, at most. A table stored column by column that needs more (its
 # bands exceed 64 × 256 MB) would take days.
 _MAX_READS_PER_TILE = 64
@@ -73,7 +73,7 @@ class ChunkPlan:
     @classmethod
     def of(cls, tiling: Tiling, width: int, row_bytes: int) -> ChunkPlan:
         """Make a plan for rows of ``width`` numbers, or ``row_bytes`` bytes, that are read."""
-        rows_per_chunk, tile_rows = max(1, _NUMBERS // width), tiling.tile_rows
+        rows_per_chunk, tile_rows = max(1, NUMBERS_PER_CHUNK // width), tiling.tile_rows
         if tile_rows <= rows_per_chunk:
             rows_per_chunk = rows_per_chunk // tile_rows * tile_rows
             return cls(rows_per_chunk, rows_per_chunk, rows_per_chunk, 1)
@@ -82,11 +82,11 @@ class ChunkPlan:
         if not tiling.whole_tiles:
             return cls(
                 tile_rows,
-                min(tile_rows, max(rows_per_chunk, _PARTIAL_READ_BYTES // row_bytes)),
+                min(tile_rows, max(rows_per_chunk, PARTIAL_READ_BYTES // row_bytes)),
                 rows_per_chunk,
                 1,
             )
-        reads_per_tile = -(-tile_rows // max(1, _MAX_BAND_BYTES // row_bytes))
+        reads_per_tile = -(-tile_rows // max(1, MAX_BAND_BYTES // row_bytes))
         return cls(tile_rows, -(-tile_rows // reads_per_tile), rows_per_chunk, reads_per_tile)
 
     def pieces(self, start: int, rows: int) -> Iterator[tuple[int, int]]:

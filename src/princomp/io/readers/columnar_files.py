@@ -54,10 +54,10 @@ class ParquetSource(ColumnarSource):
             yield from with_row_numbers(batches, self._group_starts[first])
 
     def _rows_at_once(self, names: list[str]) -> int:
-        rows = columnar_stream._DECODED_NUMBERS // len(names)
+        rows = columnar_stream.NUMBERS_PER_DECODED_BATCH // len(names)
         if any(self._conversions[name] == "inspect" for name in names):
             # The length of texts is not known in advance.
-            return max(1, min(rows, columnar_stream._INSPECTED_ROWS))
+            return max(1, min(rows, columnar_stream.INSPECTED_ROWS))
         # Each batch has a cost per column, so take more rows if there are many columns.
         return max(1, rows, min(2048, 2 * rows))
 

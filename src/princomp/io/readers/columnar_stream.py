@@ -40,13 +40,13 @@ from princomp.io.readers.source import (
 from princomp.linalg import empty
 
 # Numbers in a chunk: 8 MB of float64.
-_NUMBERS = 2**20
+NUMBERS_PER_CHUNK = 2**20
 # Numbers in a batch decoded from Parquet; its threads divide the columns of each batch.
-_DECODED_NUMBERS = 2**21
+NUMBERS_PER_DECODED_BATCH = 2**21
 # Smaller batches are joined until they have this many numbers.
-_JOINED_NUMBERS = 2**16
+MIN_NUMBERS_PER_BATCH = 2**16
 # Rows from which a column of text is judged to hold numbers or not.
-_INSPECTED_ROWS = 2**14
+INSPECTED_ROWS = 2**14
 # The format in messages about damaged files.
 KIND = "a table of Arrow or Parquet"
 
@@ -149,7 +149,7 @@ class ColumnarSource(Source):
         if not labels:
             return choice
         with closing(self._checked_batches(labels, 0)) as batches:
-            first = next((batch.slice(0, _INSPECTED_ROWS) for _, batch in batches), None)
+            first = next((batch.slice(0, INSPECTED_ROWS) for _, batch in batches), None)
         if first is None:
             return choice
         with reading(self._path, KIND):
@@ -193,7 +193,7 @@ class ColumnarSource(Source):
         left_out: set[str] = set()
         empty = True
         with closing(self._checked_batches(names, 0)) as batches:
-            for row, batch in _split(batches, 0, _INSPECTED_ROWS):
+            for row, batch in _split(batches, 0, INSPECTED_ROWS):
                 empty = False
                 origin = Origin(self.file, offset=row)
                 for name in tuple(undecided):
@@ -273,12 +273,12 @@ class ColumnarSource(Source):
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
-        step = max(1, _NUMBERS // self.p)
+        step = max(1, NUMBERS_PER_CHUNK // self.p)
         names = [*(self.columns or ()), *self._ids]
         ids: list[NDArray[np.object_]] = []
         filled, end = 0, 0
         with closing(self._checked_batches(names, start)) as batches:
-            joined = _joined(batches, max(1, _JOINED_NUMBERS // self.p))
+            joined = _joined(batches, max(1, MIN_NUMBERS_PER_BATCH // self.p))
             for row, piece in _split(joined, start, step):
                 if filled == 0:
                     block = empty((step, self.p), self.dtype)

@@ -36,7 +36,7 @@ _LINE_END = re.compile(r"\r\n?|\n")
 # A row longer than this is an error: an unclosed quote, or missing line ends.
 LONGEST_ROW = 2**26
 # Bytes at the end of a text that are searched first for the last line end.
-_TAIL = 2**16
+TAIL_BYTES = 2**16
 # Bytes of a compressed file that are read at once.
 _READ = 2**22
 
@@ -283,7 +283,7 @@ def _fault_of(error: PrincompError) -> Callable[[int], PrincompError]:
 
 def _end_of_last_record(text: bytes, delimiter: str) -> tuple[int, bool]:
     """Position after the last record that is complete, or 0, and whether a quote is open."""
-    for start in (len(text) - _TAIL, 0):
+    for start in (len(text) - TAIL_BYTES, 0):
         quotes, start = _cell_quotes(text, delimiter, start)
         # A carriage return at the very end may be half of a line end.
         for line_end, stop in ((b"\n", len(text)), (b"\r", len(text) - 1)):

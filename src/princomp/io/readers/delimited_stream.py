@@ -35,12 +35,12 @@ from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import default_threads, map_in_order
 
 # Least text that is read to infer which columns are numeric, in bytes.
-_HEAD = 1 << 22
+HEAD_BYTES = 1 << 22
 _UNCHECKED_END_NOTE = "the last row was not checked for totals; skip_end=1 leaves it out"
 # Numbers in a chunk, unless its text would then be outside these limits, in bytes: pyarrow
 # parses 1 to 4 MB at a time fastest.
 _NUMBERS = 1 << 18
-_LEAST_TEXT, _MOST_TEXT = 1 << 20, 1 << 22
+MIN_PIECE_BYTES, MAX_PIECE_BYTES = 1 << 20, 1 << 22
 # Each thread holds a piece of text and its numbers, and two more pieces wait.
 _MOST_THREADS = 4
 
@@ -97,7 +97,7 @@ class DelimitedSource(Source):
     def __init__(
         self, dialect: Dialect, stream: BinaryIO, selection: Selection, *, once: bool = False
     ) -> None:
-        pieces = pieces_of(dialect, stream, _HEAD // 2)
+        pieces = pieces_of(dialect, stream, HEAD_BYTES // 2)
         head, complete = _read_head(dialect, pieces)
         table, self._parser = infer_table(replace(dialect, text=head), selection, complete=complete)
         header, n = self._parser.header, table.data.shape[0]
@@ -113,7 +113,9 @@ class DelimitedSource(Source):
         # For each column, whether all numbers so far are integers and small enough to be exact.
         self._is_integer = [are_integers(x) and not may_have_lost_digits(x) for x in table.data.T]
         self._body_start = offset_after_lines(head, header.lines)
-        self._piece_size = min(max(_LEAST_TEXT, len(head) * _NUMBERS // (n * self.p)), _MOST_TEXT)
+        self._piece_size = min(
+            max(MIN_PIECE_BYTES, len(head) * _NUMBERS // (n * self.p)), MAX_PIECE_BYTES
+        )
         self._remaining: Iterator[Piece] | None = None
         if once:
             rows = pieces_of(dialect, io.BytesIO(head[self._body_start :]), self._piece_size)
@@ -219,7 +221,7 @@ def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, bool]:
         if piece.fault is not None and not piece.text:
             raise piece.fault(0)
         text += piece.text
-        if len(text) >= _HEAD:
+        if len(text) >= HEAD_BYTES:
             with reading(dialect.path, dialect.kind):
                 records = replace(dialect, text=text).records()
                 if len(list(itertools.islice(records, 2))) == 2:

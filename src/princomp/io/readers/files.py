@@ -94,7 +94,7 @@ ENDINGS = tuple(_FORMATS)
 
 # Largest file sizes in bytes, uncompressed and compressed, for which ``Format.table_reader`` is
 # used.
-_SMALL, _SMALL_COMPRESSED = 2**25, 2**23
+SMALL_FILE_BYTES, SMALL_COMPRESSED_FILE_BYTES = 2**25, 2**23
 
 
 def ending_of(path: str | os.PathLike[str]) -> str | None:
@@ -142,7 +142,9 @@ def open_source(name: str | os.PathLike[str], selection: Selection = ALL_COLUMNS
         from princomp.io.readers.isolated import IsolatedSource
 
         return IsolatedSource(name, selection)
-    max_bytes = _SMALL_COMPRESSED if ending.endswith((".gz", ".zst")) else _SMALL
+    max_bytes = (
+        SMALL_COMPRESSED_FILE_BYTES if ending.endswith((".gz", ".zst")) else SMALL_FILE_BYTES
+    )
     before = _states_of(path)
     small = bool(before) and before[0].size <= max_bytes
     source = format.open(path, selection, inside, small)

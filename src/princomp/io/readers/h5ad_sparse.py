@@ -22,9 +22,9 @@ from princomp.io.readers.source import Chunk, Source, TableSource
 from princomp.io.readers.stored_array import MemberSource, column_namer, shape_changed_error
 
 # Stored numbers in a chunk: 12 MB as float64 with their column indices.
-_NUMBERS = 2**20
+NUMBERS_PER_CHUNK = 2**20
 # Row ends (indptr) read at once: 1 MB, so that few chunks are cut short where this block ends.
-_ROWS = 2**17
+ROW_ENDS_PER_READ = 2**17
 # Largest CSC matrix, in bytes of stored numbers and indices, that is converted in memory.
 _MAX_CSC_BYTES = 10**9
 
@@ -67,14 +67,16 @@ class SparseRows(MemberSource):
             with reading(self.path, "AnnData"):
                 # Keep the datasets open until the end: their cache lasts only that long.
                 parts = [file[self.member.name][name] for name in ("data", "indices", "indptr")]
-            for block_start in range(start, n, _ROWS):
+            for block_start in range(start, n, ROW_ENDS_PER_READ):
                 with reading(self.path, "AnnData"):
-                    ends = parts[2][block_start : min(block_start + _ROWS, n) + 1].astype(np.int64)
-                if len(ends) != min(_ROWS, n - block_start) + 1:
+                    ends = parts[2][
+                        block_start : min(block_start + ROW_ENDS_PER_READ, n) + 1
+                    ].astype(np.int64)
+                if len(ends) != min(ROW_ENDS_PER_READ, n - block_start) + 1:
                     raise shape_changed_error(self.path)
                 first = 0
                 while first < len(ends) - 1:
-                    limit = ends[first] + _NUMBERS
+                    limit = ends[first] + NUMBERS_PER_CHUNK
                     last = max(first + 1, int(np.searchsorted(ends, limit, side="right")) - 1)
                     yield self._chunk(file, parts, ends[first : last + 1], block_start + first)
                     first = last

@@ -29,9 +29,9 @@ from princomp.linalg import empty
 NPY_MAGIC = b"\x93NUMPY"
 _KIND = "a NumPy array"
 # Numbers in a chunk, and in each read if the numbers must be converted or columns selected.
-_NUMBERS = 2**18
+NUMBERS_PER_CHUNK = 2**18
 # Numbers in a chunk of an array in Fortran order, where each column is read separately.
-_NUMBERS_BY_COLUMN = 2**20
+NUMBERS_PER_FORTRAN_CHUNK = 2**20
 
 
 def read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -122,7 +122,7 @@ class NpySource(Source):
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
-        step = max(1, (_NUMBERS_BY_COLUMN if self._fortran else _NUMBERS) // self.p)
+        step = max(1, (NUMBERS_PER_FORTRAN_CHUNK if self._fortran else NUMBERS_PER_CHUNK) // self.p)
         for first in range(start, self._n, step):
             yield self.read(first, first + step)
 
@@ -146,7 +146,12 @@ class NpySource(Source):
             self._fill(block, start * self._width)
             return block
         load = self._columns if self._fortran else self._rows
-        step = max(1, _NUMBERS_BY_COLUMN // self.p if self._fortran else _NUMBERS // self._width)
+        step = max(
+            1,
+            NUMBERS_PER_FORTRAN_CHUNK // self.p
+            if self._fortran
+            else NUMBERS_PER_CHUNK // self._width,
+        )
         for first in range(start, stop, step):
             last = min(first + step, stop)
             numbers = load(first, last)
@@ -239,7 +244,7 @@ class PipedArray(Source):
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
         n, p = self._shape
-        step = max(1, _NUMBERS // p)
+        step = max(1, NUMBERS_PER_CHUNK // p)
         for first in range(0, n, step):
             with reading(self.path, _KIND):
                 block = empty((min(step, n - first), p), self._stored)

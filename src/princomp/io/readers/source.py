@@ -23,7 +23,7 @@ from princomp.io.readers.columns import Origin, RowPlace, plain_label
 from princomp.io.readers.reader_errors import reading
 
 # Rows that are copied from columns to C order at once, so that they stay in the CPU cache.
-_COPIED_ROWS = 4096
+ROWS_PER_COPY = 4096
 
 # Rows (m, p) in memory, dense or CSR.
 RowArray: TypeAlias = NDArray[Any] | sp.csr_array
@@ -131,8 +131,8 @@ def _modified_time(state: FileState) -> str:
 def copy_columns(columns: Sequence[NDArray[Any]], block: NDArray[Any]) -> None:
     """Copy columns of length m to a block of shape (m, p) in C order."""
     with np.errstate(invalid="ignore"):  # a NaN of any bit pattern stays NaN
-        for first in range(0, len(block), _COPIED_ROWS):
-            rows = slice(first, first + _COPIED_ROWS)
+        for first in range(0, len(block), ROWS_PER_COPY):
+            rows = slice(first, first + ROWS_PER_COPY)
             for j, column in enumerate(columns):
                 block[rows, j] = column[rows]
 

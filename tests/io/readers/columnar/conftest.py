@@ -17,10 +17,10 @@ def path(request, tmp_path):
 def small_chunks(monkeypatch):
     """Chunks of 64 numbers, batches joined to 8, so that small files have many."""
     for name, value in [
-        ("_NUMBERS", 64),
-        ("_DECODED_NUMBERS", 32),
-        ("_JOINED_NUMBERS", 8),
-        ("_INSPECTED_ROWS", 16),
+        ("NUMBERS_PER_CHUNK", 64),
+        ("NUMBERS_PER_DECODED_BATCH", 32),
+        ("MIN_NUMBERS_PER_BATCH", 8),
+        ("INSPECTED_ROWS", 16),
     ]:
         monkeypatch.setattr(columnar_stream, name, value)
-    monkeypatch.setattr(source, "_COPIED_ROWS", 3)
+    monkeypatch.setattr(source, "ROWS_PER_COPY", 3)

@@ -252,9 +252,7 @@ def test_categories_may_differ_from_batch_to_batch(tmp_path):
     np.testing.assert_array_equal(read_all(source)[0][:, 0], [1, 2, 3, np.nan, 5, 1])
 
 
-@pytest.mark.usefixtures("small_chunks")
-def test_more_categories_than_an_int8_index_holds_are_read(monkeypatch):
-    monkeypatch.setattr(columnar_stream, "_JOINED_NUMBERS", 400)
+def test_more_categories_than_an_int8_index_holds_are_read():
     kind = pa.dictionary(pa.int8(), pa.string())
     names = [str(i) for i in range(300)]
     batches = [

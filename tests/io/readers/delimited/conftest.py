@@ -22,11 +22,11 @@ def write(tmp_path):
 @pytest.fixture
 def small_pieces(monkeypatch):
     """Pieces of a few rows; column types are still inferred from the first megabytes."""
-    monkeypatch.setattr(delimited_stream, "_LEAST_TEXT", 100)
-    monkeypatch.setattr(delimited_stream, "_MOST_TEXT", 100)
+    monkeypatch.setattr(delimited_stream, "MIN_PIECE_BYTES", 100)
+    monkeypatch.setattr(delimited_stream, "MAX_PIECE_BYTES", 100)
 
 
 @pytest.fixture
 def short_head(monkeypatch, small_pieces):
     """Pieces of a few rows; column types are inferred from the first 100 to 150 bytes."""
-    monkeypatch.setattr(delimited_stream, "_HEAD", 100)
+    monkeypatch.setattr(delimited_stream, "HEAD_BYTES", 100)

@@ -282,7 +282,7 @@ def test_gzip_files_of_several_members_are_read_to_the_end(write):
 
 @pytest.mark.parametrize("tail", [0, 5, 2**16])
 def test_pieces_are_whole_records_for_any_quotes_and_line_ends(tmp_path, monkeypatch, tail):
-    monkeypatch.setattr(delimited_pieces, "_TAIL", tail)
+    monkeypatch.setattr(delimited_pieces, "TAIL_BYTES", tail)
 
     def records(text):
         return [r for r in csv.reader(io.StringIO(text.decode(), newline="")) if r]

@@ -32,8 +32,8 @@ def moments_with(variances, rng):
 @pytest.fixture(params=["LAPACK", "kernel"])
 def reduced(monkeypatch, request):
     """Only the requested axes of small scatters are computed, too, by LAPACK or by the kernel."""
-    monkeypatch.setattr(dense, "_REDUCED_ORDER", 32)
-    monkeypatch.setattr(dense, "_THREADS_PAY", 2 if request.param == "kernel" else 10**9)
+    monkeypatch.setattr(dense, "MIN_REDUCED_ORDER", 32)
+    monkeypatch.setattr(dense, "MIN_ORDER_FOR_THREADS", 2 if request.param == "kernel" else 10**9)
 
 
 SPECTRA = {
@@ -84,7 +84,7 @@ def test_all_axes_are_computed_if_a_lapack_routine_fails(routine, rng, monkeypat
     moments = moments_with(np.linspace(2.0, 1.0, 72), rng)
     k = 40 if routine == "dstevd" else 4
     expected = dense.solve_moments(moments)  # all axes of so small a scatter
-    monkeypatch.setattr(dense, "_REDUCED_ORDER", 32)
+    monkeypatch.setattr(dense, "MIN_REDUCED_ORDER", 32)
     original = getattr(lapack, routine)
     calls = []
 

@@ -1,23 +1,18 @@
-"""Dask: chunks of any kind, one compute per pass, lazy results, and workers that die."""
+"""Dask arrays: chunks of any kind, one compute per pass, lazy results, and weights."""
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
-import time
-from collections import Counter
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from on_dask import chunked, missing
+from on_dask import ROUTES, chunked, missing
 from test_same_answer import compare, parts_of
 
 from princomp import PCA, pca
 from princomp.errors import (
     CheckpointError,
-    ColumnError,
     NotFiniteError,
     NotNumericError,
     ParameterError,
@@ -30,22 +25,11 @@ if missing():
 import cloudpickle
 import dask
 import dask.array as da
-import dask.dataframe as dd
-import pandas as pd
 from dask._task_spec import Task
 
-from princomp.engines.dask import rows as dask_rows, tables
+from princomp.engines.dask import tables
 from princomp.solvers.krylov import ImagesOf
 from princomp.summaries import Columns, Moments
-
-ROUTES = {
-    "auto": {},
-    "full": {"svd_solver": "full"},
-    "unit": {"scale": "unit"},
-    "range": {"scale": "range"},
-    "dropped": {"missing": "drop"},
-}
-NAMES = ["a", "b", "c", "d", "e"]
 
 
 @pytest.fixture
@@ -54,8 +38,8 @@ def rows(rng):
 
 
 @pytest.fixture
-def frame(rows):
-    return pd.DataFrame(rows, columns=NAMES, index=np.arange(1000, 1200))
+def weights(rng):
+    return rng.integers(0, 4, 200).astype(float)
 
 
 def with_unknown_chunks(x):
@@ -76,7 +60,7 @@ class Counted:
         return block
 
 
-# ---- chunks ----------------------------------------------------------------------------------
+# ---- chunks -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -165,7 +149,7 @@ def test_chunks_of_unexpected_shape_are_refused(rows):
         PCA().fit(x)
 
 
-# ---- one pass --------------------------------------------------------------------------------
+# ---- one pass -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("chunks", [(20, 5), (20, 2)])
@@ -246,7 +230,7 @@ def test_checkpoints_keep_finished_passes_of_the_same_rows(rows, weights, tmp_pa
     assert (model.components_ == expected.components_).all()
 
 
-# ---- lazily ------------------------------------------------------------------------------------
+# ---- lazily -------------------------------------------------------------------------------------
 
 
 def test_scores_and_rows_are_lazy_arrays(rows):
@@ -283,73 +267,7 @@ def test_score_and_partial_fit_read_chunk_by_chunk(rows):
     assert sizes == [75, 80]
 
 
-# ---- frames ------------------------------------------------------------------------------------
-
-
-def test_a_frame_keeps_its_names_and_gives_an_array(frame, tmp_path):
-    df = dd.from_pandas(frame, npartitions=4)
-    for i in range(4):
-        frame[i * 50 : i * 50 + 50].to_parquet(tmp_path / f"{i}.parquet")
-    model = PCA(n_components=2)
-    scores = model.fit_transform(dd.read_parquet(tmp_path))
-    compare(model, PCA(n_components=2).fit(frame), 1e-12)
-    assert model.feature_names_in_.tolist() == NAMES
-    assert isinstance(scores, da.Array)
-    np.testing.assert_allclose(scores.compute(), model.transform(frame), atol=1e-12)
-    with pytest.raises(ColumnError, match="order"):
-        model.transform(df[NAMES[::-1]])
-
-
-def test_set_output_gives_a_frame_of_the_same_index(frame):
-    df = dd.from_pandas(frame, npartitions=4)
-    model = PCA(n_components=2).set_output(transform="pandas")
-    scores = model.fit_transform(df)
-    assert isinstance(scores, dd.DataFrame)
-    assert list(scores.columns) == ["PC1", "PC2"]
-    assert scores.divisions == df.divisions
-    pd.testing.assert_frame_equal(scores.compute(), model.transform(frame))
-    scores = model.fit(frame.to_numpy()).transform(da.from_array(frame.to_numpy(), chunks=(50, 5)))
-    assert isinstance(scores, dd.DataFrame)
-    assert scores.compute().shape == (200, 2)
-    with pytest.raises(ParameterError, match="polars"):
-        model.set_output(transform="polars").transform(df)
-
-
-def test_columns_without_numbers_are_left_out_as_in_pandas(frame):
-    mixed = frame.assign(word="x", flag=frame.a > 3, day=pd.Timestamp("2024-05-01"))
-    df = dd.from_pandas(mixed, npartitions=2)
-    found = "1 text column: word; left out 1 true/false column: flag; left out 1 date column: day"
-    with pytest.warns(UserWarning, match=found):
-        expected = PCA().fit(mixed)
-    with pytest.warns(UserWarning, match=f"{found}. cast them to numbers on Dask"):
-        model = PCA().fit(df)
-    compare(model, expected, 1e-12)
-    assert model.feature_names_in_.tolist() == NAMES
-    np.testing.assert_allclose(model.transform(df).compute(), expected.transform(mixed), atol=1e-12)
-    with pytest.warns(UserWarning, match="flag"):
-        weighted = PCA().fit(df.assign(w=2.0), sample_weight="w")
-    compare(weighted, PCA().fit(frame, sample_weight=[2] * 200), 1e-12)
-    with pytest.raises(NotNumericError, match="no column of numbers"):
-        PCA().fit(df[["word", "flag"]])
-    with pytest.raises(ShapeError, match="1D"):
-        PCA().fit(df["a"])
-
-
-def test_nullable_integers_and_missing_values_of_a_frame(frame):
-    frame = frame.assign(a=(frame.a * 10).round().astype("Int64"))
-    df = dd.from_pandas(frame, npartitions=3)
-    compare(PCA().fit(df), PCA().fit(frame), 1e-12)
-    frame.loc[1150, "a"] = pd.NA
-    with pytest.raises(NotFiniteError, match="row 150, column 'a'"):
-        PCA().fit(dd.from_pandas(frame, npartitions=3))
-
-
-# ---- weights -----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def weights(rng):
-    return rng.integers(0, 4, 200).astype(float)
+# ---- weights ------------------------------------------------------------------------------------
 
 
 def test_weights_line_up_with_chunks(rows, weights):
@@ -365,21 +283,6 @@ def test_weights_line_up_with_chunks(rows, weights):
     )
     twice = PCA(n_components=3).fit(rows, sample_weight=2.0)
     compare(PCA(n_components=3).fit(with_unknown_chunks(x), sample_weight=2.0), twice, 1e-12)
-
-
-def test_weights_of_a_frame_are_a_series_or_one_of_its_columns(frame, weights):
-    expected = PCA(n_components=3).fit(frame, sample_weight=weights)
-    df = dd.from_pandas(frame.assign(w=weights), npartitions=3)
-    model = PCA(n_components=3)
-    scores = model.fit_transform(df, sample_weight="w")
-    compare(model, expected, 1e-12)
-    assert model.feature_names_in_.tolist() == NAMES
-    np.testing.assert_allclose(scores.compute(), expected.transform(frame), atol=1e-12)
-    compare(PCA(n_components=3).fit(df[NAMES], sample_weight=df["w"]), expected, 1e-12)
-    with pytest.raises(ParameterError, match="'z' is not a column of X"):
-        PCA().fit(df, sample_weight="z")
-    with pytest.raises(ParameterError, match="200 weights in memory"):
-        PCA().fit(df[NAMES], sample_weight=weights)
 
 
 def test_weights_that_do_not_line_up_are_refused_with_both_lengths(rows, weights):
@@ -401,111 +304,3 @@ def test_weights_that_do_not_line_up_are_refused_with_both_lengths(rows, weights
     with pytest.raises(ParameterError, match=r"row 120 of all: .*one is -1") as caught:
         PCA().fit(x, sample_weight=weights)
     assert caught.value.place["row"] == 120
-
-
-# ---- two worker processes ----------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def client():
-    distributed = pytest.importorskip("distributed")
-    settings = {"distributed.worker.daemon": True, "distributed.scheduler.allowed-failures": 9}
-    with (
-        dask.config.set(settings),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
-# Earlier versions of Dask warn when a fit is compared with another scheduler.
-IGNORE_SCHEDULER_WARNING = pytest.mark.filterwarnings(
-    "ignore:Running on a single-machine scheduler"
-)
-
-
-@IGNORE_SCHEDULER_WARNING
-@pytest.mark.parametrize("route", [*ROUTES, "krylov", "sketch"])
-def test_a_cluster_gives_the_local_model(client, route, rng):
-    parts = parts_of(rng, [40, 0, 1, 70, 9], p=40 if route in ("krylov", "sketch") else 7)
-    parameters = {"n_components": 3, **ROUTES.get(route, {"svd_solver": route})}
-    x = chunked(parts)
-    model = PCA(**parameters).fit(x)
-    with dask.config.set(scheduler="sync"):
-        expected = PCA(**parameters).fit(x)
-    compare(model, expected, 1e-12)
-    np.testing.assert_allclose(
-        model.transform(x).compute(), expected.transform(np.concatenate(parts)), atol=1e-9
-    )
-
-
-def test_errors_are_raised_from_a_cluster(client, rng):
-    parts = parts_of(rng, [40, 30, 20])
-    parts[1][12, 5] = np.nan
-    with pytest.raises(NotFiniteError, match="row 52, column 5"):
-        PCA().fit(chunked(parts))
-
-
-def test_large_vectors_go_to_the_workers_without_a_warning(client, rng, monkeypatch):
-    monkeypatch.setattr(dask_rows, "_MAX_INLINE_BYTES", 2**10)
-    monkeypatch.setattr(dask_rows, "_MIN_SCATTER_BYTES", 2**12)
-    x = da.random.default_rng(1).random((3000, 400), chunks=(500, 400)) * 3.0 ** -np.arange(400)
-    sent = []
-    scatter = type(client).scatter
-    monkeypatch.setattr(
-        type(client), "scatter", lambda self, *a, **k: sent.append(1) or scatter(self, *a, **k)
-    )
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "30kB"}):
-        model = PCA(n_components=3, svd_solver="krylov").fit(x)
-    assert sent
-    compare(model, PCA(n_components=3, svd_solver="covariance_eigh").fit(x), 1e-9)
-
-
-class Slow:
-    """Records each computed chunk as a file in a folder, and delays the first ones."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __call__(self, block):
-        if block.size:
-            if len(list(self.folder.iterdir())) < 16:
-                time.sleep(0.1)
-            (self.folder / f"{os.getpid()}-{time.monotonic_ns()}").touch()
-        return block
-
-
-@IGNORE_SCHEDULER_WARNING
-@pytest.mark.parametrize("route", ["auto", "full", "krylov"])
-def test_a_worker_that_is_killed_in_mid_fit_changes_nothing(client, route, rng, tmp_path):
-    rows = np.concatenate(parts_of(rng, [600], p=30))
-    parameters = {"n_components": 3, "svd_solver": route}
-    x = da.from_array(rows, chunks=(25, 30))
-    with dask.config.set(scheduler="sync"):
-        expected = PCA(**parameters).fit(x)
-    slow = x.map_blocks(Slow(tmp_path), dtype=float, meta=rows[:0])
-    client.wait_for_workers(2)
-    workers = set(client.run(os.getpid).values())
-    killed = []
-
-    def kill():
-        done = Counter()
-        while max(done.values(), default=0) < 3:
-            time.sleep(0.01)
-            done = Counter(int(path.name.partition("-")[0]) for path in tmp_path.iterdir())
-        victim = done.most_common(1)[0][0]
-        os.kill(victim, signal.SIGKILL)
-        killed.extend((victim, done.total()))
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    model = PCA(**parameters).fit(slow)
-    killer.join()
-    # It had computed some chunks of the first pass, and others were still to come.
-    victim, made = killed
-    assert victim in workers
-    assert made < 24 <= len(list(tmp_path.iterdir()))
-    assert model.n_samples_ == model.summary_.rows == 600
-    compare(model, expected, 1e-12)

@@ -1,4 +1,4 @@
-"""Statements of reports that were wrong in earlier versions, and the summary of a report."""
+"""Statements of a report: verdicts, cautions, names of columns and groups, and its summary."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_constant_columns_are_named(arrests):
     assert "constant and" not in text
 
 
-def test_languages(arrests):
+def test_other_languages_than_english_are_refused(arrests):
     assert languages() == ("en",)
     html = report(PCA(2).fit(arrests), lang="en")
     assert '<html lang="en">' in html
