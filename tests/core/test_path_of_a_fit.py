@@ -25,7 +25,7 @@ entered = set()
 sys.setprofile(lambda frame, event, value: entered.add(frame.f_code.co_filename))
 princomp.PCA(3).fit(X)
 sys.setprofile(None)
-print(*(file.partition("princomp/")[2] for file in entered), sep="\\n")
+print(*(file.rpartition("princomp/")[2] for file in entered), sep="\\n")
 """
 
 
