@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from princomp.core.component_count import count_for_share
+from princomp.core.context import count_for_share
 from princomp.core.request import check_n_components, max_components
 from princomp.errors import ParameterError, ShapeError
 from princomp.solvers import Spectrum

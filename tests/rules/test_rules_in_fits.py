@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from command_line import ARRESTS
 from princomp import PCA, choose, load, plan
-from princomp.core import component_count
+from princomp.core import applied_rule
 from princomp.errors import (
     ConstantColumnError,
     DataError,
@@ -220,8 +220,8 @@ def test_rows_with_missing_cells_are_not_drawn(X):
 
 
 def test_large_tables_are_sampled_and_the_reason_says_so(X, monkeypatch):
-    monkeypatch.setattr(component_count, "MAX_SAMPLE_NUMBERS", 100 * 24)
-    monkeypatch.setattr(component_count, "MIN_SAMPLE_ROWS", 100)
+    monkeypatch.setattr(applied_rule, "MAX_SAMPLE_NUMBERS", 100 * 24)
+    monkeypatch.setattr(applied_rule, "MIN_SAMPLE_ROWS", 100)
     decision = PCA("cv").fit(X).decision_
     assert decision.reason.endswith("on 100 of 150 rows, drawn at random")
     assert decision.k == 4

@@ -5,8 +5,8 @@ problem         what is known about the rows before a fit
 plan            the choice of a route, and its description, also before a fit
 routes          the ways from rows to a spectrum, one per file
 fit             the fit: of a table, of rows or of a summary; plan, run a route, hand over
-context         a fit in progress: passes over the rows
-component_count how many components to keep: a given number, or one by a fraction or a rule
+context         a fit in progress: passes over the rows, and how many components to keep
+applied_rule    a rule for the number of components, applied to a fit in progress
 inputs          rows and weights as users pass them
 schema          the columns of a fit, and other tables compared with them
 fitted          the immutable result and everything derived from it

@@ -1,4 +1,4 @@
-"""A fit in progress: its rows, and what passes over them have found."""
+"""A fit in progress: its rows, the results of passes over them, and its number of components."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.component_count import ComponentCount
+from princomp.core.applied_rule import AppliedRule
 from princomp.core.problem import Problem
-from princomp.core.request import Request
+from princomp.core.request import Request, check_n_components, max_components
 from princomp.core.routes.base import Summary
 from princomp.engines import PartialResult, RunContext, fold
 from princomp.errors import ShapeError
 from princomp.io import refuse_changed
-from princomp.linalg import FloatArray, default_threads
+from princomp.linalg import FloatArray
+from princomp.rules import Decision, for_fraction
+from princomp.solvers import Spectrum
 from princomp.summaries import (
     Extremes,
     Names,
@@ -120,7 +122,9 @@ class FitContext:
         ConstantColumnError, NotAvailableError, NotFiniteError, ShapeError
         """
         request = self.request
-        scale = divisors(request.scale, summary, self.extremes, self.names, request.constant)
+        scale: FloatArray | None = None
+        if request.scale is not None:
+            scale = divisors(request.scale, summary, self.extremes, self.names, request.constant)
         with np.errstate(over="ignore", invalid="ignore"):  # refused in the next line
             analysed = prepared(summary, scale, request.center)
         check_range(analysed, self.names)
@@ -141,6 +145,85 @@ class FitContext:
             what = "dropped" if self.request.center else "not divided"
         many = f"column {one}" if constant.size == 1 else f"columns {several}"
         return (f"constant {many} {what}: {', '.join(names)}{more}",)
+
+
+class ComponentCount:
+    """How many components to keep: a given number, or one by a fraction or a rule.
+
+    Parameters
+    ----------
+    fit : FitContext
+    summary : Moments, Triangle, Columns or Sketch
+        Summary of the rows as given.
+    analysed : the same, centred and scaled
+    scale : ndarray of shape (p,), optional
+
+    Attributes
+    ----------
+    max_components : int
+        Largest possible number of components.
+    exact : int or None
+        The number, if one was requested.
+    share : float or None
+        The fraction, if one was requested.
+    """
+
+    def __init__(
+        self, fit: FitContext, summary: Summary, analysed: Summary, scale: FloatArray | None
+    ) -> None:
+        request = fit.request
+        n_dropped = len(request.dropped_columns(summary))
+        wanted = check_n_components(request.n_components, summary, request.solver, n_dropped)
+        self.max_components = max_components(summary, n_dropped)
+        self.exact = wanted if isinstance(wanted, int) else None
+        self.share = wanted if isinstance(wanted, float) else None
+        self._rule: AppliedRule | None = None
+        if not isinstance(wanted, int | float):
+            self._rule = AppliedRule(wanted, fit, summary, analysed, scale)
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether the rule needs all variances."""
+        return self._rule is not None and self._rule.rule.needs == "all"
+
+    @property
+    def decision(self) -> Decision | None:
+        """The last decision of the rule, if one was requested."""
+        return None if self._rule is None else self._rule.decision
+
+    def __call__(self, spectrum: Spectrum, *, complete: bool = True) -> int | None:
+        """Return the number, or None if more variances are needed to decide.
+
+        Raises
+        ------
+        DataError, NotAvailableError
+            If the rule does not apply; the message gives its reason.
+        """
+        if self.exact is not None:
+            return self.exact
+        if self.share is not None:
+            return count_for_share(self.share, spectrum, self.max_components, complete=complete)
+        assert self._rule is not None
+        k = self._rule.count(spectrum, complete=complete)
+        if k is None or (not complete and k > spectrum.k):
+            return None
+        return min(k, self.max_components)
+
+    def of_complete(self, spectrum: Spectrum) -> int:
+        """Return the number for a spectrum with all variances."""
+        k = self(spectrum)
+        assert k is not None
+        return k
+
+
+def count_for_share(
+    share: float, spectrum: Spectrum, max_components: int, *, complete: bool = True
+) -> int | None:
+    """Return the number of components for a fraction, or None if more variances are needed."""
+    k = for_fraction(spectrum.rates, share)
+    if k is None:
+        k = len(spectrum.variances) if complete else None
+    return None if k is None else min(k, max_components)
 
 
 def prepared(summary: Any, scale: FloatArray | None, centred: bool) -> Any:
@@ -176,14 +259,6 @@ def safe_divisor(scale: FloatArray | None, exponent: int, p: int) -> FloatArray 
         return scale
     power = np.full(p, 2.0**exponent)
     return power if scale is None else scale * power
-
-
-def rows_in_flight(problem: Problem, step: int) -> tuple[int, int, int]:
-    """Return rows per block (at most ``step``), threads that sum blocks, and queued blocks."""
-    n = problem.rows
-    rows = min(n, step) if n else step
-    threads = default_threads() if not n or n > step else 1
-    return rows, threads, 0 if problem.in_memory else threads + 3
 
 
 def check_rows(summary: Summary | Pair, n: int, dropped: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.core.component_count import check_rows_for_rule, rule_needs_rows
+from princomp.core.applied_rule import check_rows_for_rule, draws_from_rows
 from princomp.core.context import FitContext, check_rows
 from princomp.core.fitted import Fitted
 from princomp.core.inputs import attach_weights, checked_weights
@@ -32,7 +32,6 @@ from princomp.io import (
     read_whole,
 )
 from princomp.linalg import EPS, FloatArray
-from princomp.rules import name_of
 from princomp.solvers import Spectrum
 from princomp.summaries import Columns, Extremes, Names, SampleWeight, Weights, stored_bytes
 
@@ -82,7 +81,9 @@ def fit_table(
     rows, schema = TableSchema.read(X, owner)
     data, columns, origin = rows
     weights = None if sample_weight is None else checked_weights(sample_weight, data.shape[0])
-    run = run_context_of(data, weights, request, columns, progress, checkpoint, command, origin)
+    run = None
+    if progress is not None or checkpoint is not None:
+        run = run_context_of(data, weights, request, columns, progress, checkpoint, command, origin)
     try:
         return TableFit(fit_rows(data, weights, request, columns, run), schema, rows)
     except NotFiniteError as error:
@@ -142,7 +143,8 @@ def fit_rows(
         notes += (f"{left_out:,} {what} no part, and scores of such rows are empty",)
     data, problem, choice = _choose_route(data, request)
     fit = FitContext(request, problem, data, weights, columns, run)
-    check_rows_for_rule(request, fit)
+    if request.rule is not None:
+        check_rows_for_rule(request.rule, fit)
     fitted = _solve(fit, choice, notes, data.dtype)
     assert fit.n is not None
     return replace(
@@ -199,7 +201,7 @@ def _in_memory_if_small(source: Source, request: Request) -> Any:
     """Return the rows of a source as an array if they are in memory, or few enough to be read."""
     if isinstance(source, DistributedRows):
         return source
-    needs_rows = rule_needs_rows(request.n_components)
+    needs_rows = request.rule is not None and draws_from_rows(request.rule)
     if not isinstance(source, TableSource) and (source.rows is None or needs_rows):
         limit = request.problem(source).memory_limit
         max_bytes = min(SMALL_TABLE_BYTES, (limit or SMALL_TABLE_BYTES) // 8)
@@ -245,7 +247,7 @@ def fit_summary(
     check_rows(summary, summary.count, 0)
     if problem is None:
         problem = Problem(n_samples or 0, summary.p, None)
-    problem = problem._replace(n_components=name_of(request.n_components))
+    problem = problem._replace(n_components=request.named_components)
     fit = FitContext(request, problem._replace(in_memory=True), names=columns)
     fit.n, fit.summary, fit.extremes = n_samples, summary, extremes
     solver = {"Moments": "eigh", "Triangle": "svd", "Sketch": "nystrom"}[summary.kind]

@@ -26,7 +26,7 @@ from princomp.engines import DistributedRows
 from princomp.errors import ParameterError, ShapeError
 from princomp.io import RowData, Source, TableSource
 from princomp.linalg import FloatArray, byte_count, check_random_state, memory_limit
-from princomp.rules import RULES, Rule, is_rule, name_of, rule_of
+from princomp.rules import RULES, Rule, is_rule, rule_of
 from princomp.summaries import is_sparse
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ class Request(NamedTuple):
             For an invalid value; the message lists the allowed ones.
         """
         check_parameters(parameters, _CONSTRAINTS)
-        check_random_state(parameters.random_state)
+        if parameters.random_state is not None:
+            check_random_state(parameters.random_state)
         k, missing = checked_components(parameters.n_components), parameters.missing
         if missing in FILL_METHODS and not isinstance(k, int):
             raise ParameterError(
@@ -152,6 +153,18 @@ class Request(NamedTuple):
         return self._replace(n_components=min(self.n_components, largest))
 
     @property
+    def rule(self) -> Rule | None:
+        """The rule that chooses the number of components, if one does."""
+        k = self.n_components
+        return None if isinstance(k, int | float | None) else rule_of(k)
+
+    @property
+    def named_components(self) -> int | float | str | None:
+        """``n_components``; a rule is replaced by its name."""
+        k = self.n_components
+        return k if isinstance(k, int | float | str | None) else k.name
+
+    @property
     def by_range(self) -> bool:
         """Whether columns are divided by their range, which needs extreme values."""
         return isinstance(self.scale, str) and self.scale == "range"
@@ -166,7 +179,7 @@ class Request(NamedTuple):
         problem = Problem(
             n or 0,
             p,
-            name_of(self.n_components),
+            self.named_components,
             dtype,
             solver=self.solver,
             by_range=self.by_range,
@@ -191,9 +204,9 @@ def checked_components(k: Any) -> int | float | str | Rule | None:
     ParameterError
     """
     check_parameter("n_components", k, _N_COMPONENTS)
-    if k is None or isinstance(k, str) or is_rule(k):
-        return k
-    return int(k) if is_number(k, Integral) else float(k)
+    if is_number(k, Integral):
+        return int(k)
+    return float(k) if is_number(k, Real) else k
 
 
 def max_components(summary: Any, dropped: int = 0) -> int:
@@ -222,9 +235,10 @@ def check_n_components(
     if isinstance(n_components, float):
         return n_components
     if not isinstance(n_components, int):
-        if name_of(n_components) == "mle":
+        rule = rule_of(n_components)
+        if rule.name == "mle":
             _check_mle(summary, solver, is_truncated, dropped)
-        return rule_of(n_components)
+        return rule
     min_k = 1 if is_truncated else 0
     if solver == "arpack" and n_components == max_k:
         raise ShapeError(

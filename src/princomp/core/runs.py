@@ -40,8 +40,8 @@ def run_context_of(
     checkpoint: PathLike | None,
     command: dict[str, Any] | None = None,
     origin: Origin | None = None,
-) -> RunContext | None:
-    """Progress and checkpoint of a fit; None if neither was asked for.
+) -> RunContext:
+    """Progress and checkpoint of a fit.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def run_context_of(
         See :class:`~princomp.io.checkpoint.Checkpoint`.
     """
     if checkpoint is None:
-        return None if progress is None else RunContext(progress=progress)
+        return RunContext(progress=progress)
     run = {
         "princomp": __version__,
         "input": _describe_input(data, None if origin is None else origin.file),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.component_count import check_rows_for_rule
+from princomp.core.applied_rule import check_rows_for_rule
 from princomp.core.fitted import Fitted
 from princomp.core.request import Request
 from princomp.core.row_buffer import RowBuffer
@@ -382,7 +382,8 @@ def check_components(request: Request, p: int) -> None:
     ------
     ShapeError, NotAvailableError
     """
-    check_rows_for_rule(request, None)
+    if request.rule is not None:
+        check_rows_for_rule(request.rule, None)
     if isinstance(request.n_components, int) and request.n_components > p:
         raise ShapeError(
             f"n_components={request.n_components} and the rows have {p} columns",

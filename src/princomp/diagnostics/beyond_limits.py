@@ -76,19 +76,7 @@ def outliers(
     fitted = fitted_of(model)
     control_limits = limits(model, level)
     top = check_count("top", top)
-    reasons = control_limits.reasons
-    if len(reasons) == 2:
-        raise NotAvailableError(
-            f"neither T² nor Q has a limit. T²: {reasons['t2']}. Q: {reasons['q']}",
-            hint="keep fewer components, or fit more rows",
-        )
-    for statistic, reason in reasons.items():
-        warnings.warn(
-            f"{'T²' if statistic == 't2' else 'Q'} has no limit, so rows are judged by the other "
-            f"statistic alone: {reason}",
-            UserWarning,
-            stacklevel=2,
-        )
+    _check_reasons(control_limits.reasons)
     reader = RowReader.open(model, X, ids=ids, frame=frame)
     # A limit that is None becomes NaN.
     t2_limit, q_limit = np.array([control_limits.t2(training), control_limits.q], np.float64)
@@ -127,6 +115,27 @@ def outliers(
     if reader.index is not None:
         reader.index = reader.index[position[order]]
     return reader.table({name: column[order] for name, column in contents.items()})
+
+
+def _check_reasons(reasons: dict[str, str]) -> None:
+    """Warn if one statistic has no limit, and refuse if neither has: ``reasons`` says why.
+
+    Raises
+    ------
+    NotAvailableError
+    """
+    if len(reasons) == 2:
+        raise NotAvailableError(
+            f"neither T² nor Q has a limit. T²: {reasons['t2']}. Q: {reasons['q']}",
+            hint="keep fewer components, or fit more rows",
+        )
+    for statistic, reason in reasons.items():
+        warnings.warn(
+            f"{'T²' if statistic == 't2' else 'Q'} has no limit, so rows are judged by the other "
+            f"statistic alone: {reason}",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _largest_variables(

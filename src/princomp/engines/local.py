@@ -142,8 +142,7 @@ def fold(
     if not isinstance(data, Source) and n <= step and n * p < MIN_NUMBERS_FOR_BLAS_THREADS:
         result = summarizer.summarize(Block(0, lambda: data))
         return result if initial is None else result._replace(summary=initial.merge(result.summary))
-    run = run or RunContext()
-    state = run.begin(step_name, n, _row_bytes(data))
+    state = None if run is None else run.begin(step_name, n, _row_bytes(data))
     if state is None or not state.done:
         if n is None or n * p >= _KERNEL_WARNING_NUMBERS:
             warn_without_kernels()
@@ -152,12 +151,14 @@ def fold(
             initial = deepcopy(initial.to_host())
         state = state or State(0, kind.empty(p) if initial is None else initial, 0)
         states = (_update_all if in_place else _merge_all)(state, data, step, summarizer, threads)
+        recorded = states if run is None else run.record_states(states, in_place=in_place)
         with one_blas_thread(), closing(states):
-            for latest in run.record_states(states, in_place=in_place):
+            for latest in recorded:
                 state = latest
         if in_place:
             state = state._replace(summary=state.summary.to_host())
-        run.finish(state)
+        if run is not None:
+            run.finish(state)
     return PartialResult(state.summary, state.dropped, state.row)
 
 

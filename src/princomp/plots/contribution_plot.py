@@ -15,6 +15,7 @@ from princomp.diagnostics import (
 )
 from princomp.errors import ParameterError
 from princomp.estimators import PCA
+from princomp.linalg import FloatArray
 from princomp.plots.axes_style import (
     SMALL,
     add_note,
@@ -88,19 +89,7 @@ def contributions(
     colours = [BLUE if share > equal_share else pale for share in shares]
     ax.barh(positions, shares, 0.7, color=colours, edgecolor=BLUE, linewidth=0.7)
     right = 1.1 * max(float(shares.max()), equal_share)
-    for y, share in zip(positions, shares, strict=True):
-        # A number that the line would cross is written to the right of the line.
-        crossed = share <= equal_share < share + _NUMBER_WIDTH * right
-        ax.annotate(
-            f"{share:.1f}",
-            (equal_share if crossed else share, y),
-            (3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=SMALL,
-            color=text_colour(ax),
-            in_layout=False,  # numbers lie inside the Axes
-        )
+    _write_numbers(ax, shares, equal_share, right)
     ax.axvline(equal_share, color=text_colour(ax), lw=1.0, ls=(0, (4, 3)))
     ax.annotate(
         f"100/p = {equal_share:.3g}%",
@@ -122,3 +111,20 @@ def contributions(
     if len(order) < fitted.p:
         add_note(ax, f"{len(order)} of {fitted.p:,} variables, {shares.sum():.1f}% together")
     return ax
+
+
+def _write_numbers(ax: Axes, shares: FloatArray, line: float, right: float) -> None:
+    """Write the length of each bar next to its end; there is a line at ``line``."""
+    for y, share in enumerate(shares):
+        # A number that the line would cross is written to the right of the line.
+        crossed = share <= line < share + _NUMBER_WIDTH * right
+        ax.annotate(
+            f"{share:.1f}",
+            (line if crossed else share, y),
+            (3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL,
+            color=text_colour(ax),
+            in_layout=False,  # numbers lie inside the Axes
+        )

@@ -204,16 +204,7 @@ def _draw(
         notes = [draw_cloud(ax, scores)]
     else:
         notes, outlines = draw_groups(ax, scores, groups)
-        draw_legend(
-            ax,
-            ax,
-            title=display_name(groups.title) or None,
-            loc="upper left",
-            bbox_to_anchor=(1.01, 1.0),
-            borderaxespad=0.0,
-            ncols=1 + (len(ax.get_legend_handles_labels()[0]) > _LONG_LEGEND),
-            alignment="left",
-        )
+        _draw_group_legend(ax, display_name(groups.title))
     ax.update_datalim(ends)
     ax.set(xlabel=axis_labels[0], ylabel=axis_labels[1])
     ax.margins(0.07)
@@ -247,6 +238,20 @@ def _draw(
         arrow_count=len(ends),
     )
     return ax
+
+
+def _draw_group_legend(ax: Axes, title: str) -> None:
+    """Draw the legend of groups to the right of the Axes."""
+    draw_legend(
+        ax,
+        ax,
+        title=title or None,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        borderaxespad=0.0,
+        ncols=1 + (len(ax.get_legend_handles_labels()[0]) > _LONG_LEGEND),
+        alignment="left",
+    )
 
 
 def _lengths(vectors: FloatArray) -> FloatArray:

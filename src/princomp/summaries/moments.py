@@ -26,19 +26,15 @@ from princomp.summaries.block_moments import (
     products_unit,
 )
 from princomp.summaries.blocks import Block, Weights, checked_block, is_sparse
-from princomp.summaries.centred import (
+from princomp.summaries.centred import Centred, Joined, OnDevice, as_kind, merged_kinds
+from princomp.summaries.columns import Columns
+from princomp.summaries.removal import (
     ROUNDING,
-    Centred,
-    Joined,
-    OnDevice,
-    as_kind,
     check_remaining_scatter,
     constant_columns,
     lost_by_removing,
     lost_by_zeroing,
-    merged_kinds,
 )
-from princomp.summaries.columns import Columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)

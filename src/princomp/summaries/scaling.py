@@ -12,13 +12,13 @@ from princomp.summaries.extremes import Extremes
 
 
 def divisors(
-    scale: str | ArrayLike | None,
+    scale: str | ArrayLike,
     summary: Centred,
     extremes: Extremes | None = None,
     names: Names = None,
     constant: str | None = None,
-) -> FloatArray | None:
-    """Return the divisors of the columns (p,), or None if they are not scaled.
+) -> FloatArray:
+    """Return the divisors of the columns (p,).
 
     With ``constant="zero"`` or ``"drop"``, constant columns are divided by 1: they are zero after
     centring, so no component depends on them. Estimators without this parameter pass None.
@@ -32,8 +32,6 @@ def divisors(
     NotFiniteError
         If squares overflow, or are so small that they lost digits in float64.
     """
-    if scale is None:
-        return None
     check_range(summary, names, each=True)
     if isinstance(scale, str):
         deviation = np.sqrt(summary.column_scatter / (summary.rows - 1.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.core.missing.cells import empty_rows, missing_cells
-from princomp.core.missing.em import fill_by_em
+from princomp.core.missing.em import Convergence, fill_by_em
 from princomp.core.missing.filled import Filled
 from princomp.core.missing.nipals import fill_by_nipals
 from princomp.engines import DistributedRows
@@ -94,24 +95,13 @@ def fill_table(
             hint="weights are frequencies: give more, or larger ones",
         )
     table = data[used].astype(np.float64)
-    k = min(k, *table.shape)  # rows of weight zero, or without known cells, are left out
-    _refuse_extreme_values(table, missing_used, method)
-    known = _known_columns(table, missing_used, used_weights)
-    mean = np.asarray(known.mean) if centred else np.zeros(table.shape[1])
     divisor_of = partial(
         _divisors, weights=used_weights, scale=scale, names=names, constant=constant
     )
-    with one_blas_thread():
-        if method == "nipals":
-            divisor = divisor_of(table, known=known)
-            convergence = fill_by_nipals(
-                table, missing_used, used_weights, k, mean=mean, divisor=divisor
-            )
-        else:
-            table[missing_used] = np.broadcast_to(mean, table.shape)[missing_used]
-            convergence = fill_by_em(
-                table, missing_used, used_weights, k, divisor_of=divisor_of, centred=centred
-            )
+    k = min(k, *table.shape)  # rows of weight zero, or without known cells, are left out
+    convergence = _fill(
+        table, missing_used, used_weights, method, k, divisor_of=divisor_of, centred=centred
+    )
     rows = int(np.count_nonzero(missing_used.any(axis=1)))
     filled = Filled(method, cells, cells / missing_used.size, rows, *convergence)
     if not convergence.converged:
@@ -126,6 +116,28 @@ def fill_table(
     out[used] = table.astype(data.dtype)
     out[np.isnan(out)] = 0.0  # rows of weight zero, which do not count
     return FilledTable(out, weights, filled, left_out)
+
+
+def _fill(
+    table: FloatArray,
+    missing: NDArray[np.bool_],
+    weights: Weights,
+    method: str,
+    k: int,
+    *,
+    divisor_of: Callable[..., FloatArray],
+    centred: bool,
+) -> Convergence:
+    """Fill the missing cells of a table in place."""
+    _refuse_extreme_values(table, missing, method)
+    known = _known_columns(table, missing, weights)
+    mean = np.asarray(known.mean) if centred else np.zeros(table.shape[1])
+    with one_blas_thread():
+        if method == "nipals":
+            divisor = divisor_of(table, known=known)
+            return fill_by_nipals(table, missing, weights, k, mean=mean, divisor=divisor)
+        table[missing] = np.broadcast_to(mean, table.shape)[missing]
+        return fill_by_em(table, missing, weights, k, divisor_of=divisor_of, centred=centred)
 
 
 def _check_n_components(k: int, shape: tuple[int, ...], method: str) -> None:
@@ -224,6 +236,4 @@ def _divisors(
     if isinstance(scale, str) and scale == "range":
         ends = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
         extremes = Extremes(float(len(table)), *ends)
-    divisor = divisors(scale, columns, extremes, names, constant)
-    assert divisor is not None
-    return divisor
+    return divisors(scale, columns, extremes, names, constant)

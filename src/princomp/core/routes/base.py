@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from princomp.core.problem import Problem
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, default_threads
 from princomp.rules import Decision
 from princomp.solvers import Spectrum
 from princomp.summaries import Columns, Moments, Sketch, Triangle
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from princomp.core.context import FitContext
 
 Summary: TypeAlias = Moments | Triangle | Columns | Sketch
+
+# Components that a truncated solver starts with if a fraction or a rule decides on the number.
+INITIAL_COMPONENTS = 16
 
 
 class Cost(NamedTuple):
@@ -70,3 +73,11 @@ class Route(Protocol):
 
     def solve(self, fit: FitContext) -> Solution | Abandoned:
         """Read the rows and solve, or hand over to another route."""
+
+
+def rows_in_flight(problem: Problem, step: int) -> tuple[int, int, int]:
+    """Return rows per block (at most ``step``), threads that sum blocks, and queued blocks."""
+    n = problem.rows
+    rows = min(n, step) if n else step
+    threads = default_threads() if not n or n > step else 1
+    return rows, threads, 0 if problem.in_memory else threads + 3

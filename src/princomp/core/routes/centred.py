@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.component_count import INITIAL_COMPONENTS
 from princomp.core.context import FitContext, safe_divisor
 from princomp.core.problem import Problem
-from princomp.core.routes.base import Abandoned, Solution
+from princomp.core.routes.base import INITIAL_COMPONENTS, Abandoned, Solution
 from princomp.engines import drop_incomplete
 from princomp.linalg import default_threads
 from princomp.solvers import Spectrum, completed

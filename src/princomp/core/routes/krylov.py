@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.component_count import INITIAL_COMPONENTS
 from princomp.core.context import FitContext, safe_divisor
 from princomp.core.problem import Problem
-from princomp.core.routes.base import Cost, Solution
+from princomp.core.routes.base import INITIAL_COMPONENTS, Cost, Solution
 from princomp.core.routes.centred import drop_rows
 from princomp.core.routes.moments import ENGINE_COLUMNS
 from princomp.errors import MemoryLimitError

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.core.component_count import INITIAL_COMPONENTS
 from princomp.core.context import FitContext
 from princomp.core.problem import Problem
-from princomp.core.routes.base import Abandoned, Cost, Route, Solution
+from princomp.core.routes.base import INITIAL_COMPONENTS, Abandoned, Cost, Route, Solution
 from princomp.core.routes.centred import CentredFit, panels_in_flight
 from princomp.core.routes.moments import (
     MOMENTS,

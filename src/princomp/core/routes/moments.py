@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.core.component_count import ComponentCount
-from princomp.core.context import FitContext, rows_in_flight
+from princomp.core.context import ComponentCount, FitContext
 from princomp.core.problem import Problem
-from princomp.core.routes.base import Abandoned, Cost, Solution
+from princomp.core.routes.base import Abandoned, Cost, Solution, rows_in_flight
 from princomp.kernels import chunk_bytes, instruction_set_in_use, packed_bytes
 from princomp.linalg import EPS, one_blas_thread
 from princomp.solvers import (

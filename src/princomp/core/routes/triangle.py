@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from princomp.core.context import FitContext, rows_in_flight
+from princomp.core.context import FitContext
 from princomp.core.problem import Problem
-from princomp.core.routes.base import Cost, Solution
+from princomp.core.routes.base import Cost, Solution, rows_in_flight
 from princomp.core.routes.moments import is_tall
 from princomp.solvers import completed, dense, solve_on_device
 from princomp.summaries import DeviceTriangle, Triangle, blocks_per_task, panel_rows

@@ -158,6 +158,5 @@ def _divisors(
                 hint="there are too few different rows; use the fixed divisors of the model, "
                 "scale=model.scale_",
             ) from None
-        assert divisor is not None
         divisors_by_resample.append(divisor)
     return np.array(divisors_by_resample)

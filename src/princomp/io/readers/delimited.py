@@ -14,20 +14,16 @@ from princomp.errors import NotNumericError
 from princomp.io.readers.cells import not_numeric_error
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
+from princomp.io.readers.delimited_dialect import Dialect, open_decompressed, without_last_records
 from princomp.io.readers.delimited_parse import Parser
-from princomp.io.readers.delimited_pieces import (
-    Dialect,
-    open_decompressed,
-    refuse_damage,
-    without_last_records,
-)
+from princomp.io.readers.delimited_pieces import refuse_damage
 from princomp.io.readers.delimited_reader import (
     Reader,
     are_integers,
     cast_text,
     may_have_lost_digits,
 )
-from princomp.io.readers.delimited_text import line_of, read_header, structure_error
+from princomp.io.readers.delimited_text import Header, line_of, read_header, structure_error
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.number_text import NumberFormat, Unit, cell_unit, column_unit
@@ -68,21 +64,9 @@ def infer_table(
     header = read_header(dialect)
     origin = Origin(str(dialect.path), line_of=lambda row: line_of(dialect, row, header.lines))
     choice = choose_columns(header.names, selection, origin)
-    id_columns = () if choice.id_column is None else (choice.id_column,)
-    label_candidates: list[str] = []
-    if selection.find_ids and not id_columns:
-        taken = {*selection.exclude, *(choice.names if choice.requested else ())}
-        texts = (header.names[0], *header.label_candidates)
-        label_candidates = [name for name in texts if name not in taken]
-    names = list(dict.fromkeys((*choice.names, *id_columns, *label_candidates)))
+    label_candidates = _label_candidates(header, selection, choice)
     reader = Reader(dialect, header)
-    with reading(dialect.path, dialect.kind):
-        table = reader.read_typed(names, {*id_columns, *label_candidates})
-        if table is None:
-            table = reader.read_as_text(names)
-            if table is None:
-                raise structure_error(dialect, header)
-        refuse_damage(dialect)
+    table = _read_columns(reader, choice, label_candidates)
     notes = [*dialect.notes, *header.notes]
     if complete:
         table = without_empty_rows(table, notes)
@@ -134,6 +118,30 @@ def _without_last_rows(dialect: Dialect, count: int) -> Dialect:
     with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
         text = without_last_records(dialect, stream.read(), count)
     return replace(dialect, text=text, skip_end=0)
+
+
+def _label_candidates(header: Header, selection: Selection, choice: Choice) -> list[str]:
+    """Columns that may hold the names of the rows, if these are to be found."""
+    if not selection.find_ids or choice.id_column is not None:
+        return []
+    taken = {*selection.exclude, *(choice.names if choice.requested else ())}
+    return [name for name in (header.names[0], *header.label_candidates) if name not in taken]
+
+
+def _read_columns(reader: Reader, choice: Choice, label_candidates: list[str]) -> pa.Table:
+    """Read the chosen columns, and those that may hold names of rows, which stay text."""
+    dialect = reader.dialect
+    id_columns = () if choice.id_column is None else (choice.id_column,)
+    texts = (*id_columns, *label_candidates)
+    names = list(dict.fromkeys((*choice.names, *texts)))
+    with reading(dialect.path, dialect.kind):
+        table = reader.read_typed(names, set(texts))
+        if table is None:
+            table = reader.read_as_text(names)
+            if table is None:
+                raise structure_error(dialect, reader.header)
+        refuse_damage(dialect)
+    return table
 
 
 def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) -> Choice:

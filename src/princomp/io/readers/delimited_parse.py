@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from princomp.errors import NotNumericError, PrincompError
 from princomp.io.readers.cells import MISSING, bad_cell_hint, is_text, looks_numeric
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.delimited_pieces import Dialect, Piece, count_lines
+from princomp.io.readers.delimited_dialect import Dialect
+from princomp.io.readers.delimited_pieces import Piece, count_lines
 from princomp.io.readers.delimited_reader import (
     Reader,
     are_integers,

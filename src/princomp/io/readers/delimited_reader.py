@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from princomp.errors import NotNumericError
 from princomp.io.readers.cells import LARGEST_INTEGER, first_long_integer, long_integer_error
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.delimited_pieces import Dialect, pieces_of
+from princomp.io.readers.delimited_dialect import Dialect
+from princomp.io.readers.delimited_pieces import pieces_of
 from princomp.io.readers.delimited_text import Header
 from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit
 from princomp.io.readers.reader_errors import reading

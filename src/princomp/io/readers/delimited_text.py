@@ -15,7 +15,8 @@ from itertools import zip_longest
 
 from princomp.errors import DataError, MalformedFileError, ShapeError, row_words
 from princomp.io.readers.columns import listed
-from princomp.io.readers.delimited_pieces import Dialect, refuse_damage
+from princomp.io.readers.delimited_dialect import Dialect
+from princomp.io.readers.delimited_pieces import refuse_damage
 from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error, reading
 
 # Number of records that are checked.

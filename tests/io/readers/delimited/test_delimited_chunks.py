@@ -11,7 +11,7 @@ from delimited_cases import EXAMPLE, CountingStream, assert_same_as_whole, opene
 from princomp.errors import InputNotFoundError, MalformedFileError
 from princomp.io.readers import delimited_stream
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.delimited_pieces import Dialect
+from princomp.io.readers.delimited_dialect import Dialect
 from princomp.io.readers.read_options import ReadOptions
 
 VALID = {

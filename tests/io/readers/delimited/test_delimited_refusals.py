@@ -24,7 +24,8 @@ from princomp.errors import (
     ShapeError,
 )
 from princomp.io.readers import delimited_pieces
-from princomp.io.readers.delimited_pieces import Dialect, count_lines, pieces_of
+from princomp.io.readers.delimited_dialect import Dialect
+from princomp.io.readers.delimited_pieces import count_lines, pieces_of
 from princomp.io.readers.files import open_source
 from princomp.io.readers.read_options import ReadOptions
 

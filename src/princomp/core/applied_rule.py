@@ -1,4 +1,4 @@
-"""How many components a fit keeps: a given number, or one by a fraction or a rule."""
+"""A rule for the number of components, applied to a fit in progress."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from princomp.core.request import Request, check_n_components, max_components
 from princomp.engines import drop_incomplete
 from princomp.errors import DataError, NotAvailableError
 from princomp.io import Source
 from princomp.linalg import FloatArray, seed_of
-from princomp.rules import Decision, Known, Rule, apply_rule, for_fraction, rule_of
+from princomp.rules import Decision, Known, Rule, apply_rule
 from princomp.solvers import Spectrum
 from princomp.summaries import is_sparse
 
@@ -19,18 +18,17 @@ if TYPE_CHECKING:
     from princomp.core.context import FitContext
     from princomp.core.routes.base import Summary
 
-# Components that a truncated solver starts with if a fraction is wanted.
-INITIAL_COMPONENTS = 16
 # Rules that draw from the rows use a sample of at most this many numbers, but at least this many
 # rows.
 MAX_SAMPLE_NUMBERS, MIN_SAMPLE_ROWS = 2**24, 200
 
 
-class ComponentCount:
-    """How many components to keep: a given number, or one by a fraction or a rule.
+class AppliedRule:
+    """A rule, and what a fit knows of its rows.
 
     Parameters
     ----------
+    rule : Rule
     fit : FitContext
     summary : Moments, Triangle, Columns or Sketch
         Summary of the rows as given.
@@ -39,69 +37,44 @@ class ComponentCount:
 
     Attributes
     ----------
-    max_components : int
-        Largest possible number of components.
-    exact : int or None
-        The number, if one was requested.
-    share : float or None
-        The fraction, if one was requested.
-    needs_all : bool
-        Whether the rule needs all variances.
+    rule : Rule
     decision : Decision or None
-        The last decision of the rule, if one was requested.
+        The last decision.
     """
 
     def __init__(
-        self, fit: FitContext, summary: Summary, analysed: Summary, scale: FloatArray | None
+        self,
+        rule: Rule,
+        fit: FitContext,
+        summary: Summary,
+        analysed: Summary,
+        scale: FloatArray | None,
     ) -> None:
-        request = fit.request
-        self._fit, self._summary, self._analysed, self._scale = fit, summary, analysed, scale
-        self._dropped = request.dropped_columns(summary)
-        n_dropped = len(self._dropped)
-        wanted = check_n_components(request.n_components, summary, request.solver, n_dropped)
-        self.max_components = max_components(summary, n_dropped)
-        self.exact = wanted if isinstance(wanted, int) else None
-        self.share = wanted if isinstance(wanted, float) else None
-        self._rule = None if isinstance(wanted, int | float) else wanted
-        self.needs_all = self._rule is not None and self._rule.needs == "all"
+        self.rule, self._fit, self._summary = rule, fit, summary
+        self._analysed, self._scale = analysed, scale
+        self._dropped = fit.request.dropped_columns(summary)
+        self._seed = seed_of(fit.request.random_state)
         self.decision: Decision | None = None
         # The variances that the last decision is based on, as bytes.
         self._decided_by: bytes | None = None
-        if self._rule is not None:
-            self._seed = seed_of(request.random_state)
 
-    def __call__(self, spectrum: Spectrum, *, complete: bool = True) -> int | None:
-        """Return the number, or None if more variances are needed to decide.
+    def count(self, spectrum: Spectrum, *, complete: bool) -> int | None:
+        """Return the number of components, or None if more variances are needed to decide.
 
         Raises
         ------
         DataError, NotAvailableError
             If the rule does not apply; the message gives its reason.
         """
-        if self.exact is not None:
-            return self.exact
-        if self.share is not None:
-            return count_for_share(self.share, spectrum, self.max_components, complete=complete)
-        assert self._rule is not None
         # The rule is applied again only when more variances are known.
-        decided_by = b"rows" if self._rule.needs == "rows" else spectrum.variances.tobytes()
+        decided_by = b"rows" if self.rule.needs == "rows" else spectrum.variances.tobytes()
         if self.decision is None or decided_by != self._decided_by:
-            self.decision = self._apply(self._rule, spectrum, complete)
+            self.decision = self._apply(spectrum, complete)
             self._decided_by = decided_by
-        if self.decision is None:
-            return None
-        k = self.decision.k
-        assert k is not None
-        return None if not complete and k > spectrum.k else min(k, self.max_components)
+        return None if self.decision is None else self.decision.k
 
-    def of_complete(self, spectrum: Spectrum) -> int:
-        """Return the number for a spectrum with all variances."""
-        k = self(spectrum)
-        assert k is not None
-        return k
-
-    def _apply(self, rule: Rule, spectrum: Spectrum, complete: bool) -> Decision | None:
-        known = self._known(spectrum, complete)
+    def _apply(self, spectrum: Spectrum, complete: bool) -> Decision | None:
+        rule, known = self.rule, self._known(spectrum, complete)
         decision = apply_rule(rule, known)
         if decision is None and not complete:
             return None
@@ -167,25 +140,12 @@ class ComponentCount:
         return np.delete(table, self._dropped, axis=1) if self._dropped.size else table
 
 
-def count_for_share(
-    share: float, spectrum: Spectrum, max_components: int, *, complete: bool = True
-) -> int | None:
-    """Return the number of components for a fraction, or None if more variances are needed."""
-    k = for_fraction(spectrum.rates, share)
-    if k is None:
-        k = len(spectrum.variances) if complete else None
-    return None if k is None else min(k, max_components)
-
-
-def rule_needs_rows(n_components: int | float | str | Rule | None) -> bool:
-    """Whether ``n_components`` is a rule, or contains one, that draws from the rows."""
-    if isinstance(n_components, int | float | None):
-        return False
-    rule = rule_of(n_components)
+def draws_from_rows(rule: Rule) -> bool:
+    """Whether a rule draws from the rows, or contains one that does."""
     return any(one.needs == "rows" for one in getattr(rule, "rules", (rule,)))
 
 
-def check_rows_for_rule(request: Request, fit: FitContext | None) -> None:
+def check_rows_for_rule(rule: Rule, fit: FitContext | None) -> None:
     """Refuse a rule that needs rows if they are not available, before any work.
 
     ``fit`` is None for rows that were added in batches and not kept.
@@ -194,9 +154,6 @@ def check_rows_for_rule(request: Request, fit: FitContext | None) -> None:
     ------
     NotAvailableError
     """
-    if isinstance(request.n_components, int | float | None):
-        return
-    rule = rule_of(request.n_components)
     why = "it draws from the rows, which were not kept" if fit is None else _why_no_rows(fit)
     if rule.needs == "rows" and why:
         raise _unavailable(rule.name, why)

@@ -1,0 +1,205 @@
+"""A delimited file and how it is written: opened as clean bytes, text or records."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
+
+import pyarrow as pa
+
+from princomp.io.readers.number_text import PLAIN, NumberFormat
+from princomp.io.readers.reader_errors import open_complete
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_UTF8 = ("utf-8", "utf-8-sig")
+# Blanks to replace; the first alternative skips quoted text.
+_BLANKS = re.compile(r'"[^"]*"|[ \t]+')
+
+_LINE_END = re.compile(r"\r\n?|\n")
+
+# A row longer than this is an error: an unclosed quote, or missing line ends.
+LONGEST_ROW = 2**26
+# Bytes of a compressed file that are read at once.
+_READ = 2**22
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A delimited file, and how it is written.
+
+    Parameters
+    ----------
+    path : Path
+        The file; also its name in messages.
+    delimiter : str
+        One character.
+    compression : {None, "gzip", "zstd"}
+    text : bytes, optional
+        All or part of the text, if it is in memory; it is then used instead of the file. It
+        must be clean: UTF-8, without the lines that are left out.
+    encoding : str
+        Name of a Python encoding.
+    skip : int
+        Number of lines left out at the top.
+    comment : str
+        Lines that begin with this text are left out; "" for none.
+    split_at_blanks : bool
+        Fields are separated by any number of blanks, which are replaced by one ``delimiter``.
+    number_format : NumberFormat
+    header : int, optional
+        Number of lines of column names; None detects whether the first line is one.
+    skip_end : int, optional
+        Number of rows left out at the end; None refuses totals.
+    notes : tuple of str
+        Messages on what was detected.
+    """
+
+    path: Path
+    delimiter: str
+    compression: str | None
+    text: bytes | None = None
+    encoding: str = "utf-8-sig"
+    skip: int = 0
+    comment: str = ""
+    split_at_blanks: bool = False
+    number_format: NumberFormat = PLAIN
+    header: int | None = None
+    skip_end: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """Name of the format in messages."""
+        name = "TSV" if self.delimiter == "\t" and not self.split_at_blanks else "CSV"
+        return {None: name, "gzip": f"gzipped {name}"}.get(
+            self.compression, f"{name} compressed by {self.compression}"
+        )
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the bytes are UTF-8 and need no cleaning."""
+        return self.encoding in _UTF8 and not (self.skip or self.comment or self.split_at_blanks)
+
+    def open_binary(self) -> BinaryIO:
+        """Open as bytes: decompressed, in UTF-8, with blank lines for lines that are left out."""
+        if self.text is not None:
+            return io.BytesIO(self.text)
+        return self.cleaned(open_decompressed(self.path, self.compression))
+
+    def cleaned(self, stream: BinaryIO) -> BinaryIO:
+        """Return a stream of clean text for a stream of decompressed bytes."""
+        if self.is_clean:
+            return stream
+        return io.BufferedReader(_CleanedText(stream, self), 1 << 20)
+
+    def open_text(self) -> TextIO:
+        """Open as text; bytes that are not UTF-8 become lone surrogates, reported later."""
+        # newline="" leaves quoted line ends to the csv module.
+        return io.TextIOWrapper(
+            self.open_binary(),  # closed along with the text
+            encoding="utf-8-sig",
+            errors="surrogateescape",
+            newline="",
+        )
+
+    def records(self) -> Iterator[tuple[int, int, list[str]]]:
+        """First line, last line and fields of each record that is not blank.
+
+        Many times slower than pyarrow, so used only for the header and to locate errors.
+        """
+        with self.open_text() as file:
+            reader = csv.reader(file, delimiter=self.delimiter)
+            last_line = 0
+            for record in reader:
+                if record:
+                    yield last_line + 1, reader.line_num, record
+                last_line = reader.line_num
+
+
+def without_last_records(dialect: Dialect, text: bytes, last: int) -> bytes:
+    """Cut off the last records of a clean text; these may have any form."""
+    starts = [start for start, _, _ in replace(dialect, text=text).records()]
+    return text[: offset_after_lines(text, starts[-last] - 1)] if len(starts) > last else b""
+
+
+def offset_after_lines(text: bytes, lines: int) -> int:
+    """Position after the first ``lines`` lines."""
+    match = re.match(rb"(?:[^\r\n]*+(?:\r\n?|\n)){%d}" % lines, text)
+    return 0 if match is None else match.end()
+
+
+def open_decompressed(path: Path, compression: str | None) -> BinaryIO:
+    """Open a file as bytes, decompressed."""
+    if compression is None:
+        return open_complete(path)
+    # Use few reads, because each one waits for the GIL, which the parsing threads also use.
+    stream = pa.BufferedInputStream(pa.PythonFile(open_complete(path), "r"), _READ)
+    return cast(BinaryIO, pa.CompressedInputStream(stream, compression))
+
+
+class _CleanedText(io.RawIOBase):
+    """Text in UTF-8 with blank lines for comments and skipped lines, to keep line numbers."""
+
+    def __init__(self, stream: BinaryIO, dialect: Dialect) -> None:
+        self._stream, self._dialect, self._skip = stream, dialect, dialect.skip
+        self._decoder = codecs.getincrementaldecoder(dialect.encoding)()
+        self._rest, self._ready, self._ended = "", b"", False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        while not self._ready and not self._ended:
+            self._ready = self._next_lines().encode()
+        part, self._ready = self._ready[: len(view)], self._ready[len(view) :]
+        view[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+    def _next_lines(self) -> str:
+        """Read and clean some whole lines."""
+        data = self._stream.read(1 << 20)
+        self._ended = not data
+        text = self._rest + self._decoder.decode(data, final=self._ended)
+        text = text.removeprefix("\ufeff")
+        # A last "\r" may be half of a line end.
+        last = max(text.rfind("\n"), text.rfind("\r", 0, len(text) - 1))
+        end = len(text) if self._ended else last + 1
+        if not end and len(text) > LONGEST_ROW:
+            end = len(text)  # no line ends; the error is reported later
+        text, self._rest = text[:end], text[end:]
+        n_skipped = 0
+        while self._skip and text:
+            line_end = _LINE_END.search(text)
+            text = text[line_end.end() :] if line_end else ""
+            self._skip -= 1
+            n_skipped += 1
+        if self._dialect.comment:
+            # The look-behind follows the mark, because a pattern that begins with literal text is
+            # found 100 times faster.
+            mark = re.escape(self._dialect.comment)
+            text = re.sub(rf"{mark}(?<![^\r\n]{mark})[^\r\n]*", "", text)
+        if self._dialect.split_at_blanks:
+            text = _BLANKS.sub(_as_tab, text)
+        return "\n" * n_skipped + text
+
+
+def _as_tab(match: re.Match[str]) -> str:
+    """Replace blanks by a tab between fields, and by nothing at the ends of a line."""
+    if match[0][0] == '"':
+        return match[0]
+    text, (start, end) = match.string, match.span()
+    at_edge = start == 0 or text[start - 1] in "\r\n" or end == len(text) or text[end] in "\r\n"
+    return "" if at_edge else "\t"
