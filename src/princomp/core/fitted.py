@@ -217,6 +217,14 @@ class Fitted:
         self.require_mean()
         if self.scale is None and not whiten and precision == self.dtype:
             return *self._mean_parts(precision), self.components.T  # computed already
+        matrix = self._projections.get((precision, whiten))
+        if matrix is None:
+            matrix = self._projection(precision, whiten)
+            self._projections[precision, whiten] = matrix
+        return *self._mean_parts(matrix.dtype), matrix
+
+    def _projection(self, precision: np.dtype[Any], whiten: bool) -> FloatArray:
+        """The matrix (p, k) that scales, projects and whitens centred rows."""
         axes = self.spectrum.axes[: self.k]
         if self.scale is not None:
             axes = axes / self.scale
@@ -224,7 +232,12 @@ class Fitted:
             axes = axes * self._whitening[:, None]
         if precision.itemsize == 4 and self._overflows_float32[whiten]:
             precision = np.dtype(np.float64)
-        return *self._mean_parts(precision), np.ascontiguousarray(axes.T, dtype=precision)
+        return np.ascontiguousarray(axes.T, dtype=precision)
+
+    @cached_property
+    def _projections(self) -> dict[tuple[np.dtype[Any], bool], FloatArray]:
+        """Results of :meth:`_projection`: for one row, they take longer than its score."""
+        return {}
 
     @cached_property
     def _whitening(self) -> FloatArray:
@@ -251,7 +264,7 @@ class Fitted:
             axes = axes * np.sqrt(self.variances)[:, None]
         if self.scale is not None:
             axes = axes * self.scale
-        return *self._mean_parts(precision), axes.astype(precision)
+        return *self._mean_parts(precision), axes.astype(precision, copy=False)
 
     def _mean_parts(self, precision: np.dtype[Any]) -> tuple[FloatArray, FloatArray]:
         """The mean in this precision, and the remainder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -127,7 +128,8 @@ class FittedModel(ABC, Generic[R]):
     ) -> FloatArray:
         """Scores of some rows of ``data``; ``first`` is the number of the first one."""
         scores = self.block_scores(rows)
-        if not np.isfinite(scores).all() or not scores.shape[1]:
+        # A sum of squares is quick. It may also overflow for finite scores: the checks are exact.
+        if not math.isfinite(np.vdot(scores, scores)) or not scores.shape[1]:
             self.check_finite(rows, data, first, origin)
             self._check_overflow(scores, first)
         return scores

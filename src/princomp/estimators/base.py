@@ -129,8 +129,10 @@ class TableEstimator(Generic[M]):
 
     def _scores_with(self, model: FittedModel[Any], data: RowData, origin: Origin | None) -> Any:
         """Scores of rows that have been read."""
-        frame = transform_output(self) if isinstance(data, DistributedRows) else "default"
+        if not isinstance(data, DistributedRows):
+            return model.scores(data, origin)
         names = self.get_feature_names_out
+        frame = transform_output(self)
         return model.scores(data, origin, names=lambda: tuple(names()), frame=frame)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -228,13 +230,15 @@ def transform_output(estimator: Any) -> str:
 
 
 def _bypass_output_wrapper(wrapped: Any) -> Any:
-    """Replace a method that scikit-learn wraps; for tables of engines, call it unwrapped."""
+    """Replace a method that scikit-learn wraps: call it unwrapped where that makes no frame."""
 
     @wraps(wrapped)
     def method(self: Any, X: Any, *args: Any, **options: Any) -> Any:
         # With comm, X is not opened here: an error on one rank must be reported to all ranks.
-        rows = None if options.get("comm") is not None else as_distributed(X)
-        call = wrapped if rows is None else wrapped.__wrapped__
-        return call(self, X, *args, **options)
+        if transform_output(self) == "default" or (
+            options.get("comm") is None and as_distributed(X) is not None
+        ):
+            return wrapped.__wrapped__(self, X, *args, **options)
+        return wrapped(self, X, *args, **options)
 
     return method

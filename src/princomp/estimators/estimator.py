@@ -389,7 +389,7 @@ class PCA(
     # ---- the fitted model ----------------------------------------------------------------
 
     def _parameters(self) -> PCAParameters:
-        return PCAParameters(*_get_parameters(self))
+        return PCAParameters._make(_get_parameters(self))
 
     def _request(self) -> Request:
         return Request.of(self)

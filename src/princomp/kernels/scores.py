@@ -31,8 +31,11 @@ def project(
     out : ndarray of shape (m, k)
         In C order. All arrays must have the precision of the rows.
     """
+    if rows.size < _FEW_NUMBERS:
+        _project_piece(rows, mean, mean_low, axes, out)
+        return
     (m, p), k, size = rows.shape, axes.shape[1], rows.itemsize
-    kernel = native.function(f"scores_f{8 * size}") if m * p >= _FEW_NUMBERS else None
+    kernel = native.function(f"scores_f{8 * size}")
     width = -(-k * size // CACHE_LINE) * CACHE_LINE // size
     if kernel is None or p * width * size > _AXES_BYTES or not k:
         project_twin(rows, mean, mean_low, axes, out)
@@ -58,13 +61,18 @@ def project_twin(
 ) -> None:
     """NumPy implementation of :func:`project`, with as many rows at a time as fit in a cache."""
     step = max(1, _PIECE_NUMBERS // max(rows.shape[1], 1))
-    with np.errstate(all="ignore"):  # infinite input is reported by the caller
-        for some in slices(len(rows), step):
-            part = rows[some]
-            if part.size < _FEW_NUMBERS:
-                centred = part - mean
-            else:
-                centred = scratch("centred", part.shape, rows.dtype)
-                np.subtract(part, mean, out=centred)
-            centred -= mean_low
-            np.matmul(centred, axes, out=out[some])
+    for some in slices(len(rows), step):
+        _project_piece(rows[some], mean, mean_low, axes, out[some])
+
+
+@np.errstate(all="ignore")  # infinite input is reported by the caller
+def _project_piece(
+    rows: FloatArray, mean: FloatArray, mean_low: FloatArray, axes: FloatArray, out: FloatArray
+) -> None:
+    if rows.size < _FEW_NUMBERS:
+        centred = rows - mean
+    else:
+        centred = scratch("centred", rows.shape, rows.dtype)
+        np.subtract(rows, mean, out=centred)
+    centred -= mean_low
+    centred.dot(axes, out)  # for one row, ``np.matmul`` takes twice as long

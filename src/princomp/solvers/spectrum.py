@@ -207,7 +207,7 @@ def completed(spectrum: Spectrum, k: int) -> Spectrum:
     if spectrum.k == k and (not k or spectrum.variances[k - 1] > spectrum.resolution):
         return spectrum
     known = min(k, spectrum.k)
-    sound = int(np.sum(spectrum.variances[:known] > spectrum.resolution))
+    sound = int(np.count_nonzero(spectrum.variances[:known] > spectrum.resolution))
     if sound >= k:
         return spectrum.first(k)
     axes = _with_units(spectrum.axes[:sound], k - sound)
