@@ -246,6 +246,12 @@ def test_docstring_examples_run(test):
         pytest.fail(f"{test.filename}:{(test.lineno or 0) + 1}\n{''.join(message)}", pytrace=False)
 
 
+@pytest.mark.parametrize("room", ["princomp", "princomp.diagnostics", "princomp.plots"])
+def test_public_docstrings_have_no_placeholder(room):
+    public = [getattr(import_module(room), name) for name in import_module(room).__all__]
+    assert [item for item in public if re.search(r"%\(\w+\)", item.__doc__ or "")] == []
+
+
 @pytest.mark.parametrize("name", ["PCA", "pca", "plan", "svd"])
 def test_main_functions_have_an_example(name):
     assert ">>>" in getattr(princomp, name).__doc__

@@ -74,10 +74,8 @@ def compute_svd(
 
     Parameters
     ----------
-    df : DataFrame of Spark
-        With numeric columns, or with one column of arrays or vectors.
-    k : int
-        From 1 to the number of columns.
+    df, k
+        As for :func:`compute_principal_components`.
     compute_u : bool, default=False
         Whether to compute left singular vectors.
     r_cond : float, default=1e-9

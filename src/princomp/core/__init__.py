@@ -23,6 +23,7 @@ summary_kinds   the kind of summary that rows in batches are added to
 lazy_fit        a fit that is solved when its result is first read
 runs            the identity of a run, for checkpoints
 constraints     valid values of parameters, and their old names
+docstrings      docstrings with shared entries
 model_contents  a result as arrays and plain values, for model files
 """
 

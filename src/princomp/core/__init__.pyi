@@ -20,6 +20,7 @@ from .constraints import (
     whole_number as whole_number,
 )
 from .context import check_rows as check_rows
+from .docstrings import fill_docstring as fill_docstring
 from .fit import (
     fit_of_components as fit_of_components,
     fit_summary as fit_summary,

@@ -30,6 +30,7 @@ from .rotation.calls import rotate as rotate
 from .rotation.rotated import Rotation as Rotation, rotated_scores as rotated_scores
 from .row_reader import RowReader as RowReader, split_ids as split_ids
 from .row_table import rows as rows
+from .shared_docs import DOCSTRING_ENTRIES as DOCSTRING_ENTRIES
 from .supplementary import supplementary_columns as supplementary_columns
 from .t2_and_q import contributions as contributions, distances as distances
 from .tables import Listing as Listing, frame_of as frame_of

@@ -12,6 +12,7 @@ from scipy import special
 from princomp.core import Fitted
 from princomp.diagnostics.arguments import fitted_of, variable_names
 from princomp.diagnostics.ignored_rows import ignoring_rows
+from princomp.diagnostics.shared_docs import shared_docs
 from princomp.diagnostics.tables import checked_frame, table
 from princomp.errors import ConstantColumnError, DataError, NotAvailableError, ShapeError
 from princomp.estimators import PCA
@@ -20,6 +21,7 @@ from princomp.summaries import Moments, Triangle
 
 
 @dataclass(frozen=True)
+@shared_docs
 class Bartlett:
     """Test of the hypothesis that the columns are uncorrelated.
 
@@ -32,10 +34,7 @@ class Bartlett:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA, diagnostics
-    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
-    >>> model = PCA(2).fit(X)
+    %(example_model)s
     >>> print(f"{diagnostics.bartlett(model).p_value:.2f}")
     0.30
     """
@@ -46,6 +45,7 @@ class Bartlett:
 
 
 @dataclass(frozen=True)
+@shared_docs
 class Kmo:
     """Kaiser–Meyer–Olkin measure of sampling adequacy.
 
@@ -58,10 +58,7 @@ class Kmo:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA, diagnostics
-    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
-    >>> model = PCA(2).fit(X)
+    %(example_model)s
     >>> diagnostics.kmo(model).overall < 1
     True
     """
@@ -71,6 +68,7 @@ class Kmo:
 
 
 @ignoring_rows
+@shared_docs
 def bartlett(model: PCA) -> Bartlett:
     """Test whether any columns are correlated, by Bartlett's test of sphericity.
 
@@ -100,10 +98,7 @@ def bartlett(model: PCA) -> Bartlett:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA, diagnostics
-    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
-    >>> model = PCA(2).fit(X)
+    %(example_model)s
     >>> test = diagnostics.bartlett(model)
     >>> print(f"{test.statistic:.2f}", test.df)
     3.62 3
@@ -133,6 +128,7 @@ def bartlett(model: PCA) -> Bartlett:
 
 
 @ignoring_rows
+@shared_docs
 def kmo(model: PCA, *, frame: str | None = None) -> Kmo:
     """Compute the Kaiser–Meyer–Olkin measure of sampling adequacy.
 
@@ -163,10 +159,7 @@ def kmo(model: PCA, *, frame: str | None = None) -> Kmo:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA, diagnostics
-    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
-    >>> model = PCA(2).fit(X)
+    %(example_model)s
     >>> print(f"{diagnostics.kmo(model).overall:.2f}")
     0.55
     """

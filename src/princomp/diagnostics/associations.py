@@ -13,6 +13,7 @@ from princomp.diagnostics.arguments import Components
 from princomp.diagnostics.barycentres import group_scores
 from princomp.diagnostics.metadata_columns import ExtraColumn
 from princomp.diagnostics.projected import ProjectedRows, project_rows
+from princomp.diagnostics.shared_docs import shared_docs
 from princomp.diagnostics.supplementary import correlations
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
@@ -40,6 +41,7 @@ class _Row(NamedTuple):
 
 
 @renamed_parameters(weights="sample_weight")
+@shared_docs
 def metadata(
     model: PCA,
     X: object,
@@ -54,22 +56,17 @@ def metadata(
 
     Parameters
     ----------
-    model : PCA
-        Fitted.
-    X : array, sparse array, frame, path or batches, of shape (n, p)
-        Rows in the columns of the fit.
+    %(model)s
+    %(X)s
     data : frame, series, mapping of name to values, or array (n,) or (n, m)
         One value for each row of X, in the same order. Numbers are numeric, text and booleans
         categorical. A pandas frame must have the index of X. Or the name of a column of X, or a
         list of names.
     sample_weight : array of shape (n,), optional
         Frequencies of the rows; tests use their sum.
-    categorical : iterable of str, optional
-        Columns of numbers to be used as categories.
-    components : int, str or sequence of them, optional
-        Numbers from 1, or "PC1", …; all by default.
-    frame : {"pandas", "polars", "pyarrow", "listing"}, optional
-        Kind of the table; by default that of X.
+    %(categorical)s
+    %(components)s
+    %(frame)s
 
     Returns
     -------
@@ -93,10 +90,7 @@ def metadata(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA, diagnostics
-    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
-    >>> model = PCA(2).fit(X)
+    %(example_model)s
     >>> table = diagnostics.metadata(model, X, {"sum": X.sum(axis=1)}, frame="listing")
     >>> print(table["component"], np.round(table["r"], 2))
     ['PC1' 'PC2'] [ 0.99 -0.04]

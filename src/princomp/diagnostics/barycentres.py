@@ -12,6 +12,7 @@ from princomp.core import renamed_parameters
 from princomp.diagnostics.arguments import Components
 from princomp.diagnostics.metadata_columns import ExtraColumn
 from princomp.diagnostics.projected import ProjectedRows, project_rows
+from princomp.diagnostics.shared_docs import shared_docs
 from princomp.errors import NotNumericError, ShapeError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
@@ -82,6 +83,7 @@ class _Row(NamedTuple):
 
 
 @renamed_parameters(weights="sample_weight")
+@shared_docs
 def categories(
     model: PCA,
     X: object,
@@ -96,21 +98,15 @@ def categories(
 
     Parameters
     ----------
-    model : PCA
-        Fitted.
-    X : array, sparse array, frame, path or batches, of shape (n, p)
-        Rows in the columns of the fit.
+    %(model)s
+    %(X)s
     columns : frame, series, mapping of name to values, or array (n,) or (n, m)
         One category (text or boolean) for each row of X, in the same order. Or the name of a
         column of X, or a list of names.
-    sample_weight : array of shape (n,), optional
-        Frequencies of the rows.
-    categorical : iterable of str, optional
-        Columns of numbers to be used as categories.
-    components : int, str or sequence of them, optional
-        Numbers from 1, or "PC1", …; all by default.
-    frame : {"pandas", "polars", "pyarrow", "listing"}, optional
-        Kind of the table; by default that of X.
+    %(sample_weight)s
+    %(categorical)s
+    %(components)s
+    %(frame)s
 
     Returns
     -------
@@ -136,10 +132,7 @@ def categories(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA, diagnostics
-    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
-    >>> model = PCA(2).fit(X)
+    %(example_model)s
     >>> table = diagnostics.categories(model, X, {"kind": list("aabbcc")}, frame="listing")
     >>> print(table["category"][:3])
     ['a' 'a' 'b']

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from princomp.diagnostics.arguments import Names, check_count, fitted_of, variable_names
 from princomp.diagnostics.control_limits import limits
 from princomp.diagnostics.row_reader import Block, RowReader
+from princomp.diagnostics.shared_docs import shared_docs
 from princomp.diagnostics.t2_and_q import Projector
 from princomp.errors import NotAvailableError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 
 
+@shared_docs
 def outliers(
     model: PCA,
     X: object,
@@ -32,8 +34,7 @@ def outliers(
 
     Parameters
     ----------
-    model : PCA
-        Fitted.
+    %(model)s
     X : array, sparse array, frame, path or batches, of shape (n, p)
         Read once, block by block; only rows beyond a limit are kept.
     level : float, default=0.95
@@ -42,10 +43,8 @@ def outliers(
         Whether X has the rows of the fit, for which the limit of T² is lower.
     top : int, default=3
         Number of variables to name for each statistic.
-    ids : str or sequence of length n, optional
-        Names of the rows; see :func:`princomp.diagnostics.rows`.
-    frame : {"pandas", "polars", "pyarrow", "listing"}, optional
-        Kind of the table; by default that of X.
+    %(ids)s
+    %(frame)s
 
     Returns
     -------
@@ -65,10 +64,7 @@ def outliers(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA, diagnostics
-    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
-    >>> model = PCA(2).fit(X)
+    %(example_model)s
     >>> table = diagnostics.outliers(model, np.vstack([X, [[20, -20, 0]]]), frame="listing")
     >>> print(table["position"])
     [6]

@@ -12,6 +12,7 @@ from scipy import special
 from princomp.core import Fitted, is_number
 from princomp.diagnostics.arguments import fitted_of
 from princomp.diagnostics.ignored_rows import ignoring_rows
+from princomp.diagnostics.shared_docs import shared_docs
 from princomp.errors import invalid_value
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
@@ -19,6 +20,7 @@ from princomp.summaries import Moments, Triangle
 
 
 @dataclass(frozen=True)
+@shared_docs
 class Limits:
     """Control limits of T² and Q.
 
@@ -39,10 +41,7 @@ class Limits:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA, diagnostics
-    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
-    >>> model = PCA(2).fit(X)
+    %(example_model)s
     >>> diagnostics.limits(model, level=0.99).level
     0.99
     """

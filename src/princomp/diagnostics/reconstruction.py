@@ -9,6 +9,7 @@ import numpy as np
 from princomp.core import Fitted, renamed_parameters
 from princomp.diagnostics.arguments import axes_of, fitted_of
 from princomp.diagnostics.row_reader import RowReader
+from princomp.diagnostics.shared_docs import shared_docs
 from princomp.diagnostics.tables import checked_frame, table
 from princomp.errors import NotFiniteError, ParameterError
 from princomp.estimators import PCA
@@ -17,6 +18,7 @@ from princomp.summaries import SampleWeight
 
 
 @renamed_parameters(weights="sample_weight")
+@shared_docs
 def reconstruction_error(
     model: PCA, X: object = None, sample_weight: SampleWeight = None, *, frame: str | None = None
 ) -> Any:
@@ -24,15 +26,13 @@ def reconstruction_error(
 
     Parameters
     ----------
-    model : PCA
-        Fitted.
+    %(model)s
     X : array, sparse array, frame, path or batches, of shape (n, p), optional
         Rows to reconstruct, read once. By default the training rows, whose error follows
         from the variances.
     sample_weight : array of shape (n,), optional
         Frequencies of the rows of X.
-    frame : {"pandas", "polars", "pyarrow", "listing"}, optional
-        Kind of the table; by default that of X.
+    %(frame)s
 
     Returns
     -------
@@ -51,10 +51,7 @@ def reconstruction_error(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA, diagnostics
-    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
-    >>> model = PCA(2).fit(X)
+    %(example_model)s
     >>> table = diagnostics.reconstruction_error(model, frame="listing")
     >>> print(np.round(table["share"], 3))
     [1.   0.16 0.06]

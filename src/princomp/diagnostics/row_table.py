@@ -15,6 +15,7 @@ from princomp.diagnostics.arguments import (
     select_components,
 )
 from princomp.diagnostics.row_reader import Block, RowReader
+from princomp.diagnostics.shared_docs import shared_docs
 from princomp.diagnostics.tables import is_long_form
 from princomp.diagnostics.variable_table import columns_by_component
 from princomp.errors import ParameterError
@@ -24,6 +25,7 @@ from princomp.summaries import SampleWeight
 
 
 @renamed_parameters(weights="sample_weight")
+@shared_docs
 def rows(
     model: PCA,
     X: object,
@@ -39,16 +41,14 @@ def rows(
 
     Parameters
     ----------
-    model : PCA
-        Fitted.
+    %(model)s
     X : array, sparse array, frame, path or batches, of shape (n, p)
         Training rows or other rows, read block by block.
     sample_weight : array of shape (n,), optional
         Frequencies, as in ``fit``; used for the contributions.
     supplementary : bool, default=False
         Whether the rows were not part of the fit, and so have no contributions.
-    components : int, str or sequence of them, optional
-        Numbers from 1, or "PC1", …; all by default.
+    %(components)s
     ids : str or sequence of length n, optional
         Names of the rows: a column of the frame or file, or the names. By default the
         index of a pandas frame, the model's id column, or numbers from 0.

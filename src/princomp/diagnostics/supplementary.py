@@ -13,6 +13,7 @@ import numpy as np
 from princomp.core import renamed_parameters
 from princomp.diagnostics.arguments import Components
 from princomp.diagnostics.projected import ProjectedRows, project_rows
+from princomp.diagnostics.shared_docs import shared_docs
 from princomp.errors import NotNumericError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
@@ -31,6 +32,7 @@ class _Row(NamedTuple):
 
 
 @renamed_parameters(weights="sample_weight")
+@shared_docs
 def supplementary_columns(
     model: PCA,
     X: object,
@@ -44,19 +46,14 @@ def supplementary_columns(
 
     Parameters
     ----------
-    model : PCA
-        Fitted.
-    X : array, sparse array, frame, path or batches, of shape (n, p)
-        Rows in the columns of the fit.
+    %(model)s
+    %(X)s
     columns : frame, series, mapping of name to values, or array (n,) or (n, m)
         One number for each row of X, in the same order. A pandas frame must have the index of
         X. Or the name of a column of X, or a list of names.
-    sample_weight : array of shape (n,), optional
-        Frequencies of the rows.
-    components : int, str or sequence of them, optional
-        Numbers from 1, or "PC1", …; all by default.
-    frame : {"pandas", "polars", "pyarrow", "listing"}, optional
-        Kind of the table; by default that of X.
+    %(sample_weight)s
+    %(components)s
+    %(frame)s
 
     Returns
     -------
@@ -73,10 +70,7 @@ def supplementary_columns(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA, diagnostics
-    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
-    >>> model = PCA(2).fit(X)
+    %(example_model)s
     >>> table = diagnostics.supplementary_columns(model, X, {"twice": 2 * X[:, 0]}, frame="listing")
     >>> print(np.round(table["correlation"], 2))
     [0.92 0.37]

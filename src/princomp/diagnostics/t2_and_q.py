@@ -10,6 +10,7 @@ import numpy as np
 from princomp.core import Fitted
 from princomp.diagnostics.arguments import axes_of, fitted_of, variable_names
 from princomp.diagnostics.row_reader import RowReader
+from princomp.diagnostics.shared_docs import shared_docs
 from princomp.diagnostics.tables import is_long_form
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
@@ -47,6 +48,7 @@ class Projector(NamedTuple):
         return rows * scaled_rows, residuals * np.abs(residuals)
 
 
+@shared_docs
 def distances(
     model: PCA, X: object, *, ids: Iterable[object] | None = None, frame: str | None = None
 ) -> Any:
@@ -54,14 +56,11 @@ def distances(
 
     Parameters
     ----------
-    model : PCA
-        Fitted.
+    %(model)s
     X : array, sparse array, frame, path or batches, of shape (n, p)
         Training rows or new rows, read block by block.
-    ids : str or sequence of length n, optional
-        Names of the rows; see :func:`princomp.diagnostics.rows`.
-    frame : {"pandas", "polars", "pyarrow", "listing"}, optional
-        Kind of the table; by default that of X.
+    %(ids)s
+    %(frame)s
 
     Returns
     -------
@@ -80,10 +79,7 @@ def distances(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA, diagnostics
-    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
-    >>> model = PCA(2).fit(X)
+    %(example_model)s
     >>> table = diagnostics.distances(model, X, frame="listing")
     >>> print(np.round(table["t2"], 2))
     [1.68 1.25 0.11 0.44 2.94 3.57]
@@ -94,6 +90,7 @@ def distances(
     return reader.table(dict(zip(("row", "t2", "q"), columns, strict=True)))
 
 
+@shared_docs
 def contributions(
     model: PCA,
     X: object,
@@ -108,15 +105,12 @@ def contributions(
 
     Parameters
     ----------
-    model : PCA
-        Fitted.
+    %(model)s
     X : array, sparse array, frame, path or batches, of shape (n, p)
-    ids : str or sequence of length n, optional
-        Names of the rows; see :func:`princomp.diagnostics.rows`.
+    %(ids)s
     form : {"long", "wide"}
         A row for each row of X and variable, or a row for each row of X.
-    frame : {"pandas", "polars", "pyarrow", "listing"}, optional
-        Kind of the table; by default that of X.
+    %(frame)s
 
     Returns
     -------
@@ -135,10 +129,7 @@ def contributions(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA, diagnostics
-    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
-    >>> model = PCA(2).fit(X)
+    %(example_model)s
     >>> table = diagnostics.contributions(model, X[:1], frame="listing")
     >>> print(table["variable"], np.round(table["q"], 3))
     ['x0' 'x1' 'x2'] [-0.019  0.04  -0.339]

@@ -17,12 +17,14 @@ from princomp.diagnostics.arguments import (
     variable_names,
 )
 from princomp.diagnostics.ignored_rows import ignoring_rows
+from princomp.diagnostics.shared_docs import shared_docs
 from princomp.diagnostics.tables import checked_frame, is_long_form, table
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 
 
 @ignoring_rows
+@shared_docs
 def variables(
     model: PCA, *, components: Components = None, form: str = "long", frame: str | None = None
 ) -> Any:
@@ -30,10 +32,8 @@ def variables(
 
     Parameters
     ----------
-    model : PCA
-        Fitted.
-    components : int, str or sequence of them, optional
-        Numbers from 1, or "PC1", …; all by default.
+    %(model)s
+    %(components)s
     form : {"long", "wide"}
         A row for each column and component, or a row for each column.
     frame : {"pandas", "polars", "pyarrow", "listing"}, optional

@@ -76,16 +76,9 @@ def partial_fit(self: K, X: Any, y: object = None, sample_weight: SampleWeight =
 
 @_if_rows_can_be_added
 def forget(self: K, X: Any, y: object = None, sample_weight: SampleWeight = None) -> K:
-    """Remove rows that were added before; the feature map does not change.
+    """Remove rows that were added before; see :meth:`princomp.PCA.forget`.
 
-    Parameters
-    ----------
-    X, y, sample_weight
-        As they were passed to ``fit`` or ``partial_fit``.
-
-    Returns
-    -------
-    self
+    The feature map does not change.
 
     Raises
     ------

@@ -91,12 +91,8 @@ def packed(
 
     Parameters
     ----------
-    block : ndarray of shape (m, p)
-        float32 or float64, any strides.
-    weights : ndarray of shape (m,), optional
-        Positive frequencies.
-    precise : bool
-        Whether to multiply float32 rows in float64.
+    block, weights, precise
+        As for :func:`~princomp.kernels.gram.moments`.
     memory : ndarray, optional
         ``memory`` of an earlier packed block, to be reused.
     threads : int, optional

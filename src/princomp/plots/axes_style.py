@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex, to_rgba
 from matplotlib.figure import Figure
 
 from princomp.core import Verdict
-from princomp.diagnostics import Selection, select_components
+from princomp.diagnostics import Components, Selection, select_components
 from princomp.errors import ParameterError, ShapeError, printable
 from princomp.linalg import FloatArray
 from princomp.plots.colours import black_or_white, mix_colours, readable_colour
@@ -205,6 +205,31 @@ def axis_names(
         f"{name} ({rates[i]:.1%}{remarks.get(name, '')})"
         for i, name in zip(selected.indices, selected.names, strict=True)
     ]
+
+
+def select_few(
+    k: int,
+    components: Components,
+    default: int,
+    most: int,
+    advice: str = "select fewer components",
+) -> Selection:
+    """Select at most ``most`` of k components; by default the first ``default``.
+
+    Raises
+    ------
+    ParameterError
+        For more components, unknown ones, or the same one twice.
+    """
+    selected = select_components(k, components, default)
+    count = len(selected.indices)
+    if count > most:
+        raise ParameterError(
+            f"at most {most} components can be drawn, got {count}",
+            place={"parameter": "components"},
+            hint=advice,
+        )
+    return selected
 
 
 def select_plane(k: int, p: int | None, x: int | str, y: int | str) -> Selection:

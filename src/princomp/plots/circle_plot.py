@@ -29,9 +29,11 @@ from princomp.plots.axes_style import (
 from princomp.plots.colours import BLUE
 from princomp.plots.drawn_model import accept_any_model, verdicts_of
 from princomp.plots.labels import place_labels
+from princomp.plots.shared_docs import shared_docs
 
 
 @accept_any_model
+@shared_docs
 def circle(
     model: PCA,
     x: int | str = 1,
@@ -50,17 +52,11 @@ def circle(
     ----------
     model : PCA
         Fitted with ``scale="unit"`` and centred.
-    x, y : int or str
-        Components: numbers from 1, or "PC1", ….
+    %(plane)s
     top : int, default=30
         Number of variables to draw: those best represented in the plane.
-    bootstrap : Bootstrap, optional
-        Decides which components are marked as unstable. Without it, an approximation is used.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on; by default a new one.
-    dark : bool, optional
-        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
-        matplotlib's settings.
+    %(bootstrap)s
+    %(axes)s
 
     Returns
     -------

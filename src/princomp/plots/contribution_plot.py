@@ -27,12 +27,14 @@ from princomp.plots.axes_style import (
 from princomp.plots.colours import BLUE, mix_colours
 from princomp.plots.drawn_model import accept_any_model, verdicts_of
 from princomp.plots.labels import display_name
+from princomp.plots.shared_docs import shared_docs
 
 # Width of a number and its margin, as a share of the axis.
 _NUMBER_WIDTH = 0.09
 
 
 @accept_any_model
+@shared_docs
 def contributions(
     model: PCA,
     component: int | str = 1,
@@ -46,19 +48,14 @@ def contributions(
 
     Parameters
     ----------
-    model : PCA
-        Fitted.
+    %(model)s
     component : int or str, default=1
         A number from 1, or "PC1", ….
     top : int, default=20
         Maximum number of variables.
     bootstrap : Bootstrap, optional
         Decides whether the component is marked as unstable. Without it, an approximation is used.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on; by default a new one.
-    dark : bool, optional
-        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
-        matplotlib's settings.
+    %(axes)s
 
     Returns
     -------

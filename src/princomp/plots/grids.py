@@ -37,12 +37,14 @@ from princomp.plots.axes_style import (
 from princomp.plots.colours import BLUE, GREEN, MAX_CELL_SHARE, VERMILLION, mix_colours
 from princomp.plots.drawn_model import accept_any_model, verdicts_of
 from princomp.plots.labels import display_name
+from princomp.plots.shared_docs import shared_docs
 from princomp.summaries import SampleWeight
 
 _DEFAULT_COMPONENTS = 8  # components by default
 
 
 @accept_any_model
+@shared_docs
 def cos2(
     model: PCA,
     components: Components = None,
@@ -56,19 +58,13 @@ def cos2(
 
     Parameters
     ----------
-    model : PCA
-        Fitted.
+    %(model)s
     components : int, str or sequence of them, optional
         Numbers from 1, or "PC1", …; by default the first eight.
     top : int, default=30
         Maximum number of variables: those with the largest sums.
-    bootstrap : Bootstrap, optional
-        Decides which components are marked as unstable. Without it, an approximation is used.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on; by default a new one.
-    dark : bool, optional
-        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
-        matplotlib's settings.
+    %(bootstrap)s
+    %(axes)s
 
     Returns
     -------
@@ -116,6 +112,7 @@ def cos2(
 
 @renamed_parameters(weights="sample_weight")
 @accept_any_model
+@shared_docs
 def metadata(
     model: PCA,
     X: object,
@@ -136,13 +133,8 @@ def metadata(
         As for :func:`princomp.diagnostics.metadata`.
     components : int, str or sequence of them, optional
         Numbers from 1, or "PC1", …; by default the first eight.
-    bootstrap : Bootstrap, optional
-        Decides which components are marked as unstable. Without it, an approximation is used.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on; by default a new one.
-    dark : bool, optional
-        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
-        matplotlib's settings.
+    %(bootstrap)s
+    %(axes)s
 
     Returns
     -------

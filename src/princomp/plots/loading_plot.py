@@ -13,27 +13,28 @@ from princomp.diagnostics import (
     Selection,
     check_count,
     fitted_of,
-    select_components,
     variable_names,
 )
-from princomp.errors import ParameterError
 from princomp.estimators import PCA
 from princomp.plots.axes_style import (
     add_note,
     axis_names,
     legend_above,
     muted_colour,
+    select_few,
     styled_axes,
     text_colour,
 )
 from princomp.plots.colours import GROUP_COLOURS, MARKERS, mix_colours
 from princomp.plots.drawn_model import accept_any_model, verdicts_of
 from princomp.plots.labels import display_name
+from princomp.plots.shared_docs import shared_docs
 
 _DEFAULT_COMPONENTS, _MAX_COMPONENTS = 3, 6  # components by default, and at most
 
 
 @accept_any_model
+@shared_docs
 def loadings(
     model: PCA,
     components: Components = None,
@@ -47,8 +48,7 @@ def loadings(
 
     Parameters
     ----------
-    model : PCA
-        Fitted.
+    %(model)s
     components : int, str or sequence of them, optional
         Numbers from 1, or "PC1", …; at most 6. By default the first three.
     bootstrap : Bootstrap, optional
@@ -56,11 +56,7 @@ def loadings(
         whiskers, and its angles decide which components are marked as unstable.
     top : int, default=20
         Maximum number of variables: those with the largest sums of squared loadings.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on; by default a new one.
-    dark : bool, optional
-        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
-        matplotlib's settings.
+    %(axes)s
 
     Returns
     -------
@@ -74,14 +70,9 @@ def loadings(
         For unknown components, or a bootstrap of another model.
     """
     fitted = fitted_of(model)
-    selected = select_components(fitted.k, components, _DEFAULT_COMPONENTS)
+    advice = "select fewer, or use cos2()"
+    selected = select_few(fitted.k, components, _DEFAULT_COMPONENTS, _MAX_COMPONENTS, advice)
     count = len(selected.indices)
-    if count > _MAX_COMPONENTS:
-        raise ParameterError(
-            f"at most {_MAX_COMPONENTS} components can be drawn, got {count}",
-            place={"parameter": "components"},
-            hint="select fewer, or use cos2()",
-        )
     top = check_count("top", top)
     values, names = fitted.loadings[:, selected.indices], variable_names(model)
     order = np.argsort(-(values**2).sum(axis=1), kind="stable")[:top]

@@ -20,6 +20,7 @@ from princomp.plots.drawn_model import accept_any_model
 from princomp.plots.drawn_rows import DrawnRows, Ids, Labels, choose_labelled, rows_with_scores
 from princomp.plots.labels import place_labels
 from princomp.plots.points import MAX_POINTS, draw_density, draw_points
+from princomp.plots.shared_docs import shared_docs
 
 _DEFAULT_LABELS, _DEFAULT_LEVEL = 10, 0.95
 
@@ -44,6 +45,7 @@ class _Distances(NamedTuple):
 
 
 @accept_any_model
+@shared_docs
 def outliers(
     model: PCA | RobustPCA,
     X: object,
@@ -62,8 +64,7 @@ def outliers(
     model : PCA or RobustPCA
         Fitted. For a RobustPCA, score distances (√T²), orthogonal distances (√Q) and the
         cut-offs of the fit are drawn.
-    X : array, sparse array, frame, path or batches, of shape (n, p)
-        Training rows or other rows.
+    %(X)s
     level : float, optional
         Level of the limits of a PCA, by default 0.95. The limits depend on the model only.
     training : bool, default=False
@@ -71,13 +72,8 @@ def outliers(
     label : int or sequence of names, optional
         Rows with labels: an integer labels this many of the most distant rows; a sequence, the
         rows with these names. By default the 10 most distant rows beyond a limit.
-    ids : str or sequence of length n, optional
-        Names of the rows; see :func:`princomp.diagnostics.rows`.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on; by default a new one.
-    dark : bool, optional
-        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
-        matplotlib's settings.
+    %(ids)s
+    %(axes)s
 
     Returns
     -------

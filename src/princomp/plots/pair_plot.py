@@ -13,7 +13,6 @@ from princomp.diagnostics import (
     Bootstrap,
     Components,
     Names,
-    select_components,
 )
 from princomp.errors import ParameterError
 from princomp.estimators import PCA
@@ -26,6 +25,7 @@ from princomp.plots.axes_style import (
     draw_legend,
     muted_colour,
     new_figure,
+    select_few,
     set_colours,
     text_colour,
 )
@@ -75,14 +75,8 @@ def pairs(
     ShapeError, ParameterError, NotFiniteError
     """
     drawn = DrawnModel.of(model, bootstrap)
-    selected = select_components(drawn.k, components, _DEFAULT_COMPONENTS)
+    selected = select_few(drawn.k, components, _DEFAULT_COMPONENTS, _MAX_COMPONENTS)
     count = len(selected.indices)
-    if count > _MAX_COMPONENTS:
-        raise ParameterError(
-            f"pairs draws at most {_MAX_COMPONENTS} components, got {count}",
-            place={"parameter": "components"},
-            hint="select fewer components",
-        )
     rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level)
     axes = _empty_axes(figure, count, dark)
     names, note = axis_names(drawn.rates, selected, drawn.verdicts), ""

@@ -49,6 +49,7 @@ from princomp.plots.points import (
     draw_points,
     group_style,
 )
+from princomp.plots.shared_docs import shared_docs
 
 # Length of the longest arrow relative to the scores.
 _ARROW_LENGTH = 0.8
@@ -57,6 +58,7 @@ _LONG_LEGEND = 20
 
 
 @accept_any_model
+@shared_docs
 def scores(
     model: PCA | KernelPCA,
     X: object,
@@ -78,10 +80,8 @@ def scores(
     ----------
     model : PCA or KernelPCA
         Fitted.
-    X : array, sparse array, frame, path or batches, of shape (n, p)
-        Training rows or other rows.
-    x, y : int or str
-        Components: numbers from 1, or "PC1", ….
+    %(X)s
+    %(plane)s
     groups : str, or array, series or frame of one column, of shape (n,), optional
         Categories, or the column of X that holds them; rows without one are grey.
     ellipses : {"rows", "mean", "none"}, default="rows"
@@ -94,15 +94,9 @@ def scores(
         Rows with labels: an integer labels this many of the most distant rows; a sequence, the
         rows with these names. By default, rows that have names: all if there are at most 60 (30
         with groups), otherwise the 10 most distant ones.
-    ids : str or sequence of length n, optional
-        Names of the rows; see :func:`princomp.diagnostics.rows`.
-    bootstrap : Bootstrap, optional
-        Decides which components are marked as unstable. Without it, an approximation is used.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on; by default a new one.
-    dark : bool, optional
-        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
-        matplotlib's settings.
+    %(ids)s
+    %(bootstrap)s
+    %(axes)s
 
     Returns
     -------

@@ -27,6 +27,7 @@ from princomp.plots.axes_style import (
 )
 from princomp.plots.colours import BLUE, VERMILLION, black_or_white, mix_colours
 from princomp.plots.drawn_model import DrawnModel, accept_any_model
+from princomp.plots.shared_docs import shared_docs
 from princomp.rules import Decision
 
 # Largest number of bars with numbers, and with percent signs.
@@ -46,6 +47,7 @@ _RATE_TOLERANCE = 1e-3
 
 
 @accept_any_model
+@shared_docs
 def scree(
     model: PCA | KernelPCA,
     *,
@@ -71,13 +73,8 @@ def scree(
         as a line or curve. The p-values of a test are written under the components.
     most : int, default=15
         Maximum number of components.
-    bootstrap : Bootstrap, optional
-        Decides which components are marked as unstable. Without it, an approximation is used.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on; by default a new one.
-    dark : bool, optional
-        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
-        matplotlib's settings.
+    %(bootstrap)s
+    %(axes)s
 
     Returns
     -------

@@ -36,14 +36,10 @@ class CV:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA
-    >>> from princomp.rules import CV
-    >>> rng = np.random.default_rng(0)
-    >>> noise = rng.standard_normal((60, 6))
-    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
-    >>> print(PCA(CV(folds=5)).fit(X).decision_)
-    cv: the error of predicting held-out entries is smallest with 2 components: 1.778
+    >>> from sklearn.datasets import load_wine
+    >>> from princomp import PCA, rules
+    >>> print(PCA(rules.CV(folds=5), scale="unit").fit(load_wine().data).decision_)
+    cv: the error of predicting held-out entries is smallest with 3 components: 0.5847
     """
 
     folds: int = 10
@@ -125,14 +121,10 @@ class BiCV:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA
-    >>> from princomp.rules import BiCV
-    >>> rng = np.random.default_rng(0)
-    >>> noise = rng.standard_normal((60, 6))
-    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
-    >>> print(PCA(BiCV()).fit(X).decision_)
-    bi-cv: the error of predicting held-out blocks is smallest with 2 components: 2.952
+    >>> from sklearn.datasets import load_wine
+    >>> from princomp import PCA, rules
+    >>> print(PCA(rules.BiCV(folds=3), scale="unit").fit(load_wine().data).decision_)
+    bi-cv: the error of predicting held-out blocks is smallest with 7 components: 0.5629
     """
 
     folds: int = 2

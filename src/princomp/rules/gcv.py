@@ -21,14 +21,10 @@ class GCV:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA
-    >>> from princomp.rules import GCV
-    >>> rng = np.random.default_rng(0)
-    >>> noise = rng.standard_normal((60, 6))
-    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
-    >>> print(PCA(GCV()).fit(X).decision_)
-    gcv: the GCV error is smallest with 2 components: 1.658
+    >>> from sklearn.datasets import load_wine
+    >>> from princomp import PCA, rules
+    >>> print(PCA(rules.GCV(), scale="unit").fit(load_wine().data).decision_)
+    gcv: the GCV error is smallest with 7 components: 0.5457
     """
 
     name: ClassVar[str] = "gcv"

@@ -23,14 +23,10 @@ class Minka:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA
-    >>> from princomp.rules import Minka
-    >>> rng = np.random.default_rng(0)
-    >>> noise = rng.standard_normal((60, 6))
-    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
-    >>> print(PCA(Minka()).fit(X).decision_)
-    mle: the evidence is largest with 2 components
+    >>> from sklearn.datasets import load_wine
+    >>> from princomp import PCA, rules
+    >>> print(PCA(rules.Minka(), scale="unit").fit(load_wine().data).decision_)
+    mle: the evidence is largest with 12 components
     """
 
     name: ClassVar[str] = "mle"

@@ -32,14 +32,10 @@ class Parallel:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA
-    >>> from princomp.rules import Parallel
-    >>> rng = np.random.default_rng(0)
-    >>> noise = rng.standard_normal((60, 6))
-    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
-    >>> print(PCA(Parallel(draws=50)).fit(X).decision_)
-    parallel: 1 leading variance exceeds the 95% quantile of 50 normal tables of the same shape
+    >>> from sklearn.datasets import load_wine
+    >>> from princomp import PCA, rules
+    >>> print(PCA(rules.Parallel(draws=50), scale="unit").fit(load_wine().data).decision_)
+    parallel: 3 leading variances exceed the 95% quantile of 50 normal tables of the same shape
     """
 
     draws: int = 100

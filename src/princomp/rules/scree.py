@@ -18,14 +18,10 @@ class Kaiser:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA
-    >>> from princomp.rules import Kaiser
-    >>> rng = np.random.default_rng(0)
-    >>> noise = rng.standard_normal((60, 6))
-    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
-    >>> print(PCA(Kaiser()).fit(X).decision_)
-    kaiser: 2 variances exceed the mean, 16.6
+    >>> from sklearn.datasets import load_wine
+    >>> from princomp import PCA, rules
+    >>> print(PCA(rules.Kaiser(), scale="unit").fit(load_wine().data).decision_)
+    kaiser: 3 variances exceed the mean, 1
     """
 
     name: ClassVar[str] = "kaiser"
@@ -57,13 +53,9 @@ class BrokenStick:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA
-    >>> from princomp.rules import BrokenStick
-    >>> rng = np.random.default_rng(0)
-    >>> noise = rng.standard_normal((60, 6))
-    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
-    >>> print(PCA(BrokenStick()).fit(X).decision_)
+    >>> from sklearn.datasets import load_wine
+    >>> from princomp import PCA, rules
+    >>> print(PCA(rules.BrokenStick(), scale="unit").fit(load_wine().data).decision_)
     broken-stick: 2 rates exceed the pieces of a stick broken at random
     """
 
@@ -95,14 +87,10 @@ class Elbow:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from princomp import PCA
-    >>> from princomp.rules import Elbow
-    >>> rng = np.random.default_rng(0)
-    >>> noise = rng.standard_normal((60, 6))
-    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
-    >>> print(PCA(Elbow()).fit(X).decision_)
-    elbow: variance 3 is farthest below the chord, after 2 components
+    >>> from sklearn.datasets import load_wine
+    >>> from princomp import PCA, rules
+    >>> print(PCA(rules.Elbow(), scale="unit").fit(load_wine().data).decision_)
+    elbow: variance 4 is farthest below the chord, after 3 components
     """
 
     name: ClassVar[str] = "elbow"

@@ -120,13 +120,10 @@ def search_rows_share(
 
     Parameters
     ----------
-    rows : CentredRows
-    columns : Columns
-        Columns of the same (scaled) rows.
+    rows, columns, tol
+        As for :func:`~princomp.solvers.row_search.search_rows`.
     share : float
         In (0, 1).
-    tol : float
-        Largest residual relative to the first eigenvalue; 0 means as small as the products allow.
     """
     p, tol = columns.p, tolerance(rows, tol)
     target = share * float(columns.column_scatter.sum())

@@ -34,11 +34,8 @@ def open_zarr(path: Path, selection: Selection, inside: str | None = None) -> So
     ----------
     path : Path
         A folder or a zip file, of Zarr version 2 or 3.
-    selection : Selection
-        Columns by number, or by name if the array has an attribute ``columns``, a list of
-        p different texts. There is no id column.
-    inside : str, optional
-        The array, or the group it is in; required if the store has several candidates.
+    selection, inside
+        As for :func:`~princomp.io.readers.hdf5.open_hdf5`, with arrays instead of datasets.
 
     Returns
     -------

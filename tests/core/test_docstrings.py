@@ -1,0 +1,57 @@
+"""Docstrings with shared entries."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from command_line import ENVIRONMENT
+from princomp.core import fill_docstring, renamed_parameters
+
+fill = fill_docstring({"model": "model : PCA\n    Fitted.\n\n    Twice."})
+
+
+def test_an_entry_gets_the_indentation_of_its_placeholder():
+    @fill
+    def function():
+        """Show 100%(or less)s of a model.
+
+        Parameters
+        ----------
+        %(model)s
+        """
+
+    indent = " " * (function.__doc__.index("Parameters") - function.__doc__.index("\n\n") - 2)
+    assert f"\n{indent}model : PCA\n{indent}    Fitted.\n\n{indent}    Twice.\n" in function.__doc__
+    assert "100%(or less)s" in function.__doc__
+
+
+def test_an_unknown_entry_raises_an_error():
+    def function():
+        """
+        %(modle)s
+        """
+
+    with pytest.raises(KeyError, match="modle"):
+        fill(function)
+
+
+def test_other_decorators_copy_the_filled_docstring():
+    @renamed_parameters(old="new")
+    @fill
+    def function(new=None):
+        """
+        %(model)s
+        """
+
+    assert "Fitted." in function.__doc__
+
+
+def test_python_without_docstrings_can_call_the_functions():
+    code = "from princomp import diagnostics; assert 0, 'kept'; print(diagnostics.rows.__doc__)"
+    done = subprocess.run(
+        [sys.executable, "-OO", "-c", code], env=ENVIRONMENT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr
