@@ -138,6 +138,7 @@ class ComponentCount:
             seed=self._seed,
             tell=(lambda step, done, total: None) if fit.run is None else fit.run.report_draws,
             sampled="" if why_not else self._sampled(),
+            count=summary.count,
         )
 
     def _sample_size(self) -> int:
