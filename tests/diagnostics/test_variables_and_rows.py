@@ -56,6 +56,33 @@ def test_correlations_and_cos2_without_centring(arrests):
     np.testing.assert_allclose(stack(table, "cos2", 4).sum(axis=1), 1.0, atol=TIGHT)
 
 
+@pytest.mark.parametrize("scale", [None, "unit"])
+@pytest.mark.parametrize("solver", ["covariance_eigh", "full"])
+@pytest.mark.parametrize("far", [1e4, 1e7, 1e8])
+def test_correlations_without_centring_far_from_the_origin(far, solver, scale, rng):
+    X = rng.standard_normal((40, 5)) + far * rng.standard_normal(5)
+    model = PCA(3, center=False, svd_solver=solver, scale=scale).fit(X)
+    found = stack(wide(model), "correlation", 3)
+    about_means = X - X.mean(axis=0)
+    scores = (about_means / (1 if scale is None else model.scale_)) @ model.components_.T
+    expected = np.corrcoef(about_means.T, scores.T)[:5, 5:]
+    known = ~np.isnan(found)
+    assert known[:, 0].all()
+    np.testing.assert_allclose(found[known], expected[known], atol=1e-9)
+
+
+@pytest.mark.parametrize("far", [10, 1e3, 1e5, 1e6, 1e7, 1e8])
+def test_correlations_without_covariance_have_two_digits_or_are_nan(far, rng):
+    X = rng.standard_normal((40, 5)) + far * rng.standard_normal(5)
+    model = PCA(3, center=False, svd_solver="lanczos").fit(X)
+    found = stack(wide(model), "correlation", 3)
+    about_means = X - X.mean(axis=0)
+    expected = np.corrcoef(about_means.T, (about_means @ model.components_.T).T)[:5, 5:]
+    known = ~np.isnan(found)
+    assert known.all() if far <= 1e3 else not known.all() or far < 1e6
+    np.testing.assert_allclose(found[known], expected[known], atol=0.01)
+
+
 def test_a_constant_column_has_no_correlation_and_contributes_nothing(rng):
     X = rng.standard_normal((20, 3))
     X[:, 1] = 7.0

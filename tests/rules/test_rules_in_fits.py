@@ -211,6 +211,37 @@ def test_weights_count_as_repeated_rows(X):
         assert found.n_components_ == PCA(name).fit(twice).n_components_
 
 
+@pytest.mark.parametrize("weight", [0.5, 0.2, 0.09])
+def test_light_weights_do_not_hide_variances(weight):
+    """The sum of these weights is less than the number of variances that are positive."""
+    X = np.random.default_rng(0).standard_normal((20, 15)) * np.linspace(3, 1, 15)
+    names = [name for name in BY_VARIANCES if not getattr(RULES[name], "counts_rows", True)]
+    assert names == ["kaiser", "broken-stick", "elbow"]
+    plain, light = choose(X, names), choose(X, names, sample_weight=np.full(20, weight))
+    assert light.k == plain.k
+    for name in ("broken-stick", "elbow"):
+        np.testing.assert_allclose(light[name].statistic, plain[name].statistic, atol=1e-12)
+    counting = choose(X, BY_VARIANCES, sample_weight=np.full(20, weight))
+    assert len(counting) == len(BY_VARIANCES)
+    assert counting["gavish-donoho"].k in (0, None)
+
+
+def test_a_stream_that_forgets_keeps_all_its_variances():
+    X = np.random.default_rng(1).standard_normal((200, 15)) * np.linspace(3, 1, 15)
+    model = PCA(decay=0.8).partial_fit(X)  # an effective number of 5 rows
+    variances = model.explained_variance_
+    assert (variances > 1e-3).all()
+    found = choose(model, ["kaiser", "elbow", "gcv", "parallel"])
+    drop = (variances - variances[-1]) / (variances[0] - variances[-1])
+    np.testing.assert_allclose(found["elbow"].statistic, np.linspace(1, 0, 15) - drop, atol=1e-9)
+    assert found.k["kaiser"] == np.sum(variances > variances.mean())
+    # With N = 4 degrees of freedom: the error of q components has all of the other variances.
+    n, q = 5.0, np.arange(4)
+    left = [variances[one:].sum() * (n - 1) for one in q]
+    expected = n * 15 * np.array(left) / ((n - 1 - q) * (15 - q)) ** 2
+    np.testing.assert_allclose(found["gcv"].statistic, expected, rtol=1e-6)
+
+
 def test_rows_with_missing_cells_are_not_drawn(X):
     with_nan = X.copy()
     with_nan[3, 2] = np.nan

@@ -111,6 +111,7 @@ class AppliedRule:
             seed=self._seed,
             tell=(lambda step, done, total: None) if fit.run is None else fit.run.report_draws,
             sampled="" if why_not else self._sampled(),
+            count=summary.count,
         )
 
     def _sample_size(self) -> int:

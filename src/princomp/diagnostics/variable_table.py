@@ -21,6 +21,10 @@ from princomp.diagnostics.shared_docs import shared_docs
 from princomp.diagnostics.tables import checked_frame, is_long_form, table
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
+from princomp.summaries import Moments, Triangle
+
+# Without centring, correlations that rounding may change by more than 1/_ROUNDED are NaN.
+_ROUNDED = 100.0
 
 
 @ignoring_rows
@@ -48,8 +52,10 @@ def variables(
         - ``axis``: v, the entry of the unit eigenvector.
         - ``loading``: v√λ, in units of the *analysed* column, which is the column divided
           by ``scale_``.
-        - ``correlation``: of the column and the scores; NaN if one of the two is constant.
-          It equals the loading under ``scale="unit"``, and only there.
+        - ``correlation``: of the column and the scores; NaN if one of the two is constant, or
+          if rounding leaves fewer than two digits (with ``center=False``, means far from zero
+          and a fit that stores no covariance). It equals the loading under ``scale="unit"``,
+          and only there.
         - ``cos2``: share of the column's variance (mean square, without centring) that the
           component shows; over all p components it sums to 1. NaN for a constant column.
         - ``contribution``: 100 v², in percent; each component sums to 100.
@@ -128,17 +134,33 @@ def _correlations(
     fitted: Fitted, axes: FloatArray, variances: FloatArray, scale: FloatArray
 ) -> FloatArray:
     """Correlations (p, c) of columns and scores, both about their means."""
-    covariances, score_variances = axes * variances, variances
-    if not fitted.centred:
-        # The axes diagonalise mean squares: subtract the squares of the means.
-        n, mean = fitted.summary.rows, fitted.summary.mean / scale
-        mean_scores = mean @ axes
-        factor = n / (n - 1.0)
-        covariances = covariances - factor * np.outer(mean, mean_scores)
-        score_variances = variances - factor * mean_scores**2
-    resolved = score_variances > fitted.spectrum.resolution
+    covariances, score_variances, smallest = axes * variances, variances, 0.0
     deviations = np.sqrt(fitted.column_variances) / scale
+    if not fitted.centred:
+        covariances, smallest = _covariances_about_means(fitted, axes, variances, deviations)
+        score_variances = np.einsum("ja,ja->a", axes, covariances)
+    resolved = (variances > fitted.spectrum.resolution) & (score_variances > smallest)
     norms = np.outer(deviations, np.sqrt(np.where(resolved, score_variances, np.nan)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        correlations = covariances / np.where(norms > 0, norms, np.nan)
+        correlations = covariances / np.where(norms > smallest, norms, np.nan)
     return np.clip(correlations, -1.0, 1.0)
+
+
+def _covariances_about_means(
+    fitted: Fitted, axes: FloatArray, variances: FloatArray, deviations: FloatArray
+) -> tuple[FloatArray, float]:
+    """Covariances (p, c) of columns and scores, both about their means, of an uncentred fit.
+
+    Return also the variance below which rounding leaves too few digits of a correlation.
+    """
+    summary, spectrum = fitted.summary.to_host(), fitted.spectrum
+    about_means = summary if fitted.scale is None else summary.scaled(fitted.scale)
+    divisor, total = summary.rows - 1.0, float(deviations @ deviations)
+    share = _ROUNDED * summary.effective_unit
+    # Not from the variances of the axes, which are mean squares: large means would cancel.
+    if isinstance(about_means, Moments):
+        return about_means.scatter @ axes / divisor, share * total
+    if isinstance(about_means, Triangle):
+        return about_means.factor.T @ (about_means.factor @ axes) / divisor, share**2 * total
+    squares = summary.rows / divisor * np.outer(about_means.mean, about_means.mean @ axes)
+    return axes * variances - squares, _ROUNDED * spectrum.roundoff * spectrum.largest

@@ -42,6 +42,8 @@ class Known:
         ``tell(name, done, total)`` reports the progress of a rule.
     sampled : str
         Description of the sample if ``table`` does not return all rows.
+    count : int, optional
+        Number of rows without their weights; by default ``rows``.
     """
 
     variances: FloatArray
@@ -58,6 +60,7 @@ class Known:
     seed: int = 0
     tell: Callable[[str, int, int], object] = lambda name, done, total: None
     sampled: str = ""
+    count: int | None = None
 
     @property
     def divisor(self) -> float:
@@ -73,8 +76,20 @@ class Known:
 
     @property
     def most(self) -> int:
-        """Number of variances that can be positive: min(p, n − 1); min(p, n) if not centred."""
-        return self.columns if self.rows is None else min(self.columns, int(self.freedom + 1e-9))
+        """Number of variances that can be positive: min(p, n − 1); min(p, n) if not centred.
+
+        n is the number of rows or the sum of their weights, whichever is larger: light rows, as
+        those that a stream with ``decay`` has faded, vary in as many directions as others.
+        """
+        if self.rows is None:
+            return self.columns
+        by_count = 0 if self.count is None else self.count - self.centred
+        return min(self.columns, max(self.whole_freedom, by_count))
+
+    @property
+    def whole_freedom(self) -> int:
+        """The degrees of freedom of the rows, rounded down."""
+        return int(self.freedom + 1e-9)
 
     @cached_property
     def possible(self) -> FloatArray:

@@ -32,7 +32,7 @@ class GCV:
 
     def decide(self, known: Known) -> Decision | None:
         """Compare the errors of 0, 1, … components."""
-        if known.most < 2:
+        if min(known.columns, known.whole_freedom) < 2:
             return Decision.none(self.name, "at least two components are needed")
         return minimum_decision(_gcv_errors(known), self.name, "GCV error", "the GCV error")
 
@@ -43,6 +43,6 @@ def _gcv_errors(known: Known) -> FloatArray:
     assert n is not None
     values = np.where(known.possible > known.resolution, known.possible, 0.0)
     # Sums of the variances above the resolution, from the smallest on.
-    residual_sums = np.append(np.cumsum(values[::-1])[::-1], 0.0)[: known.most] * known.divisor
-    q = np.arange(known.most)
+    q = np.arange(min(p, known.whole_freedom))
+    residual_sums = np.cumsum(values[::-1])[::-1][q] * known.divisor
     return n * p * residual_sums / ((degrees_of_freedom - q) * (p - q)) ** 2

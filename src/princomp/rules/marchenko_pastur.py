@@ -83,8 +83,10 @@ class GavishDonoho:
 
     def decide(self, known: Known) -> Decision | None:
         """Count the singular values above the threshold."""
+        if known.whole_freedom < 1:
+            return Decision.none(self.name, "there are too few rows")
         longer_side, beta = _longer_side_and_ratio(known)
-        values = np.sqrt(known.possible * known.divisor)
+        values = np.sqrt(known.possible[: known.whole_freedom] * known.divisor)
         if self.noise is not None:
             threshold = optimal_threshold(beta) * np.sqrt(longer_side) * self.noise
             origin = f"for noise of deviation {self.noise:.4g}"
@@ -127,8 +129,10 @@ class MarchenkoPastur:
 
     def decide(self, known: Known) -> Decision | None:
         """Count the variances above the edge."""
+        if known.whole_freedom < 1:
+            return Decision.none(self.name, "there are too few rows")
         longer_side, beta = _longer_side_and_ratio(known)
-        values = known.possible
+        values = known.possible[: known.whole_freedom]
         if self.noise is not None:
             noise_variance, origin = self.noise**2, "noise"
         else:

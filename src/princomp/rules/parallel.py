@@ -57,7 +57,7 @@ class Parallel:
 
     def decide(self, known: Known) -> Decision | None:
         """Count the leading variances above the quantiles."""
-        if known.most < 1:
+        if known.whole_freedom < 1:
             return Decision.none(self.name, "there are too few rows")
         # Each call draws the same numbers, since solvers call this again with more variances.
         quantiles = np.quantile(self._null_variances(known), self.quantile, axis=0)
@@ -96,7 +96,7 @@ def _normal_variances(known: Known, rng: np.random.Generator) -> FloatArray:
     For N ≥ p rows the triangular factor of the scatter is drawn (Bartlett 1933), at a cost that
     does not depend on N.
     """
-    degrees_of_freedom, p = int(known.freedom + 1e-9), known.columns
+    degrees_of_freedom, p = known.whole_freedom, known.columns
     deviations = np.sqrt(known.column_variances)
     if degrees_of_freedom < p:
         rows = rng.standard_normal((degrees_of_freedom, p))
