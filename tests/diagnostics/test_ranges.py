@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from princomp import PCA, bootstrap, rotate
-from princomp.diagnostics import distances, rows as row_table, variables
+from princomp.diagnostics import (
+    categories,
+    distances,
+    metadata,
+    rows as row_table,
+    supplementary_columns,
+    variables,
+)
+from princomp.errors import NotFiniteError
 
 # Variances up to 2^±980, where a float64 ends at 2^1024 and 2^-1022.
 POWERS = (-490, -250, -22, 250, 490)
@@ -75,3 +83,26 @@ def test_distances_of_rows_far_out(rows):
         distances(model, np.ldexp(rows[:5], power), frame="listing")["t2"] for power in (700, 800)
     )
     np.testing.assert_allclose(np.ldexp(near, 200), far, rtol=1e-9)
+
+
+@pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(metadata, "r"), (supplementary_columns, "correlation"), (categories, "v_test")],
+)
+def test_associations_do_not_depend_on_the_unit_of_the_rows(function, name, power, rows):
+    extra = np.array(list("abc"))[np.arange(60) % 3] if function is categories else rows[:, 0]
+    plain, found = (
+        function(PCA(3).fit(X), X, extra, frame="listing")[name]
+        for X in (rows, np.ldexp(rows, power))
+    )
+    np.testing.assert_allclose(found, plain, rtol=1e-9)
+
+
+@pytest.mark.parametrize("function", [metadata, supplementary_columns, categories])
+def test_scores_whose_squares_overflow_are_refused(function, rows):
+    """All correlations were zero."""
+    extra = np.array(list("abc"))[np.arange(60) % 3] if function is categories else rows[:, 0]
+    model = PCA(3).fit(np.ldexp(rows, 490))
+    with pytest.raises(NotFiniteError, match="scores are too large"):
+        function(model, np.ldexp(rows, 511), extra, frame="listing")

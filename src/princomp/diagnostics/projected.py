@@ -10,6 +10,7 @@ import numpy as np
 from princomp.diagnostics.arguments import Components, Names, fitted_of, select_components
 from princomp.diagnostics.metadata_columns import ExtraColumn, extra_columns, take_named_columns
 from princomp.diagnostics.row_reader import RowReader
+from princomp.errors import NotFiniteError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight
@@ -50,6 +51,11 @@ def project_rows(
     """Read rows and extra columns with one value for each of the rows, and compute scores.
 
     ``what`` is the name of the argument with the columns, for messages.
+
+    Raises
+    ------
+    NotFiniteError
+        If squares of the scores overflow: the results are ratios of such squares.
     """
     columns, X = take_named_columns(model, X, columns, what)
     fitted = fitted_of(model)
@@ -57,5 +63,11 @@ def project_rows(
     reader = RowReader.open(model, X, weights, frame=frame)
     _, scores = reader.scores(selected.indices)
     w = np.ones(len(scores)) if reader.weights is None else reader.weights
+    largest = float(np.nanmax(np.abs(scores), initial=0.0))
+    if np.isinf(4.0 * largest * largest * float(w.sum())):  # 4: differences from the mean
+        raise NotFiniteError(
+            f"the scores are too large: the square of the largest, {largest:.3g}, overflows",
+            hint="divide the columns by a power of ten",
+        )
     extra = extra_columns(columns, len(scores), reader.index, categorical, what)
     return ProjectedRows(scores, w, selected.names, fitted.spectrum.resolution, extra, reader)
