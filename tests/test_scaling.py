@@ -106,7 +106,7 @@ def test_the_engines_own_numbers_are_those_of_the_formulas(model):
     assert f"\n_MERGE_WIDTH = {model.SPARK_FAN}\n" in spark
     assert "\n_SMALL_STATE_BYTES = 2**20\n" in spark
     assert model.SPARK_SMALL == 2**20
-    assert f"\n_GROUP_COLUMNS = {model.TILE_COLUMNS:_}\n" in tiles
+    assert f"\nGROUP_COLUMNS = {model.TILE_COLUMNS:_}\n" in tiles
 
 
 def test_a_krylov_fit_reads_the_rows_as_often_as_it_multiplies_them(model, monkeypatch):

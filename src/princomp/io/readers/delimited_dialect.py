@@ -8,6 +8,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
@@ -180,20 +181,53 @@ class _CleanedText(io.RawIOBase):
         if not end and len(text) > LONGEST_ROW:
             end = len(text)  # no line ends; the error is reported later
         text, self._rest = text[:end], text[end:]
-        n_skipped = 0
-        while self._skip and text:
-            line_end = _LINE_END.search(text)
-            text = text[line_end.end() :] if line_end else ""
-            self._skip -= 1
-            n_skipped += 1
+        text, n_skipped = self._skipped(text)
         if self._dialect.comment:
-            # The look-behind follows the mark, because a pattern that begins with literal text is
-            # found 100 times faster.
-            mark = re.escape(self._dialect.comment)
-            text = re.sub(rf"{mark}(?<![^\r\n]{mark})[^\r\n]*", "", text)
+            text = self._without_comments(text)
         if self._dialect.split_at_blanks:
             text = _BLANKS.sub(_as_tab, text)
         return "\n" * n_skipped + text
+
+    def _skipped(self, text: str) -> tuple[str, int]:
+        """Return the text after the lines to skip, and how many of them were skipped."""
+        ends = [match.end() for match in islice(_LINE_END.finditer(text), self._skip)]
+        n_skipped = len(ends)
+        text = text[ends[-1] :] if ends else text
+        if n_skipped < self._skip and text:  # a last line without an end
+            text, n_skipped = "", n_skipped + 1
+        self._skip -= n_skipped
+        return text, n_skipped
+
+    def _without_comments(self, text: str) -> str:
+        """Remove comments, but not lines of quoted fields that look like comments.
+
+        A record whose quoted field does not end in this text waits for the next text.
+        """
+        # The look-behinds follow a literal character, because a pattern that begins with one is
+        # found 100 times faster.
+        mark = re.escape(self._dialect.comment)
+        comment = rf"{mark}(?<![^\r\n]{mark})[^\r\n]*"
+        if '"' not in text or mark.startswith('"'):
+            return re.sub(comment, "", text)
+        before = r" \t" if self._dialect.split_at_blanks else re.escape(self._dialect.delimiter)
+        quoted = rf'"(?<![^\r\n{before}]")[^"]*+(?:""[^"]*+)*+("?)'
+        record = end_of_field = 0
+        unfinished = False
+
+        def keep_quoted(match: re.Match[str]) -> str:
+            nonlocal record, end_of_field, unfinished
+            if match[1] is None:
+                return ""
+            between = (end_of_field, match.start())
+            record = 1 + max(text.rfind("\n", *between), text.rfind("\r", *between), record - 1)
+            end_of_field, unfinished = match.end(), not match[1]
+            return match[0]
+
+        kept = re.sub(f"{quoted}|{comment}", keep_quoted, text)
+        if unfinished and not self._ended and len(self._rest) <= LONGEST_ROW:
+            self._rest = text[record:] + self._rest
+            kept = kept[: len(kept) - (len(text) - record)]
+        return kept
 
 
 def _as_tab(match: re.Match[str]) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -213,3 +216,40 @@ def test_errors_name_their_line_with_skip_end(write):
     with pytest.raises(MalformedFileError) as caught:
         read_all(opened(path, options=ReadOptions(skip_end=1)))
     assert caught.value.place["line"] == 42
+
+
+class FewBytes(io.BytesIO):
+    """A stream that returns at most ``size`` bytes at a time."""
+
+    size = 1
+
+    def read(self, size=-1, /):
+        return super().read(min(size, self.size))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 1000])
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ('a,b\n#c "x\n"x\n#y",2\n#"\n3,"#z"\n', 'a,b\n\n"x\n#y",2\n\n3,"#z"\n'),
+        ('a,s\n1,5" pipe\n#c\n2,"y"\n', 'a,s\n1,5" pipe\n\n2,"y"\n'),
+        ('"x ""y""\n#z",1,"\n#"\n#c', '"x ""y""\n#z",1,"\n#"\n'),
+        ('"a\n,","b\n#c",1\n#d\n', '"a\n,","b\n#c",1\n\n'),
+        ('1,"x\n#y\n2,3\n', '1,"x\n#y\n2,3\n'),
+        ('#c\r\n"x\r\n#y",1\r#d\r2,3', '\r\n"x\r\n#y",1\r\r2,3'),
+    ],
+)
+def test_comments_in_quoted_fields_are_text(text, clean, size, monkeypatch):
+    """A record with such a field once swallowed the next rows, without an error."""
+    monkeypatch.setattr(FewBytes, "size", size)
+    dialect = Dialect(Path("t.csv"), ",", None, comment="#")
+    assert dialect.cleaned(FewBytes(text.encode())).read().decode() == clean
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 1000])
+def test_comments_in_quoted_fields_between_blanks(size, monkeypatch):
+    monkeypatch.setattr(FewBytes, "size", size)
+    dialect = Dialect(Path("t.txt"), "\t", None, comment="#", split_at_blanks=True)
+    text = 'a  b\n 1 "x  y\n#z"\n#c "\n 2 3 \n'
+    cleaned = dialect.cleaned(FewBytes(text.encode())).read().decode()
+    assert cleaned == 'a\tb\n1\t"x  y\n#z"\n\n2\t3\n'
