@@ -235,3 +235,25 @@ def test_the_working_folder_may_be_deleted(tmp_path):
     done = _run_in_shell(f"cd {folder}; rmdir {folder}; princomp fit {table} -o {out}", tmp_path)
     assert done.returncode == 0
     assert (tmp_path / "out" / "scores.csv").exists()
+
+
+_TABLE = shlex.quote(str(ARRESTS))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("fit x.csv", 66, "x.csv: no such file"),
+        ("report x.csv", 66, "x.csv: no such file"),
+        (f"fit {_TABLE}", 73, "could not be written"),
+        (f"plan {_TABLE} x.csv", 66, "x.csv: no such file"),
+        (f"fit {_TABLE} -o $OLDPWD/out --checkpoint c", 73, "c: could not be written"),
+    ],
+)
+def test_relative_names_in_a_deleted_folder_are_refused(arguments, code, message, tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    done = _run_in_shell(f"cd {folder}; rmdir {folder}; princomp {arguments}", tmp_path)
+    assert done.returncode == code
+    assert message in done.stderr
+    assert "folder" in done.stderr.split("Hint: ")[1]

@@ -126,6 +126,9 @@ def test_scores_and_loadings_belong_together(method, whiten, scale, rng):
     # A rotation does not change the fitted rows.
     fit = model.inverse_transform(model.transform(X))
     np.testing.assert_allclose(found.inverse_transform(scores), fit, atol=1e-10)
+    masked = np.ma.array(scores, mask=np.eye(*scores.shape))
+    rows = found.inverse_transform(masked)
+    np.testing.assert_array_equal(np.isnan(rows[:, 0]), masked.mask.any(axis=1))
     s = 1.0 if scale is None else model.scale_
     np.testing.assert_allclose(scores @ found.loadings.T * s + model.mean_, fit, atol=1e-10)
     assert found.variances.sum() == pytest.approx(model.explained_variance_.sum(), rel=1e-12)

@@ -294,6 +294,25 @@ def test_a_checkpoint_of_other_rows_or_weights_is_refused(table, tmp_path):
             PCA(2).fit(rows, sample_weight=weights, checkpoint=path)
 
 
+@pytest.mark.parametrize("once", [True, False])
+def test_a_checkpoint_of_batches_that_begin_otherwise_is_refused(once, table, tmp_path):
+    """The other batches are not known before a pass."""
+
+    def batches(rows):
+        def make():
+            return iter([rows[:700], rows[700:]])
+
+        return princomp.on_device(make() if once else make, "cpu", memory_limit=LIMIT)
+
+    path = tmp_path / "run"
+    model = PCA(2).fit(batches(table), checkpoint=path)
+    assert_close(PCA(2).fit(batches(table.copy()), checkpoint=path), model)
+    other = table.copy()
+    other[[3, 4], 1] = other[[4, 3], 1]
+    with pytest.raises(CheckpointError, match="another run"):
+        PCA(2).fit(batches(other), checkpoint=path)
+
+
 @pytest.mark.parametrize("missing", ["error", "drop"])
 def test_scores_that_overflow_are_refused(missing, table):
     model = PCA(2, scale="unit", missing=missing).fit(table * 1e-30)

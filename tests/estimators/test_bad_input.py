@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -141,6 +142,22 @@ def test_text_and_complex_arrays_are_refused(table):
         PCA().fit([["1", "2"], ["oops", "3"]])
     assert_refused(NotNumericError, lambda: PCA().fit(table + 1j), "Complex data not supported")
     assert_refused(NotNumericError, lambda: PCA().fit(sp.csr_array(table + 1j)), "Complex")
+
+
+def test_arrays_of_dates_and_durations_are_refused(table):
+    """Converted to numbers, a missing date would be -2⁶³."""
+    dates = np.array([["2020-01-01", "2020-01-02"], ["2021-01-01", "NaT"]], dtype="M8[D]")
+    model = PCA(2).fit(table[:, :2])
+    for rows in (dates, dates - dates[0, 0]):
+        for call in (
+            PCA().fit,
+            PCA().partial_fit,
+            lambda rows: PCA().fit(list(rows)),
+            lambda rows: PCA().fit(iter([rows])),
+            model.transform,
+            model.inverse_transform,
+        ):
+            assert_refused(NotNumericError, partial(call, rows), f"array of {rows.dtype}")
 
 
 def test_input_must_be_two_dimensional(table):

@@ -12,7 +12,15 @@ import pytest
 
 from command_line import files_in
 from helpers import read_whole
-from princomp.errors import ColumnError, OutputError, OutputExistsError, ParameterError, ShapeError
+from princomp import PCA, load, report
+from princomp.errors import (
+    ColumnError,
+    InputNotFoundError,
+    OutputError,
+    OutputExistsError,
+    ParameterError,
+    ShapeError,
+)
 from princomp.io.atomic import all_or_none, atomic_write, check_writable
 from princomp.io.writers.tables import FORMATS, table_format, write_table
 
@@ -311,3 +319,20 @@ def test_no_file_appears_if_another_program_has_written_one_of_them(tmp_path):
         write_all()
     assert files_in(tmp_path) == ["two"]
     assert (tmp_path / "two").read_bytes() == b"of another run"
+
+
+def test_a_zero_byte_in_a_name_is_refused_with_the_name(tmp_path):
+    name, rows = f"{tmp_path}/a\0b.csv", np.eye(3)
+    model = PCA(1).fit(rows)
+    for call in (
+        lambda: model.save(name),
+        lambda: model.save(name, overwrite=False),
+        lambda: report(model, rows, name),
+        lambda: write_table(name, columns=NAMES, data=X),
+        lambda: PCA(1).fit(rows, checkpoint=name),
+    ):
+        with pytest.raises(ParameterError, match=r"no file can have the name '.*a\\x00b.csv'"):
+            call()
+    with pytest.raises(InputNotFoundError, match=r"no model file '.*a\\x00b.csv'"):
+        load(name)
+    assert files_in(tmp_path) == []

@@ -225,6 +225,31 @@ def test_a_saved_model_is_loaded_unchanged(given, scale, X, tmp_path):
     np.testing.assert_array_equal(back.fit(X).transform(X), model.fit(X).transform(X))
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"fit_inverse_transform": True},
+        {"approximation": "nystrom", "n_landmarks": 40, "pre_image": "ridge"},
+    ],
+    ids=["exact", "ridge", "nystrom"],
+)
+@pytest.mark.parametrize(("scale", "changed"), [(None, "unit"), (None, 2.0), ("unit", None)])
+def test_a_scale_changed_after_the_fit_does_not_change_the_saved_fit(
+    scale, changed, given, X, tmp_path
+):
+    """As in a PCA, the parameter is that of the next fit."""
+    changed = np.full(4, changed) if isinstance(changed, float) else changed
+    for model in (KernelPCA(2, kernel="rbf", scale=scale, **given), PCA(2, scale=scale)):
+        model.fit(X)
+        scores, divisors = model.transform(X[:3]), model.scale_
+        model.set_params(scale=changed).save(tmp_path / "model")
+        back = load(tmp_path / "model")
+        np.testing.assert_array_equal(back.scale_, divisors)
+        np.testing.assert_array_equal(back.transform(X[:3]), scores)
+        assert back.scale == (changed if isinstance(changed, str) else None)
+
+
 def test_invalid_scales_are_refused(X):
     with pytest.raises(ParameterError, match="scale='mad'"):
         KernelPCA(scale="mad").fit(X)

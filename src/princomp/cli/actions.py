@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import zlib
 from collections.abc import Iterable, Sequence
@@ -218,7 +219,7 @@ def check_outputs(
     outputs = list(outputs)
     input_paths = {path.resolve() for name in inputs for path in _expand(str(name))}
     for output in outputs:
-        if output.resolve() in input_paths:
+        if os.path.exists(output) and output.resolve() in input_paths:
             raise errors.OutputExistsError(
                 f"{output} is an input of this run and would be lost",
                 place={"file": str(output)},
@@ -230,12 +231,9 @@ def check_outputs(
 
 
 def _expand(name: str) -> list[Path]:
-    """The files that a name or pattern stands for; missing files are reported when opened."""
+    """The files that a name or pattern stands for."""
     from princomp.io import expand_patterns, split_inside
 
     if name == "-":
         return []
-    try:
-        return [split_inside(path)[0] for path in expand_patterns([name])]
-    except errors.PrincompError:
-        return []
+    return [split_inside(path)[0] for path in expand_patterns([name])]

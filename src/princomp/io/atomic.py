@@ -49,7 +49,7 @@ def check_writable(paths: Iterable[PathLike], *, force: bool) -> None:
     ParameterError
         Two outputs have the same path.
     """
-    targets = [_resolved_target(path) for path in paths]
+    targets = [resolved_target(path) for path in paths]
     for i, target in enumerate(targets):
         if target in targets[:i]:
             raise ParameterError(
@@ -137,7 +137,7 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     OutputError
         The file could not be written: disk full, no permission, …
     """
-    target = _resolved_target(path)
+    target = resolved_target(path)
     if not force and target.exists():
         raise _exists_error([target])
     # The name is set before the file exists, so that an interrupt right after its creation
@@ -177,7 +177,7 @@ def remove_leftovers(path: PathLike) -> None:
     Nothing is deleted where the name of ``path`` is too long for temporary files to repeat it
     in full.
     """
-    target = _resolved_target(path)
+    target = resolved_target(path)
     if len(os.fsencode(target.name)) > _REPEATED_LENGTH:
         return
     pattern = re.compile(re.escape(_prefix(target)) + r"[0-9a-f]{12}\.tmp")
@@ -195,13 +195,15 @@ def _prefix(target: Path) -> str:
     return f".{name[:_REPEATED_LENGTH].decode(errors='ignore')}."
 
 
-def _resolved_target(path: PathLike) -> Path:
+def resolved_target(path: PathLike) -> Path:
     """Return the path that links lead to, because renaming would replace the link itself.
 
     Raises
     ------
     OutputError
         It is a folder or a device.
+    ParameterError
+        No file can have this name.
     """
     try:
         mode = os.stat(path).st_mode
@@ -209,6 +211,12 @@ def _resolved_target(path: PathLike) -> Path:
         mode = stat.S_IFREG  # problems with the folder are reported later, with a better message
     except OSError as error:
         raise write_error(Path(path), error) from error
+    except ValueError as error:  # a zero byte
+        raise ParameterError(
+            f"no file can have the name {os.fspath(path)!r}: {error}",
+            place={"file": os.fspath(path)},
+            hint="give the name of a file",
+        ) from None
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
         raise OutputError(

@@ -95,7 +95,7 @@ def _read_bytes(kind: Kind, name: str) -> bytes:
             start = stream.read(9)
             # Files of other kinds may be large, so they are not read in full.
             return start + (stream.read() if start[8:] == b"{" else b"")
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # a zero byte in the name
         raise InputNotFoundError(
             f"no {kind.name} file {name!r}", place=place, hint=kind.creation_hint
         ) from None

@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from princomp.errors import CheckpointError
-from princomp.io.atomic import PathLike, atomic_write, check_writable, remove_leftovers
+from princomp.io.atomic import (
+    PathLike,
+    atomic_write,
+    check_writable,
+    remove_leftovers,
+    resolved_target,
+)
 from princomp.io.checked_file import Kind, encode_content, read_content, refuse_malformed
 from princomp.io.lock import lock_of, locked
 from princomp.solvers import Images
@@ -72,7 +78,7 @@ class Checkpoint:
     ) -> None:
         # The absolute path without links: the working directory may change before the run ends,
         # and renaming would replace a link instead of its target.
-        self.path = _resolved(path)
+        self.path = resolved_target(path)
         self._run = json.loads(json.dumps(run))  # tuples become lists, as they will in the file
         self._command, self.limit = command, limit
         self._states: list[State] = []  # one a pass: the finished ones, then the current one
@@ -154,7 +160,7 @@ class Checkpoint:
     @staticmethod
     def files(path: PathLike) -> tuple[Path, Path, Path]:
         """Paths of the checkpoint, the previous checkpoint, and the lock."""
-        path = _resolved(path)
+        path = resolved_target(path)
         return path, _previous_path(path), lock_of(path)
 
     @staticmethod
@@ -165,7 +171,7 @@ class Checkpoint:
         ------
         InUseError
         """
-        return locked(_resolved(path))
+        return locked(resolved_target(path))
 
     @staticmethod
     def remove(path: PathLike) -> None:
@@ -245,10 +251,6 @@ def _previous_path(path: Path) -> Path:
 def _existing(path: Path) -> list[Path]:
     """The checkpoint and the previous one, if they exist."""
     return [name for name in (path, _previous_path(path)) if os.path.lexists(name)]
-
-
-def _resolved(path: PathLike) -> Path:
-    return Path(os.path.realpath(path))
 
 
 def _newest(path: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:

@@ -25,7 +25,6 @@ from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.pre_images import Ridge
 from princomp.linalg import int_or_none
 
-_FIT_AGAIN = "fit again, or set it back"
 _ARRAY = {"array": True}  # placeholder of a parameter that is stored as an array
 _PCA = values.Values("the document of a PCA", lambda value: value["estimator"] == "PCA")
 _SCHEMA = Schema(
@@ -86,13 +85,6 @@ def model_to_contents(
         For a model that cannot be stored, such as one whose kernel is a Python function.
     """
     _check_kernel(parameters["kernel"], fitted.kernel)
-    if (parameters["scale"] is None) is not (fitted.kernel.divisors is None):
-        fit_scale = "scaled" if parameters["scale"] is None else "not scaled"
-        raise ParameterError(
-            f"scale={parameters['scale']!r} is not that of the fit, whose rows were {fit_scale}",
-            place={"parameter": "scale"},
-            hint=_FIT_AGAIN,
-        )
     others: Arrays = {}
     if isinstance(fitted, ExactFit):
         fit_arrays, fit = exact_fit_to_contents(fitted)
@@ -165,11 +157,8 @@ def model_from_contents(
     if isinstance(parameters["landmarks"], dict):
         # Exact fits and random features have none, and their parameter has no effect.
         parameters["landmarks"] = "uniform" if fitted.landmarks is None else fitted.landmarks
-    divisors = function.divisors
-    if (parameters.get("scale") is None) is not (divisors is None):
-        raise ModelFileError("its parameter 'scale' and its divisors do not go together")
     if isinstance(parameters.get("scale"), dict):
-        parameters["scale"] = divisors
+        parameters["scale"] = function.divisors
     ridge = None
     if document["learned"]:
         _RIDGE.check_arrays(learned, {"k": fitted.k, "p": p})
@@ -227,7 +216,7 @@ def _check_kernel(kernel: Any, function: KernelFunction) -> None:
         raise ParameterError(
             f"kernel={kernel!r} is not that of the fit, {function.name!r}",
             place={"parameter": "kernel"},
-            hint=_FIT_AGAIN,
+            hint="fit again, or set it back",
         )
 
 

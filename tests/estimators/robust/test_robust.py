@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import warnings
 
 import numpy as np
@@ -18,6 +19,7 @@ from princomp.errors import (
     ConstantColumnError,
     DataError,
     NotFiniteError,
+    NotNumericError,
     ParameterError,
     ShapeError,
 )
@@ -211,6 +213,33 @@ def test_invalid_rows_are_refused(rng):
     assert model.components_ is before
     with pytest.raises(ShapeError, match="2 components"):
         model.inverse_transform(np.ones((2, 3)))
+
+
+def test_scores_to_invert_are_checked_as_rows_are(rng):
+    X = rng.standard_normal((40, 4))
+    model = RobustPCA(2).fit(X)
+    scores = model.transform(X)
+    rows = model.inverse_transform(scores)
+    frame = pd.DataFrame(scores, columns=["PC1", "PC2"])
+    for given in (
+        scores.tolist(),
+        scores.astype(object),
+        frame,
+        frame.astype("Float64"),
+        frame.map(lambda value: decimal.Decimal(repr(value))),
+    ):
+        np.testing.assert_array_equal(model.inverse_transform(given), rows)
+    holed = model.inverse_transform(frame.astype("Float64").mask(frame > 1.0))
+    assert holed.dtype == np.float64
+    np.testing.assert_array_equal(np.isnan(holed[:, 0]), (scores > 1.0).any(axis=1))
+    masked = np.ma.array(scores, mask=scores > 1.0)
+    np.testing.assert_array_equal(model.inverse_transform(masked), holed)
+    assert model.inverse_transform(scores[:0]).shape == (0, 4)
+    for wrong in (scores + 1j, scores.astype("M8[s]"), frame.assign(PC1=list("xy") * 20)):
+        with pytest.raises(NotNumericError):
+            model.inverse_transform(wrong)
+    with pytest.raises(ParameterError, match="Sparse"):
+        model.inverse_transform(sp.csr_array(scores))
 
 
 # ---- the parts ----------------------------------------------------------------------------------

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import socket
+import subprocess
 import sys
 
 import h5py
@@ -159,6 +162,32 @@ def test_crashes_hangs_and_excess_memory_are_reported(module_text, problem, tmp_
     path.write_bytes(b"\x89HDF\r\n\x1a\n")
     with pytest.raises(MalformedFileError, match=problem):
         IsolatedSource(path, Selection(), timeout=1.0 if module_text == HANG else 60.0)
+
+
+@pytest.mark.skipif(not hasattr(signal, "alarm"), reason="no timers of processes on this system")
+def test_the_process_ends_by_itself_if_its_caller_was_killed(tmp_path):
+    path = tmp_path / "rows.h5"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60.0)
+        address = server.getsockname()
+        (tmp_path / "h5py.py").write_text(
+            f"import socket\nopen_until_exit = socket.create_connection({address!r})\n{HANG}"
+        )
+        # The caller has no timer, so that only the timer of the process can end it.
+        caller_text = (
+            f"import sys, threading\nsys.path.insert(0, {str(tmp_path)!r})\n"
+            "from princomp.io.readers.columns import Selection\n"
+            "from princomp.io.readers.isolated import IsolatedSource\n"
+            "threading.Timer.start = lambda timer: None\n"
+            f"IsolatedSource({str(path)!r}, Selection(), timeout=0.0)\n"
+        )
+        with subprocess.Popen([sys.executable, "-c", caller_text]) as caller:
+            connection = server.accept()[0]
+            caller.kill()
+        with connection:
+            connection.settimeout(30.0)
+            assert connection.recv(1) == b""  # the system closes the connection of an ended process
 
 
 def test_a_file_on_which_hdf5_hangs_is_refused(tmp_path):

@@ -13,7 +13,7 @@ from princomp.diagnostics.arguments import feature_names, variable_names
 from princomp.diagnostics.tables import pandas_or_dict
 from princomp.errors import NotNumericError, ShapeError
 from princomp.estimators import PCA
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, unmasked
 
 _ARRAYS = (
     *("loadings", "matrix", "factor_correlations"),
@@ -103,7 +103,7 @@ class Rotation:
         NotNumericError
             If the scores are not numbers.
         """
-        scores = np.asarray(scores)
+        scores = np.asarray(unmasked(scores))
         k = self.loadings.shape[1]
         if scores.ndim != 2 or scores.shape[1] != k:
             raise ShapeError(

@@ -18,14 +18,20 @@ from princomp.estimators.base import (
     refuse_reading_twice,
 )
 from princomp.estimators.robust.contents import model_from_contents, model_to_contents
-from princomp.estimators.robust.model import OutlierMap, RobustFit, RobustModel, dense_rows
+from princomp.estimators.robust.model import (
+    OutlierMap,
+    RobustFit,
+    RobustModel,
+    check_dense,
+    dense_rows,
+)
 from princomp.estimators.robust.parameters import (
     check_robust_parameters,
     column_divisors,
     component_count,
 )
 from princomp.estimators.robust.robpca import robpca
-from princomp.io import Arrays, Document, host_array
+from princomp.io import Arrays, Document, rows_of
 from princomp.linalg import FloatArray, fix_signs, one_blas_thread, seed_of, unmasked
 from princomp.summaries import Names
 
@@ -202,7 +208,10 @@ class RobustPCA(
 
     def inverse_transform(self, X: npt.ArrayLike) -> FloatArray:
         """Compute rows (n, p) in the units of the data from scores (n, k)."""
-        return self.__fitted_model__().reconstruct(host_array(unmasked(X)))
+        numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
+        scores = unmasked(X) if numeric else rows_of(X)[0]
+        check_dense(scores)
+        return self.__fitted_model__().reconstruct(scores)
 
     def outlier_map(self, X: Any) -> OutlierMap:
         """Compute distances of rows within the space and from it, and compare with cut-offs.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from princomp.errors import InputNotFoundError, ParameterError
-from princomp.io.readers.reader_errors import file_error, folder_hint
+from princomp.io.readers.reader_errors import file_error, folder_hint, reading
 
 
 def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -43,7 +43,8 @@ def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
     seen: dict[tuple[Path, str], Path] = {}
     for path in found:
         outside, _, inside = _split(str(path))
-        file = (Path(outside).resolve(), inside.strip("/"))
+        with reading(path, "a table"):  # the current folder may have been deleted
+            file = (Path(outside).resolve(), inside.strip("/"))
         if file in seen:
             alias_note = "" if seen[file] == path else f" (also as {seen[file]})"
             problem = f"is named twice{alias_note}, so its rows would count twice"

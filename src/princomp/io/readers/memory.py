@@ -40,7 +40,8 @@ def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     Raises
     ------
     NotNumericError
-        The numbers are complex, or an integer is beyond 2⁵³ and float64 cannot hold it.
+        There are complex numbers, dates or durations, or an integer is beyond 2⁵³ and float64
+        cannot hold it.
     ShapeError
         There are no rows or no columns.
     """
@@ -50,6 +51,13 @@ def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
             array = array.astype(dtype.newbyteorder("="))
     elif dtype.kind == "c":
         raise _complex_error(f"an array of {dtype}")
+    elif dtype.kind in "mM":
+        what = "dates" if dtype.kind == "M" else "durations"
+        raise NotNumericError(
+            f"an array of {dtype} holds {what}, not numbers",
+            hint="convert it to numbers of a unit, such as days: (X - X[0, 0]) / "
+            "np.timedelta64(1, 'D')",
+        )
     else:
         _refuse_inexact(array)
         array = array.astype(np.float64)
