@@ -55,8 +55,9 @@ class AppliedRule:
         self._dropped = fit.request.dropped_columns(summary)
         self._seed = seed_of(fit.request.random_state)
         self.decision: Decision | None = None
-        # The variances that the last decision is based on, as bytes.
-        self._decided_by: bytes | None = None
+        # What the last decision is based on, unless that is the rows: whether all variances are
+        # known, and the variances as bytes.
+        self._decided_by: tuple[bool, bytes] | None = None
 
     def count(self, spectrum: Spectrum, *, complete: bool) -> int | None:
         """Return the number of components, or None if more variances are needed to decide.
@@ -66,8 +67,9 @@ class AppliedRule:
         DataError, NotAvailableError
             If the rule does not apply; the message gives its reason.
         """
-        # The rule is applied again only when more variances are known.
-        decided_by = b"rows" if self.rule.needs == "rows" else spectrum.variances.tobytes()
+        # Apply the rule again only if what it depends on has changed.
+        known = (complete, spectrum.variances.tobytes())
+        decided_by = None if self.rule.needs == "rows" else known
         if self.decision is None or decided_by != self._decided_by:
             self.decision = self._apply(spectrum, complete)
             self._decided_by = decided_by

@@ -125,7 +125,7 @@ class FitContext:
         scale: FloatArray | None = None
         if request.scale is not None:
             scale = divisors(request.scale, summary, self.extremes, self.names, request.constant)
-        with np.errstate(over="ignore", invalid="ignore"):  # refused in the next line
+        with np.errstate(over="ignore", invalid="ignore"):  # check_range reports overflow
             analysed = prepared(summary, scale, request.center)
         check_range(analysed, self.names)
         return scale, analysed, ComponentCount(self, summary, analysed, scale)

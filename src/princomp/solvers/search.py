@@ -22,9 +22,9 @@ _LEAST_RATIO, _TOL_FRACTION = 1e-2, 16
 # Images shorter than this multiple of their rounding errors are mostly noise. They get another
 # pass, too: without it, the loss of orthogonality would grow from block to block.
 _NOISE = 64
-# Largest part of a block's unit vectors in the space that one pass of Gram-Schmidt removes up to
-# rounding.
-_MOSTLY_OUTSIDE = 0.5
+# Largest norm of the part of an orthonormal block in the space that one more pass of Gram-Schmidt
+# removes up to rounding.
+_MAX_PART_INSIDE = 0.5
 
 
 @dataclass(frozen=True)
@@ -213,9 +213,9 @@ class SearchSpace:
             block = orthonormal(project_out(block, self.vectors, "projected once")[0])
             remainder, coordinates = project_out(block, self.vectors, "projected once")
             block = orthonormal(remainder)
-            if not np.linalg.norm(coordinates) > _MOSTLY_OUTSIDE:
+            if not np.linalg.norm(coordinates) > _MAX_PART_INSIDE:
                 return block
-            in_space = np.linalg.norm(coordinates, axis=0) > _MOSTLY_OUTSIDE / np.sqrt(len(block))
+            in_space = np.linalg.norm(coordinates, axis=0) > _MAX_PART_INSIDE / np.sqrt(len(block))
             block[in_space] = rng.standard_normal((int(in_space.sum()), self.size))
 
 
