@@ -29,11 +29,8 @@ class AppliedRule:
     Parameters
     ----------
     rule : Rule
-    fit : FitContext
-    summary : Moments, Triangle, Columns or Sketch
-        Summary of the rows as given.
-    analysed : the same, centred and scaled
-    scale : ndarray of shape (p,), optional
+    fit, summary, analysed, scale
+        As for :class:`~princomp.core.context.ComponentCount`.
 
     Attributes
     ----------

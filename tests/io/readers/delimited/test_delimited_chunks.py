@@ -12,7 +12,7 @@ import pytest
 from delimited_cases import EXAMPLE, CountingStream, assert_same_as_whole, opened, read_all
 
 from princomp.errors import InputNotFoundError, MalformedFileError
-from princomp.io.readers import delimited_stream
+from princomp.io.readers import delimited_dialect, delimited_stream
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.delimited_dialect import Dialect
 from princomp.io.readers.read_options import ReadOptions
@@ -253,3 +253,13 @@ def test_comments_in_quoted_fields_between_blanks(size, monkeypatch):
     text = 'a  b\n 1 "x  y\n#z"\n#c "\n 2 3 \n'
     cleaned = dialect.cleaned(FewBytes(text.encode())).read().decode()
     assert cleaned == 'a\tb\n1\t"x  y\n#z"\n\n2\t3\n'
+
+
+def test_a_quote_that_is_not_closed_is_not_kept_in_memory(monkeypatch):
+    monkeypatch.setattr(FewBytes, "size", 10)
+    monkeypatch.setattr(delimited_dialect, "LONGEST_ROW", 50)
+    stream = FewBytes(b'1,"x\n' + b"2,3\n" * 100)
+    dialect = Dialect(Path("t.csv"), ",", None, comment="#")
+    cleaned = dialect.cleaned(stream)
+    assert cleaned.read(1) == b"1"
+    assert stream.tell() <= 80
