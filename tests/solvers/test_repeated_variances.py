@@ -56,6 +56,29 @@ def test_sparse_rows_with_repeated_variances_lose_no_copy():
     np.testing.assert_allclose(model.explained_variance_, expected, rtol=_UNITS * EPS)
 
 
+@pytest.mark.parametrize("k", [20, 60, None])
+def test_a_krylov_search_finds_copies_smaller_than_its_tolerance(k, rng):
+    # All variances but the first are below 1e-9 of the first: any vector has such a residual.
+    variances = np.r_[1e9, np.full(30, 1.0), np.full(68, 0.01), 0.008]
+    X = rows_with_variances(101, variances, rng, p=300)
+    model = PCA(k, svd_solver="krylov").fit(X)
+    k = min(model.n_components_, 100)
+    found, error = model.explained_variance_[:k], _UNITS * EPS * 1e9
+    np.testing.assert_allclose(found, variances[:k], rtol=0, atol=error)
+    assert model.certificate_.residuals.max() * 1e9 <= error
+
+
+def test_a_search_does_not_promise_copies_within_its_tolerance():
+    values = np.r_[1.0, np.full(30, 1e-6), np.full(169, 5e-7)]
+
+    def missed(tol):
+        rng = np.random.default_rng(0)
+        return lanczos(lambda block: values[:, None] * block, 200, 25, tol=tol, rng=rng).missed
+
+    assert missed(1e-12) < 1e-8
+    assert missed(1e-7) == 1.0
+
+
 def test_kernel_pca_finds_all_copies(rng):
     sigma = np.array([10.0] * 40 + [7.0] * 40 + [1.0] * 560)
     X = with_singular_values(1200, sigma, rng)[0]

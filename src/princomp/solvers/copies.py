@@ -18,18 +18,22 @@ _TIED, COPY_UNITS = 1e-3, 16
 _SLACK = 1e-6
 
 
-def may_hide_copies(values: FloatArray, copies: int, tol: float) -> bool:
+def may_hide_copies(
+    values: FloatArray, copies: int, tol: float, *, within_tol: bool = False
+) -> bool:
     """Whether eigenvalues larger than the last of those found (k,) may be hidden.
 
     A search from ``copies`` random vectors finds at most that many copies of an eigenvalue. Copies
-    may be missing only if at least that many of the values above the last one agree.
+    may be missing only if at least that many of the values above the last one agree. Values that
+    are only larger by about the tolerance of the search count with ``within_tol``.
     """
     above = values[:-1]
     if copies > len(above):
         return False
     largest, smallest = above[: len(above) - copies + 1], above[copies - 1 :]
     tied = largest - smallest <= max(_TIED, COPY_UNITS * tol) * largest
-    larger = largest - values[-1] > COPY_UNITS * max(tol, EPS) * values[0]
+    least = EPS if within_tol else max(tol, EPS)
+    larger = largest - values[-1] > COPY_UNITS * least * values[0]
     return bool((tied & larger).any())
 
 

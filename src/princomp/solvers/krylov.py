@@ -205,7 +205,7 @@ def solve_blocks(
         The scatter times random directions.
     tol : float
         Largest residual relative to the first eigenvalue; 0 means 1e-9, or more if the
-        precision of the data requires it.
+        precision of the data requires it, or less if the last eigenvalues wanted are smaller.
     unit : float
         Unit roundoff of the products.
     max_vectors : int, optional
@@ -222,18 +222,19 @@ def solve_blocks(
     total = float(columns.column_scatter.sum()) / divisor
     if total == 0.0:
         return without_variance(k, p, unit)
-    steady = SteadyRows(apply, known)
+    steady, error = SteadyRows(apply, known), roundoff_of_images(p, unit, columns.count)
+    largest_residual = max(tol or _RESIDUAL, FEWEST_UNITS * unit)
     pairs = lanczos_without_constants(
         steady,
         columns.column_scatter,
         k,
-        tol=max(tol or _RESIDUAL, FEWEST_UNITS * unit),
+        tol=largest_residual,
+        least_tol=None if tol else min(largest_residual, max(error, FEWEST_UNITS * unit)),
         rng=np.random.default_rng(0),
         start=start,
         max_vectors=max_vectors,
         trace=total * divisor,
     )
     axes, residuals = np.ascontiguousarray(pairs.vectors.T), relative_residuals(pairs, unit)
-    error = roundoff_of_images(p, unit, columns.count)
     steady.check(_ROUNDING_UNITS * unit + error + _COVERED * float(residuals.max(initial=0.0)))
     return spectrum_of(pairs, columns, total, error, axes=axes, residuals=residuals)

@@ -44,6 +44,8 @@ class TopPairs:
         Largest residual, relative to the largest eigenvalue.
     copies : int
         Number of random vectors in the first block.
+    least_tol : float
+        Tolerance if the last values wanted are no larger than ``tol``; see :func:`lanczos`.
     trace : float, optional
         Sum of all eigenvalues.
     abandon : callable, optional
@@ -55,6 +57,7 @@ class TopPairs:
     max_vectors: int
     tol: float
     copies: int
+    least_tol: float
     trace: float | None = None
     abandon: Abandon | None = None
     # Eigenvalues found before a check for more copies, and their largest residual, relative to the
@@ -79,7 +82,11 @@ class TopPairs:
         residuals = space.residuals(coordinates[: k + 1]) / max(
             values[0], np.finfo(np.float64).tiny
         )
-        worst = residuals[:k].max() / max(self.tol, EPS)
+        tol = self.tol
+        if values[k - 1] <= COPY_UNITS * tol * values[0]:
+            # Residuals below tol could not distinguish the last values from larger ones.
+            tol = self.least_tol
+        worst = residuals[:k].max() / max(tol, EPS)
         if self._values_before is not None:
             residuals[:k] = np.maximum(residuals[:k], self._residual_before)
             worst = max(worst, residuals[-1] / _NEXT_PAIR_TOLERANCE)
@@ -87,7 +94,7 @@ class TopPairs:
         products_left = self._forecast.update(products, worst)
         exhausted = stop >= space.size
         done = exhausted or worst <= 1.0 or self._progress.stalled(largest, worst)
-        if done and not exhausted and self._may_hide_copies(values[:k]):
+        if done and not exhausted and self._may_hide_copies(values[:k], tol):
             self._values_before, self._residual_before = values[:k], largest
             space.restart(values[:k], coordinates[:k], random=True)
             self.width = min(2 * self.width, max(1, (self.max_vectors - k) // 2), space.size - k)
@@ -96,7 +103,12 @@ class TopPairs:
         if done or (self.abandon is not None and self.abandon(products_left, products)):
             missed = 0.0
             if not (exhausted or rest_is_smaller(self.trace, values[:k])):
-                missed = miss_probability(space.size, self.copies, max(largest, self.tol))
+                missed = miss_probability(space.size, self.copies, max(largest, tol))
+                # Copies that exceed the last value by no more than the tolerance are not searched.
+                if self._values_before is None and may_hide_copies(
+                    values[:k], self.copies, tol, within_tol=True
+                ):
+                    missed = 1.0
             vectors = (coordinates[:k] @ space.vectors).T
             found = np.maximum(residuals[:k], space.overlap)
             return Pairs(values[:k], vectors, found * values[0], products, done, missed)
@@ -105,15 +117,15 @@ class TopPairs:
             space.restart(values[:keep], coordinates[:keep])
         return None
 
-    def _may_hide_copies(self, values: FloatArray) -> bool:
+    def _may_hide_copies(self, values: FloatArray, tol: float) -> bool:
         """Whether to look for more copies: some may be hidden, and the last check found some."""
         if rest_is_smaller(self.trace, values):
             return False
-        if not may_hide_copies(values, self.copies, self.tol):
+        if not may_hide_copies(values, self.copies, tol):
             return False
         if self._values_before is None:
             return True
-        rounding = max(self.tol, self._residual_before) * values[0]
+        rounding = max(tol, self._residual_before) * values[0]
         return bool((values - self._values_before).max() > COPY_UNITS * rounding)
 
 
@@ -127,6 +139,7 @@ def lanczos(
     start: FloatArray | None = None,
     n_random: int | None = None,
     max_vectors: int | None = None,
+    least_tol: float | None = None,
     trace: float | None = None,
     abandon: Abandon | None = None,
 ) -> Pairs:
@@ -148,6 +161,9 @@ def lanczos(
         Number of random vectors in ``start``; all by default.
     max_vectors : int, optional
         Vectors that the search space holds before it restarts; at least k + 2·width.
+    least_tol : float, optional
+        Tolerance if the last eigenvalues wanted are no larger than ``tol`` times the largest, where
+        any vector would do; ``tol`` by default.
     trace : float, optional
         Sum of all eigenvalues. If the other eigenvalues add up to less than the last one wanted,
         no larger one can be missing.
@@ -167,7 +183,8 @@ def lanczos(
     first = orthonormal((rng.standard_normal((size, width)) if start is None else start).T)
     space = SearchSpace(apply, first, max_vectors, tol)
     copies = width if n_random is None else n_random
-    rule = TopPairs(k, width, max_vectors, tol=tol, copies=copies, trace=trace, abandon=abandon)
+    least_tol = tol if least_tol is None else least_tol
+    rule = TopPairs(k, width, max_vectors, tol, copies, least_tol, trace=trace, abandon=abandon)
     pairs = search(space, rule, rng)
     if trace is not None and pairs.converged:
         _check_trace(pairs, trace, tol)

@@ -80,7 +80,7 @@ class ShareOfTrace:
             k is None and _estimated_sum(values, residuals, self.max_pairs) < self.target
         )
         if k is not None and residuals[:k].max() <= self.tol * values[0]:
-            if may_hide_copies(values[:k], _BLOCK, self.tol):
+            if may_hide_copies(values[:k], _BLOCK, self.tol, within_tol=True):
                 return _abandoned(space.products)
             missed = miss_probability(space.size, _BLOCK, self.tol)
             vectors = (coordinates[:k] @ space.vectors).T

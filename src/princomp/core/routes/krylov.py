@@ -77,7 +77,7 @@ class KrylovRoute:
         if exponent:
             # Both are larger by this power of two. Take it out, so that squares stay in range.
             directions, product = np.ldexp(directions, -exponent), np.ldexp(product, -exponent)
-        start = _start_block(sketch, product, in_float32)
+        start = _widened(_start_block(sketch, product, in_float32), min(size, p))
         known = (directions, product) if np.isfinite(product).all() else None
         while True:
             with one_blas_thread():
@@ -98,8 +98,7 @@ class KrylovRoute:
             # The fraction was not reached: restart from these axes and about as many random ones.
             size = min(count.max_components, 2 * size)
             _check_memory(problem, spectrum.k, size)
-            start = np.random.default_rng(size).standard_normal((p, block_width(size, p)))
-            start[:, : spectrum.k] = spectrum.axes.T
+            start = _widened(spectrum.axes.T, size)
 
 
 def _initial_size(n_components: int | float | str | None, p: int) -> int:
@@ -117,6 +116,20 @@ def _start_block(sketch: Sketch, product: FloatArray, in_float32: bool) -> Float
     if np.isfinite(largest) and largest > (_FLOAT32_SAFE if in_float32 else _FLOAT64_SAFE):
         return product
     return sketch.directions
+
+
+def _widened(start: FloatArray, size: int) -> FloatArray:
+    """Add random vectors to a first block (p, m), for a search for ``size`` components.
+
+    A narrower block would find fewer copies of a repeated variance than there may be.
+    """
+    p = len(start)
+    width = block_width(size, p)
+    if start.shape[1] >= width:
+        return start
+    block = np.random.default_rng(size).standard_normal((p, width))
+    block[:, : start.shape[1]] = start
+    return block
 
 
 def _check_memory(problem: Problem, found: int, size: int) -> None:
