@@ -25,7 +25,7 @@ from princomp.kernel_pca.pre_images import (
     pre_images,
 )
 from princomp.kernel_pca.pre_images.fixed_point import objective_for
-from princomp.kernel_pca.pre_images.nearest import Nearest
+from princomp.kernel_pca.pre_images.pre_image import Nearest
 
 BOTH_METHODS = pytest.mark.parametrize("method", [FixedPoint, Distances])
 

@@ -1,8 +1,7 @@
 """Pre-images: rows, in the units of the data, whose images lie near projections.
 
-pre_image                               the protocol of methods, and their checks
+pre_image                               what methods share: protocol, checks, nearest points
 linear, ridge, fixed_point, distances   one method each
-nearest                                 the nearest points of projections
 methods                                 methods by name, and which kernels they support
 """
 
