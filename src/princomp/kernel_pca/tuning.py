@@ -11,21 +11,15 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from princomp.core import Constraint, TableSchema, check_parameter, is_number, one_of, whole_number
-from princomp.engines import ProgressCallback, ProgressReporter
+from princomp.engines import ProgressCallback
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.io import RowArray
 from princomp.kernel_pca.estimator import KernelPCA
-from princomp.kernel_pca.folds import Fold, SharedProducts, SolvedFold
-from princomp.kernel_pca.grid import Candidate, Grid, candidates, group_by_kernel
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.rows import complete_rows, in_memory, square_matrix
+from princomp.kernel_pca.search import Candidate, Fold, Grid, candidates, fold_errors
 from princomp.kernel_pca.tuned import Tuned
-from princomp.linalg import (
-    FloatArray,
-    check_random_state,
-    format_bytes,
-    memory_limit as bytes_of,
-)
+from princomp.linalg import check_random_state, format_bytes, memory_limit as bytes_of
 
 
 class Splitter(Protocol):
@@ -122,7 +116,7 @@ def tune(
     combinations = candidates(limited, grid, rows, by)
     _check_best_model(model, combinations)
     folds = _folds(cv, rows, int(random_state))
-    errors = _fold_errors(rows, combinations, folds, by, progress)
+    errors = fold_errors(rows, combinations, folds, by, progress)
     best = combinations[int(np.argmin(errors.mean(axis=1)))]
     # An iterator is exhausted, so use the rows that were read from it.
     best_model = (
@@ -130,29 +124,6 @@ def tune(
     )
     parameters = tuple(candidate.parameters for candidate in combinations)
     return Tuned(parameters, errors, by, rows.shape[0], all_rows.shape[0], best_model)
-
-
-def _fold_errors(
-    rows: RowArray,
-    combinations: list[Candidate],
-    folds: list[Fold],
-    by: str,
-    progress: ProgressCallback | None,
-) -> FloatArray:
-    """Compute the errors (combinations, folds)."""
-    reporter = ProgressReporter(progress)
-    reporter.begin("tuning", len(combinations) * len(folds), 0.0, unit="fits")
-    errors, done = np.empty((len(combinations), len(folds))), 0
-    shared = SharedProducts(rows)
-    for indices, group in group_by_kernel(combinations):
-        matrix = shared.matrix(group[0].function)
-        for column, fold in enumerate(folds):
-            solved = SolvedFold(matrix, shared, fold, group)
-            for row, candidate in zip(indices, group, strict=True):
-                errors[row, column] = solved.error(candidate, by)
-                done += 1
-                reporter.advance(done, done=done == errors.size)
-    return errors
 
 
 def _check_arguments(model: KernelPCA, by: str, random_state: int) -> None:
