@@ -19,10 +19,10 @@ from princomp.io import Array, Arrays, Document, Field, Schema, json_value, mode
 from princomp.kernel_pca.exact import ExactFit
 from princomp.kernel_pca.exact_contents import exact_fit_from_contents, exact_fit_to_contents
 from princomp.kernel_pca.feature_maps import map_from_contents, map_to_contents
-from princomp.kernel_pca.fit import KernelFit
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.pre_images import Ridge
+from princomp.kernel_pca.scoring import KernelFit
 from princomp.linalg import int_or_none
 
 _ARRAY = {"array": True}  # placeholder of a parameter that is stored as an array

@@ -15,7 +15,7 @@ from princomp.engines.local import fold
 from princomp.errors import ColumnError, NotFiniteError, ParameterError, ShapeError
 from princomp.io.readers.table_input import rows_of
 from princomp.kernel_pca.feature_maps import Nystrom, landmarks, sample_rows
-from princomp.kernel_pca.feature_maps.row_sample import RowSampler
+from princomp.kernel_pca.feature_maps.landmarks import RowSampler
 
 
 @pytest.fixture(scope="module")
