@@ -44,17 +44,16 @@ def fit_exact(rows: Rows, sample_weight: SampleWeight, parameters: KernelParamet
     n = data.shape[0]
     weights = checked_weights(sample_weight, n)
     if is_precomputed(parameters):
-        matrix = square_matrix(data, columns, origin, weights)
+        matrix = square_matrix((data, columns, origin), weights)
         rows_with_weight(matrix, weights)  # refuses weights that are all zero
         fitted = replace(solve_matrix(matrix, weights, parameters), matrix=matrix)
     else:
         imputer = imputer_for(parameters, data, weights)
-        data, weights, dropped = complete_rows(
-            data, weights, parameters.missing, columns, origin, imputer
-        )
+        table = data, columns, origin
+        data, weights, dropped = complete_rows(table, weights, parameters.missing, imputer)
         if parameters.copy_X and data is source:
             data = data.copy()  # the model keeps the rows, and the caller may change the originals
-        parameters = with_divisors(parameters, data, weights, columns, origin)
+        parameters = with_divisors(parameters, (data, columns, origin), weights)
         fitted = solve_rows(data, weights, parameters)
         complete = data.shape[0] == n
         fitted = replace(fitted, dropped=dropped, complete=complete, imputer=imputer)
@@ -73,9 +72,8 @@ def fit_images(
     if parameters.missing in FILL_METHODS:
         data = in_memory(data, parameters.limit)
         imputer = imputer_for(parameters, data, weights)
-        data, weights, _ = complete_rows(
-            data, weights, parameters.missing, columns, origin, imputer
-        )
+        table = data, columns, origin
+        data, weights, _ = complete_rows(table, weights, parameters.missing, imputer)
     elif not isinstance(data, Source):
         # A row of weight zero must not become a landmark.
         data, weights = rows_with_weight(data, weights)
@@ -89,12 +87,12 @@ def _fit_first_rows(
     rows: Rows, weights: Any, parameters: KernelParameters
 ) -> tuple[ImageFit, RowData]:
     """Make a feature map and a PCA that is not fitted yet; also return the rows to fit it to."""
-    data, columns, origin = rows
+    data, columns, _ = rows
     if columns is not None and is_frame(parameters.landmarks):
         # Compare the names: by position, columns in another order would be mixed up.
         schema = TableSchema(data.shape[1], columns, owner="KernelPCA")
         parameters = parameters._replace(landmarks=schema.open(parameters.landmarks)[0])
-    parameters = with_divisors(parameters.seeded(), data, weights, columns, origin)
+    parameters = with_divisors(parameters.seeded(), rows, weights)
     prepared = prepare_map(data, parameters, weights)
     k, n, width = parameters.n_components, data.shape[0], prepared.map.width
     if isinstance(k, int) and k > width and (n is None or n > width):

@@ -21,7 +21,6 @@ from sklearn.exceptions import NotFittedError
 from princomp.core import FittedModel, blocks_of, open_scores
 from princomp.engines import DistributedRows
 from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
-from princomp.estimators import PCA
 from princomp.io import Origin, RowArray, RowData
 from princomp.kernel_pca.exact import ExactFit
 from princomp.kernel_pca.images import ImageFit
@@ -61,11 +60,6 @@ class KernelPCAModel(FittedModel[KernelFit]):
 
     missing: str = "error"
 
-    @property
-    def imputer(self) -> PCA | None:
-        """The linear PCA that fills missing cells."""
-        return self.result.imputer
-
     def block_scores(self, rows: RowArray) -> FloatArray:
         """Compute scores of rows in memory; NaN if cells are missing and nothing fills them."""
         return self._score(rows).scores
@@ -97,7 +91,7 @@ class KernelPCAModel(FittedModel[KernelFit]):
                 yield self._score(block[start : start + _BLOCK_ROWS])
 
     def _score(self, rows: RowArray) -> ScoredRows:
-        filled, unknown = fill_cells(rows, self.missing, self.imputer)
+        filled, unknown = fill_cells(rows, self.missing, self.result.imputer)
         scores = self.result.scores(filled)
         if unknown is not None:
             scores[unknown] = np.nan

@@ -5,13 +5,8 @@ nystrom, fourier, tensor_sketch  one map each
 landmarks                        the landmarks of Nyström's map, from a sample of rows
 preparation                      the map of a fit: how many landmarks or features are enough
 distributed, device              maps of rows on engines and devices
-contents                         maps in model files
 """
 
-from princomp.kernel_pca.feature_maps.contents import (
-    map_from_contents as map_from_contents,
-    map_to_contents as map_to_contents,
-)
 from princomp.kernel_pca.feature_maps.distributed import mapped as mapped
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap as FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier as Fourier

@@ -19,7 +19,7 @@ from princomp.errors import NotFiniteError, row_words
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, check_values
 from princomp.kernels import sampled_rows
-from princomp.linalg import FloatArray, empty, map_in_order, one_blas_thread
+from princomp.linalg import FloatArray, empty, for_each, map_in_order, one_blas_thread
 from princomp.summaries import is_sparse
 
 # Rows of a stripe, and columns of a tile of it: 2 MB of float64.
@@ -241,8 +241,7 @@ class KernelMatrix:
                 full[column : column + columns, start : start + rows] = tile.T
 
         with one_blas_thread():
-            for _ in map_in_order(fill, range(0, self.n, _STRIPE_ROWS)):
-                pass
+            for_each(fill, range(0, self.n, _STRIPE_ROWS))
         return centre_in_place(full, self.sums.offset_means, self)
 
     def _tiles(self, start: int) -> Iterator[tuple[int, FloatArray]]:

@@ -19,8 +19,8 @@ from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.pre_images.pre_image import checked_scores, dense_points
 from princomp.linalg import (
     FloatArray,
+    for_each,
     format_bytes,
-    map_in_order,
     one_blas_thread,
     reproducible_blas,
 )
@@ -147,8 +147,7 @@ def _kernel_between(function: KernelFunction, scores: FloatArray) -> FloatArray:
                 matrix[start:stop, :stop] = function.tile(sides[start:stop], sides[:stop])
 
         with one_blas_thread():
-            for _ in map_in_order(fill, range(0, n, _STRIPE_ROWS)):
-                pass
+            for_each(fill, range(0, n, _STRIPE_ROWS))
     except ValueError as error:
         # For example chi2, which refuses negative numbers, or a function of the user.
         raise DataError(
