@@ -20,7 +20,13 @@ from sklearn.exceptions import NotFittedError
 
 from princomp.core import FittedModel, blocks_of, open_scores
 from princomp.engines import DistributedRows
-from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
+from princomp.errors import (
+    NotAvailableError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+    scores_overflow,
+)
 from princomp.io import Origin, RowArray, RowData
 from princomp.kernel_pca.exact import ExactFit
 from princomp.kernel_pca.images import ImageFit
@@ -62,7 +68,7 @@ class KernelPCAModel(FittedModel[KernelFit]):
 
     def block_scores(self, rows: RowArray) -> FloatArray:
         """Compute scores of rows in memory; NaN if cells are missing and nothing fills them."""
-        return self._score(rows).scores
+        return self._score(rows, 0).scores
 
     def chunk_scores(
         self, rows: RowArray, data: RowData, first: int, origin: Origin | None = None
@@ -70,7 +76,7 @@ class KernelPCAModel(FittedModel[KernelFit]):
         """Compute scores of some rows of ``data``; ``first`` is the number of the first one."""
         # Check first: the kernel of a row with NaN may be a number, which would hide the NaN.
         self.check_finite(rows, data, first, origin)
-        return self.block_scores(rows)
+        return self._score(rows, first).scores
 
     def engine_scores(self, data: DistributedRows) -> Any:
         """Compute scores on the engine that holds the rows."""
@@ -86,13 +92,24 @@ class KernelPCAModel(FittedModel[KernelFit]):
         first = 0
         for block in blocks_of(data):
             self.check_finite(block, data, first, origin)
-            first += block.shape[0]
             for start in range(0, block.shape[0], _BLOCK_ROWS):
-                yield self._score(block[start : start + _BLOCK_ROWS])
+                yield self._score(block[start : start + _BLOCK_ROWS], first + start)
+            first += block.shape[0]
 
-    def _score(self, rows: RowArray) -> ScoredRows:
+    def _score(self, rows: RowArray, first: int) -> ScoredRows:
+        """Compute scores of rows without infinity; ``first`` is the number of the first one.
+
+        Raises
+        ------
+        NotFiniteError
+            If the scores of a row overflow.
+        """
         filled, unknown = fill_cells(rows, self.missing, self.result.imputer)
-        scores = self.result.scores(filled)
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below
+            scores = self.result.scores(filled)
+        finite = np.isfinite(scores).all(axis=1)
+        if not finite.all():
+            raise scores_overflow(first + int(np.argmin(finite)), scores.dtype)
         if unknown is not None:
             scores[unknown] = np.nan
         return ScoredRows(rows, scores, filled)
@@ -338,4 +355,12 @@ def _checked_diagonal(fit: KernelFit, diagonal: npt.ArrayLike | None) -> FloatAr
             place={"parameter": "diagonal"},
             hint=f"leave it out: kernel {fit.kernel.name!r} computes it",
         )
-    return np.ravel(as_floats(diagonal, "diagonal"))
+    values = np.ravel(as_floats(diagonal, "diagonal"))
+    if not np.isfinite(values).all():
+        entry = int(np.argmin(np.isfinite(values)))
+        raise NotFiniteError(
+            f"entry {entry} of diagonal is {values[entry]}",
+            place={"parameter": "diagonal", "row": entry},
+            hint="pass the kernel of each row with itself",
+        )
+    return values

@@ -240,10 +240,10 @@ class SharedProducts:
                 assert function.gamma is not None
                 factor = -function.gamma if kind == "distances" else function.gamma
                 values = function.values_of_products(factor * self._products, np.float64)
-        if function.uses_products and not np.isfinite(values).all():
+        if not np.isfinite(values).all():
+            gamma = "" if function.gamma is None else f" with gamma {function.gamma:g}"
             raise NotFiniteError(
-                f"kernel {function.name!r} with gamma {function.gamma:g} is not finite between all "
-                "rows",
+                f"kernel {function.name!r}{gamma} is not finite between all rows",
                 place={"parameter": "grid"},
                 hint="leave out larger gammas or degrees, or scale the columns",
             )

@@ -154,10 +154,15 @@ def check_rule(rule: str) -> None:
 
 def _checked_points(points: npt.ArrayLike, p: int) -> RowArray:
     """Return a copy of landmarks that the user passed."""
-    found = rows_of(points)[0] if np.ndim(points) == 2 else None
+    try:
+        shape = np.shape(points)
+        words = f"shape {shape}"
+    except ValueError:
+        shape, words = (), "rows of different lengths"
+    found = rows_of(points)[0] if len(shape) == 2 else None
     if found is None or isinstance(found, Source) or found.shape[1] != p:
         raise ShapeError(
-            f"landmarks have shape {np.shape(points)}, and the rows have {p} columns",
+            f"landmarks have {words}, and the rows have {p} columns",
             place={"parameter": "landmarks"},
             hint=f"pass an array of shape (m, {p})",
         )
