@@ -17,7 +17,7 @@ from princomp.kernel_pca.fit_contents import (
     pca_from_contents,
 )
 from princomp.kernel_pca.functions import KernelFunction
-from princomp.kernel_pca.pre_images import Ridge
+from princomp.kernel_pca.pre_images.ridge import Ridge
 from princomp.kernel_pca.scoring import KernelFit
 from princomp.linalg import int_or_none
 

@@ -26,7 +26,7 @@ from princomp.io import Arrays, Document, RowArray, Rows
 from princomp.kernel_pca import fitting, scoring
 from princomp.kernel_pca.contents import model_from_contents, model_to_contents
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
-from princomp.kernel_pca.pre_images import Ridge
+from princomp.kernel_pca.pre_images.ridge import Ridge
 from princomp.kernel_pca.rows import in_memory
 from princomp.kernel_pca.scoring import Inverse, KernelFit, KernelPCAModel, inverse_of
 from princomp.linalg import FloatArray, byte_count, frozen, limit_threads

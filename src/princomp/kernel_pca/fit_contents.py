@@ -26,7 +26,7 @@ from princomp.io import (
 )
 from princomp.kernel_pca.exact import ExactFit
 from princomp.kernel_pca.feature_maps import FeatureMap, Fourier, Nystrom, TensorSketch
-from princomp.kernel_pca.feature_space import Expansion
+from princomp.kernel_pca.feature_space.expansion import Expansion
 from princomp.kernel_pca.functions import KERNELS, KernelFunction
 from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.plan import KernelPlan

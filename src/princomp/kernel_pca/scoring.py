@@ -31,7 +31,9 @@ from princomp.io import Origin, RowArray, RowData
 from princomp.kernel_pca.exact import ExactFit
 from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.parameters import KernelParameters
-from princomp.kernel_pca.pre_images import PreImages, Ridge, pre_images
+from princomp.kernel_pca.pre_images.methods import pre_images
+from princomp.kernel_pca.pre_images.pre_image import PreImages
+from princomp.kernel_pca.pre_images.ridge import Ridge
 from princomp.kernel_pca.rows import fill_cells
 from princomp.linalg import FloatArray, as_floats
 from princomp.solvers import Spectrum

@@ -20,10 +20,10 @@ from princomp.engines import ProgressCallback, ProgressReporter
 from princomp.errors import NotFiniteError, ParameterError
 from princomp.io import RowArray
 from princomp.kernel_pca.exact import solve_matrix
-from princomp.kernel_pca.feature_space import count_for_share
+from princomp.kernel_pca.feature_space.solve import count_for_share
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, median_gamma, shift_of
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
-from princomp.kernel_pca.pre_images import check_method, pre_images
+from princomp.kernel_pca.pre_images.methods import check_method, pre_images
 from princomp.linalg import FloatArray
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import DataError, NotFiniteError, ShapeError, row_words
 from princomp.io import RowArray
-from princomp.kernel_pca.feature_space import Expansion
+from princomp.kernel_pca.feature_space.expansion import Expansion
 from princomp.linalg import FloatArray, cached_property, empty, map_in_order, one_blas_thread
 from princomp.summaries import is_sparse
 

@@ -14,7 +14,7 @@ import scipy.linalg
 
 from princomp.errors import DataError, MemoryLimitError
 from princomp.io import RowArray
-from princomp.kernel_pca.feature_space import map_tiles
+from princomp.kernel_pca.feature_space.expansion import map_tiles
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.pre_images.pre_image import checked_scores, dense_points
 from princomp.linalg import (
