@@ -1,4 +1,4 @@
-"""``tune``: choose the parameters of a KernelPCA by cross-validation; its result, ``Tuned``."""
+"""``tune`` chooses the parameters of a KernelPCA by cross-validation; ``Tuned`` is its result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ class Splitter(Protocol):
 
 # A number of folds, or the folds themselves.
 Folds: TypeAlias = int | Splitter | Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]
-
 # Number of arrays of n² doubles at the peak: products, two kernel matrices, four to solve one.
 _MATRIX_COPIES = 7
 # Size of the smallest sample of rows that fits are compared on.

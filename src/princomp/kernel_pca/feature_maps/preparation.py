@@ -1,6 +1,6 @@
-"""The feature map of a fit: its kernel, and landmarks or features, whose number may be estimated.
+"""The feature map of a fit: its kernel, and its landmarks or random features.
 
-The number is doubled until the estimated error is small enough.
+Their number is given, or doubled until the estimated error is small enough.
 """
 
 from __future__ import annotations
