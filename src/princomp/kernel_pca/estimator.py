@@ -354,6 +354,12 @@ class KernelPCA(
         -------
         ndarray of shape (n, k)
             In the precision of X.
+
+        Raises
+        ------
+        NotFiniteError
+            For NaN or infinity, with the first place, and for a row whose scores overflow.
+        ShapeError, ColumnError
         """
         return self._scores(X)
 

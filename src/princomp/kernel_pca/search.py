@@ -23,7 +23,7 @@ from princomp.kernel_pca.exact import solve_matrix
 from princomp.kernel_pca.feature_space.solve import count_for_share
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, median_gamma, shift_of
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
-from princomp.kernel_pca.pre_images.methods import check_method, pre_images
+from princomp.kernel_pca.pre_images.methods import pre_images
 from princomp.linalg import FloatArray
 
 if TYPE_CHECKING:
@@ -173,8 +173,6 @@ def _candidate(model: KernelPCA, rows: RowArray, by: str) -> Candidate:
         effective["coef0"] = settings.coef0
     effective["n_components"] = settings.n_components
     if by == "pre_image":
-        assert settings.pre_image is not None
-        check_method(settings.pre_image, function)
         effective["pre_image"] = settings.pre_image
         if name != "linear":
             option = "alpha" if settings.pre_image == "ridge" else "n_neighbors"

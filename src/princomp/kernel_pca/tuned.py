@@ -122,7 +122,7 @@ def tune(
     rows = _sample(all_rows, model, cv, limit, int(random_state))
     limited = clone(model).set_params(memory_limit=limit)
     combinations = candidates(limited, grid, rows, by)
-    _check_best_model(model, combinations)
+    _check_best_model(combinations)
     folds = _folds(cv, rows, int(random_state))
     errors = fold_errors(rows, combinations, folds, by, progress)
     best = combinations[int(np.argmin(errors.mean(axis=1)))]
@@ -155,10 +155,10 @@ def _check_arguments(model: KernelPCA, by: str, random_state: int) -> None:
         )
 
 
-def _check_best_model(model: KernelPCA, combinations: list[Candidate]) -> None:
+def _check_best_model(combinations: list[Candidate]) -> None:
     """Refuse combinations that exact fits allow, and the approximation of the model does not."""
     for candidate in combinations:
-        parameters = KernelParameters.of(clone(model).set_params(**candidate.parameters))
+        parameters = candidate.settings
         if parameters.approximation == "features" and parameters.pre_image is not None:
             raise ParameterError(
                 f"pre_image={parameters.pre_image!r} needs rows, and random features keep none",
@@ -177,8 +177,8 @@ def _check_best_model(model: KernelPCA, combinations: list[Candidate]) -> None:
 
 def _read_rows(X: Any, model: KernelPCA, limit: int) -> RowArray:
     """Read rows without missing cells, or a kernel matrix, into memory."""
-    (data, *names), _ = TableSchema.read(X, "KernelPCA")
-    table = (in_memory(data, limit), *names)
+    (data, columns, origin), _ = TableSchema.read(X, "KernelPCA")
+    table = in_memory(data, limit), columns, origin
     if is_precomputed(model):
         return square_matrix(table)
     return complete_rows(table, None, KernelParameters.of(model).missing)[0]

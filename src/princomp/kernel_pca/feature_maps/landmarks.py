@@ -159,7 +159,7 @@ def _checked_points(points: npt.ArrayLike, p: int) -> RowArray:
         words = f"shape {shape}"
     except ValueError:
         shape, words = (), "rows of different lengths"
-    found = rows_of(points)[0] if len(shape) == 2 else None
+    found = rows_of(points)[0] if len(shape) == 2 and shape[0] else None
     if found is None or isinstance(found, Source) or found.shape[1] != p:
         raise ShapeError(
             f"landmarks have {words}, and the rows have {p} columns",
