@@ -27,6 +27,7 @@ from princomp.errors import (
     ShapeError,
     scores_overflow,
 )
+from princomp.estimators import PCA
 from princomp.io import Origin, RowArray, RowData
 from princomp.kernel_pca.exact import ExactFit
 from princomp.kernel_pca.images import ImageFit
@@ -68,6 +69,11 @@ class KernelPCAModel(FittedModel[KernelFit]):
 
     missing: str = "error"
 
+    @property
+    def imputer(self) -> PCA | None:
+        """The linear PCA that fills missing cells, which the command line reports."""
+        return self.result.imputer
+
     def block_scores(self, rows: RowArray) -> FloatArray:
         """Compute scores of rows in memory; NaN if cells are missing and nothing fills them."""
         return self._score(rows, 0).scores
@@ -106,7 +112,7 @@ class KernelPCAModel(FittedModel[KernelFit]):
         NotFiniteError
             If the scores of a row overflow.
         """
-        filled, unknown = fill_cells(rows, self.missing, self.result.imputer)
+        filled, unknown = fill_cells(rows, self.missing, self.imputer)
         with np.errstate(over="ignore", invalid="ignore"):  # checked below
             scores = self.result.scores(filled)
         finite = np.isfinite(scores).all(axis=1)
