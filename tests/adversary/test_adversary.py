@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from princomp.core.missing import em
 from princomp.diagnostics.t2_and_q import Projector
-from princomp.kernel_pca.feature_space import Centring
+from princomp.kernel_pca.feature_space.matrix import Centring
 
 extended = pytest.mark.skipif(LONG_EPS > 1e-18, reason="longdouble is no more than a double here")
 # Number of cases of the search in a run of all tests, and of its parts: about half a minute.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from princomp import KernelPCA
+from princomp import KernelPCA, tune
 from princomp.errors import (
     DataError,
     NotFiniteError,
@@ -69,3 +69,41 @@ def test_a_kernel_between_landmarks_that_overflows_is_refused(rule):
     model = KernelPCA(2, kernel="rbf", gamma=1.0, approximation="nystrom", landmarks=rule)
     with pytest.raises(NotFiniteError, match="kernel 'rbf' of landmark 0 is not finite"):
         model.set_params(n_landmarks=6).fit(1e200 * ROWS)
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf])
+def test_the_diagonal_must_be_finite(entry):
+    """NaN would leave the row out of the mean."""
+    K = ROWS @ ROWS.T
+    model = KernelPCA(2, kernel="precomputed").fit(K)
+    diagonal = np.diag(K).copy()
+    diagonal[3] = entry
+    with pytest.raises(NotFiniteError, match=f"entry 3 of diagonal is {entry}"):
+        model.reconstruction_error(K, diagonal=diagonal)
+
+
+def test_landmarks_of_different_lengths_are_refused():
+    model = KernelPCA(1, approximation="nystrom", landmarks=[[1.0, 2.0], [3.0]])
+    with pytest.raises(ShapeError, match="landmarks have rows of different lengths"):
+        model.fit(ROWS)
+
+
+@pytest.mark.parametrize("approximation", [None, "nystrom"])
+@pytest.mark.parametrize("missing", ["error", "drop"])
+def test_scores_that_overflow_are_refused(approximation, missing):
+    model = KernelPCA(2, kernel="poly", approximation=approximation, missing=missing)
+    model.set_params(n_landmarks=6).fit(ROWS)
+    new = ROWS.copy()
+    new[7, 1] = 1e150
+    for method in (model.transform, model.reconstruction_error, model.score):
+        with pytest.raises(NotFiniteError, match="scores of row 7 overflow float64"):
+            method(new)
+
+
+def test_a_kernel_between_rows_of_different_folds_must_be_finite():
+    def kernel(one, other):
+        return np.nan if abs(one[0] - other[0]) > 3 else float(one @ other)
+
+    model = KernelPCA(2, kernel=kernel)
+    with pytest.raises(NotFiniteError, match="kernel 'callable' is not finite between all rows"):
+        tune(ROWS, {"n_components": [1, 2]}, model=model, by="reconstruction", cv=2)

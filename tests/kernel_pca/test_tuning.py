@@ -25,8 +25,8 @@ from princomp.errors import (
     PrincompError,
     ShapeError,
 )
-from princomp.kernel_pca.folds import SharedProducts
 from princomp.kernel_pca.functions import median_gamma
+from princomp.kernel_pca.search import SharedProducts
 
 ROWS = np.random.default_rng(0).standard_normal((90, 4)) * [2, 1, 1, 0.5] + 3.0
 NEW = np.random.default_rng(1).standard_normal((15, 4)) + 3.0

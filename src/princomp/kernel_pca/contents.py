@@ -1,32 +1,27 @@
-"""KernelPCA in model files: conversion to arrays and a document of plain values, and back.
-
-A precomputed kernel matrix is left out: scores of new rows need only their kernel with the rows
-of the fit.
-"""
+"""KernelPCA in model files: conversion to arrays and a document of plain values, and back."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from princomp import __version__
 from princomp.core import TableSchema, fitted_model, model_to_contents as pca_to_contents
 from princomp.errors import ModelFileError, ParameterError
-from princomp.estimators import PCA
 from princomp.io import Array, Arrays, Document, Field, Schema, json_value, model_arrays, values
 from princomp.kernel_pca.exact import ExactFit
-from princomp.kernel_pca.exact_contents import exact_fit_from_contents, exact_fit_to_contents
-from princomp.kernel_pca.feature_maps import map_from_contents, map_to_contents
-from princomp.kernel_pca.fit import KernelFit
+from princomp.kernel_pca.fit_contents import (
+    PCA_DOCUMENT,
+    fit_from_contents,
+    fit_to_contents,
+    pca_from_contents,
+)
 from princomp.kernel_pca.functions import KernelFunction
-from princomp.kernel_pca.images import ImageFit
-from princomp.kernel_pca.pre_images import Ridge
+from princomp.kernel_pca.pre_images.ridge import Ridge
+from princomp.kernel_pca.scoring import KernelFit
 from princomp.linalg import int_or_none
 
 _ARRAY = {"array": True}  # placeholder of a parameter that is stored as an array
-_PCA = values.Values("the document of a PCA", lambda value: value["estimator"] == "PCA")
 _SCHEMA = Schema(
     {
         "estimator": Field(values.TEXT),
@@ -47,18 +42,7 @@ _SCHEMA = Schema(
         "fit": Field(values.OBJECT),
         "layout": Field(model_arrays.LAYOUTS),
         "learned": Field(values.FLAG),
-        "filler": Field(values.optional(_PCA)),
-    },
-    {},
-)
-_IMAGES = Schema(
-    {
-        "map": Field(values.OBJECT),
-        "error": Field(values.optional(values.at_least(0))),
-        "notes": Field(values.TEXTS),
-        "images": Field(_PCA),
-        "passes": Field(values.COUNT, default=0),
-        "nonzero": Field(values.FLAG, default=False),
+        "filler": Field(values.optional(PCA_DOCUMENT)),
     },
     {},
 )
@@ -85,22 +69,7 @@ def model_to_contents(
         For a model that cannot be stored, such as one whose kernel is a Python function.
     """
     _check_kernel(parameters["kernel"], fitted.kernel)
-    others: Arrays = {}
-    if isinstance(fitted, ExactFit):
-        fit_arrays, fit = exact_fit_to_contents(fitted)
-    else:
-        map_arrays, map_document = map_to_contents(fitted.map)
-        images, images_document = pca_to_contents(fitted_model(fitted.images))
-        fit_arrays = model_arrays.prefixed("map", map_arrays)
-        others = model_arrays.prefixed("images", images)
-        fit = {
-            "map": map_document,
-            "error": None if np.isnan(fitted.error) else float(fitted.error),
-            "notes": list(fitted.notes),
-            "images": images_document,
-            "passes": fitted.passes,
-            "nonzero": fitted.nonzero,
-        }
+    fit_arrays, others, fit = fit_to_contents(fitted)
     if ridge is not None:
         fit_arrays |= model_arrays.prefixed("learned", _RIDGE.arrays_of(ridge))
     filler = None
@@ -135,20 +104,14 @@ def model_from_contents(
     """
     document = _SCHEMA.checked(document)
     p, columns = document["features"], document["columns"]
-    filler = _pca_from_contents(document["filler"], model_arrays.pop_prefixed(tensors, "filler"))
+    filler = pca_from_contents(document["filler"], model_arrays.pop_prefixed(tensors, "filler"))
     images = model_arrays.pop_prefixed(tensors, "images")
     fit_arrays = model_arrays.restore_layouts(tensors, document["layout"])
     learned = model_arrays.pop_prefixed(fit_arrays, "learned")
-    fitted: KernelFit
-    if document["route"] == "exact":
-        if images:
-            raise ModelFileError("it holds images, and the fit is exact")
-        fitted, width = exact_fit_from_contents(fit_arrays, document["fit"], p), p
-    else:
-        fitted = _image_fit_from_contents(fit_arrays, images, document["fit"])
-        width = fitted.map.p
-    if width != p or (columns is not None and len(columns) != p):
+    if columns is not None and len(columns) != p:
         raise ModelFileError("its document and its arrays differ in size")
+    exact = document["route"] == "exact"
+    fitted = fit_from_contents(exact, fit_arrays, images, document["fit"], p)
     if filler is not None and filler.n_features_in_ != p:
         raise ModelFileError("the PCA that fills cells is of other columns")
     parameters = dict(document["parameters"])
@@ -169,39 +132,7 @@ def model_from_contents(
     return replace(fitted, imputer=filler), ridge, parameters
 
 
-# ---- parts -----------------------------------------------------------------------------
-
-
-def _image_fit_from_contents(fit_arrays: Arrays, images: Arrays, document: Document) -> ImageFit:
-    document = _IMAGES.checked(document)
-    arrays = model_arrays.pop_prefixed(fit_arrays, "map")
-    if fit_arrays:
-        raise ModelFileError(
-            f"it holds arrays {sorted(fit_arrays)} in addition to a map and images"
-        )
-    feature_map = map_from_contents(document["map"], arrays)
-    model = _pca_from_contents(document["images"], images)
-    state = fitted_model(model).result
-    if state.p != feature_map.width or state.dtype != feature_map.dtype or state.scale is not None:
-        raise ModelFileError("its feature map and the PCA of images do not go together")
-    error = float("nan") if document["error"] is None else float(document["error"])
-    return ImageFit(
-        feature_map,
-        model,
-        error,
-        tuple(document["notes"]),
-        passes=document["passes"],
-        nonzero=document["nonzero"],
-    )
-
-
-def _pca_from_contents(document: Document | None, arrays: Arrays) -> Any:
-    """Restore a PCA in the file with the checks of a file of its own; None if there is none."""
-    if document is None:
-        if arrays:
-            raise ModelFileError(f"it holds arrays {sorted(arrays)} of a PCA that is not there")
-        return None
-    return PCA._from_contents(arrays, document)
+# ---- parameters --------------------------------------------------------------------------
 
 
 def _check_kernel(kernel: Any, function: KernelFunction) -> None:

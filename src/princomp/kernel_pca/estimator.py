@@ -23,15 +23,12 @@ from princomp.estimators import (
     refuse_reading_twice,
 )
 from princomp.io import Arrays, Document, RowArray, Rows
-from princomp.kernel_pca import batches, scoring
+from princomp.kernel_pca import fitting, scoring
 from princomp.kernel_pca.contents import model_from_contents, model_to_contents
-from princomp.kernel_pca.fit import KernelFit
-from princomp.kernel_pca.fitting import fit_exact, fit_images
-from princomp.kernel_pca.model import KernelPCAModel
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
-from princomp.kernel_pca.pre_images import Ridge
+from princomp.kernel_pca.pre_images.ridge import Ridge
 from princomp.kernel_pca.rows import in_memory
-from princomp.kernel_pca.scoring import Inverse, inverse_of
+from princomp.kernel_pca.scoring import Inverse, KernelFit, KernelPCAModel, inverse_of
 from princomp.linalg import FloatArray, byte_count, frozen, limit_threads
 from princomp.summaries import SampleWeight, is_sparse
 
@@ -220,9 +217,9 @@ class KernelPCA(
         self.component_names = component_names
 
     # Methods with a file of their own.
-    partial_fit = batches.partial_fit
-    forget = batches.forget
-    merge = batches.merge
+    partial_fit = fitting.partial_fit
+    forget = fitting.forget
+    merge = fitting.merge
     inverse_transform = scoring.inverse_transform
     reconstruction_error = scoring.reconstruction_error
     pre_image_error = scoring.pre_image_error
@@ -287,9 +284,9 @@ class KernelPCA(
             if parameters.approximation is None:
                 if isinstance(X, Iterator):  # fit_transform may need the rows again
                     rows = (in_memory(rows[0], parameters.limit), *rows[1:])
-                fitted = fit_exact(rows, sample_weight, parameters)
+                fitted = fitting.fit_exact(rows, sample_weight, parameters)
             else:
-                fitted = fit_images(rows, sample_weight, parameters, progress)
+                fitted = fitting.fit_images(rows, sample_weight, parameters, progress)
             if parameters.pre_image is not None:
                 inverse = inverse_of(fitted, parameters, None)
         self._schema, self._fitted, self._inverse = schema, fitted, inverse
@@ -357,6 +354,12 @@ class KernelPCA(
         -------
         ndarray of shape (n, k)
             In the precision of X.
+
+        Raises
+        ------
+        NotFiniteError
+            For NaN or infinity, with the first place, and for a row whose scores overflow.
+        ShapeError, ColumnError
         """
         return self._scores(X)
 

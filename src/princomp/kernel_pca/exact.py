@@ -13,15 +13,14 @@ from princomp.engines import DistributedRows
 from princomp.errors import NotAvailableError
 from princomp.estimators import PCA
 from princomp.io import RowArray
-from princomp.kernel_pca.feature_space import (
+from princomp.kernel_pca.feature_space.expansion import Expansion
+from princomp.kernel_pca.feature_space.matrix import (
     CentredMatrix,
     Centring,
-    Expansion,
     KernelMatrix,
     PrecomputedMatrix,
-    first_block_width,
-    solve,
 )
+from princomp.kernel_pca.feature_space.solve import first_block_width, solve
 from princomp.kernel_pca.functions import KernelFunction, shift_of
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.kernel_pca.plan import KernelPlan

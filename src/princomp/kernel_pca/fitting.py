@@ -1,26 +1,23 @@
-"""Fits of a KernelPCA: exact ones, and those by images under a feature map."""
+"""Fits of a KernelPCA: exact ones, and those by images, to which rows can be added.
+
+``partial_fit``, ``forget`` and ``merge`` are methods of :class:`KernelPCA`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from princomp.core import FILL_METHODS, TableSchema, checked_weights
+from sklearn.utils.metaestimators import available_if
+
+from princomp.core import FILL_METHODS, TableSchema, attach_weights, checked_weights
 from princomp.engines import ProgressCallback
-from princomp.errors import ParameterError, ShapeError
-from princomp.estimators import PCA
+from princomp.errors import NotAvailableError, ShapeError
+from princomp.estimators import PCA, check_other_model
 from princomp.io import RowData, Rows, Source, is_frame
 from princomp.kernel_pca.exact import ExactFit, solve_matrix, solve_rows
-from princomp.kernel_pca.feature_maps import (
-    Nystrom,
-    PreparedMap,
-    landmarks,
-    mapped,
-    random_map,
-    sample_rows,
-    sized_nystrom_map,
-    sized_random_map,
-)
+from princomp.kernel_pca.feature_maps import mapped, prepare_map
 from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.rows import (
@@ -31,10 +28,13 @@ from princomp.kernel_pca.rows import (
     square_matrix,
     with_divisors,
 )
-from princomp.summaries import SampleWeight, Weights
+from princomp.summaries import SampleWeight
 
-# Rows from which a median γ is computed.
-_MEDIAN_ROWS = 1500
+if TYPE_CHECKING:
+    from princomp.kernel_pca.estimator import KernelPCA
+
+K = TypeVar("K", bound="KernelPCA")
+M = TypeVar("M")
 
 
 def fit_exact(rows: Rows, sample_weight: SampleWeight, parameters: KernelParameters) -> ExactFit:
@@ -44,17 +44,16 @@ def fit_exact(rows: Rows, sample_weight: SampleWeight, parameters: KernelParamet
     n = data.shape[0]
     weights = checked_weights(sample_weight, n)
     if is_precomputed(parameters):
-        matrix = square_matrix(data, columns, origin, weights)
+        matrix = square_matrix((data, columns, origin), weights)
         rows_with_weight(matrix, weights)  # refuses weights that are all zero
         fitted = replace(solve_matrix(matrix, weights, parameters), matrix=matrix)
     else:
         imputer = imputer_for(parameters, data, weights)
-        data, weights, dropped = complete_rows(
-            data, weights, parameters.missing, columns, origin, imputer
-        )
+        table = data, columns, origin
+        data, weights, dropped = complete_rows(table, weights, parameters.missing, imputer)
         if parameters.copy_X and data is source:
             data = data.copy()  # the model keeps the rows, and the caller may change the originals
-        parameters = with_divisors(parameters, data, weights, columns, origin)
+        parameters = with_divisors(parameters, (data, columns, origin), weights)
         fitted = solve_rows(data, weights, parameters)
         complete = data.shape[0] == n
         fitted = replace(fitted, dropped=dropped, complete=complete, imputer=imputer)
@@ -73,29 +72,28 @@ def fit_images(
     if parameters.missing in FILL_METHODS:
         data = in_memory(data, parameters.limit)
         imputer = imputer_for(parameters, data, weights)
-        data, weights, _ = complete_rows(
-            data, weights, parameters.missing, columns, origin, imputer
-        )
+        table = data, columns, origin
+        data, weights, _ = complete_rows(table, weights, parameters.missing, imputer)
     elif not isinstance(data, Source):
         # A row of weight zero must not become a landmark.
         data, weights = rows_with_weight(data, weights)
-    fit, data = fit_first_rows((data, columns, origin), weights, parameters)
+    fit, data = _fit_first_rows((data, columns, origin), weights, parameters)
     images = mapped(data, fit.map, allow_missing=parameters.drop)
     fit.images.fit(images, sample_weight=weights, progress=progress)
     return replace(fit, imputer=imputer)
 
 
-def fit_first_rows(
+def _fit_first_rows(
     rows: Rows, weights: Any, parameters: KernelParameters
 ) -> tuple[ImageFit, RowData]:
     """Make a feature map and a PCA that is not fitted yet; also return the rows to fit it to."""
-    data, columns, origin = rows
+    data, columns, _ = rows
     if columns is not None and is_frame(parameters.landmarks):
         # Compare the names: by position, columns in another order would be mixed up.
         schema = TableSchema(data.shape[1], columns, owner="KernelPCA")
         parameters = parameters._replace(landmarks=schema.open(parameters.landmarks)[0])
-    parameters = with_divisors(parameters.seeded(), data, weights, columns, origin)
-    prepared = _prepare_map(data, parameters, weights)
+    parameters = with_divisors(parameters.seeded(), rows, weights)
+    prepared = prepare_map(data, parameters, weights)
     k, n, width = parameters.n_components, data.shape[0], prepared.map.width
     if isinstance(k, int) and k > width and (n is None or n > width):
         raise ShapeError(
@@ -121,7 +119,123 @@ def fit_first_rows(
     return fit, prepared.rows
 
 
-def check_enough_rows(n: int | None, parameters: KernelParameters) -> None:
+def _passes_before(rows: RowData, parameters: KernelParameters) -> int:
+    """Count the passes over the rows that the map and its divisors take."""
+    if isinstance(rows, Source) and not rows.repeatable:
+        return 0  # the first rows are kept, and not read again
+    auto, given = parameters.n_landmarks == "auto", not isinstance(parameters.landmarks, str)
+    sampled = auto if parameters.approximation == "features" else not given
+    median = isinstance(parameters.gamma, str) and not callable(parameters.kernel)
+    return isinstance(parameters.scale, str) + median + sampled
+
+
+# ---- rows that are added and removed -----------------------------------------------------
+
+
+def _can_add_rows(model: KernelPCA) -> bool:
+    """Whether rows can be added: scikit-learn hides these methods otherwise."""
+    if model.approximation is None:
+        raise _no_sums_error("this method")
+    return True
+
+
+_if_rows_can_be_added: Callable[[M], M] = available_if(_can_add_rows)
+
+
+@_if_rows_can_be_added
+def partial_fit(self: K, X: Any, y: object = None, sample_weight: SampleWeight = None) -> K:
+    """Add rows. The first call makes the feature map and the divisors of ``scale``.
+
+    Landmarks are chosen from the rows of the first call: pass many rows there, or ``landmarks``
+    as an array. Components are not computed here, but when an attribute is read.
+
+    Parameters
+    ----------
+    X : as for ``fit``
+    y : ignored
+    sample_weight : array of shape (n,), optional
+
+    Returns
+    -------
+    self
+
+    Raises
+    ------
+    NotAvailableError
+        Without an approximation: an exact fit has no sums that rows could be added to.
+    ShapeError
+        If the first rows are fewer than the landmarks.
+    NotFiniteError, ParameterError
+        Then no row was added.
+    """
+    parameters = _check_rows_can_be_added(self, "partial_fit")
+    fitted = self.__dict__.get("_fitted")
+    if fitted is not None and self._has_no_rows(X, sample_weight):
+        return self
+    X, sample_weight = attach_weights(X, sample_weight, by_chunks=True)
+    rows, schema = self._open_table(X, first=fitted is None)
+    data = rows[0]
+    if fitted is None:
+        _check_enough_rows(data.shape[0], parameters)
+        weights = checked_weights(sample_weight, data.shape[0])
+        fitted, data = _fit_first_rows(rows, weights, parameters)
+    fitted = fitted.add(data, sample_weight, drop=parameters.drop)
+    self._schema, self._fitted = schema, fitted
+    return self
+
+
+@_if_rows_can_be_added
+def forget(self: K, X: Any, y: object = None, sample_weight: SampleWeight = None) -> K:
+    """Remove rows that were added before; see :meth:`princomp.PCA.forget`.
+
+    The feature map does not change.
+
+    Raises
+    ------
+    NotAvailableError
+        Without an approximation.
+    ShapeError
+        If more rows are removed than there are.
+    """
+    _check_rows_can_be_added(self, "forget")
+    fitted = _image_fit(self, "forget")
+    if self._has_no_rows(X, sample_weight):
+        return self
+    X, sample_weight = attach_weights(X, sample_weight, by_chunks=True)
+    rows, schema = self._open_table(X, first=False)
+    fitted = fitted.remove(rows[0], sample_weight, drop=self.missing == "drop")
+    self._schema, self._fitted = schema, fitted
+    return self
+
+
+@_if_rows_can_be_added
+def merge(self: K, other: KernelPCA) -> K:
+    """Add all rows of another fit with the same feature map.
+
+    Parameters
+    ----------
+    other : KernelPCA
+        Made with the same landmarks (``landmarks=model.landmarks_``), or the same random
+        features; it is not changed.
+
+    Raises
+    ------
+    ParameterError
+        If the feature maps differ: the coordinates of their images are then not comparable.
+    NotAvailableError
+        Without an approximation.
+    """
+    from princomp.kernel_pca.estimator import KernelPCA
+
+    check_other_model(other, KernelPCA)
+    _check_rows_can_be_added(self, "merge")
+    mine, theirs = _image_fit(self, "merge"), _image_fit(other, "merge")
+    self._schema.check_same(other._schema)
+    self._fitted = mine.merge(theirs)
+    return self
+
+
+def _check_enough_rows(n: int | None, parameters: KernelParameters) -> None:
     """Raise if the first rows are fewer than the landmarks to choose from them.
 
     Raises
@@ -138,50 +252,30 @@ def check_enough_rows(n: int | None, parameters: KernelParameters) -> None:
         )
 
 
-# ---- feature maps ------------------------------------------------------------------------
+def _check_rows_can_be_added(model: KernelPCA, method: str) -> KernelParameters:
+    """Return the parameters of a model, or raise if rows cannot be added to it."""
+    parameters = KernelParameters.of(model)
+    if "_fitted" in model.__dict__:
+        _image_fit(model, method)
+    if parameters.missing in FILL_METHODS:
+        raise NotAvailableError(
+            f"missing={parameters.missing!r} fills cells only where all rows are given to fit "
+            "at once",
+            place={"parameter": "missing"},
+            hint="missing='drop' leaves such rows out as they come",
+        )
+    return parameters
 
 
-def _passes_before(rows: RowData, parameters: KernelParameters) -> int:
-    """Count the passes over the rows that the map and its divisors take."""
-    if isinstance(rows, Source) and not rows.repeatable:
-        return 0  # the first rows are kept, and not read again
-    auto, given = parameters.n_landmarks == "auto", not isinstance(parameters.landmarks, str)
-    sampled = auto if parameters.approximation == "features" else not given
-    median = isinstance(parameters.gamma, str) and not callable(parameters.kernel)
-    return isinstance(parameters.scale, str) + median + sampled
+def _image_fit(model: KernelPCA, method: str) -> ImageFit:
+    if not isinstance(model._result, ImageFit):
+        raise _no_sums_error(method)
+    return model._result
 
 
-def _prepare_map(rows: RowData, parameters: KernelParameters, weights: Weights) -> PreparedMap:
-    """Make the feature map that the parameters describe.
-
-    Raises
-    ------
-    ParameterError
-        For a kernel that the approximation does not support.
-    MemoryLimitError, NotFiniteError, ShapeError
-    """
-    sample, rule, count = rows, parameters.landmarks, parameters.n_landmarks
-    given, seed, drop = not isinstance(rule, str), parameters.seed, parameters.drop
-    if isinstance(parameters.gamma, str) and not callable(parameters.kernel):
-        # For a median γ.
-        sample, rows = sample_rows(rows, _MEDIAN_ROWS, seed=seed, drop=drop, weights=weights)
-    kernel = parameters.function(sample)
-    if parameters.approximation == "features":
-        if given or rule != "uniform":
-            raise ParameterError(
-                "random features have no landmarks",
-                place={"parameter": "landmarks"},
-                hint="leave landmarks out, or use approximation='nystrom'",
-            )
-        if isinstance(count, str):
-            return sized_random_map(rows, kernel, parameters, weights)
-        map = random_map(kernel, rows.shape[1], count, seed=seed, dtype=rows.dtype)
-        return PreparedMap(map, rows, float("nan"), (f"{map.width:,} features",))
-    if isinstance(count, str) and not given:
-        return sized_nystrom_map(rows, kernel, parameters, weights)
-    number = 1 if isinstance(count, str) else count
-    points, rows = landmarks(rows, number, kernel, rule=rule, seed=seed, drop=drop, weights=weights)
-    nystrom = Nystrom.of(kernel, points, rows.dtype)
-    name = "given" if given else rule
-    note = f"{nystrom.m:,} landmarks ({name}) span {nystrom.width:,} coordinates"
-    return PreparedMap(nystrom, rows, float("nan"), (note,))
+def _no_sums_error(method: str) -> NotAvailableError:
+    return NotAvailableError(
+        f"{method} needs sums of rows, and an exact kernel PCA keeps the rows themselves",
+        place={"parameter": "approximation"},
+        hint="approximation='nystrom' or 'features' sums the images of rows",
+    )

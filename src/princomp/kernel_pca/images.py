@@ -15,7 +15,7 @@ from princomp.errors import NotAvailableError, ParameterError
 from princomp.estimators import PCA
 from princomp.io import RowArray, RowData
 from princomp.kernel_pca.feature_maps import FeatureMap, Nystrom, mapped
-from princomp.kernel_pca.feature_space import Expansion
+from princomp.kernel_pca.feature_space.expansion import Expansion
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.plan import KernelPlan
 from princomp.linalg import FloatArray, cached_property

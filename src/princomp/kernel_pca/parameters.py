@@ -24,7 +24,7 @@ from princomp.core import (
 from princomp.errors import ParameterError
 from princomp.io import RowData
 from princomp.kernel_pca.functions import KERNELS, KernelFunction, divide_columns, median_gamma
-from princomp.kernel_pca.pre_images import METHODS as PRE_IMAGES, check_method
+from princomp.kernel_pca.pre_images.methods import METHODS as PRE_IMAGES, check_method
 from princomp.linalg import FloatArray, check_random_state, memory_limit, seed_of
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ class KernelPlan:
     gamma : float or None
         γ of the fit.
     route : str
-        ``exact``, ``nystrom`` or ``features``.
+        ``exact``, ``nystrom``, ``fourier`` or ``tensor sketch``.
     solver : str
         ``eigh`` or ``lanczos``; for images, the solver of their PCA.
     reasons : tuple of str

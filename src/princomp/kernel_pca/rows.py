@@ -11,13 +11,12 @@ from princomp.core import FILL_METHODS, fitted_model
 from princomp.engines import DistributedRows, drop_incomplete, first_counted_fault, fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.estimators import PCA
-from princomp.io import Origin, RowArray, RowData, Source, not_finite_error, read_whole
+from princomp.io import RowArray, RowData, Rows, Source, not_finite_error, read_whole
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.linalg import FloatArray
 from princomp.summaries import (
     Columns,
     Extremes,
-    Names,
     PairOf,
     Weights,
     check_weights,
@@ -54,14 +53,11 @@ def in_memory(data: RowData, limit: int) -> RowArray:
 
 
 def complete_rows(
-    data: RowArray,
-    weights: Weights,
-    missing: str,
-    columns: Names,
-    origin: Origin | None,
-    imputer: PCA | None = None,
+    table: Rows, weights: Weights, missing: str, imputer: PCA | None = None
 ) -> tuple[RowArray, Weights, int]:
     """Drop rows of weight zero; drop or fill rows with missing cells.
+
+    ``table`` has the rows in memory, and the names of their columns and files for messages.
 
     Returns
     -------
@@ -77,6 +73,7 @@ def complete_rows(
     ShapeError
         If no row is left.
     """
+    data, columns, origin = table
     rows, positive = rows_with_weight(data, weights)
     if np.isfinite(_values(rows)).all():
         return rows, positive, 0
@@ -184,9 +181,7 @@ def imputer_for(parameters: KernelParameters, data: RowArray, weights: Weights) 
 # ---- kernel matrices ---------------------------------------------------------------------
 
 
-def square_matrix(
-    matrix: RowArray, columns: Names, origin: Origin | None, weights: Weights = None
-) -> FloatArray:
+def square_matrix(table: Rows, weights: Weights = None) -> FloatArray:
     """Return the kernel matrix of the rows of a fit (n, n), dense.
 
     Raises
@@ -195,6 +190,7 @@ def square_matrix(
     NotFiniteError
         With the first place, not in a row or column of weight zero.
     """
+    matrix, columns, origin = table
     if matrix.shape[0] != matrix.shape[1]:
         raise ShapeError(
             "Precomputed metric requires shape (n_queries, n_indexed): a kernel matrix of the rows "
@@ -234,23 +230,16 @@ def cross_matrix(matrix: RowArray, n: int) -> FloatArray:
 # ---- divisors ----------------------------------------------------------------------------
 
 
-def with_divisors(
-    parameters: KernelParameters,
-    rows: RowData,
-    weights: Weights,
-    columns: Names,
-    origin: Origin | None,
-) -> KernelParameters:
+def with_divisors(parameters: KernelParameters, table: Rows, weights: Weights) -> KernelParameters:
     """Return the parameters with the divisors of ``scale``, from one pass over the rows.
 
     Parameters
     ----------
     parameters : KernelParameters
-    rows : ndarray, CSR array or Source of shape (n, p)
-        Rows on an engine carry their weights.
+    table : tuple
+        Rows (n, p) of any kind, and the names of their columns and files for messages.
     weights : ndarray of shape (n,), optional
-    columns, origin : optional
-        Names for messages.
+        Rows on an engine carry their own.
 
     Raises
     ------
@@ -258,6 +247,7 @@ def with_divisors(
     ParameterError
         For invalid divisors, and for rows that can be read only once.
     """
+    rows, columns, origin = table
     scale, zero = parameters.scale, np.zeros(rows.shape[1])
     if scale is None:
         return parameters

@@ -1,25 +1,129 @@
-"""Methods of KernelPCA that use a fit: pre-images and errors."""
+"""What a fitted KernelPCA computes: scores, pre-images and errors.
+
+Laws of fits, exact or by images:
+
+- A fit is immutable: adding or removing rows returns another fit.
+- The scores of a row depend on this row only: they project its centred image on the axes.
+- The scores of the rows of the fit have mean 0 and the variances of ``spectrum``.
+- For each row, ‖``scores``‖² is at most ``squared_norms``, up to rounding.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
-from princomp.core import blocks_of, open_scores
-from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
-from princomp.kernel_pca.fit import KernelFit
-from princomp.kernel_pca.model import KernelPCAModel
+from princomp.core import FittedModel, blocks_of, open_scores
+from princomp.engines import DistributedRows
+from princomp.errors import (
+    NotAvailableError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+    scores_overflow,
+)
+from princomp.estimators import PCA
+from princomp.io import Origin, RowArray, RowData
+from princomp.kernel_pca.exact import ExactFit
+from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.parameters import KernelParameters
-from princomp.kernel_pca.pre_images import PreImages, Ridge, pre_images
+from princomp.kernel_pca.pre_images.methods import pre_images
+from princomp.kernel_pca.pre_images.pre_image import PreImages
+from princomp.kernel_pca.pre_images.ridge import Ridge
+from princomp.kernel_pca.rows import fill_cells
 from princomp.linalg import FloatArray, as_floats
 from princomp.solvers import Spectrum
 from princomp.summaries import is_sparse
 
 if TYPE_CHECKING:
     from princomp.kernel_pca.estimator import KernelPCA
+
+KernelFit: TypeAlias = ExactFit | ImageFit
+
+# Rows that are scored together.
+_BLOCK_ROWS = 8192
+
+
+class ScoredRows(NamedTuple):
+    """Rows (n, p) as they are, their scores (n, k), and the rows with missing cells filled."""
+
+    rows: RowArray
+    scores: FloatArray
+    filled: RowArray
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPCAModel(FittedModel[KernelFit]):
+    """A fitted kernel PCA that computes scores of rows from any source.
+
+    Parameters
+    ----------
+    missing : str
+        The parameter of the estimator.
+    """
+
+    missing: str = "error"
+
+    @property
+    def imputer(self) -> PCA | None:
+        """The linear PCA that fills missing cells, which the command line reports."""
+        return self.result.imputer
+
+    def block_scores(self, rows: RowArray) -> FloatArray:
+        """Compute scores of rows in memory; NaN if cells are missing and nothing fills them."""
+        return self._score(rows, 0).scores
+
+    def chunk_scores(
+        self, rows: RowArray, data: RowData, first: int, origin: Origin | None = None
+    ) -> FloatArray:
+        """Compute scores of some rows of ``data``; ``first`` is the number of the first one."""
+        # Check first: the kernel of a row with NaN may be a number, which would hide the NaN.
+        self.check_finite(rows, data, first, origin)
+        return self._score(rows, first).scores
+
+    def engine_scores(self, data: DistributedRows) -> Any:
+        """Compute scores on the engine that holds the rows."""
+        return self.result.scores_on_engine(data, drop=self.missing == "drop")
+
+    def for_scoring(self) -> Self:
+        """Return a copy with only what scores need."""
+        return replace(self, result=self.result.for_scoring())
+
+    def scored_blocks(self, X: Any) -> Iterator[ScoredRows]:
+        """Yield blocks of rows with their scores."""
+        data, _, origin = self.schema.open(X)
+        first = 0
+        for block in blocks_of(data):
+            self.check_finite(block, data, first, origin)
+            for start in range(0, block.shape[0], _BLOCK_ROWS):
+                yield self._score(block[start : start + _BLOCK_ROWS], first + start)
+            first += block.shape[0]
+
+    def _score(self, rows: RowArray, first: int) -> ScoredRows:
+        """Compute scores of rows without infinity; ``first`` is the number of the first one.
+
+        Raises
+        ------
+        NotFiniteError
+            If the scores of a row overflow.
+        """
+        filled, unknown = fill_cells(rows, self.missing, self.imputer)
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below
+            scores = self.result.scores(filled)
+        finite = np.isfinite(scores).all(axis=1)
+        if not finite.all():
+            raise scores_overflow(first + int(np.argmin(finite)), scores.dtype)
+        if unknown is not None:
+            scores[unknown] = np.nan
+        return ScoredRows(rows, scores, filled)
+
+
+# ---- pre-images --------------------------------------------------------------------------
 
 
 class Inverse(NamedTuple):
@@ -98,6 +202,9 @@ def learned_pre_image(model: KernelPCA, attribute: str) -> Ridge:
         f"{attribute} belongs to the learned pre-image, and none was learned",
         hint="fit_inverse_transform=True, and a kernel that is not linear",
     )
+
+
+# ---- errors ------------------------------------------------------------------------------
 
 
 def reconstruction_error(
@@ -187,9 +294,6 @@ def score(self: KernelPCA, X: Any, y: object = None) -> float:
     return 1.0 - residual / total if total > 0 else float(residual == 0)
 
 
-# ---- errors ------------------------------------------------------------------------------
-
-
 def _projection_residuals(
     model: KernelPCAModel, X: Any, diagonal: npt.ArrayLike | None
 ) -> tuple[FloatArray, FloatArray]:
@@ -259,4 +363,12 @@ def _checked_diagonal(fit: KernelFit, diagonal: npt.ArrayLike | None) -> FloatAr
             place={"parameter": "diagonal"},
             hint=f"leave it out: kernel {fit.kernel.name!r} computes it",
         )
-    return np.ravel(as_floats(diagonal, "diagonal"))
+    values = np.ravel(as_floats(diagonal, "diagonal"))
+    if not np.isfinite(values).all():
+        entry = int(np.argmin(np.isfinite(values)))
+        raise NotFiniteError(
+            f"entry {entry} of diagonal is {values[entry]}",
+            place={"parameter": "diagonal", "row": entry},
+            hint="pass the kernel of each row with itself",
+        )
+    return values

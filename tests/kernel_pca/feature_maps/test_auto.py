@@ -17,7 +17,7 @@ from princomp.kernel_pca.feature_maps import (
     sized_nystrom_map,
     sized_random_map,
 )
-from princomp.kernel_pca.feature_maps.sizing import kernel_error, missing_share
+from princomp.kernel_pca.feature_maps.preparation import kernel_error, missing_share
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.parameters import KernelParameters
 

@@ -10,13 +10,8 @@ import scipy.sparse as sp
 from kernel_cases import LAPLACIAN, POLY, RBF
 
 from princomp.errors import ModelFileError
-from princomp.kernel_pca.feature_maps import (
-    Fourier,
-    Nystrom,
-    TensorSketch,
-    map_from_contents,
-    map_to_contents,
-)
+from princomp.kernel_pca.feature_maps import Fourier, Nystrom, TensorSketch
+from princomp.kernel_pca.fit_contents import map_from_contents, map_to_contents
 
 ROWS = np.random.default_rng(9).standard_normal((50, 4))
 MAPS = {

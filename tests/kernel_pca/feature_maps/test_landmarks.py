@@ -15,7 +15,7 @@ from princomp.engines.local import fold
 from princomp.errors import ColumnError, NotFiniteError, ParameterError, ShapeError
 from princomp.io.readers.table_input import rows_of
 from princomp.kernel_pca.feature_maps import Nystrom, landmarks, sample_rows
-from princomp.kernel_pca.feature_maps.row_sample import RowSampler
+from princomp.kernel_pca.feature_maps.landmarks import RowSampler
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +180,7 @@ def test_landmarks_may_be_given(rows):
     np.testing.assert_array_equal(points_of(rows, 999, rule=rows[:7].tolist()), rows[:7])
     with pytest.raises(ShapeError, match="4 columns"):
         points_of(rows, 5, rule=rows[:7, :3])
-    for wrong in (50, None, rows[0]):
+    for wrong in (50, None, rows[0], rows[:0]):
         with pytest.raises(ShapeError, match="landmarks have shape"):
             points_of(rows, 5, rule=wrong)
     with pytest.raises(NotFiniteError, match="row 1, column 2"):

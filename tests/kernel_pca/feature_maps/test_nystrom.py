@@ -23,7 +23,7 @@ from kernel_cases import (
 from helpers import EPS, EPS32
 from princomp.errors import DataError, NotFiniteError, ShapeError
 from princomp.kernel_pca.feature_maps import Nystrom
-from princomp.kernel_pca.feature_maps.sizing import missing_share
+from princomp.kernel_pca.feature_maps.preparation import missing_share
 from princomp.kernel_pca.functions import KernelFunction
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from princomp import KernelPCA
-from princomp.kernel_pca.feature_space import Expansion, KernelMatrix, solve
+from princomp.kernel_pca.feature_space.expansion import Expansion
+from princomp.kernel_pca.feature_space.matrix import KernelMatrix
+from princomp.kernel_pca.feature_space.solve import solve
 from princomp.kernel_pca.parameters import KernelParameters
 
 

@@ -16,16 +16,11 @@ from princomp import KernelPCA
 from princomp.errors import DataError, NotFiniteError, ParameterError, ShapeError
 from princomp.kernel_pca.functions import KernelFunction, median_gamma
 from princomp.kernel_pca.parameters import KernelParameters
-from princomp.kernel_pca.pre_images import (
-    METHODS,
-    Distances,
-    FixedPoint,
-    Linear,
-    check_method,
-    pre_images,
-)
-from princomp.kernel_pca.pre_images.fixed_point import objective_for
-from princomp.kernel_pca.pre_images.nearest import Nearest
+from princomp.kernel_pca.pre_images.distances import Distances
+from princomp.kernel_pca.pre_images.fixed_point import FixedPoint, objective_for
+from princomp.kernel_pca.pre_images.linear import Linear
+from princomp.kernel_pca.pre_images.methods import METHODS, check_method, pre_images
+from princomp.kernel_pca.pre_images.pre_image import Nearest
 
 BOTH_METHODS = pytest.mark.parametrize("method", [FixedPoint, Distances])
 

@@ -10,7 +10,8 @@ from spaces import expansion_of
 
 from princomp.errors import DataError, MemoryLimitError, NotFiniteError, ShapeError
 from princomp.kernel_pca.functions import KernelFunction
-from princomp.kernel_pca.pre_images import Linear, Ridge
+from princomp.kernel_pca.pre_images.linear import Linear
+from princomp.kernel_pca.pre_images.ridge import Ridge
 
 ROWS = np.random.default_rng(0).standard_normal((60, 5)) * [3, 2, 1, 1, 0.5] + 1.0
 NEW = np.random.default_rng(1).standard_normal((17, 5))

@@ -2,16 +2,11 @@
 
 feature_map                      the base of all maps, and their laws
 nystrom, fourier, tensor_sketch  one map each
-landmarks, row_sample            the landmarks of Nyström's map
-sizing                           how many landmarks or features are enough
+landmarks                        the landmarks of Nyström's map, from a sample of rows
+preparation                      the map of a fit: how many landmarks or features are enough
 distributed, device              maps of rows on engines and devices
-contents                         maps in model files
 """
 
-from princomp.kernel_pca.feature_maps.contents import (
-    map_from_contents as map_from_contents,
-    map_to_contents as map_to_contents,
-)
 from princomp.kernel_pca.feature_maps.distributed import mapped as mapped
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap as FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier as Fourier
@@ -20,9 +15,8 @@ from princomp.kernel_pca.feature_maps.landmarks import (
     sample_rows as sample_rows,
 )
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom as Nystrom
-from princomp.kernel_pca.feature_maps.sizing import (
-    PreparedMap as PreparedMap,
-    random_map as random_map,
+from princomp.kernel_pca.feature_maps.preparation import (
+    prepare_map as prepare_map,
     sized_nystrom_map as sized_nystrom_map,
     sized_random_map as sized_random_map,
 )

@@ -18,7 +18,7 @@ from princomp.errors import DataError, ShapeError
 from princomp.io import RowArray, model_arrays
 from princomp.kernel_pca.feature_maps.feature_map import BLOCK_ROWS, FeatureMap
 from princomp.kernel_pca.feature_maps.landmarks import landmark_matrix
-from princomp.kernel_pca.feature_space import MAX_NEGATIVE_SHARE
+from princomp.kernel_pca.feature_space.solve import MAX_NEGATIVE_SHARE
 from princomp.kernel_pca.functions import KernelFunction, Sides, check_values, shift_of
 from princomp.kernels import RightFactor
 from princomp.linalg import FloatArray, cached_property
@@ -141,22 +141,19 @@ class Nystrom(FeatureMap):
     def _weights(self) -> RightFactor:
         return RightFactor(self.weights.astype(self.dtype, copy=False))
 
-    def similarities(self, rows: RowArray) -> FloatArray:
-        """Compute k(row, landmark) (m', m)."""
+    def _map_block(self, rows: RowArray, out: FloatArray) -> None:
         sides, landmarks = self.kernel.sides(rows), self._landmark_sides
         left, right = sides.left, landmarks.right
         if is_sparse(left) or is_sparse(right) or not self.kernel.uses_products:
-            return self.kernel.tile(sides, landmarks, self.dtype)
-        dtype = np.result_type(left, right)
-        factor = self._right_factors.get(dtype)
-        if factor is None:
-            factor = self._right_factors[dtype] = RightFactor(right.T.astype(dtype, copy=False))
-        return self.kernel.values_of_products(
-            factor.times(left.astype(dtype, copy=False)), self.dtype
-        )
-
-    def _map_block(self, rows: RowArray, out: FloatArray) -> None:
-        self._weights.times(self.similarities(rows), out)
+            values = self.kernel.tile(sides, landmarks, self.dtype)
+        else:
+            dtype = np.result_type(left, right)
+            factor = self._right_factors.get(dtype)
+            if factor is None:
+                factor = self._right_factors[dtype] = RightFactor(right.T.astype(dtype, copy=False))
+            products = factor.times(left.astype(dtype, copy=False))
+            values = self.kernel.values_of_products(products, self.dtype)
+        self._weights.times(values, out)
 
     def arrays(self) -> dict[str, Any]:
         """Return landmarks (as the three parts of a CSR array if sparse) and weights."""

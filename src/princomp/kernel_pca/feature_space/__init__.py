@@ -1,18 +1,6 @@
-"""The feature space of a kernel: centred kernel matrices, their eigenpairs, axes as expansions."""
+"""The feature space of a kernel.
 
-from princomp.kernel_pca.feature_space.centring import Centring as Centring
-from princomp.kernel_pca.feature_space.expansion import (
-    Expansion as Expansion,
-    map_tiles as map_tiles,
-)
-from princomp.kernel_pca.feature_space.matrix import (
-    CentredMatrix as CentredMatrix,
-    KernelMatrix as KernelMatrix,
-    PrecomputedMatrix as PrecomputedMatrix,
-)
-from princomp.kernel_pca.feature_space.rounding import MAX_NEGATIVE_SHARE as MAX_NEGATIVE_SHARE
-from princomp.kernel_pca.feature_space.solve import (
-    count_for_share as count_for_share,
-    first_block_width as first_block_width,
-    solve as solve,
-)
+matrix     centred kernel matrices, and their products with vectors
+solve      their largest eigenpairs, and the rounding errors of these
+expansion  axes as sums of the images of points
+"""

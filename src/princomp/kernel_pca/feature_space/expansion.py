@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import KernelFunction, Sides
-from princomp.linalg import FloatArray, cached_property, empty, map_in_order, one_blas_thread
+from princomp.linalg import FloatArray, cached_property, empty, for_each, one_blas_thread
 
 # Numbers in a tile (2 MB of float64 stay in a core's cache), and numbers from which threads pay.
 _TILE_SIZE, _MIN_PARALLEL_SIZE = 2**18, 2**18
@@ -119,6 +119,5 @@ def map_tiles(
 
     # One BLAS thread for each tile, so that no bit depends on the number of threads.
     with one_blas_thread():
-        for _ in map_in_order(fill, range(0, n, step), 1 if n * m < _MIN_PARALLEL_SIZE else None):
-            pass
+        for_each(fill, range(0, n, step), 1 if n * m < _MIN_PARALLEL_SIZE else None)
     return out

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.kernel_pca.pre_images.nearest import Nearest
+from princomp.kernel_pca.pre_images.pre_image import Nearest
 from princomp.linalg import EPS, FloatArray
 
 # Directions in which neighbours spread less than this share of the largest spread are ignored.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from princomp.kernel_pca.functions import KernelFunction, Sides
-from princomp.kernel_pca.pre_images.nearest import Nearest
+from princomp.kernel_pca.pre_images.pre_image import Nearest
 from princomp.linalg import EPS, FloatArray, cached_property
 
 # Factor of the step length after a successful step, and maximum of the length: the plain iteration

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from princomp.kernel_pca.feature_space import Expansion
+from princomp.kernel_pca.feature_space.expansion import Expansion
 from princomp.kernel_pca.pre_images.pre_image import checked_scores
 from princomp.linalg import FloatArray
 from princomp.summaries import is_sparse

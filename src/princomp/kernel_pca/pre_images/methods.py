@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from princomp.errors import ParameterError
-from princomp.kernel_pca.feature_space import Expansion
+from princomp.kernel_pca.feature_space.expansion import Expansion
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, divide_columns
 from princomp.kernel_pca.pre_images.distances import Distances
 from princomp.kernel_pca.pre_images.fixed_point import FixedPoint

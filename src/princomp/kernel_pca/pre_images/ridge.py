@@ -14,13 +14,13 @@ import scipy.linalg
 
 from princomp.errors import DataError, MemoryLimitError
 from princomp.io import RowArray
-from princomp.kernel_pca.feature_space import map_tiles
+from princomp.kernel_pca.feature_space.expansion import map_tiles
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.pre_images.pre_image import checked_scores, dense_points
 from princomp.linalg import (
     FloatArray,
+    for_each,
     format_bytes,
-    map_in_order,
     one_blas_thread,
     reproducible_blas,
 )
@@ -147,8 +147,7 @@ def _kernel_between(function: KernelFunction, scores: FloatArray) -> FloatArray:
                 matrix[start:stop, :stop] = function.tile(sides[start:stop], sides[:stop])
 
         with one_blas_thread():
-            for _ in map_in_order(fill, range(0, n, _STRIPE_ROWS)):
-                pass
+            for_each(fill, range(0, n, _STRIPE_ROWS))
     except ValueError as error:
         # For example chi2, which refuses negative numbers, or a function of the user.
         raise DataError(

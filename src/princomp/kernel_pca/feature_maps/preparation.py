@@ -1,4 +1,7 @@
-"""The number of landmarks or features: doubled until the estimated error is small enough."""
+"""The feature map of a fit: its kernel, and its landmarks or random features.
+
+Their number is given, or doubled until the estimated error is small enough.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from princomp.errors import MemoryLimitError
+from princomp.errors import MemoryLimitError, ParameterError
 from princomp.io import RowArray, RowData
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
@@ -23,6 +26,8 @@ from princomp.summaries import Weights
 
 M = TypeVar("M", bound=FeatureMap)
 
+# Rows from which a median γ is computed.
+_MEDIAN_ROWS = 1500
 # Maximum number of landmarks m: their eigenvalues take m³ operations.
 MAX_COUNT = 4096
 # The first number to try: at least _MIN_COUNT, and at least _COUNT_PER_COMPONENT per component.
@@ -45,6 +50,42 @@ class PreparedMap(NamedTuple):
     rows: RowData
     error: float
     notes: tuple[str, ...]
+
+
+def prepare_map(rows: RowData, parameters: KernelParameters, weights: Weights) -> PreparedMap:
+    """Make the feature map that the parameters describe.
+
+    Raises
+    ------
+    ParameterError
+        For a kernel that the approximation does not support.
+    MemoryLimitError, NotFiniteError, ShapeError
+    """
+    sample, rule, count = rows, parameters.landmarks, parameters.n_landmarks
+    given, seed, drop = not isinstance(rule, str), parameters.seed, parameters.drop
+    if isinstance(parameters.gamma, str) and not callable(parameters.kernel):
+        # For a median γ.
+        sample, rows = sample_rows(rows, _MEDIAN_ROWS, seed=seed, drop=drop, weights=weights)
+    kernel = parameters.function(sample)
+    if parameters.approximation == "features":
+        if given or rule != "uniform":
+            raise ParameterError(
+                "random features have no landmarks",
+                place={"parameter": "landmarks"},
+                hint="leave landmarks out, or use approximation='nystrom'",
+            )
+        if isinstance(count, str):
+            return sized_random_map(rows, kernel, parameters, weights)
+        map = random_map(kernel, rows.shape[1], count, seed=seed, dtype=rows.dtype)
+        return PreparedMap(map, rows, float("nan"), (f"{map.width:,} features",))
+    if isinstance(count, str) and not given:
+        return sized_nystrom_map(rows, kernel, parameters, weights)
+    number = 1 if isinstance(count, str) else count
+    points, rows = landmarks(rows, number, kernel, rule=rule, seed=seed, drop=drop, weights=weights)
+    nystrom = Nystrom.of(kernel, points, rows.dtype)
+    name = "given" if given else rule
+    note = f"{nystrom.m:,} landmarks ({name}) span {nystrom.width:,} coordinates"
+    return PreparedMap(nystrom, rows, float("nan"), (note,))
 
 
 def missing_share(map: FeatureMap, rows: RowArray) -> float:
