@@ -239,6 +239,13 @@ def test_scores_of_few_rows_do_not_depend_on_blas_threads(rng):
     assert np.array_equal(*found)
 
 
+def test_gamma_median_is_ignored_by_kernels_without_gamma(rng):
+    X = np.r_[np.ones((50, 2)), rng.standard_normal((3, 2))]  # the median distance is zero
+    model = KernelPCA(1, kernel="linear", gamma="median").fit(X)
+    expected = KernelPCA(1, kernel="linear").fit(X)
+    np.testing.assert_array_equal(model.eigenvalues_, expected.eigenvalues_)
+
+
 def test_gamma_median_uses_the_median_distance(rng):
     X = rows_of(rng, 300, 4)
     model = KernelPCA(2, kernel="rbf", gamma="median").fit(X)

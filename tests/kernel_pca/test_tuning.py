@@ -322,6 +322,17 @@ def test_a_kernel_may_be_a_function():
     assert json.loads(found.to_json())["best"]["kernel"] == "halves"
 
 
+def test_parameters_of_a_kernel_that_differ_in_one_of_many_entries_are_distinct():
+    def weighted(x, y, weights):
+        return float(weights[:4] @ (x * y) + weights[700])
+
+    weights = np.ones((2, 1500))
+    weights[1, 700] = 5.0
+    grid = {"kernel": [weighted], "kernel_params": [{"weights": one} for one in weights]}
+    found = tune(ROWS[:12], grid, cv=2, by="reconstruction")
+    assert len(found.parameters) == 2
+
+
 def test_sparse_rows_have_no_pre_images():
     rows = sp.random_array((60, 8), density=0.4, rng=0, format="csr")
     found = tune(rows, {"gamma": [0.1]}, cv=2, by="reconstruction")

@@ -37,7 +37,7 @@ _MAX_ONE_SIDED_HALF = 10
 _SMALLEST_SQUARE = 1e-280
 # Size of the sample for the median distance, which it estimates to about 1%.
 _MEDIAN_ROWS = 1500
-_GAMMA_KERNELS = ("rbf", *POLYNOMIALS, "sigmoid", "laplacian", "chi2")
+GAMMA_KERNELS = ("rbf", *POLYNOMIALS, "sigmoid", "laplacian", "chi2")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +106,7 @@ class KernelFunction:
     @property
     def takes_gamma(self) -> bool:
         """Whether the kernel has a parameter γ."""
-        return self.name in _GAMMA_KERNELS
+        return self.name in GAMMA_KERNELS
 
     def entry_error(self, rows: RowArray, dtype: npt.DTypeLike) -> float:
         """Estimate the rounding error of a kernel matrix entry, relative to the largest entry.

@@ -23,7 +23,13 @@ from princomp.core import (
 )
 from princomp.errors import ParameterError
 from princomp.io import RowData
-from princomp.kernel_pca.functions import KERNELS, KernelFunction, divide_columns, median_gamma
+from princomp.kernel_pca.functions import (
+    GAMMA_KERNELS,
+    KERNELS,
+    KernelFunction,
+    divide_columns,
+    median_gamma,
+)
 from princomp.kernel_pca.pre_images.methods import METHODS as PRE_IMAGES, check_method
 from princomp.linalg import FloatArray, check_random_state, memory_limit, seed_of
 
@@ -168,7 +174,7 @@ class KernelParameters(NamedTuple):
                 "callable", call=self.kernel, parameters=self.kernel_params, divisors=self.divisors
             )
         gamma = self.gamma
-        if gamma is None:
+        if gamma is None or (isinstance(gamma, str) and self.kernel not in GAMMA_KERNELS):
             gamma = 1.0 / sample.shape[1]
         elif isinstance(gamma, str):
             gamma = median_gamma(divide_columns(sample, self.divisors))

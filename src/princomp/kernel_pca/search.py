@@ -7,7 +7,8 @@ rows are computed from these products, and each fold of a matrix is solved once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -93,8 +94,14 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
         distinct = dict(candidate.parameters)
         if candidate.function.name == "linear":
             distinct.pop("pre_image", None)  # every method gives the exact inverse
-        found.setdefault(tuple(map(repr, distinct.items())), candidate)
+        found.setdefault(_key(distinct.items()), candidate)
     return list(found.values())
+
+
+def _key(values: Iterable[Any]) -> tuple[str, ...]:
+    """Return a key that is equal for equal values, which may be arrays."""
+    with np.printoptions(threshold=sys.maxsize):  # all entries of long arrays
+        return tuple(map(repr, values))
 
 
 def _kind_of_products(name: str) -> str | None:
@@ -111,7 +118,7 @@ def _group_by_kernel(combinations: list[Candidate]) -> Iterator[tuple[list[int],
     """Group candidates by kernel matrix, with their positions."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for index, candidate in enumerate(combinations):
-        kernel = tuple(repr(candidate.parameters.get(name)) for name in _KERNEL_PARAMETERS)
+        kernel = _key(candidate.parameters.get(name) for name in _KERNEL_PARAMETERS)
         groups.setdefault(kernel, []).append(index)
     # Kernels of the same products of rows follow each other, so that these are computed once.
     by_products = sorted(
