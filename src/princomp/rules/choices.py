@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from princomp.errors import MissingLibraryError, counted
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import Rule, apply_rule, component_count
+from princomp.rules.decision import Decision, Known, Rule, apply_rule, component_count
 from princomp.rules.text_tables import html_table, text_table
 
 _HEADINGS = ("rule", "k", "measure", "at k", "limit at k", "at k + 1", "limit at k + 1", "reason")

@@ -12,8 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from princomp.linalg import FloatArray
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import check_whole, minimum_decision
+from princomp.rules.decision import Decision, Known, check_whole, minimum_decision
 
 # If the axes leave less than this share of a column, the other columns cannot predict its entry.
 _UNPREDICTABLE = 1e-10

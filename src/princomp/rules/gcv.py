@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from princomp.linalg import FloatArray
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import minimum_decision
+from princomp.rules.decision import Decision, Known, minimum_decision
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from princomp.errors import invalid_value
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import is_real, threshold_decision
+from princomp.rules.decision import Decision, Known, is_real, threshold_decision
 
 # Below this ratio the law is symmetric about 1 to machine precision.
 _SMALL_BETA = 1e-7

@@ -13,8 +13,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from princomp.linalg import EPS, FloatArray
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import component_count, floats
+from princomp.rules.decision import Decision, Known, component_count, floats
 
 
 @dataclass(frozen=True)

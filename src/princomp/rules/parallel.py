@@ -9,8 +9,7 @@ import numpy as np
 
 from princomp.errors import invalid_value
 from princomp.linalg import FloatArray
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import check_share, check_whole, threshold_decision
+from princomp.rules.decision import Decision, Known, check_share, check_whole, threshold_decision
 
 _NULLS = ("normal", "permuted")
 

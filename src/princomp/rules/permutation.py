@@ -8,8 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from princomp.linalg import FloatArray, binary_exponent
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import check_share, check_whole, component_count, floats
+from princomp.rules.decision import (
+    Decision,
+    Known,
+    check_share,
+    check_whole,
+    component_count,
+    floats,
+)
 
 # A residual below this share of the table is a rounding error.
 _ROUNDING = 1e-24

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from princomp.linalg import EPS, FloatArray
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import component_count, floats, threshold_decision
+from princomp.rules.decision import Decision, Known, component_count, floats, threshold_decision
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,16 @@ from princomp.errors import ShapeError
 from princomp.kernels import native
 from princomp.linalg import EPS, FloatArray, slices
 from princomp.summaries.blocks import Block, Weights, check_mergeable, checked_block, is_sparse
-from princomp.summaries.centred import Centred, Joined, as_kind, merged_kinds
+from princomp.summaries.centred import (
+    Centred,
+    Joined,
+    as_kind,
+    check_remaining_scatter,
+    lost_by_removing,
+    merged_kinds,
+)
 from princomp.summaries.centred_rows import centre_rows, safe_exponent
 from princomp.summaries.columns import Columns
-from princomp.summaries.removal import check_remaining_scatter, lost_by_removing
 
 # Numbers in a block of wide rows: enough rows to justify reading and writing the p × l product once
 # per block, few enough that a block takes only tens of megabytes. Sparse rows are short, so a block
