@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
 from princomp.core import (
@@ -25,7 +26,13 @@ from princomp.engines import DistributedRows, ProgressCallback, RunContext, fold
 from princomp.errors import ConstantColumnError, NotFiniteError, ParameterError, ShapeError
 from princomp.estimators.estimator import PCA
 from princomp.io import Origin, RowData, Source, TableSource, not_finite_error, read_whole
-from princomp.linalg import FloatArray, fix_signs, one_blas_thread, svd as lapack_svd
+from princomp.linalg import (
+    FloatArray,
+    binary_exponent,
+    fix_signs,
+    one_blas_thread,
+    svd as lapack_svd,
+)
 from princomp.rules import RULES, Choices, Rule, Several, for_fraction, rule_of
 from princomp.solvers import search_rows
 from princomp.summaries import (
@@ -47,6 +54,7 @@ _DDOF = Constraint(lambda value: value in (0, 1), ("0", "1"))
 _METHODS = {"ED": "covariance_eigh", "SVD": "full"}
 # If more than this share of all components is wanted, a full decomposition is faster.
 _FULL_SVD_SHARE = 0.2
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) -> FloatArray:
@@ -170,7 +178,18 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
             data, error, columns=names, origin=origin, hint="fill the missing values before"
         ) from None
     if not center:
-        columns = columns.about_origin()
+        with np.errstate(over="ignore"):
+            columns = columns.about_origin()
+    largest = float(columns.column_scatter.max(initial=0.0))
+    if largest and not n * _TINY <= largest < np.inf:  # squares overflow, or lose digits
+        values = data.data if is_sparse(data) else data
+        power = binary_exponent(values)
+        if power:
+            scaled = np.ldexp(values, -power)
+            if is_sparse(data):
+                scaled = csr_array((scaled, data.indices, data.indptr), shape=data.shape)
+            u, s, vt = svd(scaled, k, center=center)
+            return u, np.ldexp(s, power), vt
     variances = columns.column_scatter / max(columns.rows - 1.0, 1.0)
     exponent = safe_exponent(columns.column_scatter, data.dtype)
     divisor = np.full(p, 2.0**exponent) if exponent else None
