@@ -34,6 +34,8 @@ from princomp.linalg import EPS, FloatArray, binary_exponent, svd
 
 _STARTS, _BEST_STARTS, _FIRST_STEPS, _MAX_STEPS = 200, 10, 2, 100
 _LEVEL = 0.975
+# Largest error of the variances of neighbours, relative to the least, and most passes to reach it.
+_MAX_LOSS, _MAX_PASSES = 1e-6, 4
 # Smaller ratios of variances are rounding: the rows lie on a plane.
 _SINGULAR_RATIO = 1e-13
 
@@ -54,17 +56,30 @@ def mcd_of_columns(values: FloatArray, h: int) -> tuple[FloatArray, FloatArray]:
     ordered = np.sort(values, axis=0)
     medians = ordered[n // 2].copy()
     ordered -= medians  # sums of squares about zero would cancel
-    zero = np.zeros((1, values.shape[1]))
+    clipped = ordered
+    for _ in range(_MAX_PASSES):
+        starts = _starts_of_least_variance(clipped, h)
+        subset = ordered[starts + np.arange(h)[:, None], np.arange(values.shape[1])]
+        spread = subset.std(axis=0)
+        # The squares of numbers far away cancel the digits of the others. The h best neighbours
+        # include the median, now 0, and a number at the distance d would add d² / 2h to their
+        # variance: none of them is beyond the limit, even if all numbers beyond it are moved there.
+        squares = np.maximum(clipped[0] ** 2, clipped[-1] ** 2)
+        cancelled = (n * EPS * squares > _MAX_LOSS * spread**2) & (spread > 0.0)
+        if not cancelled.any():
+            break
+        limit = np.where(cancelled, np.sqrt(8.0 * h) * spread, np.inf)
+        clipped = np.clip(clipped, -limit, limit)
+    return subset.mean(axis=0) + medians, spread * np.sqrt(consistency(h / n, 1))
+
+
+def _starts_of_least_variance(ordered: FloatArray, h: int) -> NDArray[np.intp]:
+    """Find where the h neighbours of least variance begin in each column (m,) of sorted numbers."""
+    zero = np.zeros((1, ordered.shape[1]))
     sums = np.concatenate([zero, np.cumsum(ordered, axis=0)])
     squares = np.concatenate([zero, np.cumsum(ordered**2, axis=0)])
     means = (sums[h:] - sums[:-h]) / h
-    variances = (squares[h:] - squares[:-h]) / h - means**2
-    starts = variances.argmin(axis=0)
-    column_indices = np.arange(values.shape[1])
-    subset = ordered[starts[None, :] + np.arange(h)[:, None], column_indices]
-    centre = subset.mean(axis=0)
-    deviation = subset.std(axis=0) * np.sqrt(consistency(h / n, 1))
-    return centre + medians, deviation
+    return ((squares[h:] - squares[:-h]) / h - means**2).argmin(axis=0)
 
 
 def fast_mcd(
