@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from princomp.errors import MissingLibraryError, counted
 from princomp.rules.decision import Decision, Known, Rule, apply_rule, component_count
@@ -32,9 +32,9 @@ class Several:
     seed: int = 0
     tell: Callable[[str, int, int], object] | None = None
     answers: list[Decision] = field(default_factory=list)
-    name: ClassVar[str] = "several"
-    needs: ClassVar[str] = "all"
-    counts_rows: ClassVar[bool] = False
+    name = "several"
+    needs = "all"
+    counts_rows = False
 
     def decide(self, known: Known) -> Decision | None:
         """Apply all rules."""

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -42,8 +41,8 @@ class CV:
     """
 
     folds: int = 10
-    name: ClassVar[str] = "cv"
-    needs: ClassVar[str] = "rows"
+    name = "cv"
+    needs = "rows"
 
     def __post_init__(self) -> None:
         check_whole("folds", self.folds, 2)
@@ -128,8 +127,8 @@ class BiCV:
 
     folds: int = 2
     repeats: int = 5
-    name: ClassVar[str] = "bi-cv"
-    needs: ClassVar[str] = "rows"
+    name = "bi-cv"
+    needs = "rows"
 
     def __post_init__(self) -> None:
         check_whole("folds", self.folds, 2)

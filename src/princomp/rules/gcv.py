@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -26,8 +25,8 @@ class GCV:
     gcv: the GCV error is smallest with 7 components: 0.5457
     """
 
-    name: ClassVar[str] = "gcv"
-    needs: ClassVar[str] = "all"
+    name = "gcv"
+    needs = "all"
 
     def decide(self, known: Known) -> Decision | None:
         """Compare the errors of 0, 1, … components."""

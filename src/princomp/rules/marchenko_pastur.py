@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 
@@ -74,8 +73,8 @@ class GavishDonoho:
     """
 
     noise: float | None = None
-    name: ClassVar[str] = "gavish-donoho"
-    needs: ClassVar[str] = "all"
+    name = "gavish-donoho"
+    needs = "all"
 
     def __post_init__(self) -> None:
         _check_noise(self.noise)
@@ -120,8 +119,8 @@ class MarchenkoPastur:
     """
 
     noise: float | None = None
-    name: ClassVar[str] = "marchenko-pastur"
-    needs: ClassVar[str] = "all"
+    name = "marchenko-pastur"
+    needs = "all"
 
     def __post_init__(self) -> None:
         _check_noise(self.noise)

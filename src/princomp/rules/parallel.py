@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -40,7 +39,7 @@ class Parallel:
     draws: int = 100
     quantile: float = 0.95
     null: str = "normal"
-    name: ClassVar[str] = "parallel"
+    name = "parallel"
 
     def __post_init__(self) -> None:
         check_whole("draws", self.draws, 1)

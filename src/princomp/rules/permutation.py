@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -51,8 +50,8 @@ class Permutation:
 
     draws: int = 99
     level: float = 0.05
-    name: ClassVar[str] = "permutation"
-    needs: ClassVar[str] = "rows"
+    name = "permutation"
+    needs = "rows"
 
     def __post_init__(self) -> None:
         check_share("level", self.level, 0.05)

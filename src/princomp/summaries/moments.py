@@ -22,18 +22,7 @@ from princomp.linalg import (
 )
 from princomp.summaries import blocks
 from princomp.summaries.blocks import CSR, Block, Weights, is_sparse
-from princomp.summaries.centred import (
-    ROUNDING,
-    Centred,
-    Joined,
-    OnDevice,
-    as_kind,
-    check_remaining_scatter,
-    constant_columns,
-    lost_by_removing,
-    lost_by_zeroing,
-    merged_kinds,
-)
+from princomp.summaries.centred import ROUNDING, Centred, Joined, OnDevice, as_kind
 from princomp.summaries.columns import Columns
 
 # Sparse blocks with at least this density are converted to dense ones. At a density of 0.2, blocks
@@ -181,7 +170,7 @@ class Moments(Centred):
             Write the result into the memory of ``other``.
         """
         if not isinstance(other, Moments):
-            return merged_kinds(self, other)
+            return self._merged_as_kind(other)
         if isinstance(other, OnDevice) and not isinstance(self, OnDevice):
             return other.on_same_device(self).merge(other)
         joined = self._joined(other)
@@ -213,13 +202,13 @@ class Moments(Centred):
         # The rounding errors of the outer product are not symmetric, and may be large here.
         scatter = (scatter + scatter.T) * 0.5
         squares = self._diagonal(scatter)
-        slack = check_remaining_scatter(self, other, squares)
-        lost = lost_by_removing(self, other, squares)
+        slack = self._slack_of_remaining(other, squares)
+        lost = self._lost_by_removing(other, squares)
         candidates = np.flatnonzero(squares <= slack)
         if candidates.size:
             products = self._rows_of(scatter, candidates)
-            constant = constant_columns(candidates, products, slack)
-            lost_by_zeroing(lost, constant, products[np.isin(candidates, constant)])
+            constant = _constant_columns(candidates, products, slack)
+            _lost_by_zeroing(lost, constant, products[np.isin(candidates, constant)])
             for j in candidates.tolist():  # no variance may be negative
                 scatter[j, j] = float(max(squares[j], slack[j] / ROUNDING))
             for j in constant.tolist():
@@ -265,6 +254,40 @@ class Moments(Centred):
     ) -> Any:
         """Return the sum of two scatters and ``factor · vector vectorᵀ``."""
         return added_with_outer(self.scatter, added, factor, vector, overwrite=overwrite)
+
+
+# ---- columns that become constant when rows are removed ----------------------------------
+
+
+def _constant_columns(
+    candidates: NDArray[np.intp], products: FloatArray, slack: FloatArray
+) -> NDArray[np.intp]:
+    """The columns among ``candidates`` that are constant: all their products are rounding errors.
+
+    Parameters
+    ----------
+    candidates : ndarray of shape (m,)
+        Columns whose scatter may be a rounding error.
+    products : ndarray of shape (m, p)
+        Rows of the scatter for these columns.
+    slack : ndarray of shape (p,)
+        See :meth:`Centred._slack_of_remaining`.
+    """
+    # A scatter that underflowed is no evidence that a column is constant; such columns are refused
+    # when solving.
+    deviations = np.sqrt(np.where(slack >= np.finfo(np.float64).tiny, slack, 0.0))
+    noise = np.abs(products) <= deviations[candidates, None] * deviations
+    return candidates[noise.all(axis=1)]
+
+
+def _lost_by_zeroing(lost: FloatArray, columns: NDArray[np.intp], products: FloatArray) -> None:
+    """Add to ``lost`` the error made by setting the products of m constant columns to zero.
+
+    ``products`` has the shape (m, p). ``lost`` (p,) is changed in place; its sum bounds the norm of
+    the error. The products count twice: they are rows and columns of the scatter.
+    """
+    if columns.size:
+        lost[columns] += 2.0 * np.sqrt(np.einsum("ij,ij->", products, products)) / columns.size
 
 
 # ---- one block of rows -------------------------------------------------------------------

@@ -11,7 +11,7 @@ from princomp.kernels import is_shift_far, shift_of
 from princomp.linalg import EPS, FloatArray, column_sums, qr_r, restore_underflowed, two_sum
 from princomp.summaries import blocks
 from princomp.summaries.blocks import Block, Weights, is_sparse
-from princomp.summaries.centred import Centred, merged_kinds
+from princomp.summaries.centred import Centred
 
 # Fewest rows that are factored at a time. LAPACK adds products one by one: if the first is large
 # and the others are equal, factoring 65,536 rows of 3 columns at once loses 1,600 units of roundoff
@@ -118,7 +118,7 @@ class Triangle(Centred):
     def merge(self, other: Centred) -> Any:
         """Triangle of the rows of both; if ``other`` has less detail, a summary of its kind."""
         if not isinstance(other, Triangle):
-            return merged_kinds(self, other)
+            return self._merged_as_kind(other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
