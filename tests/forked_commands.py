@@ -48,7 +48,7 @@ def serve(address):
         "plots",
         "reports.documents",
         "reports.page",
-        "estimators.comparison",
+        "estimators.functions",
         "io.readers.columnar",
     ):
         import_module(f"princomp.{name}")

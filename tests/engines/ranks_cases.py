@@ -231,7 +231,7 @@ def mixed_calls(comm, tables):
 def threads(comm, tables):
     """Threads that a rank would use if the environment did not limit them."""
     from princomp.engines.mpi.rows import spmd_fit
-    from princomp.estimators.ranks import rows_of_rank
+    from princomp.estimators.batches import rows_of_rank
 
     rank, _ = _rank_and_size(comm)
     os.environ.pop("OMP_NUM_THREADS", None)

@@ -203,6 +203,18 @@ def test_tables_without_full_rank_still_have_orthonormal_factors(rng):
     _check_svd(np.ones((6, 4)), 2, center=True)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("exponent", [-1000, -560, 520, 1010])
+@pytest.mark.parametrize("center", [False, True])
+def test_the_unit_of_a_large_table_does_not_matter(rng, kind, exponent, center):
+    X = rng.integers(-8, 9, (1500, 200)) * 0.9 ** np.arange(200)
+    U, s, Vt = svd(kind(X), 3, center=center)
+    found_u, found_s, found_vt = svd(kind(np.ldexp(X, exponent)), 3, center=center)
+    np.testing.assert_allclose(np.ldexp(found_s, -exponent), s, rtol=1e-10)
+    assert np.abs(found_u - U).max() < 1e-8
+    assert np.abs(found_vt - Vt).max() < 1e-8
+
+
 def test_float32_stays_float32(rng):
     X = rng.standard_normal((600, 700)).astype(np.float32)
     for k in (2, 400):

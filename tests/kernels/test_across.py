@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import EPS, EPS32
-from princomp.kernels.across import row_products
-from princomp.kernels.dense import Affine
+from princomp.kernels.dense import Affine, row_products
 
 # One row and column, ends of vectors, squares, panels and chunks, odd numbers of columns.
 SHAPES = [(1, 1), (2, 3), (5, 700), (16, 16), (17, 31), (40, 257), (100, 515), (230, 96)]

@@ -34,6 +34,16 @@ def test_columns_are_summed_about_the_shift(kind, dtype, shape, weighted, layout
     assert (np.abs(squares - share @ differences**2) <= bound * (share @ differences**2)).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_byte_order_does_not_change_the_sums(kind, dtype, rng):
+    block = rng.standard_normal((9, 5)).astype(dtype)
+    swapped = block.astype(block.dtype.newbyteorder("S"))
+    for found, expected in zip(
+        sums_about(np.ones(5), swapped), sums_about(np.ones(5), block), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("row", [0, 8, 16])
 def test_non_finite_values_reach_the_sums(kind, row):
     block = np.ones((17, 9))

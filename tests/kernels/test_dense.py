@@ -9,8 +9,7 @@ import pytest
 
 from helpers import EPS, EPS32
 from princomp.kernels import dense
-from princomp.kernels.dense import Affine
-from princomp.kernels.row_images import images_of_rows
+from princomp.kernels.dense import Affine, images_of_rows
 from princomp.linalg import CACHE_LINE, aligned
 
 # One row and column, fewer than a strip, ends of strips, tiles, chunks and vectors.

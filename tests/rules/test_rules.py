@@ -63,6 +63,14 @@ def test_constant_columns_have_no_part_in_psi_and_phi(arrests):
     assert found == pytest.approx(expected, rel=1e-12)
 
 
+def test_permuted_tables_without_variance_are_no_evidence():
+    # The first component lies in the first row, where most permutations put the only other cell.
+    X = np.zeros((4, 5))
+    X[0, :4], X[1, 4] = 4.0, 2.0
+    for seed in range(6):
+        assert choose(X, "permutation", center=False, random_state=seed).k == {"permutation": 1}
+
+
 def test_the_last_component_is_not_tested(rng):
     t = rng.standard_normal((60, 1))
     found = Permutation().decide(known_of(t + 0.3 * rng.standard_normal((60, 2))))

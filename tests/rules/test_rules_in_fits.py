@@ -18,7 +18,7 @@ from princomp.errors import (
     ParameterError,
 )
 from princomp.rules import CV, RULES, Decision, GavishDonoho, Known, Parallel
-from princomp.rules.rule import threshold_decision
+from princomp.rules.decision import threshold_decision
 
 SOLVERS = ["full", "covariance_eigh", "arpack", "lanczos", "randomized", "row_gram", "auto"]
 BY_VARIANCES = [name for name in RULES if name not in ("bi-cv", "cv", "permutation")]

@@ -15,7 +15,7 @@ from princomp.solvers.device import solve_on_device
 from princomp.solvers.krylov import Images
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.scatter_search import search_scatter
-from princomp.summaries.device_moments import moments_on
+from princomp.summaries.device_summaries import moments_on
 
 
 def test_a_spectrum_refuses_invalid_variances_and_axes():

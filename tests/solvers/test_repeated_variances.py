@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 from helpers import EPS, with_singular_values
 from princomp import PCA, KernelPCA, load
-from princomp.solvers.copies import may_hide_copies, miss_probability
-from princomp.solvers.lanczos import lanczos
+from princomp.solvers.lanczos import lanczos, may_hide_copies, miss_probability
 from princomp.solvers.row_search import find_warm_start
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import centre_rows

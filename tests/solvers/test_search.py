@@ -28,9 +28,8 @@ from princomp.core.routes import (
 from princomp.core.routes.base import Cost
 from princomp.errors import DataError
 from princomp.solvers import bases, row_gram, scatter_search
-from princomp.solvers.abandon_rule import AbandonRule, StallDetector
 from princomp.solvers.bases import inverse_and_growth, project_out, qr_of_rows
-from princomp.solvers.lanczos import lanczos
+from princomp.solvers.lanczos import AbandonRule, StallDetector, lanczos
 from princomp.solvers.row_search import find_warm_start, sample_step, search_rows
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import centre_rows

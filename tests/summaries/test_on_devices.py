@@ -12,9 +12,8 @@ from engines import on_strict
 from helpers import EPS
 from princomp.engines.device.tables import rows_of
 from princomp.summaries import Columns, Moments, SketchOf, Triangle
-from princomp.summaries.device_moments import moments_on
 from princomp.summaries.device_products import WithExtremes, columns_on, sketch_on
-from princomp.summaries.device_triangle import triangle_on
+from princomp.summaries.device_summaries import moments_on, triangle_on
 
 P = 5
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from helpers import EPS, EPS32
 from princomp.summaries import Columns, Moments, SketchOf
-from princomp.summaries.block_moments import sparse_sums
+from princomp.summaries.moments import sparse_sums
 from princomp.summaries.sparse_rows import SparseRows
 
 

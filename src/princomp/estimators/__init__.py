@@ -2,13 +2,12 @@
 
 estimator    PCA
 incremental  IncrementalPCA
-base         TableEstimator: the base class of all estimators here
-functions    pca and svd
+base         TableEstimator: the base class of all estimators here; fitted attributes
+functions    pca, svd and choose
 loading      load and plan
-comparison   choose: the number of components by several rules
-attributes   fitted attributes
-scoring, batches, derived   methods of PCA: scores, rows over time, other models
-ranks, notebook   fits over MPI ranks, and models as HTML
+batches      methods of PCA that add and remove rows; fits over MPI ranks
+derived      methods of PCA that follow from a fit, or from a covariance or a summary
+notebook     models as HTML
 robust       RobustPCA and principal component pursuit
 """
 

@@ -1,21 +1,78 @@
-"""Base class of all estimators: the schema of the table, the result, scikit-learn's conventions."""
+"""Base class of all estimators, with scikit-learn's conventions; attributes of a fit."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import fields, replace
 from functools import wraps
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.exceptions import NotFittedError
 
-from princomp.core import FittedModel, TableSchema, checked_weights, refuse_iterator
+from princomp.core import Fitted, FittedModel, TableSchema, checked_weights, refuse_iterator
 from princomp.engines import DistributedRows, as_distributed
 from princomp.errors import ParameterError
 from princomp.io import Document, Origin, PathLike, RowData, Rows, Source, write
-from princomp.summaries import SampleWeight
+from princomp.linalg import FloatArray, frozen
+from princomp.summaries import Columns, Moments, SampleWeight, Sketch, Triangle
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class ResultAttribute(Generic[R, T]):
+    """A read-only attribute that is computed from the result of a fit.
+
+    Parameters
+    ----------
+    compute : callable
+        Computes the value from the result.
+    doc : str
+    """
+
+    def __init__(self, compute: Callable[[R], T], doc: str) -> None:
+        self._compute, self.__doc__ = compute, doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, model: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, model: object, owner: type) -> T: ...
+    def __get__(self, model: Any, owner: type) -> Self | T:
+        return self if model is None else self._compute(model._result)
+
+    def __set__(self, model: object, value: object) -> NoReturn:
+        raise AttributeError(f"{self._name} is read-only")
+
+
+class FittedAttribute(ResultAttribute[Fitted, T]):
+    """An attribute of PCA."""
+
+
+def mean_of(fitted: Fitted) -> FloatArray:
+    """Column means (p,); an error if they are not known."""
+    fitted.require_mean()
+    return fitted.mean
+
+
+def scale_of(fitted: Fitted) -> FloatArray | None:
+    """Divisors of the columns (p,), or None."""
+    return None if fitted.scale is None else frozen(fitted.scale)
+
+
+def summary_of(fitted: Fitted) -> Moments | Triangle | Columns | Sketch:
+    """The summary of the rows, read-only and in memory."""
+    summary: Moments | Triangle | Columns | Sketch = fitted.summary.to_host()
+    for field in fields(summary):
+        if isinstance(value := getattr(summary, field.name), np.ndarray):
+            frozen(value)
+    return summary
+
 
 E = TypeVar("E", bound="TableEstimator[Any]")
 M = TypeVar("M", bound=FittedModel[Any], covariant=True)
@@ -131,8 +188,7 @@ class TableEstimator(Generic[M]):
         """Scores of rows that have been read."""
         if not isinstance(data, DistributedRows):
             return model.scores(data, origin)
-        names = self.get_feature_names_out
-        frame = transform_output(self)
+        names, frame = self.get_feature_names_out, transform_output(self)
         return model.scores(data, origin, names=lambda: tuple(names()), frame=frame)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

@@ -1,4 +1,7 @@
-"""Methods of PCA that add rows to a fit and remove them: partial_fit, forget, merge, finalize."""
+"""Rows that come in parts: methods of PCA that add and remove rows, and fits over ranks.
+
+Over ranks, each rank gets the model of all rows.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
 
+from princomp import __version__
 from princomp.core import (
     Fitted,
     LazyFit,
@@ -17,17 +21,17 @@ from princomp.core import (
     attach_weights,
     blocks_of,
     checked_weights,
+    open_rows,
 )
-from princomp.engines import DistributedRows
+from princomp.engines import DistributedRows, ProgressCallback
 from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, PrincompError
-from princomp.estimators.base import check_other_model
-from princomp.estimators.ranks import settings_of
-from princomp.io import not_finite_error
+from princomp.estimators.base import TableEstimator, check_other_model, refuse_reading_twice
+from princomp.io import PathLike, Rows, not_finite_error
 from princomp.summaries import SampleWeight, check_weights, slice_weights
 
 if TYPE_CHECKING:
     # An engine is imported where it is used.
-    from princomp.engines import Agreement, RankInput
+    from princomp.engines import Agreement, RankInput, RankRows
     from princomp.estimators.estimator import PCA
 
 P = TypeVar("P", bound="PCA")
@@ -173,9 +177,6 @@ def finalize(self: P, *, comm: object = None) -> P:
     settings = settings_of(self, "finalize")
     settings["earlier_fit"] = None if shared is None else repr(Stream.fit_identity(shared))
 
-    def read() -> RankInput:
-        return _rows_of_rank(self)
-
     def lead(total: Stream, agreement: Agreement) -> tuple[TableSchema, Fitted]:
         request = self._request()
         shared = _shared_fit(self, request)
@@ -183,7 +184,7 @@ def finalize(self: P, *, comm: object = None) -> P:
         lazy_fit = LazyFit(total, request, agreement.columns, shared)
         return schema, lazy_fit.fitted
 
-    schema, fitted = spmd_merge(comm, settings, read, _merge_streams, lead)
+    schema, fitted = spmd_merge(comm, settings, lambda: _own_sums(self), _merge_streams, lead)
     self._schema, self._fitted, self._shared, self._checkpoint = schema, fitted, fitted, None
     return self
 
@@ -249,9 +250,9 @@ def _own_rows(model: PCA, request: Request) -> Stream:
 def _all_rows(model: PCA, request: Request) -> Stream:
     """All rows of a fit as a stream, including those of other ranks."""
     fitted = model._fitted
-    return (
-        copy(fitted.all_rows) if isinstance(fitted, LazyFit) else Stream.from_fit(fitted, request)
-    )
+    if isinstance(fitted, LazyFit):
+        return copy(fitted.all_rows)
+    return Stream.from_fit(fitted, request)
 
 
 def _shared_fit(model: PCA, request: Request) -> Fitted | None:
@@ -263,7 +264,7 @@ def _shared_fit(model: PCA, request: Request) -> Fitted | None:
     return model._shared if model._shared is fitted and request.decay == 1.0 else None
 
 
-def _rows_of_rank(model: PCA) -> RankInput:
+def _own_sums(model: PCA) -> RankInput:
     """The summary of the rows that only this rank has."""
     from princomp.engines import RankInput
 
@@ -292,11 +293,86 @@ def _merge_streams(one: Stream, other: Stream) -> Stream:
     NotAvailableError
         If both continue the same earlier fit, which would count twice.
     """
-    if one.continued_fits & other.continued_fits:
-        rows = next(iter(one.continued_fits & other.continued_fits))[0]
+    if continued := one.continued_fits & other.continued_fits:
+        rows = next(iter(continued))[0]
         raise NotAvailableError(
             f"two ranks go on from the same earlier fit of {rows:,} rows, which would count twice",
             hint="load an earlier fit on one rank only; the others begin with partial_fit",
         )
     one.merge(other)
     return one
+
+
+def fit_on_ranks(
+    estimator: TableEstimator[Any],
+    X: Any,
+    sample_weight: SampleWeight,
+    comm: object,
+    check: Callable[[], int | None],
+    progress: ProgressCallback | None = None,
+    checkpoint: PathLike | None = None,
+    *,
+    rereads: bool = False,
+) -> Rows:
+    """Fit an estimator to the rows of all ranks, and return those of this one.
+
+    Parameters
+    ----------
+    estimator : PCA or KernelPCA
+    X, sample_weight, comm, progress, checkpoint
+        As for ``fit``. A checkpoint is refused, because only a fit on one machine can write it.
+    check : callable
+        Checks the arguments on each rank; returns the memory limit in bytes, or None.
+    rereads : bool
+        Whether the rows are read again afterwards, for their scores.
+    """
+    from princomp.engines import spmd_fit
+
+    def read() -> RankInput:
+        memory = check()
+        if rereads:
+            refuse_reading_twice(X)
+        if checkpoint is not None:
+            raise NotAvailableError(
+                "a fit over ranks writes no checkpoint: it cannot know whether the rows of other "
+                "ranks are the same when it goes on",
+                place={"parameter": "checkpoint"},
+                hint="leave it out; or partial_fit on each rank, save, and finalize(comm=…)",
+            )
+        return rows_of_rank(X, sample_weight)._replace(memory=memory)
+
+    def lead(rows: RankRows) -> tuple[TableSchema, Any]:
+        # A copy, because the rank with the least memory determines the limit.
+        leader: Any = copy(estimator)
+        leader.memory_limit = rows.memory
+        leader.fit(rows, progress=progress)
+        return leader._schema, leader._fitted
+
+    own, result = spmd_fit(comm, settings_of(estimator, "fit"), read, lead)
+    estimator._schema, estimator._fitted = result
+    return own.data, own.columns, own.origin
+
+
+def settings_of(estimator: Any, call: str) -> dict[str, Any]:
+    """Settings that must be the same on all ranks."""
+    parameters = estimator.get_params(deep=False)
+    parameters.pop("memory_limit", None)
+    names = {"call": call, "estimator": type(estimator).__name__, "version": __version__}
+    return {**names, **parameters}
+
+
+def rows_of_rank(X: Any, sample_weight: SampleWeight) -> RankInput:
+    """Open the rows of this rank, which may have none."""
+    from princomp.engines import RankInput, empty_input
+
+    empty = empty_input(X)
+    if empty is not None:
+        checked_weights(sample_weight, 0)
+        return empty
+    X, sample_weight = attach_weights(X, sample_weight)
+    data, columns, origin = open_rows(X)
+    if isinstance(data, DistributedRows):
+        return RankInput(data, data.p, None, data.columns, origin)
+    names = None if columns is None else tuple(map(str, columns))
+    weights = checked_weights(sample_weight, data.shape[0])
+    return RankInput(data, data.shape[1], weights, names, origin)

@@ -1,4 +1,8 @@
-"""Methods of PCA that need no rows: fits of a covariance or a summary, another scale, another k."""
+"""Methods of PCA that follow from a fit, or need no rows at all.
+
+Other models: of a covariance or a summary, with another scale, with another number of components.
+Results: rows from scores, filled cells, likelihoods, verification.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +15,30 @@ import numpy as np
 
 from princomp.core import (
     FILL_METHODS,
+    Certificate,
     Fitted,
     TableSchema,
+    blocks_of,
     checked_components,
     fit_of_components,
     fit_summary,
     is_number,
     truncated_to,
+    verify_table,
 )
 from princomp.errors import ParameterError, ShapeError
 from princomp.io import (
     Origin,
     checked_covariance,
     checked_mean,
+    frame_like,
     from_frame,
     is_frame,
     refuse_duplicates,
 )
+from princomp.linalg import FloatArray
 from princomp.rules import Rule, for_fraction
-from princomp.summaries import Columns, Moments, Sketch, Triangle
+from princomp.summaries import Columns, Moments, SampleWeight, Sketch, Triangle, is_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -307,3 +316,122 @@ def _make_schema(cls: type[PCA], p: int, names: Sequence[str] | None) -> TableSc
         )
     refuse_duplicates(text, Origin())
     return TableSchema(p, text, None, cls.__name__)
+
+
+def inverse_transform(self: PCA, X: Any) -> Any:
+    """Rows (n, p) in the units of the data, from scores (n, k).
+
+    Raises
+    ------
+    ShapeError
+        If there are not k scores per row.
+    """
+    return self.__fitted_model__().reconstructions(X)
+
+
+def score_samples(self: PCA, X: Any) -> FloatArray:
+    """Log-likelihood of each row (n,) under probabilistic PCA (Tipping & Bishop 1999)."""
+    model, first, parts = self.__fitted_model__(), 0, []
+    data, _, origin = model.schema.open(X)
+    for rows in blocks_of(data):
+        model.check_finite(rows, data, first, origin)
+        parts.append(model.result.log_likelihood(rows))
+        first += rows.shape[0]
+    return np.concatenate(parts)
+
+
+def score(self: PCA, X: Any, y: object = None) -> float:
+    """Mean log-likelihood of the rows."""
+    return float(np.mean(self.score_samples(X)))
+
+
+def get_covariance(self: PCA) -> FloatArray:
+    """Model covariance (p, p), in squared units; ``whiten`` does not change it."""
+    return self._result.covariance().astype(self._result.dtype, copy=False)
+
+
+def get_precision(self: PCA) -> FloatArray:
+    """Inverse of the model covariance (p, p); its pseudo-inverse if it is singular."""
+    return self._result.precision().astype(self._result.dtype, copy=False)
+
+
+def impute(self: PCA, X: Any) -> Any:
+    """Fill the missing cells of rows by the components; all other cells stay the same.
+
+    Parameters
+    ----------
+    X : array, frame or path, of shape (n, p)
+        The rows of the fit, or new ones.
+
+    Returns
+    -------
+    ndarray or frame of shape (n, p)
+        In the precision and the units of X. If X is a frame, a frame of the same kind, without
+        columns that were not in the fit. A row without any known cell stays empty.
+
+    Raises
+    ------
+    ParameterError
+        For a model that was not fitted with ``missing="em"`` or ``"nipals"``, and for
+        sparse rows.
+    NotFiniteError
+        For an infinite value.
+    NotAvailableError
+        For a model of a covariance whose mean or, for ``"em"``, number of rows is not known.
+    """
+    model, first, parts = self.__fitted_model__(), 0, []
+    if model.missing not in FILL_METHODS:
+        raise ParameterError(
+            f"missing={model.missing!r} does not fill cells",
+            place={"parameter": "missing"},
+            hint="fit with missing='em' or missing='nipals' and a number of components",
+        )
+    data, _, origin = model.schema.open(X)
+    for rows in blocks_of(data):
+        if is_sparse(rows):
+            raise ParameterError(
+                "impute takes dense rows", place={"parameter": "X"}, hint="give X.toarray()"
+            )
+        model.check_finite(rows, data, first, origin)
+        parts.append(model.fill(rows))
+        first += rows.shape[0]
+    filled = np.array(parts[0]) if len(parts) == 1 else np.concatenate(parts)
+    return frame_like(X, filled, model.schema.names) if is_frame(X) else filled
+
+
+def verify(self: PCA, X: Any, sample_weight: SampleWeight = None) -> Certificate:
+    """Check the fit against its rows, with one more pass over them.
+
+    ``certificate_`` measures residuals with the summary that the fit kept, so it cannot show
+    what the summary lost. Here each block of rows is centred, scaled and multiplied with the
+    components in float64 (on a device, in its precision).
+
+    Parameters
+    ----------
+    X : array, sparse array, frame, path, list of paths or callable, of shape (n, p)
+        The rows that the model was fitted to.
+    sample_weight : array of shape (n,), optional
+        Their weights.
+
+    Returns
+    -------
+    Certificate
+        With ``residuals`` measured with the rows: ‖Cv − λv‖ / λ₁ of each component.
+
+    Raises
+    ------
+    ShapeError
+        If the number of rows, or the sum of their weights, is not that of the fit.
+    NotFiniteError
+    NotAvailableError
+        If missing cells were filled, or the mean or the number of rows is not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> X = np.random.default_rng(0).normal(size=(1000, 5)) + 1e8
+    >>> bool(PCA().fit(X).verify(X).residuals.max() < 1e-13)
+    True
+    """
+    return verify_table(self.__fitted_model__(), X, sample_weight)

@@ -25,11 +25,8 @@ from princomp.core import (
 )
 from princomp.engines import ProgressCallback
 from princomp.errors import InUseError
-from princomp.estimators import batches, derived, scoring
-from princomp.estimators.attributes import FittedAttribute, mean_of, scale_of, summary_of
-from princomp.estimators.base import TableEstimator, refuse_reading_twice
-from princomp.estimators.notebook import card
-from princomp.estimators.ranks import fit_on_ranks
+from princomp.estimators import base, batches, derived, notebook
+from princomp.estimators.base import FittedAttribute, TableEstimator
 from princomp.io import Checkpoint, PathLike, Rows, Source
 from princomp.rules import Rule
 from princomp.summaries import SampleWeight
@@ -216,13 +213,13 @@ class PCA(
     from_sklearn = classmethod(derived.from_sklearn)
     rescaled = derived.rescaled
     truncated = derived.truncated
-    inverse_transform = scoring.inverse_transform
-    score_samples = scoring.score_samples
-    score = scoring.score
-    get_covariance = scoring.get_covariance
-    get_precision = scoring.get_precision
-    impute = scoring.impute
-    verify = scoring.verify
+    inverse_transform = derived.inverse_transform
+    score_samples = derived.score_samples
+    score = derived.score
+    get_covariance = derived.get_covariance
+    get_precision = derived.get_precision
+    impute = derived.impute
+    verify = derived.verify
 
     # The fit of all ranks, and the checkpoint of the last fit, if any.
     _shared: Fitted | None = None
@@ -300,13 +297,13 @@ class PCA(
             def check() -> int | None:
                 return self._request().memory
 
-            rows = fit_on_ranks(
+            rows = batches.fit_on_ranks(
                 self, X, sample_weight, comm, check, progress, checkpoint, rereads=rereads
             )
             self._shared, self._checkpoint = self._fitted, None
             return rows
         if rereads:
-            refuse_reading_twice(X)
+            base.refuse_reading_twice(X)
         result, schema, rows = fit_table(
             X,
             self._parameters(),
@@ -428,11 +425,11 @@ class PCA(
     )
     singular_values_ = FittedAttribute(lambda fit: fit.singular_values, "√((n − 1) λ) (k,).")
     loadings_ = FittedAttribute(lambda fit: fit.loadings, "Axes times √λ (p, k).")
-    mean_ = FittedAttribute(mean_of, "Column means (p,).")
+    mean_ = FittedAttribute(base.mean_of, "Column means (p,).")
     var_ = FittedAttribute(
         lambda fit: fit.column_variances, "Column variances (p,), in squared units of the data."
     )
-    scale_ = FittedAttribute(scale_of, "What the columns were divided by (p,).")
+    scale_ = FittedAttribute(base.scale_of, "What the columns were divided by (p,).")
     total_variance_ = FittedAttribute(
         lambda fit: fit.spectrum.total, "Sum of all p variances of the analysed columns."
     )
@@ -452,7 +449,7 @@ class PCA(
     )
     plan_ = FittedAttribute(lambda fit: fit.plan, "How the fit ran.")
     certificate_ = FittedAttribute(lambda fit: fit.certificate, "What can be promised of it.")
-    summary_ = FittedAttribute(summary_of, "What was kept of the rows.")
+    summary_ = FittedAttribute(base.summary_of, "What was kept of the rows.")
     _n_features_out = FittedAttribute(lambda fit: fit.k, "Columns of the scores.")
 
     # ---- conventions of scikit-learn ---------------------------------------------------------
@@ -467,10 +464,10 @@ class PCA(
     # Notebooks without MIME bundles use the first method. Both respect set_config(display="text").
     def _repr_html_inner(self) -> str:
         html: str = super()._repr_html_inner()
-        return html + card(self)
+        return html + notebook.card(self)
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**options)
         if "text/html" in bundle:
-            bundle["text/html"] += card(self)
+            bundle["text/html"] += notebook.card(self)
         return bundle

@@ -1,28 +1,50 @@
-"""Functions that return arrays instead of an estimator: ``pca`` and ``svd``."""
+"""Functions that return arrays or choices instead of an estimator: ``pca``, ``svd``, ``choose``."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
 
 from princomp.core import (
+    FILL_METHODS,
     SMALL_TABLE_SIZE,
     Constraint,
     TableSchema,
     check_parameter,
     is_number,
     one_of,
+    renamed_parameters,
+    whole_number,
 )
-from princomp.engines import DistributedRows, fold
-from princomp.errors import ConstantColumnError, NotFiniteError, ShapeError
+from princomp.engines import DistributedRows, ProgressCallback, RunContext, fold
+from princomp.errors import ConstantColumnError, NotFiniteError, ParameterError, ShapeError
 from princomp.estimators.estimator import PCA
 from princomp.io import Origin, RowData, Source, TableSource, not_finite_error, read_whole
-from princomp.linalg import FloatArray, fix_signs, one_blas_thread, svd as lapack_svd
-from princomp.rules import for_fraction
+from princomp.linalg import (
+    FloatArray,
+    binary_exponent,
+    fix_signs,
+    one_blas_thread,
+    svd as lapack_svd,
+)
+from princomp.rules import RULES, Choices, Rule, Several, for_fraction, rule_of
 from princomp.solvers import search_rows
-from princomp.summaries import Columns, centre_rows, is_sparse, safe_exponent
+from princomp.summaries import (
+    Columns,
+    Moments,
+    SampleWeight,
+    Sketch,
+    Triangle,
+    centre_rows,
+    is_sparse,
+    safe_exponent,
+)
 
 _THRESHOLD = Constraint(
     lambda value: is_number(value, Real) and 0 < value <= 1,
@@ -32,6 +54,7 @@ _DDOF = Constraint(lambda value: value in (0, 1), ("0", "1"))
 _METHODS = {"ED": "covariance_eigh", "SVD": "full"}
 # If more than this share of all components is wanted, a full decomposition is faster.
 _FULL_SVD_SHARE = 0.2
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) -> FloatArray:
@@ -155,7 +178,18 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
             data, error, columns=names, origin=origin, hint="fill the missing values before"
         ) from None
     if not center:
-        columns = columns.about_origin()
+        with np.errstate(over="ignore"):
+            columns = columns.about_origin()
+    largest = float(columns.column_scatter.max(initial=0.0))
+    if largest and not n * _TINY <= largest < np.inf:  # squares overflow, or lose digits
+        values = data.data if is_sparse(data) else data
+        power = binary_exponent(values)
+        if power:
+            scaled = np.ldexp(values, -power)
+            if is_sparse(data):
+                scaled = csr_array((scaled, data.indices, data.indptr), shape=data.shape)
+            u, s, vt = svd(scaled, k, center=center)
+            return u, np.ldexp(s, power), vt
     variances = columns.column_scatter / max(columns.rows - 1.0, 1.0)
     exponent = safe_exponent(columns.column_scatter, data.dtype)
     divisor = np.full(p, 2.0**exponent) if exponent else None
@@ -181,3 +215,131 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
 def _in_memory(data: RowData) -> Any:
     """Read the rows of a source into memory; return other rows unchanged."""
     return read_whole(data) if isinstance(data, Source) else data
+
+
+@renamed_parameters(seed="random_state")
+def choose(
+    X: Any,
+    rules: str | Rule | Iterable[str | Rule] | None = None,
+    *,
+    random_state: int = 0,
+    progress: ProgressCallback | None = None,
+    sample_weight: SampleWeight = None,
+    **parameters: Any,
+) -> Choices:
+    """Compare how many components different rules would keep.
+
+    Parameters
+    ----------
+    X : array, sparse array, frame, path, of shape (n, p); a fitted PCA; or its summary
+        Rules that draw from the rows apply only if these are in memory. The others need only a
+        summary, such as that of a stream or a large file.
+    rules : str, rule, or several of them, optional
+        All by default: ``"kaiser"``, ``"broken-stick"``, ``"elbow"``, ``"parallel"``,
+        ``"mle"``, ``"gavish-donoho"``, ``"marchenko-pastur"``, ``"gcv"``, ``"bi-cv"``, ``"cv"``
+        and ``"permutation"``.
+    random_state : int, default=0
+        For rules and solvers that draw random numbers.
+    progress : callable, optional
+        Called from time to time with a :class:`~princomp.Progress`, whose ``step`` is the rule.
+    sample_weight : array of shape (n,), optional
+        Frequencies, as for ``PCA.fit``.
+    **parameters
+        Parameters of :class:`~princomp.PCA`, such as ``scale`` and ``center``.
+
+    Returns
+    -------
+    Choices
+        A mapping from the name of a rule to its :class:`~princomp.rules.Decision`. It prints as
+        a table, and has ``k``, ``agreement``, ``rows()``, ``to_frame()``, ``to_dict()`` and
+        ``to_json()``.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown rule, an estimator other than PCA, or parameters that a fitted model already
+        has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import choose
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 2)) @ rng.standard_normal((2, 10))
+    >>> X += 0.1 * rng.standard_normal((100, 10))
+    >>> choose(X, ["gcv", "gavish-donoho"]).k
+    {'gcv': 2, 'gavish-donoho': 2}
+    """
+    return choices_and_model(X, rules, random_state, progress, sample_weight, parameters)[0]
+
+
+def choices_and_model(
+    X: Any,
+    rules: Any,
+    random_state: int,
+    progress: ProgressCallback | None,
+    sample_weight: SampleWeight,
+    parameters: dict[str, Any],
+) -> tuple[Choices, Any]:
+    """Return the decisions of the rules, and the model that was fitted for them."""
+    if "n_components" in parameters:
+        raise ParameterError(
+            "choose() finds the number of components",
+            place={"parameter": "n_components"},
+            hint="leave n_components out",
+        )
+    if parameters.get("missing") in FILL_METHODS:
+        raise ParameterError(
+            f"missing={parameters['missing']!r} needs the number of components, which choose() "
+            "is to find",
+            place={"parameter": "missing"},
+            hint="use missing='drop', or give rows whose cells are filled",
+        )
+    check_parameter("random_state", random_state, whole_number(0))
+    report = RunContext(progress=progress).report_draws if progress is not None else None
+    several = Several(_checked_rules(rules), int(random_state), report)
+    if isinstance(X, PCA):
+        _refuse_parameters(parameters, sample_weight)
+        # The summary of the model is solved again; this works for a stream, too.
+        model: Any = X.truncated(several)
+    elif isinstance(X, BaseEstimator):
+        raise ParameterError(
+            f"choose() compares rules for PCA, got {type(X).__name__}",
+            place={"parameter": "X"},
+            hint="give rows, a fitted princomp.PCA or its summary",
+        )
+    elif isinstance(X, Moments | Triangle | Sketch | Columns):
+        _refuse_parameters({}, sample_weight)
+        model = PCA.from_summary(X, n_components=several, **parameters)
+    else:
+        several = replace(several, tell=None)  # the fit reports rules as well as passes
+        model = PCA(several, random_state=int(random_state), **parameters)
+        model.fit(X, sample_weight=sample_weight, progress=progress)
+    return Choices(tuple(several.answers), model.n_samples_, model.n_features_in_), model
+
+
+def _checked_rules(rules: str | Rule | Iterable[str | Rule] | None) -> tuple[Rule, ...]:
+    if rules is None:
+        return tuple(rule_of(name) for name in RULES)
+    is_collection = isinstance(rules, Iterable) and not isinstance(rules, str)
+    rule_list: Any = rules if is_collection else [rules]
+    chosen = tuple(rule_of(rule, "rules") for rule in rule_list)
+    names = [rule.name for rule in chosen]
+    duplicates = sorted({name for name in names if names.count(name) > 1})
+    if duplicates or not names:
+        raise ParameterError(
+            f"rules names {', '.join(duplicates)} twice" if duplicates else "rules names none",
+            place={"parameter": "rules"},
+            hint="give each rule once; rules with other options can have names of their own",
+        )
+    return chosen
+
+
+def _refuse_parameters(parameters: dict[str, Any], sample_weight: SampleWeight) -> None:
+    given = [*parameters, *([] if sample_weight is None else ["sample_weight"])]
+    if given:
+        raise ParameterError(
+            f"{', '.join(given)} cannot be given with a model or a summary",
+            place={"parameter": given[0]},
+            hint="use model.rescaled(…), or choose() with the rows",
+        )

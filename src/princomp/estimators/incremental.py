@@ -15,8 +15,7 @@ from princomp.core import (
 )
 from princomp.engines import ProgressCallback
 from princomp.errors import NotAvailableError, ParameterError
-from princomp.estimators.attributes import FittedAttribute
-from princomp.estimators.base import refuse_reading_twice
+from princomp.estimators.base import FittedAttribute, refuse_reading_twice
 from princomp.estimators.estimator import PCA
 from princomp.io import PathLike
 from princomp.summaries import SampleWeight
@@ -170,8 +169,7 @@ class IncrementalPCA(PCA):
     @property
     def n_samples_seen_(self) -> int | None:
         """Number of rows so far."""
-        n: int | None = self._require_fit().n_samples
-        return n
+        return self._require_fit().n_samples
 
     var_ = FittedAttribute(
         lambda fit: fit.summary.column_scatter / fit.summary.rows,

@@ -2,12 +2,10 @@
 
 ``gram``     mean and scatter of a dense block
 ``wide``     a wide dense block added to a scatter in place, by several threads
-``across``   inner products between the rows of a dense block
 ``columns``  column sums and sums of squares of a block
 ``eigen``    the spectrum of a small scatter
 ``tridiagonal`` reduction of a large scatter to tridiagonal form, by several threads
-``dense``    products of dense rows with vectors
-``row_images`` products AAᵀY of dense rows with vectors that have one entry per row
+``dense``    products of dense rows with vectors, and with each other
 ``csr``      products and scatter of sparse rows, in passes that are shared among threads
 ``entries``  the arrays of a CSR matrix, validated
 ``scores``   projection of dense rows onto the axes

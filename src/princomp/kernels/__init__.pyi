@@ -6,9 +6,14 @@ from . import (
     native as native,
     wide as wide,
 )
-from .across import row_products as row_products
 from .columns import stored_sums_about as stored_sums_about, sums_about as sums_about
-from .dense import Affine as Affine, forward as forward, padded as padded
+from .dense import (
+    Affine as Affine,
+    forward as forward,
+    images_of_rows as images_of_rows,
+    padded as padded,
+    row_products as row_products,
+)
 from .eigen import (
     MAX_SMALL_COLUMNS as MAX_SMALL_COLUMNS,
     SmallSpectrum as SmallSpectrum,
@@ -28,7 +33,6 @@ from .native import (
     instruction_set_in_use as instruction_set_in_use,
     warn_without_kernels as warn_without_kernels,
 )
-from .row_images import images_of_rows as images_of_rows
 from .scores import project as project
 from .tridiagonal import tridiagonalise as tridiagonalise
 from .wide import packed_bytes as packed_bytes

@@ -169,16 +169,16 @@ def _exported(instructions: str) -> str:
 
 
 def is_kernel_ready(rows: NDArray[Any]) -> bool:
-    """Whether rows are contiguous and aligned, and a whole number of items apart."""
+    """Whether rows are contiguous, aligned, of native byte order, a whole number of items apart."""
     row_stride, column_stride = rows.strides
     size = rows.itemsize
     contiguous = (column_stride == size or rows.shape[1] == 1) and row_stride % size == 0
-    return contiguous and rows.flags.aligned
+    return contiguous and rows.flags.aligned and rows.dtype.isnative
 
 
 def as_kernel_rows(rows: NDArray[Any]) -> NDArray[Any]:
     """Return the rows, copied only if kernels cannot read them (see :func:`is_kernel_ready`)."""
-    if is_kernel_ready(rows) and rows.dtype.isnative:
+    if is_kernel_ready(rows):
         return rows
     return np.array(rows, dtype=rows.dtype.newbyteorder("="), order="C")
 

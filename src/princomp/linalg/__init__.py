@@ -2,8 +2,8 @@
 
 arrays    decompositions, the sign convention, exact sums
 buffers   aligned and reused memory for arrays
-caching   properties that are computed once
-threads   several threads for fixed pieces of work, with results in order; BLAS on one thread
+threads   several threads for fixed pieces of work, with results in order; BLAS on one thread;
+          properties that are computed once, without a lock
 memory    memory limits: reading, checking and printing sizes
 seeds     random_state and the seeds drawn from it
 """

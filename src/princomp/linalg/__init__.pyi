@@ -34,7 +34,6 @@ from .buffers import (
     mark_unwritten as mark_unwritten,
     scratch as scratch,
 )
-from .caching import cached_property as cached_property
 from .memory import (
     DEFAULT_SHARE as DEFAULT_SHARE,
     byte_count as byte_count,
@@ -47,6 +46,7 @@ from .seeds import (
     seed_of as seed_of,
 )
 from .threads import (
+    cached_property as cached_property,
     default_threads as default_threads,
     for_each as for_each,
     limit_threads as limit_threads,

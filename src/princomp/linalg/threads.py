@@ -1,20 +1,43 @@
 """Worker threads, and the threads of BLAS.
 
 Work is divided into pieces that do not depend on the number of threads, and BLAS is limited to one
-thread meanwhile, so that sums over the results have the same bits for any number of threads.
+thread meanwhile, so that sums over the results have the same bits for any number of threads. A
+process may be forked at any time.
 """
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from princomp.errors import PrincompError
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property as cached_property
+else:
+
+    class cached_property(functools.cached_property):  # noqa: N801
+        """``functools.cached_property`` of Python 3.12, which takes no lock.
+
+        Python 3.11 holds a lock of all instances while it computes a value. A child process that
+        is forked meanwhile would wait for it forever.
+        """
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            values = vars(instance)
+            if self.attrname not in values:
+                values[self.attrname] = self.func(instance)
+            return values[self.attrname]
+
 
 T = TypeVar("T")
 R = TypeVar("R")

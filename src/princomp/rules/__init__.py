@@ -1,7 +1,6 @@
 """Rules for the number of components: one module for each rule or family of rules.
 
-decision          the input and the result of a rule
-rule              the interface of a rule, including user-defined rules
+decision          the interface of a rule, including user-defined rules; its input and its result
 scree             Kaiser, broken stick, elbow
 fraction, minka, gcv, marchenko_pastur, parallel, cross_validation, permutation   the others
 registry          the rules by name

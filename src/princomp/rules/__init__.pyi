@@ -1,6 +1,12 @@
 from .choices import Choices as Choices, Several as Several
 from .cross_validation import CV as CV, BiCV as BiCV
-from .decision import Decision as Decision, Known as Known
+from .decision import (
+    Decision as Decision,
+    Known as Known,
+    Rule as Rule,
+    apply_rule as apply_rule,
+    is_rule as is_rule,
+)
 from .fraction import for_fraction as for_fraction
 from .gcv import GCV as GCV
 from .marchenko_pastur import GavishDonoho as GavishDonoho, MarchenkoPastur as MarchenkoPastur
@@ -14,6 +20,5 @@ from .registry import (
     rule_of_dict as rule_of_dict,
     rule_to_dict as rule_to_dict,
 )
-from .rule import Rule as Rule, apply_rule as apply_rule, is_rule as is_rule
 from .scree import BrokenStick as BrokenStick, Elbow as Elbow, Kaiser as Kaiser
 from .text_tables import html_table as html_table, text_table as text_table

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from princomp.errors import MissingLibraryError, counted
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import Rule, apply_rule, component_count
+from princomp.rules.decision import Decision, Known, Rule, apply_rule, component_count
 from princomp.rules.text_tables import html_table, text_table
 
 _HEADINGS = ("rule", "k", "measure", "at k", "limit at k", "at k + 1", "limit at k + 1", "reason")
@@ -33,9 +32,9 @@ class Several:
     seed: int = 0
     tell: Callable[[str, int, int], object] | None = None
     answers: list[Decision] = field(default_factory=list)
-    name: ClassVar[str] = "several"
-    needs: ClassVar[str] = "all"
-    counts_rows: ClassVar[bool] = False
+    name = "several"
+    needs = "all"
+    counts_rows = False
 
     def decide(self, known: Known) -> Decision | None:
         """Apply all rules."""

@@ -7,13 +7,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from princomp.linalg import FloatArray
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import check_whole, minimum_decision
+from princomp.rules.decision import Decision, Known, check_whole, minimum_decision
 
 # If the axes leave less than this share of a column, the other columns cannot predict its entry.
 _UNPREDICTABLE = 1e-10
@@ -43,8 +41,8 @@ class CV:
     """
 
     folds: int = 10
-    name: ClassVar[str] = "cv"
-    needs: ClassVar[str] = "rows"
+    name = "cv"
+    needs = "rows"
 
     def __post_init__(self) -> None:
         check_whole("folds", self.folds, 2)
@@ -129,8 +127,8 @@ class BiCV:
 
     folds: int = 2
     repeats: int = 5
-    name: ClassVar[str] = "bi-cv"
-    needs: ClassVar[str] = "rows"
+    name = "bi-cv"
+    needs = "rows"
 
     def __post_init__(self) -> None:
         check_whole("folds", self.folds, 2)

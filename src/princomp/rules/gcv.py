@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from princomp.linalg import FloatArray
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import minimum_decision
+from princomp.rules.decision import Decision, Known, minimum_decision
 
 
 @dataclass(frozen=True)
@@ -27,8 +25,8 @@ class GCV:
     gcv: the GCV error is smallest with 7 components: 0.5457
     """
 
-    name: ClassVar[str] = "gcv"
-    needs: ClassVar[str] = "all"
+    name = "gcv"
+    needs = "all"
 
     def decide(self, known: Known) -> Decision | None:
         """Compare the errors of 0, 1, … components."""

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 
 from princomp.errors import invalid_value
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import is_real, threshold_decision
+from princomp.rules.decision import Decision, Known, is_real, threshold_decision
 
 # Below this ratio the law is symmetric about 1 to machine precision.
 _SMALL_BETA = 1e-7
@@ -75,8 +73,8 @@ class GavishDonoho:
     """
 
     noise: float | None = None
-    name: ClassVar[str] = "gavish-donoho"
-    needs: ClassVar[str] = "all"
+    name = "gavish-donoho"
+    needs = "all"
 
     def __post_init__(self) -> None:
         _check_noise(self.noise)
@@ -121,8 +119,8 @@ class MarchenkoPastur:
     """
 
     noise: float | None = None
-    name: ClassVar[str] = "marchenko-pastur"
-    needs: ClassVar[str] = "all"
+    name = "marchenko-pastur"
+    needs = "all"
 
     def __post_init__(self) -> None:
         _check_noise(self.noise)

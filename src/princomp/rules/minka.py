@@ -7,14 +7,12 @@ approximation of the evidence of probabilistic PCA with k components.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammaln
 
 from princomp.linalg import EPS, FloatArray
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import component_count, floats
+from princomp.rules.decision import Decision, Known, component_count, floats
 
 
 @dataclass(frozen=True)
@@ -29,8 +27,8 @@ class Minka:
     mle: the evidence is largest with 12 components
     """
 
-    name: ClassVar[str] = "mle"
-    needs: ClassVar[str] = "all"
+    name = "mle"
+    needs = "all"
 
     def decide(self, known: Known) -> Decision | None:
         """Compare the evidence of 1, 2, … components."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from princomp.errors import invalid_value
 from princomp.linalg import FloatArray
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import check_share, check_whole, threshold_decision
+from princomp.rules.decision import Decision, Known, check_share, check_whole, threshold_decision
 
 _NULLS = ("normal", "permuted")
 
@@ -41,7 +39,7 @@ class Parallel:
     draws: int = 100
     quantile: float = 0.95
     null: str = "normal"
-    name: ClassVar[str] = "parallel"
+    name = "parallel"
 
     def __post_init__(self) -> None:
         check_whole("draws", self.draws, 1)

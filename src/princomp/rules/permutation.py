@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from princomp.linalg import FloatArray, binary_exponent
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import check_share, check_whole, component_count, floats
+from princomp.rules.decision import (
+    Decision,
+    Known,
+    check_share,
+    check_whole,
+    component_count,
+    floats,
+)
 
 # A residual below this share of the table is a rounding error.
 _ROUNDING = 1e-24
@@ -45,8 +50,8 @@ class Permutation:
 
     draws: int = 99
     level: float = 0.05
-    name: ClassVar[str] = "permutation"
-    needs: ClassVar[str] = "rows"
+    name = "permutation"
+    needs = "rows"
 
     def __post_init__(self) -> None:
         check_share("level", self.level, 0.05)
@@ -93,7 +98,7 @@ class Permutation:
         varying: int,
         rng: np.random.Generator,
     ) -> tuple[float, FloatArray]:
-        """The p-value of the first component of ``rows``, and Ψ of the permuted tables."""
+        """The p-value of the first component of ``rows``, and Ψ of permuted tables if k is 1."""
         left, right = removed
         max_exceedances = int(self.level * (self.draws + 1) + 1e-9) - 1
         exceedances, psi_values = 0, []
@@ -106,9 +111,10 @@ class Permutation:
             products = permuted.T @ permuted if p <= n else permuted @ permuted.T
             total = float(np.trace(products))
             largest = float(np.linalg.eigvalsh(products)[-1])
-            # Σ(λ − 1)² is Σλ² − p, where the variances of the p varying columns sum to p.
-            square = float(np.sum(products**2)) / total**2
-            psi_values.append(varying * (varying * square - 1.0))
+            if not len(right):  # without a first component, a permuted table may have no variance
+                # Σ(λ − 1)² is Σλ² − p, where the variances of the p varying columns sum to p.
+                square = float(np.sum(products**2)) / total**2
+                psi_values.append(varying * (varying * square - 1.0))
             exceedances += largest >= share * total * (1 - 1e-12)
             if exceedances > max_exceedances and draw + 1 < self.draws:
                 return exceedances / (draw + 1), np.array(psi_values)

@@ -7,12 +7,12 @@ from typing import Any
 
 from princomp.errors import ParameterError, did_you_mean
 from princomp.rules.cross_validation import CV, BiCV
+from princomp.rules.decision import Rule, is_rule
 from princomp.rules.gcv import GCV
 from princomp.rules.marchenko_pastur import GavishDonoho, MarchenkoPastur
 from princomp.rules.minka import Minka
 from princomp.rules.parallel import Parallel
 from princomp.rules.permutation import Permutation
-from princomp.rules.rule import Rule, is_rule
 from princomp.rules.scree import BrokenStick, Elbow, Kaiser
 
 _RULE_CLASSES: tuple[type[Any], ...] = (
@@ -31,8 +31,7 @@ def rule_of(wanted: object, parameter: str = "n_components") -> Rule:
         For an unknown name, with the known ones.
     """
     if isinstance(wanted, str) and wanted in RULES:
-        rule: Rule = RULES[wanted]()
-        return rule
+        return RULES[wanted]()
     if is_rule(wanted):
         return wanted
     raise ParameterError(
@@ -65,5 +64,4 @@ def rule_of_dict(plain: dict[str, Any]) -> Rule:
         When the values are not those of a rule.
     """
     options = dict(plain)
-    rule: Rule = RULES[options.pop("rule")](**options)
-    return rule
+    return RULES[options.pop("rule")](**options)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from princomp.linalg import EPS, FloatArray
-from princomp.rules.decision import Decision, Known
-from princomp.rules.rule import component_count, floats, threshold_decision
+from princomp.rules.decision import Decision, Known, component_count, floats, threshold_decision
 
 
 @dataclass(frozen=True)
@@ -24,9 +22,9 @@ class Kaiser:
     kaiser: 3 variances exceed the mean, 1
     """
 
-    name: ClassVar[str] = "kaiser"
-    needs: ClassVar[str] = "leading"
-    counts_rows: ClassVar[bool] = False
+    name = "kaiser"
+    needs = "leading"
+    counts_rows = False
 
     def decide(self, known: Known) -> Decision | None:
         """Count the variances above the mean."""
@@ -59,9 +57,9 @@ class BrokenStick:
     broken-stick: 2 rates exceed the pieces of a stick broken at random
     """
 
-    name: ClassVar[str] = "broken-stick"
-    needs: ClassVar[str] = "leading"
-    counts_rows: ClassVar[bool] = False
+    name = "broken-stick"
+    needs = "leading"
+    counts_rows = False
 
     def decide(self, known: Known) -> Decision | None:
         """Count the leading rates above the expected pieces."""
@@ -93,9 +91,9 @@ class Elbow:
     elbow: variance 4 is farthest below the chord, after 3 components
     """
 
-    name: ClassVar[str] = "elbow"
-    needs: ClassVar[str] = "all"
-    counts_rows: ClassVar[bool] = False
+    name = "elbow"
+    needs = "all"
+    counts_rows = False
 
     def decide(self, known: Known) -> Decision | None:
         """Find the variance farthest below the chord."""

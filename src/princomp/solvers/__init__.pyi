@@ -1,5 +1,4 @@
 from . import dense as dense, randomized as randomized, row_gram as row_gram
-from .abandon_rule import AbandonRule as AbandonRule
 from .bases import orthonormal as orthonormal
 from .dense import (
     eigenpairs as eigenpairs,
@@ -14,7 +13,7 @@ from .krylov import (
     max_krylov_vectors as max_krylov_vectors,
     solve_blocks as solve_blocks,
 )
-from .lanczos import lanczos as lanczos
+from .lanczos import AbandonRule as AbandonRule, lanczos as lanczos
 from .nystrom import (
     TEST_DIRECTIONS as TEST_DIRECTIONS,
     sketch_width as sketch_width,

@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from princomp.linalg import EPS, FloatArray, eigh_top
-from princomp.solvers.abandon_rule import AbandonRule
 from princomp.solvers.dense import eigenpairs, roundoff
-from princomp.solvers.lanczos import lanczos
+from princomp.solvers.lanczos import AbandonRule, lanczos
 from princomp.solvers.ritz import FEWEST_UNITS, axes_of_rows, bound_of_rows, residuals_of
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import CentredRows, Columns

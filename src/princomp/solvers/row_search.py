@@ -13,20 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from princomp.linalg import FloatArray
-from princomp.solvers.abandon_rule import Abandon
+from princomp.solvers import ritz
 from princomp.solvers.bases import orthonormal
 from princomp.solvers.dense import roundoff_of_images
-from princomp.solvers.lanczos import lanczos, lanczos_without_constants
-from princomp.solvers.ritz import (
-    FEWEST_UNITS,
-    bound_of_rows,
-    project,
-    rayleigh_ritz,
-    rayleigh_ritz_of_rows,
-    relative_residuals,
-    spectrum_of,
-    without_variance,
-)
+from princomp.solvers.lanczos import Abandon, lanczos, lanczos_without_constants
 from princomp.solvers.search import Pairs
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import CentredRows, Columns, DenseRows
@@ -89,7 +79,7 @@ def search_rows(
     unit = _unit_of(rows, tol)
     low_precision = unit > np.finfo(rows.dtype).eps
     if not columns.column_scatter.any():
-        return without_variance(k, p, unit), 0
+        return ritz.without_variance(k, p, unit), 0
     # Fused products read all rows once instead of twice, but vectors with an entry per column are
     # longer.
     fused = isinstance(rows, DenseRows) and rows.fused and p < _SHORT * n
@@ -126,21 +116,21 @@ def spectrum_of_pairs(
     if not values[-1] > _SQUARED * values[0]:
         # Compute small variances from the scores, without squaring the rows.
         vectors = rows.rmatmul(vectors) if on_rows else vectors
-        spectrum = project(rows, columns, vectors, k)
+        spectrum = ritz.project(rows, columns, vectors, k)
         return replace(spectrum, missed=pairs.missed), 2 + on_rows
-    residuals = relative_residuals(pairs, unit)
+    residuals = ritz.relative_residuals(pairs, unit)
     if on_rows:
-        values, axes = rayleigh_ritz_of_rows(rows, vectors, unit)
-        residuals, passes = bound_of_rows(pairs.residuals, values, unit), 1
+        values, axes = ritz.rayleigh_ritz_of_rows(rows, vectors, unit)
+        residuals, passes = ritz.bound_of_rows(pairs.residuals, values, unit), 1
     elif unit > exact:
-        values, axes = rayleigh_ritz(rows, vectors)
+        values, axes = ritz.rayleigh_ritz(rows, vectors)
         passes = 1
     else:
         axes = orthonormal(vectors.T)
     total = float(columns.column_scatter.sum()) / (columns.rows - 1.0)
     error = roundoff_of_images(len(pairs.vectors), exact, rows.shape[on_rows])
     found = replace(pairs, values=values)
-    return spectrum_of(found, columns, total, error, axes=axes, residuals=residuals), passes
+    return ritz.spectrum_of(found, columns, total, error, axes=axes, residuals=residuals), passes
 
 
 def _unit_of(rows: CentredRows, tol: float) -> float:
@@ -151,7 +141,7 @@ def _unit_of(rows: CentredRows, tol: float) -> float:
 
 def tolerance(rows: CentredRows, tol: float) -> float:
     """Return the tolerance of a search: ``tol``, or more if the products require it."""
-    return max(tol, FEWEST_UNITS * _unit_of(rows, tol))
+    return max(tol, ritz.FEWEST_UNITS * _unit_of(rows, tol))
 
 
 def search_block_width(k: int, step: int = _DEFAULT_STEP) -> int:

@@ -10,9 +10,8 @@ import numpy as np
 
 from princomp.kernels import Affine, forward, padded
 from princomp.linalg import EPS, FloatArray, Operator, empty, for_each, slices
-from princomp.solvers.abandon_rule import AbandonRule
 from princomp.solvers.dense import roundoff_of_products
-from princomp.solvers.lanczos import lanczos_without_constants
+from princomp.solvers.lanczos import AbandonRule, lanczos_without_constants
 from princomp.solvers.ritz import FEWEST_UNITS, spectrum_of, without_variance
 from princomp.solvers.search import Pairs
 from princomp.solvers.spectrum import Spectrum

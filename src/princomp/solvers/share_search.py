@@ -13,7 +13,7 @@ import numpy as np
 
 from princomp.linalg import EPS, FloatArray, Operator
 from princomp.solvers.bases import orthonormal
-from princomp.solvers.copies import may_hide_copies, miss_probability
+from princomp.solvers.lanczos import may_hide_copies, miss_probability
 from princomp.solvers.ritz import FEWEST_UNITS
 from princomp.solvers.row_search import spectrum_of_pairs, tolerance
 from princomp.solvers.scatter_search import products_with, spectrum_of_scatter, trace_scale

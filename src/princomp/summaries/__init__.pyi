@@ -30,14 +30,18 @@ from .device_faults import (
     fault_in as fault_in,
     first_fault as first_fault,
 )
-from .device_moments import DeviceMoments as DeviceMoments, moments_on as moments_on
 from .device_products import (
     WithExtremes as WithExtremes,
     columns_on as columns_on,
     images_on as images_on,
     sketch_on as sketch_on,
 )
-from .device_triangle import DeviceTriangle as DeviceTriangle, triangle_on as triangle_on
+from .device_summaries import (
+    DeviceMoments as DeviceMoments,
+    DeviceTriangle as DeviceTriangle,
+    moments_on as moments_on,
+    triangle_on as triangle_on,
+)
 from .extremes import Extremes as Extremes
 from .moments import Moments as Moments
 from .packing import KINDS as KINDS, pack as pack, unpack as unpack

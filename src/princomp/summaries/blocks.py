@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError
-from princomp.linalg import FloatArray, Weights as Weights, as_floats
+from princomp.linalg import FloatArray, Weights as Weights, as_floats, two_sum
 
 # SciPy ships no types: a CSR array or matrix.
 CSR: TypeAlias = sp.csr_array
@@ -266,9 +266,7 @@ def merged_mean(
     Means are stored in two doubles: a single double resolves a mean of 2³⁰ only to 1e-7, which
     would be visible in the scores of integer data.
     """
-    step = share * delta
-    high = mean + step
-    part = high - mean
-    low = low + ((mean - (high - part)) + (step - part))
+    high, error = two_sum(mean, share * delta)
+    low = low + error
     final = high + low
     return final, low - (final - high)

@@ -15,6 +15,11 @@ from princomp.summaries.space import Space
 Names = tuple[str, ...] | None
 Kind = TypeVar("Kind", bound="Centred")
 
+# A column may be constant if its scatter is below this many times the unit roundoff of the scatter
+# that it had.
+ROUNDING = 64
+_SUBNORMAL = np.finfo(np.float64).smallest_subnormal
+
 
 class Joined(NamedTuple):
     """Rows and mean after a merge, and the difference of the two means.
@@ -48,9 +53,9 @@ class Centred:
     # because the sums are NaN.
     complete_only = False
     # Summaries of two kinds are merged as the kind with less detail of the scatter; see
-    # `merged_kinds`.
+    # `_merged_as_kind`.
     detail = 0
-    # Errors (p,) of the column scatters due to removed rows; see `lost_by_removing`.
+    # Errors (p,) of the column scatters due to removed rows; see `_lost_by_removing`.
     lost: FloatArray | None = None
 
     rows: float
@@ -114,6 +119,30 @@ class Centred:
         lost = [summary.lost for summary in (self, other) if summary.lost is not None]
         return {"unit": max(self.unit, other.unit), "lost": sum(lost) if lost else None}
 
+    def _merged_as_kind(self: Any, other: Any) -> Any:
+        """Merge with a summary of another kind, as the less detailed kind of the two.
+
+        A triangle can become a scatter, and both can become a sketch. The resulting kind depends
+        only on the two kinds, not on their order or their rows.
+
+        Raises
+        ------
+        ParameterError
+            If ``other`` is not a summary.
+        ShapeError
+            For different numbers of columns or different centres.
+        """
+        if not issubclass(type(other), Centred):
+            raise ParameterError(
+                f"a summary is merged with another one, got {type(other).__name__}",
+                place={"parameter": "other"},
+                hint="summarise rows first: Moments.of(X)",
+            )
+        check_mergeable(self, other)
+        if self.detail < other.detail:
+            return self.merge(self.converted(other.to_host()))
+        return other.converted(self.to_host()).merge(other)
+
     def _without(self, other: Centred) -> Joined | None:
         """Return what a removal needs, or None if no rows or all rows are removed.
 
@@ -148,6 +177,44 @@ class Centred:
         # (n_removed·n_left/n)·δδᵀ = (n_removed·n/n_left)·offset offsetᵀ.
         fields = {"rows": rows, "count": count, "mean": mean, "mean_low": low}
         return Joined(fields, offset, -other.rows * (self.rows / rows))
+
+    def _lost_by_removing(self, part: Centred, remaining: FloatArray) -> FloatArray:
+        """Errors (p,) of the column scatters ``remaining`` when ``part`` is removed.
+
+        The difference keeps the rounding errors of the removed rows: if their values were 10⁶ times
+        larger than the others, twelve digits are lost. ``unit`` covers the rounding of the other
+        rows.
+        """
+        removed = np.maximum(self.column_scatter - remaining, 0.0)
+        lost = self.unit * removed + part.unit * part.column_scatter
+        for summary in (self, part):
+            if summary.lost is not None:
+                lost = lost + summary.lost
+        return lost
+
+    def _slack_of_remaining(self, part: Centred, remaining: FloatArray) -> FloatArray:
+        """Return the scatter (p,) that a constant column may have from rounding alone.
+
+        If equal numbers are added one by one, all sums round in the same direction: over the 256
+        rows of a chunk, their sum is off by up to 48 units (see docs/explain/numerics.md).
+
+        Raises
+        ------
+        ShapeError
+            If the rows to remove have a larger scatter than all rows.
+        """
+        error = max(self.unit, part.unit) * self.column_scatter
+        error += self.count * _SUBNORMAL  # of products that underflow
+        slack = ROUNDING * (error if self.lost is None else error + self.lost)
+        upper = remaining + self.p * slack
+        if (upper < 0).any():
+            column = int(np.argmin(upper))
+            raise ShapeError(
+                f"the rows to remove spread further in column {column} than all rows do",
+                place={"column": column},
+                hint="remove only rows that were added before",
+            )
+        return slack
 
     def _put(self, array: FloatArray) -> Any:
         """Return the array in the memory that holds the scatter: here unchanged, on the host."""
@@ -195,31 +262,6 @@ def as_kind(kind: type[Kind], summary: Centred, **changes: Any) -> Kind:
     """Return a summary as class ``kind``, with its fields except for those in ``changes``."""
     names = {field.name for field in fields(kind)} - changes.keys()  # type: ignore[arg-type]
     return kind(**{name: getattr(summary, name) for name in names}, **changes)
-
-
-def merged_kinds(one: Any, other: Any) -> Any:
-    """Merge two summaries of different kinds as the less detailed kind of the two.
-
-    A triangle can become a scatter, and both can become a sketch. The resulting kind depends
-    only on the two kinds, not on their order or their rows.
-
-    Raises
-    ------
-    ParameterError
-        If ``other`` is not a summary.
-    ShapeError
-        For different numbers of columns or different centres.
-    """
-    if not issubclass(type(other), Centred):
-        raise ParameterError(
-            f"a summary is merged with another one, got {type(other).__name__}",
-            place={"parameter": "other"},
-            hint="summarise rows first: Moments.of(X)",
-        )
-    check_mergeable(one, other)
-    if one.detail < other.detail:
-        return one.merge(one.converted(other.to_host()))
-    return other.converted(one.to_host()).merge(other)
 
 
 def check_range(summary: Centred, names: Names = None, *, each: bool = False) -> None:

@@ -16,15 +16,8 @@ from princomp.kernels import (
     sums_about,
 )
 from princomp.linalg import EPS, FloatArray, map_in_order, restore_underflowed, slices, two_sum
-from princomp.summaries.blocks import (
-    CSR,
-    Block,
-    Weights,
-    block_rows,
-    check_finite,
-    checked_block,
-    is_sparse,
-)
+from princomp.summaries import blocks
+from princomp.summaries.blocks import CSR, Block, Weights, is_sparse
 from princomp.summaries.centred import Centred
 
 # A thread sums at least MIN_SPAN_COLUMNS columns at a time, or as many as make _NUMBERS values: few
@@ -70,7 +63,7 @@ class Columns(Centred):
     @staticmethod
     def block_rows(columns: int, *, sparse: bool = False) -> int:
         """Number of rows in a block; more for wide sparse blocks, to reduce the merging."""
-        rows = block_rows(columns)
+        rows = blocks.block_rows(columns)
         return rows * max(1, columns // (_COLUMNS_A_ROW * rows)) if sparse else rows
 
     @classmethod
@@ -88,7 +81,7 @@ class Columns(Centred):
         NotFiniteError
             With the position of the value in the block.
         """
-        block, weights = checked_block(block, weights)
+        block, weights = blocks.checked_block(block, weights)
         if block.shape[0] == 0:
             return cls.empty(block.shape[1])
         with np.errstate(all="ignore"):
@@ -125,7 +118,7 @@ def _of_dense(block: FloatArray, weights: Weights) -> Columns:
         1 if block.size < MIN_NUMBERS_FOR_THREADS else None,
     )
     mean, low, scatter, sums = (np.concatenate(parts) for parts in zip(*results, strict=True))
-    check_finite(sums, block)
+    blocks.check_finite(sums, block)
     return Columns(rows, len(block), mean, low, scatter)
 
 
@@ -167,7 +160,7 @@ def _of_sparse(block: CSR, weights: Weights) -> Columns:
         about = shift if again else None
         count, stored, sums, squares = stored_sums_about(about, entries, weights)
         if not again:
-            check_finite(sums, block)
+            blocks.check_finite(sums, block)
             unstored = np.maximum(total_weight - stored, 0.0)
             if weights is not None and ((unstored * _LIGHT < total_weight) & (count < m)).any():
                 unstored = _weight_not_stored(entries, weights)

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from princomp.linalg import FloatArray
-from princomp.summaries.block_moments import products_unit
 from princomp.summaries.blocks import in_range
 from princomp.summaries.columns import Columns
 from princomp.summaries.device_faults import check_read_once, counted_rows, first_fault
 from princomp.summaries.device_sums import FLOAT32_TINY, add_product, sums_of
 from princomp.summaries.extremes import Extremes
+from princomp.summaries.moments import products_unit
 from princomp.summaries.sketch import Sketch, SketchOf, directions
 from princomp.summaries.space import DeviceArray, DeviceBlock, DeviceTable
 

@@ -7,14 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from princomp.linalg import FloatArray
-from princomp.summaries.blocks import (
-    Block,
-    Weights,
-    block_rows,
-    check_mergeable,
-    checked_block,
-    is_sparse,
-)
+from princomp.summaries import blocks
+from princomp.summaries.blocks import Block, Weights, is_sparse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +28,7 @@ class Extremes:
     high: FloatArray
 
     centred = True
-    block_rows = staticmethod(block_rows)
+    blocks.block_rows = staticmethod(blocks.block_rows)
     complete_only = True
 
     @classmethod
@@ -45,7 +39,7 @@ class Extremes:
     @classmethod
     def of(cls, block: Block, weights: Weights = None, *, precise: bool = True) -> Extremes:
         """Extremes of a block (m, p)."""
-        block, weights = checked_block(block, weights)
+        block, weights = blocks.checked_block(block, weights)
         if block.shape[0] == 0:
             return cls.empty(block.shape[1])
         low, high = block.min(axis=0), block.max(axis=0)
@@ -66,6 +60,6 @@ class Extremes:
 
     def merge(self, other: Extremes) -> Extremes:
         """Extremes of the rows of both."""
-        check_mergeable(self, other)
+        blocks.check_mergeable(self, other)
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         return Extremes(self.rows + other.rows, low, high)

@@ -17,10 +17,9 @@ from princomp.errors import ShapeError
 from princomp.kernels import native
 from princomp.linalg import EPS, FloatArray, slices
 from princomp.summaries.blocks import Block, Weights, check_mergeable, checked_block, is_sparse
-from princomp.summaries.centred import Centred, Joined, as_kind, merged_kinds
+from princomp.summaries.centred import Centred, Joined, as_kind
 from princomp.summaries.centred_rows import centre_rows, safe_exponent
 from princomp.summaries.columns import Columns
-from princomp.summaries.removal import check_remaining_scatter, lost_by_removing
 
 # Numbers in a block of wide rows: enough rows to justify reading and writing the p × l product once
 # per block, few enough that a block takes only tens of megabytes. Sparse rows are short, so a block
@@ -139,7 +138,7 @@ class Sketch(Centred):
     def merge(self, other: Centred) -> Sketch:
         """Sketch of the rows of both; ``other`` may be of any kind."""
         if not isinstance(other, Sketch):
-            return merged_kinds(self, other)
+            return self._merged_as_kind(other)
         self._check_same_directions(other)
         joined = self._joined(other)
         if joined is None:
@@ -185,9 +184,9 @@ class Sketch(Centred):
         product = self.product - other.product
         self._add_outer(delta_weight, delta, product)
         scatter = self.column_scatter - other.column_scatter + delta_weight * delta**2
-        scatter[scatter <= check_remaining_scatter(self, other, scatter)] = 0.0
+        scatter[scatter <= self._slack_of_remaining(other, scatter)] = 0.0
         fields["unit"] = max(self.unit, other.unit)
-        fields["lost"] = lost_by_removing(self, other, scatter)
+        fields["lost"] = self._lost_by_removing(other, scatter)
         return replace(self, column_scatter=scatter, product=product, **fields)
 
     def faded(self, factor: float) -> Sketch:

@@ -9,15 +9,9 @@ import numpy as np
 
 from princomp.kernels import is_shift_far, shift_of
 from princomp.linalg import EPS, FloatArray, column_sums, qr_r, restore_underflowed, two_sum
-from princomp.summaries.blocks import (
-    Block,
-    Weights,
-    check_finite,
-    checked_block,
-    is_sparse,
-    panel_rows,
-)
-from princomp.summaries.centred import Centred, merged_kinds
+from princomp.summaries import blocks
+from princomp.summaries.blocks import Block, Weights, is_sparse
+from princomp.summaries.centred import Centred
 
 # Fewest rows that are factored at a time. LAPACK adds products one by one: if the first is large
 # and the others are equal, factoring 65,536 rows of 3 columns at once loses 1,600 units of roundoff
@@ -64,7 +58,7 @@ class Triangle(Centred):
 
     detail = 3
     # A factorisation needs several copies of a block and does not gain from larger blocks.
-    block_rows = staticmethod(panel_rows)
+    block_rows = staticmethod(blocks.panel_rows)
 
     @classmethod
     def empty(cls, p: int) -> Triangle:
@@ -81,7 +75,7 @@ class Triangle(Centred):
         NotFiniteError
             With the position of the value in the block.
         """
-        block, weights = checked_block(block, weights)
+        block, weights = blocks.checked_block(block, weights)
         if block.shape[0] == 0:
             return cls.empty(block.shape[1])
         dense = block.toarray() if is_sparse(block) else block
@@ -96,7 +90,7 @@ class Triangle(Centred):
                 if again or not is_shift_far(sums, np.einsum("ij,ij->j", share, centred), rows):
                     break
                 shift = shift + sums / rows
-            check_finite(sums, dense)
+            blocks.check_finite(sums, dense)
             offset = sums / rows
             centred -= offset
         if weights is not None:
@@ -124,7 +118,7 @@ class Triangle(Centred):
     def merge(self, other: Centred) -> Any:
         """Triangle of the rows of both; if ``other`` has less detail, a summary of its kind."""
         if not isinstance(other, Triangle):
-            return merged_kinds(self, other)
+            return self._merged_as_kind(other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other

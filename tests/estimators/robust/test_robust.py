@@ -23,7 +23,7 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
 )
-from princomp.estimators.robust.mcd import consistency, fast_mcd, mcd_of_columns
+from princomp.estimators.robust.robpca import consistency, fast_mcd, mcd_of_columns
 
 
 def contaminated(rng, n, p, share, *, off=60.0):
@@ -267,9 +267,10 @@ def test_an_iterator_is_not_read_twice(rng):
         RobustPCA(2).fit_transform(iter([rng.standard_normal((40, 4))]))
 
 
-def test_the_mcd_of_a_column_is_the_best_of_all_its_windows(rng):
+@pytest.mark.parametrize("distance", [50, -1e7, -1e10, -1e14])
+def test_the_mcd_of_a_column_is_the_best_of_all_its_windows(rng, distance):
     values = rng.standard_normal((31, 4)) + 1e6
-    values[:9] += 50
+    values[:9] += distance
     centre, deviation = mcd_of_columns(values, 20)
     for column in range(4):
         ordered = np.sort(values[:, column])

@@ -1,4 +1,4 @@
-"""A fitted RobustPCA: its result, and the distances of rows."""
+"""A fitted RobustPCA: its result, the distances of rows, the contents of its model file."""
 
 from __future__ import annotations
 
@@ -8,11 +8,25 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from princomp import __version__
 from princomp.core import FittedModel
 from princomp.engines import DistributedRows
-from princomp.errors import NotFiniteError, ParameterError, ShapeError
-from princomp.io import Origin, RowData, Source, not_finite_error, read_whole
-from princomp.linalg import FloatArray, cached_property, frozen
+from princomp.errors import ModelFileError, NotFiniteError, ParameterError, ShapeError
+from princomp.io import (
+    Array,
+    Arrays,
+    Document,
+    Field,
+    Origin,
+    RowData,
+    Schema,
+    Source,
+    json_value,
+    not_finite_error,
+    read_whole,
+    values,
+)
+from princomp.linalg import FloatArray, cached_property, frozen, int_or_none
 from princomp.summaries import Names, first_not_finite, is_sparse
 
 _HINT = "remove such rows, or fill the cells before"
@@ -219,8 +233,7 @@ def dense_rows(
     if not np.isfinite(rows).all():
         error = NotFiniteError("", place={"row": 0})
         raise not_finite_error(rows, error, columns=columns, origin=origin, hint=hint)
-    dense: FloatArray = rows
-    return dense
+    return rows
 
 
 def check_dense(rows: object, why_dense: str = _WHY_DENSE) -> None:
@@ -231,3 +244,92 @@ def check_dense(rows: object, why_dense: str = _WHY_DENSE) -> None:
             place={"parameter": "X"},
             hint="pass X.toarray(), or a sample of the rows",
         )
+
+
+# ---- the model file ----------------------------------------------------------------------
+
+# Largest error of orthonormality; that of computed axes is far smaller.
+_ORTHONORMAL = 1e-6
+
+_SCHEMA = Schema(
+    {
+        "estimator": Field(values.TEXT),
+        "parameters": Field(
+            values.Values(
+                "an object whose 'scale' is null, 'mad' or an array",
+                lambda value: value["scale"] in (None, "mad", {"array": True}),
+            )
+        ),
+        "columns": Field(values.COLUMN_NAMES),
+        "id_column": Field(values.optional(values.TEXT)),
+        "rows": Field(values.integer(2), "score_distances.size"),
+        "features": Field(values.integer(1), "mean.size"),
+        "k": Field(values.COUNT, "variances.size"),
+        "support": Field(values.integer(1)),
+        "total": Field(values.at_least(0)),
+        "score_cutoff": Field(values.at_least(0)),
+        "orthogonal_cutoff": Field(values.at_least(0)),
+        "dtype": Field(values.DTYPE, "dtype.name"),
+    },
+    {
+        "mean": Array("p"),
+        "axes": Array("k p"),
+        "variances": Array("k", sign="not negative"),
+        # Along a component without variance, a row off the centre is infinitely far away.
+        "score_distances": Array("n", sign="not negative", infinite=True),
+        "orthogonal_distances": Array("n", sign="not negative"),
+        "scale": Array("p", optional=True, sign="positive"),
+    },
+)
+
+
+def model_to_contents(
+    result: RobustFit,
+    parameters: dict[str, Any],
+    columns: Names,
+    id_column: str | None,
+) -> tuple[Arrays, Document]:
+    """Convert a fit to arrays by name and a document of plain values."""
+    parameters = {**parameters, "random_state": int_or_none(parameters["random_state"])}
+    # The divisors are those of the fit, also if the parameter was changed since.
+    if result.scale is None:
+        parameters["scale"] = None
+    elif not isinstance(parameters["scale"], str):
+        parameters["scale"] = {"array": True}  # the array of that name
+    document = _SCHEMA.document(
+        result,
+        estimator="RobustPCA",
+        parameters={name: json_value(name, value) for name, value in parameters.items()},
+        columns=None if columns is None else list(map(str, columns)),
+        id_column=id_column,
+    )
+    return _SCHEMA.arrays_of(result), {"princomp": __version__, **document}
+
+
+def model_from_contents(tensors: Arrays, document: Document) -> tuple[RobustFit, dict[str, Any]]:
+    """Restore the result of a fit and the parameters of the estimator.
+
+    Raises
+    ------
+    ModelFileError
+    """
+    document = _SCHEMA.checked(document)
+    n, p, columns = document["rows"], document["features"], document["columns"]
+    _SCHEMA.check_arrays(tensors, {"n": n, "p": p, "k": document["k"]})
+    if document["support"] > n or (columns is not None and len(columns) != p):
+        raise ModelFileError("its document and its arrays differ in size")
+    if (np.diff(tensors["variances"]) > 0).any():
+        raise ModelFileError("the variances do not descend")
+    axes = tensors["axes"]
+    if np.abs(axes @ axes.T - np.eye(len(axes))).max(initial=0.0) > _ORTHONORMAL:
+        raise ModelFileError("the axes are not orthonormal")
+    parameters = dict(document["parameters"])
+    if (parameters["scale"] is None) is not ("scale" not in tensors):
+        raise ModelFileError("its parameter 'scale' and its array 'scale' do not go together")
+    if isinstance(parameters["scale"], dict):
+        parameters["scale"] = tensors["scale"]
+    parts: dict[str, Any] = {"scale": None, **tensors}
+    for name in ("total", "score_cutoff", "orthogonal_cutoff"):
+        parts[name] = float(document[name])
+    result = RobustFit(**parts, support=document["support"], dtype=np.dtype(document["dtype"]))
+    return result, parameters
