@@ -12,6 +12,8 @@ from .arguments import (
 from .associations import metadata as metadata
 from .barycentres import categories as categories
 from .beyond_limits import outliers as outliers
+from .bootstrap_call import bootstrap as bootstrap
+from .bootstrap_result import Bootstrap as Bootstrap
 from .control_limits import Limits as Limits, checked_level as checked_level, limits as limits
 from .ignored_rows import ignoring_rows as ignoring_rows
 from .metadata_columns import (
@@ -20,14 +22,15 @@ from .metadata_columns import (
 )
 from .other_models import convert_model as convert_model
 from .reconstruction import reconstruction_error as reconstruction_error
-from .resampling.analysis import (
+from .resampling import (
     bootstrap_rows as bootstrap_rows,
     quick_bootstrap as quick_bootstrap,
 )
-from .resampling.calls import bootstrap as bootstrap
-from .resampling.intervals import Bootstrap as Bootstrap
-from .rotation.calls import rotate as rotate
-from .rotation.rotated import Rotation as Rotation, rotated_scores as rotated_scores
+from .rotation import (
+    Rotation as Rotation,
+    rotate as rotate,
+    rotated_scores as rotated_scores,
+)
 from .row_reader import RowReader as RowReader, split_ids as split_ids
 from .row_table import rows as rows
 from .shared_docs import DOCSTRING_ENTRIES as DOCSTRING_ENTRIES
