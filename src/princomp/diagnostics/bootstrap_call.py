@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from princomp.core import checked_weights, fitted_model, is_number, renamed_parameters
-from princomp.diagnostics.arguments import check_repeatable, not_a_pca
+from princomp.diagnostics.arguments import check_repeatable, checked_level, not_a_pca
 from princomp.diagnostics.bootstrap_result import Bootstrap
-from princomp.diagnostics.control_limits import checked_level
 from princomp.diagnostics.resampling import bootstrap_rows
 from princomp.engines import DistributedRows, ProgressCallback, drop_incomplete
 from princomp.errors import NotAvailableError, ParameterError, invalid_value

@@ -9,14 +9,12 @@ from typing import Any
 from princomp.errors import did_you_mean
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
-from princomp.plots.circle_plot import circle
-from princomp.plots.contribution_plot import contributions
 from princomp.plots.grids import cos2, metadata
-from princomp.plots.loading_plot import loadings
 from princomp.plots.outlier_map import outliers
 from princomp.plots.pair_plot import pairs
 from princomp.plots.score_plot import biplot, scores
 from princomp.plots.scree_plot import scree
+from princomp.plots.variable_plots import circle, contributions, loadings
 
 # A kernel PCA has the first three only.
 _FIGURES = (scree, scores, pairs, biplot, circle, contributions, cos2, loadings, outliers, metadata)

@@ -1,8 +1,8 @@
-"""Fitted models as figures use them: PCA and kernel PCA, of princomp or of scikit-learn."""
+"""Fitted models as figures use them: PCA and kernel PCA of any library, and their components."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import signature
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
@@ -10,8 +10,16 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 import numpy as np
 
 from princomp.core import Fitted, Verdict, fitted_model, verdicts
-from princomp.diagnostics import Bootstrap, convert_model, fitted_of, ignoring_rows
-from princomp.errors import ParameterError
+from princomp.diagnostics import (
+    Bootstrap,
+    Components,
+    Selection,
+    convert_model,
+    fitted_of,
+    ignoring_rows,
+    select_components,
+)
+from princomp.errors import ParameterError, ShapeError
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
@@ -125,3 +133,68 @@ def _check_bootstrap(bootstrap: object, fitted: Fitted) -> None:
             place={"parameter": "bootstrap"},
             hint="use bootstrap=princomp.bootstrap(model, X)",
         )
+
+
+# ---- components -----------------------------------------------------------------------
+
+
+def axis_names(
+    rates: FloatArray, selected: Selection, verdicts: Sequence[Verdict] = ()
+) -> list[str]:
+    """Names of components with their share of the *total* variance: ``PC1 (62.0%)``.
+
+    The name of a component that should not be interpreted says why: ``PC3 (8.9%, unstable)``.
+    """
+    remarks = {
+        verdict.component: f", {verdict.kind}" for verdict in verdicts if not verdict.interpretable
+    }
+    return [
+        f"{name} ({rates[i]:.1%}{remarks.get(name, '')})"
+        for i, name in zip(selected.indices, selected.names, strict=True)
+    ]
+
+
+def select_few(
+    k: int,
+    components: Components,
+    default: int,
+    most: int,
+    advice: str = "select fewer components",
+) -> Selection:
+    """Select at most ``most`` of k components; by default the first ``default``.
+
+    Raises
+    ------
+    ParameterError
+        For more components, unknown ones, or the same one twice.
+    """
+    selected = select_components(k, components, default)
+    count = len(selected.indices)
+    if count > most:
+        raise ParameterError(
+            f"at most {most} components can be drawn, got {count}",
+            place={"parameter": "components"},
+            hint=advice,
+        )
+    return selected
+
+
+def select_plane(k: int, p: int | None, x: int | str, y: int | str) -> Selection:
+    """Select the two components of a plane, for a model with k components of p columns.
+
+    Raises
+    ------
+    ShapeError
+        For a model of one component.
+    ParameterError
+        For an unknown component, or the same component twice.
+    """
+    if k == 1:
+        advice = "" if p == 1 else "keep two or more (n_components=2), or "
+        raise ShapeError(
+            "a plane needs two components, but the model keeps 1"
+            + (" of the one column" if p == 1 else ""),
+            place={"parameter": "y"},
+            hint=f"{advice}use pairs(), which draws one component as a histogram",
+        )
+    return select_components(k, [x, y])

@@ -20,24 +20,27 @@ from princomp.diagnostics import (
     fitted_of,
     metadata as metadata_table,
     select_components,
+    shared_docs,
     variable_measures,
     variable_names,
 )
 from princomp.errors import NotAvailableError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
-from princomp.plots.axes_style import (
+from princomp.plots.drawn_model import accept_any_model, axis_names, verdicts_of
+from princomp.plots.labels import display_name
+from princomp.plots.style import (
+    BLUE,
+    GREEN,
+    MAX_CELL_SHARE,
     SMALL,
+    VERMILLION,
     add_note,
-    axis_names,
     background_colour,
+    mix_colours,
     styled_axes,
     text_colour,
 )
-from princomp.plots.colours import BLUE, GREEN, MAX_CELL_SHARE, VERMILLION, mix_colours
-from princomp.plots.drawn_model import accept_any_model, verdicts_of
-from princomp.plots.labels import display_name
-from princomp.plots.shared_docs import shared_docs
 from princomp.summaries import SampleWeight
 
 _DEFAULT_COMPONENTS = 8  # components by default

@@ -14,7 +14,8 @@ from matplotlib.text import Text
 
 from princomp.errors import printable
 from princomp.linalg import FloatArray
-from princomp.plots.axes_style import (
+from princomp.plots.placement import LabelPlacer, Placement
+from princomp.plots.style import (
     SMALL,
     add_note,
     background_colour,
@@ -23,7 +24,6 @@ from princomp.plots.axes_style import (
     muted_colour,
     text_colour,
 )
-from princomp.plots.placement import LabelPlacer, Placement
 
 # Number of points that labels avoid; more take too much time.
 _MAX_OBSTACLES = 1500

@@ -9,18 +9,24 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from princomp.core import fitted_model
-from princomp.diagnostics import Names, RowReader, distances, limits
+from princomp.diagnostics import Names, RowReader, distances, limits, shared_docs
 from princomp.errors import ParameterError
 from princomp.estimators import PCA, RobustPCA
 from princomp.io import RowArray
 from princomp.linalg import FloatArray
-from princomp.plots.axes_style import add_note, lay_out, legend_above, readable_on_axes, styled_axes
-from princomp.plots.colours import BLUE, VERMILLION
 from princomp.plots.drawn_model import accept_any_model
 from princomp.plots.drawn_rows import DrawnRows, Ids, Labels, choose_labelled, rows_with_scores
 from princomp.plots.labels import place_labels
-from princomp.plots.points import MAX_POINTS, draw_density, draw_points
-from princomp.plots.shared_docs import shared_docs
+from princomp.plots.marks import MAX_POINTS, draw_density, draw_points
+from princomp.plots.style import (
+    BLUE,
+    VERMILLION,
+    add_note,
+    lay_out,
+    legend_above,
+    readable_on_axes,
+    styled_axes,
+)
 
 _DEFAULT_LABELS, _DEFAULT_LEVEL = 10, 0.95
 

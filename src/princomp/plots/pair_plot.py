@@ -9,31 +9,25 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from princomp.diagnostics import (
-    Bootstrap,
-    Components,
-    Names,
-)
+from princomp.diagnostics import Bootstrap, Components, Names
 from princomp.errors import ParameterError
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
-from princomp.plots.axes_style import (
+from princomp.plots.drawn_model import DrawnModel, accept_any_model, axis_names, select_few
+from princomp.plots.drawn_rows import Groups, rows_and_groups
+from princomp.plots.labels import display_name
+from princomp.plots.marks import draw_cloud, draw_groups, group_style
+from princomp.plots.style import (
+    BLUE,
     SMALL,
     apply_style,
-    axis_names,
     draw_legend,
     muted_colour,
     new_figure,
-    select_few,
     set_colours,
     text_colour,
 )
-from princomp.plots.colours import BLUE
-from princomp.plots.drawn_model import DrawnModel, accept_any_model
-from princomp.plots.drawn_rows import Groups, rows_and_groups
-from princomp.plots.labels import display_name
-from princomp.plots.points import draw_cloud, draw_groups, group_style
 
 _DEFAULT_COMPONENTS, _MAX_COMPONENTS = 4, 8  # components by default, and at most
 

@@ -13,26 +13,14 @@ from princomp.diagnostics import (
     Names,
     check_count,
     fitted_of,
+    shared_docs,
     variable_names,
 )
 from princomp.errors import invalid_value
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
-from princomp.plots.arrows import draw_arrows, spokes
-from princomp.plots.axes_style import (
-    add_note,
-    axis_names,
-    draw_legend,
-    lay_out,
-    muted_colour,
-    readable_on_axes,
-    select_plane,
-    styled_axes,
-    text_colour,
-)
-from princomp.plots.colours import VERMILLION
-from princomp.plots.drawn_model import DrawnModel, accept_any_model
+from princomp.plots.drawn_model import DrawnModel, accept_any_model, axis_names, select_plane
 from princomp.plots.drawn_rows import (
     DrawnRows,
     Groups,
@@ -42,14 +30,25 @@ from princomp.plots.drawn_rows import (
     rows_and_groups,
 )
 from princomp.plots.labels import display_name, place_labels
-from princomp.plots.points import (
+from princomp.plots.marks import (
     MAX_POINTS,
+    draw_arrows,
     draw_cloud,
     draw_groups,
     draw_points,
     group_style,
+    spokes,
 )
-from princomp.plots.shared_docs import shared_docs
+from princomp.plots.style import (
+    VERMILLION,
+    add_note,
+    draw_legend,
+    lay_out,
+    muted_colour,
+    readable_on_axes,
+    styled_axes,
+    text_colour,
+)
 
 # Length of the longest arrow relative to the scores.
 _ARROW_LENGTH = 0.8

@@ -10,24 +10,26 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from princomp.core import verdict_lines
-from princomp.diagnostics import Bootstrap, check_count
+from princomp.diagnostics import Bootstrap, check_count, shared_docs
 from princomp.errors import ParameterError, ShapeError
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
-from princomp.plots.axes_style import (
+from princomp.plots.drawn_model import DrawnModel, accept_any_model
+from princomp.plots.style import (
+    BLUE,
     SMALL,
+    VERMILLION,
     add_note,
     background_colour,
+    black_or_white,
     legend_above,
+    mix_colours,
     muted_colour,
     readable_on_axes,
     styled_axes,
     text_colour,
 )
-from princomp.plots.colours import BLUE, VERMILLION, black_or_white, mix_colours
-from princomp.plots.drawn_model import DrawnModel, accept_any_model
-from princomp.plots.shared_docs import shared_docs
 from princomp.rules import Decision
 
 # Largest number of bars with numbers, and with percent signs.

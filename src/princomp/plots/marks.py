@@ -1,4 +1,4 @@
-"""Rows as points: all of them, a sample of very many, or their density."""
+"""Marks: rows as points, samples or densities; ellipses of groups; arrows of variables."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgba
 from matplotlib.image import AxesImage
+from matplotlib.patches import Ellipse
 from numpy.typing import NDArray
+from scipy import special
 
 from princomp.errors import counted
 from princomp.linalg import FloatArray
-from princomp.plots.axes_style import muted_colour, text_colour
-from princomp.plots.colours import BLUE, GROUP_COLOURS, MARKERS, mix_colours
 from princomp.plots.drawn_rows import Groups
-from princomp.plots.ellipses import ELLIPSE_LABELS, MIN_POINTS, draw_ellipse, ellipse_of
 from princomp.plots.labels import display_name
+from princomp.plots.style import (
+    BLUE,
+    GROUP_COLOURS,
+    MARKERS,
+    background_colour,
+    mix_colours,
+    muted_colour,
+    text_colour,
+)
 
 # A single hue from faint to opaque suits light and dark backgrounds.
 _FAINT_TO_OPAQUE = LinearSegmentedColormap.from_list(
@@ -32,6 +40,17 @@ _CELLS = 80
 _LAYERS = 8
 # In a small Axes, points have at most the size for this many.
 _SMALL_AXES_POINTS = 300
+# What a note says about the ellipses of each kind.
+ELLIPSE_LABELS = {"rows": "prediction of further rows", "mean": "confidence of the mean"}
+# Fewer rows do not determine the shape of a group.
+MIN_POINTS = 4
+_VERTICES = 49  # on the line of an ellipse
+_MIN_AXIS_RATIO = 1e-9  # shorter over longer axis: below it there is no area
+# Width of a shaft in points.
+_SHAFT_WIDTH = 1.3
+
+
+# ---- rows -----------------------------------------------------------------------------
 
 
 def point_style(n: int) -> tuple[float, float]:
@@ -167,3 +186,82 @@ def _sample(rows: NDArray[np.intp], n: int, rng: np.random.Generator) -> NDArray
     if count >= len(rows):
         return rows
     return np.sort(rng.choice(rows, count, replace=False))
+
+
+# ---- ellipses -------------------------------------------------------------------------
+
+
+def ellipse_of(
+    points: FloatArray, kind: str, level: float
+) -> tuple[FloatArray, FloatArray, float] | None:
+    """Return centre (2,), half axes (2,) and angle in degrees for a group of points (n, 2).
+
+    For normal rows, an ellipse of "rows" contains a further row with probability ``level``:
+    2(n² − 1)/(n(n − 2)) F(2, n − 2); one of the "mean" covers the population mean:
+    2(n − 1)/(n(n − 2)) F(2, n − 2) (Hotelling 1931).
+
+    Returns
+    -------
+    tuple or None
+        None for the kind "none", for fewer than 4 points, and for points on a line.
+    """
+    n = len(points)
+    if kind == "none" or n < MIN_POINTS:
+        return None
+    centre = points.mean(axis=0)
+    values, vectors = np.linalg.eigh(np.cov(points - centre, rowvar=False))
+    if not values[0] > _MIN_AXIS_RATIO**2 * values[1]:
+        return None
+    factor = 2.0 * (n - 1) / (n * (n - 2)) * float(special.fdtri(2, n - 2, level))
+    if kind == "rows":
+        factor *= n + 1
+    angle = float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])))
+    return centre, np.sqrt(factor * values[::-1]), angle
+
+
+def draw_ellipse(
+    ax: Axes, ellipse: tuple[FloatArray, FloatArray, float], colour: str
+) -> FloatArray:
+    """Draw an ellipse, a thin line and a faint fill; return places (m, 2) on the line."""
+    centre, half, angle = ellipse
+    for options in (
+        {"facecolor": colour, "alpha": 0.10, "edgecolor": "none", "zorder": 0.5},
+        {"facecolor": "none", "edgecolor": colour, "linewidth": 1.0, "zorder": 1.8},
+    ):
+        ax.add_patch(Ellipse(tuple(centre), *(2.0 * half), angle=angle, **options))  # type: ignore[arg-type]
+    radians, t = np.radians(angle), np.linspace(0.0, 2.0 * np.pi, _VERTICES)
+    unrotated = np.column_stack([half[0] * np.cos(t), half[1] * np.sin(t)])
+    rotation = np.array([[np.cos(radians), np.sin(radians)], [-np.sin(radians), np.cos(radians)]])
+    line: FloatArray = centre + unrotated @ rotation
+    ax.update_datalim(line)  # patches do not always update the limits of an Axes
+    return line
+
+
+# ---- arrows ---------------------------------------------------------------------------
+
+
+def spokes(ends: FloatArray) -> list[FloatArray]:
+    """Lines from the origin to ends (m, 2), which labels must not cross."""
+    return [np.stack([np.zeros(2), end]) for end in ends]
+
+
+def draw_arrows(ax: Axes, ends: FloatArray, colour: str) -> None:
+    """Draw arrows from the origin to ends (m, 2), with a thin edge of the background."""
+    origin = np.zeros(len(ends))
+    ax.quiver(
+        *(origin, origin, ends[:, 0], ends[:, 1]),
+        angles="xy",
+        scale_units="xy",
+        scale=1.0,
+        # Not in dots: the resolution of files differs from that of the figure.
+        units="inches",
+        width=_SHAFT_WIDTH / 72.0,
+        headwidth=4.6,
+        headlength=5.6,
+        headaxislength=5.2,
+        minlength=0.5,
+        color=colour,
+        edgecolor=background_colour(ax),
+        linewidth=0.5,
+        zorder=3,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from princomp.core import fill_docstring
 
-DOCSTRING_ENTRIES = {
+_ENTRIES = {
     "model": """\
 model : PCA
     Fitted.""",
@@ -26,6 +26,18 @@ ids : str or sequence of length n, optional
     "frame": """\
 frame : {"pandas", "polars", "pyarrow", "listing"}, optional
     Kind of the table; by default that of X.""",
+    "plane": """\
+x, y : int or str
+    Components: numbers from 1, or "PC1", ….""",
+    "bootstrap": """\
+bootstrap : Bootstrap, optional
+    Decides which components are marked as unstable. Without it, an approximation is used.""",
+    "axes": """\
+ax : matplotlib.axes.Axes, optional
+    Axes to draw on; by default a new one.
+dark : bool, optional
+    Colours of a new Axes: light on dark if true, dark on light if false. By default those of
+    matplotlib's settings.""",
     "example_model": """\
 >>> import numpy as np
 >>> from princomp import PCA, diagnostics
@@ -34,4 +46,4 @@ frame : {"pandas", "polars", "pyarrow", "listing"}, optional
 }
 
 # Replaces lines such as %(model)s in a docstring.
-shared_docs = fill_docstring(DOCSTRING_ENTRIES)
+shared_docs = fill_docstring(_ENTRIES)
