@@ -10,6 +10,7 @@ from .arguments import (
     fitted_of as fitted_of,
     ignoring_rows as ignoring_rows,
     select_components as select_components,
+    shared_docs as shared_docs,
     variable_names as variable_names,
 )
 from .associations import metadata as metadata
@@ -22,7 +23,6 @@ from .control_limits import (
     limits as limits,
     outliers as outliers,
 )
-from .docstrings import shared_docs as shared_docs
 from .metadata_columns import (
     extra_columns as extra_columns,
     take_named_columns as take_named_columns,

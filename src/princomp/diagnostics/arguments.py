@@ -1,4 +1,4 @@
-"""Arguments of diagnostics and figures: fitted models of any kind, components, numbers."""
+"""Arguments of diagnostics and figures: how they are read and checked, and their docstrings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeAlia
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core import Fitted, HasModel, fitted_model, is_number
+from princomp.core import Fitted, HasModel, fill_docstring, fitted_model, is_number
 from princomp.diagnostics.tables import frame_of, table
 from princomp.errors import NotAvailableError, ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA, with_names
@@ -281,3 +281,50 @@ def _transform_rows(steps: Pipeline, X: Any, names: list[str] | None) -> Any:
     columns = {name: rows[:, j] for j, name in enumerate(names)}
     columns |= {column: frame.get_column(column).to_numpy() for column in other_columns}
     return table(columns, str(frame.implementation), getattr(X, "index", None))
+
+
+# ---- docstrings -----------------------------------------------------------------------
+
+_DOCSTRINGS = {
+    "model": """\
+model : PCA
+    Fitted.""",
+    "X": """\
+X : array, sparse array, frame, path or batches, of shape (n, p)
+    Training rows or other rows, with the columns of the fit.""",
+    "sample_weight": """\
+sample_weight : array of shape (n,), optional
+    Frequencies of the rows.""",
+    "categorical": """\
+categorical : iterable of str, optional
+    Columns of numbers to be used as categories.""",
+    "components": """\
+components : int, str or sequence of them, optional
+    Numbers from 1, or "PC1", …; all by default.""",
+    "ids": """\
+ids : str or sequence of length n, optional
+    Names of the rows; see :func:`princomp.diagnostics.rows`.""",
+    "frame": """\
+frame : {"pandas", "polars", "pyarrow", "listing"}, optional
+    Kind of the table; by default that of X.""",
+    "plane": """\
+x, y : int or str
+    Components: numbers from 1, or "PC1", ….""",
+    "bootstrap": """\
+bootstrap : Bootstrap, optional
+    Decides which components are marked as unstable. Without it, an approximation is used.""",
+    "axes": """\
+ax : matplotlib.axes.Axes, optional
+    Axes to draw on; by default a new one.
+dark : bool, optional
+    Colours of a new Axes: light on dark if true, dark on light if false. By default those of
+    matplotlib's settings.""",
+    "example_model": """\
+>>> import numpy as np
+>>> from princomp import PCA, diagnostics
+>>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
+>>> model = PCA(2).fit(X)""",
+}
+
+# Replaces lines such as %(model)s in a docstring.
+shared_docs = fill_docstring(_DOCSTRINGS)

@@ -9,8 +9,7 @@ import numpy as np
 from scipy import special
 
 from princomp.core import renamed_parameters
-from princomp.diagnostics.arguments import Components
-from princomp.diagnostics.docstrings import shared_docs
+from princomp.diagnostics.arguments import Components, shared_docs
 from princomp.diagnostics.metadata_columns import ExtraColumn
 from princomp.diagnostics.supplementary import (
     ProjectedRows,
@@ -109,9 +108,8 @@ def metadata(
             note = f"{column.kind}: neither numbers nor categories"
             table_rows += [_Row(column.name, column.kind, c, note=note) for c in projected.names]
     p_adjusted = benjamini_hochberg(np.array([row.p_value for row in table_rows]))
-    return projected.table(
-        [row._replace(p_adjusted=p) for row, p in zip(table_rows, p_adjusted, strict=True)]
-    )
+    adjusted = [row._replace(p_adjusted=p) for row, p in zip(table_rows, p_adjusted, strict=True)]
+    return projected.table(_Row._fields, adjusted)
 
 
 def benjamini_hochberg(p: FloatArray) -> FloatArray:

@@ -20,9 +20,9 @@ from princomp.diagnostics.arguments import (
     checked_level,
     fitted_of,
     ignoring_rows,
+    shared_docs,
     variable_names,
 )
-from princomp.diagnostics.docstrings import shared_docs
 from princomp.diagnostics.row_reader import Block, RowReader
 from princomp.diagnostics.tables import is_long_form
 from princomp.errors import NotAvailableError

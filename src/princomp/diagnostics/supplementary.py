@@ -12,8 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.core import renamed_parameters
-from princomp.diagnostics.arguments import Components, Names, fitted_of, select_components
-from princomp.diagnostics.docstrings import shared_docs
+from princomp.diagnostics.arguments import (
+    Components,
+    Names,
+    fitted_of,
+    select_components,
+    shared_docs,
+)
 from princomp.diagnostics.metadata_columns import ExtraColumn, extra_columns, take_named_columns
 from princomp.diagnostics.row_reader import RowReader
 from princomp.errors import NotFiniteError, NotNumericError, ShapeError
@@ -35,10 +40,10 @@ class ProjectedRows(NamedTuple):
     columns: list[ExtraColumn]
     reader: RowReader
 
-    def table(self, rows: Sequence[NamedTuple]) -> Any:
-        """Make a table of results from its rows: text is stored as objects."""
+    def table(self, names: Sequence[str], rows: Sequence[Sequence[object]]) -> Any:
+        """Make a table of results with named columns from its rows: text is stored as objects."""
         contents = {}
-        for name, cells in zip(rows[0]._fields, zip(*rows, strict=True), strict=True):
+        for name, cells in zip(names, zip(*rows, strict=True), strict=True):
             is_text = any(isinstance(cell, str) for cell in cells)
             contents[name] = np.array(cells, dtype=object if is_text else None)
         return self.reader.table(contents, by_row=False)
@@ -80,17 +85,6 @@ def project_rows(
 
 
 # ---- columns of numbers ---------------------------------------------------------------
-
-
-class _NumberRow(NamedTuple):
-    """A row of the table."""
-
-    column: str
-    component: str
-    n: int
-    correlation: float
-    cos2: float
-    note: str
 
 
 @renamed_parameters(weights="sample_weight")
@@ -138,7 +132,7 @@ def supplementary_columns(
     [0.92 0.37]
     """
     projected = project_rows(model, X, columns, sample_weight, components, frame)
-    rows: list[NamedTuple] = []
+    rows: list[tuple[object, ...]] = []
     for column in projected.columns:
         if column.numbers is None:
             raise NotNumericError(
@@ -149,10 +143,11 @@ def supplementary_columns(
                 else "use categories(model, X, …) or metadata(model, X, …) for categories",
             )
         rows += [
-            _NumberRow(column.name, component, n, r, r**2, note)
+            (column.name, component, n, r, r**2, note)
             for component, n, r, note in correlations(projected, column.numbers)
         ]
-    return projected.table(rows)
+    names = ("column", "component", "n", "correlation", "cos2", "note")
+    return projected.table(names, rows)
 
 
 def correlations(projected: ProjectedRows, x: FloatArray) -> Iterator[tuple[str, int, float, str]]:
@@ -235,18 +230,6 @@ def group_scores(projected: ProjectedRows, column: ExtraColumn) -> ScoreGroups:
     return ScoreGroups(labels, counts, group_weights, centres, mean, between, within, eta2)
 
 
-class _CategoryRow(NamedTuple):
-    """A row of the table."""
-
-    column: str
-    category: str
-    component: str
-    n: int
-    barycentre: float
-    v_test: float
-    eta2: float
-
-
 @renamed_parameters(weights="sample_weight")
 @shared_docs
 def categories(
@@ -303,7 +286,7 @@ def categories(
     ['a' 'a' 'b']
     """
     projected = project_rows(model, X, columns, sample_weight, components, frame, categorical)
-    rows: list[NamedTuple] = []
+    rows: list[tuple[object, ...]] = []
     for column in projected.columns:
         if column.codes is None:
             raise NotNumericError(
@@ -315,10 +298,12 @@ def categories(
                 "supplementary_columns(model, X, …) correlates them",
             )
         rows += _category_rows(projected, column)
-    return projected.table(rows)
+    names = ("column", "category", "component", "n", "barycentre", "v_test", "eta2")
+    return projected.table(names, rows)
 
 
-def _category_rows(projected: ProjectedRows, column: ExtraColumn) -> list[_CategoryRow]:
+def _category_rows(projected: ProjectedRows, column: ExtraColumn) -> list[tuple[object, ...]]:
+    """Rows of the table: one for each category and component."""
     groups = group_scores(projected, column)
     if not groups.labels:
         raise ShapeError(
@@ -333,16 +318,9 @@ def _category_rows(projected: ProjectedRows, column: ExtraColumn) -> list[_Categ
         defined = (centre_variance > 0) & ~np.isnan(groups.eta2)
         deviations = np.sqrt(np.where(defined, centre_variance, np.nan))
         v_tests = (groups.centres - groups.mean) / deviations
+    name, counts = column.name, groups.counts.tolist()
     return [
-        _CategoryRow(
-            column.name,
-            str(label),
-            c,
-            int(groups.counts[q]),
-            groups.centres[q, a],
-            v_tests[q, a],
-            groups.eta2[a],
-        )
+        (name, str(label), c, counts[q], groups.centres[q, a], v_tests[q, a], groups.eta2[a])
         for q, label in enumerate(groups.labels)
         for a, c in enumerate(projected.names)
     ]

@@ -16,9 +16,9 @@ from princomp.diagnostics.arguments import (
     fitted_of,
     ignoring_rows,
     select_components,
+    shared_docs,
     variable_names,
 )
-from princomp.diagnostics.docstrings import shared_docs
 from princomp.diagnostics.row_reader import Block, RowReader
 from princomp.diagnostics.tables import checked_frame, is_long_form, table
 from princomp.errors import ParameterError

@@ -33,8 +33,7 @@ from princomp.plots.drawn_rows import (
 )
 from princomp.plots.grids import cos2, metadata
 from princomp.plots.outlier_map import outliers
-from princomp.plots.pair_plot import pairs
-from princomp.plots.score_plot import biplot, scores
+from princomp.plots.score_plots import biplot, pairs, scores
 from princomp.plots.scree_plot import scree
 from princomp.plots.style import (
     ACCENTS,

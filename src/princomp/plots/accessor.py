@@ -11,8 +11,7 @@ from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.plots.grids import cos2, metadata
 from princomp.plots.outlier_map import outliers
-from princomp.plots.pair_plot import pairs
-from princomp.plots.score_plot import biplot, scores
+from princomp.plots.score_plots import biplot, pairs, scores
 from princomp.plots.scree_plot import scree
 from princomp.plots.variable_plots import circle, contributions, loadings
 

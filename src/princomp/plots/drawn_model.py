@@ -38,14 +38,14 @@ def accept_any_model(figure: Callable[P, T]) -> Callable[P, T]:
     For a pipeline, the figure takes the rows that go into the pipeline. A figure that needs no rows
     ignores them with a warning.
     """
-    takes_rows = "X" in signature(figure).parameters
-    figure = figure if takes_rows else ignoring_rows(figure)
+    draw_figure = cast("Callable[..., T]", figure)
 
     @wraps(figure)
-    def wrapper(model: Any, *args: Any, **options: Any) -> T:
-        draw_figure = cast("Callable[..., T]", figure)
-        if not takes_rows:
-            return draw_figure(convert_model(model)[0], *args, **options)
+    def without_rows(model: Any, *args: Any, **options: Any) -> T:
+        return draw_figure(convert_model(model)[0], *args, **options)
+
+    @wraps(figure)
+    def with_rows(model: Any, *args: Any, **options: Any) -> T:
         X, *rest = args or (options.pop("X", None),)
         if X is None:
             raise ParameterError(
@@ -55,7 +55,8 @@ def accept_any_model(figure: Callable[P, T]) -> Callable[P, T]:
             )
         return draw_figure(*convert_model(model, X), *rest, **options)
 
-    return cast("Callable[P, T]", wrapper)
+    takes_rows = "X" in signature(figure).parameters
+    return cast("Callable[P, T]", with_rows if takes_rows else ignoring_rows(without_rows))
 
 
 class DrawnModel(NamedTuple):
@@ -110,29 +111,22 @@ def verdicts_of(fitted: Fitted, bootstrap: Bootstrap | None) -> tuple[Verdict, .
     """
     if bootstrap is None:
         return verdicts(fitted)
-    _check_bootstrap(bootstrap, fitted)
-    return verdicts(fitted, bootstrap.angle_quantiles((0.95,))[0])
-
-
-def _check_bootstrap(bootstrap: object, fitted: Fitted) -> None:
-    """Raise for anything but a bootstrap of this model."""
     if not isinstance(bootstrap, Bootstrap):
         raise ParameterError(
             f"bootstrap must be a result of princomp.bootstrap, got {type(bootstrap).__name__}",
             place={"parameter": "bootstrap"},
             hint="use bootstrap=princomp.bootstrap(model, X)",
         )
+    unit = np.abs(fitted.loadings).max(initial=0.0)
     if bootstrap.loadings.shape != fitted.loadings.shape or not np.allclose(
-        bootstrap.loadings,
-        fitted.loadings,
-        rtol=1e-6,
-        atol=1e-9 * np.abs(fitted.loadings).max(initial=0.0),
+        bootstrap.loadings, fitted.loadings, rtol=1e-6, atol=1e-9 * unit
     ):
         raise ParameterError(
             "the bootstrap is of another model: its loadings differ",
             place={"parameter": "bootstrap"},
             hint="use bootstrap=princomp.bootstrap(model, X)",
         )
+    return verdicts(fitted, bootstrap.angle_quantiles((0.95,))[0])
 
 
 # ---- components -----------------------------------------------------------------------

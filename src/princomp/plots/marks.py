@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgba
@@ -14,21 +12,13 @@ from scipy import special
 
 from princomp.errors import counted
 from princomp.linalg import FloatArray
+from princomp.plots import style
 from princomp.plots.drawn_rows import Groups
 from princomp.plots.labels import display_name
-from princomp.plots.style import (
-    BLUE,
-    GROUP_COLOURS,
-    MARKERS,
-    background_colour,
-    mix_colours,
-    muted_colour,
-    text_colour,
-)
 
 # A single hue from faint to opaque suits light and dark backgrounds.
 _FAINT_TO_OPAQUE = LinearSegmentedColormap.from_list(
-    "princomp", [to_rgba(BLUE, 0.2), to_rgba(BLUE, 1.0)]
+    "princomp", [to_rgba(style.BLUE, 0.2), to_rgba(style.BLUE, 1.0)]
 )
 # More points would hide each other: a density is drawn, or a sample of each group.
 MAX_POINTS = 20_000
@@ -61,9 +51,10 @@ def point_style(n: int) -> tuple[float, float]:
     return 4.0, 0.45
 
 
-def draw_points(ax: Axes, xy: FloatArray, colour: str, marker: str = "o", **options: Any) -> None:
+def draw_points(
+    ax: Axes, xy: FloatArray, colour: str, marker: str = "o", *, among: int, label: str = ""
+) -> None:
     """Draw points (n, 2); ``among`` is the number of all points, which decides their size."""
-    among = options.pop("among", len(xy))
     size, alpha = point_style(among)
     ax.scatter(
         xy[:, 0],
@@ -71,19 +62,21 @@ def draw_points(ax: Axes, xy: FloatArray, colour: str, marker: str = "o", **opti
         s=size,
         marker=marker,
         facecolor=colour,
-        edgecolor=mix_colours(colour, text_colour(ax), 0.45),
+        edgecolor=style.mix_colours(colour, style.text_colour(ax), 0.45),
         linewidth=0.4 if size > 4 else 0.0,
         alpha=alpha,
         rasterized=among > _MAX_VECTOR_POINTS,
         zorder=2,
-        **options,
+        label=label,
     )
 
 
 def draw_cloud(ax: Axes, xy: FloatArray, *, colour_bar: bool = True) -> str:
     """Draw points, or the density of many points; return a note."""
     if len(xy) <= MAX_POINTS:
-        draw_points(ax, xy, BLUE, among=len(xy) if colour_bar else max(len(xy), _SMALL_AXES_POINTS))
+        draw_points(
+            ax, xy, style.BLUE, among=len(xy) if colour_bar else max(len(xy), _SMALL_AXES_POINTS)
+        )
         return ""
     image = draw_density(ax, xy, equal_scales=colour_bar)
     if colour_bar:
@@ -92,9 +85,9 @@ def draw_cloud(ax: Axes, xy: FloatArray, *, colour_bar: bool = True) -> str:
         bar.ax.set_facecolor("none")
         if bar.solids is not None:
             bar.solids.set_rasterized(True)
-        bar.ax.tick_params(labelsize=7, width=0.6, length=2, colors=text_colour(ax))
+        bar.ax.tick_params(labelsize=7, width=0.6, length=2, colors=style.text_colour(ax))
         bar.ax.minorticks_off()
-        bar.set_label("rows in a cell", fontsize=7.5, color=text_colour(ax))
+        bar.set_label("rows in a cell", fontsize=7.5, color=style.text_colour(ax))
     return f"{len(xy):,} rows as a density, on a logarithmic scale"
 
 
@@ -132,7 +125,7 @@ def draw_groups(
     If there are very many rows, a sample is drawn; ellipses are computed from all rows.
     """
     rng, drawn = np.random.default_rng(0), 0
-    ungrouped, grey = np.flatnonzero(groups.codes < 0), muted_colour(ax, 0.5)
+    ungrouped, grey = np.flatnonzero(groups.codes < 0), style.muted_colour(ax, 0.5)
     if len(ungrouped):
         sample = _sample(ungrouped, len(xy), rng)
         draw_points(ax, xy[sample], grey, among=len(xy))
@@ -177,7 +170,9 @@ def draw_groups(
 
 def group_style(code: int) -> tuple[str, str]:
     """Colour and marker of a group."""
-    return GROUP_COLOURS[code % len(GROUP_COLOURS)], MARKERS[code % len(MARKERS)]
+    return style.GROUP_COLOURS[code % len(style.GROUP_COLOURS)], style.MARKERS[
+        code % len(style.MARKERS)
+    ]
 
 
 def _sample(rows: NDArray[np.intp], n: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -261,7 +256,7 @@ def draw_arrows(ax: Axes, ends: FloatArray, colour: str) -> None:
         headaxislength=5.2,
         minlength=0.5,
         color=colour,
-        edgecolor=background_colour(ax),
+        edgecolor=style.background_colour(ax),
         linewidth=0.5,
         zorder=3,
     )

@@ -126,6 +126,12 @@ def apply_style(ax: Axes) -> None:
     ax.tick_params(width=0.6, length=3, labelsize=SMALL + 0.5)
 
 
+def draw_zero_lines(ax: Axes) -> None:
+    """Draw faint lines through the origin."""
+    for draw_line in (ax.axhline, ax.axvline):
+        draw_line(0.0, color=muted_colour(ax, 0.75), linewidth=0.6, zorder=0.3)
+
+
 def text_colour(ax: Axes) -> str:
     """Colour of texts: that of the axis labels."""
     return to_hex(ax.xaxis.label.get_color())
@@ -185,6 +191,31 @@ def add_note(ax: Axes, *lines: str, below: float = 36.0, replace: str = "") -> N
             annotation_clip=False,
             gid=_NOTE_ID,
         )
+
+
+def write_at(
+    ax: Axes,
+    text: str,
+    position: tuple[float, float],
+    shift: tuple[float, float],
+    *,
+    above: bool = False,
+    **options: Any,
+) -> None:
+    """Write a small text, shifted by points from a position.
+
+    ``above`` measures the height of the position as a share of the Axes.
+    """
+    ax.annotate(
+        text,
+        position,
+        shift,
+        xycoords=("data", "axes fraction") if above else "data",
+        textcoords="offset points",
+        fontsize=SMALL,
+        color=text_colour(ax),
+        **options,
+    )
 
 
 def legend_above(ax: Axes, columns: int = 4) -> None:

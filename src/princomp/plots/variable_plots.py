@@ -22,6 +22,7 @@ from princomp.diagnostics import (
 from princomp.errors import ParameterError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
+from princomp.plots import style
 from princomp.plots.drawn_model import (
     accept_any_model,
     axis_names,
@@ -31,22 +32,6 @@ from princomp.plots.drawn_model import (
 )
 from princomp.plots.labels import display_name, place_labels
 from princomp.plots.marks import draw_arrows, spokes
-from princomp.plots.style import (
-    BLUE,
-    GROUP_COLOURS,
-    MARKERS,
-    SMALL,
-    add_note,
-    background_colour,
-    join_names,
-    lay_out,
-    legend_above,
-    mix_colours,
-    muted_colour,
-    readable_on_axes,
-    styled_axes,
-    text_colour,
-)
 
 # Width of a number and its margin, as a share of the axis.
 _NUMBER_WIDTH = 0.09
@@ -107,30 +92,31 @@ def circle(
     order = np.argsort(-np.where(undefined, -1.0, (r**2).sum(axis=1)), kind="stable")
     order = order[: min(top, int((~undefined).sum()))]
 
-    ax = styled_axes(ax, dark, 6.8, 5.4)
-    faint_colour = muted_colour(ax, 0.75)
-    ax.axhline(0.0, color=faint_colour, linewidth=0.6, zorder=0.3)
-    ax.axvline(0.0, color=faint_colour, linewidth=0.6, zorder=0.3)
-    ax.add_patch(Circle((0, 0), 1.0, fill=False, color=muted_colour(ax), linewidth=0.8, zorder=0.4))
+    ax = style.styled_axes(ax, dark, 6.8, 5.4)
+    style.draw_zero_lines(ax)
+    colour = style.muted_colour(ax)
+    ax.add_patch(Circle((0, 0), 1.0, fill=False, color=colour, linewidth=0.8, zorder=0.4))
     labels = axis_names(fitted.rates, selected, verdicts_of(fitted, bootstrap))
     ax.set(xlabel=labels[0], ylabel=labels[1], xlim=(-1.5, 1.5), ylim=(-1.15, 1.15))
     ax.set(aspect="equal", xticks=(-1, -0.5, 0, 0.5, 1), yticks=(-1, -0.5, 0, 0.5, 1))
-    draw_arrows(ax, r[order], BLUE)
+    draw_arrows(ax, r[order], style.BLUE)
     truncated = int((~undefined).sum()) > len(order)
-    add_note(
+    style.add_note(
         ax,
         f"the {len(order)} of {len(names):,} variables best represented in the plane"
         if truncated
         else "",
-        f"no correlation: {join_names(names[undefined].tolist(), 3)}" if undefined.any() else "",
+        f"no correlation: {style.join_names(names[undefined].tolist(), 3)}"
+        if undefined.any()
+        else "",
     )
-    lay_out(ax)
+    style.lay_out(ax)
     place_labels(
         ax,
         r[order],
         names[order],
         lines=spokes(r[order]),
-        colours=[readable_on_axes(ax, BLUE)] * len(order),
+        colours=[style.readable_on_axes(ax, style.BLUE)] * len(order),
         arrow_count=len(order),
     )
     return ax
@@ -183,25 +169,16 @@ def contributions(
     order = np.argsort(-shares, kind="stable")[:top]
     shares, equal_share = shares[order], 100.0 / fitted.p
 
-    ax = styled_axes(ax, dark, 6.4, 1.3 + 0.26 * len(order))
+    ax = style.styled_axes(ax, dark, 6.4, 1.3 + 0.26 * len(order))
     positions = np.arange(len(order))
-    pale = mix_colours(BLUE, background_colour(ax), 0.55)
-    colours = [BLUE if share > equal_share else pale for share in shares]
-    ax.barh(positions, shares, 0.7, color=colours, edgecolor=BLUE, linewidth=0.7)
+    pale = style.mix_colours(style.BLUE, style.background_colour(ax), 0.55)
+    colours = [style.BLUE if share > equal_share else pale for share in shares]
+    ax.barh(positions, shares, 0.7, color=colours, edgecolor=style.BLUE, linewidth=0.7)
     right = 1.1 * max(float(shares.max()), equal_share)
     _write_numbers(ax, shares, equal_share, right)
-    ax.axvline(equal_share, color=text_colour(ax), lw=1.0, ls=(0, (4, 3)))
-    ax.annotate(
-        f"100/p = {equal_share:.3g}%",
-        (equal_share, 1.0),
-        (0, 2),
-        xycoords=("data", "axes fraction"),
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
-        fontsize=SMALL,
-        color=text_colour(ax),
-    )
+    ax.axvline(equal_share, color=style.text_colour(ax), lw=1.0, ls=(0, (4, 3)))
+    label = f"100/p = {equal_share:.3g}%"
+    style.write_at(ax, label, (equal_share, 1.0), (0, 2), above=True, ha="center", va="bottom")
     ax.set_yticks(positions, [display_name(name) for name in names[order]])
     ax.tick_params(axis="y", length=0)
     name = axis_names(fitted.rates, selected, verdicts_of(fitted, bootstrap))[0]
@@ -209,7 +186,7 @@ def contributions(
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.set_xlim(0, right)
     if len(order) < fitted.p:
-        add_note(ax, f"{len(order)} of {fitted.p:,} variables, {shares.sum():.1f}% together")
+        style.add_note(ax, f"{len(order)} of {fitted.p:,} variables, {shares.sum():.1f}% together")
     return ax
 
 
@@ -218,16 +195,9 @@ def _write_numbers(ax: Axes, shares: FloatArray, line: float, right: float) -> N
     for y, share in enumerate(shares):
         # A number that the line would cross is written to the right of the line.
         crossed = share <= line < share + _NUMBER_WIDTH * right
-        ax.annotate(
-            f"{share:.1f}",
-            (line if crossed else share, y),
-            (3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=SMALL,
-            color=text_colour(ax),
-            in_layout=False,  # numbers lie inside the Axes
-        )
+        end = line if crossed else share
+        # Numbers lie inside the Axes, so they do not change the layout.
+        style.write_at(ax, f"{share:.1f}", (end, y), (3, 0), va="center", in_layout=False)
 
 
 @accept_any_model
@@ -275,21 +245,21 @@ def loadings(
     order = np.argsort(-(values**2).sum(axis=1), kind="stable")[:top]
     order = order[np.argsort(-values[order, 0], kind="stable")]
 
-    ax = styled_axes(ax, dark, 6.4, 1.4 + len(order) * (0.2 + 0.1 * count))
-    ax.axvline(0.0, color=muted_colour(ax, 0.5), lw=0.7, zorder=0.3)
+    ax = style.styled_axes(ax, dark, 6.4, 1.4 + len(order) * (0.2 + 0.1 * count))
+    ax.axvline(0.0, color=style.muted_colour(ax, 0.5), lw=0.7, zorder=0.3)
     _draw_loadings(ax, fitted, selected, order, bootstrap)
     positions = np.arange(len(order))
     ax.set_yticks(positions, [display_name(name) for name in names[order]])
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(order) - 0.45, -0.55)
     for y in positions[:-1] + 0.5:
-        ax.axhline(y, color=muted_colour(ax, 0.85), lw=0.5, zorder=0.2)
+        ax.axhline(y, color=style.muted_colour(ax, 0.85), lw=0.5, zorder=0.2)
     unit = isinstance(model.scale, str) and model.scale == "unit" and fitted.centred
     if unit:
         ax.set_xlim(-1.05, 1.05)
     ax.set(xlabel="loading" + (" (correlation with the component)" if unit else " v√λ"))
-    legend_above(ax)
-    add_note(
+    style.legend_above(ax)
+    style.add_note(
         ax,
         ""
         if bootstrap is None
@@ -313,7 +283,7 @@ def _draw_loadings(
     count = len(selected.indices)
     offsets = (np.arange(count) - (count - 1) / 2) * 0.7 / count
     for a, component in enumerate(selected.indices):
-        values, colour = fitted.loadings[order, component], GROUP_COLOURS[a]
+        values, colour = fitted.loadings[order, component], style.GROUP_COLOURS[a]
         y = np.arange(len(order)) + offsets[a]
         if bootstrap is None:
             ax.hlines(y, 0.0, values, color=colour, lw=1.0, zorder=1.5)
@@ -324,9 +294,9 @@ def _draw_loadings(
             values,
             y,
             s=24,
-            marker=MARKERS[a],
+            marker=style.MARKERS[a],
             facecolor=colour,
-            edgecolor=mix_colours(colour, text_colour(ax), 0.45),
+            edgecolor=style.mix_colours(colour, style.text_colour(ax), 0.45),
             linewidth=0.5,
             zorder=2,
             label=labels[a],
