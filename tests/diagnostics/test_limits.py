@@ -258,7 +258,20 @@ def test_rows_with_missing_values_are_skipped_and_counted(arrests):
     assert table["position"].tolist() == [38]
 
 
-@pytest.mark.parametrize("top", [0, -1, 1.5, True, "all"])
+@pytest.mark.parametrize("top", [0, -1, 1.5, True, "all", np.array([1, 2]), np.array([3])])
 def test_invalid_values_of_top_are_refused(top, arrests, unit):
     with pytest.raises(ParameterError, match="top"):
         outliers(unit, arrests, top=top)
+
+
+@pytest.mark.filterwarnings("ignore:Q has no limit")
+def test_rows_with_missing_values_have_no_q_if_all_components_are_kept(arrests):
+    model = PCA(4, missing="drop").fit(arrests)
+    X = arrests.copy()
+    X[3, 1] = np.nan
+    table = distances(model, X, frame="listing")
+    assert np.flatnonzero(np.isnan(table["t2"])).tolist() == [3]
+    np.testing.assert_array_equal(table["q"], np.where(np.arange(50) == 3, np.nan, 0.0))
+    assert np.isnan(contributions(model, X[3:4], form="wide", frame="listing")["q_x0"]).all()
+    with pytest.warns(UserWarning, match="1 rows of X have missing values"):
+        outliers(model, X, frame="listing")

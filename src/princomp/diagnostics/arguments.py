@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from numbers import Real
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
@@ -183,10 +184,14 @@ def check_count(name: str, value: object, minimum: int = 1) -> int:
     ------
     ParameterError
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < minimum:
+    try:
+        number = minimum - 1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+    except TypeError:  # no number, or an array of several
+        number = minimum - 1
+    if number < minimum:
         expected = f"a whole number of at least {minimum}"
         raise invalid_value(name, value, expected, f"choose a whole number from {minimum} on")
-    return int(value)
+    return number
 
 
 def checked_level(level: object) -> float:
@@ -274,7 +279,8 @@ def _transform_rows(steps: Pipeline, X: Any, names: list[str] | None) -> Any:
     frame, input_names = frame_of(X), getattr(steps, "feature_names_in_", None)
     if frame is None or input_names is None:
         return steps.transform(X)
-    other_columns = [column for column in frame.columns if column not in set(input_names)]
+    inputs = set(input_names)
+    other_columns = [column for column in frame.columns if column not in inputs]
     rows = steps.transform(frame.drop(other_columns).to_native() if other_columns else X)
     if names is None or not isinstance(rows, np.ndarray):
         return rows

@@ -207,8 +207,9 @@ class Projector(NamedTuple):
     def residuals(self, rows: FloatArray) -> FloatArray:
         """Return the parts of rows (m, p) orthogonal to the axes."""
         p, k = self.axes.shape
-        if k == p:
-            return np.zeros_like(rows)
+        if k == p:  # exactly zero, except in rows with missing values
+            incomplete = np.isnan(rows).any(axis=1, keepdims=True)
+            return np.where(incomplete, np.nan, np.zeros_like(rows))
         return rows - (rows @ self.axes) @ self.axes.T
 
     def t2_and_q(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:

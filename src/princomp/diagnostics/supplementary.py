@@ -166,6 +166,8 @@ def _correlation(
         return np.nan, "fewer than two rows have a value"
     if x.min() == x.max():
         return np.nan, "constant"
+    if np.abs(x).max() > 2.0**1022:
+        x = x / 4.0  # exact; differences would overflow
     # Subtract a value first: the mean of large numbers would cancel.
     x = (x - x[0]) / (x.max() - x.min())
     x, t = x - np.average(x, weights=weights), t - np.average(t, weights=weights)

@@ -145,7 +145,7 @@ def _draw_bars(
         ax.bar(numbers[kept:], rates[kept:], 0.72, color=pale, label="left out", **edge_style)
     if len(rates) > _MAX_NUMBERED_BARS:
         return
-    height = _NUMBER_HEIGHT * top * 4.8 / ax.figure.get_figheight()  # type: ignore[union-attr]
+    height = _NUMBER_HEIGHT * top * 4.8 / style.figure_size(ax)[1]
     for i, rate in enumerate(rates):
         crossing = [line[max(i - 1, 0) : i + 2] for line in lines if i < len(line)]
         bottom, inside = _free_position(float(rate), height, crossing)

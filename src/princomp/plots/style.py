@@ -80,6 +80,12 @@ def lay_out(ax: Axes) -> None:
     ax.apply_aspect(locator and locator(ax, None))  # type: ignore[arg-type, truthy-function]
 
 
+def figure_size(ax: Axes) -> tuple[float, float]:
+    """Width and height in inches of the figure, or subfigure, of an Axes."""
+    figure: Any = ax.figure
+    return figure.bbox.width / figure.dpi, figure.bbox.height / figure.dpi
+
+
 def set_colours(ax: Axes, dark: bool) -> None:
     """Set the colours of an Axes, without changing global settings."""
     background, colour = DARK if dark else LIGHT
@@ -167,7 +173,7 @@ def add_note(ax: Axes, *lines: str, below: float = 36.0, replace: str = "") -> N
     Notes reduce the size of the Axes, so write as many as possible before placing labels.
     ``replace`` is the beginning of the earlier lines that the new ones replace.
     """
-    width = ax.get_position().width * ax.figure.get_figwidth() * 72.0  # type: ignore[union-attr]
+    width = ax.get_position().width * figure_size(ax)[0] * 72.0
     line_length = max(30, int(width / (0.5 * (SMALL - 0.5))))
     existing = next((artist for artist in ax.texts if artist.get_gid() == _NOTE_ID), None)
     earlier = "" if existing is None else existing.get_text()
