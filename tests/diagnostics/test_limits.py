@@ -275,3 +275,13 @@ def test_rows_with_missing_values_have_no_q_if_all_components_are_kept(arrests):
     assert np.isnan(contributions(model, X[3:4], form="wide", frame="listing")["q_x0"]).all()
     with pytest.warns(UserWarning, match="1 rows of X have missing values"):
         outliers(model, X, frame="listing")
+
+
+def test_the_limit_of_q_is_continuous_where_its_power_is_nearly_zero():
+    # With this first variance and 20 ones, the power h of the transformation is 0.
+    nearby = [q_limit(np.r_[3.7912908264717755 * (1 - d), np.ones(20)], 0.95) for d in (1e-4, 1e-5)]
+    step = nearby[1][0] - nearby[0][0]
+    for d in (1e-8, 1e-12, 1e-14, 1e-15, -1e-14):
+        limit, method = q_limit(np.r_[3.7912908264717755 * (1 - d), np.ones(20)], 0.95)
+        assert method == "jackson-mudholkar"
+        assert limit == pytest.approx(nearby[1][0] + step / 9, rel=1e-7)

@@ -184,6 +184,9 @@ def q_limit(variances: FloatArray, level: float) -> tuple[float, str]:
     h = 1.0 - 2.0 * theta3 / (3.0 * theta2**2)
     # With h below 0 the transformation is decreasing, which the sign of h accounts for.
     base = special.ndtri(level) * h * np.sqrt(2.0 * theta2) + 1.0 + theta2 * h * (h - 1.0)
+    if 0.0 < abs(h) < 1e-6:  # the sum with 1 would lose the digits of h, by which it is divided
+        growth = special.ndtri(level) * np.sqrt(2.0 * theta2) + theta2 * (h - 1.0)
+        return total * float(np.exp(np.log1p(h * growth) / h)), "jackson-mudholkar"
     if base > 0.0 and h != 0.0:
         return total * float(base ** (1.0 / h)), "jackson-mudholkar"
     return total * theta2 * 2.0 * float(special.gammaincinv(0.5 / theta2, level)), "box"
