@@ -258,7 +258,30 @@ def test_rows_with_missing_values_are_skipped_and_counted(arrests):
     assert table["position"].tolist() == [38]
 
 
-@pytest.mark.parametrize("top", [0, -1, 1.5, True, "all"])
+@pytest.mark.parametrize("top", [0, -1, 1.5, True, "all", np.array([1, 2]), np.array([3])])
 def test_invalid_values_of_top_are_refused(top, arrests, unit):
     with pytest.raises(ParameterError, match="top"):
         outliers(unit, arrests, top=top)
+
+
+@pytest.mark.filterwarnings("ignore:Q has no limit")
+def test_rows_with_missing_values_have_no_q_if_all_components_are_kept(arrests):
+    model = PCA(4, missing="drop").fit(arrests)
+    X = arrests.copy()
+    X[3, 1] = np.nan
+    table = distances(model, X, frame="listing")
+    assert np.flatnonzero(np.isnan(table["t2"])).tolist() == [3]
+    np.testing.assert_array_equal(table["q"], np.where(np.arange(50) == 3, np.nan, 0.0))
+    assert np.isnan(contributions(model, X[3:4], form="wide", frame="listing")["q_x0"]).all()
+    with pytest.warns(UserWarning, match="1 rows of X have missing values"):
+        outliers(model, X, frame="listing")
+
+
+def test_the_limit_of_q_is_continuous_where_its_power_is_nearly_zero():
+    # With this first variance and 20 ones, the power h of the transformation is 0.
+    nearby = [q_limit(np.r_[3.7912908264717755 * (1 - d), np.ones(20)], 0.95) for d in (1e-4, 1e-5)]
+    step = nearby[1][0] - nearby[0][0]
+    for d in (1e-8, 1e-12, 1e-14, 1e-15, -1e-14):
+        limit, method = q_limit(np.r_[3.7912908264717755 * (1 - d), np.ones(20)], 0.95)
+        assert method == "jackson-mudholkar"
+        assert limit == pytest.approx(nearby[1][0] + step / 9, rel=1e-7)

@@ -267,3 +267,17 @@ def test_supplementary_rows_do_not_change_axes(arrests, unit):
     before = unit.components_.copy()
     rows(unit, arrests * 3, supplementary=True)
     np.testing.assert_array_equal(unit.components_, before)
+
+
+@pytest.mark.parametrize("value", ["text", 5, None, iter([1.0] * 50)])
+def test_one_value_for_all_rows_is_refused(arrests, unit, value):
+    for function in (metadata, categories, supplementary_columns):
+        with pytest.raises(ShapeError, match=r"'a' of (data|columns) is one .*, and X has 50 rows"):
+            function(unit, arrests, {"a": value})
+
+
+def test_numbers_near_the_largest_float_are_correlated(arrests, unit):
+    x = np.linspace(-1.0, 1.0, 50)
+    data = {"x": x, "huge": np.ldexp(x, 1023)}
+    table = supplementary_columns(unit, arrests, data, frame="listing")
+    np.testing.assert_array_equal(table["correlation"][:2], table["correlation"][2:])

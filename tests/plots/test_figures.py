@@ -13,9 +13,8 @@ from matplotlib.quiver import Quiver
 
 from princomp import PCA, bootstrap, choose, diagnostics, plots
 from princomp.errors import ParameterError
-from princomp.plots.axes_style import background_colour, text_colour
-from princomp.plots.colours import GROUP_COLOURS, contrast
-from princomp.plots.ellipses import ellipse_of
+from princomp.plots.marks import ellipse_of
+from princomp.plots.style import GROUP_COLOURS, background_colour, contrast, text_colour
 
 
 def text_of(ax):

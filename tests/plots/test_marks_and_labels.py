@@ -12,8 +12,8 @@ from pictures import arrests as states_and_model, irises
 
 from princomp import PCA, bootstrap, choose, plots
 from princomp.errors import ParameterError
-from princomp.plots.colours import GROUP_COLOURS, VERMILLION
-from princomp.plots.points import group_style
+from princomp.plots.marks import group_style
+from princomp.plots.style import GROUP_COLOURS, VERMILLION
 
 
 def texts_of(ax):

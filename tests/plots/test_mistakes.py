@@ -202,8 +202,19 @@ def test_missing_matplotlib_is_reported_with_its_extra(monkeypatch):
 def test_rows_that_a_figure_does_not_need_are_ignored_with_a_warning(name, unit, arrests):
     figure = getattr(unit.plot, name)
     for rows in ((arrests,), (pd.DataFrame(arrests),), ("rows.csv",)):
-        with pytest.warns(UserWarning, match=f"{name} needs the model alone: the rows are ignored"):
+        message = f"{name} needs the model alone: the rows are ignored"
+        with pytest.warns(UserWarning, match=message) as caught:
             figure(*rows)
+        assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match="the rows are ignored"):
         figure(X=arrests)
     figure()
+
+
+def test_axes_of_a_subfigure_are_drawn_on(unit, arrests):
+    figure = Figure(figsize=(12, 5), layout="constrained")
+    left, right = figure.subfigures(1, 2)
+    plots.scree(unit, ax=left.subplots())
+    ax = plots.biplot(unit, arrests, top=2, ax=right.subplots())
+    assert any("arrows: loadings" in text.get_text() for text in ax.texts)
+    figure.canvas.draw()

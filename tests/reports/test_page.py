@@ -12,7 +12,7 @@ import pytest
 from pages import Page
 
 from princomp import PCA, errors, report
-from princomp.plots.colours import contrast
+from princomp.plots.style import contrast
 
 EVIL = "<script>alert(1)</script></script>\"'&{{ 7*7 }}"
 

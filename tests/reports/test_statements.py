@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from princomp import PCA, bootstrap, errors, report
 from princomp.plots import DARK, LIGHT, contrast
-from princomp.plots.colours import BLUE, VERMILLION, mix_colours
+from princomp.plots.style import BLUE, VERMILLION, mix_colours
 from princomp.reports.narrative import variables_by_direction
 from princomp.reports.request import Request
 from princomp.reports.svg import dark_colour

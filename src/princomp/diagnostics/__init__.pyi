@@ -5,33 +5,39 @@ from .arguments import (
     Selection as Selection,
     check_count as check_count,
     check_repeatable as check_repeatable,
+    checked_level as checked_level,
+    convert_model as convert_model,
     fitted_of as fitted_of,
+    ignoring_rows as ignoring_rows,
     select_components as select_components,
+    shared_docs as shared_docs,
     variable_names as variable_names,
 )
 from .associations import metadata as metadata
-from .barycentres import categories as categories
-from .beyond_limits import outliers as outliers
-from .control_limits import Limits as Limits, checked_level as checked_level, limits as limits
-from .ignored_rows import ignoring_rows as ignoring_rows
+from .bootstrap_call import bootstrap as bootstrap
+from .bootstrap_result import Bootstrap as Bootstrap
+from .control_limits import (
+    Limits as Limits,
+    contributions as contributions,
+    distances as distances,
+    limits as limits,
+    outliers as outliers,
+)
 from .metadata_columns import (
     extra_columns as extra_columns,
     take_named_columns as take_named_columns,
 )
-from .other_models import convert_model as convert_model
 from .reconstruction import reconstruction_error as reconstruction_error
-from .resampling.analysis import (
-    bootstrap_rows as bootstrap_rows,
-    quick_bootstrap as quick_bootstrap,
-)
-from .resampling.calls import bootstrap as bootstrap
-from .resampling.intervals import Bootstrap as Bootstrap
-from .rotation.calls import rotate as rotate
-from .rotation.rotated import Rotation as Rotation, rotated_scores as rotated_scores
+from .resampling import bootstrap_rows as bootstrap_rows, quick_bootstrap as quick_bootstrap
+from .rotation import Rotation as Rotation, rotate as rotate, rotated_scores as rotated_scores
 from .row_reader import RowReader as RowReader, split_ids as split_ids
-from .row_table import rows as rows
-from .shared_docs import DOCSTRING_ENTRIES as DOCSTRING_ENTRIES
-from .supplementary import supplementary_columns as supplementary_columns
-from .t2_and_q import contributions as contributions, distances as distances
+from .supplementary import (
+    categories as categories,
+    supplementary_columns as supplementary_columns,
+)
 from .tables import Listing as Listing, frame_of as frame_of
-from .variable_table import variable_measures as variable_measures, variables as variables
+from .variables_and_rows import (
+    rows as rows,
+    variable_measures as variable_measures,
+    variables as variables,
+)

@@ -10,9 +10,7 @@ import scipy.linalg
 from scipy import special
 
 from princomp.core import Fitted
-from princomp.diagnostics.arguments import fitted_of, variable_names
-from princomp.diagnostics.ignored_rows import ignoring_rows
-from princomp.diagnostics.shared_docs import shared_docs
+from princomp.diagnostics.arguments import fitted_of, ignoring_rows, shared_docs, variable_names
 from princomp.diagnostics.tables import checked_frame, table
 from princomp.errors import ConstantColumnError, DataError, NotAvailableError, ShapeError
 from princomp.estimators import PCA

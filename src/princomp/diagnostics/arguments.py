@@ -1,21 +1,31 @@
-"""Arguments of diagnostics, and access to fitted estimators."""
+"""Arguments of diagnostics and figures: how they are read and checked, and their docstrings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
+from numbers import Real
+from operator import index
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core import Fitted, HasModel, fitted_model
+from princomp.core import Fitted, HasModel, fill_docstring, fitted_model, is_number
+from princomp.diagnostics.tables import frame_of, table
 from princomp.errors import NotAvailableError, ParameterError, ShapeError, invalid_value
-from princomp.io import Source
+from princomp.estimators import PCA, with_names
+from princomp.io import Source, TableInput
 from princomp.linalg import FloatArray
 
 if TYPE_CHECKING:
-    from princomp.estimators import PCA
+    from sklearn.pipeline import Pipeline
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Names = NDArray[Any]
 Components: TypeAlias = int | str | Iterable[int | str] | None
 
@@ -44,8 +54,6 @@ def fitted_of(model: object) -> Fitted:
     NotAvailableError
         For a kernel PCA.
     """
-    from princomp.estimators import PCA  # loads scikit-learn
-
     if not isinstance(model, PCA):
         from princomp.kernel_pca import KernelPCA  # needed only for this error
 
@@ -176,7 +184,153 @@ def check_count(name: str, value: object, minimum: int = 1) -> int:
     ------
     ParameterError
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < minimum:
+    try:
+        number = minimum - 1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+    except TypeError:  # no number, or an array of several
+        number = minimum - 1
+    if number < minimum:
         expected = f"a whole number of at least {minimum}"
         raise invalid_value(name, value, expected, f"choose a whole number from {minimum} on")
-    return int(value)
+    return number
+
+
+def checked_level(level: object) -> float:
+    """Return a level between 0 and 1.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not is_number(level, Real) or not 0.0 < float(level) < 1.0:  # type: ignore[arg-type]
+        raise invalid_value("level", level, "a number between 0 and 1", "0.95 is usual")
+    return float(level)  # type: ignore[arg-type]
+
+
+# ---- rows and models of other kinds ---------------------------------------------------
+
+
+def ignoring_rows(function: Callable[P, T]) -> Callable[P, T]:
+    """Let ``f(model, …)`` also be called as ``f(model, X, …)``, with a warning."""
+
+    @wraps(function)
+    def wrapper(model: Any, *args: Any, **options: Any) -> T:
+        rows = options.pop("X", None)
+        if rows is None and args and _is_table(args[0]):
+            rows, args = args[0], args[1:]
+        if rows is not None:
+            warnings.warn(
+                f"{function.__name__} needs the model alone: the rows are ignored",
+                UserWarning,
+                stacklevel=2,
+            )
+        return cast("Callable[..., T]", function)(model, *args, **options)
+
+    return cast("Callable[P, T]", wrapper)
+
+
+def _is_table(value: Any) -> bool:
+    """Whether an argument is a table, rather than components, a level or the like."""
+    if isinstance(value, os.PathLike | TableInput) or hasattr(value, "columns"):
+        return True
+    if isinstance(value, str):
+        return Path(value).suffix[1:].isidentifier()  # the name of a file
+    return len(getattr(value, "shape", ())) == 2
+
+
+def convert_model(model: Any, X: Any = None) -> tuple[Any, Any]:
+    """Convert a model of scikit-learn or a pipeline to one of this package; return others as is.
+
+    Return also the rows to pass to it.
+
+    The steps of a pipeline before the last transform the rows. Frames stay frames, with the names
+    that these steps give to the columns.
+    """
+    if isinstance(model, PCA):
+        return model, X
+    # Imported here, because these modules load much that a fit does not need.
+    from sklearn import decomposition
+    from sklearn.pipeline import Pipeline
+
+    names = None
+    if isinstance(model, Pipeline):
+        preprocessing, model = model[:-1], model[-1]
+        if len(preprocessing.steps):
+            names = _output_names(preprocessing)
+            X = None if X is None else _transform_rows(preprocessing, X, names)
+    if isinstance(model, decomposition.PCA | decomposition.IncrementalPCA):
+        model = PCA.from_sklearn(model, feature_names=names)
+    elif isinstance(model, PCA) and names is not None and not hasattr(model, "feature_names_in_"):
+        model = with_names(model, names)
+    return model, X
+
+
+def _output_names(steps: Pipeline) -> list[str] | None:
+    """Names of the columns that these steps return; None if the input had none."""
+    if not hasattr(steps, "feature_names_in_"):
+        return None
+    try:
+        return list(map(str, steps.get_feature_names_out()))
+    except AttributeError:
+        return None  # a step cannot name them
+
+
+def _transform_rows(steps: Pipeline, X: Any, names: list[str] | None) -> Any:
+    """Transform rows; a frame stays a frame of the same kind, with its index and other columns."""
+    frame, input_names = frame_of(X), getattr(steps, "feature_names_in_", None)
+    if frame is None or input_names is None:
+        return steps.transform(X)
+    inputs = set(input_names)
+    other_columns = [column for column in frame.columns if column not in inputs]
+    rows = steps.transform(frame.drop(other_columns).to_native() if other_columns else X)
+    if names is None or not isinstance(rows, np.ndarray):
+        return rows
+    columns = {name: rows[:, j] for j, name in enumerate(names)}
+    columns |= {column: frame.get_column(column).to_numpy() for column in other_columns}
+    return table(columns, str(frame.implementation), getattr(X, "index", None))
+
+
+# ---- docstrings -----------------------------------------------------------------------
+
+_DOCSTRINGS = {
+    "model": """\
+model : PCA
+    Fitted.""",
+    "X": """\
+X : array, sparse array, frame, path or batches, of shape (n, p)
+    Training rows or other rows, with the columns of the fit.""",
+    "sample_weight": """\
+sample_weight : array of shape (n,), optional
+    Frequencies of the rows.""",
+    "categorical": """\
+categorical : iterable of str, optional
+    Columns of numbers to be used as categories.""",
+    "components": """\
+components : int, str or sequence of them, optional
+    Numbers from 1, or "PC1", …; all by default.""",
+    "ids": """\
+ids : str or sequence of length n, optional
+    Names of the rows; see :func:`princomp.diagnostics.rows`.""",
+    "frame": """\
+frame : {"pandas", "polars", "pyarrow", "listing"}, optional
+    Kind of the table; by default that of X.""",
+    "plane": """\
+x, y : int or str
+    Components: numbers from 1, or "PC1", ….""",
+    "bootstrap": """\
+bootstrap : Bootstrap, optional
+    Decides which components are marked as unstable. Without it, an approximation is used.""",
+    "axes": """\
+ax : matplotlib.axes.Axes, optional
+    Axes to draw on; by default a new one.
+dark : bool, optional
+    Colours of a new Axes: light on dark if true, dark on light if false. By default those of
+    matplotlib's settings.""",
+    "example_model": """\
+>>> import numpy as np
+>>> from princomp import PCA, diagnostics
+>>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
+>>> model = PCA(2).fit(X)""",
+}
+
+# Replaces lines such as %(model)s in a docstring.
+shared_docs = fill_docstring(_DOCSTRINGS)

@@ -9,17 +9,17 @@ import numpy as np
 from scipy import special
 
 from princomp.core import renamed_parameters
-from princomp.diagnostics.arguments import Components
-from princomp.diagnostics.barycentres import group_scores
+from princomp.diagnostics.arguments import Components, shared_docs
 from princomp.diagnostics.metadata_columns import ExtraColumn
-from princomp.diagnostics.projected import ProjectedRows, project_rows
-from princomp.diagnostics.shared_docs import shared_docs
-from princomp.diagnostics.supplementary import correlations
+from princomp.diagnostics.supplementary import (
+    ProjectedRows,
+    correlations,
+    group_scores,
+    project_rows,
+)
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight
-
-_NAN = float("nan")
 
 
 class _Row(NamedTuple):
@@ -30,13 +30,13 @@ class _Row(NamedTuple):
     component: str
     n: int = 0
     groups: int = 0
-    r: float = _NAN
-    eta2: float = _NAN
-    statistic: float = _NAN
-    df1: float = _NAN
-    df2: float = _NAN
-    p_value: float = _NAN
-    p_adjusted: float = _NAN
+    r: float = np.nan
+    eta2: float = np.nan
+    statistic: float = np.nan
+    df1: float = np.nan
+    df2: float = np.nan
+    p_value: float = np.nan
+    p_adjusted: float = np.nan
     note: str = ""
 
 
@@ -108,9 +108,8 @@ def metadata(
             note = f"{column.kind}: neither numbers nor categories"
             table_rows += [_Row(column.name, column.kind, c, note=note) for c in projected.names]
     p_adjusted = benjamini_hochberg(np.array([row.p_value for row in table_rows]))
-    return projected.table(
-        [row._replace(p_adjusted=p) for row, p in zip(table_rows, p_adjusted, strict=True)]
-    )
+    adjusted = [row._replace(p_adjusted=p) for row, p in zip(table_rows, p_adjusted, strict=True)]
+    return projected.table(_Row._fields, adjusted)
 
 
 def benjamini_hochberg(p: FloatArray) -> FloatArray:
@@ -138,7 +137,7 @@ def _numeric_rows(projected: ProjectedRows, name: str, numbers: FloatArray) -> l
             with np.errstate(divide="ignore"):
                 t = float(r * np.sqrt(df) / np.sqrt(1.0 - np.float64(r) ** 2))
             p = float(2.0 * special.stdtr(df, -abs(t)))
-            df1, df2 = (1.0, df) if np.isfinite(p) else (_NAN, _NAN)
+            df1, df2 = (1.0, df) if np.isfinite(p) else (np.nan, np.nan)
             row = row._replace(statistic=t, df1=df1, df2=df2, p_value=p)
         table_rows.append(row)
     return table_rows

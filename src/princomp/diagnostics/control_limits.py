@@ -1,22 +1,36 @@
-"""Control limits of T² and Q, computed from the model alone."""
+"""T² and Q of rows, their control limits, and the rows and variables beyond the limits."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 from scipy import special
 
-from princomp.core import Fitted, is_number
-from princomp.diagnostics.arguments import fitted_of
-from princomp.diagnostics.ignored_rows import ignoring_rows
-from princomp.diagnostics.shared_docs import shared_docs
-from princomp.errors import invalid_value
+from princomp.core import Fitted
+from princomp.diagnostics.arguments import (
+    Names,
+    axes_of,
+    check_count,
+    checked_level,
+    fitted_of,
+    ignoring_rows,
+    shared_docs,
+    variable_names,
+)
+from princomp.diagnostics.row_reader import Block, RowReader
+from princomp.diagnostics.tables import is_long_form
+from princomp.errors import NotAvailableError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.summaries import Moments, Triangle
+
+# ---- limits ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -127,18 +141,6 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     return Limits(level, k, t2_new, t2_training, q, q_method, reasons)
 
 
-def checked_level(level: object) -> float:
-    """Return a level between 0 and 1.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if not is_number(level, Real) or not 0.0 < float(level) < 1.0:  # type: ignore[arg-type]
-        raise invalid_value("level", level, "a number between 0 and 1", "0.95 is usual")
-    return float(level)  # type: ignore[arg-type]
-
-
 def _why_no_t2_limit(fitted: Fitted, k: int) -> str | None:
     """Return why T² has no limit, or None if it has one."""
     if fitted.n_samples is None:
@@ -182,6 +184,279 @@ def q_limit(variances: FloatArray, level: float) -> tuple[float, str]:
     h = 1.0 - 2.0 * theta3 / (3.0 * theta2**2)
     # With h below 0 the transformation is decreasing, which the sign of h accounts for.
     base = special.ndtri(level) * h * np.sqrt(2.0 * theta2) + 1.0 + theta2 * h * (h - 1.0)
+    if 0.0 < abs(h) < 1e-6:  # the sum with 1 would lose the digits of h, by which it is divided
+        growth = special.ndtri(level) * np.sqrt(2.0 * theta2) + theta2 * (h - 1.0)
+        return total * float(np.exp(np.log1p(h * growth) / h)), "jackson-mudholkar"
     if base > 0.0 and h != 0.0:
         return total * float(base ** (1.0 / h)), "jackson-mudholkar"
     return total * theta2 * 2.0 * float(special.gammaincinv(0.5 / theta2, level)), "box"
+
+
+# ---- distances and contributions ------------------------------------------------------
+
+
+class Projector(NamedTuple):
+    """The axes (p, k) with variances (k,) above the resolution."""
+
+    axes: FloatArray
+    variances: FloatArray
+
+    @classmethod
+    def of(cls, fitted: Fitted) -> Projector:
+        """Take the axes of a fit."""
+        k = fitted.n_resolved
+        return cls(axes_of(fitted, slice(k)), fitted.variances[:k])
+
+    def residuals(self, rows: FloatArray) -> FloatArray:
+        """Return the parts of rows (m, p) orthogonal to the axes."""
+        p, k = self.axes.shape
+        if k == p:  # exactly zero, except in rows with missing values
+            incomplete = np.isnan(rows).any(axis=1, keepdims=True)
+            return np.where(incomplete, np.nan, np.zeros_like(rows))
+        return rows - (rows @ self.axes) @ self.axes.T
+
+    def t2_and_q(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return T² and Q (m,) of rows (m, p)."""
+        t2 = ((rows @ self.axes / np.sqrt(self.variances)) ** 2).sum(axis=1)
+        residuals = self.residuals(rows)
+        return t2, np.einsum("ij,ij->i", residuals, residuals)
+
+    def contributions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return contributions (m, p) of variables to T² and, with the residual's sign, to Q."""
+        scaled_rows = ((rows @ self.axes) / self.variances) @ self.axes.T
+        residuals = self.residuals(rows)
+        return rows * scaled_rows, residuals * np.abs(residuals)
+
+
+@shared_docs
+def distances(
+    model: PCA, X: object, *, ids: Iterable[object] | None = None, frame: str | None = None
+) -> Any:
+    """Compute T² and Q of rows: distances within the components and from them.
+
+    Parameters
+    ----------
+    %(model)s
+    X : array, sparse array, frame, path or batches, of shape (n, p)
+        Training rows or new rows, read block by block.
+    %(ids)s
+    %(frame)s
+
+    Returns
+    -------
+    frame
+        ``row``; ``t2``: Σ t²/λ, without unit, over the components above the fit's
+        resolution; ``q``: ‖x − x̂‖² in squared units of the analysed columns, with x̂ from
+        the same components (zero if there are p of them).
+
+    Raises
+    ------
+    ParameterError, ShapeError, ColumnError, NotFiniteError, NotAvailableError
+
+    Notes
+    -----
+    Hotelling (1931); Jackson & Mudholkar (1979). Limits: :func:`princomp.diagnostics.limits`.
+
+    Examples
+    --------
+    %(example_model)s
+    >>> table = diagnostics.distances(model, X, frame="listing")
+    >>> print(np.round(table["t2"], 2))
+    [1.68 1.25 0.11 0.44 2.94 3.57]
+    """
+    projector = Projector.of(fitted_of(model))
+    reader = RowReader.open(model, X, ids=ids, frame=frame)
+    columns = reader.collect(lambda block: (block.ids, *projector.t2_and_q(block.rows)))
+    return reader.table(dict(zip(("row", "t2", "q"), columns, strict=True)))
+
+
+@shared_docs
+def contributions(
+    model: PCA,
+    X: object,
+    *,
+    ids: Iterable[object] | None = None,
+    form: str = "long",
+    frame: str | None = None,
+) -> Any:
+    """Compute the contributions of variables to T² and Q of rows.
+
+    The table is as large as X: select rows first, such as those of ``outliers``.
+
+    Parameters
+    ----------
+    %(model)s
+    X : array, sparse array, frame, path or batches, of shape (n, p)
+    %(ids)s
+    form : {"long", "wide"}
+        A row for each row of X and variable, or a row for each row of X.
+    %(frame)s
+
+    Returns
+    -------
+    frame
+        ``t2``: x Σ (t/λ) v for each variable. Those of a row sum to its T²; negative ones
+        decrease it. ``q``: the squared residual with the residual's sign; their absolute
+        values sum to Q. In wide tables they are called ``t2_NAME`` and ``q_NAME``.
+
+    Raises
+    ------
+    ParameterError, ShapeError, ColumnError, NotFiniteError, NotAvailableError
+
+    Notes
+    -----
+    Nomikos & MacGregor (1995) for T²; Wise et al. (1990) for Q.
+
+    Examples
+    --------
+    %(example_model)s
+    >>> table = diagnostics.contributions(model, X[:1], frame="listing")
+    >>> print(table["variable"], np.round(table["q"], 3))
+    ['x0' 'x1' 'x2'] [-0.019  0.04  -0.339]
+    """
+    projector, long = Projector.of(fitted_of(model)), is_long_form(form)
+    reader = RowReader.open(model, X, ids=ids, frame=frame)
+    row_ids, t2, q = reader.collect(lambda block: (block.ids, *projector.contributions(block.rows)))
+    names = variable_names(model)
+    if long:
+        contents = {
+            "row": np.repeat(row_ids, len(names)),
+            "variable": np.tile(names, len(row_ids)),
+            "t2": t2.ravel(),
+            "q": q.ravel(),
+        }
+        return reader.table(contents, by_row=False)
+    wide = {f"t2_{name}": t2[:, j] for j, name in enumerate(names)}
+    wide |= {f"q_{name}": q[:, j] for j, name in enumerate(names)}
+    return reader.table({"row": row_ids, **wide})
+
+
+# ---- rows beyond a limit --------------------------------------------------------------
+
+
+@shared_docs
+def outliers(
+    model: PCA,
+    X: object,
+    level: float = 0.95,
+    *,
+    training: bool = False,
+    top: int = 3,
+    ids: Iterable[object] | None = None,
+    frame: str | None = None,
+) -> Any:
+    """Find rows whose T² or Q is beyond its limit, the most extreme first.
+
+    Parameters
+    ----------
+    %(model)s
+    X : array, sparse array, frame, path or batches, of shape (n, p)
+        Read once, block by block; only rows beyond a limit are kept.
+    level : float, default=0.95
+        Level of the limits: the share of regular rows expected below each.
+    training : bool, default=False
+        Whether X has the rows of the fit, for which the limit of T² is lower.
+    top : int, default=3
+        Number of variables to name for each statistic.
+    %(ids)s
+    %(frame)s
+
+    Returns
+    -------
+    frame
+        ``row``, its ``position`` in X from 0, ``t2``, ``t2_limit``, ``q``, ``q_limit``,
+        ``beyond`` ("T2", "Q" or "T2, Q"), and ``t2_variables``, ``q_variables``: the names
+        of the variables that contribute most to a statistic beyond its limit, the largest
+        first. Sorted by the larger of the two ratios to the limit. A limit that cannot be
+        computed is NaN, with a warning. Rows with missing values, which a model with
+        ``missing="drop"`` accepts, are not judged; a warning counts them.
+
+    Raises
+    ------
+    NotAvailableError
+        When neither statistic has a limit.
+    ParameterError, ShapeError, ColumnError, NotFiniteError
+
+    Examples
+    --------
+    %(example_model)s
+    >>> table = diagnostics.outliers(model, np.vstack([X, [[20, -20, 0]]]), frame="listing")
+    >>> print(table["position"])
+    [6]
+    """
+    fitted = fitted_of(model)
+    control_limits = limits(model, level)
+    top = check_count("top", top)
+    _check_reasons(control_limits.reasons)
+    reader = RowReader.open(model, X, ids=ids, frame=frame)
+    # A limit that is None becomes NaN.
+    t2_limit, q_limit = np.array([control_limits.t2(training), control_limits.q], np.float64)
+    projector, names = Projector.of(fitted), variable_names(model)
+    missing = 0
+
+    def measure(block: Block) -> tuple[NDArray[Any], ...]:
+        nonlocal missing
+        t2, q = projector.t2_and_q(block.rows)
+        missing += int(np.isnan(q).sum())
+        beyond = np.flatnonzero((t2 > t2_limit) | (q > q_limit))
+        t2, q = t2[beyond], q[beyond]
+        by_t2, by_q = projector.contributions(block.rows[beyond])
+        by_t2 = _largest_variables(by_t2, names, top, t2 > t2_limit)
+        by_q = _largest_variables(np.abs(by_q), names, top, q > q_limit)
+        return block.ids[beyond], block.start + beyond, t2, q, by_t2, by_q
+
+    row, position, t2, q, by_t2, by_q = reader.collect(measure)
+    if missing:
+        message = f"{missing:,} rows of X have missing values and are not judged"
+        warnings.warn(message, UserWarning, stacklevel=2)
+    order = np.argsort(-np.fmax(t2 / t2_limit, q / q_limit), kind="stable")
+    one_limit = np.where(t2 > t2_limit, "T2", "Q")
+    beyond = np.where((t2 > t2_limit) & (q > q_limit), "T2, Q", one_limit)
+    contents = {
+        "row": row,
+        "position": position,
+        "t2": t2,
+        "t2_limit": np.full(len(order), t2_limit),
+        "q": q,
+        "q_limit": np.full(len(order), q_limit),
+        "beyond": beyond.astype(object),
+        "t2_variables": by_t2,
+        "q_variables": by_q,
+    }
+    if reader.index is not None:
+        reader.index = reader.index[position[order]]
+    return reader.table({name: column[order] for name, column in contents.items()})
+
+
+def _check_reasons(reasons: dict[str, str]) -> None:
+    """Warn if one statistic has no limit, and refuse if neither has: ``reasons`` says why.
+
+    Raises
+    ------
+    NotAvailableError
+    """
+    if len(reasons) == 2:
+        raise NotAvailableError(
+            f"neither T² nor Q has a limit. T²: {reasons['t2']}. Q: {reasons['q']}",
+            hint="keep fewer components, or fit more rows",
+        )
+    for statistic, reason in reasons.items():
+        warnings.warn(
+            f"{'T²' if statistic == 't2' else 'Q'} has no limit, so rows are judged by the other "
+            f"statistic alone: {reason}",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _largest_variables(
+    values: FloatArray, names: Names, top: int, beyond: NDArray[np.bool_]
+) -> Names:
+    """Name the variables with the largest positive values (m, p) of each wanted row."""
+    out = np.full(len(values), "", dtype=object)
+    order = np.argsort(-values, axis=1, kind="stable")[:, :top]
+    for rank, column in enumerate(order.T):
+        # Variables with zero or negative contributions did not move the row beyond the limit.
+        contributes = beyond & (np.take_along_axis(values, column[:, None], axis=1)[:, 0] > 0)
+        out[contributes] += (", " if rank else "") + names[column[contributes]]
+    return out

@@ -122,9 +122,11 @@ def extra_columns(
             hint=f"its columns are {', '.join(map(repr, columns))}",
         )
     for name, (_, cells) in columns.items():
-        if len(cells) != n:
+        single = isinstance(cells, np.ndarray) and not cells.ndim
+        if single or len(cells) != n:
+            values = f"is one {type(cells[()]).__name__}" if single else f"has {len(cells)} values"
             raise ShapeError(
-                f"column {name!r} of {what} has {len(cells)} values, and X has {n} rows",
+                f"column {name!r} of {what} {values}, and X has {n} rows",
                 place={"parameter": what, "column": name},
                 hint="give one value for each row of X, in the same order",
             )

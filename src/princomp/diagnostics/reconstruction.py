@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from princomp.core import Fitted, renamed_parameters
-from princomp.diagnostics.arguments import axes_of, fitted_of
+from princomp.diagnostics.arguments import axes_of, fitted_of, shared_docs
 from princomp.diagnostics.row_reader import RowReader
-from princomp.diagnostics.shared_docs import shared_docs
 from princomp.diagnostics.tables import checked_frame, table
 from princomp.errors import NotFiniteError, ParameterError
 from princomp.estimators import PCA

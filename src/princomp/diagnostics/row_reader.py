@@ -138,13 +138,9 @@ class RowReader:
             for start in range(0, chunk.shape[0], step):
                 rows = self._centred_block(chunk[start : start + step], first)
                 stop = first + len(rows)
-                if self.ids is not None:
-                    ids = self.ids[first:stop]
-                elif names is not None:
-                    ids = names[start : start + len(rows)]
-                else:
-                    ids = np.arange(first, stop)
-                yield Block(first, rows, ids, slice_weights(self.weights, first, stop))
+                part = None if names is None else names[start : start + len(rows)]
+                weights = slice_weights(self.weights, first, stop)
+                yield Block(first, rows, self._ids(part, first, stop), weights)
                 first = stop
         check_weights(self.weights, first)
 
@@ -182,13 +178,15 @@ class RowReader:
         parts, start = [], 0
         for chunk, names in self.chunks():
             stop = start + chunk.shape[0]
-            if self.ids is not None:
-                names = self.ids[start:stop]
-            elif names is None:
-                names = np.arange(start, stop)
-            parts.append((names, *measure(chunk, start)))
+            parts.append((self._ids(names, start, stop), *measure(chunk, start)))
             start = stop
         return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+
+    def _ids(self, names: NDArray[Any] | None, start: int, stop: int) -> NDArray[Any]:
+        """Names of some rows: those in memory, those from the source, or numbers."""
+        if self.ids is not None:
+            return self.ids[start:stop]
+        return np.arange(start, stop) if names is None else names
 
     def scores(self, indices: NDArray[np.intp]) -> list[NDArray[Any]]:
         """Return the names of all rows, and their scores (n, c), never whitened."""

@@ -23,10 +23,6 @@ except ImportError as error:
     ) from error
 
 from princomp.plots.accessor import Plots
-from princomp.plots.axes_style import DARK, LIGHT, new_axes
-from princomp.plots.circle_plot import circle
-from princomp.plots.colours import ACCENTS, GROUP_COLOURS, contrast, mix_colours, readable_colour
-from princomp.plots.contribution_plot import contributions
 from princomp.plots.drawn_rows import (
     Groups,
     Ids,
@@ -36,11 +32,20 @@ from princomp.plots.drawn_rows import (
     rows_with_scores,
 )
 from princomp.plots.grids import cos2, metadata
-from princomp.plots.loading_plot import loadings
 from princomp.plots.outlier_map import outliers
-from princomp.plots.pair_plot import pairs
-from princomp.plots.score_plot import biplot, scores
+from princomp.plots.score_plots import biplot, pairs, scores
 from princomp.plots.scree_plot import scree
+from princomp.plots.style import (
+    ACCENTS,
+    DARK,
+    GROUP_COLOURS,
+    LIGHT,
+    contrast,
+    mix_colours,
+    new_axes,
+    readable_colour,
+)
+from princomp.plots.variable_plots import circle, contributions, loadings
 
 __all__ = [
     "ACCENTS",

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, update_wrapper
+from importlib import import_module
 from typing import Any
 
 from princomp.errors import did_you_mean
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
-from princomp.plots.circle_plot import circle
-from princomp.plots.contribution_plot import contributions
-from princomp.plots.grids import cos2, metadata
-from princomp.plots.loading_plot import loadings
-from princomp.plots.outlier_map import outliers
-from princomp.plots.pair_plot import pairs
-from princomp.plots.score_plot import biplot, scores
-from princomp.plots.scree_plot import scree
 
 # A kernel PCA has the first three only.
-_FIGURES = (scree, scores, pairs, biplot, circle, contributions, cos2, loadings, outliers, metadata)
+_FIGURES = (
+    *("scree", "scores", "pairs", "biplot", "circle"),
+    *("contributions", "cos2", "loadings", "outliers", "metadata"),
+)
 
 
 class Plots:
@@ -32,8 +28,8 @@ class Plots:
     """
 
     def __init__(self, model: PCA | KernelPCA) -> None:
-        figures = _FIGURES[:3] if isinstance(model, KernelPCA) else _FIGURES
-        self._model, self._figures = model, {figure.__name__: figure for figure in figures}
+        self._model = model
+        self._figures = _FIGURES[:3] if isinstance(model, KernelPCA) else _FIGURES
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):  # copy and pickle read them before __init__
@@ -41,7 +37,7 @@ class Plots:
         if name not in self._figures:
             guess = did_you_mean(name, self._figures)
             raise AttributeError(f"no figure {name!r}: {guess}there are {', '.join(self._figures)}")
-        figure = self._figures[name]
+        figure = getattr(import_module("princomp.plots"), name)
         return update_wrapper(partial(figure, self._model), figure)
 
     def __dir__(self) -> list[str]:

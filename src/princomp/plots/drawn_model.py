@@ -1,8 +1,8 @@
-"""Fitted models as figures use them: PCA and kernel PCA, of princomp or of scikit-learn."""
+"""Fitted models as figures use them: PCA and kernel PCA of any library, and their components."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import signature
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
@@ -10,8 +10,16 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 import numpy as np
 
 from princomp.core import Fitted, Verdict, fitted_model, verdicts
-from princomp.diagnostics import Bootstrap, convert_model, fitted_of, ignoring_rows
-from princomp.errors import ParameterError
+from princomp.diagnostics import (
+    Bootstrap,
+    Components,
+    Selection,
+    convert_model,
+    fitted_of,
+    ignoring_rows,
+    select_components,
+)
+from princomp.errors import ParameterError, ShapeError
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
@@ -30,14 +38,14 @@ def accept_any_model(figure: Callable[P, T]) -> Callable[P, T]:
     For a pipeline, the figure takes the rows that go into the pipeline. A figure that needs no rows
     ignores them with a warning.
     """
-    takes_rows = "X" in signature(figure).parameters
-    figure = figure if takes_rows else ignoring_rows(figure)
+    draw_figure = cast("Callable[..., T]", figure)
 
     @wraps(figure)
-    def wrapper(model: Any, *args: Any, **options: Any) -> T:
-        draw_figure = cast("Callable[..., T]", figure)
-        if not takes_rows:
-            return draw_figure(convert_model(model)[0], *args, **options)
+    def without_rows(model: Any, *args: Any, **options: Any) -> T:
+        return draw_figure(convert_model(model)[0], *args, **options)
+
+    @wraps(figure)
+    def with_rows(model: Any, *args: Any, **options: Any) -> T:
         X, *rest = args or (options.pop("X", None),)
         if X is None:
             raise ParameterError(
@@ -47,7 +55,8 @@ def accept_any_model(figure: Callable[P, T]) -> Callable[P, T]:
             )
         return draw_figure(*convert_model(model, X), *rest, **options)
 
-    return cast("Callable[P, T]", wrapper)
+    takes_rows = "X" in signature(figure).parameters
+    return cast("Callable[P, T]", with_rows if takes_rows else ignoring_rows(without_rows))
 
 
 class DrawnModel(NamedTuple):
@@ -102,26 +111,84 @@ def verdicts_of(fitted: Fitted, bootstrap: Bootstrap | None) -> tuple[Verdict, .
     """
     if bootstrap is None:
         return verdicts(fitted)
-    _check_bootstrap(bootstrap, fitted)
-    return verdicts(fitted, bootstrap.angle_quantiles((0.95,))[0])
-
-
-def _check_bootstrap(bootstrap: object, fitted: Fitted) -> None:
-    """Raise for anything but a bootstrap of this model."""
     if not isinstance(bootstrap, Bootstrap):
         raise ParameterError(
             f"bootstrap must be a result of princomp.bootstrap, got {type(bootstrap).__name__}",
             place={"parameter": "bootstrap"},
             hint="use bootstrap=princomp.bootstrap(model, X)",
         )
+    unit = np.abs(fitted.loadings).max(initial=0.0)
     if bootstrap.loadings.shape != fitted.loadings.shape or not np.allclose(
-        bootstrap.loadings,
-        fitted.loadings,
-        rtol=1e-6,
-        atol=1e-9 * np.abs(fitted.loadings).max(initial=0.0),
+        bootstrap.loadings, fitted.loadings, rtol=1e-6, atol=1e-9 * unit
     ):
         raise ParameterError(
             "the bootstrap is of another model: its loadings differ",
             place={"parameter": "bootstrap"},
             hint="use bootstrap=princomp.bootstrap(model, X)",
         )
+    return verdicts(fitted, bootstrap.angle_quantiles((0.95,))[0])
+
+
+# ---- components -----------------------------------------------------------------------
+
+
+def axis_names(
+    rates: FloatArray, selected: Selection, verdicts: Sequence[Verdict] = ()
+) -> list[str]:
+    """Names of components with their share of the *total* variance: ``PC1 (62.0%)``.
+
+    The name of a component that should not be interpreted says why: ``PC3 (8.9%, unstable)``.
+    """
+    remarks = {
+        verdict.component: f", {verdict.kind}" for verdict in verdicts if not verdict.interpretable
+    }
+    return [
+        f"{name} ({rates[i]:.1%}{remarks.get(name, '')})"
+        for i, name in zip(selected.indices, selected.names, strict=True)
+    ]
+
+
+def select_few(
+    k: int,
+    components: Components,
+    default: int,
+    most: int,
+    advice: str = "select fewer components",
+) -> Selection:
+    """Select at most ``most`` of k components; by default the first ``default``.
+
+    Raises
+    ------
+    ParameterError
+        For more components, unknown ones, or the same one twice.
+    """
+    selected = select_components(k, components, default)
+    count = len(selected.indices)
+    if count > most:
+        raise ParameterError(
+            f"at most {most} components can be drawn, got {count}",
+            place={"parameter": "components"},
+            hint=advice,
+        )
+    return selected
+
+
+def select_plane(k: int, p: int | None, x: int | str, y: int | str) -> Selection:
+    """Select the two components of a plane, for a model with k components of p columns.
+
+    Raises
+    ------
+    ShapeError
+        For a model of one component.
+    ParameterError
+        For an unknown component, or the same component twice.
+    """
+    if k == 1:
+        advice = "" if p == 1 else "keep two or more (n_components=2), or "
+        raise ShapeError(
+            "a plane needs two components, but the model keeps 1"
+            + (" of the one column" if p == 1 else ""),
+            place={"parameter": "y"},
+            hint=f"{advice}use pairs(), which draws one component as a histogram",
+        )
+    return select_components(k, [x, y])

@@ -18,13 +18,7 @@ from princomp.diagnostics import (
     extra_columns,
     take_named_columns,
 )
-from princomp.errors import (
-    ColumnError,
-    NotNumericError,
-    ParameterError,
-    ShapeError,
-    invalid_value,
-)
+from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray

@@ -20,24 +20,16 @@ from princomp.diagnostics import (
     fitted_of,
     metadata as metadata_table,
     select_components,
+    shared_docs,
     variable_measures,
     variable_names,
 )
 from princomp.errors import NotAvailableError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
-from princomp.plots.axes_style import (
-    SMALL,
-    add_note,
-    axis_names,
-    background_colour,
-    styled_axes,
-    text_colour,
-)
-from princomp.plots.colours import BLUE, GREEN, MAX_CELL_SHARE, VERMILLION, mix_colours
-from princomp.plots.drawn_model import accept_any_model, verdicts_of
+from princomp.plots import style
+from princomp.plots.drawn_model import accept_any_model, axis_names, verdicts_of
 from princomp.plots.labels import display_name
-from princomp.plots.shared_docs import shared_docs
 from princomp.summaries import SampleWeight
 
 _DEFAULT_COMPONENTS = 8  # components by default
@@ -93,12 +85,14 @@ def cos2(
     cells = np.column_stack([values[:, : len(selected.indices)], total])[order]
 
     names = [display_name(name) for name in variable_names(model)[order]]
-    ax = styled_axes(ax, dark, _names_width(names) + 0.75 * cells.shape[1], 1.2 + 0.27 * len(order))
+    ax = style.styled_axes(
+        ax, dark, _names_width(names) + 0.75 * cells.shape[1], 1.2 + 0.27 * len(order)
+    )
     kept_or_shown = "kept" if components is None else "shown"
     sum_heading = f"sum of\n{len(summed.names)} {kept_or_shown}"
     _draw_grid(ax, cells, names, [*_headings(fitted, selected, bootstrap), sum_heading])
-    ax.axvline(len(selected.indices) - 0.5, color=background_colour(ax), lw=5)
-    add_note(
+    ax.axvline(len(selected.indices) - 0.5, color=style.background_colour(ax), lw=5)
+    style.add_note(
         ax,
         "cos²: share of the variable's variance that a component shows",
         f"{len(order)} of {fitted.p:,} variables, those with the largest sums"
@@ -161,7 +155,9 @@ def metadata(
     shape = (-1, len(selected.indices))
     r, eta2, p = (table[name].reshape(shape) for name in ("r", "eta2", "p_adjusted"))
     names = table["column"].reshape(shape)[:, 0]
-    ax = styled_axes(ax, dark, 0.5 + _names_width(names) + 0.85 * r.shape[1], 1.5 + 0.32 * len(r))
+    ax = style.styled_axes(
+        ax, dark, 0.5 + _names_width(names) + 0.85 * r.shape[1], 1.5 + 0.32 * len(r)
+    )
     kinds = np.where(~np.isnan(eta2).all(axis=1), " (η²)", "")
     kinds = np.where(~np.isnan(r).all(axis=1), " (r)", kinds)
     _draw_grid(
@@ -169,10 +165,10 @@ def metadata(
         np.where(np.isnan(r), eta2, r),
         [f"{display_name(name)}{kind}" for name, kind in zip(names, kinds, strict=True)],
         _headings(fitted, selected, bootstrap),
-        np.where(np.isnan(r), GREEN, np.where(r > 0, BLUE, VERMILLION)),
+        np.where(np.isnan(r), style.GREEN, np.where(r > 0, style.BLUE, style.VERMILLION)),
         sum((p < limit).astype(int) for limit in (0.05, 0.01, 0.001)),
     )
-    add_note(
+    style.add_note(
         ax,
         "adjusted p: * < 0.05, ** < 0.01, *** < 0.001",
         *_reasons_for_empty_cells(table),
@@ -204,18 +200,18 @@ def _draw_grid(
     values: FloatArray,
     rows: list[str],
     columns: list[str],
-    hues: NDArray[np.str_] | str = BLUE,
+    hues: NDArray[np.str_] | str = style.BLUE,
     stars: NDArray[np.intp] | int = 0,
 ) -> None:
     """Draw values with stars on cells of shaded hues, separated by lines of the background."""
-    background, colour = background_colour(ax), text_colour(ax)
+    background, colour = style.background_colour(ax), style.text_colour(ax)
     hues, stars = np.broadcast_to(hues, values.shape), np.broadcast_to(stars, values.shape)
-    shares = MAX_CELL_SHARE * np.nan_to_num(np.clip(np.abs(values), 0.0, 1.0))
+    shares = style.MAX_CELL_SHARE * np.nan_to_num(np.clip(np.abs(values), 0.0, 1.0))
     corners = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
     cells = PolyCollection(
         [np.add(corners, (j, i)) for i, j in np.ndindex(values.shape)],
         facecolors=[
-            mix_colours(background, hue, share)
+            style.mix_colours(background, hue, share)
             for hue, share in zip(hues.flat, shares.flat, strict=True)
         ],
         edgecolors=background,
@@ -223,7 +219,7 @@ def _draw_grid(
     )
     ax.add_collection(cells)
     # Cells lie inside the Axes, so they do not change the layout.
-    options: dict[str, Any] = {"fontsize": SMALL, "color": colour, "in_layout": False}
+    options: dict[str, Any] = {"fontsize": style.SMALL, "color": colour, "in_layout": False}
     for (i, j), value in np.ndenumerate(values):
         text = "–" if np.isnan(value) else f"{value:.2f}{'*' * stars[i, j]}".replace("-", "−")
         ax.text(j, i, text, ha="center", va="center", **options)

@@ -14,15 +14,7 @@ from matplotlib.text import Text
 
 from princomp.errors import printable
 from princomp.linalg import FloatArray
-from princomp.plots.axes_style import (
-    SMALL,
-    add_note,
-    background_colour,
-    join_names,
-    lay_out,
-    muted_colour,
-    text_colour,
-)
+from princomp.plots import style
 from princomp.plots.placement import LabelPlacer, Placement
 
 # Number of points that labels avoid; more take too much time.
@@ -64,8 +56,8 @@ def place_labels(
     names = [display_name(text) for text in texts]
     if not names:
         return
-    size = SMALL - (len(names) > _MANY_LABELS)
-    text_colours = [text_colour(ax)] * len(names) if colours is None else colours
+    size = style.SMALL - (len(names) > _MANY_LABELS)
+    text_colours = [style.text_colour(ax)] * len(names) if colours is None else colours
     artists = [
         # Labels lie inside the Axes, so they do not change the layout.
         ax.text(x, y, name, fontsize=size, color=colour, va="bottom", in_layout=False)
@@ -88,8 +80,8 @@ def place_labels(
         unplaced = [name for i, name in enumerate(names) if i not in placed]
         letters = np.cumsum([len(name) + 2 for name in unplaced])
         listed = max(1, min(_MAX_LISTED_NAMES, int((letters <= _MAX_LISTED_LETTERS).sum())))
-        add_note(ax, f"no room for {join_names(unplaced, listed)}", replace="no room")
-        lay_out(ax)
+        style.add_note(ax, f"no room for {style.join_names(unplaced, listed)}", replace="no room")
+        style.lay_out(ax)
         candidates = sorted(placed)
     for i, text in enumerate(artists):
         if i in placed:
@@ -138,10 +130,10 @@ def _write(ax: Axes, text: Text, placement: Placement, halo: bool) -> None:
     x, y = in_data.transform(placement.corner / scale)
     text.set_position((x, y))
     if halo or ax.images:
-        text.set_path_effects([withStroke(linewidth=2.0, foreground=background_colour(ax))])
+        text.set_path_effects([withStroke(linewidth=2.0, foreground=style.background_colour(ax))])
     if placement.leader is not None:
         x, y = in_data.transform(placement.leader / scale).T
-        leader = Line2D(x, y, color=muted_colour(ax), linewidth=0.5, zorder=0.9)
+        leader = Line2D(x, y, color=style.muted_colour(ax), linewidth=0.5, zorder=0.9)
         ax.add_artist(leader).set_in_layout(False)
 
 

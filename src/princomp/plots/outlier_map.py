@@ -9,18 +9,16 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from princomp.core import fitted_model
-from princomp.diagnostics import Names, RowReader, distances, limits
+from princomp.diagnostics import Names, RowReader, distances, limits, shared_docs
 from princomp.errors import ParameterError
 from princomp.estimators import PCA, RobustPCA
 from princomp.io import RowArray
 from princomp.linalg import FloatArray
-from princomp.plots.axes_style import add_note, lay_out, legend_above, readable_on_axes, styled_axes
-from princomp.plots.colours import BLUE, VERMILLION
+from princomp.plots import style
 from princomp.plots.drawn_model import accept_any_model
 from princomp.plots.drawn_rows import DrawnRows, Ids, Labels, choose_labelled, rows_with_scores
 from princomp.plots.labels import place_labels
-from princomp.plots.points import MAX_POINTS, draw_density, draw_points
-from princomp.plots.shared_docs import shared_docs
+from princomp.plots.marks import MAX_POINTS, draw_density, draw_points
 
 _DEFAULT_LABELS, _DEFAULT_LEVEL = 10, 0.95
 
@@ -102,7 +100,7 @@ def outliers(
     ratio, count = np.max(ratios, axis=0) if ratios else None, len(xy)
     beyond = np.zeros(count, dtype=bool) if ratio is None else ratio > 1.0
 
-    ax = styled_axes(ax, dark)
+    ax = style.styled_axes(ax, dark)
     density_note = _draw_rows(ax, xy, beyond)
     _draw_limits(ax, drawn_limits)
     rows = DrawnRows(xy, found.names[kept], kept)
@@ -115,17 +113,17 @@ def outliers(
     else:
         ax.set(xlabel=within_label, ylabel=found.labels[1])
     if ax.get_legend_handles_labels()[0]:
-        legend_above(ax, 2)
+        style.legend_above(ax, 2)
     if count > MAX_POINTS:
-        draw_points(ax, xy[labelled], VERMILLION, "D", among=400)
-    add_note(
+        draw_points(ax, xy[labelled], style.VERMILLION, "D", among=400)
+    style.add_note(
         ax,
         "" if ratio is None else f"{int(beyond.sum()):,} of {count:,} rows are beyond a limit",
         density_note,
         *found.notes,
         rows.missing_note,
     )
-    lay_out(ax)
+    style.lay_out(ax)
     lines = _limit_lines(ax, drawn_limits)
     place_labels(ax, xy[labelled], rows.names[labelled], points=xy, lines=lines)
     return ax
@@ -195,9 +193,11 @@ def _robust_distances(
 def _draw_rows(ax: Axes, xy: FloatArray, beyond: NDArray[np.bool_]) -> str:
     """Draw rows as points, or many rows as a density; return a note about it."""
     if len(xy) <= MAX_POINTS:
-        draw_points(ax, xy[~beyond], BLUE, among=len(xy), label="within the limits")
+        draw_points(ax, xy[~beyond], style.BLUE, among=len(xy), label="within the limits")
         if beyond.any():
-            draw_points(ax, xy[beyond], VERMILLION, "D", among=len(xy), label="beyond a limit")
+            draw_points(
+                ax, xy[beyond], style.VERMILLION, "D", among=len(xy), label="beyond a limit"
+            )
         return ""
     draw_density(ax, xy, equal_scales=False)
     return "density of rows on a logarithmic scale"
@@ -205,12 +205,12 @@ def _draw_rows(ax: Axes, xy: FloatArray, beyond: NDArray[np.bool_]) -> str:
 
 def _draw_limits(ax: Axes, limits: _Limits) -> None:
     """Draw the limits, and let both axes start near zero and include them."""
-    colour = readable_on_axes(ax, VERMILLION)
-    styles = ((ax.axvline, (0, (5, 3))), (ax.axhline, (0, (1.5, 2))))
-    for (value, label), (draw, style) in zip(limits, styles, strict=True):
+    colour = style.readable_on_axes(ax, style.VERMILLION)
+    dash_patterns = ((ax.axvline, (0, (5, 3))), (ax.axhline, (0, (1.5, 2))))
+    for (value, label), (draw, dashes) in zip(limits, dash_patterns, strict=True):
         if value is not None:
             label = f"{label}: {value:.4g}"
-            draw(value, color=colour, lw=1.0, ls=style, zorder=1.5, label=label)
+            draw(value, color=colour, lw=1.0, ls=dashes, zorder=1.5, label=label)
     ax.margins(0.06)
     ax.autoscale_view()
     ends: Any = ((ax.get_xlim()[1], ax.set_xlim), (ax.get_ylim()[1], ax.set_ylim))

@@ -10,24 +10,13 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from princomp.core import verdict_lines
-from princomp.diagnostics import Bootstrap, check_count
+from princomp.diagnostics import Bootstrap, check_count, shared_docs
 from princomp.errors import ParameterError, ShapeError
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
-from princomp.plots.axes_style import (
-    SMALL,
-    add_note,
-    background_colour,
-    legend_above,
-    muted_colour,
-    readable_on_axes,
-    styled_axes,
-    text_colour,
-)
-from princomp.plots.colours import BLUE, VERMILLION, black_or_white, mix_colours
+from princomp.plots import style
 from princomp.plots.drawn_model import DrawnModel, accept_any_model
-from princomp.plots.shared_docs import shared_docs
 from princomp.rules import Decision
 
 # Largest number of bars with numbers, and with percent signs.
@@ -90,18 +79,6 @@ def scree(
     """
     drawn = DrawnModel.of(model, bootstrap)
     most = check_count("most", most)
-    if decision is not None and not isinstance(decision, Decision):
-        raise ParameterError(
-            f"decision must be a Decision, got {type(decision).__name__}",
-            place={"parameter": "decision"},
-            hint="choose(model)['parallel'] returns one",
-        )
-    if decision is not None and isinstance(model, KernelPCA):
-        raise ParameterError(
-            "a decision applies to a PCA, not to the feature space of a kernel PCA",
-            place={"parameter": "decision"},
-            hint="leave out decision, or draw a princomp.PCA",
-        )
     if decision is not None:
         _check_decision(decision, drawn)
     elif drawn.fitted:
@@ -113,20 +90,26 @@ def scree(
         raise ShapeError("there is no variance to show", hint="the rows of the fit are all equal")
     numbers = np.arange(1, shown + 1)
 
-    ax = styled_axes(ax, dark)
+    ax = style.styled_axes(ax, dark)
     accumulated = 100.0 * drawn.spectrum.accumulated[:shown]
     k = drawn.k if decision is None or decision.k is None else decision.k
-    colour = readable_on_axes(ax, VERMILLION)
+    colour = style.readable_on_axes(ax, style.VERMILLION)
     ax.plot(numbers, accumulated, color=colour, marker="o", ms=3.5, lw=1.1, label="accumulated")
     lines = [accumulated]
-    for limit, label, style in _comparison_lines(null_rates, decision, drawn):
+    for limit, label, dashes in _comparison_lines(null_rates, decision, drawn):
         line = limit[:shown]
-        if limit.size == 1 and not style.endswith("s"):
+        if limit.size == 1 and not dashes.endswith("s"):
             line = np.full(shown, float(limit[0]))
-            ax.axhline(line[0], color=text_colour(ax), ls=style, lw=1.0, label=label)
+            ax.axhline(line[0], color=style.text_colour(ax), ls=dashes, lw=1.0, label=label)
         else:
             ax.plot(
-                numbers[: len(line)], line, style, color=text_colour(ax), lw=1.0, ms=3, label=label
+                numbers[: len(line)],
+                line,
+                dashes,
+                color=style.text_colour(ax),
+                lw=1.0,
+                ms=3,
+                label=label,
             )
         lines.append(line)
     top = 1.14 * max(float(line.max()) for line in lines)
@@ -137,9 +120,9 @@ def scree(
     ax.set_xlim(0.4, shown + 0.6)
     doubtful = [verdict for verdict in drawn.verdicts[:shown] if not verdict.interpretable]
     _number_components(ax, shown, decision, {verdict.component for verdict in doubtful})
-    legend_above(ax)
+    style.legend_above(ax)
     rank = drawn.rank
-    add_note(
+    style.add_note(
         ax,
         f"the first {shown} of {rank:,} components" if rank and shown < rank else "",
         f"the model keeps {drawn.k}" if k != drawn.k else "",
@@ -154,26 +137,26 @@ def _draw_bars(
 ) -> None:
     """Draw bars and their numbers, which no line crosses, on an axis up to ``top``."""
     numbers = np.arange(1, len(rates) + 1)
-    pale = mix_colours(BLUE, background_colour(ax), 0.55)
-    edge_style: dict[str, Any] = {"edgecolor": BLUE, "linewidth": 0.7, "zorder": 1}
+    pale = style.mix_colours(style.BLUE, style.background_colour(ax), 0.55)
+    edge_style: dict[str, Any] = {"edgecolor": style.BLUE, "linewidth": 0.7, "zorder": 1}
     if kept:
-        ax.bar(numbers[:kept], rates[:kept], 0.72, color=BLUE, label="kept", **edge_style)
+        ax.bar(numbers[:kept], rates[:kept], 0.72, color=style.BLUE, label="kept", **edge_style)
     if kept < len(rates):
         ax.bar(numbers[kept:], rates[kept:], 0.72, color=pale, label="left out", **edge_style)
     if len(rates) > _MAX_NUMBERED_BARS:
         return
-    height = _NUMBER_HEIGHT * top * 4.8 / ax.figure.get_figheight()  # type: ignore[union-attr]
+    height = _NUMBER_HEIGHT * top * 4.8 / style.figure_size(ax)[1]
     for i, rate in enumerate(rates):
         crossing = [line[max(i - 1, 0) : i + 2] for line in lines if i < len(line)]
         bottom, inside = _free_position(float(rate), height, crossing)
-        colour = black_or_white(BLUE) if inside and i < kept else text_colour(ax)
+        colour = style.black_or_white(style.BLUE) if inside and i < kept else style.text_colour(ax)
         ax.text(
             i + 1,
             bottom,
             f"{rate:.1f}%" if len(rates) <= _MAX_PERCENT_SIGNS else f"{rate:.1f}",
             ha="center",
             va="bottom",
-            fontsize=SMALL,
+            fontsize=style.SMALL,
             color=colour,
             zorder=4,
             in_layout=False,
@@ -241,12 +224,24 @@ def _as_rates(values: ArrayLike, decision: Decision, drawn: DrawnModel) -> Float
 
 
 def _check_decision(decision: Decision, drawn: DrawnModel) -> None:
-    """Raise for a decision on another table, whose limit does not apply.
+    """Raise for a decision on another table, whose limit does not apply, and for anything else.
 
     Raises
     ------
     ParameterError
     """
+    if not isinstance(decision, Decision):
+        raise ParameterError(
+            f"decision must be a Decision, got {type(decision).__name__}",
+            place={"parameter": "decision"},
+            hint="choose(model)['parallel'] returns one",
+        )
+    if drawn.fitted is None:
+        raise ParameterError(
+            "a decision applies to a PCA, not to the feature space of a kernel PCA",
+            place={"parameter": "decision"},
+            hint="leave out decision, or draw a princomp.PCA",
+        )
     if not drawn.spectrum.total > 0:
         return
     rates = _as_rates(decision.statistic, decision, drawn)
@@ -285,16 +280,7 @@ def _mark_k(ax: Axes, drawn: DrawnModel, decision: Decision | None, k: int, show
         return  # all components are kept
     if k > shown:
         return
-    ax.axvline(k + 0.5, color=muted_colour(ax), lw=0.8, ls=(0, (4, 3)), zorder=0.5)
+    ax.axvline(k + 0.5, color=style.muted_colour(ax), lw=0.8, ls=(0, (4, 3)), zorder=0.5)
     right = k + 0.5 > 0.6 * shown
-    ax.annotate(
-        f"k = {k}{rule}",
-        (k + 0.5, 1.0),
-        (-4 if right else 4, -2),
-        xycoords=("data", "axes fraction"),
-        textcoords="offset points",
-        ha="right" if right else "left",
-        va="top",
-        fontsize=SMALL,
-        color=text_colour(ax),
-    )
+    shift, side = (-4, "right") if right else (4, "left")
+    style.write_at(ax, f"k = {k}{rule}", (k + 0.5, 1.0), (shift, -2), above=True, ha=side, va="top")

@@ -90,7 +90,7 @@ class TopPairs:
             values[0], np.finfo(np.float64).tiny
         )
         tol = self.tol
-        if values[k - 1] <= COPY_UNITS * tol * values[0]:
+        if values[k - 1] <= _COPY_UNITS * tol * values[0]:
             # Residuals below tol could not distinguish the last values from larger ones.
             tol = self.least_tol
         worst = residuals[:k].max() / max(tol, EPS)
@@ -133,7 +133,7 @@ class TopPairs:
         if self._values_before is None:
             return True
         rounding = max(tol, self._residual_before) * values[0]
-        return bool((values - self._values_before).max() > COPY_UNITS * rounding)
+        return bool((values - self._values_before).max() > _COPY_UNITS * rounding)
 
 
 def lanczos(
@@ -362,8 +362,8 @@ class StallDetector:
 # ---- eigenvalues that a search may have missed -------------------------------------------
 
 # Eigenvalues that differ by less than this share count as copies: the search separates others.
-# Differences below COPY_UNITS times the tolerance count as rounding.
-_TIED, COPY_UNITS = 1e-3, 16
+# Differences below _COPY_UNITS times the tolerance count as rounding.
+_TIED, _COPY_UNITS = 1e-3, 16
 # Bound of the rounding errors of a trace and of the sum of eigenvalues, relative to the trace.
 _SLACK = 1e-6
 
@@ -381,9 +381,9 @@ def may_hide_copies(
     if copies > len(above):
         return False
     largest, smallest = above[: len(above) - copies + 1], above[copies - 1 :]
-    tied = largest - smallest <= max(_TIED, COPY_UNITS * tol) * largest
+    tied = largest - smallest <= max(_TIED, _COPY_UNITS * tol) * largest
     least = EPS if within_tol else max(tol, EPS)
-    larger = largest - values[-1] > COPY_UNITS * least * values[0]
+    larger = largest - values[-1] > _COPY_UNITS * least * values[0]
     return bool((tied & larger).any())
 
 

@@ -1,26 +1,24 @@
-"""Rows as points: all of them, a sample of very many, or their density."""
+"""Marks: rows as points, samples or densities; ellipses of groups; arrows of variables."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgba
 from matplotlib.image import AxesImage
+from matplotlib.patches import Ellipse
 from numpy.typing import NDArray
+from scipy import special
 
 from princomp.errors import counted
 from princomp.linalg import FloatArray
-from princomp.plots.axes_style import muted_colour, text_colour
-from princomp.plots.colours import BLUE, GROUP_COLOURS, MARKERS, mix_colours
+from princomp.plots import style
 from princomp.plots.drawn_rows import Groups
-from princomp.plots.ellipses import ELLIPSE_LABELS, MIN_POINTS, draw_ellipse, ellipse_of
 from princomp.plots.labels import display_name
 
 # A single hue from faint to opaque suits light and dark backgrounds.
 _FAINT_TO_OPAQUE = LinearSegmentedColormap.from_list(
-    "princomp", [to_rgba(BLUE, 0.2), to_rgba(BLUE, 1.0)]
+    "princomp", [to_rgba(style.BLUE, 0.2), to_rgba(style.BLUE, 1.0)]
 )
 # More points would hide each other: a density is drawn, or a sample of each group.
 MAX_POINTS = 20_000
@@ -32,6 +30,17 @@ _CELLS = 80
 _LAYERS = 8
 # In a small Axes, points have at most the size for this many.
 _SMALL_AXES_POINTS = 300
+# What a note says about the ellipses of each kind.
+ELLIPSE_LABELS = {"rows": "prediction of further rows", "mean": "confidence of the mean"}
+# Fewer rows do not determine the shape of a group.
+MIN_POINTS = 4
+_VERTICES = 49  # on the line of an ellipse
+_MIN_AXIS_RATIO = 1e-9  # shorter over longer axis: below it there is no area
+# Width of a shaft in points.
+_SHAFT_WIDTH = 1.3
+
+
+# ---- rows -----------------------------------------------------------------------------
 
 
 def point_style(n: int) -> tuple[float, float]:
@@ -42,9 +51,10 @@ def point_style(n: int) -> tuple[float, float]:
     return 4.0, 0.45
 
 
-def draw_points(ax: Axes, xy: FloatArray, colour: str, marker: str = "o", **options: Any) -> None:
+def draw_points(
+    ax: Axes, xy: FloatArray, colour: str, marker: str = "o", *, among: int, label: str = ""
+) -> None:
     """Draw points (n, 2); ``among`` is the number of all points, which decides their size."""
-    among = options.pop("among", len(xy))
     size, alpha = point_style(among)
     ax.scatter(
         xy[:, 0],
@@ -52,19 +62,21 @@ def draw_points(ax: Axes, xy: FloatArray, colour: str, marker: str = "o", **opti
         s=size,
         marker=marker,
         facecolor=colour,
-        edgecolor=mix_colours(colour, text_colour(ax), 0.45),
+        edgecolor=style.mix_colours(colour, style.text_colour(ax), 0.45),
         linewidth=0.4 if size > 4 else 0.0,
         alpha=alpha,
         rasterized=among > _MAX_VECTOR_POINTS,
         zorder=2,
-        **options,
+        label=label,
     )
 
 
 def draw_cloud(ax: Axes, xy: FloatArray, *, colour_bar: bool = True) -> str:
     """Draw points, or the density of many points; return a note."""
     if len(xy) <= MAX_POINTS:
-        draw_points(ax, xy, BLUE, among=len(xy) if colour_bar else max(len(xy), _SMALL_AXES_POINTS))
+        draw_points(
+            ax, xy, style.BLUE, among=len(xy) if colour_bar else max(len(xy), _SMALL_AXES_POINTS)
+        )
         return ""
     image = draw_density(ax, xy, equal_scales=colour_bar)
     if colour_bar:
@@ -73,9 +85,9 @@ def draw_cloud(ax: Axes, xy: FloatArray, *, colour_bar: bool = True) -> str:
         bar.ax.set_facecolor("none")
         if bar.solids is not None:
             bar.solids.set_rasterized(True)
-        bar.ax.tick_params(labelsize=7, width=0.6, length=2, colors=text_colour(ax))
+        bar.ax.tick_params(labelsize=7, width=0.6, length=2, colors=style.text_colour(ax))
         bar.ax.minorticks_off()
-        bar.set_label("rows in a cell", fontsize=7.5, color=text_colour(ax))
+        bar.set_label("rows in a cell", fontsize=7.5, color=style.text_colour(ax))
     return f"{len(xy):,} rows as a density, on a logarithmic scale"
 
 
@@ -113,7 +125,7 @@ def draw_groups(
     If there are very many rows, a sample is drawn; ellipses are computed from all rows.
     """
     rng, drawn = np.random.default_rng(0), 0
-    ungrouped, grey = np.flatnonzero(groups.codes < 0), muted_colour(ax, 0.5)
+    ungrouped, grey = np.flatnonzero(groups.codes < 0), style.muted_colour(ax, 0.5)
     if len(ungrouped):
         sample = _sample(ungrouped, len(xy), rng)
         draw_points(ax, xy[sample], grey, among=len(xy))
@@ -158,7 +170,9 @@ def draw_groups(
 
 def group_style(code: int) -> tuple[str, str]:
     """Colour and marker of a group."""
-    return GROUP_COLOURS[code % len(GROUP_COLOURS)], MARKERS[code % len(MARKERS)]
+    return style.GROUP_COLOURS[code % len(style.GROUP_COLOURS)], style.MARKERS[
+        code % len(style.MARKERS)
+    ]
 
 
 def _sample(rows: NDArray[np.intp], n: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -167,3 +181,82 @@ def _sample(rows: NDArray[np.intp], n: int, rng: np.random.Generator) -> NDArray
     if count >= len(rows):
         return rows
     return np.sort(rng.choice(rows, count, replace=False))
+
+
+# ---- ellipses -------------------------------------------------------------------------
+
+
+def ellipse_of(
+    points: FloatArray, kind: str, level: float
+) -> tuple[FloatArray, FloatArray, float] | None:
+    """Return centre (2,), half axes (2,) and angle in degrees for a group of points (n, 2).
+
+    For normal rows, an ellipse of "rows" contains a further row with probability ``level``:
+    2(n² − 1)/(n(n − 2)) F(2, n − 2); one of the "mean" covers the population mean:
+    2(n − 1)/(n(n − 2)) F(2, n − 2) (Hotelling 1931).
+
+    Returns
+    -------
+    tuple or None
+        None for the kind "none", for fewer than 4 points, and for points on a line.
+    """
+    n = len(points)
+    if kind == "none" or n < MIN_POINTS:
+        return None
+    centre = points.mean(axis=0)
+    values, vectors = np.linalg.eigh(np.cov(points - centre, rowvar=False))
+    if not values[0] > _MIN_AXIS_RATIO**2 * values[1]:
+        return None
+    factor = 2.0 * (n - 1) / (n * (n - 2)) * float(special.fdtri(2, n - 2, level))
+    if kind == "rows":
+        factor *= n + 1
+    angle = float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])))
+    return centre, np.sqrt(factor * values[::-1]), angle
+
+
+def draw_ellipse(
+    ax: Axes, ellipse: tuple[FloatArray, FloatArray, float], colour: str
+) -> FloatArray:
+    """Draw an ellipse, a thin line and a faint fill; return places (m, 2) on the line."""
+    centre, half, angle = ellipse
+    for options in (
+        {"facecolor": colour, "alpha": 0.10, "edgecolor": "none", "zorder": 0.5},
+        {"facecolor": "none", "edgecolor": colour, "linewidth": 1.0, "zorder": 1.8},
+    ):
+        ax.add_patch(Ellipse(tuple(centre), *(2.0 * half), angle=angle, **options))  # type: ignore[arg-type]
+    radians, t = np.radians(angle), np.linspace(0.0, 2.0 * np.pi, _VERTICES)
+    unrotated = np.column_stack([half[0] * np.cos(t), half[1] * np.sin(t)])
+    rotation = np.array([[np.cos(radians), np.sin(radians)], [-np.sin(radians), np.cos(radians)]])
+    line: FloatArray = centre + unrotated @ rotation
+    ax.update_datalim(line)  # patches do not always update the limits of an Axes
+    return line
+
+
+# ---- arrows ---------------------------------------------------------------------------
+
+
+def spokes(ends: FloatArray) -> list[FloatArray]:
+    """Lines from the origin to ends (m, 2), which labels must not cross."""
+    return [np.stack([np.zeros(2), end]) for end in ends]
+
+
+def draw_arrows(ax: Axes, ends: FloatArray, colour: str) -> None:
+    """Draw arrows from the origin to ends (m, 2), with a thin edge of the background."""
+    origin = np.zeros(len(ends))
+    ax.quiver(
+        *(origin, origin, ends[:, 0], ends[:, 1]),
+        angles="xy",
+        scale_units="xy",
+        scale=1.0,
+        # Not in dots: the resolution of files differs from that of the figure.
+        units="inches",
+        width=_SHAFT_WIDTH / 72.0,
+        headwidth=4.6,
+        headlength=5.6,
+        headaxislength=5.2,
+        minlength=0.5,
+        color=colour,
+        edgecolor=style.background_colour(ax),
+        linewidth=0.5,
+        zorder=3,
+    )

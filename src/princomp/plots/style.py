@@ -1,4 +1,7 @@
-"""Axes for figures: colours, styles, notes, legends, and names of components."""
+"""Style of figures: colours, axes, notes, legends.
+
+Colours suit all kinds of colour vision, and have sufficient contrast.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,30 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_hex, to_rgba
+from matplotlib.colors import to_hex, to_rgb, to_rgba
 from matplotlib.figure import Figure
+from matplotlib.typing import ColorType
 
-from princomp.core import Verdict
-from princomp.diagnostics import Components, Selection, select_components
-from princomp.errors import ParameterError, ShapeError, printable
-from princomp.linalg import FloatArray
-from princomp.plots.colours import black_or_white, mix_colours, readable_colour
+from princomp.errors import ParameterError, printable
 
+# Okabe & Ito (2008), without yellow, which is not visible on white. The first four have a
+# contrast of 3 to black and to white; markers of the others have dark edges on white.
+BLUE, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
+# For arrows and limits only, so that no group has the same colour.
+VERMILLION = "#D55E00"
+GROUP_COLOURS = (BLUE, GREEN, PURPLE, "#9A6324", ORANGE, SKY, "#7B5EC6", "#8DB600")
+ACCENTS = (*GROUP_COLOURS, VERMILLION)
+# Eight colours and seven markers in turn: 56 different groups.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# Cells of grids have at most this share of a colour, so that texts on them are readable.
+MAX_CELL_SHARE = 0.7
 SMALL = 8.0  # points, of labels and notes
 _NOTE_ID = "princomp-note"
 # Background and texts.
 DARK, LIGHT = ("#15181d", "#e8e8e8"), ("#ffffff", "#1a1a1a")
+
+
+# ---- axes, notes, legends -------------------------------------------------------------
 
 
 def new_axes(
@@ -64,6 +78,12 @@ def lay_out(ax: Axes) -> None:
     if engine is not None:
         engine.execute(figure)
     ax.apply_aspect(locator and locator(ax, None))  # type: ignore[arg-type, truthy-function]
+
+
+def figure_size(ax: Axes) -> tuple[float, float]:
+    """Width and height in inches of the figure, or subfigure, of an Axes."""
+    figure: Any = ax.figure
+    return figure.bbox.width / figure.dpi, figure.bbox.height / figure.dpi
 
 
 def set_colours(ax: Axes, dark: bool) -> None:
@@ -112,6 +132,12 @@ def apply_style(ax: Axes) -> None:
     ax.tick_params(width=0.6, length=3, labelsize=SMALL + 0.5)
 
 
+def draw_zero_lines(ax: Axes) -> None:
+    """Draw faint lines through the origin."""
+    for draw_line in (ax.axhline, ax.axvline):
+        draw_line(0.0, color=muted_colour(ax, 0.75), linewidth=0.6, zorder=0.3)
+
+
 def text_colour(ax: Axes) -> str:
     """Colour of texts: that of the axis labels."""
     return to_hex(ax.xaxis.label.get_color())
@@ -147,7 +173,7 @@ def add_note(ax: Axes, *lines: str, below: float = 36.0, replace: str = "") -> N
     Notes reduce the size of the Axes, so write as many as possible before placing labels.
     ``replace`` is the beginning of the earlier lines that the new ones replace.
     """
-    width = ax.get_position().width * ax.figure.get_figwidth() * 72.0  # type: ignore[union-attr]
+    width = ax.get_position().width * figure_size(ax)[0] * 72.0
     line_length = max(30, int(width / (0.5 * (SMALL - 0.5))))
     existing = next((artist for artist in ax.texts if artist.get_gid() == _NOTE_ID), None)
     earlier = "" if existing is None else existing.get_text()
@@ -173,6 +199,31 @@ def add_note(ax: Axes, *lines: str, below: float = 36.0, replace: str = "") -> N
         )
 
 
+def write_at(
+    ax: Axes,
+    text: str,
+    position: tuple[float, float],
+    shift: tuple[float, float],
+    *,
+    above: bool = False,
+    **options: Any,
+) -> None:
+    """Write a small text, shifted by points from a position.
+
+    ``above`` measures the height of the position as a share of the Axes.
+    """
+    ax.annotate(
+        text,
+        position,
+        shift,
+        xycoords=("data", "axes fraction") if above else "data",
+        textcoords="offset points",
+        fontsize=SMALL,
+        color=text_colour(ax),
+        **options,
+    )
+
+
 def legend_above(ax: Axes, columns: int = 4) -> None:
     """Draw a legend above the Axes."""
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
@@ -188,66 +239,36 @@ def draw_legend(owner: Axes | Figure, ax: Axes, **options: Any) -> None:
     legend.get_title().set(color=colour, multialignment="left")
 
 
-# ---- components -----------------------------------------------------------------------
+# ---- colours --------------------------------------------------------------------------
 
 
-def axis_names(
-    rates: FloatArray, selected: Selection, verdicts: Sequence[Verdict] = ()
-) -> list[str]:
-    """Names of components with their share of the *total* variance: ``PC1 (62.0%)``.
-
-    The name of a component that should not be interpreted says why: ``PC3 (8.9%, unstable)``.
-    """
-    remarks = {
-        verdict.component: f", {verdict.kind}" for verdict in verdicts if not verdict.interpretable
-    }
-    return [
-        f"{name} ({rates[i]:.1%}{remarks.get(name, '')})"
-        for i, name in zip(selected.indices, selected.names, strict=True)
-    ]
+def mix_colours(one: ColorType, other: ColorType, share: float) -> str:
+    """Mix two colours: ``share`` of the second."""
+    (r, g, b), (s, h, c) = to_rgb(one), to_rgb(other)
+    rest = 1.0 - share
+    return to_hex((rest * r + share * s, rest * g + share * h, rest * b + share * c))
 
 
-def select_few(
-    k: int,
-    components: Components,
-    default: int,
-    most: int,
-    advice: str = "select fewer components",
-) -> Selection:
-    """Select at most ``most`` of k components; by default the first ``default``.
-
-    Raises
-    ------
-    ParameterError
-        For more components, unknown ones, or the same one twice.
-    """
-    selected = select_components(k, components, default)
-    count = len(selected.indices)
-    if count > most:
-        raise ParameterError(
-            f"at most {most} components can be drawn, got {count}",
-            place={"parameter": "components"},
-            hint=advice,
-        )
-    return selected
+def _luminance(colour: ColorType) -> float:
+    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
-def select_plane(k: int, p: int | None, x: int | str, y: int | str) -> Selection:
-    """Select the two components of a plane, for a model with k components of p columns.
+def contrast(one: ColorType, other: ColorType) -> float:
+    """Contrast of two colours by WCAG 2, from 1 to 21; shapes should have 3, text 4.5."""
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
 
-    Raises
-    ------
-    ShapeError
-        For a model of one component.
-    ParameterError
-        For an unknown component, or the same component twice.
-    """
-    if k == 1:
-        advice = "" if p == 1 else "keep two or more (n_components=2), or "
-        raise ShapeError(
-            "a plane needs two components, but the model keeps 1"
-            + (" of the one column" if p == 1 else ""),
-            place={"parameter": "y"},
-            hint=f"{advice}use pairs(), which draws one component as a histogram",
-        )
-    return select_components(k, [x, y])
+
+def black_or_white(colour: ColorType) -> str:
+    """Black or white, the one with more contrast to a colour."""
+    return max("#000000", "#ffffff", key=lambda ink: contrast(ink, colour))
+
+
+def readable_colour(colour: ColorType, ink: ColorType, background: ColorType) -> str:
+    """Mix a colour with that of texts until it is readable on the background."""
+    for share in (0.0, 0.15, 0.3, 0.45, 0.6):
+        colour_mix = mix_colours(colour, ink, share)
+        if contrast(colour_mix, background) >= 4.5:
+            return colour_mix
+    return to_hex(ink)

@@ -1,4 +1,4 @@
-"""Bootstrap of a PCA."""
+"""The function ``bootstrap``: arguments, and the rows and the model that it resamples."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from princomp.core import checked_weights, fitted_model, is_number, renamed_parameters
-from princomp.diagnostics.arguments import check_repeatable, not_a_pca
-from princomp.diagnostics.control_limits import checked_level
-from princomp.diagnostics.resampling.analysis import bootstrap_rows
-from princomp.diagnostics.resampling.intervals import Bootstrap
+from princomp.diagnostics.arguments import check_repeatable, checked_level, not_a_pca
+from princomp.diagnostics.bootstrap_result import Bootstrap
+from princomp.diagnostics.resampling import bootstrap_rows
 from princomp.engines import DistributedRows, ProgressCallback, drop_incomplete
 from princomp.errors import NotAvailableError, ParameterError, invalid_value
 from princomp.estimators import PCA
