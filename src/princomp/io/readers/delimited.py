@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import narwhals as nw
 import pyarrow as pa
+import pyarrow.compute as compute
 
 from princomp.errors import NotNumericError
 from princomp.io.readers.cells import not_numeric_error
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
-from princomp.io.readers.delimited_dialect import Dialect, open_decompressed, without_last_records
-from princomp.io.readers.delimited_parse import Parser
-from princomp.io.readers.delimited_pieces import refuse_damage
-from princomp.io.readers.delimited_reader import (
+from princomp.io.readers.delimited_header import Header, line_of, read_header, structure_error
+from princomp.io.readers.delimited_parse import (
+    Parser,
     Reader,
     are_integers,
     cast_text,
     may_have_lost_digits,
 )
-from princomp.io.readers.delimited_text import Header, line_of, read_header, structure_error
+from princomp.io.readers.delimited_text import (
+    Dialect,
+    open_decompressed,
+    pieces_of,
+    refuse_damage,
+    without_last_records,
+)
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.number_text import NumberFormat, Unit, cell_unit, column_unit
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.row_names import find_id_column, refuse_totals, without_empty_rows
 from princomp.io.readers.source import TableSource
+
+# At least one digit is not 0, because 0000 is the number zero.
+_CODE = r"\s*0+[1-9][0-9]*\s*"
 
 
 def read_delimited(
@@ -203,7 +214,47 @@ def _refuse_doubtful(
             if may_have_lost_digits(values):
                 reader.refuse_long_integers(name, origin, units.get(name), len(table))
     if not choice.requested:
-        reader.refuse_codes(integer_columns, origin, len(table))
+        _refuse_codes(reader, integer_columns, origin, len(table))
+
+
+def _refuse_codes(reader: Reader, names: Sequence[str], origin: Origin, rows: int) -> None:
+    """Raise NotNumericError for a cell such as 01234 in the first ``rows`` rows of columns."""
+    dialect = reader.dialect
+    if not names or not _may_have_codes(dialect):
+        return
+    with reading(dialect.path, dialect.kind):
+        table = reader.read_as_text(names)
+    if table is None:
+        return
+    for name in names:
+        cells = table.column(name)[:rows]
+        matches = compute.match_substring_regex(cells, f"^{_CODE}$")
+        count = compute.sum(matches).as_py() or 0
+        if count:
+            row = compute.index(matches, True).as_py()
+            words, place = origin.describe_cell(name, row)
+            raise NotNumericError(
+                f"{words}: {cells[row].as_py().strip()!r} begins with 0, as codes do "
+                f"({count:,} such {'cell' if count == 1 else 'cells'} in the column)",
+                place=place,
+                hint=f"Codes such as postcodes are no quantities: exclude=[{name!r}] leaves "
+                f"the column out, id_column={name!r} names the rows by it. If it holds "
+                "quantities, name it among the columns=.",
+            )
+
+
+def _may_have_codes(dialect: Dialect) -> bool:
+    """Whether any field seems to begin with 0 and another digit."""
+    ends = re.escape(dialect.delimiter.encode())
+    # Allow only a few blanks or quotes, because a long run would be searched again from each.
+    patterns = [re.compile(end + rb'[" ]{0,8}0[0-9]') for end in (ends, rb"\n", rb"\r")]
+    # A piece begins after a line end, so its first field follows no delimiter.
+    first = re.compile(rb'(?:\xef\xbb\xbf)?[" ]{0,8}0[0-9]')
+    with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
+        return any(
+            first.match(piece.text) or any(pattern.search(piece.text) for pattern in patterns)
+            for piece in pieces_of(dialect, stream, 1 << 22)
+        )
 
 
 def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from princomp.errors import MalformedFileError
 from princomp.io.readers.cells import plain_minus
-from princomp.io.readers.delimited_dialect import Dialect
+from princomp.io.readers.delimited_text import Dialect
 from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import malformed, reading

@@ -18,11 +18,21 @@ from typing import BinaryIO
 
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.delimited import detect_file_dialect, infer_table
-from princomp.io.readers.delimited_dialect import Dialect, offset_after_lines, without_last_records
-from princomp.io.readers.delimited_parse import Offset, Parsed
-from princomp.io.readers.delimited_pieces import Piece, count_lines, pieces_of
-from princomp.io.readers.delimited_reader import are_integers, may_have_lost_digits
-from princomp.io.readers.delimited_text import line_of
+from princomp.io.readers.delimited_header import line_of
+from princomp.io.readers.delimited_parse import (
+    Offset,
+    Parsed,
+    are_integers,
+    may_have_lost_digits,
+)
+from princomp.io.readers.delimited_text import (
+    Dialect,
+    Piece,
+    count_lines,
+    offset_after_lines,
+    pieces_of,
+    without_last_records,
+)
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.row_names import refuse_totals_at_end
 from princomp.io.readers.source import Chunk, FileState, Source, file_state

@@ -25,7 +25,7 @@ from princomp.io.readers.reader_errors import reading
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from princomp.io.readers.delimited_dialect import Dialect
+    from princomp.io.readers.delimited_text import Dialect
 
 
 # Usual names of a first column of row labels; an unnamed first column gets the name "row".

@@ -12,9 +12,9 @@ import pytest
 from delimited_cases import EXAMPLE, CountingStream, assert_same_as_whole, opened, read_all
 
 from princomp.errors import InputNotFoundError, MalformedFileError
-from princomp.io.readers import delimited_dialect, delimited_stream
+from princomp.io.readers import delimited_stream, delimited_text
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.delimited_dialect import Dialect
+from princomp.io.readers.delimited_text import Dialect
 from princomp.io.readers.read_options import ReadOptions
 
 VALID = {
@@ -257,7 +257,7 @@ def test_comments_in_quoted_fields_between_blanks(size, monkeypatch):
 
 def test_a_quote_that_is_not_closed_is_not_kept_in_memory(monkeypatch):
     monkeypatch.setattr(FewBytes, "size", 10)
-    monkeypatch.setattr(delimited_dialect, "LONGEST_ROW", 50)
+    monkeypatch.setattr(delimited_text, "LONGEST_ROW", 50)
     stream = FewBytes(b'1,"x\n' + b"2,3\n" * 100)
     dialect = Dialect(Path("t.csv"), ",", None, comment="#")
     cleaned = dialect.cleaned(stream)
