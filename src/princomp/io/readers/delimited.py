@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import narwhals as nw
@@ -17,7 +18,7 @@ from princomp.errors import NotNumericError
 from princomp.io.readers.cells import not_numeric_error
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
-from princomp.io.readers.delimited_header import Header, line_of, read_header, structure_error
+from princomp.io.readers.delimited_header import Header, read_header, structure_error
 from princomp.io.readers.delimited_parse import (
     Parser,
     Reader,
@@ -30,13 +31,16 @@ from princomp.io.readers.delimited_text import (
     open_decompressed,
     pieces_of,
     refuse_damage,
-    without_last_records,
 )
 from princomp.io.readers.frames import convert
-from princomp.io.readers.left_out import LeftOut
+from princomp.io.readers.left_out import (
+    LeftOut,
+    find_id_column,
+    refuse_totals,
+    without_empty_rows,
+)
 from princomp.io.readers.number_text import NumberFormat, Unit, cell_unit, column_unit
 from princomp.io.readers.reader_errors import reading
-from princomp.io.readers.row_names import find_id_column, refuse_totals, without_empty_rows
 from princomp.io.readers.source import TableSource
 
 # At least one digit is not 0, because 0000 is the number zero.
@@ -73,7 +77,7 @@ def infer_table(
     if complete and dialect.skip_end:
         dialect = _without_last_rows(dialect, dialect.skip_end)
     header = read_header(dialect)
-    origin = Origin(str(dialect.path), line_of=lambda row: line_of(dialect, row, header.lines))
+    origin = Origin(str(dialect.path), partial(dialect.line_of, header_lines=header.lines))
     choice = choose_columns(header.names, selection, origin)
     label_candidates = _label_candidates(header, selection, choice)
     reader = Reader(dialect, header)
@@ -111,7 +115,7 @@ def infer_table(
     # Count lines in the file, because keeping the text would hold it in memory.
     file = replace(dialect, text=None)
     converted.notes = (*notes, *converted.notes)
-    converted.line_of = lambda row: line_of(file, row, header.lines)
+    converted.line_of = partial(file.line_of, header_lines=header.lines)
     parser = Parser(
         file,
         header,
@@ -126,8 +130,8 @@ def infer_table(
 
 def _without_last_rows(dialect: Dialect, count: int) -> Dialect:
     """Read the text without its last rows, which may have any number of cells."""
-    with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
-        text = without_last_records(dialect, stream.read(), count)
+    with dialect.reading(), dialect.open_binary() as stream:
+        text = dialect.without_last_records(stream.read(), count)
     return replace(dialect, text=text, skip_end=0)
 
 
@@ -145,7 +149,7 @@ def _read_columns(reader: Reader, choice: Choice, label_candidates: list[str]) -
     id_columns = () if choice.id_column is None else (choice.id_column,)
     texts = (*id_columns, *label_candidates)
     names = list(dict.fromkeys((*choice.names, *texts)))
-    with reading(dialect.path, dialect.kind):
+    with dialect.reading():
         table = reader.read_typed(names, set(texts))
         if table is None:
             table = reader.read_as_text(names)
@@ -222,7 +226,7 @@ def _refuse_codes(reader: Reader, names: Sequence[str], origin: Origin, rows: in
     dialect = reader.dialect
     if not names or not _may_have_codes(dialect):
         return
-    with reading(dialect.path, dialect.kind):
+    with dialect.reading():
         table = reader.read_as_text(names)
     if table is None:
         return
@@ -250,7 +254,7 @@ def _may_have_codes(dialect: Dialect) -> bool:
     patterns = [re.compile(end + rb'[" ]{0,8}0[0-9]') for end in (ends, rb"\n", rb"\r")]
     # A piece begins after a line end, so its first field follows no delimiter.
     first = re.compile(rb'(?:\xef\xbb\xbf)?[" ]{0,8}0[0-9]')
-    with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
+    with dialect.reading(), dialect.open_binary() as stream:
         return any(
             first.match(piece.text) or any(pattern.search(piece.text) for pattern in patterns)
             for piece in pieces_of(dialect, stream, 1 << 22)

@@ -1,8 +1,7 @@
-"""The header of delimited text, the line of a row, and the error for lines that cannot be read."""
+"""The header of delimited text, and the error for lines that cannot be read."""
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import itertools
 import math
@@ -13,7 +12,7 @@ from itertools import zip_longest
 from princomp.errors import DataError, MalformedFileError, ShapeError, row_words
 from princomp.io.readers.columns import listed
 from princomp.io.readers.delimited_text import Dialect, refuse_damage
-from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error, reading
+from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error
 
 # Number of records that are checked.
 _SAMPLE = 200
@@ -54,7 +53,7 @@ def read_header(dialect: Dialect) -> Header:
         The header is damaged, or it is not clear whether the first line holds names.
     """
     path = dialect.path
-    with reading(path, dialect.kind):
+    with dialect.reading():
         records = _sample(dialect)
     if not records:
         problem = "no rows, the file is empty"
@@ -268,11 +267,3 @@ def structure_error(
         return no_rows_error(path, ", only the line of column names")
     problem = f"cannot be read as {dialect.kind}"
     return malformed(path, problem, "It may be damaged: create or download it again.")
-
-
-def line_of(dialect: Dialect, row: int, header_lines: int = 0) -> int | None:
-    """Line on which data row ``row``, from 0, starts; the header has ``header_lines`` lines."""
-    with contextlib.suppress(OSError, EOFError, csv.Error):
-        rows = (line for line, _, _ in dialect.records() if line > header_lines)
-        return next(itertools.islice(rows, row, None), None)
-    return None

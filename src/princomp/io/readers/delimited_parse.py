@@ -28,10 +28,9 @@ from princomp.io.readers.cells import (
     looks_numeric,
 )
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.delimited_header import Header, line_of, structure_error
+from princomp.io.readers.delimited_header import Header, structure_error
 from princomp.io.readers.delimited_text import Dialect, Piece, count_lines
 from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit
-from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.source import copy_columns
 from princomp.linalg import empty
 
@@ -139,7 +138,7 @@ class Reader:
 
         Only the first ``rows`` are checked; ``unit`` is that of the column, if its cells have one.
         """
-        with reading(self.dialect.path, self.dialect.kind):
+        with self.dialect.reading():
             table = self.read_as_text([name])
             if table is None:
                 return
@@ -192,17 +191,15 @@ class Parsed(NamedTuple):
     ids : ndarray of object of shape (m,), optional
     lines : int
         Number of lines of its text.
-    fractional_columns : sequence of int
-        Columns found to hold fractions.
-    large_columns : sequence of int
-        Columns of integers, some of which are 2**53 or more.
+    no_integers : list of tuple
+        Columns of integers so far that hold fractions, or integers of 2**53 or more: their numbers,
+        and whether it is the latter.
     """
 
     data: NDArray[np.float64]
     ids: NDArray[np.object_] | None
     lines: int
-    fractional_columns: Sequence[int]
-    large_columns: Sequence[int]
+    no_integers: list[tuple[int, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +235,7 @@ class Parser:
         if piece.fault is not None:
             return None
         name = self.columns[0]
-        with reading(self.dialect.path, self.dialect.kind):
+        with self.dialect.reading():
             table = self._reader(piece).read([name], {name: pa.binary()})
             return None if table is None else int(table.num_rows)
 
@@ -251,7 +248,7 @@ class Parser:
         if piece.fault is not None or b"\0" in piece.text:
             return None
         reader = self._reader(piece)
-        with reading(self.dialect.path, self.dialect.kind):
+        with self.dialect.reading():
             table = self._read_table(reader)
             if table is None or not self._is_utf8(reader):
                 return None
@@ -260,22 +257,21 @@ class Parser:
             if self.id_column is not None:
                 ids = table.column(self.id_column).to_numpy(zero_copy_only=False)
                 ids[ids == ""] = None
-        fractional, large = [], []
+        no_integers = []
         for j in (j for j, so_far in enumerate(is_integer) if so_far):
-            if not are_integers(columns[j]):
-                fractional.append(j)
-            elif may_have_lost_digits(columns[j]):
-                large.append(j)
+            are_large = are_integers(columns[j])
+            if not are_large or may_have_lost_digits(columns[j]):
+                no_integers.append((j, are_large))
         data = empty((len(table), len(columns)))
         copy_columns(columns, data)
-        return Parsed(data, ids, count_lines(piece.text), fractional, large)
+        return Parsed(data, ids, count_lines(piece.text), no_integers)
 
     def error(self, piece: Piece, offset: Offset) -> PrincompError:
         """Make the error for a piece that could not be parsed, with its place."""
         if piece.fault is not None:
             return piece.fault(offset.lines)
         reader = self._reader(piece)
-        with reading(self.dialect.path, self.dialect.kind):
+        with self.dialect.reading():
             table = None if b"\0" in piece.text else reader.read_as_text(self.candidates)
             error = None if table is None else self._cell_error(table, piece, offset)
             return error or structure_error(reader.dialect, reader.header, *offset)
@@ -321,7 +317,7 @@ class Parser:
         dialect = replace(self.dialect, text=piece.text)
 
         def line(row: int) -> int | None:
-            local_line = line_of(dialect, row - offset.rows)
+            local_line = dialect.line_of(row - offset.rows)
             return None if local_line is None else offset.lines + local_line
 
         return Origin(str(self.dialect.path), line, offset=offset.rows)

@@ -18,23 +18,15 @@ from typing import BinaryIO
 
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.delimited import detect_file_dialect, infer_table
-from princomp.io.readers.delimited_header import line_of
-from princomp.io.readers.delimited_parse import (
-    Offset,
-    Parsed,
-    are_integers,
-    may_have_lost_digits,
-)
+from princomp.io.readers.delimited_parse import Offset, Parsed, are_integers, may_have_lost_digits
 from princomp.io.readers.delimited_text import (
     Dialect,
     Piece,
     count_lines,
     offset_after_lines,
     pieces_of,
-    without_last_records,
 )
-from princomp.io.readers.reader_errors import reading
-from princomp.io.readers.row_names import refuse_totals_at_end
+from princomp.io.readers.left_out import refuse_totals_at_end
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import default_threads, map_in_order
 
@@ -72,7 +64,7 @@ def open_delimited(
         pyarrow is not installed.
     """
     dialect = detect_file_dialect(path, selection, delimiter, compression)
-    with reading(path, dialect.kind):
+    with dialect.reading():
         size = path.stat().st_size
         stream = dialect.open_binary()
     with stream:
@@ -128,7 +120,7 @@ class DelimitedSource(Source):
     @property
     def row_origin(self) -> Origin:
         """The file, and the lines of its rows if it can be read again."""
-        line = partial(line_of, self._dialect, header_lines=self._parser.header.lines)
+        line = partial(self._dialect.line_of, header_lines=self._parser.header.lines)
         return Origin(self.file, line if self.repeatable else None)
 
     def current_states(self) -> tuple[FileState, ...]:
@@ -150,12 +142,11 @@ class DelimitedSource(Source):
                 for piece, parsed in parsed_pieces:
                     if parsed is None:
                         raise self._parser.error(piece, offset)
-                    for j in parsed.large_columns:
-                        if is_integer[j]:
+                    for j, are_large in parsed.no_integers:
+                        if are_large and is_integer[j]:
                             self._parser.refuse_long_integers(piece, j, offset)
-                    # If its large numbers were accepted, a column is not one of integers: it has
-                    # exponents, for example.
-                    for j in (*parsed.fractional_columns, *parsed.large_columns):
+                        # If its large numbers were accepted, a column is not one of integers: it
+                        # has exponents, for example.
                         is_integer[j] = False
                     first, stop = max(0, start - offset.rows), len(parsed.data)
                     if self._row_count is not None:
@@ -170,11 +161,10 @@ class DelimitedSource(Source):
         if self._remaining is not None:
             yield self._without_last_rows(self._remaining)
             return
-        path, kind = self._dialect.path, self._dialect.kind
-        with reading(path, kind):
+        with self._dialect.reading():
             stream = self._dialect.open_binary()
         with stream:
-            with reading(path, kind):
+            with self._dialect.reading():
                 remaining = self._body_start
                 while remaining and (skipped := stream.read(remaining)):
                     remaining -= len(skipped)
@@ -196,7 +186,7 @@ class DelimitedSource(Source):
             while sum(map(self._count_records, pending[1:])) >= last:
                 yield pending.pop(0)
         text = b"".join(piece.text for piece in pending)
-        if rest := without_last_records(self._dialect, text, last):
+        if rest := self._dialect.without_last_records(text, last):
             yield Piece(rest)
 
     def _count_records(self, piece: Piece) -> int:
@@ -226,7 +216,7 @@ def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, bool]:
             raise piece.fault(0)
         text += piece.text
         if len(text) >= HEAD_BYTES:
-            with reading(dialect.path, dialect.kind):
+            with dialect.reading():
                 records = replace(dialect, text=text).records()
                 if len(list(itertools.islice(records, 2))) == 2:
                     return text, False

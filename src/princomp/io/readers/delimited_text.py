@@ -11,6 +11,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -98,6 +99,10 @@ class Dialect:
         """Whether the bytes are UTF-8 and need no cleaning."""
         return self.encoding in _UTF8 and not (self.skip or self.comment or self.split_at_blanks)
 
+    def reading(self) -> AbstractContextManager[None]:
+        """Turn the errors of a library that reads this text into errors of princomp."""
+        return reading(self.path, self.kind)
+
     def open_binary(self) -> BinaryIO:
         """Open as bytes: decompressed, in UTF-8, with blank lines for lines that are left out."""
         if self.text is not None:
@@ -133,11 +138,17 @@ class Dialect:
                     yield last_line + 1, reader.line_num, record
                 last_line = reader.line_num
 
+    def line_of(self, row: int, header_lines: int = 0) -> int | None:
+        """Line on which data row ``row``, from 0, starts, after ``header_lines`` lines of names."""
+        with suppress(OSError, EOFError, csv.Error):
+            rows = (line for line, _, _ in self.records() if line > header_lines)
+            return next(islice(rows, row, None), None)
+        return None
 
-def without_last_records(dialect: Dialect, text: bytes, last: int) -> bytes:
-    """Cut off the last records of a clean text; these may have any form."""
-    starts = [start for start, _, _ in replace(dialect, text=text).records()]
-    return text[: offset_after_lines(text, starts[-last] - 1)] if len(starts) > last else b""
+    def without_last_records(self, text: bytes, last: int) -> bytes:
+        """Cut off the last records of a clean text; these may have any form."""
+        starts = [start for start, _, _ in replace(self, text=text).records()]
+        return text[: offset_after_lines(text, starts[-last] - 1)] if len(starts) > last else b""
 
 
 def offset_after_lines(text: bytes, lines: int) -> int:
@@ -282,11 +293,11 @@ def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
     rest, is_open = b"", False
     while True:
         try:
-            with reading(dialect.path, dialect.kind):
+            with dialect.reading():
                 # Double the text for a long record, so that it is not searched too often.
                 data = stream.read(max(size, len(rest)))
         except PrincompError as error:
-            yield Piece(b"", _fault_of(error))
+            yield Piece(b"", lambda lines, error=error: error)
             return
         if not data:
             break
@@ -316,10 +327,6 @@ def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
 
     if rest:
         yield Piece(rest, fault if is_open or len(rest) > LONGEST_ROW else None)
-
-
-def _fault_of(error: PrincompError) -> Callable[[int], PrincompError]:
-    return lambda lines: error
 
 
 def _end_of_last_record(text: bytes, delimiter: str) -> tuple[int, bool]:
@@ -384,7 +391,7 @@ def refuse_damage(dialect: Dialect, lines: int = 0) -> None:
     missing without an error. Files that were not written completely may be padded with
     zeros. ``lines`` is the number of lines before the text.
     """
-    with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
+    with dialect.reading(), dialect.open_binary() as stream:
         for piece in pieces_of(dialect, stream, 1 << 22):
             if b"\0" in piece.text:
                 line = lines + 1 + count_lines(piece.text.partition(b"\0")[0])
