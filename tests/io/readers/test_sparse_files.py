@@ -312,6 +312,8 @@ def test_files_that_scipy_writes_are_read(tmp_path, x):
         ("coordinate real symmetric", ["2 3 0"], MalformedFileError, "2 rows and 3 columns"),
         ("coordinate real general", ["2 2"], MalformedFileError, "sizes"),
         ("coordinate real general", ["2 -2 1"], MalformedFileError, "sizes"),
+        ("coordinate real general", [f"{10**19} 2 0"], MalformedFileError, "sizes"),
+        ("coordinate real general", [f"{'9' * 5000} 2 0"], MalformedFileError, "sizes"),
         ("array pattern general", ["2 2"], MalformedFileError, "array pattern general"),
         ("coordinate real crooked", ["2 2 0"], MalformedFileError, "crooked"),
         (

@@ -28,11 +28,10 @@ from princomp.io.readers.reader_errors import malformed, open_complete, reading
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-_UTF8 = ("utf-8", "utf-8-sig")
 # Blanks to replace; the first alternative skips quoted text.
 _BLANKS = re.compile(r'"[^"]*"|[ \t]+')
 
-_LINE_END = re.compile(r"\r\n?|\n")
+LINE_END = re.compile(r"\r\n?|\n")
 
 # A row longer than this is an error: an unclosed quote, or missing line ends.
 LONGEST_ROW = 2**26
@@ -97,7 +96,8 @@ class Dialect:
     @property
     def is_clean(self) -> bool:
         """Whether the bytes are UTF-8 and need no cleaning."""
-        return self.encoding in _UTF8 and not (self.skip or self.comment or self.split_at_blanks)
+        is_utf8 = self.encoding in ("utf-8", "utf-8-sig")
+        return is_utf8 and not (self.skip or self.comment or self.split_at_blanks)
 
     def reading(self) -> AbstractContextManager[None]:
         """Turn the errors of a library that reads this text into errors of princomp."""
@@ -210,7 +210,7 @@ class _CleanedText(io.RawIOBase):
 
     def _skipped(self, text: str) -> tuple[str, int]:
         """Return the text after the lines to skip, and how many of them were skipped."""
-        ends = [match.end() for match in islice(_LINE_END.finditer(text), self._skip)]
+        ends = [match.end() for match in islice(LINE_END.finditer(text), self._skip)]
         n_skipped = len(ends)
         text = text[ends[-1] :] if ends else text
         if n_skipped < self._skip and text:  # a last line without an end
@@ -297,7 +297,7 @@ def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
                 # Double the text for a long record, so that it is not searched too often.
                 data = stream.read(max(size, len(rest)))
         except PrincompError as error:
-            yield Piece(b"", lambda lines, error=error: error)
+            yield Piece(b"", _fault_of(error))
             return
         if not data:
             break
@@ -327,6 +327,10 @@ def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
 
     if rest:
         yield Piece(rest, fault if is_open or len(rest) > LONGEST_ROW else None)
+
+
+def _fault_of(error: PrincompError) -> Callable[[int], PrincompError]:
+    return lambda lines: error
 
 
 def _end_of_last_record(text: bytes, delimiter: str) -> tuple[int, bool]:

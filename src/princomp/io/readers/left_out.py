@@ -311,9 +311,9 @@ def _word_for_totals(row: Sequence[Any]) -> str | None:
 
 
 def _totals_error(
-    row: str, word: str | None, origin: Origin, **place: object
+    what: str, word: str | None, origin: Origin, **place: object
 ) -> MalformedFileError:
-    problem = f"{row} looks like totals" + ("" if word is None else f" ({word!r})")
+    problem = f"{what} looks like totals" + ("" if word is None else f" ({word!r})")
     hint = "skip_end=1 leaves it out, skip_end=0 reads it as data."
     return origin.error(MalformedFileError, problem, hint, **place)
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.errors import MalformedFileError, NotNumericError, ParameterError
+from princomp.errors import NotNumericError, ParameterError
 from princomp.io.readers.array_lookup import (
     Member,
     numbered_columns,
@@ -24,7 +24,7 @@ from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.csr import as_csr, compressed_matrix, to_scipy_dtype
 from princomp.io.readers.numpy_file import read_npy_header
-from princomp.io.readers.reader_errors import DAMAGED_HINT, file_error, malformed, reading
+from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import Source, TableSource
 from princomp.io.readers.stored_array import float_dtype, rounding_notes, to_floats
 
@@ -115,7 +115,7 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, Member]:
         expected = dtype.itemsize * int(np.prod(shape, dtype=object))
         if expected != available and not dtype.hasobject:
             problem = f"its array {name} claims to have {expected:,} bytes but has {available:,}"
-            raise malformed(path, problem, DAMAGED_HINT)
+            raise malformed(path, problem)
     return members
 
 
@@ -262,7 +262,7 @@ def read_market_header(path: Path, file: BinaryIO) -> MarketHeader:
         line = file.readline(_MAX_LINE_BYTES)
     words = line.decode("latin1").lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
-        raise _malformed(path, "is no MatrixMarket matrix: its first line is not of that form")
+        raise malformed(path, "is no MatrixMarket matrix: its first line is not of that form")
     layout, number_kind, symmetry = words[2:]
     if number_kind == "complex":
         problem = "holds complex numbers, not real numbers"
@@ -270,7 +270,7 @@ def read_market_header(path: Path, file: BinaryIO) -> MarketHeader:
         raise file_error(NotNumericError, path, problem, hint)
     known = number_kind in _NUMBER_KINDS and symmetry in _SYMMETRIES
     if layout not in ("coordinate", "array") or not known or words[2:4] == ["array", "pattern"]:
-        raise _malformed(path, f"is a matrix of an unknown kind: {' '.join(words[2:])}")
+        raise malformed(path, f"is a matrix of an unknown kind: {' '.join(words[2:])}")
     line = b"%"
     while line and (line.startswith(b"%") or not line.strip()):
         with reading(path, "MatrixMarket"):
@@ -279,10 +279,10 @@ def read_market_header(path: Path, file: BinaryIO) -> MarketHeader:
     # Larger numbers than of 18 digits do not fit into an integer of 8 bytes.
     are_sizes = all(size.isdigit() and len(size) <= 18 for size in sizes)
     if len(sizes) != (3 if layout == "coordinate" else 2) or not are_sizes:
-        raise _malformed(path, f"its sizes are not understood: {line[:60].decode('latin1')!r}")
+        raise malformed(path, f"its sizes are not understood: {line[:60].decode('latin1')!r}")
     n, p, *entries = map(int, sizes)
     if symmetry != "general" and n != p:
-        raise _malformed(path, f"is said to be {symmetry}, but has {n:,} rows and {p:,} columns")
+        raise malformed(path, f"is said to be {symmetry}, but has {n:,} rows and {p:,} columns")
     return MarketHeader((n, p), entries[0] if entries else None, number_kind, symmetry)
 
 
@@ -298,7 +298,7 @@ def read_entries(
     for k, length in enumerate(header.shape):
         index = np.concatenate([np.empty(0, np.int64), *(part[k] for part in parts)]) - 1
         if index.size and not 0 <= int(index.min()) <= int(index.max()) < length:
-            raise _malformed(
+            raise malformed(
                 path, f"an entry lies outside of its {' × '.join(map(str, header.shape))}"
             )
         indices.append(index)
@@ -336,7 +336,7 @@ def _mirrored(path: Path, values: NDArray[Any], header: MarketHeader) -> NDArray
     if header.symmetry == "symmetric":
         return values
     if header.number_kind == "unsigned-integer":
-        raise _malformed(path, "is said to be skew-symmetric, but its integers have no sign")
+        raise malformed(path, "is said to be skew-symmetric, but its integers have no sign")
     return -values
 
 
@@ -347,16 +347,11 @@ def _lines(
     import pyarrow as pa
     import pyarrow.csv as csv
 
-    names = [str(k) for k in range(len(kinds))]
+    types = {str(k): pa.type_for_alias(kind) for k, kind in enumerate(kinds)}
     options = {
-        "read_options": csv.ReadOptions(column_names=names),
+        "read_options": csv.ReadOptions(column_names=list(types)),
         "parse_options": csv.ParseOptions(delimiter=" ", quote_char=False),
-        "convert_options": csv.ConvertOptions(
-            column_types={
-                name: getattr(pa, kind)() for name, kind in zip(names, kinds, strict=True)
-            },
-            null_values=[],
-        ),
+        "convert_options": csv.ConvertOptions(column_types=types, null_values=[]),
     }
     n_read = 0
     for piece in _pieces(path, file):
@@ -375,7 +370,7 @@ def _lines(
         yield columns
     if n_read != count:
         how_many = "more" if n_read > count else f"{n_read:,}"
-        raise _malformed(path, f"its header announces {count:,} numbers, but there are {how_many}")
+        raise malformed(path, f"its header announces {count:,} numbers, but there are {how_many}")
 
 
 def _pieces(path: Path, file: BinaryIO) -> Iterator[bytes]:
@@ -390,7 +385,7 @@ def _pieces(path: Path, file: BinaryIO) -> Iterator[bytes]:
             rest = b""
         rest += piece[end:]
         if len(rest) > _MAX_LINE_BYTES:
-            raise _malformed(path, "has a line without end")
+            raise malformed(path, "has a line without end")
     yield rest
 
 
@@ -402,7 +397,3 @@ def _normalized(piece: bytes) -> bytes:
         piece = piece.replace(b"  ", b" ")
     piece = piece.replace(b"\n ", b"\n").replace(b" \n", b"\n").removesuffix(b" ")
     return piece.replace(b" +", b" ").replace(b"\n+", b"\n")
-
-
-def _malformed(path: Path, why: str) -> MalformedFileError:
-    return malformed(path, why, DAMAGED_HINT)
