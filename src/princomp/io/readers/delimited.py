@@ -75,7 +75,9 @@ def infer_table(
     totals are refused. The parser extracts the same columns from other pieces of the text.
     """
     if complete and dialect.skip_end:
-        dialect = _without_last_rows(dialect, dialect.skip_end)
+        with dialect.reading(), dialect.open_binary() as stream:
+            text = dialect.without_last_records(stream.read(), dialect.skip_end)
+        dialect = replace(dialect, text=text)
     header = read_header(dialect)
     origin = Origin(str(dialect.path), partial(dialect.line_of, header_lines=header.lines))
     choice = choose_columns(header.names, selection, origin)
@@ -121,18 +123,11 @@ def infer_table(
         header,
         converted.columns or (),
         choice.id_column,
-        [*choice.names, *filter(None, [choice.id_column])],
+        table.column_names,
         booleans,
         units,
     )
     return converted, parser
-
-
-def _without_last_rows(dialect: Dialect, count: int) -> Dialect:
-    """Read the text without its last rows, which may have any number of cells."""
-    with dialect.reading(), dialect.open_binary() as stream:
-        text = dialect.without_last_records(stream.read(), count)
-    return replace(dialect, text=text, skip_end=0)
 
 
 def _label_candidates(header: Header, selection: Selection, choice: Choice) -> list[str]:
@@ -174,8 +169,8 @@ def _cast_columns(
 ) -> tuple[pa.Table, dict[str, Unit]]:
     """Convert text columns to numbers or booleans if all their cells allow it."""
     units: dict[str, Unit] = {}
-    for i, name in enumerate(table.column_names):
-        column = table.column(i)
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    for name, column in columns.items():
         if name == choice.id_column or column.type != pa.string():
             continue
         cast, unit = _cast_column(column, number_format)
@@ -188,8 +183,9 @@ def _cast_columns(
             continue
         if unit is not None:
             units[name] = unit
-        table = table.set_column(i, name, cast)
-    return table, units
+        columns[name] = cast
+    # One new table, because set_column takes time for all columns at each call.
+    return pa.table(columns), units
 
 
 def _cast_column(

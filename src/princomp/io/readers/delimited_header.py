@@ -58,39 +58,37 @@ def read_header(dialect: Dialect) -> Header:
     if not records:
         problem = "no rows, the file is empty"
         hint = "The first line must name the columns; the rows follow."
-        options = {"skip": dialect.skip, "comment": dialect.comment}
+        options = {name: getattr(dialect, name) for name in ("skip", "skip_end", "comment")}
         left_out = [f"{name}={value!r}" for name, value in options.items() if value]
         if left_out:
             problem = f"no rows, all lines are left out: {', '.join(left_out)}"
             hint = "Leave out fewer lines: the first one that remains must name the columns."
         raise file_error(ShapeError, path, problem, hint)
-    line, _, first = records[0]
-    text = dialect.delimiter.join(first)
+    lines = [line for line, _, _ in records]
+    cells = [[cell.strip() for cell in record] for _, _, record in records]
+    text = dialect.delimiter.join(cells[0])
     if not _is_utf8(text) or "\0" in text:
         problem = "the first line is not UTF-8 text"
         hint = "Save the table as CSV in UTF-8, or give its encoding=."
-        raise malformed(path, problem, hint, line=line)
-    cells = [[cell.strip() for cell in record] for _, _, record in records]
-    count, notes = (
-        (dialect.header, ()) if dialect.header is not None else _count_header_lines(dialect, cells)
-    )
+        raise malformed(path, problem, hint, line=lines[0])
+    notes: list[str] = []
+    count = _count_header_lines(dialect, cells, notes) if dialect.header is None else dialect.header
     count = min(count, len(records))
     if count == 0:
-        names, lines = [f"x{j}" for j in range(len(first))], 0
+        names = [f"x{j}" for j in range(len(cells[0]))]
     else:
-        names = [
-            " ".join(filter(None, parts)) for parts in zip_longest(*cells[:count], fillvalue="")
-        ]
-        lines = records[count - 1][1]
-    names, name_notes = _fit_names(dialect, names, cells[count:], records, count)
+        parts = zip_longest(*cells[:count], fillvalue="")
+        names = [" ".join(filter(None, words)) for words in parts]
+    names = _fit_names(dialect, names, cells, lines, count, notes)
     # Tables written by R and pandas leave the name of the row labels empty.
     unnamed, row = not names[0], "row" if "row" not in names else "column 1"
     names = [name or (f"column {j}" if j > 1 else row) for j, name in enumerate(names, 1)]
     if dialect.header is None and count == 1:
-        _refuse_title(dialect, cells, records)
-        _refuse_second_header(dialect, names, cells, records)
+        _refuse_title(dialect, cells, lines)
+        _refuse_second_header(dialect, names, cells, lines)
     label_candidates = _label_candidates(names, cells[count:], dialect)
-    return Header(names, lines, (*notes, *name_notes), label_candidates, unnamed)
+    header_lines = records[count - 1][1] if count else 0
+    return Header(names, header_lines, tuple(notes), label_candidates, unnamed)
 
 
 def _sample(dialect: Dialect) -> list[tuple[int, int, list[str]]]:
@@ -104,12 +102,12 @@ def _sample(dialect: Dialect) -> list[tuple[int, int, list[str]]]:
     return records
 
 
-def _count_header_lines(dialect: Dialect, cells: list[list[str]]) -> tuple[int, tuple[str, ...]]:
-    """Number of header lines, 1 or 0, and notes; refuse the file if it is not clear."""
+def _count_header_lines(dialect: Dialect, cells: list[list[str]], notes: list[str]) -> int:
+    """Number of header lines, 1 or 0; refuse the file if it is not clear."""
     first, parse = [cell for cell in cells[0] if cell], dialect.number_format.parse
     values = [x for cell in first if (x := parse(cell)) is not None]
     if not values or 2 * len(values) < len(first) or all(x != x for x in values):
-        return 1, ()
+        return 1
     repeated = len(set(first)) < len(first)
     fractions = any(x % 1 for x in values if math.isfinite(x))
     steps = {b > a for a, b in itertools.pairwise(values)}
@@ -121,9 +119,10 @@ def _count_header_lines(dialect: Dialect, cells: list[list[str]]) -> tuple[int, 
         text_cells = [(j, cell) for j, cell in enumerate(cells[0]) if cell and parse(cell) is None]
         is_data = fractions and any(j < len(below) and cell in below[j] for j, cell in text_cells)
     if is_data:
-        return 0, (
-            "the first line holds numbers, so it is a row, and columns are called x0, x1, …",
+        notes.append(
+            "the first line holds numbers, so it is a row, and columns are called x0, x1, …"
         )
+        return 0
     raise malformed(
         dialect.path,
         f"the first line holds numbers ({listed(first, limit=4)}): does it name the columns, or is "
@@ -136,29 +135,28 @@ def _count_header_lines(dialect: Dialect, cells: list[list[str]]) -> tuple[int, 
 def _fit_names(
     dialect: Dialect,
     names: list[str],
-    rows: list[list[str]],
-    records: list[tuple[int, int, list[str]]],
+    cells: list[list[str]],
+    lines: list[int],
     count: int,
-) -> tuple[list[str], tuple[str, ...]]:
+    notes: list[str],
+) -> list[str]:
     """Match the number of names to the number of fields in the rows, if it is clear how."""
-    notes: tuple[str, ...] = ()
+    rows = cells[count:]
     width, width_count = Counter(map(len, rows)).most_common(1)[0] if rows else (len(names), 0)
-    parse = dialect.number_format.parse
-    has_title = (
-        len(names) == 1 and width > 1 and all(parse(cell) is None for cell in rows[0] if cell)
-    )
+    is_text = dialect.number_format.is_text
+    has_title = len(names) == 1 and width > 1 and all(map(is_text, filter(None, rows[0])))
     if width_count == len(rows) and width_count and count and not has_title:
         if width == len(names) + 1 and all(row[-1] == "" for row in rows):
             names = [*names, ""]
         elif width == len(names) + 1:
             names = ["", *names]
-            notes = ("line 1 has one name fewer than there are columns: the first one has none",)
+            notes.append("line 1 has one name fewer than there are columns: the first one has none")
         elif width == len(names) - 1 and names[-1] == "":
             names = names[:-1]
     if len(names) == 1 and width > 1 and 2 * width_count > len(rows):
-        line = next(first for first, _, record in records[count:] if len(record) == width)
-        raise _title_error(dialect, records[0][0], line, width)
-    return names, notes
+        line = next(lines[i] for i in range(count, len(cells)) if len(cells[i]) == width)
+        raise _title_error(dialect, lines[0], line, width)
+    return names
 
 
 def _title_error(dialect: Dialect, line: int, table: int, width: int) -> MalformedFileError:
@@ -168,9 +166,7 @@ def _title_error(dialect: Dialect, line: int, table: int, width: int) -> Malform
     return malformed(dialect.path, problem, hint, line=line)
 
 
-def _refuse_title(
-    dialect: Dialect, cells: list[list[str]], records: list[tuple[int, int, list[str]]]
-) -> None:
+def _refuse_title(dialect: Dialect, cells: list[list[str]], lines: list[int]) -> None:
     """Refuse a title above the header, on a line that was padded with separators."""
     filled = [sum(map(bool, row)) for row in cells]
     top = next((i for i, count in enumerate(filled) if count > 1), 0)
@@ -178,29 +174,26 @@ def _refuse_title(
         return
     is_text = dialect.number_format.is_text
     if all(map(is_text, filter(None, cells[top]))) and not all(map(is_text, cells[top + 1])):
-        raise _title_error(dialect, records[0][0], records[top][0], filled[top])
+        raise _title_error(dialect, lines[0], lines[top], filled[top])
 
 
 def _refuse_second_header(
-    dialect: Dialect,
-    names: list[str],
-    cells: list[list[str]],
-    records: list[tuple[int, int, list[str]]],
+    dialect: Dialect, names: list[str], cells: list[list[str]], lines: list[int]
 ) -> None:
     """Refuse a second line of names or units, such as "cm" above a column of numbers."""
     if len(cells) < 4 or len(cells[1]) != len(names):
         return
-    number_format = dialect.number_format
-    if any(cell and not number_format.is_text(cell) for cell in cells[1]):
+    is_text = dialect.number_format.is_text
+    if not all(map(is_text, filter(None, cells[1]))):
         return
     below = [row for row in cells[2:] if len(row) == len(names)]
     above = [
         j
         for j, cell in enumerate(cells[1])
-        if cell and below and all(not number_format.is_text(row[j]) for row in below)
+        if cell and below and not any(is_text(row[j]) for row in below)
     ]
     if above:
-        line, shown = records[1][0], cells[1][above[0]]
+        line, shown = lines[1], cells[1][above[0]]
         raise malformed(
             dialect.path,
             f"line {line} holds no numbers ({shown!r} in column {names[above[0]]!r}), and all "

@@ -335,14 +335,15 @@ class Parser:
         table = reader.read_as_text(list(types))
         if table is None:
             return None
-        for i, name in enumerate(self.columns):
+        columns = dict(zip(table.column_names, table.columns, strict=True))
+        for name in self.columns:
             cast = cast_text(
-                table.column(name), types[name], self.dialect.number_format, self.units.get(name)
+                columns[name], types[name], self.dialect.number_format, self.units.get(name)
             )
             if cast is None:
                 return None
-            table = table.set_column(i, name, cast)
-        return table
+            columns[name] = cast
+        return pa.table(columns)
 
     def _is_utf8(self, reader: Reader) -> bool:
         text = reader.dialect.text or b""
