@@ -7,10 +7,12 @@ is found from the text of its piece alone, so pipes work like files.
 
 from __future__ import annotations
 
+import csv
 import io
 import itertools
+from collections import deque
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -137,13 +139,14 @@ class DelimitedSource(Source):
 
         threads = min(default_threads(), _MOST_THREADS)
         with self._open_pieces() as pieces:
-            pieces, offset = self._skip_to(pieces, start)
+            pieces, offset = self._skip_to(pieces, start if self.repeatable else 0)
+            skipped = offset.rows
             with closing(map_in_order(parse, pieces, threads)) as parsed_pieces:
                 for piece, parsed in parsed_pieces:
                     if parsed is None:
                         raise self._parser.error(piece, offset)
                     for j, are_large in parsed.no_integers:
-                        if are_large and is_integer[j]:
+                        if are_large and is_integer[j] and self._are_integers(j, skipped):
                             self._parser.refuse_long_integers(piece, j, offset)
                         # If its large numbers were accepted, a column is not one of integers: it
                         # has exponents, for example.
@@ -154,6 +157,17 @@ class DelimitedSource(Source):
                     if first < stop:
                         yield Chunk(parsed.data, parsed.ids).part(first, stop)
                     offset = Offset(offset.rows + len(parsed.data), offset.lines + parsed.lines)
+
+    def _are_integers(self, j: int, rows: int) -> bool:
+        """Whether the first rows, which were skipped, have nothing but integers in column ``j``."""
+        for chunk in self.chunks() if rows else ():
+            values = chunk.data[:rows, j]
+            if not are_integers(values) or may_have_lost_digits(values):
+                return False
+            rows -= len(values)
+            if rows == 0:
+                break
+        return True
 
     @contextmanager
     def _open_pieces(self) -> Iterator[Iterator[Piece]]:
@@ -176,16 +190,21 @@ class DelimitedSource(Source):
         if not last:
             yield from pieces
             return
-        pending: list[Piece] = []
+        # Pieces with their numbers of records, and the number of records after the first of them.
+        pending: deque[tuple[Piece, int]] = deque()
+        following = 0
         for piece in pieces:
             if piece.fault is not None:
-                yield from pending
+                yield from (piece for piece, _ in pending)
                 yield piece
                 return
-            pending.append(piece)
-            while sum(map(self._count_records, pending[1:])) >= last:
-                yield pending.pop(0)
-        text = b"".join(piece.text for piece in pending)
+            count = self._count_records(piece)
+            following += count if pending else 0
+            pending.append((piece, count))
+            while following >= last:
+                yield pending.popleft()[0]
+                following -= pending[0][1]
+        text = b"".join(piece.text for piece, _ in pending)
         if rest := self._dialect.without_last_records(text, last):
             yield Piece(rest)
 
@@ -217,7 +236,10 @@ def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, bool]:
         text += piece.text
         if len(text) >= HEAD_BYTES:
             with dialect.reading():
-                records = replace(dialect, text=text).records()
-                if len(list(itertools.islice(records, 2))) == 2:
-                    return text, False
+                # The csv module refuses cells of more than 128 KB, which pyarrow reads.
+                with suppress(csv.Error):
+                    records = replace(dialect, text=text).records()
+                    if len(list(itertools.islice(records, 2))) < 2:
+                        continue
+                return text, False
     return text, True

@@ -19,6 +19,7 @@ from princomp.errors import (
     did_you_mean,
     invalid_value,
 )
+from princomp.io.readers.cells import read_number
 from princomp.io.readers.file_names import expand_patterns
 from princomp.io.readers.frames import from_frame, is_frame
 from princomp.io.readers.left_out import LeftOut
@@ -301,7 +302,7 @@ def has_named_columns(X: Any) -> bool:
 
 def without_column(X: Any, name: str) -> Any:
     """Return a frame without a column; return other inputs unchanged."""
-    if isinstance(X, TableInput) or not is_frame(X):
+    if not is_frame(X):
         return X
     frame = nw.from_native(X, eager_only=True)
     return frame.drop(name).to_native() if name in frame.columns else X
@@ -309,10 +310,8 @@ def without_column(X: Any, name: str) -> Any:
 
 def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
     """Convert cells to numbers, with NaN if missing; if one is text, to text, with None."""
-    try:
-        return np.array([np.nan if cell is None else float(cell) for cell in cells])
-    except (TypeError, ValueError):
-        return as_texts(cells)
+    numbers = [read_number(cell) for cell in cells]
+    return as_texts(cells) if None in numbers else np.array(numbers, dtype=np.float64)
 
 
 def as_texts(cells: Iterable[Any]) -> NDArray[np.object_]:
