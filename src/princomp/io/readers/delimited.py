@@ -26,19 +26,9 @@ from princomp.io.readers.delimited_parse import (
     cast_text,
     may_have_lost_digits,
 )
-from princomp.io.readers.delimited_text import (
-    Dialect,
-    open_decompressed,
-    pieces_of,
-    refuse_damage,
-)
+from princomp.io.readers.delimited_text import Dialect, open_decompressed, pieces_of, refuse_damage
 from princomp.io.readers.frames import convert
-from princomp.io.readers.left_out import (
-    LeftOut,
-    find_id_column,
-    refuse_totals,
-    without_empty_rows,
-)
+from princomp.io.readers.left_out import LeftOut, find_id_column, refuse_totals, without_empty_rows
 from princomp.io.readers.number_text import NumberFormat, Unit, cell_unit, column_unit
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.source import TableSource
