@@ -109,13 +109,7 @@ def infer_table(
     converted.notes = (*notes, *converted.notes)
     converted.line_of = partial(file.line_of, header_lines=header.lines)
     parser = Parser(
-        file,
-        header,
-        converted.columns or (),
-        choice.id_column,
-        table.column_names,
-        booleans,
-        units,
+        file, header, converted.columns or (), choice.id_column, table.column_names, booleans, units
     )
     return converted, parser
 
