@@ -7,6 +7,7 @@ import pytest
 
 from princomp import PCA, diagnostics, plots, read_table, report
 from princomp.errors import ColumnError, NotAvailableError, ParameterError
+from princomp.io import named_column
 
 h5py = pytest.importorskip("h5py")
 pd = pytest.importorskip("pandas")
@@ -50,6 +51,17 @@ def test_groups_of_a_file_are_read_with_the_columns_of_its_options(tmp_path):
 def test_groups_may_be_numbers_that_the_model_does_not_know(table, model):
     clusters = table.drop(columns="species").assign(cluster=[0, 1] * 15)
     assert len(labels(plots.biplot(model, clusters, groups="cluster"))) >= 2
+
+
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [(["1_1", "1_2"], ["1_1", "1_2"]), (["1", "NA"], [1, np.nan]), (["1", "−2"], [1, -2])],
+)
+def test_cells_are_numbers_as_elsewhere_in_files(table, tmp_path, cells, found):
+    path = tmp_path / "t.csv"
+    table.assign(group=cells * 15).to_csv(path, index=False)
+    values = named_column(path, "group")
+    assert values[:2].tolist() == pytest.approx(found, nan_ok=True)
 
 
 def test_groups_are_a_column_of_obs(table, model, tmp_path):

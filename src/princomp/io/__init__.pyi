@@ -45,6 +45,7 @@ from .readers.frames import (
     select_usable_columns as select_usable_columns,
 )
 from .readers.left_out import (
+    has_index_name as has_index_name,
     kind_name as kind_name,
     left_out_notes as left_out_notes,
     warning_text as warning_text,
@@ -66,16 +67,7 @@ from .readers.memory import (
     not_finite_error as not_finite_error,
     not_finite_error_in_source as not_finite_error_in_source,
 )
-from .readers.named_column import (
-    are_anndata_files as are_anndata_files,
-    as_texts as as_texts,
-    file_column as file_column,
-    has_named_columns as has_named_columns,
-    named_column as named_column,
-    without_column as without_column,
-)
 from .readers.read_options import DETECT as DETECT, ReadOptions as ReadOptions
-from .readers.row_names import has_index_name as has_index_name
 from .readers.source import (
     Chunk as Chunk,
     FileState as FileState,
@@ -88,10 +80,16 @@ from .readers.source import (
 from .readers.stdin import open_stdin as open_stdin
 from .readers.table_input import (
     TableInput as TableInput,
+    are_anndata_files as are_anndata_files,
+    as_texts as as_texts,
+    file_column as file_column,
     file_rows as file_rows,
+    has_named_columns as has_named_columns,
     is_file as is_file,
+    named_column as named_column,
     read_table as read_table,
     rows_of as rows_of,
+    without_column as without_column,
 )
 from .writers.encoder import (
     csv_lines as csv_lines,

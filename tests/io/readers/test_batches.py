@@ -394,6 +394,7 @@ def test_a_function_that_returns_an_exhausted_iterator_is_refused():
     once = iter([numbers(2)])
     source = BatchedRows(lambda: once)
     all_rows(source)
+    assert source.fingerprint() == ()
     with pytest.raises(ShapeError, match="0 rows this time, 2 the time before") as caught:
         all_rows(source)
     assert "new iterator" in caught.value.hint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 
 import numpy as np
 import pytest
@@ -260,3 +261,20 @@ def test_an_iterator_keeps_its_rows_after_read_if_small(table):
     np.testing.assert_array_equal(rows_of(partly_read), table)
     with pytest.raises(ValueError, match="read only once"):
         rows_of(partly_read)
+
+
+def test_partly_read_rows_that_are_in_no_file_have_a_fingerprint(table):
+    def fingerprint(rows):
+        return read_if_small(BatchedRows(iter([rows[:50], rows[50:]])), 100).fingerprint()
+
+    assert fingerprint(table) == fingerprint(table.copy())
+    assert fingerprint(table) != fingerprint(table + 1)
+
+
+def test_a_file_that_changes_while_it_is_loaded_is_refused(table, tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, table)
+    source = open_source(path)
+    os.utime(path, (0, 0))
+    with pytest.raises(InputChangedError, match="changed while it was read"):
+        read_if_small(source, 10**6)

@@ -25,9 +25,14 @@ from princomp.errors import (
 )
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.files import open_source
-from princomp.io.readers.market_text import read_array, read_entries, read_header
 from princomp.io.readers.source import TableSource
-from princomp.io.readers.sparse_files import open_matrix_market, open_npz
+from princomp.io.readers.sparse_files import (
+    open_matrix_market,
+    open_npz,
+    read_array,
+    read_entries,
+    read_market_header,
+)
 
 
 def npz(path, columns=None, exclude=(), id_column=None, inside=None):
@@ -307,6 +312,8 @@ def test_files_that_scipy_writes_are_read(tmp_path, x):
         ("coordinate real symmetric", ["2 3 0"], MalformedFileError, "2 rows and 3 columns"),
         ("coordinate real general", ["2 2"], MalformedFileError, "sizes"),
         ("coordinate real general", ["2 -2 1"], MalformedFileError, "sizes"),
+        ("coordinate real general", [f"{10**19} 2 0"], MalformedFileError, "sizes"),
+        ("coordinate real general", [f"{'9' * 5000} 2 0"], MalformedFileError, "sizes"),
         ("array pattern general", ["2 2"], MalformedFileError, "array pattern general"),
         ("coordinate real crooked", ["2 2 0"], MalformedFileError, "crooked"),
         (
@@ -358,7 +365,7 @@ class ShortReads(io.BytesIO):
 
 def read_in_pieces(path, size):
     file = ShortReads(path.read_bytes(), size)
-    header = read_header(path, file)
+    header = read_market_header(path, file)
     if header.entries is None:
         return read_array(path, file, header)
     row, column, values = read_entries(path, file, header)

@@ -21,6 +21,8 @@ from princomp.io.readers.source_chain import column_order, reorder_columns
 
 _NumberedBatches: TypeAlias = Generator[tuple[int, object]]
 _BatchInput: TypeAlias = Iterable[object] | Callable[[], Iterable[object]]
+# Rows of a batch, its column names, and its unused columns.
+_BatchRows: TypeAlias = tuple[Any, tuple[str, ...] | None, tuple[str, ...]]
 
 # Larger batches are split into chunks of about this many numbers (8 MB).
 NUMBERS_PER_CHUNK = 2**20
@@ -113,10 +115,14 @@ class BatchedRows(Source):
 
     def fingerprint(self) -> tuple[str, ...]:
         """Return a checksum of the first batch; the others are not known before a pass."""
-        if self._unread is None and not self.repeatable:
+        first = None
+        if self._unread is not None:
+            first = self._unread[0][0]
+        elif self.repeatable:
+            first = next(self._numbered_batches(), None)
+        if first is None:
             return ()  # reading it again raises an error
-        number, batch = self._unread[0][0] if self._unread else next(self._numbered_batches())
-        data = _batch_rows(number, batch, self._requested)[0]
+        data = _batch_rows(*first, self._requested)[0]
         return (f"first batch with checksum {checksum(stored_arrays(data))}",)
 
     def _numbered_batches(self) -> _NumberedBatches:
@@ -182,10 +188,8 @@ def _is_empty(batch: object) -> bool:
     return isinstance(batch, list) and not batch
 
 
-def _batch_rows(
-    number: int, batch: object, requested: tuple[str, ...] | None
-) -> tuple[Any, tuple[str, ...] | None, tuple[str, ...]]:
-    """Rows of a batch, their column names and the unused columns; errors name the batch."""
+def _batch_rows(number: int, batch: object, requested: tuple[str, ...] | None) -> _BatchRows:
+    """Convert a batch to rows; errors name the batch."""
     try:
         return _read_batch(batch, requested)
     except PrincompError as error:
@@ -200,9 +204,7 @@ def _batch_rows(
         raise ParameterError(problem, place={"batch": number}, hint=_BATCH_HINT) from error
 
 
-def _read_batch(
-    batch: Any, requested: tuple[str, ...] | None
-) -> tuple[Any, tuple[str, ...] | None, tuple[str, ...]]:
+def _read_batch(batch: Any, requested: tuple[str, ...] | None) -> _BatchRows:
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(batch, arrow.RecordBatch):
         batch = arrow.Table.from_batches([batch])

@@ -68,7 +68,7 @@ class ChunkPlan:
     boundary: int
     rows_per_read: int
     rows_per_chunk: int
-    reads_per_tile: int
+    reads_per_tile: int = 1
 
     @classmethod
     def of(cls, tiling: Tiling, width: int, row_bytes: int) -> ChunkPlan:
@@ -76,16 +76,12 @@ class ChunkPlan:
         rows_per_chunk, tile_rows = max(1, NUMBERS_PER_CHUNK // width), tiling.tile_rows
         if tile_rows <= rows_per_chunk:
             rows_per_chunk = rows_per_chunk // tile_rows * tile_rows
-            return cls(rows_per_chunk, rows_per_chunk, rows_per_chunk, 1)
+            return cls(rows_per_chunk, rows_per_chunk, rows_per_chunk)
         if tile_rows <= 2 * rows_per_chunk:
-            return cls(tile_rows, tile_rows, tile_rows, 1)
+            return cls(tile_rows, tile_rows, tile_rows)
         if not tiling.whole_tiles:
-            return cls(
-                tile_rows,
-                min(tile_rows, max(rows_per_chunk, PARTIAL_READ_BYTES // row_bytes)),
-                rows_per_chunk,
-                1,
-            )
+            rows_per_read = max(rows_per_chunk, PARTIAL_READ_BYTES // row_bytes)
+            return cls(tile_rows, min(tile_rows, rows_per_read), rows_per_chunk)
         reads_per_tile = -(-tile_rows // max(1, MAX_BAND_BYTES // row_bytes))
         return cls(tile_rows, -(-tile_rows // reads_per_tile), rows_per_chunk, reads_per_tile)
 

@@ -25,10 +25,9 @@ from princomp.io.readers.columnar import (
 )
 from princomp.io.readers.columns import Choice, Origin, Selection, listed
 from princomp.io.readers.frames import convert
-from princomp.io.readers.left_out import left_out_notes
+from princomp.io.readers.left_out import find_id_column, left_out_notes
 from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error, reading
-from princomp.io.readers.row_names import find_id_column
 from princomp.io.readers.source import (
     Chunk,
     FileState,

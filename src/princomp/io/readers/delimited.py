@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import narwhals as nw
 import pyarrow as pa
+import pyarrow.compute as compute
 
 from princomp.errors import NotNumericError
 from princomp.io.readers.cells import not_numeric_error
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
-from princomp.io.readers.delimited_dialect import Dialect, open_decompressed, without_last_records
-from princomp.io.readers.delimited_parse import Parser
-from princomp.io.readers.delimited_pieces import refuse_damage
-from princomp.io.readers.delimited_reader import (
+from princomp.io.readers.delimited_header import Header, read_header, structure_error
+from princomp.io.readers.delimited_parse import (
+    Parser,
     Reader,
     are_integers,
     cast_text,
     may_have_lost_digits,
 )
-from princomp.io.readers.delimited_text import Header, line_of, read_header, structure_error
+from princomp.io.readers.delimited_text import Dialect, open_decompressed, pieces_of, refuse_damage
 from princomp.io.readers.frames import convert
-from princomp.io.readers.left_out import LeftOut
+from princomp.io.readers.left_out import LeftOut, find_id_column, refuse_totals, without_empty_rows
 from princomp.io.readers.number_text import NumberFormat, Unit, cell_unit, column_unit
 from princomp.io.readers.reader_errors import reading
-from princomp.io.readers.row_names import find_id_column, refuse_totals, without_empty_rows
 from princomp.io.readers.source import TableSource
+
+# At least one digit is not 0, because 0000 is the number zero.
+_CODE = r"\s*0+[1-9][0-9]*\s*"
 
 
 def read_delimited(
@@ -60,9 +65,11 @@ def infer_table(
     totals are refused. The parser extracts the same columns from other pieces of the text.
     """
     if complete and dialect.skip_end:
-        dialect = _without_last_rows(dialect, dialect.skip_end)
+        with dialect.reading(), dialect.open_binary() as stream:
+            text = dialect.without_last_records(stream.read(), dialect.skip_end)
+        dialect = replace(dialect, text=text)
     header = read_header(dialect)
-    origin = Origin(str(dialect.path), line_of=lambda row: line_of(dialect, row, header.lines))
+    origin = Origin(str(dialect.path), partial(dialect.line_of, header_lines=header.lines))
     choice = choose_columns(header.names, selection, origin)
     label_candidates = _label_candidates(header, selection, choice)
     reader = Reader(dialect, header)
@@ -100,24 +107,11 @@ def infer_table(
     # Count lines in the file, because keeping the text would hold it in memory.
     file = replace(dialect, text=None)
     converted.notes = (*notes, *converted.notes)
-    converted.line_of = lambda row: line_of(file, row, header.lines)
+    converted.line_of = partial(file.line_of, header_lines=header.lines)
     parser = Parser(
-        file,
-        header,
-        converted.columns or (),
-        choice.id_column,
-        [*choice.names, *filter(None, [choice.id_column])],
-        booleans,
-        units,
+        file, header, converted.columns or (), choice.id_column, table.column_names, booleans, units
     )
     return converted, parser
-
-
-def _without_last_rows(dialect: Dialect, count: int) -> Dialect:
-    """Read the text without its last rows, which may have any number of cells."""
-    with reading(dialect.path, dialect.kind), dialect.open_binary() as stream:
-        text = without_last_records(dialect, stream.read(), count)
-    return replace(dialect, text=text, skip_end=0)
 
 
 def _label_candidates(header: Header, selection: Selection, choice: Choice) -> list[str]:
@@ -134,7 +128,7 @@ def _read_columns(reader: Reader, choice: Choice, label_candidates: list[str]) -
     id_columns = () if choice.id_column is None else (choice.id_column,)
     texts = (*id_columns, *label_candidates)
     names = list(dict.fromkeys((*choice.names, *texts)))
-    with reading(dialect.path, dialect.kind):
+    with dialect.reading():
         table = reader.read_typed(names, set(texts))
         if table is None:
             table = reader.read_as_text(names)
@@ -159,8 +153,8 @@ def _cast_columns(
 ) -> tuple[pa.Table, dict[str, Unit]]:
     """Convert text columns to numbers or booleans if all their cells allow it."""
     units: dict[str, Unit] = {}
-    for i, name in enumerate(table.column_names):
-        column = table.column(i)
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    for name, column in columns.items():
         if name == choice.id_column or column.type != pa.string():
             continue
         cast, unit = _cast_column(column, number_format)
@@ -173,8 +167,9 @@ def _cast_columns(
             continue
         if unit is not None:
             units[name] = unit
-        table = table.set_column(i, name, cast)
-    return table, units
+        columns[name] = cast
+    # One new table, because set_column takes time for all columns at each call.
+    return pa.table(columns), units
 
 
 def _cast_column(
@@ -203,7 +198,47 @@ def _refuse_doubtful(
             if may_have_lost_digits(values):
                 reader.refuse_long_integers(name, origin, units.get(name), len(table))
     if not choice.requested:
-        reader.refuse_codes(integer_columns, origin, len(table))
+        _refuse_codes(reader, integer_columns, origin, len(table))
+
+
+def _refuse_codes(reader: Reader, names: Sequence[str], origin: Origin, rows: int) -> None:
+    """Raise NotNumericError for a cell such as 01234 in the first ``rows`` rows of columns."""
+    dialect = reader.dialect
+    if not names or not _may_have_codes(dialect):
+        return
+    with dialect.reading():
+        table = reader.read_as_text(names)
+    if table is None:
+        return
+    for name in names:
+        cells = table.column(name)[:rows]
+        matches = compute.match_substring_regex(cells, f"^{_CODE}$")
+        count = compute.sum(matches).as_py() or 0
+        if count:
+            row = compute.index(matches, True).as_py()
+            words, place = origin.describe_cell(name, row)
+            raise NotNumericError(
+                f"{words}: {cells[row].as_py().strip()!r} begins with 0, as codes do "
+                f"({count:,} such {'cell' if count == 1 else 'cells'} in the column)",
+                place=place,
+                hint=f"Codes such as postcodes are no quantities: exclude=[{name!r}] leaves "
+                f"the column out, id_column={name!r} names the rows by it. If it holds "
+                "quantities, name it among the columns=.",
+            )
+
+
+def _may_have_codes(dialect: Dialect) -> bool:
+    """Whether any field seems to begin with 0 and another digit."""
+    ends = re.escape(dialect.delimiter.encode())
+    # Allow only a few blanks or quotes, because a long run would be searched again from each.
+    patterns = [re.compile(end + rb'[" ]{0,8}0[0-9]') for end in (ends, rb"\n", rb"\r")]
+    # A piece begins after a line end, so its first field follows no delimiter.
+    first = re.compile(rb'(?:\xef\xbb\xbf)?[" ]{0,8}0[0-9]')
+    with dialect.reading(), dialect.open_binary() as stream:
+        return any(
+            first.match(piece.text) or any(pattern.search(piece.text) for pattern in patterns)
+            for piece in pieces_of(dialect, stream, 1 << 22)
+        )
 
 
 def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from princomp.errors import MalformedFileError
 from princomp.io.readers.cells import plain_minus
-from princomp.io.readers.delimited_dialect import Dialect
+from princomp.io.readers.delimited_text import LINE_END, Dialect
 from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import malformed, reading
@@ -68,7 +68,9 @@ def detect_dialect(
         The text can be read in two ways, or not in its encoding.
     """
     notes: list[str] = []
-    encoding = options.encoding or _detect_encoding(head)
+    # The name of a codec is "utf-16" for all of its aliases, such as "UTF16".
+    given = options.encoding
+    encoding = codecs.lookup(given).name if given else _detect_encoding(head)
     if options.encoding is None and encoding.startswith("utf-16"):
         notes.append("the text is UTF-16")
     elif options.encoding is None and not encoding.startswith("utf-8"):
@@ -76,10 +78,11 @@ def detect_dialect(
     # The last character may be incomplete; invalid bytes are reported when the text is read.
     with reading(path, "delimited text"):
         text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
-    lines = text.lstrip("\ufeff").splitlines()
+    # str.splitlines would also split at other characters, such as U+2028, which cells may contain.
+    lines = LINE_END.split(text.lstrip("\ufeff"))
     skip = options.skip or 0
     requested = options.sep
-    if options.skip is None and lines and (found := re.fullmatch(r"(?i)sep=(.)", lines[0])):
+    if options.skip is None and (found := re.fullmatch(r"(?i)sep=(.)", lines[0])):
         skip, requested = 1, requested or found[1]
     comment = options.comment
     if comment is None:

@@ -1,33 +1,178 @@
-"""Parse a piece of delimited text into numbers, or make the error that says what is wrong."""
+"""Read columns of delimited text with pyarrow, whole or piece by piece.
+
+``Reader`` reads columns of a text. ``Parser`` reads the chosen columns from each piece of it, as
+numbers, or makes the error that says what is wrong.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+import os
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as compute
+import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError, PrincompError
-from princomp.io.readers.cells import MISSING, bad_cell_hint, is_text, looks_numeric
-from princomp.io.readers.columns import Origin
-from princomp.io.readers.delimited_dialect import Dialect
-from princomp.io.readers.delimited_pieces import Piece, count_lines
-from princomp.io.readers.delimited_reader import (
-    Reader,
-    are_integers,
-    cast_text,
-    may_have_lost_digits,
+from princomp.io.readers.cells import (
+    LARGEST_INTEGER,
+    MISSING,
+    bad_cell_hint,
+    first_long_integer,
+    is_text,
+    long_integer_error,
+    looks_numeric,
 )
-from princomp.io.readers.delimited_text import Header, line_of, structure_error
-from princomp.io.readers.number_text import Unit
-from princomp.io.readers.reader_errors import reading
+from princomp.io.readers.columns import Origin
+from princomp.io.readers.delimited_header import Header, structure_error
+from princomp.io.readers.delimited_text import Dialect, Piece, count_lines
+from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit
 from princomp.io.readers.source import copy_columns
 from princomp.linalg import empty
 
 _BOOLEANS = frozenset({"true", "false", "1", "0"})
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads columns with pyarrow; its methods return None if pyarrow finds an error."""
+
+    dialect: Dialect
+    header: Header
+    block_size: int = 1 << 20
+    threads: bool = True
+    kinds: dict[str, str] = field(default_factory=dict)
+
+    def read_typed(self, names: Sequence[str], text: Collection[str]) -> pa.Table | None:
+        """Read with the types that the first block suggests; None if a later cell does not fit.
+
+        Columns in ``text`` are read as text. ``kinds`` records which columns hold dates or times.
+        """
+
+        def types_of_first_block() -> pa.Schema:
+            with (
+                self._stream() as stream,
+                pa_csv.open_csv(stream, **self._options(names)) as reader,
+            ):
+                return reader.schema
+
+        schema = self._try(types_of_first_block)
+        if schema is None:
+            return None
+        # Integers and empty columns are read as floats, because a later cell may have a fraction.
+        number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
+        types = {}
+        for column in schema:
+            if column.name not in text and any(test(column.type) for test in number):
+                types[column.name] = pa.float64()
+            elif column.name not in text and pa.types.is_boolean(column.type):
+                types[column.name] = pa.bool_()
+            else:
+                # Dates are also read as text, so that they are shown as written in the file.
+                types[column.name] = pa.string()
+                if pa.types.is_temporal(column.type):
+                    self.kinds[column.name] = "time" if pa.types.is_time(column.type) else "date"
+        return self.read(names, types)
+
+    def read_as_text(self, names: Sequence[str]) -> pa.Table | None:
+        """Read every cell as text; None if even that fails."""
+        return self.read(names, dict.fromkeys(names, pa.string()))
+
+    def read(self, names: Sequence[str], types: dict[str, Any]) -> pa.Table | None:
+        """Read columns with the given types."""
+
+        def read() -> pa.Table:
+            with self._stream() as stream:
+                return pa_csv.read_csv(stream, **self._options(names, types))
+
+        return self._try(read)
+
+    def _try(self, read: Callable[[], Any]) -> pa.Table | None:
+        while True:
+            try:
+                return read()
+            except pa.ArrowInvalid as error:
+                # A row must fit into a block; very wide tables need larger ones.
+                if "straddling" not in str(error) or self.block_size >= 1 << 30:
+                    return None
+                self.block_size *= 8
+
+    def _stream(self) -> Any:
+        if self.dialect.text is not None:
+            return pa.BufferReader(self.dialect.text)
+        if not self.dialect.is_clean:
+            return pa.PythonFile(self.dialect.open_binary(), "r")
+        # As bytes, because the name of the file may not be UTF-8.
+        file = pa.OSFile(os.fsencode(self.dialect.path))
+        return pa.input_stream(file, compression=self.dialect.compression)
+
+    def _options(self, names: Sequence[str], types: dict[str, Any] | None = None) -> dict[str, Any]:
+        return {
+            "read_options": pa_csv.ReadOptions(
+                column_names=self.header.names,
+                skip_rows=self.header.lines,
+                block_size=self.block_size,
+                use_threads=self.threads,
+            ),
+            # Without newlines_in_values, a quoted line end at the border of two blocks
+            # could split its row without an error.
+            "parse_options": pa_csv.ParseOptions(
+                delimiter=self.dialect.delimiter, newlines_in_values=True
+            ),
+            "convert_options": pa_csv.ConvertOptions(
+                include_columns=list(names),
+                column_types=types,
+                null_values=sorted(self.dialect.number_format.missing),
+                decimal_point=self.dialect.number_format.decimal,
+            ),
+        }
+
+    def refuse_long_integers(
+        self, name: str, origin: Origin, unit: Unit | None, rows: int | None = None
+    ) -> None:
+        """Raise NotNumericError for an integer beyond 2**53 in a column of integers.
+
+        Only the first ``rows`` are checked; ``unit`` is that of the column, if its cells have one.
+        """
+        with self.dialect.reading():
+            table = self.read_as_text([name])
+            if table is None:
+                return
+            cells = table.column(name)[:rows]
+            numbers = self.dialect.number_format.canonical(cells, unit)
+        long = first_long_integer(numbers.to_pylist())
+        if long is not None:
+            raise long_integer_error(name, long, cells[long].as_py(), origin)
+
+
+def cast_text(
+    cells: pa.ChunkedArray,
+    kind: pa.DataType,
+    number_format: NumberFormat = PLAIN,
+    unit: Unit | None = None,
+) -> pa.ChunkedArray | None:
+    """Convert a text column to the type ``kind``; None unless all its cells allow it."""
+    if kind == pa.bool_():
+        number_format, unit = NumberFormat(na=number_format.na), None
+    try:
+        return compute.cast(number_format.canonical(cells, unit), kind)
+    except pa.ArrowInvalid:
+        return None
+
+
+def are_integers(values: NDArray[np.float64]) -> bool:
+    """Whether every value is a whole number, infinite or missing."""
+    return bool(np.all((values == np.trunc(values)) | np.isnan(values)))
+
+
+def may_have_lost_digits(values: NDArray[np.float64]) -> bool:
+    """Whether some magnitudes are 2**53 or more, so that the integers in the text may differ."""
+    # Infinities count, because integers of hundreds of digits are read as infinity.
+    return bool(np.fmax.reduce(np.abs(values), initial=0.0) >= LARGEST_INTEGER)
 
 
 class Offset(NamedTuple):
@@ -46,17 +191,15 @@ class Parsed(NamedTuple):
     ids : ndarray of object of shape (m,), optional
     lines : int
         Number of lines of its text.
-    fractional_columns : sequence of int
-        Columns found to hold fractions.
-    large_columns : sequence of int
-        Columns of integers, some of which are 2**53 or more.
+    no_integers : list of tuple
+        Columns of integers so far that hold fractions, or integers of 2**53 or more: their numbers,
+        and whether it is the latter.
     """
 
     data: NDArray[np.float64]
     ids: NDArray[np.object_] | None
     lines: int
-    fractional_columns: Sequence[int]
-    large_columns: Sequence[int]
+    no_integers: list[tuple[int, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +235,7 @@ class Parser:
         if piece.fault is not None:
             return None
         name = self.columns[0]
-        with reading(self.dialect.path, self.dialect.kind):
+        with self.dialect.reading():
             table = self._reader(piece).read([name], {name: pa.binary()})
             return None if table is None else int(table.num_rows)
 
@@ -105,7 +248,7 @@ class Parser:
         if piece.fault is not None or b"\0" in piece.text:
             return None
         reader = self._reader(piece)
-        with reading(self.dialect.path, self.dialect.kind):
+        with self.dialect.reading():
             table = self._read_table(reader)
             if table is None or not self._is_utf8(reader):
                 return None
@@ -114,22 +257,21 @@ class Parser:
             if self.id_column is not None:
                 ids = table.column(self.id_column).to_numpy(zero_copy_only=False)
                 ids[ids == ""] = None
-        fractional, large = [], []
+        no_integers = []
         for j in (j for j, so_far in enumerate(is_integer) if so_far):
-            if not are_integers(columns[j]):
-                fractional.append(j)
-            elif may_have_lost_digits(columns[j]):
-                large.append(j)
+            are_large = are_integers(columns[j])
+            if not are_large or may_have_lost_digits(columns[j]):
+                no_integers.append((j, are_large))
         data = empty((len(table), len(columns)))
         copy_columns(columns, data)
-        return Parsed(data, ids, count_lines(piece.text), fractional, large)
+        return Parsed(data, ids, count_lines(piece.text), no_integers)
 
     def error(self, piece: Piece, offset: Offset) -> PrincompError:
         """Make the error for a piece that could not be parsed, with its place."""
         if piece.fault is not None:
             return piece.fault(offset.lines)
         reader = self._reader(piece)
-        with reading(self.dialect.path, self.dialect.kind):
+        with self.dialect.reading():
             table = None if b"\0" in piece.text else reader.read_as_text(self.candidates)
             error = None if table is None else self._cell_error(table, piece, offset)
             return error or structure_error(reader.dialect, reader.header, *offset)
@@ -175,7 +317,7 @@ class Parser:
         dialect = replace(self.dialect, text=piece.text)
 
         def line(row: int) -> int | None:
-            local_line = line_of(dialect, row - offset.rows)
+            local_line = dialect.line_of(row - offset.rows)
             return None if local_line is None else offset.lines + local_line
 
         return Origin(str(self.dialect.path), line, offset=offset.rows)
@@ -193,14 +335,15 @@ class Parser:
         table = reader.read_as_text(list(types))
         if table is None:
             return None
-        for i, name in enumerate(self.columns):
+        columns = dict(zip(table.column_names, table.columns, strict=True))
+        for name in self.columns:
             cast = cast_text(
-                table.column(name), types[name], self.dialect.number_format, self.units.get(name)
+                columns[name], types[name], self.dialect.number_format, self.units.get(name)
             )
             if cast is None:
                 return None
-            table = table.set_column(i, name, cast)
-        return table
+            columns[name] = cast
+        return pa.table(columns)
 
     def _is_utf8(self, reader: Reader) -> bool:
         text = reader.dialect.text or b""

@@ -7,10 +7,12 @@ is found from the text of its piece alone, so pipes work like files.
 
 from __future__ import annotations
 
+import csv
 import io
 import itertools
+from collections import deque
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,13 +20,15 @@ from typing import BinaryIO
 
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.delimited import detect_file_dialect, infer_table
-from princomp.io.readers.delimited_dialect import Dialect, offset_after_lines, without_last_records
-from princomp.io.readers.delimited_parse import Offset, Parsed
-from princomp.io.readers.delimited_pieces import Piece, count_lines, pieces_of
-from princomp.io.readers.delimited_reader import are_integers, may_have_lost_digits
-from princomp.io.readers.delimited_text import line_of
-from princomp.io.readers.reader_errors import reading
-from princomp.io.readers.row_names import refuse_totals_at_end
+from princomp.io.readers.delimited_parse import Offset, Parsed, are_integers, may_have_lost_digits
+from princomp.io.readers.delimited_text import (
+    Dialect,
+    Piece,
+    count_lines,
+    offset_after_lines,
+    pieces_of,
+)
+from princomp.io.readers.left_out import refuse_totals_at_end
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import default_threads, map_in_order
 
@@ -62,7 +66,7 @@ def open_delimited(
         pyarrow is not installed.
     """
     dialect = detect_file_dialect(path, selection, delimiter, compression)
-    with reading(path, dialect.kind):
+    with dialect.reading():
         size = path.stat().st_size
         stream = dialect.open_binary()
     with stream:
@@ -118,7 +122,7 @@ class DelimitedSource(Source):
     @property
     def row_origin(self) -> Origin:
         """The file, and the lines of its rows if it can be read again."""
-        line = partial(line_of, self._dialect, header_lines=self._parser.header.lines)
+        line = partial(self._dialect.line_of, header_lines=self._parser.header.lines)
         return Origin(self.file, line if self.repeatable else None)
 
     def current_states(self) -> tuple[FileState, ...]:
@@ -135,17 +139,17 @@ class DelimitedSource(Source):
 
         threads = min(default_threads(), _MOST_THREADS)
         with self._open_pieces() as pieces:
-            pieces, offset = self._skip_to(pieces, start)
+            pieces, offset = self._skip_to(pieces, start if self.repeatable else 0)
+            skipped = offset.rows
             with closing(map_in_order(parse, pieces, threads)) as parsed_pieces:
                 for piece, parsed in parsed_pieces:
                     if parsed is None:
                         raise self._parser.error(piece, offset)
-                    for j in parsed.large_columns:
-                        if is_integer[j]:
+                    for j, are_large in parsed.no_integers:
+                        if are_large and is_integer[j] and self._are_integers(j, skipped):
                             self._parser.refuse_long_integers(piece, j, offset)
-                    # If its large numbers were accepted, a column is not one of integers: it has
-                    # exponents, for example.
-                    for j in (*parsed.fractional_columns, *parsed.large_columns):
+                        # If its large numbers were accepted, a column is not one of integers: it
+                        # has exponents, for example.
                         is_integer[j] = False
                     first, stop = max(0, start - offset.rows), len(parsed.data)
                     if self._row_count is not None:
@@ -154,17 +158,27 @@ class DelimitedSource(Source):
                         yield Chunk(parsed.data, parsed.ids).part(first, stop)
                     offset = Offset(offset.rows + len(parsed.data), offset.lines + parsed.lines)
 
+    def _are_integers(self, j: int, rows: int) -> bool:
+        """Whether the first rows, which were skipped, have nothing but integers in column ``j``."""
+        for chunk in self.chunks() if rows else ():
+            values = chunk.data[:rows, j]
+            if not are_integers(values) or may_have_lost_digits(values):
+                return False
+            rows -= len(values)
+            if rows == 0:
+                break
+        return True
+
     @contextmanager
     def _open_pieces(self) -> Iterator[Iterator[Piece]]:
         """Pieces of the text after the header."""
         if self._remaining is not None:
             yield self._without_last_rows(self._remaining)
             return
-        path, kind = self._dialect.path, self._dialect.kind
-        with reading(path, kind):
+        with self._dialect.reading():
             stream = self._dialect.open_binary()
         with stream:
-            with reading(path, kind):
+            with self._dialect.reading():
                 remaining = self._body_start
                 while remaining and (skipped := stream.read(remaining)):
                     remaining -= len(skipped)
@@ -176,17 +190,22 @@ class DelimitedSource(Source):
         if not last:
             yield from pieces
             return
-        pending: list[Piece] = []
+        # Pieces with their numbers of records, and the number of records after the first of them.
+        pending: deque[tuple[Piece, int]] = deque()
+        following = 0
         for piece in pieces:
             if piece.fault is not None:
-                yield from pending
+                yield from (piece for piece, _ in pending)
                 yield piece
                 return
-            pending.append(piece)
-            while sum(map(self._count_records, pending[1:])) >= last:
-                yield pending.pop(0)
-        text = b"".join(piece.text for piece in pending)
-        if rest := without_last_records(self._dialect, text, last):
+            count = self._count_records(piece)
+            following += count if pending else 0
+            pending.append((piece, count))
+            while following >= last:
+                yield pending.popleft()[0]
+                following -= pending[0][1]
+        text = b"".join(piece.text for piece, _ in pending)
+        if rest := self._dialect.without_last_records(text, last):
             yield Piece(rest)
 
     def _count_records(self, piece: Piece) -> int:
@@ -216,8 +235,11 @@ def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, bool]:
             raise piece.fault(0)
         text += piece.text
         if len(text) >= HEAD_BYTES:
-            with reading(dialect.path, dialect.kind):
-                records = replace(dialect, text=text).records()
-                if len(list(itertools.islice(records, 2))) == 2:
-                    return text, False
+            with dialect.reading():
+                # The csv module refuses cells of more than 128 KB, which pyarrow reads.
+                with suppress(csv.Error):
+                    records = replace(dialect, text=text).records()
+                    if len(list(itertools.islice(records, 2))) < 2:
+                        continue
+                return text, False
     return text, True

@@ -1,282 +1,411 @@
-"""Read the header of delimited text, and find the line of an error.
+"""The text of a delimited file: how it is written, opened as clean bytes, cut into records.
 
-The rows themselves are read with pyarrow, in ``delimited`` and ``delimited_stream``.
+Line ends within quotes do not end a record. ``pieces_of`` also finds faults that CSV readers do not
+report: an unclosed quote, a row that never ends, zero bytes.
 """
 
 from __future__ import annotations
 
-import contextlib
+import codecs
 import csv
-import itertools
-import math
-from collections import Counter
-from dataclasses import dataclass
-from itertools import zip_longest
+import io
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO, cast
 
-from princomp.errors import DataError, MalformedFileError, ShapeError, row_words
-from princomp.io.readers.columns import listed
-from princomp.io.readers.delimited_dialect import Dialect
-from princomp.io.readers.delimited_pieces import refuse_damage
-from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error, reading
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-# Number of records that are checked.
-_SAMPLE = 200
+from princomp.errors import PrincompError
+from princomp.io.readers.number_text import PLAIN, NumberFormat
+from princomp.io.readers.reader_errors import malformed, open_complete, reading
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+# Blanks to replace; the first alternative skips quoted text.
+_BLANKS = re.compile(r'"[^"]*"|[ \t]+')
+
+LINE_END = re.compile(r"\r\n?|\n")
+
+# A row longer than this is an error: an unclosed quote, or missing line ends.
+LONGEST_ROW = 2**26
+# Bytes of a compressed file that are read at once.
+_READ = 2**22
+# Bytes at the end of a text that are searched first for the last line end.
+TAIL_BYTES = 2**16
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
-    """The column names of a file.
+class Dialect:
+    """A delimited file, and how it is written.
 
     Parameters
     ----------
-    names : list of str
-    lines : int
-        Number of lines of the header, including blank lines before it.
+    path : Path
+        The file; also its name in messages.
+    delimiter : str
+        One character.
+    compression : {None, "gzip", "zstd"}
+    text : bytes, optional
+        All or part of the text, if it is in memory; it is then used instead of the file. It
+        must be clean: UTF-8, without the lines that are left out.
+    encoding : str
+        Name of a Python encoding.
+    skip : int
+        Number of lines left out at the top.
+    comment : str
+        Lines that begin with this text are left out; "" for none.
+    split_at_blanks : bool
+        Fields are separated by any number of blanks, which are replaced by one ``delimiter``.
+    number_format : NumberFormat
+    header : int, optional
+        Number of lines of column names; None detects whether the first line is one.
+    skip_end : int, optional
+        Number of rows left out at the end; None refuses totals.
     notes : tuple of str
         Messages on what was detected.
-    label_candidates : tuple of str
-        Columns that may name the rows, judging by the first rows.
-    unnamed : bool
-        Whether the file has no name for the first column.
     """
 
-    names: list[str]
-    lines: int
+    path: Path
+    delimiter: str
+    compression: str | None
+    text: bytes | None = None
+    encoding: str = "utf-8-sig"
+    skip: int = 0
+    comment: str = ""
+    split_at_blanks: bool = False
+    number_format: NumberFormat = PLAIN
+    header: int | None = None
+    skip_end: int | None = None
     notes: tuple[str, ...] = ()
-    label_candidates: tuple[str, ...] = ()
-    unnamed: bool = False
 
-
-def read_header(dialect: Dialect) -> Header:
-    """Read and check the lines of column names.
-
-    Raises
-    ------
-    ShapeError
-        The file is empty.
-    MalformedFileError
-        The header is damaged, or it is not clear whether the first line holds names.
-    """
-    path = dialect.path
-    with reading(path, dialect.kind):
-        records = _sample(dialect)
-    if not records:
-        problem = "no rows, the file is empty"
-        hint = "The first line must name the columns; the rows follow."
-        options = {"skip": dialect.skip, "comment": dialect.comment}
-        left_out = [f"{name}={value!r}" for name, value in options.items() if value]
-        if left_out:
-            problem = f"no rows, all lines are left out: {', '.join(left_out)}"
-            hint = "Leave out fewer lines: the first one that remains must name the columns."
-        raise file_error(ShapeError, path, problem, hint)
-    line, _, first = records[0]
-    text = dialect.delimiter.join(first)
-    if not _is_utf8(text) or "\0" in text:
-        problem = "the first line is not UTF-8 text"
-        hint = "Save the table as CSV in UTF-8, or give its encoding=."
-        raise malformed(path, problem, hint, line=line)
-    cells = [[cell.strip() for cell in record] for _, _, record in records]
-    count, notes = (
-        (dialect.header, ()) if dialect.header is not None else _count_header_lines(dialect, cells)
-    )
-    count = min(count, len(records))
-    if count == 0:
-        names, lines = [f"x{j}" for j in range(len(first))], 0
-    else:
-        names = [
-            " ".join(filter(None, parts)) for parts in zip_longest(*cells[:count], fillvalue="")
-        ]
-        lines = records[count - 1][1]
-    names, name_notes = _fit_names(dialect, names, cells[count:], records, count)
-    # Tables written by R and pandas leave the name of the row labels empty.
-    unnamed, row = not names[0], "row" if "row" not in names else "column 1"
-    names = [name or (f"column {j}" if j > 1 else row) for j, name in enumerate(names, 1)]
-    if dialect.header is None and count == 1:
-        _refuse_title(dialect, cells, records)
-        _refuse_second_header(dialect, names, cells, records)
-    label_candidates = _label_candidates(names, cells[count:], dialect)
-    return Header(names, lines, (*notes, *name_notes), label_candidates, unnamed)
-
-
-def _sample(dialect: Dialect) -> list[tuple[int, int, list[str]]]:
-    """The first records, up to an error in a later one, which is reported later."""
-    records: list[tuple[int, int, list[str]]] = []
-    try:
-        records.extend(itertools.islice(dialect.records(), _SAMPLE))
-    except csv.Error:
-        if not records:
-            raise
-    return records
-
-
-def _count_header_lines(dialect: Dialect, cells: list[list[str]]) -> tuple[int, tuple[str, ...]]:
-    """Number of header lines, 1 or 0, and notes; refuse the file if it is not clear."""
-    first, parse = [cell for cell in cells[0] if cell], dialect.number_format.parse
-    values = [x for cell in first if (x := parse(cell)) is not None]
-    if not values or 2 * len(values) < len(first) or all(x != x for x in values):
-        return 1, ()
-    repeated = len(set(first)) < len(first)
-    fractions = any(x % 1 for x in values if math.isfinite(x))
-    steps = {b > a for a, b in itertools.pairwise(values)}
-    if len(values) == len(first):
-        # Names are unique, and numbers as names (wavelengths, years) only rise or only fall.
-        is_data = len(values) > 1 and (repeated or (fractions and len(steps) > 1))
-    else:
-        below = [set(column) for column in zip(*cells[1:], strict=False)]
-        text_cells = [(j, cell) for j, cell in enumerate(cells[0]) if cell and parse(cell) is None]
-        is_data = fractions and any(j < len(below) and cell in below[j] for j, cell in text_cells)
-    if is_data:
-        return 0, (
-            "the first line holds numbers, so it is a row, and columns are called x0, x1, …",
-        )
-    raise malformed(
-        dialect.path,
-        f"the first line holds numbers ({listed(first, limit=4)}): does it name the columns, or is "
-        "it the first row?",
-        "Say which: header=True where it holds column names, header=False where it is a row.",
-        line=1 + dialect.skip,
-    )
-
-
-def _fit_names(
-    dialect: Dialect,
-    names: list[str],
-    rows: list[list[str]],
-    records: list[tuple[int, int, list[str]]],
-    count: int,
-) -> tuple[list[str], tuple[str, ...]]:
-    """Match the number of names to the number of fields in the rows, if it is clear how."""
-    notes: tuple[str, ...] = ()
-    width, width_count = Counter(map(len, rows)).most_common(1)[0] if rows else (len(names), 0)
-    parse = dialect.number_format.parse
-    has_title = (
-        len(names) == 1 and width > 1 and all(parse(cell) is None for cell in rows[0] if cell)
-    )
-    if width_count == len(rows) and width_count and count and not has_title:
-        if width == len(names) + 1 and all(row[-1] == "" for row in rows):
-            names = [*names, ""]
-        elif width == len(names) + 1:
-            names = ["", *names]
-            notes = ("line 1 has one name fewer than there are columns: the first one has none",)
-        elif width == len(names) - 1 and names[-1] == "":
-            names = names[:-1]
-    if len(names) == 1 and width > 1 and 2 * width_count > len(rows):
-        line = next(first for first, _, record in records[count:] if len(record) == width)
-        raise _title_error(dialect, records[0][0], line, width)
-    return names, notes
-
-
-def _title_error(dialect: Dialect, line: int, table: int, width: int) -> MalformedFileError:
-    """Make the error for a line above the table, which begins at line ``table``."""
-    problem = f"line {line} has 1 field, and lines from {table} on have {width}"
-    hint = f"If the lines before are no part of the table, leave them out: skip={table - 1}."
-    return malformed(dialect.path, problem, hint, line=line)
-
-
-def _refuse_title(
-    dialect: Dialect, cells: list[list[str]], records: list[tuple[int, int, list[str]]]
-) -> None:
-    """Refuse a title above the header, on a line that was padded with separators."""
-    filled = [sum(map(bool, row)) for row in cells]
-    top = next((i for i, count in enumerate(filled) if count > 1), 0)
-    if not (top and top + 1 < len(cells) and filled[0] and cells[0][0]):
-        return
-    is_text = dialect.number_format.is_text
-    if all(map(is_text, filter(None, cells[top]))) and not all(map(is_text, cells[top + 1])):
-        raise _title_error(dialect, records[0][0], records[top][0], filled[top])
-
-
-def _refuse_second_header(
-    dialect: Dialect,
-    names: list[str],
-    cells: list[list[str]],
-    records: list[tuple[int, int, list[str]]],
-) -> None:
-    """Refuse a second line of names or units, such as "cm" above a column of numbers."""
-    if len(cells) < 4 or len(cells[1]) != len(names):
-        return
-    number_format = dialect.number_format
-    if any(cell and not number_format.is_text(cell) for cell in cells[1]):
-        return
-    below = [row for row in cells[2:] if len(row) == len(names)]
-    above = [
-        j
-        for j, cell in enumerate(cells[1])
-        if cell and below and all(not number_format.is_text(row[j]) for row in below)
-    ]
-    if above:
-        line, shown = records[1][0], cells[1][above[0]]
-        raise malformed(
-            dialect.path,
-            f"line {line} holds no numbers ({shown!r} in column {names[above[0]]!r}), and all "
-            "lines below do: is it a second line of names or units?",
-            "header=2 joins both lines to names; or write NA in cells that are missing.",
-            line=line,
+    @property
+    def kind(self) -> str:
+        """Name of the format in messages."""
+        name = "TSV" if self.delimiter == "\t" and not self.split_at_blanks else "CSV"
+        return {None: name, "gzip": f"gzipped {name}"}.get(
+            self.compression, f"{name} compressed by {self.compression}"
         )
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether the bytes are UTF-8 and need no cleaning."""
+        is_utf8 = self.encoding in ("utf-8", "utf-8-sig")
+        return is_utf8 and not (self.skip or self.comment or self.split_at_blanks)
 
-def _label_candidates(names: list[str], rows: list[list[str]], dialect: Dialect) -> tuple[str, ...]:
-    """Text columns without repeated cells in the sampled rows."""
-    columns = ([row[j] for row in rows if j < len(row)] for j in range(len(names)))
-    return tuple(
-        name
-        for name, column in zip(names, columns, strict=True)
-        if len(set(column)) == len(column) > 1 and all(map(dialect.number_format.is_text, column))
-    )
+    def reading(self) -> AbstractContextManager[None]:
+        """Turn the errors of a library that reads this text into errors of princomp."""
+        return reading(self.path, self.kind)
+
+    def open_binary(self) -> BinaryIO:
+        """Open as bytes: decompressed, in UTF-8, with blank lines for lines that are left out."""
+        if self.text is not None:
+            return io.BytesIO(self.text)
+        return self.cleaned(open_decompressed(self.path, self.compression))
+
+    def cleaned(self, stream: BinaryIO) -> BinaryIO:
+        """Return a stream of clean text for a stream of decompressed bytes."""
+        if self.is_clean:
+            return stream
+        return io.BufferedReader(_CleanedText(stream, self), 1 << 20)
+
+    def open_text(self) -> TextIO:
+        """Open as text; bytes that are not UTF-8 become lone surrogates, reported later."""
+        # newline="" leaves quoted line ends to the csv module.
+        return io.TextIOWrapper(
+            self.open_binary(),  # closed along with the text
+            encoding="utf-8-sig",
+            errors="surrogateescape",
+            newline="",
+        )
+
+    def records(self) -> Iterator[tuple[int, int, list[str]]]:
+        """First line, last line and fields of each record that is not blank.
+
+        Many times slower than pyarrow, so used only for the header and to locate errors.
+        """
+        with self.open_text() as file:
+            reader = csv.reader(file, delimiter=self.delimiter)
+            last_line = 0
+            for record in reader:
+                if record:
+                    yield last_line + 1, reader.line_num, record
+                last_line = reader.line_num
+
+    def line_of(self, row: int, header_lines: int = 0) -> int | None:
+        """Line on which data row ``row``, from 0, starts, after ``header_lines`` lines of names."""
+        with suppress(OSError, EOFError, csv.Error):
+            rows = (line for line, _, _ in self.records() if line > header_lines)
+            return next(islice(rows, row, None), None)
+        return None
+
+    def without_last_records(self, text: bytes, last: int) -> bytes:
+        """Cut off the last records of a clean text; these may have any form."""
+        starts = [start for start, _, _ in replace(self, text=text).records()]
+        return text[: offset_after_lines(text, starts[-last] - 1)] if len(starts) > last else b""
 
 
-def _is_utf8(text: str) -> bool:
-    # Bytes that are not UTF-8 were read as lone surrogates, which cannot be encoded.
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def offset_after_lines(text: bytes, lines: int) -> int:
+    """Position after the first ``lines`` lines."""
+    match = re.match(rb"(?:[^\r\n]*+(?:\r\n?|\n)){%d}" % lines, text)
+    return 0 if match is None else match.end()
 
 
-def structure_error(
-    dialect: Dialect, header: Header, row_offset: int = 0, line_offset: int = 0
-) -> DataError:
-    """Find out why pyarrow could not read the text even as text, and make the error.
+def open_decompressed(path: Path, compression: str | None) -> BinaryIO:
+    """Open a file as bytes, decompressed."""
+    if compression is None:
+        return open_complete(path)
+    # Use few reads, because each one waits for the GIL, which the parsing threads also use.
+    stream = pa.BufferedInputStream(pa.PythonFile(open_complete(path), "r"), _READ)
+    return cast(BinaryIO, pa.CompressedInputStream(stream, compression))
 
-    ``row_offset`` and ``line_offset`` are the numbers of data rows and lines before the text.
+
+class _CleanedText(io.RawIOBase):
+    """Text in UTF-8 with blank lines for comments and skipped lines, to keep line numbers."""
+
+    def __init__(self, stream: BinaryIO, dialect: Dialect) -> None:
+        self._stream, self._dialect, self._skip = stream, dialect, dialect.skip
+        self._decoder = codecs.getincrementaldecoder(dialect.encoding)()
+        self._rest, self._ready, self._ended = "", b"", False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        while not self._ready and not self._ended:
+            self._ready = self._next_lines().encode()
+        part, self._ready = self._ready[: len(view)], self._ready[len(view) :]
+        view[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+    def _next_lines(self) -> str:
+        """Read and clean some whole lines."""
+        data = self._stream.read(1 << 20)
+        self._ended = not data
+        text = self._rest + self._decoder.decode(data, final=self._ended)
+        text = text.removeprefix("\ufeff")
+        # A last "\r" may be half of a line end.
+        last = max(text.rfind("\n"), text.rfind("\r", 0, len(text) - 1))
+        end = len(text) if self._ended else last + 1
+        if not end and len(text) > LONGEST_ROW:
+            end = len(text)  # no line ends; the error is reported later
+        text, self._rest = text[:end], text[end:]
+        text, n_skipped = self._skipped(text)
+        if self._dialect.comment:
+            text = self._without_comments(text)
+        if self._dialect.split_at_blanks:
+            text = _BLANKS.sub(_as_tab, text)
+        return "\n" * n_skipped + text
+
+    def _skipped(self, text: str) -> tuple[str, int]:
+        """Return the text after the lines to skip, and how many of them were skipped."""
+        ends = [match.end() for match in islice(LINE_END.finditer(text), self._skip)]
+        n_skipped = len(ends)
+        text = text[ends[-1] :] if ends else text
+        if n_skipped < self._skip and text:  # a last line without an end
+            text, n_skipped = "", n_skipped + 1
+        self._skip -= n_skipped
+        return text, n_skipped
+
+    def _without_comments(self, text: str) -> str:
+        """Remove comments, but not lines of quoted fields that look like comments.
+
+        A record whose quoted field does not end in this text waits for the next text.
+        """
+        # The look-behinds follow a literal character, because a pattern that begins with one is
+        # found 100 times faster.
+        mark = re.escape(self._dialect.comment)
+        comment = rf"{mark}(?<![^\r\n]{mark})[^\r\n]*"
+        if '"' not in text or mark.startswith('"'):
+            return re.sub(comment, "", text)
+        before = r" \t" if self._dialect.split_at_blanks else re.escape(self._dialect.delimiter)
+        opened = rf'"(?<![^\r\n{before}]")[^"]*+(?:""[^"]*+)*+'
+        if re.search(comment, text) is None:
+            # Much faster than the function below: whether all quoted fields end in this text.
+            elsewhere = rf'"(?<=[^\r\n{before}]")'
+            if re.fullmatch(rf'(?:[^"]++|{opened}"|{elsewhere})*+', text):
+                return text
+        record = end_of_field = 0
+        unfinished = False
+
+        def keep_quoted(match: re.Match[str]) -> str:
+            nonlocal record, end_of_field, unfinished
+            if match[1] is None:
+                return ""
+            between = (end_of_field, match.start())
+            record = 1 + max(text.rfind("\n", *between), text.rfind("\r", *between), record - 1)
+            end_of_field, unfinished = match.end(), not match[1]
+            return match[0]
+
+        kept = re.sub(f'{opened}("?)|{comment}', keep_quoted, text)
+        if unfinished and not self._ended and len(text) - record <= LONGEST_ROW:
+            self._rest = text[record:] + self._rest
+            kept = kept[: len(kept) - (len(text) - record)]
+        return kept
+
+
+def _as_tab(match: re.Match[str]) -> str:
+    """Replace blanks by a tab between fields, and by nothing at the ends of a line."""
+    if match[0][0] == '"':
+        return match[0]
+    text, (start, end) = match.string, match.span()
+    at_edge = start == 0 or text[start - 1] in "\r\n" or end == len(text) or text[end] in "\r\n"
+    return "" if at_edge else "\t"
+
+
+# ---- pieces of whole records ----------------------------------------------------------
+
+
+class Piece(NamedTuple):
+    """Consecutive records, including blank lines.
+
+    Parameters
+    ----------
+    text : bytes
+        Only whole records, unless there is a fault.
+    fault : callable, optional
+        Makes the error for a fault in the text or after it, given the number of lines before
+        the piece.
     """
-    path, p = dialect.path, len(header.names)
-    try:
-        refuse_damage(dialect, line_offset)
-    except DataError as error:
-        return error
-    with dialect.open_text() as file:
-        for line, text in enumerate(file, start=line_offset + 1):
-            if not _is_utf8(text):
-                problem = f"line {line} is not UTF-8 text"
-                hint = "Save the table in UTF-8, or give its encoding, such as encoding='cp1252'."
-                return malformed(path, problem, hint, line=line)
-    row = row_offset
-    for line, _, record in dialect.records():
-        if line <= header.lines:
-            continue
-        row += 1
-        if len(record) != p:
-            noun = "field" if len(record) == 1 else "fields"
-            return malformed(
-                path,
-                f"{row_words(row - 1, line=line_offset + line)} has {len(record)} {noun}, "
-                f"but the first line names {p} columns",
-                "Decimal commas and unquoted text with commas make such rows; "
-                "a last row of few fields means that the file is cut short.",
-                row=row - 1,
-                line=line_offset + line,
+
+    text: bytes
+    fault: Callable[[int], PrincompError] | None = None
+
+
+def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
+    """Split a stream of bytes into pieces of whole records, of about ``size`` bytes each.
+
+    A quoted line end does not end a record, and a quote inside an unquoted cell
+    (5" pipe) is ordinary text, as in pyarrow and the csv module. If there is a fault,
+    it is in the last piece.
+    """
+    rest, is_open = b"", False
+    while True:
+        try:
+            with dialect.reading():
+                # Double the text for a long record, so that it is not searched too often.
+                data = stream.read(max(size, len(rest)))
+        except PrincompError as error:
+            yield Piece(b"", _fault_of(error))
+            return
+        if not data:
+            break
+        text = rest + data if rest else data
+        end, is_open = _end_of_last_record(text, dialect.delimiter)
+        if end:
+            yield Piece(text[:end])
+            rest = text[end:]
+        else:
+            rest = text
+            if len(rest) > LONGEST_ROW:
+                break
+
+    def fault(lines: int) -> PrincompError:
+        line = lines + 1
+        if is_open:
+            problem = f"a quote opened in line {line} is never closed"
+            hint = (
+                "Close it, or write a quote that belongs to the text twice; or the file may be cut "
+                "short."
             )
-    if row == 0:
-        return no_rows_error(path, ", only the line of column names")
-    problem = f"cannot be read as {dialect.kind}"
-    return malformed(path, problem, "It may be damaged: create or download it again.")
+        else:
+            size = f"{LONGEST_ROW >> 20} MB"
+            problem = f"the row that starts in line {line} does not end within {size}"
+            hint = "Each row must stand on a line of its own."
+        return malformed(dialect.path, problem, hint, line=line)
+
+    if rest:
+        yield Piece(rest, fault if is_open or len(rest) > LONGEST_ROW else None)
 
 
-def line_of(dialect: Dialect, row: int, header_lines: int = 0) -> int | None:
-    """Line on which data row ``row``, from 0, starts; the header has ``header_lines`` lines."""
-    with contextlib.suppress(OSError, EOFError, csv.Error):
-        rows = (line for line, _, _ in dialect.records() if line > header_lines)
-        return next(itertools.islice(rows, row, None), None)
-    return None
+def _fault_of(error: PrincompError) -> Callable[[int], PrincompError]:
+    return lambda lines: error
+
+
+def _end_of_last_record(text: bytes, delimiter: str) -> tuple[int, bool]:
+    """Position after the last record that is complete, or 0, and whether a quote is open."""
+    for start in (len(text) - TAIL_BYTES, 0):
+        quotes, start = _cell_quotes(text, delimiter, start)
+        # A carriage return at the very end may be half of a line end.
+        for line_end, stop in ((b"\n", len(text)), (b"\r", len(text) - 1)):
+            while (stop := text.rfind(line_end, start, stop)) >= 0:
+                quotes_before = int(np.searchsorted(quotes, stop))
+                if quotes_before % 2 == 0:
+                    return stop + 1, len(quotes) % 2 == 1
+                stop = int(quotes[quotes_before - 1])
+        if start == 0:
+            break
+    return 0, len(quotes) % 2 == 1
+
+
+def _cell_quotes(text: bytes, delimiter: str, start: int) -> tuple[NDArray[np.int64], int]:
+    """Positions of the quotes that open and close quoted cells, in order, and a start position.
+
+    The positions are complete from the start position on, which is at most ``start``.
+    """
+    if b'"' not in text:
+        return np.empty(0, np.int64), 0
+    data = np.frombuffer(text, np.uint8)
+    quotes = np.flatnonzero(data == ord('"'))
+    # Fast path: take the quotes in pairs. If the first of each pair is at the start of a cell, or
+    # forms "" with the quote before it, then no quote is ordinary text.
+    precedes_cell = np.zeros(256, np.bool_)
+    precedes_cell[list(f'\r\n"{delimiter}'.encode())] = True
+    may_open = precedes_cell[data[quotes - 1]]
+    may_open[0] |= quotes[0] == 0
+    if may_open[::2].all():
+        return quotes, 0
+    # Of two successive quotes that cannot open a cell, the second is ordinary text in any case,
+    # so an exact search can start there.
+    restarts = 1 + np.flatnonzero(~(may_open[:-1] | may_open[1:]))
+    restarts = quotes[restarts[quotes[restarts] <= start]]
+    start = int(restarts[-1]) if len(restarts) else 0
+    cell = rb'(?:\A|(?<=[\r\n%b]))"(?:[^"]++|"")*+("?)' % delimiter.encode()
+    found = []
+    for quoted in re.compile(cell).finditer(text, start):
+        found.append(quoted.start())
+        if quoted[1]:
+            found.append(quoted.end() - 1)
+    return np.array(found, np.int64), start
+
+
+def count_lines(text: bytes) -> int:
+    r"""Number of line ends: \n, \r or \r\n."""
+    lines = text.count(b"\n")
+    if b"\r" in text:
+        lines += text.count(b"\r") - text.count(b"\r\n")
+    return lines
+
+
+def refuse_damage(dialect: Dialect, lines: int = 0) -> None:
+    """Raise MalformedFileError if a quote is never closed, or if the text has zero bytes.
+
+    CSV readers take everything after an unclosed quote as one cell, so those rows would be
+    missing without an error. Files that were not written completely may be padded with
+    zeros. ``lines`` is the number of lines before the text.
+    """
+    with dialect.reading(), dialect.open_binary() as stream:
+        for piece in pieces_of(dialect, stream, 1 << 22):
+            if b"\0" in piece.text:
+                line = lines + 1 + count_lines(piece.text.partition(b"\0")[0])
+                raise malformed(
+                    dialect.path,
+                    f"line {line} holds a zero byte, which no text does",
+                    "The file was not written to its end, or is not text: create or download it "
+                    "again.",
+                    line=line,
+                )
+            if piece.fault is not None:
+                raise piece.fault(lines)
+            lines += count_lines(piece.text)

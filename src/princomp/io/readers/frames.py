@@ -32,8 +32,14 @@ from princomp.io.readers.columns import (
     listed,
     refuse_duplicates,
 )
-from princomp.io.readers.left_out import CATEGORIES, NOT_NUMBERS, kind_of_column, left_out_notes
-from princomp.io.readers.row_names import has_index_name, without_row_numbers
+from princomp.io.readers.left_out import (
+    CATEGORIES,
+    NOT_NUMBERS,
+    has_index_name,
+    kind_of_column,
+    left_out_notes,
+    without_row_numbers,
+)
 from princomp.io.readers.source import TableSource
 from princomp.linalg import empty
 

@@ -1,15 +1,30 @@
-"""Notes on columns that are left out, and words for what such columns hold."""
+"""What is left out of the numbers of a table, and the notes on it.
+
+These are columns that hold no numbers, columns that name or number the rows, and empty rows at the
+end. A last row of totals is refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, time, timedelta
-from typing import Any, TypeAlias
+from io import SEEK_END, BytesIO
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
-from princomp.io.readers.columns import listed
+from princomp.errors import MalformedFileError
+from princomp.io.readers.columns import Choice, Origin, listed
+from princomp.io.readers.number_text import NumberFormat, cell_unit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from princomp.io.readers.delimited_text import Dialect
 
 Series: TypeAlias = nw.Series[Any]
 
@@ -27,6 +42,22 @@ _OBJECT_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((dict,), "record"),
     ((bytes, bytearray), "binary"),
 )
+
+# Usual names of a first column of row labels; an unnamed first column gets the name "row".
+INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})
+_TOTALS = re.compile(
+    r"(?i)(grand |sub)?(totals?|sums?|summe|gesamt|insgesamt|somme|suma|totale|mean|average|"
+    r"mittelwert|moyenne|median)\W*"
+)
+# Such as 2024-01-31, 31.1.2024 12:00 and 1/31/24.
+_DATE = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}(\D|$)")
+# Bytes at the end of a large file that are searched for its last row.
+_TAIL = 2**16
+# Fewest rows for detection: in fewer rows, cells such as 1 and 2 may mean anything.
+_MIN_ROWS = 3
+
+
+# ---- columns without numbers ---------------------------------------------------------
 
 
 class WarningNote(str):
@@ -85,3 +116,228 @@ def kind_name(dtype: Any) -> str:
         if isinstance(dtype, types):
             return kind
     return "text"
+
+
+# ---- columns that name or number the rows --------------------------------------------
+# The first column of a frame *numbers* the rows if its name says so, such as "id"; it *counts* them
+# if its cells are 0, 1, … or 1, 2, …, regardless of its name.
+
+
+def are_row_numbers(cells: Sequence[Any] | NDArray[Any]) -> bool:
+    """Whether cells are 0, 1, …, n − 1 or 1, 2, …, n."""
+    if len(cells) < _MIN_ROWS or str(cells[0]).strip() not in ("0", "1", "0.0", "1.0"):
+        return False
+    try:
+        numbers = np.asarray(cells, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return bool(np.array_equal(numbers, numbers[0] + np.arange(len(numbers))))
+
+
+def has_index_name(label: object) -> bool:
+    """Whether a column has a usual name of row labels, such as "Unnamed: 0" or "id"."""
+    return isinstance(label, str) and (label == "" or label.lower() in INDEX_NAMES)
+
+
+def is_index_column(column: nw.Series[Any]) -> bool:
+    """Whether the first column of a frame has a usual name of row labels and holds integers.
+
+    For an integer column, its dtype alone decides, so that the answer is the same for any subset
+    of the rows; for a float column, its values decide.
+    """
+    if not has_index_name(column.name):
+        return False
+    if not column.dtype.is_float():
+        return column.dtype.is_integer()
+    values = column.to_numpy()
+    whole = np.isfinite(values) & (values == np.trunc(values))
+    return bool(len(values) and whole.all())
+
+
+def without_row_numbers(
+    first: nw.Series[Any], choice: Choice
+) -> tuple[Choice, tuple[WarningNote, ...]]:
+    """Leave out a first column that numbers the rows; only warn if it just counts them."""
+    label = first.name
+    if choice.requested or len(choice.names) < 2 or choice.names[0] != label:
+        return choice, ()
+    if is_index_column(first):
+        by_index = f", or name the rows by it with frame.set_index({label!r})"
+        note = (
+            f"left out {label!r}, the first column, which numbers the rows: rename it to analyse "
+            f"it{by_index if first.implementation.is_pandas() else ''}"
+        )
+        return replace(choice, names=choice.names[1:]), (WarningNote(note),)
+    if first.dtype.is_integer() and first.head(1).to_list() in ([0], [1]):
+        cells = first.to_numpy()
+        if are_row_numbers(cells):
+            start = f"{cells[0]:.0f}"
+            note = f"{label!r}, the first column, counts the rows from {start} and is analysed"
+            return choice, (WarningNote(note),)
+    return choice, ()
+
+
+def find_id_column(
+    table: pa.Table,
+    first: str,
+    candidates: Sequence[str],
+    choice: Choice,
+    number_format: NumberFormat,
+    *,
+    complete: bool = True,
+    unnamed: bool = False,
+) -> tuple[Choice, list[str]]:
+    """Find the column that names the rows, and remove it from the columns to analyse.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The columns ``candidates``, as text.
+    first : str
+        Name of the first column of the file.
+    candidates : sequence of str
+        Columns that may name the rows.
+    choice : Choice
+    number_format : NumberFormat
+    complete : bool
+        Whether the table has all rows, not only the first ones.
+    unnamed : bool
+        Whether the first column has no name in the file.
+    """
+    first_cells = table.column(first).to_pylist() if first in candidates else []
+    is_numbered = are_row_numbers(first_cells)
+    unique = [
+        name for name in dict.fromkeys(candidates) if _is_unique_text(table, name, number_format)
+    ]
+    # Dates name rows only if nothing else does.
+    heads = {name: table.column(name)[:100].to_pylist() for name in unique}
+    unique = [name for name in unique if not all(map(_DATE.match, heads[name]))] or unique
+    left_out: list[str] = []
+    if len(unique) == 1 and (is_numbered or first.lower() not in INDEX_NAMES):
+        name = unique[0]
+        why = f"which differs in {'all' if complete else f'the first {len(table):,}'} rows"
+        if is_numbered and name != first:
+            left_out = [first]
+    elif first in candidates and first.lower() in INDEX_NAMES:
+        name, why = first, "the first column"
+    elif is_numbered:
+        name, why = first, f"which counts them from {str(first_cells[0]).strip()}"
+    else:
+        return choice, []
+    names = tuple(other for other in choice.names if other != name and other not in left_out)
+    if not names:
+        return choice, []
+    column = f"column {name!r}, {why}"
+    if unnamed and name == first:
+        column = "the first column, which has no name"
+    notes = [f"the rows are named by {column}; id_column=False keeps it as data"]
+    if left_out:
+        what = "the first column" if unnamed else repr(first)
+        notes.append(f"left out {what}, which counts the rows")
+    return replace(choice, names=names, id_column=name), notes
+
+
+def _is_unique_text(table: pa.Table, name: str, number_format: NumberFormat) -> bool:
+    column = table.column(name)
+    head = column[:100].to_pylist()
+    if len(column) < _MIN_ROWS or not all(cell and number_format.is_text(cell) for cell in head):
+        return False
+    if 2 * sum(cell_unit(cell) is not None for cell in head) > len(head):
+        return False  # cells such as "12 kg" and "1,5" are meant as numbers
+    cells = column.to_pylist()
+    return len(set(cells)) == len(cells) and not any(cell is None or cell == "" for cell in cells)
+
+
+# ---- rows at the end -----------------------------------------------------------------
+
+
+def without_empty_rows(table: pa.Table, notes: list[str]) -> pa.Table:
+    """Leave out empty rows at the end."""
+    empty = 0
+    while empty < len(table) - 1 and _is_empty(_row(table, len(table) - 1 - empty)):
+        empty += 1
+    if empty:
+        notes.append(f"left out {empty:,} empty {'row' if empty == 1 else 'rows'} at the end")
+        table = table.slice(0, len(table) - empty)
+    return table
+
+
+def refuse_totals(table: pa.Table, dialect: Dialect, origin: Origin) -> None:
+    """Refuse a last row with totals, which has a word such as "total", or sums of columns.
+
+    Raises
+    ------
+    MalformedFileError
+    """
+    if dialect.skip_end is None and len(table) > _MIN_ROWS:
+        word = _word_for_totals(_row(table, len(table) - 1))
+        if word is not None or _last_row_is_sums(table):
+            place = origin.place_of(len(table) - 1)
+            what = f"{place.description}, the last one,"
+            raise _totals_error(what, word, origin, **place.as_dict())
+
+
+def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
+    """Refuse a word such as "total" in the last row of a large file.
+
+    Returns
+    -------
+    bool
+        Whether the last row could be read.
+
+    Raises
+    ------
+    MalformedFileError
+    """
+    if dialect.compression is not None or dialect.encoding.startswith(("utf-16", "utf-32")):
+        return False
+    with dialect.reading(), dialect.path.open("rb") as file:
+        file.seek(max(0, file.seek(0, SEEK_END) - _TAIL))
+        lines = file.read().partition(b"\n")[2]  # without the first line, which is incomplete
+        text = replace(dialect, skip=0).cleaned(BytesIO(lines)).read()
+        records = [record for _, _, record in replace(dialect, text=text).records()]
+    last = next((record for record in reversed(records) if not _is_empty(record)), [])
+    if len(last) != width:
+        return False
+    word = _word_for_totals(last)
+    if word is not None:
+        raise _totals_error("the last row", word, Origin(str(dialect.path)))
+    return True
+
+
+def _word_for_totals(row: Sequence[Any]) -> str | None:
+    words = (cell.strip() for cell in row if isinstance(cell, str))
+    return next(filter(_TOTALS.fullmatch, words), None)
+
+
+def _totals_error(
+    what: str, word: str | None, origin: Origin, **place: object
+) -> MalformedFileError:
+    problem = f"{what} looks like totals" + ("" if word is None else f" ({word!r})")
+    hint = "skip_end=1 leaves it out, skip_end=0 reads it as data."
+    return origin.error(MalformedFileError, problem, hint, **place)
+
+
+def _row(table: pa.Table, i: int) -> list[Any]:
+    return [column[i].as_py() for column in table.columns]
+
+
+def _is_empty(row: Sequence[Any]) -> bool:
+    return all(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in row)
+
+
+def _last_row_is_sums(table: pa.Table) -> bool:
+    """Whether the last row holds the column sums, in at least two columns and all that it fills."""
+    count = 0
+    for column in table.columns:
+        if str(column.type) != "double":
+            continue
+        values = column.to_numpy()
+        above, last = values[:-1][np.isfinite(values[:-1])], values[-1]
+        if not len(above) or np.isnan(last) or not above.any():
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not abs(above.sum() - last) <= 1e-9 * np.abs(above).sum():
+                return False
+        count += 1
+    return count > 1

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from princomp.errors import InputChangedError, MemoryLimitError
+from princomp.io.checksum import checksum, stored_arrays
 from princomp.io.readers.columns import RowPlace
 from princomp.io.readers.reader_errors import no_rows_error
 from princomp.io.readers.source import Chunk, FileState, Source, TableSource, refuse_changed
@@ -73,8 +74,13 @@ def read_if_small(source: Source, max_bytes: int) -> Source:
 
     Otherwise, return a source that starts with the chunks already read, so that no rows are
     lost if the input can be read only once.
+
+    Raises
+    ------
+    InputChangedError
+        A file changed while it was read.
     """
-    chunks = source.chunks()
+    chunks = source.checked_chunks()
     first_chunks: list[Chunk] = []
     size = 0
     for chunk in chunks:
@@ -83,16 +89,9 @@ def read_if_small(source: Source, max_bytes: int) -> Source:
         if size > max_bytes:
             return _PartlyRead(source, first_chunks, chunks)
     data, ids = _joined(first_chunks, source)
-    return TableSource(
-        data,
-        ids=ids,
-        line_of=source.row_origin.line_of,
-        columns=source.columns,
-        id_column=source.id_column,
-        notes=source.notes,
-        file=source.file,
-        unused=source.unused,
-    )
+    kept = ("columns", "id_column", "notes", "file", "unused")
+    properties = {name: getattr(source, name) for name in kept}
+    return TableSource(data, ids=ids, line_of=source.row_origin.line_of, **properties)
 
 
 def _joined(chunks: list[Chunk], source: Source) -> Chunk:
@@ -125,6 +124,13 @@ class _PartlyRead(Source):
     def file_states(self) -> tuple[FileState, ...]:
         """Current states of the files of the source."""
         return self._source.file_states()
+
+    def fingerprint(self) -> tuple[str, ...]:
+        """Return a checksum of the first rows, unless files are known by their states."""
+        if self._unread is None or self.file_states():
+            return self._source.fingerprint()
+        first = self._unread[0][0].data
+        return (f"first rows with checksum {checksum(stored_arrays(first))}",)
 
 
 def _chunks_from(chunks: Iterator[Chunk], start: int) -> Iterator[Chunk]:

@@ -107,29 +107,23 @@ class NumberFormat:
         cells = compute.replace_substring(compute.utf8_trim_whitespace(cells), "\u2212", "-")
         missing = compute.is_in(cells, value_set=pa.array(sorted(self.missing)))
         cells = compute.if_else(missing, pa.scalar(None, pa.string()), cells)
+        not_a_number = pa.scalar("not a number")
         if unit is not None:
-            cells = _without_unit(cells, unit)
+            before, after = re.escape(unit.before), re.escape(unit.after)
+            pattern = f"^([+-]?){before}\\s*(.*?){after}$"
+            valid = compute.match_substring_regex(cells, pattern)
+            bare = compute.replace_substring_regex(cells, pattern, r"\1\2")
+            cells = compute.if_else(valid, compute.utf8_trim_whitespace(bare), not_a_number)
         if self.is_plain:
             return cells
         valid = compute.match_substring_regex(cells, f"^{self._pattern}$")
         if self.thousands is not None:
             cells = compute.replace_substring_regex(cells, self._thousands_pattern, "")
         cells = compute.replace_substring(cells, self.decimal, ".")
-        return compute.if_else(valid, cells, pa.scalar("not a number"))
+        return compute.if_else(valid, cells, not_a_number)
 
 
 PLAIN = NumberFormat()
-
-
-def _without_unit(cells: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
-    before, after = re.escape(unit.before), re.escape(unit.after)
-    pattern = f"^([+-]?){before}\\s*(.*?){after}$"
-    valid = compute.match_substring_regex(cells, pattern)
-    bare = compute.replace_substring_regex(cells, pattern, r"\1\2")
-    return compute.if_else(valid, compute.utf8_trim_whitespace(bare), pa.scalar("not a number"))
 
 
 def cell_unit(cell: str) -> Unit | None:

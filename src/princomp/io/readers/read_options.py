@@ -76,41 +76,37 @@ class ReadOptions:
         return cls(**values)
 
     def __post_init__(self) -> None:
+        def invalid(name: str, expected: str, hint: str = "None detects it.") -> ParameterError:
+            return invalid_value(name, getattr(self, name), expected, hint)
+
         for name in ("sep", "thousands", "encoding", "comment"):
-            text = getattr(self, name)
-            if not isinstance(text, str | None):
-                raise invalid_value(name, text, "text", "None detects it.")
+            if not isinstance(getattr(self, name), str | None):
+                raise invalid(name, "text")
         one_character = "one character, or None to detect it"
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
-            raise invalid_value("sep", self.sep, one_character, "A tab is written '\\t'.")
+            raise invalid("sep", one_character, "A tab is written '\\t'.")
         if self.sep is not None and not self.sep.isascii():
             hint = "Save the table with commas or tabs between its columns."
-            raise invalid_value("sep", self.sep, "an ASCII character", hint)
+            raise invalid("sep", "an ASCII character", hint)
         if self.decimal not in (None, ".", ","):
-            raise invalid_value("decimal", self.decimal, "'.' or ','", "None detects it.")
+            raise invalid("decimal", "'.' or ','")
         if self.thousands is not None and (len(self.thousands) != 1 or self.thousands.isalnum()):
-            raise invalid_value("thousands", self.thousands, one_character, "Such as ',' or ' '.")
+            raise invalid("thousands", one_character, "Such as ',' or ' '.")
         if self.thousands is not None and self.thousands == self.decimal:
-            raise invalid_value(
-                "thousands", self.thousands, "another character than decimal", "Change one of them."
-            )
+            raise invalid("thousands", "another character than decimal", "Change one of them.")
         if self.encoding is not None:
             try:
                 "".encode(self.encoding)
             except (LookupError, ValueError):  # a UnicodeError is a ValueError
-                raise invalid_value(
-                    "encoding",
-                    self.encoding,
-                    "a text encoding of Python",
-                    "Such as 'utf-8' or 'cp1252'.",
-                ) from None
+                hint = "Such as 'utf-8' or 'cp1252'."
+                raise invalid("encoding", "a text encoding of Python", hint) from None
         for name in ("skip", "skip_end"):
             count = getattr(self, name)
             if count is not None and (not isinstance(count, Integral) or count < 0):
-                raise invalid_value(name, count, "a whole number of at least 0", "None detects it.")
+                raise invalid(name, "a whole number of at least 0")
         if self.header not in (None, 0, 1, 2):
             hint = "False: no line of names; True: one; 2: two lines, which are joined."
-            raise invalid_value("header", self.header, "False, True or 2", hint)
+            raise invalid("header", "False, True or 2", hint)
 
 
 DETECT = ReadOptions()

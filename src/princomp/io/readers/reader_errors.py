@@ -47,7 +47,9 @@ def file_error(
     return Origin(str(path)).error(kind, problem, hint, **place)
 
 
-def malformed(path: Path | str, problem: str, hint: str, **place: object) -> MalformedFileError:
+def malformed(
+    path: Path | str, problem: str, hint: str = DAMAGED_HINT, **place: object
+) -> MalformedFileError:
     """Make the error for a file that is not valid in its format."""
     return file_error(MalformedFileError, path, problem, hint, **place)
 

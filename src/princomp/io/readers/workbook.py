@@ -20,7 +20,7 @@ from princomp.errors import ParameterError, did_you_mean
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.delimited import infer_table
 from princomp.io.readers.delimited_detect import detect_dialect
-from princomp.io.readers.reader_errors import DAMAGED_HINT, file_error, malformed, reading
+from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import TableSource
 
 
@@ -52,7 +52,11 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
     content = _as_csv(rows, dialect.number_format.decimal)
     clean = dialect.cleaned(io.BytesIO(content)).read()
     dialect = replace(dialect, text=clean, notes=(*notes, *dialect.notes))
-    return infer_table(dialect, selection, complete=True)[0]
+    table, parser = infer_table(dialect, selection, complete=True)
+    # Keep the line of each row, not the text; the file itself has no lines.
+    lines = [line for line, _, _ in dialect.records() if line > parser.header.lines]
+    table.line_of = lambda row: lines[row]
+    return table
 
 
 def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
@@ -60,7 +64,7 @@ def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
     if isinstance(requested, str) and requested.isdecimal() and requested not in names:
         requested = int(requested)
     if not names:
-        raise malformed(path, "a workbook without sheets", DAMAGED_HINT)
+        raise malformed(path, "a workbook without sheets")
     if requested is None:
         return book[names[0]]
     if isinstance(requested, int) and 1 <= requested <= len(names):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,10 @@ import pyarrow.csv
 import pytest
 from delimited_cases import EXAMPLE, CountingStream, assert_same_as_whole, opened, read_all
 
-from princomp.errors import InputNotFoundError, MalformedFileError
-from princomp.io.readers import delimited_dialect, delimited_stream
+from princomp.errors import InputNotFoundError, MalformedFileError, NotNumericError
+from princomp.io.readers import delimited_stream, delimited_text
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.delimited_dialect import Dialect
+from princomp.io.readers.delimited_text import Dialect
 from princomp.io.readers.read_options import ReadOptions
 
 VALID = {
@@ -257,9 +258,49 @@ def test_comments_in_quoted_fields_between_blanks(size, monkeypatch):
 
 def test_a_quote_that_is_not_closed_is_not_kept_in_memory(monkeypatch):
     monkeypatch.setattr(FewBytes, "size", 10)
-    monkeypatch.setattr(delimited_dialect, "LONGEST_ROW", 50)
+    monkeypatch.setattr(delimited_text, "LONGEST_ROW", 50)
     stream = FewBytes(b'1,"x\n' + b"2,3\n" * 100)
     dialect = Dialect(Path("t.csv"), ",", None, comment="#")
     cleaned = dialect.cleaned(stream)
     assert cleaned.read(1) == b"1"
     assert stream.tell() <= 80
+
+
+@pytest.mark.usefixtures("short_head")
+@pytest.mark.parametrize("encoding", ["UTF-16", "utf16", "U16"])
+def test_any_name_of_an_encoding_is_understood(write, encoding):
+    path = write(("x,y\n" + "1.5,2\n" * 200).encode("utf-16"))
+    data, _ = read_all(opened(path, options=ReadOptions(encoding=encoding)))
+    assert data.tolist() == [[1.5, 2.0]] * 200
+
+
+@pytest.mark.usefixtures("short_head")
+def test_a_long_cell_in_the_first_row_of_a_large_file_is_read(write):
+    path = write("n,x\n" + "a" * 140_000 + ",1\n" + "b,2\n" * 200)
+    assert len(assert_same_as_whole(path).columns) == 1
+
+
+def test_the_time_is_not_quadratic_in_the_number_of_columns(write):
+    def seconds(p):
+        row = ";".join(["1.234.567,5"] * p)
+        path = write("\n".join([";".join(f"c{j}" for j in range(p)), row, row, row]))
+        start = time.process_time()
+        assert read_all(assert_same_as_whole(path))[0].shape == (3, p)
+        return time.process_time() - start
+
+    seconds(10)
+    assert seconds(3000) < 5 * seconds(1000)
+
+
+@pytest.mark.usefixtures("short_head")
+@pytest.mark.parametrize("other", ["1.5,2", "1e300,2"])
+def test_what_is_refused_does_not_depend_on_the_first_row_read(write, other):
+    integers = "x,y\n" + "1,2\n" * 100
+    large = "9007199254740993,2\n" * 100
+    source = opened(write(integers + f"{other}\n" * 100 + large))
+    for start in (0, 250):
+        assert read_all(source, start)[0].shape == (300 - start, 2)
+    source = opened(write(integers + large))
+    for start in (0, 50, 150):
+        with pytest.raises(NotNumericError, match=r"beyond 2\*\*53"):
+            read_all(source, start)

@@ -23,9 +23,8 @@ from princomp.errors import (
     PrincompError,
     ShapeError,
 )
-from princomp.io.readers import delimited_pieces
-from princomp.io.readers.delimited_dialect import Dialect
-from princomp.io.readers.delimited_pieces import count_lines, pieces_of
+from princomp.io.readers import delimited_text
+from princomp.io.readers.delimited_text import Dialect, count_lines, pieces_of
 from princomp.io.readers.files import open_source
 from princomp.io.readers.read_options import ReadOptions
 
@@ -158,7 +157,7 @@ def test_a_late_quote_that_is_never_closed_is_refused(write, short_head):
 
 
 def test_an_open_quote_is_found_without_reading_a_large_file(write, monkeypatch, short_head):
-    monkeypatch.setattr(delimited_pieces, "LONGEST_ROW", 1000)
+    monkeypatch.setattr(delimited_text, "LONGEST_ROW", 1000)
     error = refused(MalformedFileError, with_last_lines(write, '1,2,"y\n' + "1,2,x\n" * 2_000_000))
     assert "line 62 is never closed" in str(error)
     error = refused(MalformedFileError, with_last_lines(write, "1,2,x\n" + "1" * 5000))
@@ -283,7 +282,7 @@ def test_gzip_files_of_several_members_are_read_to_the_end(write):
 
 @pytest.mark.parametrize("tail", [0, 5, 2**16])
 def test_pieces_are_whole_records_for_any_quotes_and_line_ends(tmp_path, monkeypatch, tail):
-    monkeypatch.setattr(delimited_pieces, "TAIL_BYTES", tail)
+    monkeypatch.setattr(delimited_text, "TAIL_BYTES", tail)
 
     def records(text):
         return [r for r in csv.reader(io.StringIO(text.decode(), newline="")) if r]

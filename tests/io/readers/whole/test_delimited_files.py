@@ -254,3 +254,16 @@ def test_numeric_cells_of_workbooks_do_not_depend_on_cells_of_text(tmp_path, cod
     assert table.data.tolist() == [[1.125, 7], [1.25e-7, 8], [1.5, 1234567]]
     error = refused(ParameterError, tmp_path / "t.xlsx", options=ReadOptions(sheet="²"))
     assert "no sheet '²'" in str(error)
+
+
+def test_messages_name_the_row_of_a_sheet(tmp_path):
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in (["x", "y"], *([i, i * i] for i in range(200))):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    assert [read_whole(tmp_path / "t.xlsx").place_of(row).line for row in (0, 150)] == [2, 152]
+
+
+def test_only_line_ends_end_a_line(write):
+    path = write("t;x;y\n" + "".join(f"a\u2028b\x0c{i};{i},5;{i * i},25\n" for i in range(9)))
+    assert read_whole(path).data.tolist() == [[i + 0.5, i * i + 0.25] for i in range(9)]

@@ -1,0 +1,262 @@
+"""The header of delimited text, and the error for lines that cannot be read."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+from collections import Counter
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from princomp.errors import DataError, MalformedFileError, ShapeError, row_words
+from princomp.io.readers.columns import listed
+from princomp.io.readers.delimited_text import Dialect, refuse_damage
+from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error
+
+# Number of records that are checked.
+_SAMPLE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The column names of a file.
+
+    Parameters
+    ----------
+    names : list of str
+    lines : int
+        Number of lines of the header, including blank lines before it.
+    notes : tuple of str
+        Messages on what was detected.
+    label_candidates : tuple of str
+        Columns that may name the rows, judging by the first rows.
+    unnamed : bool
+        Whether the file has no name for the first column.
+    """
+
+    names: list[str]
+    lines: int
+    notes: tuple[str, ...] = ()
+    label_candidates: tuple[str, ...] = ()
+    unnamed: bool = False
+
+
+def read_header(dialect: Dialect) -> Header:
+    """Read and check the lines of column names.
+
+    Raises
+    ------
+    ShapeError
+        The file is empty.
+    MalformedFileError
+        The header is damaged, or it is not clear whether the first line holds names.
+    """
+    path = dialect.path
+    with dialect.reading():
+        records = _sample(dialect)
+    if not records:
+        problem = "no rows, the file is empty"
+        hint = "The first line must name the columns; the rows follow."
+        options = {name: getattr(dialect, name) for name in ("skip", "skip_end", "comment")}
+        left_out = [f"{name}={value!r}" for name, value in options.items() if value]
+        if left_out:
+            problem = f"no rows, all lines are left out: {', '.join(left_out)}"
+            hint = "Leave out fewer lines: the first one that remains must name the columns."
+        raise file_error(ShapeError, path, problem, hint)
+    lines = [line for line, _, _ in records]
+    cells = [[cell.strip() for cell in record] for _, _, record in records]
+    text = dialect.delimiter.join(cells[0])
+    if not _is_utf8(text) or "\0" in text:
+        problem = "the first line is not UTF-8 text"
+        hint = "Save the table as CSV in UTF-8, or give its encoding=."
+        raise malformed(path, problem, hint, line=lines[0])
+    notes: list[str] = []
+    count = _count_header_lines(dialect, cells, notes) if dialect.header is None else dialect.header
+    count = min(count, len(records))
+    if count == 0:
+        names = [f"x{j}" for j in range(len(cells[0]))]
+    else:
+        parts = zip_longest(*cells[:count], fillvalue="")
+        names = [" ".join(filter(None, words)) for words in parts]
+    names = _fit_names(dialect, names, cells, lines, count, notes)
+    # Tables written by R and pandas leave the name of the row labels empty.
+    unnamed, row = not names[0], "row" if "row" not in names else "column 1"
+    names = [name or (f"column {j}" if j > 1 else row) for j, name in enumerate(names, 1)]
+    if dialect.header is None and count == 1:
+        _refuse_title(dialect, cells, lines)
+        _refuse_second_header(dialect, names, cells, lines)
+    label_candidates = _label_candidates(names, cells[count:], dialect)
+    header_lines = records[count - 1][1] if count else 0
+    return Header(names, header_lines, tuple(notes), label_candidates, unnamed)
+
+
+def _sample(dialect: Dialect) -> list[tuple[int, int, list[str]]]:
+    """The first records, up to an error in a later one, which is reported later."""
+    records: list[tuple[int, int, list[str]]] = []
+    try:
+        records.extend(itertools.islice(dialect.records(), _SAMPLE))
+    except csv.Error:
+        if not records:
+            raise
+    return records
+
+
+def _count_header_lines(dialect: Dialect, cells: list[list[str]], notes: list[str]) -> int:
+    """Number of header lines, 1 or 0; refuse the file if it is not clear."""
+    first, parse = [cell for cell in cells[0] if cell], dialect.number_format.parse
+    values = [x for cell in first if (x := parse(cell)) is not None]
+    if not values or 2 * len(values) < len(first) or all(x != x for x in values):
+        return 1
+    repeated = len(set(first)) < len(first)
+    fractions = any(x % 1 for x in values if math.isfinite(x))
+    steps = {b > a for a, b in itertools.pairwise(values)}
+    if len(values) == len(first):
+        # Names are unique, and numbers as names (wavelengths, years) only rise or only fall.
+        is_data = len(values) > 1 and (repeated or (fractions and len(steps) > 1))
+    else:
+        below = [set(column) for column in zip(*cells[1:], strict=False)]
+        text_cells = [(j, cell) for j, cell in enumerate(cells[0]) if cell and parse(cell) is None]
+        is_data = fractions and any(j < len(below) and cell in below[j] for j, cell in text_cells)
+    if is_data:
+        notes.append(
+            "the first line holds numbers, so it is a row, and columns are called x0, x1, …"
+        )
+        return 0
+    raise malformed(
+        dialect.path,
+        f"the first line holds numbers ({listed(first, limit=4)}): does it name the columns, or is "
+        "it the first row?",
+        "Say which: header=True where it holds column names, header=False where it is a row.",
+        line=1 + dialect.skip,
+    )
+
+
+def _fit_names(
+    dialect: Dialect,
+    names: list[str],
+    cells: list[list[str]],
+    lines: list[int],
+    count: int,
+    notes: list[str],
+) -> list[str]:
+    """Match the number of names to the number of fields in the rows, if it is clear how."""
+    rows = cells[count:]
+    width, width_count = Counter(map(len, rows)).most_common(1)[0] if rows else (len(names), 0)
+    is_text = dialect.number_format.is_text
+    has_title = len(names) == 1 and width > 1 and all(map(is_text, filter(None, rows[0])))
+    if width_count == len(rows) and width_count and count and not has_title:
+        if width == len(names) + 1 and all(row[-1] == "" for row in rows):
+            names = [*names, ""]
+        elif width == len(names) + 1:
+            names = ["", *names]
+            notes.append("line 1 has one name fewer than there are columns: the first one has none")
+        elif width == len(names) - 1 and names[-1] == "":
+            names = names[:-1]
+    if len(names) == 1 and width > 1 and 2 * width_count > len(rows):
+        line = next(lines[i] for i in range(count, len(cells)) if len(cells[i]) == width)
+        raise _title_error(dialect, lines[0], line, width)
+    return names
+
+
+def _title_error(dialect: Dialect, line: int, table: int, width: int) -> MalformedFileError:
+    """Make the error for a line above the table, which begins at line ``table``."""
+    problem = f"line {line} has 1 field, and lines from {table} on have {width}"
+    hint = f"If the lines before are no part of the table, leave them out: skip={table - 1}."
+    return malformed(dialect.path, problem, hint, line=line)
+
+
+def _refuse_title(dialect: Dialect, cells: list[list[str]], lines: list[int]) -> None:
+    """Refuse a title above the header, on a line that was padded with separators."""
+    filled = [sum(map(bool, row)) for row in cells]
+    top = next((i for i, count in enumerate(filled) if count > 1), 0)
+    if not (top and top + 1 < len(cells) and filled[0] and cells[0][0]):
+        return
+    is_text = dialect.number_format.is_text
+    if all(map(is_text, filter(None, cells[top]))) and not all(map(is_text, cells[top + 1])):
+        raise _title_error(dialect, lines[0], lines[top], filled[top])
+
+
+def _refuse_second_header(
+    dialect: Dialect, names: list[str], cells: list[list[str]], lines: list[int]
+) -> None:
+    """Refuse a second line of names or units, such as "cm" above a column of numbers."""
+    if len(cells) < 4 or len(cells[1]) != len(names):
+        return
+    is_text = dialect.number_format.is_text
+    if not all(map(is_text, filter(None, cells[1]))):
+        return
+    below = [row for row in cells[2:] if len(row) == len(names)]
+    above = [
+        j
+        for j, cell in enumerate(cells[1])
+        if cell and below and not any(is_text(row[j]) for row in below)
+    ]
+    if above:
+        line, shown = lines[1], cells[1][above[0]]
+        raise malformed(
+            dialect.path,
+            f"line {line} holds no numbers ({shown!r} in column {names[above[0]]!r}), and all "
+            "lines below do: is it a second line of names or units?",
+            "header=2 joins both lines to names; or write NA in cells that are missing.",
+            line=line,
+        )
+
+
+def _label_candidates(names: list[str], rows: list[list[str]], dialect: Dialect) -> tuple[str, ...]:
+    """Text columns without repeated cells in the sampled rows."""
+    columns = ([row[j] for row in rows if j < len(row)] for j in range(len(names)))
+    return tuple(
+        name
+        for name, column in zip(names, columns, strict=True)
+        if len(set(column)) == len(column) > 1 and all(map(dialect.number_format.is_text, column))
+    )
+
+
+def _is_utf8(text: str) -> bool:
+    # Bytes that are not UTF-8 were read as lone surrogates, which cannot be encoded.
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def structure_error(
+    dialect: Dialect, header: Header, row_offset: int = 0, line_offset: int = 0
+) -> DataError:
+    """Find out why pyarrow could not read the text even as text, and make the error.
+
+    ``row_offset`` and ``line_offset`` are the numbers of data rows and lines before the text.
+    """
+    path, p = dialect.path, len(header.names)
+    try:
+        refuse_damage(dialect, line_offset)
+    except DataError as error:
+        return error
+    with dialect.open_text() as file:
+        for line, text in enumerate(file, start=line_offset + 1):
+            if not _is_utf8(text):
+                problem = f"line {line} is not UTF-8 text"
+                hint = "Save the table in UTF-8, or give its encoding, such as encoding='cp1252'."
+                return malformed(path, problem, hint, line=line)
+    row = row_offset
+    for line, _, record in dialect.records():
+        if line <= header.lines:
+            continue
+        row += 1
+        if len(record) != p:
+            noun = "field" if len(record) == 1 else "fields"
+            return malformed(
+                path,
+                f"{row_words(row - 1, line=line_offset + line)} has {len(record)} {noun}, "
+                f"but the first line names {p} columns",
+                "Decimal commas and unquoted text with commas make such rows; "
+                "a last row of few fields means that the file is cut short.",
+                row=row - 1,
+                line=line_offset + line,
+            )
+    if row == 0:
+        return no_rows_error(path, ", only the line of column names")
+    problem = f"cannot be read as {dialect.kind}"
+    return malformed(path, problem, "It may be damaged: create or download it again.")
