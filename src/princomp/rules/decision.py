@@ -274,7 +274,8 @@ def apply_rule(rule: Rule, known: Known) -> Decision | None:
         return None
     if known.rows is None and getattr(rule, "counts_rows", True):
         return Decision.none(rule.name, "the number of rows is not known")
-    with one_blas_thread():
+    # Errors near the largest float overflow; `minimum_decision` says so.
+    with one_blas_thread(), np.errstate(over="ignore"):
         decision = rule.decide(known)
     if decision is None and not known.complete:
         return None
@@ -345,6 +346,8 @@ def minimum_decision(errors: FloatArray, name: str, measure: str, description: s
 
     If several errors differ only by rounding, the first of them is taken.
     """
+    if np.isinf(errors).any():
+        return Decision.none(name, f"{description} overflows: divide the columns by a power of ten")
     k = int(np.flatnonzero(errors <= np.nanmin(errors) + _TIE * float(errors[0]))[0])
     at_end = k == len(errors) - 1 and k > 0
     remark = f"; at most {k} were considered, more may be better" if at_end else ""
