@@ -84,11 +84,13 @@ def open_for_model(
     """
     fitted: Any = core.fitted_model(model)
     names = reports.component_names(fitted.k) if scores else reports.column_names(model)
+    notes: list[str] = []
     if names is None:
-        return _open_files(files, None), []
-    if "-" in files and _stdin_is_npy():
-        return _accept_unnamed(_open_files(files, None), allow_unnamed), []
-    source, notes = _open_columns(files, names, fitted.schema.id_column, allow_unnamed)
+        source = _open_files(files, None)
+    elif "-" in files and _stdin_is_npy():
+        source = _accept_unnamed(_open_files(files, None), allow_unnamed)
+    else:
+        source, notes = _open_columns(files, names, fitted.schema.id_column, allow_unnamed)
     notes.extend(source.notes)
     unused = [name for name in source.unused if name not in (source.id_column, *extra)]
     if unused:
@@ -118,8 +120,9 @@ def _open_columns(
                 notes.append(f"{file} has no id column {id_column!r}; its rows have no names")
             return source, notes
         if "available" in place:
-            missing = [name for name in names if name not in place["available"]]
-            new = [name for name in place["available"] if name not in [*names, id_column]]
+            available, known = set(place["available"]), {*names, id_column}
+            missing = [name for name in names if name not in available]
+            new = [name for name in place["available"] if name not in known]
             raise errors.ColumnError(
                 f"{file} lacks columns of the model: {', '.join(missing)}"
                 + (f"; new in it: {', '.join(new)}" if new else ""),
@@ -228,11 +231,11 @@ def model_and_rows(
     if not io.are_anndata_files(files):
         options = {**options, "exclude": [*(options["exclude"] or ()), *extra]}
     source = open_for_fit(files, options)
+    values = _extra_values(files, source.columns, extra)
     model = estimators.PCA(**pca_parameters(options)._asdict())
     with progress_bar(quiet) as progress:
         model.fit(source, progress=progress)
     model.id_column_ = source.id_column
-    values = _extra_values(files, reports.column_names(model), extra)
     return model, source, list(source.notes), values
 
 

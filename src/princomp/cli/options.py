@@ -288,5 +288,8 @@ def given_read_options() -> io.ReadOptions:
     flags = click.get_current_context().params
     names = [field.name for field in fields(io.ReadOptions)]
     given = {name: flags[name] for name in names if flags.get(name) is not None}
-    given.setdefault("header", flags.get("header_lines"))
+    if flags.get("header_lines") is not None:
+        if flags["header"] is False:
+            raise click.UsageError("--no-header contradicts --header-lines: leave one of them out")
+        given["header"] = flags["header_lines"]
     return io.ReadOptions.of(given)

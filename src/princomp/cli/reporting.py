@@ -125,6 +125,9 @@ def _numbers_or_text(values: NDArray[Any]) -> NDArray[Any]:
     """Convert text to numbers if all of it is numeric."""
     import numpy as np
 
+    # Python reads 2020_1 as 20201; in a table it is a name.
+    if any(value is not None and "_" in value for value in values):
+        return values
     try:
         return np.array([np.nan if value is None else float(value) for value in values])
     except ValueError:
