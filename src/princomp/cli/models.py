@@ -58,8 +58,8 @@ def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
         raise click.UsageError(f"{flag_of(min(ignored))} has no effect without --verify")
     pca: Any = estimators.load_model(model)
     fitted: Any = core.fitted_model(pca)
-    # A robust fit has neither.
-    plan, certificate = (getattr(fitted.result, name, None) for name in ("plan", "certificate"))
+    # A robust fit has no certificate and no plan.
+    certificate: Any = getattr(fitted.result, "certificate", None)
     if rows:
         check_plain(pca, model, "only the components of a PCA can be verified")
         source, notes = open_for_model([rows], pca, allow_unnamed=True)
@@ -84,7 +84,7 @@ def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
         echo(f"columns: {one_line(', '.join(shown))}{f', … {more:,} more' if more > 0 else ''}")
     if (id_column := fitted.schema.id_column) is not None:
         echo(f"id column: {id_column}")
-    for part in (plan, certificate):
+    for part in (getattr(fitted.result, "plan", None), certificate):
         if part is not None:
             echo(part)
 

@@ -71,19 +71,19 @@ def model_contents(model: Any) -> dict[str, Any]:
     of images in the feature space.
     """
     fitted: FittedModel[Any] = fitted_model(model)
-    result, is_kernel = fitted.result, is_kernel_pca(model)
+    result, names, is_kernel = fitted.result, column_names(model), is_kernel_pca(model)
     contents: dict[str, Any] = {"estimator": fitted.schema.owner, "rows": fitted.n_samples}
     if isinstance(fitted, PCAModel) or is_kernel:
         contents["dropped"] = result.dropped
     contents |= {
-        "columns": column_names(model) or list(range(fitted.schema.p)),
+        "columns": list(range(fitted.schema.p)) if names is None else names,
         "id_column": fitted.schema.id_column,
         "n_components": fitted.k,
     }
     divisors = model.scale_ if is_kernel else result.scale
     scale = None if divisors is None else divisors.tolist()
-    names = ("eigenvalues", "contribution_rate", "accumulated_rate")
-    rates = dict(zip(names, rates_table(model)[1].T.tolist(), strict=True))
+    keys = ("eigenvalues", "contribution_rate", "accumulated_rate")
+    rates = dict(zip(keys, rates_table(model)[1].T.tolist(), strict=True))
     if is_kernel:
         error = model.approximation_error_
         return contents | {
