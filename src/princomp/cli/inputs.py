@@ -220,7 +220,7 @@ def model_and_rows(
     """
     if not is_table(files[0]):
         _refuse_fit_flags(files[0])
-        model = estimators.load(files[0])
+        model = estimators.load(Path(files[0]))
         check_plain(model, Path(files[0]), requirement)
         if len(files) == 1:
             return model, None, [], {}
