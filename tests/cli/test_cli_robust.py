@@ -9,7 +9,7 @@ import pytest
 
 import princomp as package
 from command_line import ARRESTS, files_in, numbers, write_csv
-from princomp.cli import actions as calls
+from princomp.cli import inputs as calls
 
 ROBUST = ("fit", ARRESTS, "--id", "State", "--robust", "--scale", "mad", "-k", 2)
 

@@ -247,3 +247,12 @@ def test_row_names_are_not_noted_as_ignored(princomp):
     err = princomp("transform", "m.pca", ARRESTS).err
     assert "named by column 'State'" in err
     assert "ignored" not in err
+
+
+def test_a_model_without_names_notes_which_columns_are_left_out(princomp, tmp_path):
+    np.save(tmp_path / "x.npy", [[1.0, 2.0], [3.0, 5.0], [4.0, 1.0]])
+    assert princomp("fit", "x.npy", "-m", "m.pca").code == 0
+    write_csv(tmp_path / "t.csv", "a,kind,b", "1,x,2", "3,y,5", "4,x,1")
+    done = princomp("transform", "m.pca", "t.csv")
+    assert done.code == 0
+    assert "note: left out 1 text column: kind" in done.err

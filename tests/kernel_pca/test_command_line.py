@@ -13,7 +13,7 @@ import pytest
 
 import princomp as package
 from command_line import ARRESTS, files_in, numbers, spawn, write_csv
-from princomp.cli import kernel_options as by_kernel
+from princomp.cli import kinds_of_pca as by_kernel
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.kernel_pca.functions import KERNELS
 

@@ -9,12 +9,10 @@ import pytest
 from pages import Page
 
 from princomp import PCA, report
-from princomp.reports.narrative import describe_analysis, describe_results
-from princomp.reports.points import MAX_POINTS
-from princomp.reports.request import Request
-from princomp.reports.rows import reported_rows
+from princomp.reports.narrative import assess_reliability, describe_analysis, describe_results
+from princomp.reports.page import MAX_POINTS
+from princomp.reports.request import Request, reported_rows
 from princomp.reports.tables import MAX_LINES, number_cells, variable_table
-from princomp.reports.trust import assess_reliability
 
 VARIANCES = np.array([1.5748783, 0.9948694, 0.5971291, 0.4164494]) ** 2
 AXES = np.array(

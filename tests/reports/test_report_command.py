@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from pages import Page
 
 from command_line import ARRESTS, ENVIRONMENT
+from princomp.cli.reporting import _numbers_or_text
 
 
 def test_a_table_in_one_command_and_to_the_same_bytes(princomp, tmp_path):
@@ -58,6 +61,22 @@ def test_extra_columns_take_no_part_in_the_fit(princomp, grouped_file, tmp_path)
     page = Page((tmp_path / "grouped_report.html").read_text())
     assert "50 rows in 4 columns: Murder, Assault, UrbanPop and Rape." in page.text
     assert "turn (r)" in page.text
+
+
+def test_text_with_underscores_is_not_taken_for_numbers():
+    months = np.array(["2020_1", "2020_2", None], dtype=object)
+    assert _numbers_or_text(months) is months
+    np.testing.assert_array_equal(_numbers_or_text(np.array(["1", None])), [1.0, np.nan])
+
+
+def test_groups_of_standard_input_are_refused_before_the_fit(princomp, monkeypatch):
+    class Stream:
+        buffer = io.BufferedReader(io.BytesIO(b"a,b,g\n1,2,x\n3,NA,y\n4,1,x\n"))
+
+    monkeypatch.setattr(sys, "stdin", Stream())
+    done = princomp("report", "-", "--groups", "g", "--json")
+    assert done.code == 2
+    assert done.error["message"].startswith("--groups and --metadata read DATA a second time")
 
 
 def test_a_report_without_rows_says_so(princomp, model_file, tmp_path):

@@ -16,11 +16,10 @@ from sklearn.preprocessing import StandardScaler
 from princomp import PCA, bootstrap, errors, report
 from princomp.plots import DARK, LIGHT, contrast
 from princomp.plots.style import BLUE, VERMILLION, mix_colours
-from princomp.reports.narrative import variables_by_direction
+from princomp.reports.figures import dark_colour
+from princomp.reports.narrative import assess_reliability, variables_by_direction
 from princomp.reports.request import Request
-from princomp.reports.svg import dark_colour
 from princomp.reports.text import languages
-from princomp.reports.trust import assess_reliability
 
 
 def noise(n=60, p=6, seed=0):

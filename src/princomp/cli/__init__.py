@@ -1,22 +1,18 @@
 """The command line: parse arguments, and call the other packages of princomp.
 
-commands          the list of commands
-fitting, choosing, applying, models, rotating, bootstrapping, plotting, reporting   the commands
-demo              a first analysis of a table that comes with the package
-options           options that several commands share
-read_options      options for reading tables: how they are written, which columns are used
-robust_options, kernel_options   options of robust and kernel fits
-actions           read tables, match their columns to a model, check outputs
-results           write the results of commands
-model_or_rows     commands that take a model or a table
-extra_columns     columns that are shown with the rows
-table_writer      write tables of text and numbers
-output, progress  print results; show progress
-hints             rephrase the library's messages with the flags of the command line
-run               exit codes, errors and signals
+commands            the group of all commands, and running one: exit codes, errors, signals
+fitting             fit and resume; plan and choose, which help to decide before a fit
+models              show, merge, transform, inverse, rotate
+bootstrapping, plotting, reporting   bootstrap, plot, report
+demo                a first analysis of a table that comes with the package
+options             options that several commands share: of fits, of files, of reading tables
+kinds_of_pca        plain, robust and kernel PCAs that flags describe
+inputs              tables and models that commands read
+results             files that commands write
+output              print results and notes; show progress
+hints               rephrase the library's messages with the flags of the command line
 """
 
-from princomp.cli.commands import cli
-from princomp.cli.run import run
+from princomp.cli.commands import cli, run
 
 __all__ = ["cli", "run"]

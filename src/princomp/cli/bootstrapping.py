@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import check_outputs
-from princomp.cli.model_or_rows import is_table, model_and_rows, refuse_fit_flags
+from princomp import diagnostics, io
+from princomp.cli.inputs import is_table, model_and_rows
 from princomp.cli.options import (
     LEVEL,
     SEED,
     choice_option,
     command,
     fit_options,
-    force_option,
-    formulas_option,
+    table_output_options,
 )
-from princomp.cli.output import echo, print_json, print_notes
-from princomp.cli.progress import progress_bar
-from princomp.cli.read_options import read_options
-from princomp.cli.table_writer import check_extension, write_columns
+from princomp.cli.output import echo, print_document, print_notes, progress_bar
+from princomp.cli.results import check_outputs
+from princomp.errors import ParameterError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_COLUMNAR = (".parquet", ".arrow", ".feather")
 
 
 @command
@@ -52,10 +58,8 @@ from princomp.cli.table_writer import check_extension, write_columns
     show_default=True,
     help="Table to write (.csv, .tsv, .parquet, .arrow); - is CSV on stdout.",
 )
-@force_option
-@formulas_option
+@table_output_options
 @fit_options
-@read_options
 def bootstrap(
     files: tuple[str, ...],
     n: int,
@@ -73,31 +77,56 @@ def bootstrap(
     with the options of fit. Writes one line per variance, rate and loading: value, ends of the
     interval, standard error.
     """
-    from princomp.reports import document
-
     file = None if str(output) == "-" else output
     if file is not None:
-        check_extension(file)
+        _check_extension(file)
         check_outputs([file], files, force=force)
-    if not is_table(files[0]):
-        refuse_fit_flags(files[0])
-        if len(files) == 1:
-            raise click.UsageError(
-                f"{files[0]} is a model: give DATA, the rows of its fit, after it"
-            )
-    requirement = "only a PCA can be resampled"
-    model, source, notes, _ = model_and_rows(files, options, as_json, requirement)
-    from princomp.diagnostics import bootstrap as compute_bootstrap
+    if len(files) == 1 and not is_table(files[0]):
+        raise click.UsageError(f"{files[0]} is a model: give DATA, the rows of its fit, after it")
+    model, source, notes, _ = model_and_rows(files, options, as_json, "only a PCA can be resampled")
 
     with progress_bar(as_json) as progress:
-        result = compute_bootstrap(
+        result = diagnostics.bootstrap(
             model, source, n=n, random_state=seed, level=level, align=align, progress=progress
         )
     if file is not None or not as_json:
-        write_columns(file, result.columns_of("intervals"), force)
+        _write_columns(file, result.columns_of("intervals"), force)
     if as_json:
-        paths = {} if file is None else {"intervals": str(file)}
-        print_json(document("bootstrap", seed=seed, **result.to_dict(), notes=notes, files=paths))
+        outputs = {} if file is None else {"intervals": file}
+        print_document("bootstrap", seed=seed, **result.to_dict(), notes=notes, files=outputs)
         return
     print_notes(notes)
     echo(result, err=True)
+
+
+def _check_extension(output: Path) -> None:
+    """Refuse a file extension that does not name a format for such a table."""
+    known = (*_DELIMITERS, *_COLUMNAR)
+    if output.suffix.lower() not in known:
+        raise ParameterError(
+            f"{output}: unknown file extension for a table of text and numbers",
+            place={"file": str(output)},
+            hint=f"use one of {', '.join(known)}",
+        )
+
+
+def _write_columns(output: Path | None, columns: dict[str, NDArray[Any]], force: bool) -> None:
+    """Write named columns (n,); None becomes an empty cell."""
+    # The csv module writes Python floats with the shortest decimals that read back the same.
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    lines = itertools.chain([list(columns)], rows)
+    if output is None:
+        sys.stdout.buffer.write(io.csv_lines(lines, ","))
+        return
+    kind = output.suffix.lower()
+    with io.atomic_write(output, force=force) as file:
+        if kind in _DELIMITERS:
+            file.write(io.csv_lines(lines, _DELIMITERS[kind]))
+            return
+        pa = io.need_pyarrow("pyarrow")
+        table = pa.table({name: pa.array(column.tolist()) for name, column in columns.items()})
+        if kind == ".parquet":
+            io.need_pyarrow("pyarrow.parquet").write_table(table, file)
+        else:
+            with pa.ipc.new_file(file, table.schema) as writer:
+                writer.write_table(table)

@@ -1,19 +1,48 @@
-"""The group of all commands."""
+"""The group of all commands, and running one: exit codes, errors and signals.
+
+Data goes to stdout, everything else to stderr. With ``--json``, stdout gets exactly
+one document, even after an error. Exit codes: 0 success, 2 usage error, 65 bad data,
+66 no such input, 70 bug in princomp, 73 cannot create output, 74 input or output
+failed, 75 try again, 130 and 143 after signals.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import re
+import signal
+import sys
+import traceback
+from typing import Any, NoReturn
+
 import click
 
-from princomp import __version__
-from princomp.cli.applying import inverse, transform
+from princomp import __version__, errors
 from princomp.cli.bootstrapping import bootstrap
-from princomp.cli.choosing import choose
 from princomp.cli.demo import demo
-from princomp.cli.fitting import fit, plan, resume
-from princomp.cli.models import merge, show
+from princomp.cli.fitting import choose, fit, plan, resume
+from princomp.cli.hints import as_flags
+from princomp.cli.models import inverse, merge, rotate, show, transform
+from princomp.cli.output import discard, echo, encodes_all, print_json
 from princomp.cli.plotting import plot
 from princomp.cli.reporting import report
-from princomp.cli.rotating import rotate
+
+# The first of these classes that an error is an instance of decides.
+_EXIT_CODES: dict[type[BaseException], int] = {
+    click.UsageError: 2,
+    errors.ParameterError: 2,
+    errors.DataError: 65,
+    errors.NotAvailableError: 65,
+    errors.InputNotFoundError: 66,
+    errors.OutputExistsError: 73,
+    errors.OutputError: 73,
+    errors.MissingLibraryError: 75,
+    errors.InUseError: 75,
+    MemoryError: 75,
+    OSError: 74,
+}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -38,3 +67,102 @@ for _command in (
     report,
 ):
     cli.add_command(_command)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    typed = list(sys.argv[1:] if arguments is None else arguments)
+    executed = typed.copy()  # ``resume`` puts the arguments of the resumed run here
+    signal.signal(signal.SIGTERM, _exit_on_signal)
+    # A terminal or a connection was closed; ``nohup`` ignores this.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, _exit_on_signal)
+    _replace_closed_streams()
+    for stream in (sys.stdout, sys.stderr):
+        # A code page may lack characters of messages and names: write escapes for them.
+        if isinstance(stream, io.TextIOWrapper) and not encodes_all(stream):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        cli.main(args=typed, prog_name="princomp", standalone_mode=False, obj=executed)
+        sys.stdout.flush()
+        return 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        return 130
+    except (BrokenPipeError, SystemExit) as stop:
+        if isinstance(stop, SystemExit) and stop.code != 1:  # click exits with 1
+            raise
+        discard(sys.stdout)  # the reader has closed the pipe
+        return 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        echo(error.format_message(), err=True)
+        return 2
+    except Exception as error:
+        code = _print_error(error, [*typed, *executed])
+        try:
+            sys.stdout.flush()
+        except OSError:  # it would fail again at exit and replace the exit code
+            discard(sys.stdout)
+        return code
+
+
+def _replace_closed_streams() -> None:
+    """Discard output to stdout or stderr that the caller closed (``>&-``).
+
+    This also occupies the file descriptor. Otherwise the first output file would get it, and
+    everything that libraries print.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _exit_on_signal(number: int, _: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _describe(error: Exception, code: int) -> dict[str, Any]:
+    """Return kind, message, place and hint of an error."""
+    if isinstance(error, errors.PrincompError):
+        return error.to_dict()
+    kind = type(error).__name__
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx else "princomp"
+        kind, message, place = "UsageError", error.format_message(), {"command": command}
+        hint: str | None = f"{_suggest_choice(error)}see '{command} --help'"
+    else:
+        message, place, hint = str(error) or kind, {}, None
+        if code == 70:
+            hint = "this is a bug in princomp: please report it with what --debug shows"
+    return {"kind": kind, "message": message, "place": place, "hint": hint}
+
+
+def _suggest_choice(error: click.UsageError) -> str:
+    """Suggest a valid choice of an option in place of an invalid value."""
+    kind = getattr(getattr(error, "param", None), "type", None)
+    value = re.match("'([^']*)'", error.message)
+    if value is None or not isinstance(kind, click.Choice):
+        return ""
+    return errors.did_you_mean(value[1], kind.choices)
+
+
+def _print_error(error: Exception, arguments: list[str]) -> int:
+    """Print an error as text on stderr, or as JSON on stdout; return the exit code."""
+    code = next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), 70)
+    contents = _describe(error, code)
+    about_parameter = "parameter" in contents["place"] and "column" not in contents["place"]
+    texts = {name: contents[name] for name in ("message", "hint") if contents[name]}
+    rephrased = {name: as_flags(text, bare_names=about_parameter) for name, text in texts.items()}
+    contents = {**contents, **rephrased}
+    if "--debug" in arguments:
+        traceback.print_exception(error)
+    if "--json" in arguments:
+        # If stdout has failed, print the error on stderr.
+        with contextlib.suppress(OSError):
+            print_json({"error": {**contents, "exit_code": code}}, allow_nan=True, default=str)
+            return code
+    echo(f"princomp: {contents['message']}", err=True)
+    if contents["hint"]:
+        echo(f"Hint: {contents['hint']}", err=True)
+    return code

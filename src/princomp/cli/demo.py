@@ -12,9 +12,10 @@ from shutil import which
 
 import click
 
+from princomp import io, reports
 from princomp.cli.fitting import fit
 from princomp.cli.options import PATH, command, force_option
-from princomp.cli.output import echo, print_json
+from princomp.cli.output import echo, print_document
 from princomp.cli.reporting import report
 
 
@@ -34,21 +35,17 @@ def demo(output: Path, force: bool, as_json: bool) -> None:
     The data are arrests per 100,000 residents in the 50 US states in 1973, for three crimes, and
     the share of people who live in cities.
     """
-    from princomp.io import atomic_write, check_writable
-    from princomp.reports import check_libraries, document
-
     table, model, page = (output / name for name in ("usarrests.csv", "model.pca", "report.html"))
     fit_outputs = ("eigenvalues.csv", "loadings.csv", "model.pca", "scores.csv")
-    check_writable([table, page, *(output / name for name in fit_outputs)], force=force)
-    check_libraries()
-    with atomic_write(table, force=force) as file:
+    io.check_writable([table, page, *(output / name for name in fit_outputs)], force=force)
+    reports.check_libraries()
+    with io.atomic_write(table, force=force) as file:
         file.write(resources.files("princomp.cli").joinpath(table.name).read_bytes())
     options = [str(table), "--id", "State", "--scale", "unit"]
     _run(fit, [*options, "-k", "0.8", "-o", str(output)], force, as_json)
     _run(report, [*options, "-k", "2", "-o", str(page)], force, as_json)
     if as_json:
-        files = {"data": str(table), "model": str(model), "report": str(page)}
-        print_json(document("demo", notes=[], files=files))
+        print_document("demo", notes=[], files={"data": table, "model": model, "report": page})
         return
     echo(f"Open the report in a browser: {page.resolve()}\n\nThree things to try next:")
     biplot = str(output / "biplot.svg")

@@ -1,4 +1,4 @@
-"""``fit``, ``resume`` and ``plan``."""
+"""``fit`` and ``resume``; ``plan`` and ``choose``, which help to decide before a fit."""
 
 from __future__ import annotations
 
@@ -10,42 +10,48 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import check_outputs, open_for_fit, output_stem, pca_parameters
-from princomp.cli.kernel_options import (
+from princomp import core, diagnostics, estimators, io, reports
+from princomp.cli.inputs import open_for_fit
+from princomp.cli.kinds_of_pca import (
     NO_LOADINGS,
-    check_kernel,
+    check_kind,
     cost_notes,
     kernel_estimator,
-    kernel_options,
+    kind_options,
+    pca_parameters,
+    robust_estimator,
+    write_outliers,
 )
 from princomp.cli.options import (
     PATH,
+    RULES,
+    SEED,
+    choose_options,
     command,
     files_argument,
     fit_options,
-    force_option,
     format_option,
-    formulas_option,
-    robust_options,
+    table_output_options,
 )
-from princomp.cli.output import echo, print_json, print_notes, print_result, print_summary
-from princomp.cli.progress import hint_to_resume, progress_bar
-from princomp.cli.read_options import read_options
-from princomp.cli.results import result_files, write_results
-from princomp.cli.robust_options import check_robust, robust_estimator, robust_hint, write_outliers
+from princomp.cli.output import (
+    hint_to_resume,
+    print_document,
+    print_files,
+    print_notes,
+    print_result,
+    print_summary,
+    progress_bar,
+)
+from princomp.cli.results import check_outputs, result_files, write_results
+from princomp.errors import InputNotFoundError, did_you_mean
 
 if TYPE_CHECKING:
-    from princomp.core import PCAModel
-    from princomp.diagnostics import Bootstrap
-    from princomp.io import Source
     from princomp.linalg import FloatArray
 
 
 @command
 @files_argument
-@robust_options
-@kernel_options
-@read_options
+@kind_options
 @click.option("-m", "--model", type=PATH, help="Model file to write.")
 @click.option(
     "-o",
@@ -60,8 +66,7 @@ if TYPE_CHECKING:
     type=PATH,
     help="File that saves the work so far; 'princomp resume PATH' continues from it.",
 )
-@force_option
-@formulas_option
+@table_output_options
 def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Fit a PCA to the numeric columns of FILEs, as one table.
 
@@ -71,17 +76,13 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     .npy, .npz, .mtx, .h5, .h5ad or .zarr; a wildcard in quotes, such as 'part-*.parquet'; or - for
     standard input (CSV, TSV, an Arrow stream or npy).
     """
-    from princomp.core import PCAModel, fit_table
-    from princomp.io import Checkpoint
-    from princomp.reports import fit_document
-
-    check_kernel(options)
-    check_robust(options)
-    outputs = result_files(output_stem(files), options)
+    check_kind(options)
+    outputs = result_files(files, options)
     check_outputs(outputs.values(), files, force=options["force"])
-    checkpoint = options["checkpoint"]
+    checkpoint, call = options["checkpoint"], None
     if checkpoint is not None:
-        check_outputs([*outputs.values(), *Checkpoint.files(checkpoint)], files, force=True)
+        check_outputs([*outputs.values(), *io.Checkpoint.files(checkpoint)], files, force=True)
+        call = {"arguments": list(_command_arguments()), "folder": os.getcwd()}
     # This checks the flags before anything is read.
     if options["kernel"]:
         model: Any = kernel_estimator(options)
@@ -90,12 +91,9 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     else:
         model = pca_parameters(options)
     source = open_for_fit(files, options)
-    call = None
-    if checkpoint is not None:
-        call = {"arguments": list(_command_arguments()), "folder": os.getcwd()}
-    if checkpoint is not None and checkpoint.exists() and not as_json:
-        print_notes([f"continuing from {checkpoint}"])
     if not as_json:
+        if checkpoint is not None and checkpoint.exists():
+            print_notes([f"continuing from {checkpoint}"])
         print_notes(cost_notes(options, source.rows))
     with hint_to_resume(checkpoint):
         with progress_bar(as_json) as progress:
@@ -104,41 +102,38 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
             elif options["robust"]:
                 model.fit(source)
             else:  # without its estimator, which would import scikit-learn
-                fitted, schema, _ = fit_table(
+                fitted, schema, _ = core.fit_table(
                     source, model, progress=progress, checkpoint=checkpoint, command=call
                 )
-                model = PCAModel(fitted, replace(schema, id_column=source.id_column), model)
-        with nullcontext() if checkpoint is None else Checkpoint.locked(checkpoint):
+                model = core.PCAModel(fitted, replace(schema, id_column=source.id_column), model)
+        with nullcontext() if checkpoint is None else io.Checkpoint.locked(checkpoint):
             notes = _write_outputs(model, source, outputs, options, as_json)
             if checkpoint is not None:
-                Checkpoint.remove(checkpoint)
+                io.Checkpoint.remove(checkpoint)
     if as_json:
-        print_json(fit_document(model, outputs, notes))
+        print_document("fit", **reports.model_contents(model), files=outputs, notes=notes)
         return
     print_notes(notes)
-    print_summary(model, _axis_angles(model, source) if isinstance(model, PCAModel) else None)
-    for name, path in outputs.items():
-        echo(f"{name:12} {path}")
+    print_summary(model, _axis_angles(model, source) if isinstance(model, core.PCAModel) else None)
+    print_files(outputs)
 
 
-def _axis_angles(model: PCAModel, source: Source) -> FloatArray | None:
+def _axis_angles(model: core.PCAModel, source: io.Source) -> FloatArray | None:
     """Angles (k,) that axes exceed in 5% of bootstrap resamples, as in a report, for the verdicts.
 
     None if the rows are sparse or cannot be read again, or if there is no quick bootstrap.
     """
-    from princomp.diagnostics import bootstrap_rows, quick_bootstrap
     from princomp.engines import drop_incomplete
-    from princomp.io import read_whole
 
-    def compute(n: int) -> Bootstrap:
-        rows, _, _ = drop_incomplete(read_whole(source), None)
-        return bootstrap_rows(model, rows.astype("float64"), n=n)
+    def compute(n: int) -> diagnostics.Bootstrap:
+        rows, _, _ = drop_incomplete(io.read_whole(source), None)
+        return diagnostics.bootstrap_rows(model, rows.astype("float64"), n=n)
 
     if not source.repeatable or source.stored is not None:
         return None
     assert model.n_samples is not None
     # The fit is done, so a file that changed since or a constant resample must not be an error.
-    bootstrap, _ = quick_bootstrap(model, model.n_samples, compute)
+    bootstrap, _ = diagnostics.quick_bootstrap(model, model.n_samples, compute)
     return None if bootstrap is None else bootstrap.angle_quantiles((0.95,))[0]
 
 
@@ -152,12 +147,8 @@ def _write_outputs(
     model: Any, source: Any, outputs: dict[str, Path], options: dict[str, Any], as_json: bool
 ) -> list[str]:
     """Write those requested outputs that can be written; return notes for the user."""
-    from princomp.core import fitted_model
-    from princomp.io import all_or_none
-    from princomp.reports import scale_hint
-
     notes = list(source.notes)
-    fitted: Any = fitted_model(model)
+    fitted: Any = core.fitted_model(model)
     if fitted.k == 0:
         for name in ("scores", "loadings"):
             outputs.pop(name, None)
@@ -168,10 +159,10 @@ def _write_outputs(
     if options["robust"] or options["kernel"]:
         model.id_column_ = source.id_column
     if not options["robust"]:
-        notes += _fit_notes(model, options)
+        notes += _notes_on_cells(fitted, options)
     if options["kernel"]:
         notes.append(NO_LOADINGS)
-    elif hint := robust_hint(model, source) if options["robust"] else scale_hint(model):
+    elif hint := reports.scale_hint(model, source):
         notes.append(hint)
     if "scores" in outputs and not source.repeatable:
         del outputs["scores"]
@@ -179,17 +170,15 @@ def _write_outputs(
         notes.append("standard input can be read only once: no scores were written")
     if "scores" in outputs and source.id_column is not None and options["format"] == "npy":
         notes.append("npy files hold numbers only: the ids are not in scores.npy")
-    with all_or_none():
+    with io.all_or_none():
         if "outliers" in outputs:
             write_outliers(model, source, outputs["outliers"], options["force"])
         write_results(model, source, outputs, options["force"], as_json)
     return notes
 
 
-def _fit_notes(model: Any, options: dict[str, Any]) -> list[str]:
-    from princomp.core import fitted_model
-
-    fitted: Any = fitted_model(model)
+def _notes_on_cells(fitted: Any, options: dict[str, Any]) -> list[str]:
+    """Notes on missing cells and constant columns."""
     result, imputer = fitted.result, getattr(fitted, "imputer", None)
     phrases = ("constant column", "rows without any cell", "row without any cell")
     kept_notes = [
@@ -214,10 +203,7 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
     The fit runs with the same options and in the same folder as before. The result is identical,
     bit for bit, to that of an uninterrupted run. An input that has changed since is refused.
     """
-    from princomp.errors import InputNotFoundError
-    from princomp.io import Checkpoint
-
-    call = Checkpoint.command_in(checkpoint)
+    call = io.Checkpoint.command_in(checkpoint)
     path = checkpoint.resolve()
     arguments = [str(argument) for argument in call["arguments"]]
     try:
@@ -242,13 +228,57 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
 @command
 @files_argument
 @fit_options
-@read_options
 def plan(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Show what a fit of FILEs would do and need, without running it."""
-    from princomp.core import plan_table
-    from princomp.reports import document
-
     source = open_for_fit(files, options)
-    fit_plan = plan_table(source, pca_parameters(options))
-    contents = document("plan", plan=fit_plan.to_dict(), notes=list(source.notes))
-    print_result(contents, as_json, fit_plan)
+    fit_plan = core.plan_table(source, pca_parameters(options))
+    print_result("plan", as_json, fit_plan, plan=fit_plan.to_dict(), notes=list(source.notes))
+
+
+def _parse_rules(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+    if value is None:
+        return None
+    names = [name.strip() for name in value.split(",")]
+    for name in names:
+        if name not in RULES:
+            known = f"{did_you_mean(name, RULES)}Choose from {', '.join(RULES)}"
+            raise click.BadParameter(f"{name!r} is not a rule. {known}")
+        if names.count(name) > 1:
+            raise click.BadParameter(f"{name!r} is given twice")
+    return names
+
+
+@command
+@files_argument
+@choose_options
+@click.option(
+    "--rules",
+    callback=_parse_rules,
+    metavar="A,B",
+    help=f"Rules to apply: {', '.join(RULES)}. All by default.",
+)
+@click.option(
+    "--seed", type=SEED, default=0, show_default=True, help="Random seed for rules that need one."
+)
+def choose(
+    files: tuple[str, ...],
+    rules: list[str] | None,
+    seed: int,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Show how many components each rule would keep, and why.
+
+    Some rules need all rows at once, so they work only for tables that fit in memory; the others
+    work for tables of any size.
+    """
+    source = open_for_fit(files, options)
+    parameters = pca_parameters({"k": None, "solver": "auto", **options})._asdict()
+    del parameters["n_components"], parameters["random_state"]
+    with progress_bar(as_json) as progress:
+        choices, model = estimators.choices_and_model(
+            source, rules, seed, progress, None, parameters
+        )
+    hint = reports.scale_hint(model)
+    notes = [*source.notes, *([] if hint is None else [hint])]
+    print_result("choose", as_json, choices, seed=seed, **choices.to_dict(), notes=notes)

@@ -10,7 +10,7 @@ import shlex
 
 _SAME_NAMES = (
     *("sep", "decimal", "thousands", "encoding", "na", "skip", "skip_end", "comment", "sheet"),
-    *("columns", "exclude", "missing", "scale", "constant"),
+    *("columns", "exclude", "missing", "scale", "constant", "approximation", "pre_image"),
 )
 _FLAGS = {
     **{name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES},
@@ -18,9 +18,7 @@ _FLAGS = {
     "n_components": "-k",
     "svd_solver": "--solver",
     "memory_limit": "--memory",
-    "approximation": "--approximation",
     "n_landmarks": "--landmarks",
-    "pre_image": "--pre-image",
     "random_state": "--seed",
 }
 # Parameters with a value for which there is a separate flag.

@@ -1,24 +1,40 @@
-"""``show`` and ``merge``: show the contents of a model, and merge models."""
+"""Commands that take fitted models: ``show``, ``merge``, ``transform``, ``inverse``, ``rotate``."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from princomp import errors
-from princomp.cli.actions import check_outputs, open_for_model
-from princomp.cli.model_or_rows import check_plain
+from princomp import core, diagnostics, errors, estimators, io, reports
+from princomp.cli.inputs import check_plain, open_for_model
 from princomp.cli.options import (
     PATH,
     command,
+    data_argument,
+    files_argument,
+    flag_of,
+    format_option,
     given_parameters,
     model_argument,
-    refuse_ineffective,
+    read_options,
+    table_output_options,
+    with_options,
 )
-from princomp.cli.output import echo, one_line, print_json, print_notes, print_summary
-from princomp.cli.read_options import read_options
+from princomp.cli.output import (
+    echo,
+    one_line,
+    print_document,
+    print_files,
+    print_notes,
+    print_result,
+    print_summary,
+)
+from princomp.cli.results import Table, check_outputs, write_rows, write_scores, write_tables
 
 # Number of column names that are listed; --json lists all.
 _MAX_COLUMNS_SHOWN = 20
@@ -35,62 +51,48 @@ _MAX_COLUMNS_SHOWN = 20
 @read_options
 def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
     """Show the variances, plan and certificate of MODEL."""
-    from princomp.core import PCAModel, fitted_model
-    from princomp.estimators import load_model
-    from princomp.reports import column_names, document, model_contents
     from princomp.rules import name_of
 
     notes: list[str] = []
-    if not rows:
-        ignored = given_parameters() - {"model", "as_json"}
-        refuse_ineffective(
-            dict.fromkeys(ignored, True), dict.fromkeys(ignored, (False, "--verify"))
-        )
-    pca: Any = load_model(model)
-    fitted = fitted_model(pca)
+    if not rows and (ignored := given_parameters() - {"model", "as_json"}):
+        raise click.UsageError(f"{flag_of(min(ignored))} has no effect without --verify")
+    pca: Any = estimators.load_model(model)
+    fitted: Any = core.fitted_model(pca)
+    # A robust fit has no certificate and no plan.
+    certificate: Any = getattr(fitted.result, "certificate", None)
     if rows:
-        from princomp.core import verify_table
-
         check_plain(pca, model, "only the components of a PCA can be verified")
         source, notes = open_for_model([rows], pca, allow_unnamed=True)
-        certificate: Any = verify_table(fitted, source)
-    elif isinstance(fitted, PCAModel):
-        certificate = fitted.result.certificate
-    else:
-        certificate = getattr(pca, "certificate_", None)
-    plan = fitted.result.plan if isinstance(fitted, PCAModel) else getattr(pca, "plan_", None)
+        certificate = core.verify_table(fitted, source)
     if as_json:
-        plain = isinstance(pca, PCAModel)
+        plain = isinstance(pca, core.PCAModel)
         parameters = pca.parameters._asdict() if plain else pca.get_params()
         parameters["n_components"] = name_of(parameters["n_components"])
         for name in ("scale", "landmarks"):  # may be arrays
             if not isinstance(parameters.get(name), str | None):
                 parameters[name] = "given"
-        contents = model_contents(pca)
+        contents = reports.model_contents(pca)
         if rows:
             contents["certificate"] = certificate.to_dict()
         parameters = dict(sorted(parameters.items()))
-        print_json(document("show", parameters=parameters, **contents, notes=notes))
+        print_document("show", parameters=parameters, **contents, notes=notes)
         return
     print_notes(notes)
     print_summary(pca)
-    if (names := column_names(pca)) is not None:
+    if (names := reports.column_names(pca)) is not None:
         shown, more = names[:_MAX_COLUMNS_SHOWN], len(names) - _MAX_COLUMNS_SHOWN
         echo(f"columns: {one_line(', '.join(shown))}{f', … {more:,} more' if more > 0 else ''}")
     if (id_column := fitted.schema.id_column) is not None:
         echo(f"id column: {id_column}")
-    for part in (plan, certificate):
+    for part in (getattr(fitted.result, "plan", None), certificate):
         if part is not None:
             echo(part)
 
 
 def _load_mergeable(path: Path) -> Any:
     """Load a model that can be merged; refuse others."""
-    from princomp.estimators import load
-    from princomp.reports import is_kernel_pca
-
-    model = load(path)
-    if not is_kernel_pca(model):
+    model = estimators.load(path)
+    if not reports.is_kernel_pca(model):
         check_plain(model, path, "only a PCA can be merged")
     elif model.approximation is None:
         raise errors.NotAvailableError(
@@ -111,8 +113,6 @@ def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
 
     The rows are not needed. The result has the parameters of the first model.
     """
-    from princomp.reports import document, model_contents
-
     if len(models) < 2:
         raise click.UsageError("merging takes at least two models")
     # With --force, the result may replace one of the models.
@@ -130,7 +130,143 @@ def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
             ) from None
     merged.save(output, overwrite=force)
     if as_json:
-        print_json(document("merge", **model_contents(merged), files={"model": str(output)}))
+        print_document("merge", **reports.model_contents(merged), files={"model": output})
         return
     print_summary(merged)
-    echo(f"{'model':12} {output}")
+    print_files({"model": output})
+
+
+# ---- rows ---------------------------------------------------------------------------------
+
+
+_row_options = with_options(
+    model_argument,
+    files_argument,
+    click.option("-o", "--output", type=PATH, help="File to write; CSV on stdout by default."),
+    table_output_options,
+    read_options,
+)
+
+
+@command
+@_row_options
+def transform(model: Path, files: tuple[str, ...], **options: Any) -> None:
+    """Compute the scores of the rows of FILEs with MODEL.
+
+    Columns are matched by name; the file extension sets the format of the output.
+    """
+    pca, fitted = _load(model, files, options)
+    source, notes = open_for_model(files, pca)
+    fitted.schema.check_width(source.p)
+    columns = reports.component_names(fitted.k)
+    write_rows("transform", source, fitted.chunk_scores, columns, notes, options)
+
+
+@command
+@_row_options
+def inverse(model: Path, files: tuple[str, ...], **options: Any) -> None:
+    """Turn the scores in FILEs (columns PC1, PC2, …) back into rows in the units of the data.
+
+    For a kernel PCA the rows are pre-images, computed as --pre-image of its fit says.
+    """
+    pca, fitted = _load(model, files, options)
+    source, notes = open_for_model(files, pca, scores=True, allow_unnamed=True)
+    is_kernel = reports.is_kernel_pca(pca)
+    if is_kernel and pca.pre_image is None and not pca.fit_inverse_transform:
+        raise errors.NotAvailableError(
+            f"{model} cannot turn scores back into rows",
+            place={"file": str(model)},
+            hint="fit with "
+            + ("--approximation nystrom and " if pca.approximation == "features" else "")
+            + "--pre-image ridge, fixed_point or distance",
+        )
+    reconstruct = pca.inverse_transform if is_kernel else fitted.reconstruct
+    columns = reports.column_labels(pca)
+    write_rows("inverse", source, lambda rows, *_: reconstruct(rows), columns, notes, options)
+
+
+def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> tuple[Any, Any]:
+    """Load the model and its fit, refuse one without components, and check the output."""
+    pca = estimators.load_model(model)
+    fitted: Any = core.fitted_model(pca)
+    if fitted.k == 0:
+        raise errors.ShapeError(
+            f"{model} keeps no component, so it has no scores",
+            place={"file": str(model)},
+            hint="fit with -k 1 or more",
+        )
+    if options["output"] is not None:
+        io.table_format(options["output"])  # refuses endings of other files
+        check_outputs([options["output"]], [model, *files], force=options["force"])
+    return pca, fitted
+
+
+# ---- rotated components -------------------------------------------------------------------
+
+
+@command
+@click.argument("method", type=click.Choice(["varimax", "promax"]))
+@model_argument
+@data_argument
+@click.option(
+    "--power",
+    type=click.FloatRange(min=1, min_open=True),
+    help="For promax: a larger power gives smaller loadings and larger correlations; 4.",
+)
+@click.option("--no-kaiser", is_flag=True, help="Do not normalise the rows of the loadings.")
+@click.option("-o", "--output", type=PATH, help="Folder for the results; NAME_varimax by default.")
+@format_option("the tables")
+@table_output_options
+@read_options
+def rotate(
+    method: str,
+    model: Path,
+    files: tuple[str, ...],
+    power: float | None,
+    no_kaiser: bool,
+    output: Path | None,
+    format: str,
+    force: bool,
+    as_json: bool,
+    **_: Any,
+) -> None:
+    """Rotate the components of MODEL so that loadings are large or near zero.
+
+    Writes the rotated loadings, the variances of the rotated components, for promax their
+    correlations, and with DATA the scores of its rows: RC1, RC2, …
+    """
+    import numpy as np
+
+    if power is not None and method == "varimax":
+        raise click.UsageError("--power is an option of promax: leave it out, or choose promax")
+    pca: Any = estimators.load(model)
+    check_plain(pca, model, "only a PCA can be rotated")
+    folder = output or Path(f"{model.name.partition('.')[0]}_{method}")
+    names = ["loadings", "variances", *(["correlations"] if method == "promax" else [])]
+    names += ["scores"] if files else []
+    outputs = {name: folder / f"{name}.{format}" for name in names}
+    check_outputs(outputs.values(), [model, *files], force=force)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the notes repeat the warnings
+        rotation = diagnostics.rotate(
+            pca, method, kaiser=not no_kaiser, power=4.0 if power is None else power
+        )
+    components, notes = rotation.names, []
+    if not rotation.converged:
+        notes.append(f"varimax did not converge in {rotation.iterations:,} sweeps")
+    if files:
+        source, source_notes = open_for_model(files, pca)
+        notes += source_notes
+        core.fitted_model(pca).schema.check_width(source.p)
+        scores, file = partial(diagnostics.rotated_scores, rotation), outputs["scores"]
+        write_scores(scores, source, file, components, force, as_json, pca.n_samples_)
+    variances = np.column_stack([rotation.sums_of_squares, rotation.variances, rotation.rates])
+    headings = ["sum_of_squares", "variance", "contribution_rate"]
+    tables: dict[str, Table] = {
+        "loadings": (components, rotation.loadings, reports.column_labels(pca), "variable"),
+        "variances": (headings, variances, components, "component"),
+        "correlations": (components, rotation.factor_correlations, components, "component"),
+    }
+    write_tables(outputs, tables, force)
+    print_result("rotate", as_json, rotation, **rotation.to_dict(), notes=notes, files=outputs)

@@ -1,15 +1,17 @@
-"""Options that several commands share, and how their values are read."""
+"""Options that several commands share: of fits, of files, and of reading tables."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
 
+from princomp import io
 from princomp.errors import ParameterError, did_you_mean
 
 # A copy of core.problem.SOLVERS, whose import would add half a second to --help; a test
@@ -113,49 +115,9 @@ def given_parameters() -> set[str]:
     return {name for name in ctx.params if ctx.get_parameter_source(name) is not default}
 
 
-def _flag_of(name: str) -> str:
+def flag_of(name: str) -> str:
+    """Return the flag of a parameter."""
     return f"--{name.replace('_', '-')}"
-
-
-def refuse_rule(options: dict[str, Any], flag: str, kind: str) -> None:
-    """Refuse a rule for the number of components, which only PCAs of another kind take.
-
-    Raises
-    ------
-    click.UsageError
-    """
-    if isinstance(options["k"], str):
-        raise click.UsageError(
-            f"-k {options['k']} is a rule for a {kind} PCA; with {flag} give a number or a fraction"
-        )
-
-
-def refuse_incompatible(
-    flag: str, options: dict[str, Any], refused: Sequence[tuple[str, object, str]]
-) -> None:
-    """Refuse parameters (name, default, reason) that ``flag`` would ignore.
-
-    Raises
-    ------
-    click.UsageError
-    """
-    for name, default, reason in refused:
-        if options[name] != default:
-            raise click.UsageError(f"{_flag_of(name)} cannot be used with {flag}: {reason}")
-
-
-def refuse_ineffective(options: dict[str, Any], requirements: dict[str, tuple[bool, str]]) -> None:
-    """Refuse parameters that have no effect.
-
-    ``requirements`` maps each parameter to whether it has an effect, and what it needs to have one.
-
-    Raises
-    ------
-    click.UsageError
-    """
-    for name, (has_effect, requirement) in requirements.items():
-        if options[name] is not None and not has_effect:
-            raise click.UsageError(f"{_flag_of(name)} has no effect without {requirement}")
 
 
 def choice_option(flag: str, choices: Sequence[str], text: str, **settings: Any) -> Option:
@@ -176,9 +138,7 @@ def format_option(files: str) -> Option:
 
 def _escape_formulas(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
-        from princomp.io import escaped_formulas
-
-        ctx.with_resource(escaped_formulas())
+        ctx.with_resource(io.escaped_formulas())
 
 
 PATH = click.Path(path_type=Path)
@@ -189,12 +149,53 @@ model_argument = click.argument("model", type=PATH)
 files_argument = click.argument("files", metavar="FILE...", nargs=-1, required=True)
 data_argument = click.argument("files", metavar="[DATA]...", nargs=-1)
 force_option = click.option("--force", is_flag=True, help="Replace existing outputs.")
-formulas_option = click.option(
-    "--escape-formulas",
-    is_flag=True,
-    expose_value=False,
-    callback=_escape_formulas,
-    help="Put ' before names that a spreadsheet may take for formulas (CSV files).",
+table_output_options = with_options(
+    force_option,
+    click.option(
+        "--escape-formulas",
+        is_flag=True,
+        expose_value=False,
+        callback=_escape_formulas,
+        help="Put ' before names that a spreadsheet may take for formulas (CSV files).",
+    ),
+)
+
+
+def _parse_separator(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    return {"tab": "\t", "\\t": "\t", "space": " "}.get(value or "", value)
+
+
+read_options = with_options(
+    click.option("--no-id", is_flag=True, help="Use no column as names of the rows."),
+    click.option(
+        "--sep", callback=_parse_separator, metavar="CHAR", help="Separator: , ; | tab space."
+    ),
+    click.option("--decimal", type=click.Choice([".", ","]), help="Decimal mark."),
+    click.option("--thousands", metavar="CHAR", help="Separator of thousands."),
+    click.option("--encoding", metavar="NAME", help="Encoding of the text, such as cp1252."),
+    names_option("--na", "More words for missing cells, besides empty, NA, NaN, null."),
+    click.option(
+        "--skip", type=click.IntRange(min=0), metavar="N", help="Skip N lines before the table."
+    ),
+    click.option(
+        "--skip-end",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Skip N rows at the end, such as totals.",
+    ),
+    click.option(
+        "--header/--no-header", default=None, help="Whether the first line names the columns."
+    ),
+    click.option(
+        "--header-lines", type=click.IntRange(1, 2), help="Lines of column names; 2 are joined."
+    ),
+    click.option("--comment", metavar="CHAR", help="Skip lines that begin with CHAR."),
+    click.option("--sheet", metavar="NAME|N", help="Sheet of a workbook; the first by default."),
+    click.option(
+        "--untrusted",
+        is_flag=True,
+        help="Read files in a separate process, with limited memory and time.",
+    ),
 )
 
 
@@ -208,15 +209,6 @@ def _scale_option(more_ways: str = "", *more_choices: str) -> Option:
     )
 
 
-_components_option = click.option(
-    "-k",
-    "--components",
-    "k",
-    callback=_parse_components,
-    metavar="K",
-    help="Number of components: 3, a fraction of the variance (0.9), or a rule such as parallel "
-    "(see princomp choose). All by default.",
-)
 _column_options = (
     names_option("--columns", "Use only these columns."),
     names_option("--exclude", "Leave these columns out."),
@@ -229,17 +221,6 @@ _column_options = (
     ),
     click.option("--no-center", is_flag=True, help="Do not subtract the column means."),
 )
-_table_options = (
-    *_column_options,
-    choice_option(
-        "--missing",
-        ["error", "drop", "em", "nipals"],
-        "Missing values: fail, drop their rows, or fill the cells from -k components.",
-    ),
-)
-_solver_option = choice_option(
-    "--solver", SOLVERS, "Solver; auto chooses one by the shape of the table."
-)
 _memory_option = click.option(
     "--memory",
     callback=_parse_memory,
@@ -247,16 +228,36 @@ _memory_option = click.option(
     help="Memory that the fit may take, such as 2GB; 60% of the free memory by default.",
 )
 
-# Options of a plain fit, of a fit that may be robust, and of a plain fit without -k and --solver.
-fit_options = with_options(
-    _components_option, _scale_option(), *_table_options, _solver_option, _memory_option
-)
-robust_options = with_options(
-    _components_option,
-    _scale_option("; with --robust by their median absolute deviation (mad)", "mad"),
-    *_table_options,
-    _solver_option,
-    _memory_option,
+
+def _fit_options(scale_option: Option) -> Option:
+    return with_options(
+        click.option(
+            "-k",
+            "--components",
+            "k",
+            callback=_parse_components,
+            metavar="K",
+            help="Number of components: 3, a fraction of the variance (0.9), or a rule such as "
+            "parallel (see princomp choose). All by default.",
+        ),
+        scale_option,
+        *_column_options,
+        choice_option(
+            "--missing",
+            ["error", "drop", "em", "nipals"],
+            "Missing values: fail, drop their rows, or fill the cells from -k components.",
+        ),
+        choice_option("--solver", SOLVERS, "Solver; auto chooses one by the shape of the table."),
+        _memory_option,
+    )
+
+
+# Options of a plain fit; with those for reading tables; of a fit that may be robust, without them;
+# and of choosing the number of components, with them.
+plain_fit_options = _fit_options(_scale_option())
+fit_options = with_options(plain_fit_options, read_options)
+robust_fit_options = with_options(
+    _fit_options(_scale_option("; with --robust by their median absolute deviation (mad)", "mad")),
     click.option(
         "--robust",
         is_flag=True,
@@ -278,4 +279,17 @@ choose_options = with_options(
     *_column_options,
     choice_option("--missing", ["error", "drop"], "Missing values: fail, or drop their rows."),
     _memory_option,
+    read_options,
 )
+
+
+def given_read_options() -> io.ReadOptions:
+    """Return the read options of the running command; the others are detected from the file."""
+    flags = click.get_current_context().params
+    names = [field.name for field in fields(io.ReadOptions)]
+    given = {name: flags[name] for name in names if flags.get(name) is not None}
+    if flags.get("header_lines") is not None:
+        if flags["header"] is False:
+            raise click.UsageError("--no-header contradicts --header-lines: leave one of them out")
+        given["header"] = flags["header_lines"]
+    return io.ReadOptions.of(given)

@@ -1,19 +1,26 @@
-"""Print output for people and programs: results on stdout, notes on stderr."""
+"""Print output for people and programs: results on stdout, notes and progress on stderr."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from princomp import core, reports
 from princomp.cli.hints import as_flags
-from princomp.errors import counted, printable
+from princomp.errors import DataError, InUseError, counted, printable
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from princomp.engines import Progress, ProgressCallback
     from princomp.kernel_pca import KernelPCA
     from princomp.linalg import FloatArray
 
@@ -59,39 +66,48 @@ def print_notes(notes: Iterable[object]) -> None:
         echo(f"note: {one_line(as_flags(str(note)))}", err=True)
 
 
+def print_document(command: str, **contents: Any) -> None:
+    """Print the JSON document of a command; ``files`` are paths by name."""
+    if "files" in contents:
+        contents["files"] = {name: str(path) for name, path in contents["files"].items()}
+    print_json(reports.document(command, **contents))
+
+
+def print_files(files: dict[str, Path]) -> None:
+    """Print the paths of files with their names."""
+    for name, path in files.items():
+        echo(f"{name:12} {path}")
+
+
 def print_result(
-    contents: dict[str, Any], as_json: bool, text: object = None, *, list_files: bool = True
+    command: str, as_json: bool, text: object = None, *, list_files: bool = True, **contents: Any
 ) -> None:
     """Print a document as JSON or, for people, its notes, ``text`` and its files."""
     if as_json:
-        print_json(contents)
+        print_document(command, **contents)
         return
     print_notes(contents["notes"])
     if text is not None:
         echo(text)
     if list_files:
-        for name, path in contents.get("files", {}).items():
-            echo(f"{name:12} {path}")
+        print_files(contents.get("files", {}))
 
 
 def print_summary(model: Any, angles: FloatArray | None = None) -> None:
     """Print what a model was fitted to and its variances; ``angles`` (k,) are from a bootstrap."""
-    from princomp.core import PCAModel, fitted_model, verdict_lines, verdicts
-    from princomp.reports import is_kernel_pca, rates_table
-
-    if is_kernel_pca(model):
+    if reports.is_kernel_pca(model):
         _print_kernel_summary(model)
         return
-    fitted: Any = fitted_model(model)
-    plain = isinstance(fitted, PCAModel)
+    fitted: Any = core.fitted_model(model)
+    plain = isinstance(fitted, core.PCAModel)
     robust, scale = not plain, fitted.parameters.scale if plain else model.scale
     if not isinstance(scale, str):
         scale = "none" if fitted.result.scale is None else "given divisors"
-    rows = fitted.n_samples
+    rows, (components, table) = fitted.n_samples, reports.rates_table(model)
     echo(
         f"{'unknown rows' if rows is None else counted(rows, 'row')} × "
         f"{counted(fitted.schema.p, 'column')}, {'robust, ' * robust}scale {scale}: "
-        f"{_explained(fitted.k, rates_table(model)[1][: fitted.k, 1])}{' of most rows' * robust}"
+        f"{_explained(fitted.k, table[: fitted.k, 1])}{' of most rows' * robust}"
     )
     if robust:
         count = int(model.outliers_.sum())
@@ -104,9 +120,11 @@ def print_summary(model: Any, angles: FloatArray | None = None) -> None:
     else:
         if fitted.result.decision is not None:
             echo(f"chosen by {fitted.result.decision}")
-        for line in verdict_lines(verdicts(fitted.result, angles)):
+        for line in core.verdict_lines(core.verdicts(fitted.result, angles)):
             echo(line)
-    _print_variances(model)
+    # A robust fit has no spectrum.
+    resolution = 0.0 if robust else fitted.result.spectrum.resolution
+    _print_variances(components, table, fitted.k, resolution)
 
 
 def _print_kernel_summary(model: KernelPCA) -> None:
@@ -130,22 +148,14 @@ def _explained(k: int, rates: FloatArray) -> str:
     return f"{k} component{verb} {float(rates.sum()):.1%} of the variance"
 
 
-def _print_variances(model: Any) -> None:
+def _print_variances(names: list[str], table: FloatArray, k: int, resolution: float) -> None:
     """Print one line per component, including the first ones left out."""
     from rich.console import Console
     from rich.table import Table
 
-    from princomp.core import fitted_model
-    from princomp.reports import rates_table
-
-    fitted: Any = fitted_model(model)
-    k, result = fitted.k, fitted.result
-    # A robust fit has no spectrum.
-    resolution = result.spectrum.resolution if hasattr(result, "spectrum") else 0.0
     grid = Table("component", box=None, pad_edge=False)
     for heading in ("variance", "rate", "accumulated"):
         grid.add_column(heading, justify="right")
-    names, table = rates_table(model)
     shown = min(len(names), max(k, 1) + 3, 20)
     for i in range(shown):
         value, rate, accumulated = table[i]
@@ -155,3 +165,58 @@ def _print_variances(model: Any) -> None:
     Console(highlight=False, width=None if sys.stdout.isatty() else 100).print(grid)
     if shown < len(names):
         echo(f"… {counted(len(names) - shown, 'more variance')}")
+
+
+# ---- progress ---------------------------------------------------------------------------
+
+
+@contextmanager
+def hint_to_resume(checkpoint: Path | None) -> Iterator[None]:
+    """Print the command that resumes a run with a checkpoint when it is interrupted."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, Exception) as error:
+        # Bad data would fail again, and a checkpoint in use belongs to another run.
+        resumable = not isinstance(error, DataError | InUseError)
+        if checkpoint is not None and checkpoint.exists() and resumable:
+            command = f"princomp resume {shlex.quote(str(checkpoint))}"
+            echo(f"princomp: resume with: {command}", err=True)
+        raise
+
+
+@contextmanager
+def progress_bar(quiet: bool = False) -> Iterator[ProgressCallback | None]:
+    """Show a progress bar on stderr if that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress as RichProgress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[count]}"),
+        TimeRemainingColumn(),
+    )
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[int, TaskID] = {}
+
+        def show(progress: Progress) -> None:
+            is_new = progress.number not in tasks
+            if is_new:
+                tasks[progress.number] = bars.add_task("", total=None, count="")
+            count = f"{progress.rows:,} {progress.unit}"
+            if progress.unit == "rows":
+                count += f" · {progress.bytes_per_second / 1e6:.0f} MB/s"
+            bars.update(
+                tasks[progress.number],
+                description=f"pass {progress.number} {progress.step}",
+                total=progress.total_rows,
+                completed=progress.rows,
+                count=count,
+                visible=not progress.done,
+                refresh=is_new,  # so that even a pass shorter than the refresh interval appears
+            )
+
+        yield show

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import check_outputs
-from princomp.cli.extra_columns import rows_and_extra
-from princomp.cli.kernel_options import NO_LOADINGS
-from princomp.cli.model_or_rows import check_plain
+from princomp import core, diagnostics, estimators, io, reports
+from princomp.cli.inputs import check_plain, rows_and_extra
+from princomp.cli.kinds_of_pca import NO_LOADINGS
 from princomp.cli.options import (
     LEVEL,
     PATH,
@@ -20,16 +19,15 @@ from princomp.cli.options import (
     data_argument,
     force_option,
     model_argument,
+    read_options,
 )
 from princomp.cli.output import print_result
-from princomp.cli.read_options import read_options
+from princomp.cli.results import check_outputs
 from princomp.errors import NotAvailableError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from princomp.estimators import PCA
-    from princomp.io import Source
     from princomp.rules import Decision
 
 _PLANE_OPTIONS = ("x", "y")
@@ -125,9 +123,6 @@ def plot(
     and scree with some of the rules, where DATA are the rows of the fit. The other figures are
     drawn from the model alone.
     """
-    from princomp.estimators import load
-    from princomp.reports import document, is_kernel_pca
-
     # 0 is a value, although it equals False.
     figure_options = {
         name: options[name]
@@ -138,8 +133,8 @@ def plot(
     notes: list[str] = []
     if files and FIGURES[figure][0] != "rows" and not figure_options.keys() & {"rule", "bootstrap"}:
         notes, files = [f"{figure} draws the model alone: DATA is ignored"], ()
-    pca = load(model)
-    if is_kernel_pca(pca):
+    pca = estimators.load(model)
+    if reports.is_kernel_pca(pca):
         _check_kernel_figure(figure, model, figure_options)
     elif figure != "outliers":
         check_plain(
@@ -160,8 +155,8 @@ def plot(
         notes = [*notes, str(figure_options["decision"])]
         arguments = [pca]
     _save(_draw(plots, figure, arguments, figure_options, dark), output, force)
-    contents = document("plot", figure=figure, notes=notes, files={"picture": str(output)})
-    print_result(contents, as_json, list_files=False)
+    outputs = {"picture": output}
+    print_result("plot", as_json, list_files=False, figure=figure, notes=notes, files=outputs)
 
 
 def _check_arguments(figure: str, files: tuple[str, ...], figure_options: dict[str, Any]) -> None:
@@ -204,10 +199,9 @@ def _draw(
     if figure == "contributions" and "x" in figure_options:
         figure_options["component"] = figure_options.pop("x")
     if "bootstrap" in figure_options:
-        from princomp.diagnostics import bootstrap
-
         model, rows = arguments
-        figure_options["bootstrap"] = bootstrap(model, rows, n=figure_options["bootstrap"])
+        n = figure_options["bootstrap"]
+        figure_options["bootstrap"] = diagnostics.bootstrap(model, rows, n=n)
         arguments = [model]
     axes = getattr(plots, figure)(*arguments, dark=dark, **figure_options)
     return (axes[0, 0] if figure == "pairs" else axes).figure
@@ -217,19 +211,15 @@ def _save(figure: Figure, output: Path, force: bool) -> None:
     """Save a figure reproducibly: equal figures give equal bytes."""
     import matplotlib as mpl
 
-    from princomp.io import atomic_write
-
     kind = output.suffix[1:].lower()
     no_date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     # Without a salt, ids inside an SVG are random.
-    with mpl.rc_context({"svg.hashsalt": "princomp"}), atomic_write(output, force=force) as file:
+    with mpl.rc_context({"svg.hashsalt": "princomp"}), io.atomic_write(output, force=force) as file:
         figure.savefig(file, format=kind, metadata=no_date)
 
 
-def _apply_rule(name: str, model: PCA, rows: Source | None = None) -> Decision:
+def _apply_rule(name: str, model: Any, rows: io.Source | None = None) -> Decision:
     """Apply a rule to the rows of a fit or, without rows, to the model."""
-    from princomp.core import FILL_METHODS
-    from princomp.estimators import choose
     from princomp.rules import rule_of
 
     if rows is None:
@@ -237,13 +227,10 @@ def _apply_rule(name: str, model: PCA, rows: Source | None = None) -> Decision:
             raise click.UsageError(
                 f"{name} needs the rows: give DATA, the rows of the fit, after MODEL"
             )
-        return choose(model, [name])[name]
+        return estimators.choose(model, [name])[name]
     scale = model.scale if isinstance(model.scale, str) else model.scale_
     # Rules cannot fill missing cells.
-    missing = "error" if model.missing in FILL_METHODS else model.missing
-    parameters: dict[str, Any] = {
-        "center": model.center,
-        "constant": model.constant,
-        "missing": missing,
-    }
-    return choose(rows, [name], scale=scale, **parameters)[name]
+    missing = "error" if model.missing in core.FILL_METHODS else model.missing
+    return estimators.choose(
+        rows, [name], scale=scale, center=model.center, constant=model.constant, missing=missing
+    )[name]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import check_outputs, output_stem
-from princomp.cli.model_or_rows import is_table, model_and_rows, refuse_fit_flags
+from princomp import reports
+from princomp.cli.inputs import is_table, model_and_rows
 from princomp.cli.options import (
     LEVEL,
     PATH,
@@ -20,7 +20,7 @@ from princomp.cli.options import (
     names_option,
 )
 from princomp.cli.output import print_result
-from princomp.cli.read_options import read_options
+from princomp.cli.results import check_outputs, output_stem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +58,6 @@ def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -
 @click.option("--level", type=LEVEL, default=0.95, help="Level of the limits; 0.95.")
 @force_option
 @fit_options
-@read_options
 def report(
     files: tuple[str, ...],
     output: Path | None,
@@ -73,19 +72,16 @@ def report(
     Takes a MODEL, and the rows of DATA; or FILEs, which are fitted first, with the options of
     fit. The page needs no network and no other file.
     """
-    from princomp.reports import document
-
     is_fit = is_table(files[0])
     _check_arguments(files, is_fit)
     output = output or Path(f"{output_stem(files)}_report.html")
     check_outputs([output], files, force=force)
-    from princomp.reports import check_libraries, report as write_report
 
-    check_libraries()
+    reports.check_libraries()
     extra = list(dict.fromkeys([*([groups] if groups else []), *(metadata or [])]))
     requirement = "a report needs a plain PCA"
     pca, rows, notes, values = model_and_rows(files, options, as_json, requirement, extra)
-    write_report(
+    reports.report(
         pca,
         rows,
         output,
@@ -101,19 +97,16 @@ def report(
         level=options["level"],
         overwrite=force,
     )
-    k, paths = pca.n_components_, {"report": str(output)}
-    print_result(document("report", n_components=k, notes=notes, files=paths), as_json)
+    k, outputs = pca.n_components_, {"report": output}
+    print_result("report", as_json, n_components=k, notes=notes, files=outputs)
 
 
 def _check_arguments(files: Sequence[str], is_fit: bool) -> None:
     """Refuse options that would be ignored."""
     given = given_parameters()
-    if is_fit:
-        if "training" in given:
-            raise click.UsageError(f"{files[0]} is fitted here, so its rows are those of the fit")
-        return
-    refuse_fit_flags(files[0])
-    if len(files) == 1:
+    if is_fit and "training" in given:
+        raise click.UsageError(f"{files[0]} is fitted here, so its rows are those of the fit")
+    if not is_fit and len(files) == 1:
         for name in ("groups", "metadata", "training", "bootstrap"):
             if name in given:
                 raise click.UsageError(f"--{name} needs rows: give DATA after MODEL")
@@ -132,6 +125,9 @@ def _numbers_or_text(values: NDArray[Any]) -> NDArray[Any]:
     """Convert text to numbers if all of it is numeric."""
     import numpy as np
 
+    # Python reads 2020_1 as 20201; in a table it is a name.
+    if any(value is not None and "_" in value for value in values):
+        return values
     try:
         return np.array([np.nan if value is None else float(value) for value in values])
     except ValueError:

@@ -1,75 +1,98 @@
-"""Write results of commands: the files of a fit, and rows block by block."""
+"""Files that commands write: names, checks, the results of a fit, and rows block by block."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from princomp.cli.output import print_json, print_result
-from princomp.cli.progress import progress_bar
-
-if TYPE_CHECKING:
-    from princomp.io import Source
+from princomp import core, io, reports
+from princomp.cli.output import print_document, print_result, progress_bar
+from princomp.errors import OutputExistsError
 
 # Names of the columns, numbers, ids of the rows, and the name of the column of ids.
 Table: TypeAlias = tuple[list[str], Any, list[str], str]
 
 
-def result_files(stem: str, options: dict[str, Any]) -> dict[str, Path]:
-    """Paths of the results of a fit."""
-    folder = options["output"] or Path(f"{stem}_pca")
+def output_stem(files: Sequence[str]) -> str:
+    """Default name for the results of files."""
+    if "-" in files:
+        return "stdin"
+    name = files[0].partition("::")[0]
+    if any(wildcard in name for wildcard in "*?["):
+        name = name.translate(str.maketrans("", "", "*?[]"))
+    return Path(name).name.partition(".")[0].strip("-_ ") or "table"
+
+
+def check_outputs(outputs: Iterable[Path], inputs: Iterable[str | Path], *, force: bool) -> None:
+    """Refuse outputs that are an input (even with --force) or cannot be written, before work."""
+    outputs = list(outputs)
+    input_paths = {
+        io.split_inside(path)[0].resolve()
+        for name in inputs
+        if name != "-"
+        for path in io.expand_patterns([name])
+    }
+    for output in outputs:
+        if os.path.exists(output) and output.resolve() in input_paths:
+            raise OutputExistsError(
+                f"{output} is an input of this run and would be lost",
+                place={"file": str(output)},
+                hint="give the output another name",
+            )
+    io.check_writable(outputs, force=force)
+
+
+def result_files(files: Sequence[str], options: dict[str, Any]) -> dict[str, Path]:
+    """Paths of the results of a fit of some files."""
+    folder = options["output"] or Path(f"{output_stem(files)}_pca")
     tables = {
         "scores": not options["no_scores"],
         "loadings": not options["kernel"],
         "eigenvalues": True,
         "outliers": options["robust"] and not options["no_scores"],
     }
-    files = {name: folder / f"{name}.{options['format']}" for name in tables if tables[name]}
-    return {**files, "model": options["model"] or folder / "model.pca"}
+    outputs = {name: folder / f"{name}.{options['format']}" for name in tables if tables[name]}
+    return {**outputs, "model": options["model"] or folder / "model.pca"}
 
 
 def write_results(
-    model: Any, source: Source, files: dict[str, Path], force: bool, quiet: bool
+    model: Any, source: io.Source, files: dict[str, Path], force: bool, quiet: bool
 ) -> None:
     """Write the model, eigenvalues, and scores and loadings if requested."""
-    from princomp.core import PCAModel, fitted_model, save_model
-    from princomp.reports import column_labels, component_names, rates_table
-
-    fitted: Any = fitted_model(model)
-    components = component_names(fitted.k)
+    fitted: Any = core.fitted_model(model)
+    components = reports.component_names(fitted.k)
     if "scores" in files:
         n = fitted.n_samples
         write_scores(fitted.chunk_scores, source, files["scores"], components, force, quiet, n)
     tables: dict[str, Table] = {}
     if "loadings" in files:
-        labels = list(map(str, column_labels(model)))
+        labels = reports.column_labels(model)
         tables["loadings"] = components, fitted.result.loadings, labels, "variable"
     rate_names = ["eigenvalue", "contribution_rate", "accumulated_rate"]
-    all_components, rates = rates_table(model)
+    all_components, rates = reports.rates_table(model)
     tables["eigenvalues"] = rate_names, rates, all_components, "component"
     write_tables(files, tables, force)
-    if isinstance(model, PCAModel):
-        save_model(files["model"], model, overwrite=force)
+    if isinstance(model, core.PCAModel):
+        core.save_model(files["model"], model, overwrite=force)
     else:
         model.save(files["model"], overwrite=force)
 
 
 def write_tables(files: dict[str, Path], tables: dict[str, Table], force: bool) -> None:
     """Write those tables that have a file."""
-    from princomp.io import write_table
-
     for name, (columns, data, ids, id_column) in tables.items():
         if name in files:
-            write_table(
+            io.write_table(
                 files[name], columns=columns, data=data, ids=ids, id_column=id_column, force=force
             )
 
 
 def write_scores(
     compute: Callable[..., Any],
-    source: Source,
+    source: io.Source,
     file: Path,
     components: list[str],
     force: bool,
@@ -90,7 +113,7 @@ def write_scores(
 
 def write_rows(
     command: str,
-    source: Source,
+    source: io.Source,
     compute: Callable[..., Any],
     columns: list[str],
     notes: list[str],
@@ -98,29 +121,33 @@ def write_rows(
 ) -> None:
     """Write rows that ``compute`` returns for those of a source to a file, stdout or the document.
 
-    ``compute`` is called as in :func:`write_scores`.
+    ``compute`` is called as in :func:`write_scores`. In the document, numbers that are not finite
+    become null, and ids that are not numbers or text become text.
     """
     import numpy as np
 
-    from princomp.reports import document, rows_document
-
     output, as_json = options["output"], options["as_json"]
+    contents: dict[str, Any]
     if as_json and output is None:
         blocks = list(_blocks(source, compute))
-        ids = None if source.id_column is None else np.concatenate([ids for _, ids in blocks])
-        data = np.concatenate([data for data, _ in blocks])
-        print_json(rows_document(command, columns, data, ids, notes))
+        data, ids = np.concatenate([data for data, _ in blocks]), None
+        rows = data.astype(object)
+        rows[~np.isfinite(data)] = None  # JSON has no NaN
+        if source.id_column is not None:
+            cells = np.concatenate([ids for _, ids in blocks])
+            ids = [cell if isinstance(cell, str | int | None) else str(cell) for cell in cells]
+        contents = {"rows": len(data), "columns": columns, "notes": notes, "data": rows.tolist()}
+        print_document(command, **contents, ids=ids)
         return
     target, numbered = sys.stdout.buffer if output is None else output, command == "transform"
     n = _write_blocks(target, source, compute, columns, options["force"], numbered=numbered)
-    files = {"data": str(output)}
-    contents = document(command, rows=n, columns=columns, notes=notes, files=files)
-    print_result(contents, as_json, list_files=False)
+    contents = {"rows": n, "columns": columns, "notes": notes, "files": {"data": output}}
+    print_result(command, as_json, list_files=False, **contents)
 
 
 def _write_blocks(
     target: Any,
-    source: Source,
+    source: io.Source,
     compute: Callable[..., Any],
     columns: list[str],
     force: bool,
@@ -134,10 +161,8 @@ def _write_blocks(
     """
     import numpy as np
 
-    from princomp.io import open_table
-
     start = 0
-    with open_table(
+    with io.open_table(
         target,
         columns=columns,
         id_column=source.id_column or ("row" if numbered else None),
@@ -156,7 +181,7 @@ def _write_blocks(
     return start
 
 
-def _blocks(source: Source, compute: Callable[..., Any]) -> Iterator[tuple[Any, Any]]:
+def _blocks(source: io.Source, compute: Callable[..., Any]) -> Iterator[tuple[Any, Any]]:
     """Yield computed rows and their ids for each chunk of a source."""
     start = 0
     for chunk in source.checked_chunks():

@@ -1,4 +1,14 @@
-"""Reports of a fitted PCA: a self-contained HTML page. Needs ``princomp[report]``."""
+"""Reports of a fitted PCA: a self-contained HTML page (needs ``princomp[report]``), and documents.
+
+api         ``report``: checks its arguments, reads the rows, writes the page
+request     what a report is about: the model, the rows, the options
+page        the page, with the data of the interactive plot and how the model was computed
+narrative   sentences about the analysis, its results and their reliability
+tables      the tables of the page
+figures     the figures of the page, as SVG
+text        texts of a language, from ``texts/``
+documents   the command line's results as JSON documents and tables
+"""
 
 import lazy_loader
 

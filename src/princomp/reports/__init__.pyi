@@ -4,10 +4,8 @@ from .documents import (
     column_names as column_names,
     component_names as component_names,
     document as document,
-    fit_document as fit_document,
     is_kernel_pca as is_kernel_pca,
     model_contents as model_contents,
     rates_table as rates_table,
-    rows_document as rows_document,
     scale_hint as scale_hint,
 )

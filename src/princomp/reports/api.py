@@ -11,32 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from princomp import diagnostics, errors
 from princomp.core import Fitted, fitted_model, is_number
-from princomp.diagnostics import (
-    Bootstrap,
-    bootstrap as compute_bootstrap,
-    check_repeatable,
-    checked_level,
-    convert_model,
-    fitted_of,
-    frame_of,
-    quick_bootstrap,
-    split_ids,
-    take_named_columns,
-)
-from princomp.errors import (
-    MissingLibraryError,
-    NotAvailableError,
-    ParameterError,
-    ShapeError,
-    invalid_value,
-)
 from princomp.estimators import PCA
 from princomp.io import atomic_write, check_writable, read_table
 
 if TYPE_CHECKING:
     from princomp.plots import Ids
-    from princomp.reports.rows import ReportedRows
+    from princomp.reports.request import ReportedRows
     from princomp.summaries import SampleWeight
 
 # Variances of scikit-learn's randomized solver differ by less, as a share.
@@ -130,36 +112,43 @@ def report(
     <!doctype html> True
     """
     model, X, data = _as_princomp_model(model, X, data)
-    _check_arguments(fitted_of(model), title, data, bootstrap, training)
-    level = checked_level(level)
+    _check_arguments(diagnostics.fitted_of(model), title, data, bootstrap, training)
+    level = diagnostics.checked_level(level)
     if X is None:
-        _refuse_row_options(
-            sample_weight=sample_weight,
-            groups=groups,
-            metadata=metadata,
-            ids=ids,
-            training=training,
-            bootstrap=bootstrap or None,
-        )
+        row_options = {
+            "sample_weight": sample_weight,
+            "groups": groups,
+            "metadata": metadata,
+            "ids": ids,
+            "training": training,
+            "bootstrap": bootstrap or None,
+        }
+        for name, value in row_options.items():
+            if value is not None:
+                raise errors.ParameterError(
+                    f"{name} needs rows, but X was not given",
+                    place={"parameter": name},
+                    hint=f"use report(model, X, {name}=…)",
+                )
     if path is not None:
         check_writable([path], force=overwrite)
     check_libraries()
     from princomp.reports.page import render_page
-    from princomp.reports.request import Request
-    from princomp.reports.rows import reported_rows
+    from princomp.reports.request import Request, reported_rows
     from princomp.reports.text import Texts
 
     texts, rows = Texts(lang), None
     if X is not None:
-        check_repeatable(X, "report")
+        diagnostics.check_repeatable(X, "report")
         ids = list(ids) if isinstance(ids, Iterator) else ids
         original = X
         if isinstance(groups, str):
-            groups, X = take_named_columns(model, X, groups)
-        metadata, X = take_named_columns(model, X, metadata, "metadata", original)
-        frame = frame_of(X)
+            groups, X = diagnostics.take_named_columns(model, X, groups)
+        metadata, X = diagnostics.take_named_columns(model, X, metadata, "metadata", original)
+        frame = diagnostics.frame_of(X)
         if frame is not None:
-            X, names = split_ids(frame, ids if isinstance(ids, str) else None, model.id_column_)
+            id_column = ids if isinstance(ids, str) else None
+            X, names = diagnostics.split_ids(frame, id_column, model.id_column_)
             ids = ids if names is None else names
         rows = reported_rows(model, X, groups, metadata, ids, training, level, sample_weight)
     resamples, why_none = _bootstrap(model, X, rows, bootstrap, sample_weight)
@@ -172,43 +161,29 @@ def report(
     return page
 
 
-def _refuse_row_options(**options: object) -> None:
-    """Refuse options about rows in a report without rows.
-
-    Raises
-    ------
-    ParameterError
-    """
-    for name, value in options.items():
-        if value is not None:
-            raise ParameterError(
-                f"{name} needs rows, but X was not given",
-                place={"parameter": name},
-                hint=f"use report(model, X, {name}=…)",
-            )
-
-
 def _check_arguments(
     fitted: Fitted, title: object, data: object, bootstrap: object, training: object
 ) -> None:
     if not fitted.k:
-        raise ShapeError(
+        raise errors.ShapeError(
             "the model keeps no component, so there is nothing to report",
             place={"parameter": "model"},
             hint="keep at least one: model.truncated(1), or n_components=1",
         )
     if not fitted.spectrum.total > 0:
-        raise ShapeError("there is no variance to report", hint="the rows of the fit are all equal")
+        hint = "the rows of the fit are all equal"
+        raise errors.ShapeError("there is no variance to report", hint=hint)
     for name, value in (("title", title), ("data", data)):
         if not isinstance(value, str | None):
-            raise invalid_value(name, value, "a str", "give a text, or leave it out")
+            raise errors.invalid_value(name, value, "a str", "give a text, or leave it out")
     is_valid = is_number(bootstrap, Integral) and (bootstrap == 0 or bootstrap >= 2)  # type: ignore[operator]
     if bootstrap is not None and not is_valid:
+        valid = "0, a whole number from 2 on, or None"
         hint = "None chooses a number, 0 leaves out intervals"
-        raise invalid_value("bootstrap", bootstrap, "0, a whole number from 2 on, or None", hint)
+        raise errors.invalid_value("bootstrap", bootstrap, valid, hint)
     if not isinstance(training, bool | np.bool_ | None):
         hint = "None compares the rows with those of the fit"
-        raise invalid_value("training", training, "True, False or None", hint)
+        raise errors.invalid_value("training", training, "True, False or None", hint)
 
 
 def check_libraries() -> None:
@@ -222,7 +197,7 @@ def check_libraries() -> None:
         try:
             import_module(name)
         except ImportError as error:
-            raise MissingLibraryError(
+            raise errors.MissingLibraryError(
                 f"a report needs {name}, which is not installed",
                 hint="pip install 'princomp[report]'",
             ) from error
@@ -241,18 +216,18 @@ def _as_princomp_model(model: Any, X: object, data: str | None) -> tuple[PCA, An
     elif data is None:
         name = (getattr(X, "attrs", None) or {}).get("name")
         data = name if isinstance(name, str) else None
-    converted, rows = convert_model(model, X)
+    converted, rows = diagnostics.convert_model(model, X)
     if not isinstance(converted, PCA) or not np.isnan(converted.var_).any():
         return converted, rows, data
     if rows is not None:
         names: Any = getattr(converted, "feature_names_in_", None)
-        has_names = names is not None and frame_of(rows) is not None
+        has_names = names is not None and diagnostics.frame_of(rows) is not None
         fit_rows = read_table(rows, columns=names) if has_names else rows
         refitted = PCA(converted.n_components_, whiten=converted.whiten).fit(fit_rows)
         found, expected = refitted.explained_variance_, converted.explained_variance_
         if np.allclose(found, expected, rtol=_VARIANCE_RTOL, atol=0.0):
             return refitted, rows, data
-    raise NotAvailableError(
+    raise errors.NotAvailableError(
         "scikit-learn's PCA does not keep the variances of the columns, so a report of "
         "it needs the rows of the fit",
         place={"parameter": "X"},
@@ -262,11 +237,11 @@ def _as_princomp_model(model: Any, X: object, data: str | None) -> tuple[PCA, An
 
 def _bootstrap(
     model: PCA, X: object, rows: ReportedRows | None, n: int | None, sample_weight: SampleWeight
-) -> tuple[Bootstrap | None, str]:
+) -> tuple[diagnostics.Bootstrap | None, str]:
     """Compute the requested bootstrap, by default one that is quick; or say why there is none."""
 
-    def compute(n: int) -> Bootstrap:
-        return compute_bootstrap(model, X, n=n, sample_weight=sample_weight)
+    def compute(n: int) -> diagnostics.Bootstrap:
+        return diagnostics.bootstrap(model, X, n=n, sample_weight=sample_weight)
 
     if rows is None:
         return None, "no rows"
@@ -276,4 +251,4 @@ def _bootstrap(
         return None, "weights"
     if not rows.training:
         return None, "other rows"
-    return quick_bootstrap(fitted_model(model), len(rows.scores), compute)
+    return diagnostics.quick_bootstrap(fitted_model(model), len(rows.scores), compute)

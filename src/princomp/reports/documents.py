@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -12,7 +11,7 @@ from princomp.core import Fitted, FittedModel, PCAModel, fitted_model, unequal_c
 from princomp.linalg import FloatArray
 
 if TYPE_CHECKING:
-    from princomp.estimators import PCA, RobustPCA
+    from princomp.io import Source
     from princomp.kernel_pca import KernelPCA
 
 # Version of the layout of documents; changes that break readers increase it.
@@ -40,9 +39,9 @@ def column_names(model: Any) -> list[str] | None:
     return None if names is None else list(map(str, names))
 
 
-def column_labels(model: Any) -> list[str] | list[int]:
+def column_labels(model: Any) -> list[str]:
     """Return the names of the columns of a fit; their numbers from 0 if they had no names."""
-    return column_names(model) or list(range(fitted_model(model).schema.p))
+    return column_names(model) or list(map(str, range(fitted_model(model).schema.p)))
 
 
 def is_kernel_pca(model: Any) -> TypeGuard[KernelPCA]:
@@ -72,19 +71,19 @@ def model_contents(model: Any) -> dict[str, Any]:
     of images in the feature space.
     """
     fitted: FittedModel[Any] = fitted_model(model)
-    result, is_kernel = fitted.result, is_kernel_pca(model)
+    result, names, is_kernel = fitted.result, column_names(model), is_kernel_pca(model)
     contents: dict[str, Any] = {"estimator": fitted.schema.owner, "rows": fitted.n_samples}
     if isinstance(fitted, PCAModel) or is_kernel:
         contents["dropped"] = result.dropped
     contents |= {
-        "columns": column_labels(model),
+        "columns": list(range(fitted.schema.p)) if names is None else names,
         "id_column": fitted.schema.id_column,
         "n_components": fitted.k,
     }
     divisors = model.scale_ if is_kernel else result.scale
     scale = None if divisors is None else divisors.tolist()
-    names = ("eigenvalues", "contribution_rate", "accumulated_rate")
-    rates = dict(zip(names, rates_table(model)[1].T.tolist(), strict=True))
+    keys = ("eigenvalues", "contribution_rate", "accumulated_rate")
+    rates = dict(zip(keys, rates_table(model)[1].T.tolist(), strict=True))
     if is_kernel:
         error = model.approximation_error_
         return contents | {
@@ -122,35 +121,11 @@ def model_contents(model: Any) -> dict[str, Any]:
     }
 
 
-def fit_document(
-    model: PCA | PCAModel | RobustPCA | KernelPCA, files: dict[str, Path], notes: list[str]
-) -> dict[str, Any]:
-    """Return the document of ``fit``."""
-    paths = {name: str(path) for name, path in files.items()}
-    return document("fit", **model_contents(model), files=paths, notes=notes)
-
-
-def rows_document(
-    command: str, columns: list[str], data: FloatArray, ids: Any, notes: list[str]
-) -> dict[str, Any]:
-    """Return the document of ``transform`` or ``inverse``, including its rows (n, columns).
-
-    JSON has neither NaN nor dates: numbers that are not finite become null, and ids that are not
-    numbers or text become text.
-    """
-    rows = data.astype(object)
-    rows[~np.isfinite(data)] = None
-    if ids is not None:
-        ids = [cell if isinstance(cell, str | int | None) else str(cell) for cell in ids]
-    return document(
-        command, rows=len(data), columns=columns, notes=notes, data=rows.tolist(), ids=ids
-    )
-
-
-def scale_hint(model: PCA | PCAModel | RobustPCA, rows: Any = None) -> str | None:
+def scale_hint(model: Any, source: Source | None = None) -> str | None:
     """Return a hint if unscaled columns differ so much that a few of them dominate the result.
 
-    A robust fit does not keep the spread of its columns: it is computed from ``rows``, in memory.
+    A robust fit does not keep the spread of its columns: it is computed from the rows of
+    ``source``. There is no hint if they cannot be read again.
     """
     fitted: FittedModel[Any] = fitted_model(model)
     result = fitted.result
@@ -158,10 +133,13 @@ def scale_hint(model: PCA | PCAModel | RobustPCA, rows: Any = None) -> str | Non
         return None
     if isinstance(result, Fitted):
         variances, kind, scale = result.column_variances, "", "unit"
-    else:
+    elif source is not None and source.repeatable:
         from princomp.estimators import robust_deviations
+        from princomp.io import read_whole
 
-        variances, kind, scale = robust_deviations(rows) ** 2, "robust ", "mad"
+        variances, kind, scale = robust_deviations(read_whole(source)) ** 2, "robust ", "mad"
+    else:
+        return None
     finding = unequal_columns(variances, column_names(model))
     if finding is None:
         return None

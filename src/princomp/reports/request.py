@@ -1,18 +1,82 @@
-"""What a report is about: the model, the rows and the options."""
+"""What a report is about: the model, the rows with their distances and limits, and the options."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
+from typing import Any
 
-from princomp.core import Fitted, Verdict, verdicts
-from princomp.diagnostics import Bootstrap, fitted_of
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp import diagnostics, plots
+from princomp.core import Fitted, Verdict, checked_weights, verdicts
 from princomp.estimators import PCA
-from princomp.linalg import cached_property
-from princomp.plots import Ids
-from princomp.reports.rows import ReportedRows
-from princomp.reports.svg import Styles
+from princomp.linalg import FloatArray, cached_property
+from princomp.reports.documents import component_names
 from princomp.reports.text import Texts
-from princomp.summaries import SampleWeight
+from princomp.summaries import SampleWeight, is_sparse
+
+# Components with scores in the page.
+_MAX_COMPONENTS = 8
+# Rows are those of the fit if their sums agree to this share: float32 rows are less precise,
+# and other rows differ by far more.
+_MATCH_RTOL = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class ReportedRows:
+    """Rows (n,) on the first c components.
+
+    Attributes
+    ----------
+    names : ndarray of shape (n,)
+    named : bool
+        Whether the names are more than numbers from 0.
+    scores, cos2, contribution : ndarray of shape (n, c)
+        Contributions are in percent; NaN for rows that did not take part in the fit.
+    t2, q : ndarray of shape (n,)
+    limits : Limits
+    training : bool
+        Whether these are the rows of the fit.
+    training_given : bool
+        Whether the caller passed ``training``.
+    weights_missing : bool
+        Whether the fit used weights and the rows have none, so that they cannot be compared.
+    groups : Groups, optional
+    """
+
+    names: diagnostics.Names
+    named: bool
+    scores: FloatArray
+    cos2: FloatArray
+    contribution: FloatArray
+    t2: FloatArray
+    q: FloatArray
+    limits: diagnostics.Limits
+    training: bool
+    training_given: bool
+    weights_missing: bool
+    groups: plots.Groups | None
+
+    @property
+    def exceeded(self) -> NDArray[np.object_]:
+        """Limits that each row exceeds: "", "T²", "Q" or "T², Q"."""
+        t2_limit, q_limit = self.limits.t2(self.training), self.limits.q
+        t2_exceeded = self.t2 > (np.inf if t2_limit is None else t2_limit)
+        q_exceeded = self.q > (np.inf if q_limit is None else q_limit)
+        labels = np.array(["", "T²", "Q", "T², Q"], dtype=object)
+        return labels[t2_exceeded + 2 * q_exceeded]
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """Order of the rows: the most extreme first, those without scores last."""
+        ratio = np.zeros(len(self.t2))  # the larger one of T² and Q to its limit
+        for values, limit in ((self.t2, self.limits.t2(self.training)), (self.q, self.limits.q)):
+            if limit is not None and limit > 0:
+                ratio = np.fmax(ratio, values / limit)
+        ratio[np.isnan(self.t2)] = -1.0
+        return np.argsort(-ratio, kind="stable")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,18 +90,17 @@ class Request:
     data: str | None = None
     groups: object = None
     metadata: object = None
-    ids: Ids = None
+    ids: plots.Ids = None
     sample_weight: SampleWeight = None
-    bootstrap: Bootstrap | None = None
+    bootstrap: diagnostics.Bootstrap | None = None
     why_no_bootstrap: str = "no rows"
     level: float = 0.95
     texts: Texts = field(default_factory=Texts)
-    styles: Styles = field(default_factory=Styles)
 
     @property
     def fitted(self) -> Fitted:
         """The record of the fit."""
-        return fitted_of(self.model)
+        return diagnostics.fitted_of(self.model)
 
     @property
     def training(self) -> bool:
@@ -54,3 +117,106 @@ class Request:
         """Verdicts of the components: by the bootstrap if there is one."""
         angles = None if self.bootstrap is None else self.bootstrap.angle_quantiles((0.95,))[0]
         return verdicts(self.fitted, angles)
+
+
+def reported_rows(
+    model: PCA,
+    X: object,
+    groups: object = None,
+    metadata: object = None,
+    ids: plots.Ids = None,
+    training: bool | None = None,
+    level: float = 0.95,
+    sample_weight: SampleWeight = None,
+) -> ReportedRows:
+    """Read the rows, and check groups and metadata.
+
+    Raises
+    ------
+    ShapeError
+        Where no row has scores.
+    ParameterError, ColumnError, NotFiniteError, NotNumericError, NotAvailableError
+    """
+    fitted = diagnostics.fitted_of(model)
+    names = component_names(min(fitted.k, _MAX_COMPONENTS))
+    count_known = fitted.n_samples is not None
+    table = diagnostics.rows(
+        model,
+        X,
+        sample_weight,
+        supplementary=not count_known,
+        components=names,
+        ids=ids,
+        frame="listing",
+    )
+
+    def columns(measure: str) -> FloatArray:
+        return np.stack([table[f"{measure}_{name}"] for name in names], axis=1)
+
+    scores = columns("score")
+    with_scores = plots.rows_with_scores(scores)
+    training_given = training is not None
+    weighted = count_known and fitted.summary.rows != fitted.n_samples
+    weights_missing = weighted and sample_weight is None and (training is None or bool(training))
+    if training is None and not weights_missing:
+        weights = checked_weights(sample_weight, len(scores))
+        weights = np.ones(len(scores)) if weights is None else weights
+        missing = _differently_filled(model, X, len(scores))
+        compared = (scores[with_scores], weights[with_scores], missing[with_scores])
+        training = _match_fit(fitted, *compared)
+    with_contributions = count_known and training and not weights_missing
+    contribution = columns("contribution") if with_contributions else np.full(scores.shape, np.nan)
+    if metadata is not None:
+        diagnostics.extra_columns(metadata, len(scores), plots.pandas_index(X), what="metadata")
+    row_distances = diagnostics.distances(model, X, ids=ids, frame="listing")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the page explains missing limits
+        found_limits = diagnostics.limits(model, level)
+    return ReportedRows(
+        *(table["row"], plots.has_row_names(table["row"]), scores, columns("cos2"), contribution),
+        *(row_distances["t2"], row_distances["q"], found_limits, bool(training), training_given),
+        weights_missing,
+        plots.read_groups(groups, X, np.ones(len(scores), dtype=bool)),
+    )
+
+
+def _differently_filled(model: PCA, X: object, n: int) -> NDArray[np.intp]:
+    """Count the missing cells of each row (n,) that the fit filled in another way: by NIPALS."""
+    filled = diagnostics.fitted_of(model).filled
+    if filled is None or not filled.cells or filled.method != "nipals":
+        return np.zeros(n, dtype=np.intp)
+
+    def count(chunk: Any, _: int) -> tuple[NDArray[np.intp]]:
+        dense = chunk.toarray() if is_sparse(chunk) else chunk
+        return (np.isnan(dense).sum(axis=1),)
+
+    return diagnostics.RowReader.open(model, X, frame="listing").collect_chunks(count)[1]
+
+
+def _match_fit(
+    fitted: Fitted, scores: FloatArray, weights: FloatArray, missing: NDArray[np.intp]
+) -> bool:
+    """Whether rows have the same number, means and variances as those of the fit.
+
+    ``missing`` (n,) counts the cells of each row that are not filled as in the fit. Only rows
+    without such cells are compared; their sums may lack what the other rows can have contributed.
+    """
+    rows, variances = fitted.summary.rows, fitted.variances[: scores.shape[1]]
+    resolved = variances > fitted.spectrum.resolution
+    if len(scores) != fitted.n_samples or not resolved.any():
+        return False
+    incomplete = (missing > 0) & (weights > 0)
+    # None is missing if X was filled before, or if its cells are filled as in the fit.
+    same_cells = fitted.filled is None or missing[incomplete].sum() in (0, fitted.filled.cells)
+    if abs(weights.sum() - rows) > 1e-6 * rows or not same_cells:
+        return False
+    # Over all rows of the fit, z has mean 0 and its squares sum to n − 1. By the Cauchy-Schwarz
+    # inequality, what is missing of that sum bounds what the other rows add to the mean.
+    z = scores[:, resolved] / np.sqrt(variances[resolved])
+    compared = np.where(incomplete, 0.0, weights)
+    lack = 1.0 - compared @ z**2 / (rows - 1.0)
+    slack = weights[incomplete].sum() * np.maximum(lack, 0.0) * (rows - 1.0)
+    means = np.abs(compared @ z) / rows - np.sqrt(slack) / rows if fitted.centred else np.zeros(1)
+    # With incomplete rows, only a sum that is too large is a difference.
+    lack = np.minimum(lack, 0.0) if incomplete.any() else lack
+    return bool((means < _MATCH_RTOL).all() and (np.abs(lack) < _MATCH_RTOL).all())

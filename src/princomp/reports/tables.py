@@ -14,8 +14,7 @@ from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.reports.documents import component_names, rates_table
 from princomp.reports.narrative import variables_by_direction
-from princomp.reports.request import Request
-from princomp.reports.rows import ReportedRows
+from princomp.reports.request import ReportedRows, Request
 
 # Rows of a table, so that pages stay small.
 MAX_LINES = 200

@@ -115,3 +115,15 @@ def test_a_file_without_the_id_column_is_noted(princomp, tmp_path):
     assert (done.code, done.err) == (0, note)
     found = np.loadtxt(io.StringIO(done.out), delimiter=",", skiprows=1)[:, 1:]
     np.testing.assert_array_equal(found, numbers(tmp_path / "out" / "scores.csv"))
+
+
+def test_header_lines_apply_with_header_and_are_refused_without_one(princomp, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\nx,y\n1,2\n3,5\n4,1\n")
+    lines = ("--header-lines", 2, "--json")
+    expected = princomp("fit", "t.csv", *lines).document["columns"]
+    done = princomp("fit", "t.csv", "--header", *lines, "--force")
+    assert done.document["columns"] == expected
+    assert len(expected) == 2
+    done = princomp("fit", "t.csv", "--no-header", *lines, "--force")
+    assert done.code == 2
+    assert "--header-lines" in done.error["message"]

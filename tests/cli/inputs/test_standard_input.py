@@ -28,7 +28,7 @@ from input_cases import (
 import princomp as package
 from command_line import ARRESTS, files_in, numbers, shell_environment, spawn
 from helpers import EPS, truth
-from princomp.cli import actions as calls
+from princomp.cli import inputs as calls
 
 
 def as_arrow_stream(X, size=7, **named):

@@ -1,19 +1,15 @@
-"""``fit --kernel``: its options, the estimator, and the options that it refuses."""
+"""Plain, robust and kernel PCAs that flags describe: options, which are refused, estimators."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.actions import refuse_no_components
-from princomp.cli.options import (
-    refuse_incompatible,
-    refuse_ineffective,
-    refuse_rule,
-    with_options,
-)
+from princomp import core, errors, estimators, io
+from princomp.cli.options import flag_of, read_options, robust_fit_options, with_options
 
 if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
@@ -35,13 +31,21 @@ _PARAMETERS = {
     "landmark_rule": "landmarks",
     "seed": "random_state",
 }
-# Options that a kernel PCA would ignore: name, default, reason.
-_REFUSED = (
+# Options that a kernel PCA or a robust fit would ignore: name, default, reason.
+_REFUSED_WITH_KERNEL = (
     ("robust", False, "choose one of the two"),
     ("constant", "error", "leave constant columns out"),
     ("no_center", False, "rows are centred in the feature space"),
     ("solver", "auto", "the solver is chosen by the size of the kernel matrix"),
     ("checkpoint", None, "a kernel PCA cannot be resumed; leave it out"),
+)
+_REFUSED_WITH_ROBUST = (
+    ("missing", "error", "a robust fit needs complete rows"),
+    ("solver", "auto", "a robust fit has one solver"),
+    ("constant", "error", "leave constant columns out"),
+    ("no_center", False, "a robust fit estimates the centre"),
+    ("memory", None, "a robust fit needs all rows in memory"),
+    ("checkpoint", None, "a robust fit needs all rows in memory and cannot be resumed"),
 )
 
 
@@ -66,7 +70,9 @@ def _parse_number_or(
     return parse
 
 
-kernel_options = with_options(
+# All options of ``fit`` about the PCA and its table.
+kind_options = with_options(
+    robust_fit_options,
     click.option(
         "--kernel",
         type=click.Choice(KERNELS),
@@ -102,18 +108,25 @@ kernel_options = with_options(
         help="How 'princomp inverse' finds rows; none by default.",
     ),
     click.option("--alpha", type=click.FloatRange(min=0), help="Penalty of --pre-image ridge; 1."),
+    read_options,
 )
 
 
-def check_kernel(options: dict[str, Any]) -> None:
-    """Refuse options that cannot be used together.
+def check_kind(options: dict[str, Any]) -> None:
+    """Refuse options that cannot be used together, or have no effect without another.
 
     Raises
     ------
     click.UsageError
     """
-    kernel, approximation = options["kernel"], options["approximation"]
+    kernel, approximation, robust = options["kernel"], options["approximation"], options["robust"]
     gamma_kernels = ("poly", "rbf", "sigmoid", "laplacian", "chi2")
+    uses_seed = (
+        robust
+        or approximation is not None
+        or options["solver"] == "randomized"
+        or isinstance(options["k"], str)
+    )
     requirements = {
         "gamma": (kernel in gamma_kernels, f"--kernel {', '.join(gamma_kernels)}"),
         "degree": (kernel == "poly", "--kernel poly"),
@@ -123,22 +136,78 @@ def check_kernel(options: dict[str, Any]) -> None:
         "landmark_rule": (approximation == "nystrom", "--approximation nystrom"),
         "pre_image": (kernel is not None, "--kernel"),
         "alpha": (options["pre_image"] == "ridge", "--pre-image ridge"),
+        "support": (robust, "--robust"),
+        "seed": (uses_seed, "--robust, --approximation, --solver randomized or a rule for -k"),
     }
-    refuse_ineffective(options, requirements)
-    if kernel is None:
-        return
-    refuse_rule(options, "--kernel", "linear")
+    for name, (has_effect, requirement) in requirements.items():
+        if options[name] is not None and not has_effect:
+            raise click.UsageError(f"{flag_of(name)} has no effect without {requirement}")
+    if kernel is not None:
+        _check_kernel(kernel, options)
+    if robust:
+        _refuse_ignored("--robust", options, "plain", _REFUSED_WITH_ROBUST)
+        if options["scale"] not in (None, "mad"):
+            raise click.UsageError(
+                f"--scale {options['scale']} is not robust: outliers change it most; with --robust "
+                "choose mad"
+            )
+    elif options["scale"] == "mad":
+        raise click.UsageError(
+            "--scale mad is an option of robust fits: add --robust, or choose unit"
+        )
+
+
+def _check_kernel(kernel: str, options: dict[str, Any]) -> None:
+    _refuse_ignored("--kernel", options, "linear", _REFUSED_WITH_KERNEL)
     if kernel == "precomputed" and options["scale"] is not None:
         raise click.UsageError(
             "--scale needs columns of rows, which --kernel precomputed does not have"
         )
-    refuse_incompatible("--kernel", options, _REFUSED)
     if options["alpha"] is not None and kernel == "linear":
         raise click.UsageError("--alpha has no effect with --kernel linear: its inverse is exact")
-    if approximation == "features" and options["pre_image"] is not None:
+    if options["approximation"] == "features" and options["pre_image"] is not None:
         raise click.UsageError(
             "--pre-image needs rows, which random features do not keep: choose --approximation "
             "nystrom"
+        )
+
+
+def _refuse_ignored(
+    flag: str, options: dict[str, Any], kind: str, refused: Sequence[tuple[str, object, str]]
+) -> None:
+    """Refuse a rule for -k, which only a PCA of another kind takes, and ignored parameters."""
+    if isinstance(options["k"], str):
+        raise click.UsageError(
+            f"-k {options['k']} is a rule for a {kind} PCA; with {flag} give a number or a fraction"
+        )
+    for name, default, reason in refused:
+        if options[name] != default:
+            raise click.UsageError(f"{flag_of(name)} cannot be used with {flag}: {reason}")
+
+
+def pca_parameters(options: dict[str, Any]) -> core.PCAParameters:
+    """The parameters of a PCA that the flags describe."""
+    _refuse_no_components(options)
+    seed = options.get("seed")
+    if seed is None and options["solver"] == "randomized":
+        seed = 0  # the same result in each run
+    return core.PCAParameters(
+        n_components=options["k"],
+        svd_solver=options["solver"],
+        scale=options["scale"],
+        center=not options["no_center"],
+        missing=options["missing"],
+        memory_limit=options["memory"],
+        random_state=seed,
+        constant=options["constant"],
+    )
+
+
+def _refuse_no_components(options: dict[str, Any]) -> None:
+    """Refuse a fit with 0 components, whose results would be empty."""
+    if options["k"] == 0:
+        raise errors.ShapeError(
+            "-k 0 leaves no scores to write", place={"parameter": "k"}, hint="use -k 1 or more"
         )
 
 
@@ -153,7 +222,7 @@ def kernel_estimator(options: dict[str, Any]) -> KernelPCA:
     """
     from princomp.kernel_pca import KernelParameters, KernelPCA
 
-    refuse_no_components(options)
+    _refuse_no_components(options)
     given = {_PARAMETERS[name]: options[name] for name in _PARAMETERS if options[name] is not None}
     model = KernelPCA(
         options["k"],
@@ -175,3 +244,33 @@ def cost_notes(options: dict[str, Any], rows: int | None) -> list[str]:
         f"an exact kernel PCA computes the kernel of each pair of {rows:,} rows many times; "
         "--approximation nystrom reads them once"
     ]
+
+
+def robust_estimator(options: dict[str, Any]) -> estimators.RobustPCA:
+    """Return the estimator that the options describe."""
+    return estimators.RobustPCA(
+        options["k"],
+        support=0.75 if options["support"] is None else options["support"],
+        scale=options["scale"],
+        random_state=options["seed"] or 0,
+    )
+
+
+def write_outliers(model: estimators.RobustPCA, source: io.Source, file: Path, force: bool) -> None:
+    """Write the score and orthogonal distance of each row, and whether one exceeds its cut-off."""
+    import numpy as np
+
+    ids = None
+    if source.id_column is not None:
+        ids = np.concatenate(
+            [chunk.ids for chunk in source.checked_chunks() if chunk.ids is not None]
+        )
+    columns = (model.score_distances_, model.orthogonal_distances_, model.outliers_)
+    io.write_table(
+        file,
+        columns=["score_distance", "orthogonal_distance", "outlier"],
+        data=np.column_stack(columns).astype(np.float64),
+        ids=ids,
+        id_column=source.id_column,
+        force=force,
+    )

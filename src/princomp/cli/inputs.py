@@ -1,0 +1,275 @@
+"""Tables and models that commands read: rows to fit, rows for a model, and other columns."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from princomp import core, errors, estimators, io, reports
+from princomp.cli.kinds_of_pca import pca_parameters
+from princomp.cli.options import given_parameters, given_read_options, plain_fit_options
+from princomp.cli.output import progress_bar
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+# Standard input of up to this many bytes is kept in memory.
+MAX_STDIN_BYTES_IN_MEMORY = 2**26
+
+
+def open_for_fit(files: Sequence[str], options: dict[str, Any]) -> io.Source:
+    """Open files or standard input, with the flags of a fit."""
+    id_column = options["id_column"]
+    if id_column is not None and options.get("no_id"):
+        raise click.UsageError("--id names the rows and --no-id does not: leave one of them out")
+    source = _open_files(files, options["columns"], options["exclude"] or (), id_column)
+    # A small table is kept in memory, so that its rows can be read again for their scores.
+    return io.read_if_small(source, MAX_STDIN_BYTES_IN_MEMORY) if "-" in files else source
+
+
+def _open_files(
+    files: Sequence[str],
+    columns: list[str] | None,
+    exclude: Sequence[str] = (),
+    id_column: str | None = None,
+) -> io.Source:
+    flags = click.get_current_context().params
+    arguments: Any = {
+        "columns": columns,
+        "exclude": exclude,
+        "id_column": False if flags.get("no_id") else id_column,
+        "options": given_read_options(),
+    }
+    if "-" not in files:
+        return io.open_files(files, **arguments)
+    if len(files) > 1:
+        raise errors.ParameterError(
+            "standard input (-) cannot be put together with files",
+            place={"parameter": "FILE"},
+            hint="give files only, or all rows through standard input",
+        )
+
+    return io.open_stdin(_standard_input(), **arguments)
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:  # the parent process closed it
+        raise errors.InputNotFoundError(
+            "standard input: it is closed, so there is nothing to read",
+            place={"file": "standard input"},
+            hint="send a table through a pipe, or give the name of a file",
+        )
+    return sys.stdin.buffer
+
+
+def open_for_model(
+    files: Sequence[str],
+    model: Any,
+    *,
+    scores: bool = False,
+    allow_unnamed: bool = False,
+    extra: Sequence[str] = (),
+) -> tuple[io.Source, list[str]]:
+    """Open files with the columns of a model, or with scores, matched by name; also return notes.
+
+    With ``allow_unnamed``, columns without names are accepted and matched by position. No note
+    says that the columns ``extra`` are ignored: the caller reads them.
+    """
+    fitted: Any = core.fitted_model(model)
+    names = reports.component_names(fitted.k) if scores else reports.column_names(model)
+    notes: list[str] = []
+    if names is None:
+        source = _open_files(files, None)
+    elif "-" in files and _stdin_is_npy():
+        source = _accept_unnamed(_open_files(files, None), allow_unnamed)
+    else:
+        source, notes = _open_columns(files, names, fitted.schema.id_column, allow_unnamed)
+    notes.extend(source.notes)
+    unused = [name for name in source.unused if name not in (source.id_column, *extra)]
+    if unused:
+        notes.append(f"ignored columns that the model does not use: {', '.join(unused)}")
+    return source, notes
+
+
+def _open_columns(
+    files: Sequence[str], names: list[str], id_column: str | None, allow_unnamed: bool
+) -> tuple[io.Source, list[str]]:
+    try:
+        return _open_files(files, names, id_column=id_column), []
+    except (errors.ColumnError, errors.ParameterError) as error:
+        place = error.place
+        file, missing = place.get("file"), place.get("missing")
+        no_id_column = id_column is not None and (
+            (missing or [place.get("column")]) == [id_column]
+            or place.get("parameter") == "id_column"
+        )
+        if "-" in files and (no_id_column or missing is None):
+            if no_id_column:
+                error.hint = f"Give --no-id to read rows without names. {error.hint or ''}".strip()
+            raise  # standard input cannot be opened again
+        if no_id_column:
+            source, notes = _open_columns(files, names, None, allow_unnamed)
+            if source.columns is not None:
+                notes.append(f"{file} has no id column {id_column!r}; its rows have no names")
+            return source, notes
+        if "available" in place:
+            available, known = set(place["available"]), {*names, id_column}
+            missing = [name for name in names if name not in available]
+            new = [name for name in place["available"] if name not in known]
+            raise errors.ColumnError(
+                f"{file} lacks columns of the model: {', '.join(missing)}"
+                + (f"; new in it: {', '.join(new)}" if new else ""),
+                place={"file": str(file), "missing": missing, "new": new},
+                hint="rename the columns to those of the model (princomp show lists them)",
+            ) from None
+        source = _open_files(files, None)
+        if source.columns is not None:
+            raise
+        return _accept_unnamed(source, allow_unnamed), []
+
+
+def _stdin_is_npy() -> bool:
+    """Whether standard input is an .npy file, perhaps with gzip; no text begins with byte 0x93."""
+    peek = getattr(_standard_input(), "peek", None)
+    start = b"" if peek is None else peek(1)
+    if start.startswith(b"\x1f\x8b"):
+        with contextlib.suppress(zlib.error):  # reported when the table is read
+            start = zlib.decompressobj(wbits=31).decompress(start, 1)  # with a gzip header
+    return start[:1] == b"\x93"
+
+
+def _accept_unnamed(source: io.Source, allow_unnamed: bool) -> io.Source:
+    """Return a source without column names if ``allow_unnamed``; otherwise refuse it."""
+    if not allow_unnamed:
+        raise errors.ColumnError(
+            f"{source.file}: its columns have no names, but those of the model do",
+            place={"file": source.file},
+            hint="give a table whose columns are named as in the model (princomp show lists them)",
+        )
+    return source
+
+
+# ---- a model, and rows or a table that is fitted first --------------------------------
+
+
+def is_table(name: str) -> bool:
+    """Whether a name refers to a table instead of a model."""
+    return name == "-" or io.ending_of(io.split_inside(name)[0]) is not None
+
+
+def _is_model(name: str) -> bool:
+    """Whether a name refers to a file that begins like a model file."""
+    path = Path(name)
+    if is_table(name) or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(9)[8:] == b"{"
+
+
+def check_plain(model: Any, path: Path, requirement: str) -> None:
+    """Refuse a model that is not a plain PCA; ``requirement`` says why it must be one.
+
+    Raises
+    ------
+    NotAvailableError
+    """
+    if not isinstance(core.fitted_model(model), core.PCAModel):
+        flag = "--kernel" if reports.is_kernel_pca(model) else "--robust"
+        raise errors.NotAvailableError(
+            f"{path} is a {type(model).__name__}, and {requirement}",
+            place={"file": str(path)},
+            hint=f"fit a plain PCA to the same rows: princomp fit without {flag}",
+        )
+
+
+def _refuse_fit_flags(model: str) -> None:
+    """Refuse flags of a fit, which a model that is already fitted would ignore."""
+    given = given_parameters()
+    command: Any = plain_fit_options(click.Command("fit"))
+    for option in reversed(command.params):
+        if option.name in given:
+            raise click.UsageError(
+                f"{option.opts[0]} is an option of a fit, but {model} is a model: give the table "
+                "instead"
+            )
+
+
+def model_and_rows(
+    files: Sequence[str],
+    options: dict[str, Any],
+    quiet: bool,
+    requirement: str,
+    extra: Sequence[str] = (),
+) -> tuple[estimators.PCA, io.Source | None, list[str], dict[str, NDArray[Any]]]:
+    """Load MODEL and open DATA…, if any, or fit FILE…; ``extra`` columns are not analysed.
+
+    Return the model, the rows, notes on them, and the extra columns by name. ``requirement`` says
+    in a message why the model must be a PCA.
+
+    Raises
+    ------
+    click.UsageError
+        One of the files to fit is a model, or options of a fit are given with a model.
+    """
+    if not is_table(files[0]):
+        _refuse_fit_flags(files[0])
+        model = estimators.load(Path(files[0]))
+        check_plain(model, Path(files[0]), requirement)
+        if len(files) == 1:
+            return model, None, [], {}
+        return model, *rows_and_extra(model, files[1:], extra)
+    for name in files:
+        if _is_model(name):
+            raise click.UsageError(f"{name} is a model: MODEL comes first, then DATA")
+    if not io.are_anndata_files(files):
+        options = {**options, "exclude": [*(options["exclude"] or ()), *extra]}
+    source = open_for_fit(files, options)
+    values = _extra_values(files, source.columns, extra)
+    model = estimators.PCA(**pca_parameters(options)._asdict())
+    with progress_bar(quiet) as progress:
+        model.fit(source, progress=progress)
+    model.id_column_ = source.id_column
+    return model, source, list(source.notes), values
+
+
+def rows_and_extra(
+    pca: estimators.PCA, files: Sequence[str], extra: Sequence[str]
+) -> tuple[io.Source, list[str], dict[str, NDArray[Any]]]:
+    """Return rows with the columns of a model, notes on them, and other columns by name."""
+    values = _extra_values(files, reports.column_names(pca), extra)
+    return *open_for_model(files, pca, extra=extra), values
+
+
+def _extra_values(
+    files: Sequence[str], columns: Sequence[str] | None, extra: Sequence[str]
+) -> dict[str, NDArray[Any]]:
+    """Return columns that the model does not analyse, as text; for .h5ad files, those of ``obs``.
+
+    Raises
+    ------
+    click.UsageError
+        The files include standard input, which cannot be read again.
+    ColumnError
+        A column does not exist, or the model analyses it.
+    """
+    if extra and "-" in files:
+        raise click.UsageError(
+            "--groups and --metadata read DATA a second time, so DATA cannot be standard input"
+        )
+    values = {}
+    for name in extra:
+        if columns is not None and name in columns and not io.are_anndata_files(files):
+            raise errors.ColumnError(
+                f"the model analyses the column {name!r}",
+                place={"column": name},
+                hint="name a column that was left out of the fit",
+            )
+        values[name] = io.as_texts(io.file_column(files, name, given_read_options(), columns))
+    return values
