@@ -148,7 +148,8 @@ def fold(
     sparse = data.stored is not None if isinstance(data, Source) else is_sparse(data)
     step = kind.block_rows(p, sparse=sparse)
     summarizer = _Summarizer(kind, weights, drop, precise)
-    if not isinstance(data, Source) and n <= step and n * p < MIN_NUMBERS_FOR_BLAS_THREADS:
+    small = not isinstance(data, Source) and n <= step and n * p < MIN_NUMBERS_FOR_BLAS_THREADS
+    if small and run is None:
         result = summarizer.summarize(Block(0, lambda: data))
         return result if initial is None else result._replace(summary=initial.merge(result.summary))
     state = None if run is None else run.begin(step_name, n, _row_bytes(data))
@@ -291,12 +292,9 @@ def _update_all(
 
 
 def _row_bytes(data: RowData) -> float:
-    n = data.shape[0]
-    if not isinstance(data, Source):
-        return stored_bytes(data) / n
-    if data.nbytes is not None and n:
-        return data.nbytes / n
-    return float(data.p * data.dtype.itemsize)
+    n, p = data.shape
+    nbytes = data.nbytes if isinstance(data, Source) else stored_bytes(data)
+    return nbytes / n if nbytes is not None and n else float(p * data.dtype.itemsize)
 
 
 def drop_incomplete(block: RowArray, weights: Weights) -> tuple[RowArray, Weights, int]:
