@@ -109,7 +109,7 @@ class DeviceStream(AbstractDeviceRows):
         blocks = iter_blocks(self.data, step)
         loaded = map_in_order(lambda block: _dense(block.load()), blocks, 1, prefetch=True)
         with closing(loaded):
-            for rows in _copy_blocks(loaded, self.space, step, self.p, self.dtype):
+            for rows in _copy_blocks(loaded, self.space):
                 block = self._block(start, rows)
                 self.rows_read = start = start + rows.shape[0]
                 yield block
@@ -203,30 +203,20 @@ def on_device(X: Any, device: Any = "cuda", *, memory_limit: int | str | None = 
     )
 
 
-def _copy_blocks(
-    blocks: Iterable[NDArray[Any]], space: Space, step: int, p: int, dtype: np.dtype[Any]
-) -> Iterator[Any]:
+def _copy_blocks(blocks: Iterable[NDArray[Any]], space: Space) -> Iterator[Any]:
     """Yield host blocks as arrays on a device; each is valid until the next but one is taken.
 
-    Parameters
-    ----------
-    blocks : iterable of ndarray
-        Blocks of at most ``step`` rows.
-    space : Space
-    step, p, dtype
-        Shape and precision of the blocks.
+    No block is longer than the first.
     """
     if getattr(space.device, "type", "") == "cuda":
-        yield from _pinned(blocks, space.device, step, p, dtype)
+        yield from _pinned(blocks, space.device)
         return
     for block in blocks:
         # A copy: the rows in memory are the user's.
-        yield space.put(np.array(block, dtype=dtype, order="C"), dtype)
+        yield space.put(np.array(block, order="C"), block.dtype)
 
 
-def _pinned(
-    blocks: Iterable[NDArray[Any]], device: Any, step: int, p: int, dtype: np.dtype[Any]
-) -> Iterator[Any]:
+def _pinned(blocks: Iterable[NDArray[Any]], device: Any) -> Iterator[Any]:
     """Copy through two pinned buffers, on a separate CUDA stream.
 
     While the device sums one block, the next is read, put into the other buffer and copied. Each
@@ -235,18 +225,16 @@ def _pinned(
     import torch
 
     cuda: Any = torch.cuda
-    tensor_dtype = torch.float32 if dtype.itemsize == 4 else torch.float64
     compute_stream, copy_stream = cuda.current_stream(device), cuda.Stream(device)
     buffers: list[Any] = []
     try:
         for number, block in enumerate(blocks):
             m = len(block)
             if not buffers:
-                # A table may be shorter than a block, and no block is longer than the first.
-                shape = (min(step, m), p)
+                dtype = torch.float32 if block.itemsize == 4 else torch.float64
                 for _ in range(2):
-                    host_buffer = torch.empty(shape, dtype=tensor_dtype, pin_memory=True)
-                    device_buffer = torch.empty(shape, dtype=tensor_dtype, device=device)
+                    host_buffer = torch.empty(block.shape, dtype=dtype, pin_memory=True)
+                    device_buffer = torch.empty(block.shape, dtype=dtype, device=device)
                     buffers.append((host_buffer, device_buffer, cuda.Event(), cuda.Event()))
                 # The memory may belong to arrays that the device still uses.
                 copy_stream.wait_stream(compute_stream)
