@@ -230,16 +230,13 @@ def _align_weights(weights: Any, array: Any, rows: int | None) -> Any:
                 "data frames a Series, or a column's name",
             )
         weights = da.from_array(weights)
-    if weights.ndim != 1:
+    if weights.ndim == 1 and (rows is None or np.isnan(weights.shape[0])):
+        if weights.numblocks[0] != len(chunks):
+            raise unequal_lengths(weights.numblocks[0], len(chunks), "chunks")
+        return weights
+    if weights.shape != (rows,):
         raise unequal_lengths(weights.shape, rows, "rows")
-    lengths_known = rows is not None and weights.shape[0] == weights.shape[0]  # else it is NaN
-    if lengths_known and weights.shape != (rows,):
-        raise unequal_lengths(weights.shape, rows, "rows")
-    if lengths_known:
-        return weights.rechunk((chunks,))
-    if weights.numblocks[0] != len(chunks):
-        raise unequal_lengths(weights.numblocks[0], len(chunks), "chunks")
-    return weights
+    return weights.rechunk((chunks,))
 
 
 def rows_of(X: object) -> DaskRows:
