@@ -9,7 +9,7 @@ collected. No row is cached.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -181,7 +181,10 @@ class SparkRows(DistributedRows):
         number = "float" if dtype == np.float32 else "double"
         as_array = self.columns is None
         new_columns = (f"{names[0].rstrip('0123456789')}_features",) if as_array else names
-        taken = [name for name in new_columns if name in self.frame.columns]
+        sensitive = self.frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+        compared: Callable[[str], str] = str if sensitive else str.lower  # as Spark finds columns
+        new = set(map(compared, new_columns))
+        taken = [name for name in self.frame.columns if compared(name) in new]
         if taken:
             raise ColumnError(
                 f"the frame already has a column {taken[0]!r}, the name of a new column",
@@ -190,9 +193,8 @@ class SparkRows(DistributedRows):
             )
         fields = ", ".join(f"`{_quoted(name)}`:{number}" for name in names)
         result_type = f"array<{number}>" if as_array else f"struct<{fields}>"
-        scores = map_batches(function, self.layout, names, as_array, result_type)(
-            self.array_column()
-        )
+        mapped = map_batches(function, self.layout, names, as_array, result_type)
+        scores = mapped(self.array_column())
         if as_array:
             return self.frame.withColumn(new_columns[0], scores)
         struct = f"princomp_{names[0]}"

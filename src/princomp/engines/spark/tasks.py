@@ -96,8 +96,10 @@ class PartitionWeights:
         assert rows.start == self._taken
         self._taken = rows.stop
         count, parts = rows.stop - rows.start, [self._rest]
-        while sum(map(len, parts)) < count:
+        missing = count - len(self._rest)
+        while missing > 0:
             parts.append(self._parts.popleft())
+            missing -= len(parts[-1])
         weights = np.concatenate(parts)
         self._rest = weights[count:]
         return weights[:count]
