@@ -99,7 +99,7 @@ def test_the_last_task_of_spark_joins_a_sixteenth_of_the_partitions(model):
 
 
 def test_the_engines_own_numbers_are_those_of_the_formulas(model):
-    spark = (HERE.parent / "src/princomp/engines/spark/states.py").read_text()
+    spark = (HERE.parent / "src/princomp/engines/spark/tasks.py").read_text()
     dask = (HERE.parent / "src/princomp/engines/dask/rows.py").read_text()
     tiles = (HERE.parent / "src/princomp/engines/spark/tiles.py").read_text()
     assert f"\nSPLIT_EVERY = {model.DASK_FAN}\n" in dask

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from princomp import PCA
-from princomp.engines.distributed import DistributedRows
+from princomp.engines.distributed import DistributedRows, PartialResult
 from princomp.engines.local import reduce_partition
-from princomp.engines.partial_result import PartialResult
 
 
 @dataclass(kw_only=True, eq=False)

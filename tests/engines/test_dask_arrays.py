@@ -27,7 +27,7 @@ import dask
 import dask.array as da
 from dask._task_spec import Task
 
-from princomp.engines.dask import tables
+from princomp.engines.dask import rows as dask_rows
 from princomp.solvers.krylov import ImagesOf
 from princomp.summaries import Columns, Moments
 
@@ -185,7 +185,7 @@ def graph_of_pass(x, kind):
     """The graph that a pass computes."""
     graphs = []
     with dask.callbacks.Callback(start=graphs.append), dask.config.set(scheduler="sync"):
-        tables.rows_of(x).reduce(kind, drop=False, precise=False)
+        dask_rows.rows_of(x).reduce(kind, drop=False, precise=False)
     assert len(graphs) == 1
     return graphs[0]
 
@@ -263,7 +263,7 @@ def test_score_and_partial_fit_read_chunk_by_chunk(rows):
     assert model.score(x) == pytest.approx(model.score(rows), rel=1e-12)
     online = PCA(n_components=2).partial_fit(x[:100]).partial_fit(x[100:])
     compare(online, model, 1e-12)
-    sizes = [len(chunk.data) for chunk in tables.rows_of(x).chunks(45)]
+    sizes = [len(chunk.data) for chunk in dask_rows.rows_of(x).chunks(45)]
     assert sizes == [75, 80]
 
 

@@ -155,6 +155,9 @@ def test_memory_refusals_name_a_sufficient_limit(rng):
 def test_unavailable_devices_are_refused():
     with pytest.raises(ParameterError, match="device='nowhere' is not available"):
         princomp.on_device(np.eye(3), "nowhere")
+    for device in (torch.float32, torch.ones(2)):
+        with pytest.raises(ParameterError, match=r"device=.* is not available"):
+            princomp.on_device(np.eye(3), device)
     with pytest.raises(ParameterError, match="not a memory size"):
         princomp.on_device(np.eye(3), "cpu", memory_limit="much")
 
@@ -170,7 +173,7 @@ def test_pinned_buffers_hold_each_block_until_it_is_summed(table):
 
 def test_blocks_go_through_two_buffers(monkeypatch, rng):
     """Run the code for GPUs with stubbed CUDA streams, and check which buffers it copies to."""
-    from princomp.engines.device import staging as device_staging
+    from princomp.engines.device import stream as device_stream
 
     class StubStream:
         def __init__(self, *args):
@@ -191,7 +194,7 @@ def test_blocks_go_through_two_buffers(monkeypatch, rng):
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
     blocks = [rng.standard_normal((rows, 3)) for rows in (50, 50, 50, 50, 7)]
     device = torch.device("cpu")
-    copied = device_staging._pinned(iter(blocks), device, 1000, 3, np.dtype(np.float64))
+    copied = device_stream._pinned(iter(blocks), device)
     addresses = []
     for block, buffer in zip(blocks, copied, strict=True):
         np.testing.assert_array_equal(buffer.numpy(), block)

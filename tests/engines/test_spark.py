@@ -124,6 +124,11 @@ def test_a_transform_keeps_the_other_columns_and_collects_nothing(columns, rows)
     np.testing.assert_allclose(scores, PCA(2).fit(rows).transform(rows), atol=1e-10)
     with pytest.raises(ColumnError, match="already has a column 'PC1'"):
         model.transform(columns.withColumn("PC1", functions.lit("a")))
+    arrays = columns.select(functions.array(*columns.columns).alias("features"))
+    of_arrays = PCA(2).fit(arrays)
+    # Spark takes these for the same name, and would replace the column.
+    with pytest.raises(ColumnError, match="already has a column 'pc_features'"):
+        of_arrays.transform(arrays.withColumn("pc_features", functions.lit("a")))
     with pytest.raises(ColumnError, match="not those of the fit"):
         model.transform(columns.withColumnRenamed("x1", "other"))
 

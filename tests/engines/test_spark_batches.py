@@ -9,11 +9,11 @@ import pytest
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
-from princomp.engines.spark import weights as spark_weights  # noqa: E402
+from princomp.engines.spark import tasks as spark_tasks  # noqa: E402
 
 
 def test_weights_can_be_added_while_earlier_ones_are_read(monkeypatch):
-    weights = spark_weights.PartitionWeights()
+    weights = spark_tasks.PartitionWeights()
     for value in (1.0, 2.0):
         weights.add(pa.array([value, value]), 0)
     adding = threading.Thread(target=weights.add, args=(pa.array([3.0, 3.0]), 4))
@@ -25,7 +25,7 @@ def test_weights_can_be_added_while_earlier_ones_are_read(monkeypatch):
         adding.join(0.2)  # it ends in this time, unless it has to wait
         return joined
 
-    monkeypatch.setattr(spark_weights.np, "concatenate", interrupted)
+    monkeypatch.setattr(spark_tasks.np, "concatenate", interrupted)
     assert weights[0:3].tolist() == [1, 1, 2]
     adding.join(20)
     monkeypatch.undo()

@@ -1,8 +1,8 @@
 """Engines sum rows: ``local`` in this process, the others where the rows are stored.
 
-Every folder of an engine has ``tables`` (converts tables of users to rows) and ``rows`` (a
-:class:`~princomp.engines.distributed.DistributedRows`) and, if necessary, ``tasks`` (code that runs
-on workers) and ``weights``.
+Every folder of an engine has ``rows``, a :class:`~princomp.engines.distributed.DistributedRows` and
+``rows_of``, which converts tables of users to it (``tables`` does this for devices). ``tasks`` is
+the code that runs on workers.
 """
 
 import lazy_loader

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from copy import deepcopy
 from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from princomp.engines.distributed import DistributedRows
-from princomp.engines.partial_result import PartialResult, SummaryKind
-from princomp.engines.row_blocks import Block, drop_incomplete, first_counted_fault, stream_blocks
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.engines.distributed import DistributedRows, PartialResult, SummaryKind
 from princomp.engines.run_context import RunContext
 from princomp.errors import NotFiniteError, PrincompError
-from princomp.io import RowArray, RowData, Source, State
+from princomp.io import Chunk, RowArray, RowData, Source, State
 from princomp.kernels import warn_without_kernels
 from princomp.linalg import (
     default_threads,
@@ -28,6 +29,7 @@ from princomp.summaries import (
     Moments,
     Weights,
     blocks_per_task,
+    first_not_finite,
     is_added_in_place,
     is_sparse,
     slice_weights,
@@ -40,6 +42,13 @@ MIN_NUMBERS_FOR_THREADS = 2**19
 _KERNEL_WARNING_NUMBERS = 2**22
 # For fewer numbers than this, OpenBLAS and MKL use one thread anyway.
 MIN_NUMBERS_FOR_BLAS_THREADS = 2**12
+
+
+class Block(NamedTuple):
+    """A block of rows: the number of its first row, and a function that loads it in any thread."""
+
+    start: int
+    load: Callable[[], RowArray]
 
 
 class _Summarizer(NamedTuple):
@@ -139,7 +148,8 @@ def fold(
     sparse = data.stored is not None if isinstance(data, Source) else is_sparse(data)
     step = kind.block_rows(p, sparse=sparse)
     summarizer = _Summarizer(kind, weights, drop, precise)
-    if not isinstance(data, Source) and n <= step and n * p < MIN_NUMBERS_FOR_BLAS_THREADS:
+    small = not isinstance(data, Source) and n <= step and n * p < MIN_NUMBERS_FOR_BLAS_THREADS
+    if small and run is None:
         result = summarizer.summarize(Block(0, lambda: data))
         return result if initial is None else result._replace(summary=initial.merge(result.summary))
     state = None if run is None else run.begin(step_name, n, _row_bytes(data))
@@ -198,7 +208,7 @@ def iter_blocks(data: RowData, step: int, start: int = 0) -> Generator[Block]:
     """
     if isinstance(data, Source):
         if not (data.random_access and data.rows is not None):
-            yield from stream_blocks(data, step, start)
+            yield from _stream_blocks(data, step, start)
             return
         for first in range(start, data.rows, step):
             stop = min(first + step, data.rows)
@@ -206,6 +216,28 @@ def iter_blocks(data: RowData, step: int, start: int = 0) -> Generator[Block]:
         return
     for first in range(start, data.shape[0], step):
         yield Block(first, partial(data.__getitem__, slice(first, first + step)))
+
+
+def _stream_blocks(source: Source, step: int, start: int) -> Iterator[Block]:
+    """Cut chunks of any size into blocks of ``step`` rows, from row ``start`` on."""
+    parts: list[RowArray] = []
+    count = 0
+    for chunk in source.chunks(start):
+        data, offset = chunk.data, 0
+        while count + data.shape[0] - offset >= step:
+            stop = offset + step - count
+            parts.append(data[offset:stop])
+            yield Block(start, partial(_concatenate, parts))
+            start, offset, parts, count = start + step, stop, [], 0
+        if offset < data.shape[0]:
+            parts.append(data[offset:] if offset else data)
+            count += data.shape[0] - offset
+    if count:
+        yield Block(start, partial(_concatenate, parts))
+
+
+def _concatenate(parts: list[RowArray]) -> RowArray:
+    return Chunk.joined([Chunk(part) for part in parts]).data
 
 
 def _merge_all(
@@ -260,9 +292,41 @@ def _update_all(
 
 
 def _row_bytes(data: RowData) -> float:
-    n = data.shape[0]
-    if not isinstance(data, Source):
-        return stored_bytes(data) / n
-    if data.nbytes is not None and n:
-        return data.nbytes / n
-    return float(data.p * data.dtype.itemsize)
+    n, p = data.shape
+    nbytes = data.nbytes if isinstance(data, Source) else stored_bytes(data)
+    return nbytes / n if nbytes is not None and n else float(p * data.dtype.itemsize)
+
+
+def drop_incomplete(block: RowArray, weights: Weights) -> tuple[RowArray, Weights, int]:
+    """Return the rows without NaN, their weights, and the number of rows with NaN."""
+    complete = _complete(block)
+    dropped = int(len(complete) - complete.sum())
+    if not dropped:
+        return block, weights, 0
+    return block[complete], weights if weights is None else weights[complete], dropped
+
+
+def _complete(block: RowArray) -> NDArray[np.bool_]:
+    """Return which rows (n,) have no NaN."""
+    if isinstance(block, np.ndarray):
+        return np.asarray(~np.isnan(block).any(axis=1))
+    row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+    missing = np.bincount(row_of[np.isnan(block.data)], minlength=block.shape[0])
+    return missing == 0
+
+
+def first_counted_fault(block: RowArray, weights: Weights, *, drop: bool) -> NotFiniteError | None:
+    """Return the error for the first value that is not finite, in the rows that count.
+
+    Rows of weight zero do not count, nor do rows with NaN where these are dropped.
+    """
+    counts = _complete(block) if drop else np.ones(block.shape[0], bool)
+    if weights is not None:
+        counts &= weights > 0
+    kept = np.flatnonzero(counts)
+    counted = block[kept]
+    if np.isfinite(counted.data if is_sparse(counted) else counted).all():
+        return None
+    error = first_not_finite(counted)
+    error.place["row"] = int(kept[error.place["row"]])
+    return error

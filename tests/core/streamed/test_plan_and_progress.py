@@ -124,6 +124,16 @@ def test_progress_of_a_stream_has_no_total_until_the_end(table, streamed, report
     assert (events[-1].total_rows, events[-1].fraction, events[-1].done) == (ROWS, 1.0, True)
 
 
+@pytest.mark.parametrize("scale", [None, "unit"])
+def test_the_smallest_table_reports_progress_and_leaves_a_checkpoint(scale, table, tmp_path):
+    events, rows = [], table[:20]
+    model = PCA(2, scale=scale).fit(rows, progress=events.append, checkpoint=tmp_path / "run")
+    assert (events[-1].rows, events[-1].done) == (20, True)
+    assert (tmp_path / "run").exists()
+    expected = PCA(2, scale=scale).fit(rows)
+    np.testing.assert_allclose(model.components_, expected.components_, atol=1e-12)
+
+
 class Stopped(Exception):  # noqa: N818 - not an error of princomp
     """An exception of the user's code."""
 

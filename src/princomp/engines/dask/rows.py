@@ -1,4 +1,4 @@
-"""Rows in Dask's chunks: arrays of row and column chunks, and data frames.
+"""Dask arrays and data frames as rows: what is accepted, in which precision, and passes over them.
 
 A pass is one graph and one compute: a task for each chunk of rows, and a tree that merges
 their results, neighbours first. Chunks are converted to rows of float32 or float64 inside their
@@ -16,24 +16,27 @@ from uuid import uuid4
 
 import dask
 import dask.array as da
+import narwhals as nw
 import numpy as np
+import scipy.sparse as sp
 from dask.base import get_scheduler, tokenize
-from dask.utils import is_series_like
+from dask.utils import is_dataframe_like, is_series_like
 
 from princomp.engines.dask.tasks import (
     RowLayout,
+    hstack,
     identity,
     map_chunk,
     map_partition,
     merge_results,
     reduce_chunk,
     to_rows,
+    unequal_lengths,
 )
-from princomp.engines.dask.weights import align_weights, unequal_lengths
-from princomp.engines.distributed import DistributedRows, RowFunction
-from princomp.engines.partial_result import PartialResult, SummaryKind
-from princomp.errors import NotFiniteError, ParameterError, ShapeError
-from princomp.io import Chunk, as_rows
+from princomp.engines.distributed import DistributedRows, PartialResult, RowFunction, SummaryKind
+from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError
+from princomp.io import Chunk, Origin, as_rows, kind_name, left_out_notes, refuse_duplicates
+from princomp.linalg import as_floats
 from princomp.summaries import WEIGHTS
 
 # Number of results that one task merges. With more, the tree is lower, but a task holds more.
@@ -126,8 +129,8 @@ class DaskRows(DistributedRows):
             # As a column of the frame, so that Dask reads a file of both once.
             label = f"weight-{tokenize(weights)}"
             frame = self.frame.assign(**{label: weights})
-            return replace(self, frame=frame, array=partition_blocks(frame), weight_column=label)
-        return replace(self, weights=align_weights(weights, self.array, self.rows))
+            return replace(self, frame=frame, array=_partition_blocks(frame), weight_column=label)
+        return replace(self, weights=_align_weights(weights, self.array, self.rows))
 
     def _weighted_by_column(self, name: str) -> Self:
         if self.columns is None or name not in self.columns:
@@ -143,7 +146,7 @@ class DaskRows(DistributedRows):
         return replace(
             self,
             p=self.p - 1,
-            dtype=float_dtype(self.frame.dtypes.drop(label)),
+            dtype=_float_dtype(self.frame.dtypes.drop(label)),
             columns=self.columns[:index] + self.columns[index + 1 :],
             weight_column=label,
         )
@@ -197,13 +200,144 @@ class DaskRows(DistributedRows):
             start = max(start - n, 0)
 
 
-def partition_blocks(frame: Any) -> da.Array:
+def _align_weights(weights: Any, array: Any, rows: int | None) -> Any:
+    """Return weights as a Dask array with the chunks of ``array``, or one weight for all rows.
+
+    Parameters
+    ----------
+    weights : Dask array or Series, array of shape (n,) or float
+    array : dask.array.Array of shape (n, p)
+    rows : int or None
+        n if it is known, else None: then each task compares the lengths of its chunks.
+
+    Raises
+    ------
+    ShapeError, ParameterError
+    """
+    if hasattr(weights, "to_dask_array"):
+        weights = weights.to_dask_array()
+    chunks = array.chunks[0]
+    if not isinstance(weights, da.Array):
+        weights = as_floats(weights, "sample_weight")
+        if weights.ndim == 0:
+            return float(weights)
+        if rows is None:
+            raise ParameterError(
+                f"sample_weight is an array of {len(weights)} weights in memory, but the lengths "
+                "of the chunks of X are not known",
+                place=WEIGHTS,
+                hint="give a Dask array of the same chunks, or call x.compute_chunk_sizes(); for "
+                "data frames a Series, or a column's name",
+            )
+        weights = da.from_array(weights)
+    if weights.ndim == 1 and (rows is None or np.isnan(weights.shape[0])):
+        if weights.numblocks[0] != len(chunks):
+            raise unequal_lengths(weights.numblocks[0], len(chunks), "chunks")
+        return weights
+    if weights.shape != (rows,):
+        raise unequal_lengths(weights.shape, rows, "rows")
+    return weights.rechunk((chunks,))
+
+
+def rows_of(X: object) -> DaskRows:
+    """Return the rows of a Dask array (n, p) or data frame; nothing is computed.
+
+    Raises
+    ------
+    ShapeError
+        If X does not have two dimensions, or its number of columns is unknown.
+    NotNumericError
+        If the array, or every column of the frame, is not numeric.
+    ParameterError
+        For another collection of Dask.
+    """
+    if isinstance(X, da.Array):
+        return _array_rows(X)
+    if is_dataframe_like(X):
+        return _frame_rows(X)
+    if is_series_like(X):
+        raise _not_2d(1, "give a frame of one column: X.to_frame()")
+    raise ParameterError(
+        f"X must be a Dask array or data frame, got a Dask {type(X).__name__}",
+        place={"parameter": "X"},
+        hint="convert it: dask.array.from_delayed(…), or bag.to_dataframe()",
+    )
+
+
+def _array_rows(X: da.Array) -> DaskRows:
+    if X.ndim != 2:
+        raise _not_2d(X.ndim, "reshape it: x.reshape(-1, 1) is one column, (1, -1) one row")
+    n, p = X.shape
+    if p != p:
+        raise ShapeError(
+            "the number of columns of this Dask array is not known",
+            hint="call x.compute_chunk_sizes(), or give the chunks where the array is made",
+        )
+    if X.dtype.kind not in "fiubc":
+        raise NotNumericError(
+            f"a Dask array of dtype {X.dtype} is not numeric",
+            hint="convert it: x.astype(float)",
+        )
+    if X.dtype.kind == "c":
+        as_rows(np.empty((1, p), X.dtype))  # raises, with a hint
+    meta = X._meta
+    sparse = sp.issparse(meta) or hasattr(meta, "to_scipy_sparse")
+    if X.numblocks[1] > 1:
+        X = da.blockwise(
+            hstack, "ik", X, "ij", new_axes={"k": p}, concatenate=False, dtype=X.dtype, meta=meta
+        )
+    return DaskRows(
+        rows=None if n != n else n,
+        p=p,
+        dtype=_float_dtype([X.dtype]),
+        # Only the chunks know how many numbers are stored.
+        stored=0 if sparse else None,
+        array=X,
+    )
+
+
+def _frame_rows(X: Any) -> DaskRows:
+    all_labels = list(X.columns)
+    refuse_duplicates([str(label) for label in all_labels], Origin(None))
+    left_out = {}
+    for label, kind in nw.from_native(X._meta).schema.items():
+        letter = getattr(X.dtypes[label], "kind", "O")
+        if letter == "c":
+            as_rows(np.empty((1, 1), complex))  # raises, with a hint
+        if letter not in "fiu":
+            left_out[str(label)] = kind_name(kind)
+    labels = [label for label in all_labels if str(label) not in left_out]
+    if not labels:
+        raise NotNumericError(
+            f"the frame has no column of numbers: {'; '.join(left_out_notes(left_out))}",
+            place={"columns": list(left_out)},
+            hint="convert the columns to analyse: df.astype(float)",
+        )
+    if left_out:
+        X = X[labels]
+    has_names = any(isinstance(label, str) for label in labels)
+    return DaskRows(
+        rows=None,
+        p=len(labels),
+        dtype=_float_dtype(X.dtypes),
+        columns=tuple(map(str, labels)) if has_names else None,
+        notes=left_out_notes(left_out),
+        array=_partition_blocks(X),
+        frame=X,
+    )
+
+
+def _not_2d(ndim: int, hint: str) -> ShapeError:
+    return ShapeError(f"Expected 2D array, got {ndim}D array instead, on Dask", hint=hint)
+
+
+def _partition_blocks(frame: Any) -> da.Array:
     """Return an array whose chunks are the partitions of a data frame, unchanged."""
     meta = np.empty((0, frame.shape[1]))
     return frame.map_partitions(identity, meta=meta, enforce_metadata=False)
 
 
-def float_dtype(dtypes: Iterable[Any]) -> np.dtype[Any]:
+def _float_dtype(dtypes: Iterable[Any]) -> np.dtype[Any]:
     """Return float32 where all columns are float32, else float64."""
     return np.dtype(np.float32 if all(dtype == np.float32 for dtype in dtypes) else np.float64)
 

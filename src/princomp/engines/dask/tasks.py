@@ -1,4 +1,4 @@
-"""Code of Dask's tasks: chunks become rows, and rows become partial results or scores.
+"""Code of Dask's tasks: chunks and weights become rows, and rows partial results or scores.
 
 Nothing here needs Dask.
 """
@@ -13,12 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.engines.dask.weights import check_chunk_weights
-from princomp.engines.distributed import RowFunction
+from princomp.engines.distributed import PartialResult, RowFunction, SummaryKind, reworded
 from princomp.engines.local import reduce_partition
-from princomp.engines.partial_result import PartialResult, SummaryKind, reworded
 from princomp.errors import NotFiniteError, PrincompError, ShapeError
 from princomp.io import RowArray, from_sparse, in_memory
+from princomp.linalg import as_floats
+from princomp.summaries import WEIGHTS, check_frequencies
 
 
 class RowLayout(NamedTuple):
@@ -73,13 +73,41 @@ def reduce_chunk(
     n = block.shape[0]
     try:
         rows, column_weights = to_rows(block, layout)
-        checked = check_chunk_weights(weights if column_weights is None else column_weights, n)
+        checked = _check_weights(weights if column_weights is None else column_weights, n)
     except PrincompError as error:
         fault = error
         if "row" in error.place and "parameter" not in error.place:
             fault = reworded(error, f"{error.message} (counted in its chunk)")
         return PartialResult(None, 0, n, fault)
     return reduce_partition(kind, rows, checked, drop=drop, precise=precise)
+
+
+def _check_weights(weights: NDArray[Any] | float | None, n: int) -> NDArray[Any] | None:
+    """Return the frequencies of the n rows of a chunk.
+
+    Raises
+    ------
+    ShapeError, ParameterError
+    """
+    if weights is None:
+        return None
+    checked: NDArray[Any] = as_floats(weights, "sample_weight")
+    if checked.ndim == 0:
+        checked = np.full(n, float(checked))
+    if checked.shape != (n,):
+        raise unequal_lengths(len(checked), n, "rows in the same chunk")
+    check_frequencies(checked, 0)
+    return checked
+
+
+def unequal_lengths(weights: int | tuple[int, ...], rows: int | None, what: str) -> ShapeError:
+    """Return the error for weights that do not match the rows."""
+    return ShapeError(
+        f"Sample weights must be 1D array or scalar: sample_weight has {weights} and X has {rows} "
+        f"{what}",
+        place=WEIGHTS,
+        hint="give one weight per row, in chunks of the same rows",
+    )
 
 
 def merge_results(results: Sequence[PartialResult]) -> PartialResult:

@@ -10,8 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from princomp.engines.device.spaces import is_device_array, space_of
-from princomp.engines.distributed import DistributedRows
-from princomp.engines.partial_result import PartialResult, SummaryKind
+from princomp.engines.distributed import DistributedRows, PartialResult, SummaryKind
 from princomp.errors import (
     NotAvailableError,
     NotFiniteError,

@@ -40,14 +40,14 @@ def space_of(X: Any) -> Space:
 
 
 def space_named(device: Any) -> Space:
-    """Return the Space of a torch device with this name, or of a device object.
+    """Return the Space of a torch device, or its name, or of a device object of another library.
 
     Raises
     ------
     MissingLibraryError, ParameterError
     """
     library = type(device).__module__.partition(".")[0]
-    if library in SPACES:
+    if library in SPACES and library != "torch":
         return SPACES[library](device)
     try:
         import torch
@@ -120,13 +120,8 @@ def _exact_torch() -> Iterator[None]:
                     setattr(*setting)
 
 
-def _cupy(device: Any) -> Space:
-    # CuPy's devices cannot be hashed.
-    return _cupy_number(device.id)
-
-
 @lru_cache(maxsize=32)
-def _cupy_number(number: int) -> Space:
+def _cupy(number: int) -> Space:
     import array_api_compat.cupy as xp
     import cupy
 
@@ -162,6 +157,6 @@ def _strict(device: Any) -> Space:
 # For each library, by the name of its module, a function that describes one of its devices.
 SPACES: dict[str, Callable[[Any], Space]] = {
     "torch": _torch,
-    "cupy": _cupy,
+    "cupy": lambda device: _cupy(device.id),  # CuPy's devices cannot be hashed
     "array_api_strict": _strict,
 }

@@ -1,8 +1,11 @@
-"""Rows of any origin, copied to a device block by block and summed there."""
+"""Rows of any origin, copied to a device block by block and summed there.
+
+Blocks go to a GPU through two pinned buffers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Self
@@ -12,9 +15,8 @@ from numpy.typing import NDArray
 
 from princomp.engines.device.rows import AbstractDeviceRows
 from princomp.engines.device.spaces import space_named
-from princomp.engines.device.staging import copy_blocks
+from princomp.engines.distributed import PartialResult, SummaryKind
 from princomp.engines.local import iter_blocks
-from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.io import (
     FileState,
@@ -32,9 +34,17 @@ from princomp.io import (
     rows_of,
     stored_arrays,
 )
-from princomp.linalg import DEFAULT_SHARE, byte_count, format_bytes, map_in_order
+from princomp.linalg import DEFAULT_SHARE, byte_count, format_bytes, map_in_order, mark_unwritten
 from princomp.solvers import ImagesOf
-from princomp.summaries import Columns, DeviceBlock, PairOf, SketchOf, Triangle, stored_bytes
+from princomp.summaries import (
+    Columns,
+    DeviceBlock,
+    PairOf,
+    SketchOf,
+    Space,
+    Triangle,
+    stored_bytes,
+)
 
 # Bytes on the device for each number of a block: two buffers that are copied into, the centred
 # rows, and their squares in float64.
@@ -99,7 +109,7 @@ class DeviceStream(AbstractDeviceRows):
         blocks = iter_blocks(self.data, step)
         loaded = map_in_order(lambda block: _dense(block.load()), blocks, 1, prefetch=True)
         with closing(loaded):
-            for rows in copy_blocks(loaded, self.space, step, self.p, self.dtype):
+            for rows in _copy_blocks(loaded, self.space):
                 block = self._block(start, rows)
                 self.rows_read = start = start + rows.shape[0]
                 yield block
@@ -191,6 +201,59 @@ def on_device(X: Any, device: Any = "cuda", *, memory_limit: int | str | None = 
         limit=limit,
         repeatable=data.repeatable if is_source else True,
     )
+
+
+def _copy_blocks(blocks: Iterable[NDArray[Any]], space: Space) -> Iterator[Any]:
+    """Yield host blocks as arrays on a device; each is valid until the next but one is taken.
+
+    No block is longer than the first.
+    """
+    if getattr(space.device, "type", "") == "cuda":
+        yield from _pinned(blocks, space.device)
+        return
+    for block in blocks:
+        # A copy: the rows in memory are the user's.
+        yield space.put(np.array(block, order="C"), block.dtype)
+
+
+def _pinned(blocks: Iterable[NDArray[Any]], device: Any) -> Iterator[Any]:
+    """Copy through two pinned buffers, on a separate CUDA stream.
+
+    While the device sums one block, the next is read, put into the other buffer and copied. Each
+    step waits only until its own buffer is free.
+    """
+    import torch
+
+    cuda: Any = torch.cuda
+    compute_stream, copy_stream = cuda.current_stream(device), cuda.Stream(device)
+    buffers: list[Any] = []
+    try:
+        for number, block in enumerate(blocks):
+            m = len(block)
+            if not buffers:
+                dtype = torch.float32 if block.itemsize == 4 else torch.float64
+                for _ in range(2):
+                    host_buffer = torch.empty(block.shape, dtype=dtype, pin_memory=True)
+                    device_buffer = torch.empty(block.shape, dtype=dtype, device=device)
+                    buffers.append((host_buffer, device_buffer, cuda.Event(), cuda.Event()))
+                # The memory may belong to arrays that the device still uses.
+                copy_stream.wait_stream(compute_stream)
+            host_buffer, device_buffer, copied, consumed = buffers[number % 2]
+            if number >= 2:
+                copied.synchronize()  # until then the pinned half is being read
+            mark_unwritten(host_buffer.numpy())[:m] = block
+            with cuda.stream(copy_stream):
+                if number >= 2:
+                    copy_stream.wait_event(consumed)
+                device_buffer[:m].copy_(host_buffer[:m], non_blocking=True)
+                copied.record(copy_stream)
+            compute_stream.wait_event(copied)
+            yield device_buffer[:m]
+            consumed.record(compute_stream)
+    finally:
+        # The buffers are freed now: nothing may still use them.
+        copy_stream.synchronize()
+        compute_stream.synchronize()
 
 
 def _summary_bytes(kind: SummaryKind, p: int) -> int:

@@ -16,9 +16,8 @@ import scipy.sparse as sp
 
 from princomp.engines.device.rows import DeviceRows, weights_on
 from princomp.engines.device.spaces import space_named, space_of
-from princomp.engines.distributed import DistributedRows, RowFunction
+from princomp.engines.distributed import DistributedRows, PartialResult, RowFunction, SummaryKind
 from princomp.engines.local import reduce_partition
-from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.errors import NotAvailableError, NotNumericError, ShapeError, row_words
 from princomp.io import LARGEST_INTEGER, Chunk, as_rows, checksum, from_sparse, stored_arrays
 from princomp.summaries import Space

@@ -11,6 +11,7 @@ import hashlib
 import os
 import pickle
 import platform
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -181,6 +182,9 @@ def _combine(records: list[RankRecord]) -> Agreement:
         raise ShapeError("no rank has rows", hint="give at least two rows on any of the ranks")
     _check_columns(with_columns)
     first = with_columns[0][1]
+    on_host = defaultdict[str, list[RankRecord]](list)
+    for record in records:
+        on_host[record.host].append(record)
     # Ranks without rows do not decide the precision.
     with_rows = [record for record in records if record.has_rows]
     sparse = bool(with_rows) and all(record.stored is not None for record in with_rows)
@@ -193,8 +197,8 @@ def _combine(records: list[RankRecord]) -> Agreement:
         stored=_sum([record.stored for record in with_rows]) if sparse else None,
         nbytes=_sum([record.nbytes for record in records]),
         repeatable=all(record.repeatable for record in records),
-        memory=min(_memory(record, records) for record in records),
-        threads=tuple(_threads(record, records) for record in records),
+        memory=min(_memory(record, on_host[record.host]) for record in records),
+        threads=tuple(_threads(record, on_host[record.host]) for record in records),
     )
 
 
@@ -264,18 +268,15 @@ def _processors() -> frozenset[int]:
     return frozenset(range(os.cpu_count() or 1))
 
 
-def _threads(record: RankRecord, records: list[RankRecord]) -> int:
+def _threads(record: RankRecord, neighbours: list[RankRecord]) -> int:
     """Return the threads of a rank: its processors, shared with other ranks of the machine."""
-    sharing = [
-        one for one in records if one.host == record.host and one.processors & record.processors
-    ]
-    return max(1, len(record.processors) // len(sharing))
+    sharing = sum(bool(one.processors & record.processors) for one in neighbours)
+    return max(1, len(record.processors) // sharing)
 
 
-def _memory(record: RankRecord, records: list[RankRecord]) -> int:
+def _memory(record: RankRecord, neighbours: list[RankRecord]) -> int:
     """Return the bytes that a rank may take: as set, or its share of the machine's memory."""
-    sharing = sum(one.host == record.host for one in records)
-    return record.memory if record.memory_was_set else max(1, record.memory // sharing)
+    return record.memory if record.memory_was_set else max(1, record.memory // len(neighbours))
 
 
 def threads_of(agreement: Agreement, rank: int) -> int:

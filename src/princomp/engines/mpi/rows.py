@@ -16,11 +16,10 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.engines.distributed import DistributedRows
+from princomp.engines.distributed import DistributedRows, PartialResult, SummaryKind
 from princomp.engines.local import reduce_partition
 from princomp.engines.mpi.agreement import Agreement, Outcome, RankInput, agree, threads_of
 from princomp.engines.mpi.communicators import Communicator, communicator
-from princomp.engines.partial_result import PartialResult, SummaryKind
 from princomp.errors import NotFiniteError, PrincompError
 from princomp.io import FileState, Source, not_finite_error, refuse_changed
 from princomp.summaries import check_weights

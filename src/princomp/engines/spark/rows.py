@@ -2,26 +2,32 @@
 
 A frame has numeric columns, or one column of arrays or of MLlib's vectors. Either way Spark
 hands its Python workers one array per row (:mod:`~princomp.engines.spark.tasks`). Each
-partition becomes a partial result, these are merged level by level on executors
-(:mod:`~princomp.engines.spark.states`), and one is collected. No row is cached.
+partition becomes a partial result, these are merged level by level on executors, and one is
+collected. No row is cached.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from pyspark.sql import Column, DataFrame, functions, types
 
-from princomp.engines.distributed import DistributedRows, RowFunction
-from princomp.engines.partial_result import PartialResult, SummaryKind
-from princomp.engines.spark.states import STATE_COLUMNS, merge_states, unpack_states
-from princomp.engines.spark.tasks import RowLayout, map_batches, reduce_batches
+from princomp.engines.distributed import DistributedRows, PartialResult, RowFunction, SummaryKind
+from princomp.engines.spark.tasks import (
+    STATE_COLUMNS,
+    RowLayout,
+    map_batches,
+    merge_states,
+    reduce_batches,
+    unpack_states,
+)
 from princomp.engines.spark.tiles import Tiles
-from princomp.errors import ColumnError, ParameterError
+from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
 from princomp.io import left_out_notes
 
 # Words in notes for types without numbers; others are called by their names in Spark.
@@ -31,6 +37,12 @@ _TYPE_WORDS = {
     "timestamp": "date",
     "timestamp_ntz": "date",
 }
+
+# Number of rows that are read to find the length of arrays, and whether all vectors are sparse.
+_INSPECTED_ROWS = 20
+# Known layouts of frames: finding a layout is a job of Spark, and both fit and transform need it. A
+# frame never changes.
+_layouts: WeakKeyDictionary[Any, RowLayout] = WeakKeyDictionary()
 
 
 @dataclass(kw_only=True, eq=False)
@@ -86,10 +98,10 @@ class SparkRows(DistributedRows):
         if self.other_columns and self.columns is None:
             raise ColumnError(
                 "the frame has columns besides those of arrays: "
-                f"{quoted_names(self.other_columns)}",
+                f"{_quoted_names(self.other_columns)}",
                 place={"columns": list(self.other_columns)},
-                hint=f"fit(df.select({quoted_names(self.value_columns)})); transform takes all and "
-                "keeps them",
+                hint=f"fit(df.select({_quoted_names(self.value_columns)})); transform takes all "
+                "and keeps them",
             )
         columns = [self.array_column().alias("rows"), *self.weights_column()]
         task = reduce_batches(self.layout, kind, drop, precise)
@@ -104,7 +116,7 @@ class SparkRows(DistributedRows):
         """Return a list with the column of weights that workers get; empty without weights."""
         if self.weights is None:
             return []
-        return [column(self.weights).cast("double").alias("weights")]
+        return [_column(self.weights).cast("double").alias("weights")]
 
     def tiles(self, *, complete: bool) -> Tiles:
         """Return the scatter (p, p) in tiles, for one that is too large for a task.
@@ -116,7 +128,7 @@ class SparkRows(DistributedRows):
     def array_column(self, names: tuple[str, ...] | None = None) -> Column:
         """Return the column of arrays or vectors; if there is none, numeric columns as arrays."""
         if self.columns is None:
-            return column(self.value_columns[0])
+            return _column(self.value_columns[0])
         number = "float" if self.dtype == np.float32 else "double"
         # As text: a call for each column takes longer than some sums.
         cast = ", ".join(
@@ -139,7 +151,7 @@ class SparkRows(DistributedRows):
             raise ColumnError(
                 f"sample_weight={weights!r} is not a numeric column of the frame",
                 place={**place, "column": weights},
-                hint=f"its columns: {quoted_names(column_types)}",
+                hint=f"its columns: {_quoted_names(column_types)}",
             )
         if self.columns is None:
             rows = replace(self, other_columns=tuple(n for n in self.other_columns if n != weights))
@@ -169,7 +181,10 @@ class SparkRows(DistributedRows):
         number = "float" if dtype == np.float32 else "double"
         as_array = self.columns is None
         new_columns = (f"{names[0].rstrip('0123456789')}_features",) if as_array else names
-        taken = [name for name in new_columns if name in self.frame.columns]
+        sensitive = self.frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+        compared: Callable[[str], str] = str if sensitive else str.lower  # as Spark finds columns
+        new = set(map(compared, new_columns))
+        taken = [name for name in self.frame.columns if compared(name) in new]
         if taken:
             raise ColumnError(
                 f"the frame already has a column {taken[0]!r}, the name of a new column",
@@ -178,21 +193,92 @@ class SparkRows(DistributedRows):
             )
         fields = ", ".join(f"`{_quoted(name)}`:{number}" for name in names)
         result_type = f"array<{number}>" if as_array else f"struct<{fields}>"
-        scores = map_batches(function, self.layout, names, as_array, result_type)(
-            self.array_column()
-        )
+        mapped = map_batches(function, self.layout, names, as_array, result_type)
+        scores = mapped(self.array_column())
         if as_array:
             return self.frame.withColumn(new_columns[0], scores)
         struct = f"princomp_{names[0]}"
         with_struct = self.frame.withColumn(struct, scores)
-        return with_struct.select(*map(column, self.frame.columns), f"`{_quoted(struct)}`.*")
+        return with_struct.select(*map(_column, self.frame.columns), f"`{_quoted(struct)}`.*")
+
+
+def rows_of(frame: DataFrame) -> SparkRows:
+    """Return the rows of a DataFrame, from its schema and, if necessary, a look at a few rows.
+
+    Raises
+    ------
+    ColumnError, NotNumericError, ShapeError
+        If there are no numbers, or several columns of arrays.
+    """
+    column_types = _column_types(frame)
+    if len(column_types) < len(frame.schema.fields):
+        raise ColumnError("the frame has two columns of the same name", hint="rename one of them")
+    arrays = tuple(
+        name for name, kind in column_types.items() if _is_array(kind) or _is_vector(kind)
+    )
+    if len(arrays) > 1:
+        raise ColumnError(
+            f"the frame has several columns of arrays or vectors: {_quoted_names(arrays)}",
+            place={"columns": list(arrays)},
+            hint="select one: df.select('features')",
+        )
+    if arrays:
+        return _array_rows(frame, arrays[0], column_types)
+    value_columns = tuple(
+        name for name, kind in column_types.items() if isinstance(kind, types.NumericType)
+    )
+    if not value_columns:
+        raise NotNumericError(
+            "the frame has no column of numbers, arrays or vectors, only "
+            f"{_quoted_names(column_types)}",
+            place={"columns": list(column_types)},
+            hint="select or cast the columns to analyse",
+        )
+    return SparkRows.numeric(
+        frame, value_columns, tuple(name for name in column_types if name not in value_columns)
+    )
+
+
+def _array_rows(frame: DataFrame, name: str, column_types: dict[str, types.DataType]) -> SparkRows:
+    layout = _layouts.get(frame)
+    if layout is None:
+        layout = _layouts[frame] = _inspect_layout(frame, name, column_types[name])
+    return SparkRows(
+        p=layout.p,
+        dtype=layout.dtype,
+        stored=0 if layout.sparse else None,
+        frame=frame,
+        value_columns=(name,),
+        layout=layout,
+        other_columns=tuple(other for other in column_types if other != name),
+    )
+
+
+def _inspect_layout(frame: DataFrame, name: str, kind: types.DataType) -> RowLayout:
+    """Find the layout of a column of arrays or vectors from its first rows."""
+    cells, vectors = _column(name), _is_vector(kind)
+    first = [row[0] for row in frame.select(cells).where(cells.isNotNull()).head(_INSPECTED_ROWS)]
+    if not first:
+        raise ShapeError(f"the frame has no rows in column {name!r}", hint="give at least two rows")
+    sparse = vectors and all(hasattr(vector, "indices") for vector in first)
+    single = not vectors and isinstance(kind.elementType, types.FloatType)
+    dtype = np.dtype(np.float32 if single else np.float64)
+    return RowLayout(len(first[0]), dtype, vectors=vectors, sparse=sparse)
+
+
+def _is_vector(kind: types.DataType) -> bool:
+    return isinstance(kind, types.UserDefinedType) and type(kind).__name__ == "VectorUDT"
+
+
+def _is_array(kind: types.DataType) -> bool:
+    return isinstance(kind, types.ArrayType) and isinstance(kind.elementType, types.FractionalType)
 
 
 def _column_types(frame: DataFrame) -> dict[str, types.DataType]:
     return {field.name: field.dataType for field in frame.schema.fields}
 
 
-def column(name: str) -> Column:
+def _column(name: str) -> Column:
     """Return the column with exactly this name, which may contain dots."""
     return functions.col(f"`{_quoted(name)}`")
 
@@ -201,6 +287,6 @@ def _quoted(name: str) -> str:
     return name.replace("`", "``")
 
 
-def quoted_names(names: Iterable[str]) -> str:
+def _quoted_names(names: Iterable[str]) -> str:
     """Return names as text, quoted and separated by commas."""
     return ", ".join(map(repr, names))

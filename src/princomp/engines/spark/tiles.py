@@ -17,9 +17,16 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, functions
 
-from princomp.engines.partial_result import PartialResult
-from princomp.engines.spark.states import STATE_COLUMNS, merge_states, pack_state, unpack_states
-from princomp.engines.spark.tasks import BatchFunction, RowLayout, reduce_batches
+from princomp.engines.distributed import PartialResult
+from princomp.engines.spark.tasks import (
+    STATE_COLUMNS,
+    BatchFunction,
+    RowLayout,
+    merge_states,
+    pack_state,
+    reduce_batches,
+    unpack_states,
+)
 from princomp.linalg import FloatArray
 from princomp.summaries import Moments
 
