@@ -1,6 +1,6 @@
 """A fit from rows to a result, without scikit-learn.
 
-request         validated parameters of a fit
+request         constraints on parameters, and the validated parameters of a fit
 problem         what is known about the rows before a fit
 plan            the choice of a route, and its description, also before a fit
 routes          the ways from rows to a spectrum, one per file
@@ -22,8 +22,7 @@ row_buffer      rows of a stream that do not fill a block yet
 summary_kinds   the kind of summary that rows in batches are added to
 lazy_fit        a fit that is solved when its result is first read
 runs            the identity of a run, for checkpoints
-constraints     valid values of parameters, and their old names
-docstrings      docstrings with shared entries
+decorators      old names of arguments, and docstrings with shared entries
 model_contents  a result as arrays and plain values, for model files
 """
 

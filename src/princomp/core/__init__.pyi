@@ -6,21 +6,11 @@ from .axis_verdicts import (
     verdicts as verdicts,
 )
 from .certificate import Certificate as Certificate, certify as certify
-from .constraints import (
-    FLAG as FLAG,
-    Constraint as Constraint,
-    array_like as array_like,
-    check_parameter as check_parameter,
-    check_parameters as check_parameters,
-    fraction as fraction,
-    is_number as is_number,
-    number as number,
-    one_of as one_of,
-    renamed_parameters as renamed_parameters,
-    whole_number as whole_number,
-)
 from .context import check_rows as check_rows
-from .docstrings import fill_docstring as fill_docstring
+from .decorators import (
+    fill_docstring as fill_docstring,
+    renamed_parameters as renamed_parameters,
+)
 from .fit import (
     fit_of_components as fit_of_components,
     fit_summary as fit_summary,
@@ -52,10 +42,20 @@ from .model_contents import (
 )
 from .plan import Plan as Plan, plan_table as plan_table
 from .request import (
+    FLAG as FLAG,
+    Constraint as Constraint,
     PCAParameters as PCAParameters,
     RandomState as RandomState,
     Request as Request,
+    array_like as array_like,
+    check_parameter as check_parameter,
+    check_parameters as check_parameters,
     checked_components as checked_components,
+    fraction as fraction,
+    is_number as is_number,
+    number as number,
+    one_of as one_of,
+    whole_number as whole_number,
 )
 from .routes.triangle import SMALL_TABLE_SIZE as SMALL_TABLE_SIZE
 from .runs import ADDRESS as ADDRESS

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.context import check_rows
+from princomp.core.context import check_n_components, check_rows
 from princomp.core.inputs import refuse_iterator
 from princomp.core.missing import memory_to_fill
 from princomp.core.problem import SOLVERS, Problem, RouteChoice
-from princomp.core.request import PCAParameters, Request, check_n_components
+from princomp.core.request import PCAParameters, Request
 from princomp.core.routes.base import Cost, Route
 from princomp.core.routes.krylov import KRYLOV
 from princomp.core.routes.lanczos import LANCZOS
