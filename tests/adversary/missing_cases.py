@@ -10,7 +10,7 @@ from oracle import EPS, LONG, LONG_EPS, divisor_of, svd_of, truth
 
 from princomp import PCA
 from princomp.core.missing import fill_table
-from princomp.core.missing.em import TOLERANCE
+from princomp.core.missing.methods import TOLERANCE
 
 # Largest table for which a step of EM in extended precision is quick.
 _ROWS, _COLUMNS = 120, 24

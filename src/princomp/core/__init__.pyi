@@ -33,8 +33,7 @@ from .inputs import (
     refuse_iterator as refuse_iterator,
 )
 from .lazy_fit import LazyFit as LazyFit
-from .missing.filled import Filled as Filled
-from .missing.table import FILL_METHODS as FILL_METHODS
+from .missing import FILL_METHODS as FILL_METHODS, Filled as Filled
 from .model_contents import (
     model_from_contents as model_from_contents,
     model_to_contents as model_to_contents,

@@ -8,10 +8,8 @@ from hypothesis import given, settings, strategies as st
 
 from helpers import orthonormal, with_singular_values
 from princomp import PCA
-from princomp.core.missing import em, fill_table
-from princomp.core.missing.em import fill_by_em, fit_components
-from princomp.core.missing.nipals import fill_by_nipals
-from princomp.core.missing.ridge import shrinkage
+from princomp.core.missing import fill_table, methods
+from princomp.core.missing.methods import fill_by_em, fill_by_nipals, fit_components, shrinkage
 
 # Sums of n·p squares are off by some units of rounding of the whole.
 ROUNDING = 1e-12
@@ -221,7 +219,7 @@ def test_zero_components_fill_with_means(rng):
 
 
 def test_missing_convergence_is_reported(rng, monkeypatch):
-    monkeypatch.setattr(em, "MAX_ITERATIONS", 3)
+    monkeypatch.setattr(methods, "MAX_ITERATIONS", 3)
     X, _ = with_missing_cells(low_rank(rng), 0.2, rng)
     from sklearn.exceptions import ConvergenceWarning
 
