@@ -10,16 +10,14 @@ applied_rule    a rule for the number of components, applied to a fit in progres
 inputs          rows and weights as users pass them
 schema          the columns of a fit, and other tables compared with them
 fitted          the immutable result and everything derived from it
-projection, likelihood  scores and log-likelihood
-mergeable_summary  a summary that represents all rows of a fit, made of its components if need be
+likelihood      the probabilistic model of a fit
+mergeable_summary  the kind of summary that rows are added to, and one for all rows of a fit
 fitted_model    a result with its schema: scores of rows of any origin
-certificate     error bounds of a result
+certificate     error bounds of a result, also measured with the rows
 axis_verdicts   whether the axis of a component can be interpreted
-verify          residuals measured with the rows
 missing         filling missing cells
 stream          rows added and removed over time
 row_buffer      rows of a stream that do not fill a block yet
-summary_kinds   the kind of summary that rows in batches are added to
 lazy_fit        a fit that is solved when its result is first read
 runs            the identity of a run, for checkpoints
 decorators      old names of arguments, and docstrings with shared entries

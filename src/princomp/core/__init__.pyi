@@ -5,7 +5,11 @@ from .axis_verdicts import (
     verdict_lines as verdict_lines,
     verdicts as verdicts,
 )
-from .certificate import Certificate as Certificate, certify as certify
+from .certificate import (
+    Certificate as Certificate,
+    certify as certify,
+    verify_table as verify_table,
+)
 from .context import check_rows as check_rows
 from .decorators import (
     fill_docstring as fill_docstring,
@@ -60,4 +64,3 @@ from .routes.triangle import SMALL_TABLE_SIZE as SMALL_TABLE_SIZE
 from .runs import ADDRESS as ADDRESS
 from .schema import TableSchema as TableSchema
 from .stream import Stream as Stream
-from .verify import verify_table as verify_table

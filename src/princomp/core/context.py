@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from princomp.core.applied_rule import AppliedRule
 from princomp.core.problem import Problem
 from princomp.core.request import Request, max_components
-from princomp.core.routes.base import Summary
 from princomp.engines import PartialResult, RunContext, fold
 from princomp.errors import ParameterError, ShapeError
 from princomp.io import refuse_changed
@@ -28,6 +27,9 @@ from princomp.summaries import (
     check_weights,
     divisors,
 )
+
+if TYPE_CHECKING:
+    from princomp.core.routes.base import Summary
 
 
 class FitContext:
