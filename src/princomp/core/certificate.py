@@ -87,10 +87,10 @@ class Certificate:
         return f"probability at most {self.missed:.1e}" if self.missed else "no"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; NaN becomes null."""
+        """Plain values, ready for JSON; NaN and infinity become null."""
         return {
             **vars(self),
-            "residuals": [None if np.isnan(r) else float(r) for r in self.residuals],
+            "residuals": [float(r) if np.isfinite(r) else None for r in self.residuals],
             "below_resolution": self.below_resolution.tolist(),
             "inseparable": [list(pair) for pair in self.inseparable],
         }

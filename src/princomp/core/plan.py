@@ -205,10 +205,10 @@ def route_of(choice: RouteChoice) -> Route:
 
 def cost_of(problem: Problem, choice: RouteChoice) -> Cost:
     """Return the cost of a route, including the rows if they are read into memory first."""
-    if choice.solver == "given":
-        return Cost(0, 0)  # components of another library: no row was read
     if choice.summary != "hold":
-        return route_of(choice).cost(problem)
+        route = _ROUTES.get((choice.summary, choice.solver))
+        # None for components of another library, and for a route of a newer version.
+        return Cost(0, 0) if route is None else route.cost(problem)
     n, p, size = problem.rows, problem.columns, problem.itemsize
     numbers = n * p * size if problem.stored is None else problem.stored * (size + 4) + 8 * n
     in_memory = problem._replace(in_memory=True, memory_limit=None)
