@@ -28,14 +28,6 @@ from .fitted_model import (
     PCAModel as PCAModel,
     fitted_model as fitted_model,
 )
-from .inputs import (
-    attach_weights as attach_weights,
-    blocks_of as blocks_of,
-    checked_weights as checked_weights,
-    open_rows as open_rows,
-    open_scores as open_scores,
-    refuse_iterator as refuse_iterator,
-)
 from .lazy_fit import LazyFit as LazyFit
 from .missing import FILL_METHODS as FILL_METHODS, Filled as Filled
 from .model_contents import (
@@ -62,5 +54,13 @@ from .request import (
 )
 from .routes.triangle import SMALL_TABLE_SIZE as SMALL_TABLE_SIZE
 from .runs import ADDRESS as ADDRESS
-from .schema import TableSchema as TableSchema
+from .schema import (
+    TableSchema as TableSchema,
+    attach_weights as attach_weights,
+    blocks_of as blocks_of,
+    checked_weights as checked_weights,
+    open_rows as open_rows,
+    open_scores as open_scores,
+    refuse_iterator as refuse_iterator,
+)
 from .stream import Stream as Stream

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from princomp.core.context import check_n_components, check_rows
-from princomp.core.inputs import refuse_iterator
 from princomp.core.missing import memory_to_fill
 from princomp.core.problem import SOLVERS, Problem, RouteChoice
 from princomp.core.request import PCAParameters, Request
@@ -29,7 +28,7 @@ from princomp.core.routes.row_gram import ROW_GRAM
 from princomp.core.routes.sketch import SKETCH
 from princomp.core.routes.tiles import TILES
 from princomp.core.routes.triangle import TRIANGLE
-from princomp.core.schema import TableSchema
+from princomp.core.schema import TableSchema, refuse_iterator
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.linalg import format_bytes
 from princomp.summaries import Columns

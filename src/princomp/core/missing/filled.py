@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import asdict, dataclass, fields
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ from princomp.summaries import (
     divisors,
     is_sparse,
 )
+
+if TYPE_CHECKING:
+    from princomp.core.request import Request
 
 FILL_METHODS = ("em", "nipals")
 # Arrays of the size of the table in memory: a float64 copy, a centred copy, a mask and products.
@@ -122,14 +125,8 @@ class FilledTable(NamedTuple):
 def fill_table(
     data: RowData,
     weights: Weights,
-    method: str,
-    k: int,
-    *,
-    scale: Any = None,
-    centred: bool = True,
+    request: Request,
     names: Names = None,
-    constant: str = "error",
-    memory: int | None = None,
 ) -> FilledTable:
     """Fill every missing cell, in a copy if there are any; rows without any cell are left out.
 
@@ -137,12 +134,12 @@ def fill_table(
     ----------
     data : ndarray of shape (n, p), or a Source of rows that fit in memory
     weights : ndarray of shape (n,), optional
-    method : {"em", "nipals"}
-    k : int
-        Number of components that fill the cells; 0 fills them with means.
-    scale : as for :class:`~princomp.PCA`
-        With ``"em"`` divisors are computed from the *filled* table in each iteration; with
-        ``"nipals"`` once, from the known cells.
+    request : Request
+        ``fill`` is the method. ``n_components`` is a whole number of components that fill the
+        cells; 0 fills them with means. With ``"em"`` the divisors for ``scale`` are computed from
+        the *filled* table in each iteration; with ``"nipals"`` once, from the known cells.
+    names : tuple of str, optional
+        Names of the columns, for messages.
 
     Raises
     ------
@@ -154,10 +151,13 @@ def fill_table(
     DataError
         If a column has too few cells, or no row has any.
     """
+    method, k, centred = request.fill, request.n_components, request.center
+    assert method is not None
+    assert isinstance(k, int)  # the request was checked
     nothing_filled = Filled(method, 0, 0.0, 0, 0, True, 0.0, 0.0)
     if is_sparse(data) and not np.isnan(data.data).any():
         return FilledTable(data, weights, nothing_filled)
-    data = _in_memory(data, method, memory)
+    data = _in_memory(data, method, request.memory)
     _check_n_components(k, data.shape, method)
     missing = _missing_cells(data, weights, names)
     empty = missing.all(axis=1)  # nothing can be estimated from such rows
@@ -178,9 +178,7 @@ def fill_table(
             hint="weights are frequencies: give more, or larger ones",
         )
     table = data[used].astype(np.float64)
-    divisor_of = partial(
-        _divisors, weights=used_weights, scale=scale, names=names, constant=constant
-    )
+    divisor_of = partial(_divisors, weights=used_weights, request=request, names=names)
     k = min(k, *table.shape)  # rows of weight zero, or without known cells, are left out
     _refuse_extreme_values(table, missing_used, method)
     known = _known_columns(table, missing_used, used_weights)
@@ -339,18 +337,16 @@ def _known_columns(table: FloatArray, missing: NDArray[np.bool_], weights: Weigh
 def _divisors(
     table: FloatArray,
     weights: Weights,
-    known: Columns | None = None,
-    *,
-    scale: Any,
+    request: Request,
     names: Names,
-    constant: str,
+    known: Columns | None = None,
 ) -> FloatArray:
     """Compute the divisors of the columns of a table: if it has NaN, from ``known`` cells."""
-    if scale is None:
+    if request.scale is None:
         return np.ones(table.shape[1])
     columns = Columns.of(table, weights) if known is None else known
     extremes = None
-    if isinstance(scale, str) and scale == "range":
+    if request.by_range:
         ends = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
         extremes = Extremes(float(len(table)), *ends)
-    return divisors(scale, columns, extremes, names, constant)
+    return divisors(request.scale, columns, extremes, names, request.constant)
