@@ -136,9 +136,9 @@ def _axis_angles(model: PCAModel, source: Source) -> FloatArray | None:
 
     if not source.repeatable or source.stored is not None:
         return None
-    assert model.result.n_samples is not None
+    assert model.n_samples is not None
     # The fit is done, so a file that changed since or a constant resample must not be an error.
-    bootstrap, _ = quick_bootstrap(model, model.result.n_samples, compute)
+    bootstrap, _ = quick_bootstrap(model, model.n_samples, compute)
     return None if bootstrap is None else bootstrap.angle_quantiles((0.95,))[0]
 
 

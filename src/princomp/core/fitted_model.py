@@ -21,7 +21,6 @@ from princomp.linalg import FloatArray
 from princomp.summaries import first_not_finite, is_sparse
 
 M = TypeVar("M", covariant=True)
-R = TypeVar("R")
 
 _FILL_HINT = (
     "fill them, or fit with missing='em' or missing='nipals', which does; with missing='drop' "
@@ -32,6 +31,21 @@ _DEVICE_HINT = (
     "fill them, or give the rows in the host's memory, where missing='em' and "
     "missing='nipals' fill them; with missing='drop' such rows get empty scores"
 )
+
+
+class Result(Protocol):
+    """The result of a fit."""
+
+    @property
+    def k(self) -> int:
+        """Number of components."""
+
+    @property
+    def n_samples(self) -> int | None:
+        """Number of rows of the fit; None if it is not known."""
+
+
+R = TypeVar("R", bound=Result)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +65,16 @@ class FittedModel(ABC, Generic[R]):
 
     def __fitted_model__(self) -> Self:
         return self
+
+    @property
+    def k(self) -> int:
+        """Number of components."""
+        return self.result.k
+
+    @property
+    def n_samples(self) -> int | None:
+        """Number of rows of the fit; None if it is not known."""
+        return self.result.n_samples
 
     @property
     @abstractmethod

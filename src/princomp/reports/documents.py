@@ -73,13 +73,13 @@ def model_contents(model: Any) -> dict[str, Any]:
     """
     fitted: FittedModel[Any] = fitted_model(model)
     result, is_kernel = fitted.result, is_kernel_pca(model)
-    contents: dict[str, Any] = {"estimator": fitted.schema.owner, "rows": result.n_samples}
+    contents: dict[str, Any] = {"estimator": fitted.schema.owner, "rows": fitted.n_samples}
     if isinstance(fitted, PCAModel) or is_kernel:
         contents["dropped"] = result.dropped
     contents |= {
         "columns": column_labels(model),
         "id_column": fitted.schema.id_column,
-        "n_components": result.k,
+        "n_components": fitted.k,
     }
     divisors = model.scale_ if is_kernel else result.scale
     scale = None if divisors is None else divisors.tolist()
