@@ -10,7 +10,8 @@ from oracle import EPS, LONG, LONG_EPS, divisor_of, svd_of, truth
 
 from princomp import PCA
 from princomp.core.missing import fill_table
-from princomp.core.missing.em import TOLERANCE
+from princomp.core.missing.methods import TOLERANCE
+from princomp.core.request import Request
 
 # Largest table for which a step of EM in extended precision is quick.
 _ROWS, _COLUMNS = 120, 24
@@ -37,8 +38,8 @@ def check_missing(model, rows, weights):
     """All Findings on a fit whose missing cells were filled."""
     from runs import Fit
 
-    options = {"scale": model.scale, "centred": model.center}
-    found = fill_table(rows, weights, model.missing, model.n_components, **options)
+    request = Request(model.n_components, model.scale, model.center, fill=model.missing)
+    found = fill_table(rows, weights, request)
     # Rows without any cell are left out, and those of weight zero do not count.
     known, counts = ~np.isnan(rows), np.ones(len(rows), bool) if weights is None else weights > 0
     kept = known.any(axis=1) & counts

@@ -21,7 +21,7 @@ from oracle import LONG, LONG_EPS, truth, truths
 from recipes import SMALL as SMALL_SEQUENCES
 from threadpoolctl import threadpool_limits
 
-from princomp.core.missing import em
+from princomp.core.missing import methods
 from princomp.diagnostics.control_limits import Projector
 from princomp.kernel_pca.feature_space.matrix import Centring
 
@@ -161,7 +161,7 @@ def _t2_a_little_off(monkeypatch):
 
 
 def _em_that_ends_after_a_step(monkeypatch):
-    monkeypatch.setattr(em, "has_converged", lambda change, last_change: True)
+    monkeypatch.setattr(methods, "has_converged", lambda change, last_change: True)
 
 
 def _kernel_rows_that_are_not_centred(monkeypatch):

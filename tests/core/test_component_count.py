@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from princomp.core.context import count_for_share
-from princomp.core.request import check_n_components, max_components
+from princomp.core.context import check_n_components, count_for_share
+from princomp.core.request import max_components
 from princomp.errors import ParameterError, ShapeError
 from princomp.solvers import Spectrum
 from princomp.summaries import Moments

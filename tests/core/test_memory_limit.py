@@ -22,7 +22,7 @@ from princomp.core import fit as fit_module
 from princomp.core.plan import cost_of, select_route
 from princomp.core.problem import Problem
 from princomp.core.request import Request
-from princomp.core.routes import base, centred, row_gram
+from princomp.core.routes import base, row_gram
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.io.readers.source import Chunk, Source
 from princomp.linalg import memory
@@ -32,7 +32,7 @@ from princomp.linalg.memory import byte_count, format_bytes, free_memory, memory
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch):
     """Each thread needs memory of its own: plans must not depend on the machine."""
-    for module in (base, centred, row_gram):
+    for module in (base, row_gram):
         monkeypatch.setattr(module, "default_threads", lambda: 2)
 
 

@@ -11,7 +11,7 @@ import pytest
 from princomp import PCA, plan
 from princomp.cli import options
 from princomp.core.plan import Plan, select_route
-from princomp.core.problem import SOLVERS, Problem
+from princomp.core.problem import SOLVERS, Problem, RouteChoice
 from princomp.errors import NotAvailableError, ParameterError
 
 ROUTES = [
@@ -153,6 +153,13 @@ def test_the_text_of_a_plan():
     assert "Plan for 100,000 × 100,000 float32 (sparse, 10,000,000 stored)" in text
     assert "until the residual is met" in text
     assert " MB beyond the data" in text or " GB beyond the data" in text
+
+
+def test_a_route_of_a_newer_version_has_no_known_cost():
+    """Model files name the route of their fit."""
+    made = Plan.of(Problem(100, 3, 2), RouteChoice("moments", "quantum", "it is new"), (), 4)
+    assert (made.passes, made.memory) == (4, 0)
+    assert "solver   quantum" in str(made)
 
 
 @pytest.mark.parametrize(

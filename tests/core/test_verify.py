@@ -107,6 +107,13 @@ def test_rows_that_can_be_read_once_are_not_read_for_the_place_of_nan(rng):
     assert "model.verify(lambda: batches())" in caught.value.hint
 
 
+def test_residuals_beyond_float64_are_null_in_json(rng):
+    X = table(rng)
+    found = PCA(2).fit(X).verify(X * 1e200)
+    assert np.isinf(found.residuals).all()
+    assert json.loads(found.to_json(), parse_constant=pytest.fail)["residuals"] == [None, None]
+
+
 def test_rows_with_decay_need_their_weights(rng):
     X = table(rng)
     model = PCA(2, decay=0.9).partial_fit(X)

@@ -1,29 +1,25 @@
 """A fit from rows to a result, without scikit-learn.
 
-request         validated parameters of a fit
+request         constraints on parameters, and the validated parameters of a fit
 problem         what is known about the rows before a fit
 plan            the choice of a route, and its description, also before a fit
 routes          the ways from rows to a spectrum, one per file
 fit             the fit: of a table, of rows or of a summary; plan, run a route, hand over
 context         a fit in progress: passes over the rows, and how many components to keep
 applied_rule    a rule for the number of components, applied to a fit in progress
-inputs          rows and weights as users pass them
-schema          the columns of a fit, and other tables compared with them
+schema          tables as users pass them: rows, weights, and columns compared with those of a fit
 fitted          the immutable result and everything derived from it
-projection, likelihood  scores and log-likelihood
-mergeable_summary  a summary that represents all rows of a fit, made of its components if need be
+likelihood      the probabilistic model of a fit
+mergeable_summary  the kind of summary that rows are added to, and one for all rows of a fit
 fitted_model    a result with its schema: scores of rows of any origin
-certificate     error bounds of a result
+certificate     error bounds of a result, also measured with the rows
 axis_verdicts   whether the axis of a component can be interpreted
-verify          residuals measured with the rows
 missing         filling missing cells
 stream          rows added and removed over time
 row_buffer      rows of a stream that do not fill a block yet
-summary_kinds   the kind of summary that rows in batches are added to
 lazy_fit        a fit that is solved when its result is first read
 runs            the identity of a run, for checkpoints
-constraints     valid values of parameters, and their old names
-docstrings      docstrings with shared entries
+decorators      old names of arguments, and docstrings with shared entries
 model_contents  a result as arrays and plain values, for model files
 """
 

@@ -5,22 +5,16 @@ from .axis_verdicts import (
     verdict_lines as verdict_lines,
     verdicts as verdicts,
 )
-from .certificate import Certificate as Certificate, certify as certify
-from .constraints import (
-    FLAG as FLAG,
-    Constraint as Constraint,
-    array_like as array_like,
-    check_parameter as check_parameter,
-    check_parameters as check_parameters,
-    fraction as fraction,
-    is_number as is_number,
-    number as number,
-    one_of as one_of,
-    renamed_parameters as renamed_parameters,
-    whole_number as whole_number,
+from .certificate import (
+    Certificate as Certificate,
+    certify as certify,
+    verify_table as verify_table,
 )
 from .context import check_rows as check_rows
-from .docstrings import fill_docstring as fill_docstring
+from .decorators import (
+    fill_docstring as fill_docstring,
+    renamed_parameters as renamed_parameters,
+)
 from .fit import (
     fit_of_components as fit_of_components,
     fit_summary as fit_summary,
@@ -34,17 +28,8 @@ from .fitted_model import (
     PCAModel as PCAModel,
     fitted_model as fitted_model,
 )
-from .inputs import (
-    attach_weights as attach_weights,
-    blocks_of as blocks_of,
-    checked_weights as checked_weights,
-    open_rows as open_rows,
-    open_scores as open_scores,
-    refuse_iterator as refuse_iterator,
-)
 from .lazy_fit import LazyFit as LazyFit
-from .missing.filled import Filled as Filled
-from .missing.table import FILL_METHODS as FILL_METHODS
+from .missing import FILL_METHODS as FILL_METHODS, Filled as Filled
 from .model_contents import (
     model_from_contents as model_from_contents,
     model_to_contents as model_to_contents,
@@ -52,13 +37,30 @@ from .model_contents import (
 )
 from .plan import Plan as Plan, plan_table as plan_table
 from .request import (
+    FLAG as FLAG,
+    Constraint as Constraint,
     PCAParameters as PCAParameters,
     RandomState as RandomState,
     Request as Request,
+    array_like as array_like,
+    check_parameter as check_parameter,
+    check_parameters as check_parameters,
     checked_components as checked_components,
+    fraction as fraction,
+    is_number as is_number,
+    number as number,
+    one_of as one_of,
+    whole_number as whole_number,
 )
 from .routes.triangle import SMALL_TABLE_SIZE as SMALL_TABLE_SIZE
 from .runs import ADDRESS as ADDRESS
-from .schema import TableSchema as TableSchema
+from .schema import (
+    TableSchema as TableSchema,
+    attach_weights as attach_weights,
+    blocks_of as blocks_of,
+    checked_weights as checked_weights,
+    open_rows as open_rows,
+    open_scores as open_scores,
+    refuse_iterator as refuse_iterator,
+)
 from .stream import Stream as Stream
-from .verify import verify_table as verify_table

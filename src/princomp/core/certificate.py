@@ -1,22 +1,35 @@
-"""The certificate of a result: its errors, measured rather than assumed."""
+"""The certificate of a result: its errors, measured rather than assumed.
+
+Residuals are measured with the summary that a fit kept or, which needs another pass, with its rows.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core.routes.base import Summary
-from princomp.linalg import FloatArray
-from princomp.solvers import Spectrum
-from princomp.summaries import Columns, Moments, Sketch
+from princomp.core.context import FitContext, safe_divisor
+from princomp.core.request import Request
+from princomp.core.schema import attach_weights, checked_weights
+from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
+from princomp.io import not_finite_error
+from princomp.linalg import FloatArray, one_blas_thread
+from princomp.solvers import ImagesOf, Spectrum
+from princomp.summaries import Columns, Moments, SampleWeight, Sketch, safe_exponent
+
+if TYPE_CHECKING:
+    from princomp.core.fitted_model import PCAModel
+    from princomp.core.routes.base import Summary
 
 # Axes are called inseparable when the gap leaves them fewer than this many correct digits:
 # by Davis & Kahan (1970) the angle is at most error / gap.
 _MIN_DIGITS = 4
+# Relative difference of two sums of the weights of the same rows, which is due to rounding.
+_WEIGHT_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +87,10 @@ class Certificate:
         return f"probability at most {self.missed:.1e}" if self.missed else "no"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; NaN becomes null."""
+        """Plain values, ready for JSON; NaN and infinity become null."""
         return {
             **vars(self),
-            "residuals": [None if np.isnan(r) else float(r) for r in self.residuals],
+            "residuals": [float(r) if np.isfinite(r) else None for r in self.residuals],
             "below_resolution": self.below_resolution.tolist(),
             "inseparable": [list(pair) for pair in self.inseparable],
         }
@@ -161,3 +174,77 @@ def _inseparable(spectrum: Spectrum, k: int, residuals: FloatArray) -> list[tupl
     error[: len(known) - 1] = np.maximum(error[: len(known) - 1], known[1:])
     close = (shares[:-1] - shares[1:]) < 10**_MIN_DIGITS * error
     return [(int(i), int(i) + 1) for i in np.flatnonzero(close)]
+
+
+def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) -> Certificate:
+    """Return the certificate of a fit, with residuals measured in one more pass over the rows.
+
+    Each block is centred, scaled and multiplied with the axes in float64, so the residuals include
+    what was lost in the summary.
+
+    Parameters
+    ----------
+    model : PCAModel
+    X, sample_weight
+        As for :meth:`princomp.PCA.verify`.
+
+    Raises
+    ------
+    ShapeError
+        If these are not the rows of the fit: their number or weight differs.
+    NotFiniteError
+        For NaN or infinity.
+    NotAvailableError
+        If the fit filled missing cells, or its mean or number of rows is not known.
+    """
+    X, sample_weight = attach_weights(X, sample_weight)
+    data, names, origin = model.schema.open(X)
+    weights = checked_weights(sample_weight, data.shape[0])
+    request, fitted = Request.of(model.parameters), model.result
+    # If no cell was filled, the rows with NaN have no known cell, and the fit left them out.
+    request = request._replace(drop=request.drop or request.fill is not None)
+    if fitted.filled is not None and fitted.filled.cells:
+        raise NotAvailableError(
+            "this fit filled missing cells, so its rows are not those given",
+            hint="fill the rows first (model.impute), and fit and check the filled rows",
+        )
+    fitted.require_mean()
+    fitted.row_count("residuals against rows")
+    summary, columns = fitted.summary, fitted.columns
+    scaled = columns if fitted.scale is None else columns.scaled(fitted.scale)
+    exponent = safe_exponent(scaled.column_scatter, np.dtype(np.float64))
+    divisor = safe_divisor(fitted.scale, exponent, fitted.p)
+    axes: FloatArray = fitted.spectrum.axes[: fitted.k]
+    centring = columns if fitted.centred else columns.about_origin()
+    kind = ImagesOf(np.ascontiguousarray(axes.T), centring, divisor)
+    fit = FitContext(request, request.problem(data), data, weights, names)
+    try:
+        with one_blas_thread():
+            folded = fit.fold(kind, "check", precise=True).summary
+            if not np.isfinite(folded.image).all():
+                if not fit.problem.repeatable:
+                    raise NotFiniteError(
+                        "the rows contain NaN or infinity, or their products overflow, and they "
+                        "can be read only once",
+                        hint="give a function that makes a new iterator to see where: "
+                        "model.verify(lambda: batches())",
+                    )
+                fit.fold(Columns, "check")  # raises, with the place of the value
+    except NotFiniteError as error:
+        raise not_finite_error(data, error, columns=names, origin=origin) from None
+    if not abs(folded.rows - summary.rows) <= _WEIGHT_TOLERANCE * summary.rows:
+        raise ShapeError(
+            f"these are not the rows of the fit: it stands for {summary.rows:,.10g} rows, "
+            f"and these are {folded.rows:,.10g}",
+            place={"rows": folded.rows, "fitted": summary.rows},
+            hint="give the rows (and sample_weight) that the model was fitted to"
+            if request.decay == 1.0
+            else "with decay, give sample_weight=decay**age: the last row has age 0",
+        )
+    if not fitted.spectrum.largest > 0.0:
+        residuals = np.linalg.norm(folded.image, axis=0)
+    else:
+        size = np.ldexp(fitted.spectrum.largest, -2 * exponent) * (summary.rows - 1.0)
+        shares = fitted.variances / fitted.spectrum.largest
+        residuals = np.linalg.norm(folded.image / size - axes.T * shares, axis=0)
+    return replace(fitted.certificate, residuals=residuals, against_rows=True)

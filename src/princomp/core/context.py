@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from princomp.core.applied_rule import AppliedRule
 from princomp.core.problem import Problem
-from princomp.core.request import Request, check_n_components, max_components
-from princomp.core.routes.base import Summary
+from princomp.core.request import Request, max_components
 from princomp.engines import PartialResult, RunContext, fold
-from princomp.errors import ShapeError
+from princomp.errors import ParameterError, ShapeError
 from princomp.io import refuse_changed
 from princomp.linalg import FloatArray
-from princomp.rules import Decision, for_fraction
+from princomp.rules import Decision, Rule, for_fraction, rule_of
 from princomp.solvers import Spectrum
 from princomp.summaries import (
     Extremes,
@@ -28,6 +27,9 @@ from princomp.summaries import (
     check_weights,
     divisors,
 )
+
+if TYPE_CHECKING:
+    from princomp.core.routes.base import Summary
 
 
 class FitContext:
@@ -214,6 +216,62 @@ class ComponentCount:
         k = self(spectrum)
         assert k is not None
         return k
+
+
+def check_n_components(
+    n_components: int | float | str | Rule | None, summary: Any, solver: str, dropped: int = 0
+) -> int | float | Rule:
+    """Return the requested number of components, or the rule that will choose it.
+
+    Raises
+    ------
+    ShapeError
+        For a number out of range; the message gives the range.
+    """
+    max_k = max_components(summary, dropped)
+    is_truncated = solver in ("arpack", "lanczos", "randomized")
+    if n_components is None:
+        return max_k - 1 if solver == "arpack" else max_k
+    if isinstance(n_components, float):
+        return n_components
+    if not isinstance(n_components, int):
+        rule = rule_of(n_components)
+        if rule.name == "mle":
+            _check_mle(summary, solver, is_truncated, dropped)
+        return rule
+    min_k = 1 if is_truncated else 0
+    if solver == "arpack" and n_components == max_k:
+        raise ShapeError(
+            f"n_components={n_components} must be strictly less than min(n_samples, n_features)="
+            f"{max_k} with svd_solver='arpack'",
+            place={"parameter": "n_components"},
+            hint="svd_solver='full' finds all",
+        )
+    if not min_k <= n_components <= max_k:
+        route = "full" if solver == "auto" else solver
+        raise ShapeError(
+            f"n_components={n_components} must be between {min_k} and "
+            f"min(n_samples, n_features)={max_k} with svd_solver={route!r}"
+            + (f", where constant columns are dropped ({dropped})" if dropped else ""),
+            place={"parameter": "n_components"},
+            hint=f"ask for {min_k} to {max_k} components",
+        )
+    return n_components
+
+
+def _check_mle(summary: Any, solver: str, is_truncated: bool, dropped: int) -> None:
+    if is_truncated:
+        raise ParameterError(
+            f"n_components='mle' cannot be a string with svd_solver={solver!r}",
+            place={"parameter": "n_components"},
+            hint="Minka's rule needs all variances: svd_solver='auto' or 'full'",
+        )
+    if summary.rows < summary.p - dropped:
+        raise ShapeError(
+            "n_components='mle' is only supported if n_samples >= n_features, "
+            f"got {summary.rows:g} rows of {summary.p - dropped} columns",
+            hint="ask for a fraction of the variance, or for another rule, such as 'parallel'",
+        )
 
 
 def count_for_share(

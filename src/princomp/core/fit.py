@@ -10,7 +10,6 @@ import numpy as np
 from princomp.core.applied_rule import check_rows_for_rule, draws_from_rows
 from princomp.core.context import FitContext, check_rows
 from princomp.core.fitted import Fitted
-from princomp.core.inputs import attach_weights, checked_weights
 from princomp.core.missing import fill_table
 from princomp.core.plan import route_of, select_route
 from princomp.core.problem import Problem, RouteChoice
@@ -18,7 +17,7 @@ from princomp.core.request import PCAParameters, Request
 from princomp.core.routes import small
 from princomp.core.routes.base import Abandoned, Summary
 from princomp.core.runs import run_context_of
-from princomp.core.schema import TableSchema
+from princomp.core.schema import TableSchema, attach_weights, checked_weights
 from princomp.engines import DistributedRows, ProgressCallback, RunContext
 from princomp.errors import NotAvailableError, NotFiniteError
 from princomp.io import (
@@ -125,18 +124,7 @@ def fit_rows(
     filled, left_out = None, 0
     notes: tuple[str, ...] = ()
     if request.fill is not None:
-        assert isinstance(request.n_components, int)  # the request was checked
-        data, weights, filled, left_out = fill_table(
-            data,
-            weights,
-            request.fill,
-            request.n_components,
-            scale=request.scale,
-            centred=request.center,
-            names=columns,
-            constant=request.constant,
-            memory=request.memory,
-        )
+        data, weights, filled, left_out = fill_table(data, weights, request, columns)
         notes = (str(filled),)
     if left_out:
         what = "row without any cell takes" if left_out == 1 else "rows without any cell take"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from princomp.core import likelihood, mergeable_summary
 from princomp.core.certificate import Certificate, certify
@@ -17,14 +18,24 @@ from princomp.core.context import prepared
 from princomp.core.missing import Filled
 from princomp.core.plan import Plan
 from princomp.core.problem import Problem, RouteChoice
-from princomp.core.projection import dense_scores, sparse_scores
 from princomp.core.routes.base import Summary
 from princomp.errors import NotAvailableError
 from princomp.io import RowArray
-from princomp.linalg import FloatArray, cached_property, frozen
+from princomp.kernels import project
+from princomp.linalg import (
+    FloatArray,
+    cached_property,
+    empty,
+    frozen,
+    map_in_order,
+    one_blas_thread,
+)
 from princomp.rules import Decision
 from princomp.solvers import Spectrum
-from princomp.summaries import Columns, Extremes, is_sparse
+from princomp.summaries import Columns, Extremes, columns_to_centre, is_sparse
+
+# Numbers that a thread multiplies at a time, and numbers in all rows from which threads are used.
+_CHUNK_SIZE, _MIN_THREADED_SIZE = 2**20, 2**19
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,9 +206,24 @@ class Fitted:
         """Scores (n, k): rows centred, scaled and projected on the axes, in their precision."""
         mean, mean_low, right = self.projection_parts(data.dtype, whiten=whiten)
         if is_sparse(data):
-            found = sparse_scores(data, self.mean, self.mean_low, self.column_variances, right)
-            return found.astype(data.dtype, copy=False)
-        return dense_scores(data, mean, mean_low, right)
+            return self._sparse_scores(data, right).astype(data.dtype, copy=False)
+        return _dense_scores(data, mean, mean_low, right)
+
+    def _sparse_scores(self, rows: sp.csr_array, right: FloatArray) -> FloatArray:
+        """Scores of sparse rows; columns with few zeros are made dense and centred."""
+        full = columns_to_centre(self.mean, self.column_variances)
+        sparse_part, sparse_mean = rows, self.mean.copy()
+        if full.size:
+            keep = np.ones(self.p)
+            keep[full] = sparse_mean[full] = 0.0
+            sparse_part = rows.copy()
+            sparse_part.data = sparse_part.data * keep[sparse_part.indices]
+        with np.errstate(all="ignore"):
+            out: FloatArray = sparse_part @ right - (sparse_mean @ right).astype(right.dtype)
+            if full.size:
+                dense = (rows[:, full].toarray() - self.mean[full]) - self.mean_low[full]
+                out += dense.astype(right.dtype) @ right[full]
+        return out
 
     def reconstruction(self, scores: FloatArray, *, whiten: bool = False) -> FloatArray:
         """Rows (n, p) in the units of the data, from scores (n, k)."""
@@ -230,7 +256,7 @@ class Fitted:
             axes = axes / self.scale
         if whiten:
             axes = axes * self._whitening[:, None]
-        if precision.itemsize == 4 and self._overflows_float32[whiten]:
+        if precision.itemsize == 4 and (np.abs(axes) > np.finfo(np.float32).max).any():
             precision = np.dtype(np.float64)
         return np.ascontiguousarray(axes.T, dtype=precision)
 
@@ -244,15 +270,6 @@ class Fitted:
         """1/√λ; zero for components of noise, which would otherwise look like data."""
         resolved = self.variances > self.spectrum.resolution
         return np.where(resolved, 1.0 / np.sqrt(np.where(resolved, self.variances, 1.0)), 0.0)
-
-    @cached_property
-    def _overflows_float32(self) -> tuple[bool, bool]:
-        """Whether the matrix that gives scores overflows float32, without and with whitening."""
-        axes, largest = np.abs(self.spectrum.axes[: self.k]), np.finfo(np.float32).max
-        if self.scale is not None:
-            axes = axes / self.scale
-        whitened = axes * self._whitening[:, None]
-        return bool((axes > largest).any()), bool((whitened > largest).any())
 
     def reconstruction_parts(
         self, precision: np.dtype[Any], *, whiten: bool = False
@@ -307,3 +324,43 @@ class Fitted:
                 hint="PCA.from_covariance(C, n_samples=…)",
             )
         return float(self.summary.rows)
+
+
+def _dense_scores(
+    rows: FloatArray, mean: FloatArray, mean_low: FloatArray, right: FloatArray
+) -> FloatArray:
+    """Scores (n, k) of dense rows (n, p), in the precision of the rows, computed on threads.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, p)
+    mean, mean_low : ndarray of shape (p,)
+        The mean in two parts.
+    right : ndarray of shape (p, k)
+        Axes, in float64 if they overflow float32.
+    """
+    out = empty((len(rows), right.shape[1]), dtype=rows.dtype)
+    multiply = project if right.dtype == rows.dtype else _project_in_float64
+    if rows.size < _MIN_THREADED_SIZE:
+        multiply(rows, mean, mean_low, right, out)
+        return out
+    step = max(1, _CHUNK_SIZE // len(right))
+
+    def fill(start: int) -> None:
+        stop = start + step
+        multiply(rows[start:stop], mean, mean_low, right, out[start:stop])
+
+    with one_blas_thread():
+        for _ in map_in_order(fill, range(0, len(rows), step)):
+            pass
+    return out
+
+
+def _project_in_float64(
+    rows: FloatArray, mean: FloatArray, mean_low: FloatArray, right: FloatArray, out: FloatArray
+) -> None:
+    """Write scores of float32 rows, multiplied in float64, to ``out``."""
+    product = empty(out.shape)
+    project(rows.astype(np.float64), mean, mean_low, right, product)
+    with np.errstate(over="ignore"):  # the caller looks for infinite scores
+        out[:] = product

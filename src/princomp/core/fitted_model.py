@@ -11,10 +11,9 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from princomp.core.fitted import Fitted
-from princomp.core.inputs import blocks_of, open_scores
 from princomp.core.missing import FILL_METHODS, fill_new_rows
 from princomp.core.request import PCAParameters
-from princomp.core.schema import TableSchema
+from princomp.core.schema import TableSchema, blocks_of, open_scores
 from princomp.engines import DistributedRows
 from princomp.errors import NotFiniteError, ShapeError, scores_overflow
 from princomp.io import Origin, RowArray, RowData, Source, not_finite_error
@@ -153,10 +152,15 @@ class FittedModel(ABC, Generic[R]):
             With the place in the whole table.
         """
         values = rows.data if is_sparse(rows) else rows
-        accepts_nan = self.missing != "error"  # NaN is accepted
+        accepts_nan = self.missing != "error"
         if (~np.isinf(values) if accepts_nan else np.isfinite(values)).all():
             return
-        error, columns = first_not_finite(rows), self.schema.names
+        refused = rows
+        if accepts_nan:
+            refused = rows.copy()
+            cells = refused.data if is_sparse(refused) else refused
+            cells[np.isnan(cells)] = 0.0
+        error, columns = first_not_finite(refused), self.schema.names
         error.place["row"] += first
         table = data if isinstance(data, Source) else rows
         raise not_finite_error(table, error, columns=columns, origin=origin, hint=_FILL_HINT)

@@ -9,10 +9,10 @@ import numpy as np
 
 from princomp.core.fit import fit_summary
 from princomp.core.fitted import Fitted
+from princomp.core.mergeable_summary import main_summary
 from princomp.core.problem import Problem
 from princomp.core.request import Request
 from princomp.core.stream import Stream, check_components
-from princomp.core.summary_kinds import main_summary
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.linalg import cached_property
 from princomp.summaries import Names, Pair

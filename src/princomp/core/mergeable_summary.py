@@ -1,20 +1,92 @@
-"""A summary that represents all rows of a fit: the one it kept, or all of its components."""
+"""Summaries of rows over time: the kind that rows are added to, and one for all rows of a fit."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from princomp.core.context import prepared
-from princomp.core.routes.moments import memory_to_add
-from princomp.errors import NotAvailableError
+from princomp.core.request import Request
+from princomp.core.routes.moments import SCATTER_COLUMNS
+from princomp.core.routes.sketch import whole_number_needed
+from princomp.errors import MemoryLimitError, NotAvailableError, ParameterError
 from princomp.linalg import FloatArray, eigh, format_bytes, memory_limit
-from princomp.solvers import unit_for_error
-from princomp.summaries import Columns, Moments, Sketch, Triangle
+from princomp.solvers import sketch_width, unit_for_error
+from princomp.summaries import Columns, Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
 
 if TYPE_CHECKING:
     from princomp.core.fitted import Fitted
+
+# For at most this many columns, the memory limit is not checked.
+_FEW_COLUMNS = 1000
+# Number of scatters in memory while rows are added to one and it is solved.
+_SCATTER_COPIES = 8
+
+
+def main_summary(summary: Any) -> Any:
+    """Return the summary to solve: the first one of a pair."""
+    return summary.first if isinstance(summary, Pair) else summary
+
+
+def _memory_to_add(p: int) -> int:
+    """Bytes needed to add rows of ``p`` columns to a scatter and to solve it."""
+    return _SCATTER_COPIES * 8 * p * p
+
+
+def check_memory_to_add(request: Request, p: int) -> None:
+    """Refuse a scatter that does not fit in the memory limit.
+
+    Raises
+    ------
+    MemoryLimitError
+    """
+    needed = _memory_to_add(p)
+    if p > _FEW_COLUMNS and needed > memory_limit(request.memory):
+        raise MemoryLimitError(
+            f"a scatter of {p:,} columns takes about {format_bytes(needed)} to add to, and the fit "
+            f"may take {format_bytes(memory_limit(request.memory))}",
+            place={"parameter": "memory_limit"},
+            hint="allow more, or use svd_solver='sketch' with a whole number of components",
+        )
+
+
+def kind_of(summary: Any) -> Any:
+    """Return the kind of a summary, which makes others of that kind."""
+    if isinstance(summary, Pair):
+        return PairOf(kind_of(summary.first), Extremes)
+    if isinstance(summary, Sketch):
+        return SketchOf(summary.width, summary.seed)
+    return type(summary)
+
+
+def kind_for(request: Request, p: int) -> Any:
+    """Return the kind of summary that a solver needs for ``p`` columns.
+
+    Raises
+    ------
+    MemoryLimitError, ParameterError
+    """
+    solver = request.solver
+    if solver == "full":
+        return Triangle
+    if solver == "covariance_eigh" or (solver == "auto" and p <= SCATTER_COLUMNS):
+        try:
+            check_memory_to_add(request, p)
+        except MemoryLimitError:
+            if solver == "auto" and isinstance(request.n_components, int):
+                return SketchOf(sketch_width(request.n_components, p))
+            raise
+        return Moments
+    if solver not in ("auto", "sketch"):
+        raise ParameterError(
+            f"svd_solver={solver!r} needs all rows at once",
+            place={"parameter": "svd_solver"},
+            hint="partial_fit works with 'auto', 'covariance_eigh', 'full' and 'sketch'",
+        )
+    if not isinstance(request.n_components, int):
+        raise whole_number_needed("a sketch", request.n_components)
+    return SketchOf(sketch_width(request.n_components, p))
 
 
 def mergeable_summary(fitted: Fitted) -> Moments | Triangle | Sketch:
@@ -57,7 +129,7 @@ def _hint_for_mergeable(fitted: Fitted, rank: int) -> str:
     """Hint at a fit within the memory limit whose summary represents all rows."""
     p, limit = fitted.p, fitted.problem.memory_limit
     available = memory_limit(None) if limit is None else limit
-    if memory_to_add(p) <= available:
+    if _memory_to_add(p) <= available:
         scatter = format_bytes(8 * p * p)
         return f"fit with svd_solver='covariance_eigh', which keeps a scatter of {scatter}"
     if rank < p and 3 * 8 * rank * p <= available:

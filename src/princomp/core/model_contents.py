@@ -62,7 +62,7 @@ def _is_problem(value: Any) -> bool:
     return (
         all(map(values.COUNT.allows, (problem.rows, problem.columns, problem.reader_bytes)))
         and isinstance(problem.n_components, str | int | float | None)
-        and all(map(values.TEXT.allows, (problem.dtype, problem.solver)))
+        and all(map(values.TEXT.allows, (problem.dtype, problem.solver, problem.engine)))
         and all(map(values.FLAG.allows, (problem.by_range, problem.in_memory, problem.repeatable)))
         and all(map(values.optional(values.COUNT).allows, (problem.stored, problem.memory_limit)))
     )

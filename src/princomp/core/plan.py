@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.context import check_rows
-from princomp.core.inputs import refuse_iterator
+from princomp.core.context import check_n_components, check_rows
 from princomp.core.missing import memory_to_fill
 from princomp.core.problem import SOLVERS, Problem, RouteChoice
-from princomp.core.request import PCAParameters, Request, check_n_components
+from princomp.core.request import PCAParameters, Request
 from princomp.core.routes.base import Cost, Route
 from princomp.core.routes.krylov import KRYLOV
 from princomp.core.routes.lanczos import LANCZOS
@@ -29,7 +28,7 @@ from princomp.core.routes.row_gram import ROW_GRAM
 from princomp.core.routes.sketch import SKETCH
 from princomp.core.routes.tiles import TILES
 from princomp.core.routes.triangle import TRIANGLE
-from princomp.core.schema import TableSchema
+from princomp.core.schema import TableSchema, refuse_iterator
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.linalg import format_bytes
 from princomp.summaries import Columns
@@ -205,10 +204,10 @@ def route_of(choice: RouteChoice) -> Route:
 
 def cost_of(problem: Problem, choice: RouteChoice) -> Cost:
     """Return the cost of a route, including the rows if they are read into memory first."""
-    if choice.solver == "given":
-        return Cost(0, 0)  # components of another library: no row was read
     if choice.summary != "hold":
-        return route_of(choice).cost(problem)
+        route = _ROUTES.get((choice.summary, choice.solver))
+        # None for components of another library, and for a route of a newer version.
+        return Cost(0, 0) if route is None else route.cost(problem)
     n, p, size = problem.rows, problem.columns, problem.itemsize
     numbers = n * p * size if problem.stored is None else problem.stored * (size + 4) + 8 * n
     in_memory = problem._replace(in_memory=True, memory_limit=None)

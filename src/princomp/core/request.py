@@ -1,29 +1,21 @@
-"""The parameters of the estimator, checked once before any work."""
+"""The parameters of an estimator, checked once before any work: constraints, and those of a PCA."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
+from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core.constraints import (
-    FLAG,
-    Constraint,
-    array_like,
-    check_parameter,
-    check_parameters,
-    fraction,
-    is_number,
-    one_of,
-    whole_number,
-)
 from princomp.core.missing import FILL_METHODS
 from princomp.core.problem import SOLVERS, Problem
 from princomp.engines import DistributedRows
-from princomp.errors import ParameterError, ShapeError
+from princomp.errors import ParameterError, did_you_mean
 from princomp.io import RowData, Source, TableSource
 from princomp.linalg import FloatArray, byte_count, check_random_state, memory_limit
 from princomp.rules import RULES, Rule, is_rule, rule_of
@@ -36,6 +28,127 @@ RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | Non
 
 # For tables with fewer numbers, the free memory of the system is not checked.
 _LARGE_TABLE = 2**23
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A set of valid values; ``a | b`` accepts what either accepts.
+
+    Parameters
+    ----------
+    accepts : callable
+        Whether a value is valid.
+    alternatives : tuple of str
+        Phrases that complete the sentence "the parameter must be …".
+    """
+
+    accepts: Callable[[Any], bool]
+    alternatives: tuple[str, ...]
+
+    def __or__(self, other: Constraint) -> Constraint:
+        return Constraint(
+            lambda value: self.accepts(value) or other.accepts(value),
+            self.alternatives + other.alternatives,
+        )
+
+    def __str__(self) -> str:
+        *first, last = self.alternatives
+        return f"{', '.join(first)} or {last}" if first else last
+
+
+def one_of(*values: str | None) -> Constraint:
+    """Accept some strings, or None if it is one of the values."""
+    return Constraint(
+        lambda value: (value is None or isinstance(value, str)) and value in values,
+        tuple(map(repr, values)),
+    )
+
+
+def number(
+    minimum: float = -np.inf, maximum: float = np.inf, *, exclusive: bool = False
+) -> Constraint:
+    """Accept finite numbers from ``minimum`` to ``maximum``; ``exclusive`` excludes these two."""
+
+    def accepts(value: Any) -> bool:
+        try:
+            if not (is_number(value, Real) and math.isfinite(value)):
+                return False
+        except OverflowError:  # an integer beyond the range of float
+            return False
+        return bool(minimum < value < maximum if exclusive else minimum <= value <= maximum)
+
+    return Constraint(accepts, (_describe_range("number", minimum, maximum, exclusive),))
+
+
+def whole_number(minimum: float = -np.inf) -> Constraint:
+    """Accept integers of at least ``minimum``."""
+    return Constraint(
+        lambda value: is_number(value, Integral) and bool(value >= minimum),
+        (_describe_range("whole number", minimum, np.inf, False),),
+    )
+
+
+def fraction() -> Constraint:
+    """Accept numbers between 0 and 1 that are not of an integer type."""
+    return Constraint(
+        lambda value: is_number(value, Real) and not is_number(value, Integral) and 0 < value < 1,
+        ("a fraction in (0, 1)",),
+    )
+
+
+def array_like(expected: str) -> Constraint:
+    """Accept anything but strings and None; arrays are checked where they are used."""
+    return Constraint(lambda value: value is not None and not isinstance(value, str), (expected,))
+
+
+FLAG = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "False"))
+
+
+def check_parameter(name: str, value: object, constraint: Constraint) -> None:
+    """Refuse an invalid value.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not constraint.accepts(value):
+        raise ParameterError(
+            f"{name}={value!r} is not valid",
+            place={"parameter": name},
+            hint=did_you_mean(value, [one.strip("'") for one in constraint.alternatives])
+            + f"{name} must be {constraint}",
+        )
+
+
+def check_parameters(parameters: object, constraints: Mapping[str, Constraint]) -> None:
+    """Refuse an object whose attributes do not meet their constraints.
+
+    Raises
+    ------
+    ParameterError
+        For the first attribute that does not.
+    """
+    for name, constraint in constraints.items():
+        check_parameter(name, getattr(parameters, name), constraint)
+
+
+def _describe_range(kind: str, minimum: float, maximum: float, exclusive: bool) -> str:
+    """Name a kind of numbers with its limits."""
+    if minimum == -np.inf:
+        return f"a {kind}"
+    if maximum == np.inf:
+        return f"a {kind} {'greater than' if exclusive else 'of at least'} {minimum:g}"
+    return f"a {kind} between {minimum:g} and {maximum:g}{' (exclusive)' * exclusive}"
+
+
+def is_number(value: object, kind: type | UnionType) -> bool:
+    """Whether a value is a number of this kind; True and False are not."""
+    # Built-in types first: a check against an abstract base class takes longer.
+    if type(value) is int or (type(value) is float and kind is Real):
+        return True
+    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+
+
 _N_COMPONENTS = (
     whole_number(0) | fraction() | one_of(*RULES) | Constraint(is_rule, ("a rule",)) | one_of(None)
 )
@@ -216,59 +329,3 @@ def max_components(summary: Any, dropped: int = 0) -> int:
     can have any scale. Columns that are ``dropped`` do not count.
     """
     return min(max(math.floor(summary.rows + 1e-9), summary.count), summary.p - dropped)
-
-
-def check_n_components(
-    n_components: int | float | str | Rule | None, summary: Any, solver: str, dropped: int = 0
-) -> int | float | Rule:
-    """Return the requested number of components, or the rule that will choose it.
-
-    Raises
-    ------
-    ShapeError
-        For a number out of range; the message gives the range.
-    """
-    max_k = max_components(summary, dropped)
-    is_truncated = solver in ("arpack", "lanczos", "randomized")
-    if n_components is None:
-        return max_k - 1 if solver == "arpack" else max_k
-    if isinstance(n_components, float):
-        return n_components
-    if not isinstance(n_components, int):
-        rule = rule_of(n_components)
-        if rule.name == "mle":
-            _check_mle(summary, solver, is_truncated, dropped)
-        return rule
-    min_k = 1 if is_truncated else 0
-    if solver == "arpack" and n_components == max_k:
-        raise ShapeError(
-            f"n_components={n_components} must be strictly less than min(n_samples, n_features)="
-            f"{max_k} with svd_solver='arpack'",
-            place={"parameter": "n_components"},
-            hint="svd_solver='full' finds all",
-        )
-    if not min_k <= n_components <= max_k:
-        route = "full" if solver == "auto" else solver
-        raise ShapeError(
-            f"n_components={n_components} must be between {min_k} and "
-            f"min(n_samples, n_features)={max_k} with svd_solver={route!r}"
-            + (f", where constant columns are dropped ({dropped})" if dropped else ""),
-            place={"parameter": "n_components"},
-            hint=f"ask for {min_k} to {max_k} components",
-        )
-    return n_components
-
-
-def _check_mle(summary: Any, solver: str, is_truncated: bool, dropped: int) -> None:
-    if is_truncated:
-        raise ParameterError(
-            f"n_components='mle' cannot be a string with svd_solver={solver!r}",
-            place={"parameter": "n_components"},
-            hint="Minka's rule needs all variances: svd_solver='auto' or 'full'",
-        )
-    if summary.rows < summary.p - dropped:
-        raise ShapeError(
-            "n_components='mle' is only supported if n_samples >= n_features, "
-            f"got {summary.rows:g} rows of {summary.p - dropped} columns",
-            hint="ask for a fraction of the variance, or for another rule, such as 'parallel'",
-        )

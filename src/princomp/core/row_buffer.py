@@ -41,7 +41,7 @@ class RowBuffer:
         Number of rows.
     """
 
-    __slots__ = ("_appendable", "_parts", "_storage", "_weighted", "count")
+    __slots__ = ("_appendable", "_batches", "_storage", "_weighted", "count")
 
     def __init__(self) -> None:
         self.count = 0
@@ -49,7 +49,8 @@ class RowBuffer:
         # The storage again, until another buffer has appended to it. Taking it from a list is
         # atomic, so that only one of several threads with the same buffer gets it.
         self._appendable: list[_Storage] = []
-        self._parts: tuple[tuple[Any, Weights], ...] = ()
+        # A list that buffers share: the batches before, the rows of the last one, their weights.
+        self._batches: tuple[Any, Any, Weights] | None = None
         self._weighted = False
 
     def appended(self, rows: Any, weights: Weights, expected: int) -> RowBuffer:
@@ -59,10 +60,10 @@ class RowBuffer:
         result = RowBuffer()
         result.count = self.count + rows.shape[0]
         result._weighted = self._weighted or weights is not None
-        if is_sparse(rows) or self._parts:
+        if is_sparse(rows) or self._batches is not None:
             kept = None if weights is None else weights.copy()
-            before = self._parts if self._storage is None else (self.table(),)
-            result._parts = (*before, (rows.copy(), kept))
+            before = self._batches if self._storage is None else (None, *self.table())
+            result._batches = (before, rows.copy(), kept)
         else:
             result._storage = self._storage_for(rows, expected)
             part = slice(self.count, result.count)
@@ -94,14 +95,20 @@ class RowBuffer:
         if self._storage is not None:
             weights = self._storage.weights[: self.count] if self._weighted else None
             return self._storage.rows[: self.count], weights
-        parts = [rows for rows, _ in self._parts]
+        batches: list[tuple[Any, Weights]] = []
+        last = self._batches
+        while last is not None:
+            batches.append(last[1:])
+            last = last[0]
+        batches.reverse()
+        parts = [rows for rows, _ in batches]
         if all(map(is_sparse, parts)):
             rows = sp.vstack(parts, format="csr")
         else:
             rows = np.concatenate([part.toarray() if is_sparse(part) else part for part in parts])
         if not self._weighted:
             return rows, None
-        each = [np.ones(part.shape[0]) if w is None else w for part, w in self._parts]
+        each = [np.ones(part.shape[0]) if w is None else w for part, w in batches]
         return rows, np.concatenate(each)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""The columns of a fit: their number and names, and how other tables are compared with them."""
+"""Tables as users pass them: rows and weights, and columns compared with those of a fit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import narwhals as nw
 import numpy as np
 
 from princomp.engines import as_distributed
-from princomp.errors import ColumnError, ShapeError, printable
+from princomp.errors import ColumnError, ParameterError, ShapeError, printable
 from princomp.io import (
+    RowData,
     Rows,
+    Source,
     as_rows,
     file_rows,
     frame_origin,
@@ -28,7 +30,8 @@ from princomp.io import (
     select_usable_columns,
     warning_text,
 )
-from princomp.summaries import Names
+from princomp.linalg import as_floats, unmasked
+from princomp.summaries import WEIGHTS, Names, SampleWeight, Weights, check_frequencies
 
 # Names of columns that a message lists.
 _MAX_LISTED = 5
@@ -130,9 +133,7 @@ class TableSchema:
                 )
             rows = distributed, distributed.columns, None
         elif type(X) is not list and is_frame(X):
-            if self.names is not None:
-                X = select_usable_columns(X, self.names)
-            self._check_frame(X)
+            X = self._checked_frame(X)
             named = None if self.names is None else list(map(str, self.names))
             return rows_of(from_frame(X, columns=named) if named else X)
         else:
@@ -149,7 +150,7 @@ class TableSchema:
         if not _is_empty(X):
             return False
         if is_frame(X):
-            self._check_frame(X if self.names is None else select_usable_columns(X, self.names))
+            self._checked_frame(X)
         else:
             self.check_width(X.shape[1])
         return True
@@ -192,7 +193,10 @@ class TableSchema:
             return tuple(f"x{i}" for i in range(self.p))
         return tuple(map(str, self.names))
 
-    def _check_frame(self, frame: Any) -> None:
+    def _checked_frame(self, frame: Any) -> Any:
+        """Return the columns of a frame that a fit uses, if they are those of this fit."""
+        if self.names is not None:
+            frame = select_usable_columns(frame, self.names)
         try:
             labels = _labels(frame)
             given = nw.from_native(frame, pass_through=False).columns
@@ -200,6 +204,7 @@ class TableSchema:
             rows_of(frame)  # raises an error with the name
             raise
         self._check_labels(labels, list(map(str, given)))
+        return frame
 
     def _check_labels(self, labels: Names, given: Iterable[str]) -> None:
         """Compare labels (None unless they are text) with the fit's, as scikit-learn does."""
@@ -265,16 +270,16 @@ def _labels(frame: Any) -> Names:
 
 def _mismatch(known: Iterable[str], given: Iterable[str]) -> str:
     """Describe how names of columns differ, in the words of scikit-learn."""
-    new, missing = sorted(set(given) - set(known)), sorted(set(known) - set(given))
+    place = _differences(known, given)
     lines = ["The feature names should match those that were passed during fit."]
     for heading, names in (
-        ("Feature names unseen at fit time:", new),
-        ("Feature names seen at fit time, yet now missing:", missing),
+        ("Feature names unseen at fit time:", sorted(place["new"])),
+        ("Feature names seen at fit time, yet now missing:", sorted(place["missing"])),
     ):
         if names:
             more = ["- ..."] if len(names) > _MAX_LISTED else []
             lines += [heading, *(f"- {name}" for name in names[:_MAX_LISTED]), *more]
-    if not new and not missing:
+    if not any(place.values()):
         lines.append("Feature names must be in the same order as they were in fit.")
     return "\n".join(lines)
 
@@ -287,3 +292,94 @@ def _differences(known: Iterable[str], given: Iterable[str]) -> dict[str, list[s
         "missing": [name for name in old if name not in new],
         "new": [name for name in new if name not in old],
     }
+
+
+def open_rows(X: Any) -> Rows:
+    """Open any table, also one of an engine: return its rows, column names and origin."""
+    rows = as_distributed(X)
+    return rows_of(X) if rows is None else (rows, rows.columns, None)
+
+
+def refuse_iterator(X: Any, why: str, call: str) -> None:
+    """Refuse an iterator if its rows are needed twice.
+
+    Raises
+    ------
+    ParameterError
+        With the message ``why``, and the hint to pass a function to ``call`` instead.
+    """
+    if isinstance(X, Iterator):
+        raise ParameterError(
+            why,
+            place={"parameter": "X"},
+            hint=f"give a function that makes a new iterator: {call}(lambda: batches())",
+        )
+
+
+def attach_weights(
+    X: Any, sample_weight: SampleWeight, *, by_chunks: bool = False
+) -> tuple[Any, Any]:
+    """Attach weights to a table of an engine; return the table and the weights not attached.
+
+    The rows of an engine carry their weights, which can also be one of their columns. Weights of
+    other tables are returned unchanged. So is an array of weights if the engine's rows are brought
+    here in chunks (``by_chunks``): the caller then cuts it into chunks as well.
+    """
+    rows = None if sample_weight is None else as_distributed(X)
+    if rows is None or (by_chunks and not rows.resident and not isinstance(sample_weight, str)):
+        return X, sample_weight
+    return rows.weighted(sample_weight), None
+
+
+def open_scores(X: Any) -> Any:
+    """Open scores: an array of numbers of any shape unchanged, other tables as rows."""
+    numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
+    return unmasked(X) if numeric else open_rows(X)[0]
+
+
+def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
+    """Check frequencies (n,), of any length if n is None; None means that every row counts once.
+
+    Raises
+    ------
+    ShapeError, ParameterError
+        For an invalid shape or weight; the message names the first invalid weight.
+    """
+    if sample_weight is None:
+        return None
+    weights = as_floats(sample_weight, "sample_weight")
+    if n is None:
+        n = weights.size
+        if weights.ndim == 0:
+            raise ShapeError(
+                "sample_weight is one number, and the number of rows is not known before they "
+                "are read",
+                place=WEIGHTS,
+                hint="one weight for all changes nothing but the divisor: leave it out",
+            )
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ShapeError(
+            f"Sample weights must be 1D array or scalar: sample_weight has shape {weights.shape}, "
+            f"and there are {n} rows",
+            place=WEIGHTS,
+            hint=f"pass one weight per row: an array of shape ({n},)",
+        )
+    check_frequencies(weights)
+    return weights
+
+
+def blocks_of(data: RowData) -> Iterator[Any]:
+    """Iterate over rows: those in memory as one block, those of a source chunk by chunk.
+
+    Raises
+    ------
+    InputChangedError
+        After the last block, if a file has changed.
+    """
+    if isinstance(data, Source):
+        for chunk in data.checked_chunks():
+            yield chunk.data
+    else:
+        yield data

@@ -8,10 +8,9 @@ from hypothesis import given, settings, strategies as st
 
 from helpers import orthonormal, with_singular_values
 from princomp import PCA
-from princomp.core.missing import em, fill_table
-from princomp.core.missing.em import fill_by_em, fit_components
-from princomp.core.missing.nipals import fill_by_nipals
-from princomp.core.missing.ridge import shrinkage
+from princomp.core.missing import fill_table, methods
+from princomp.core.missing.methods import fill_by_em, fill_by_nipals, fit_components, shrinkage
+from princomp.core.request import Request
 
 # Sums of n·p squares are off by some units of rounding of the whole.
 ROUNDING = 1e-12
@@ -110,7 +109,7 @@ def test_the_objective_of_nipals_never_rises(seed, k, share, weighted):
 def test_the_result_is_a_fixed_point(method, scale, rng):
     """Filled cells are those of the components of the filled table, shrunk."""
     X, missing = with_missing_cells(low_rank(rng), 0.15, rng)
-    table, _, filled, _ = fill_table(X, None, method, 2, scale=scale)
+    table, _, filled, _ = fill_table(X, None, Request(2, scale=scale, fill=method))
     assert (table[~missing] == X[~missing]).all()
     assert filled.converged
     assert (filled.cells, filled.rows) == (missing.sum(), missing.any(axis=1).sum())
@@ -151,12 +150,12 @@ def test_the_shrinkage_is_that_of_the_paper():
 def test_a_table_of_exact_rank_is_recovered(method, shape, rng):
     truth = low_rank(rng, *shape, k=1, noise=0.0)
     X, missing = with_missing_cells(truth, 0.1, rng)
-    table, _, filled, _ = fill_table(X, None, method, 1, centred=method == "em")
+    table, _, filled, _ = fill_table(X, None, Request(1, center=method == "em", fill=method))
     # The means of NIPALS are those of the known cells, so its table is not centred.
     if method == "nipals":
         low = np.outer(orthonormal(shape[0], 1, rng), orthonormal(shape[1], 1, rng)) * 50
         X = np.where(missing, np.nan, low)
-        table, _, filled, _ = fill_table(X, None, method, 1, centred=False)
+        table, _, filled, _ = fill_table(X, None, Request(1, center=False, fill=method))
         truth = low
     assert filled.converged
     np.testing.assert_allclose(table, truth, atol=1e-5)
@@ -182,8 +181,10 @@ def test_the_ridge_reduces_the_error_of_filled_cells(rng):
 def test_integer_weights_equal_repeated_rows(method, scale, rng):
     X, missing = with_missing_cells(low_rank(rng, 30), 0.2, rng)
     weights = rng.integers(0, 4, len(X))
-    table, _, filled, _ = fill_table(X, weights.astype(float), method, 2, scale=scale)
-    repeated, _, other, _ = fill_table(np.repeat(X, weights, axis=0), None, method, 2, scale=scale)
+    table, _, filled, _ = fill_table(X, weights.astype(float), Request(2, scale=scale, fill=method))
+    repeated, _, other, _ = fill_table(
+        np.repeat(X, weights, axis=0), None, Request(2, scale=scale, fill=method)
+    )
     used = weights > 0
     # NIPALS scales by the known cells, which are counted by weight.
     tol = 1e-6
@@ -215,17 +216,17 @@ def test_more_components_than_rows_with_weight(method, p, seed):
 def test_zero_components_fill_with_means(rng):
     X, missing = with_missing_cells(low_rank(rng), 0.2, rng)
     for method in ("em", "nipals"):
-        table, _, _, _ = fill_table(X, None, method, 0)
+        table, _, _, _ = fill_table(X, None, Request(0, fill=method))
         np.testing.assert_allclose(table[missing], first_guess(X, missing)[0][missing], atol=1e-7)
-        assert (fill_table(X, None, method, 0, centred=False)[0][missing] == 0).all()
+        assert (fill_table(X, None, Request(0, center=False, fill=method))[0][missing] == 0).all()
 
 
 def test_missing_convergence_is_reported(rng, monkeypatch):
-    monkeypatch.setattr(em, "MAX_ITERATIONS", 3)
+    monkeypatch.setattr(methods, "MAX_ITERATIONS", 3)
     X, _ = with_missing_cells(low_rank(rng), 0.2, rng)
     from sklearn.exceptions import ConvergenceWarning
 
     with pytest.warns(ConvergenceWarning, match="NOT CONVERGED"):
-        _, _, filled, _ = fill_table(X, None, "em", 2)
+        _, _, filled, _ = fill_table(X, None, Request(2, fill="em"))
     assert not filled.converged
     assert filled.iterations == 3

@@ -209,6 +209,17 @@ def test_a_column_whose_known_cells_are_equal_is_constant(method, incomplete):
         PCA(2, missing=method, scale="unit").fit(incomplete)
 
 
+@pytest.mark.parametrize("missing", ["em", "nipals", "drop"])
+def test_infinity_is_named_in_rows_whose_missing_cells_are_accepted(missing, incomplete):
+    model = PCA(2, missing=missing).fit(incomplete)
+    rows = incomplete.copy()
+    rows[5, 2], rows[6, 3] = np.nan, np.inf
+    for given in (rows, sp.csr_array(rows)):
+        with pytest.raises(NotFiniteError, match=r"contains infinity.*row 6, column 3") as caught:
+            model.transform(given)
+        assert "fill them" not in caught.value.hint
+
+
 @both_methods
 def test_tables_that_cannot_be_filled_are_refused(method, incomplete, tmp_path):
     model = PCA(2, missing=method)

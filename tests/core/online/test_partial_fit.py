@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from time import process_time
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from sklearn.exceptions import NotFittedError
 import princomp
 from helpers import EPS, EPS32, truth
 from princomp import PCA
+from princomp.core.row_buffer import RowBuffer
 from princomp.errors import (
     NotAvailableError,
     NotFiniteError,
@@ -357,3 +359,14 @@ def test_rows_added_while_others_are_added_are_refused(rng):
     with pytest.raises(PrincompError, match="changed while rows were added"):
         model.partial_fit(batches())
     assert model.n_samples_ == 40
+
+
+def test_sparse_batches_take_the_same_time_however_many_are_buffered():
+    row, buffer, times = sp.csr_array(np.eye(8)[:1]), RowBuffer(), []
+    for _ in range(5):
+        began = process_time()
+        for _ in range(4000):
+            buffer = buffer.appended(row, None, 10**6)
+        times.append(process_time() - began)
+    assert times[-1] < 3 * times[0]
+    assert buffer.table()[0].shape == (20_000, 8)

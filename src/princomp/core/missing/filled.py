@@ -1,9 +1,50 @@
-"""The record of cells that were filled."""
+"""Filling the missing cells of a table, and the record of what was filled."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.core.missing.methods import fill_by_em, fill_by_nipals
+from princomp.engines import DistributedRows
+from princomp.errors import (
+    DataError,
+    MemoryLimitError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+    row_words,
+)
+from princomp.io import RowData, Source, read_whole
+from princomp.linalg import FloatArray, format_bytes, memory_limit, one_blas_thread
+from princomp.summaries import (
+    Columns,
+    Extremes,
+    Names,
+    Weights,
+    check_weights,
+    column_name,
+    divisors,
+    is_sparse,
+)
+
+if TYPE_CHECKING:
+    from princomp.core.request import Request
+
+FILL_METHODS = ("em", "nipals")
+# Arrays of the size of the table in memory: a float64 copy, a centred copy, a mask and products.
+_COPIES = 4
+# If the largest absolute value is outside this range, squares lose digits.
+_SAFE_RANGE = (1e-130, 1e130)
+# For fewer numbers the free memory of the system is not checked.
+_LARGE_TABLE = 2**23
+# Numbers that are checked together.
+_CHUNK_SIZE = 2**20
 
 
 @dataclass(frozen=True)
@@ -70,3 +111,242 @@ class Filled:
             f"missing={self.method!r}: {cells} ({self.share:.2%}) of {rows} filled in "
             f"{self.iterations:,} iterations, last change {self.change:.0e}{end}"
         )
+
+
+class FilledTable(NamedTuple):
+    """Rows without missing cells, their weights, what was filled, and rows that were left out."""
+
+    data: Any
+    weights: Weights
+    filled: Filled
+    left_out: int = 0
+
+
+def fill_table(
+    data: RowData,
+    weights: Weights,
+    request: Request,
+    names: Names = None,
+) -> FilledTable:
+    """Fill every missing cell, in a copy if there are any; rows without any cell are left out.
+
+    Parameters
+    ----------
+    data : ndarray of shape (n, p), or a Source of rows that fit in memory
+    weights : ndarray of shape (n,), optional
+    request : Request
+        ``fill`` is the method. ``n_components`` is a whole number of components that fill the
+        cells; 0 fills them with means. With ``"em"`` the divisors for ``scale`` are computed from
+        the *filled* table in each iteration; with ``"nipals"`` once, from the known cells.
+    names : tuple of str, optional
+        Names of the columns, for messages.
+
+    Raises
+    ------
+    ParameterError
+        For sparse rows with a missing cell, and rows on an engine.
+    MemoryLimitError
+    ShapeError
+        For k beyond min(n, p), or weights whose sum is at most 1.
+    DataError
+        If a column has too few cells, or no row has any.
+    """
+    method, k, centred = request.fill, request.n_components, request.center
+    assert method is not None
+    assert isinstance(k, int)  # the request was checked
+    nothing_filled = Filled(method, 0, 0.0, 0, 0, True, 0.0, 0.0)
+    if is_sparse(data) and not np.isnan(data.data).any():
+        return FilledTable(data, weights, nothing_filled)
+    data = _in_memory(data, method, request.memory)
+    _check_n_components(k, data.shape, method)
+    missing = _missing_cells(data, weights, names)
+    empty = missing.all(axis=1)  # nothing can be estimated from such rows
+    if weights is not None:
+        empty &= weights > 0
+    if left_out := int(np.count_nonzero(empty)):
+        data, missing = data[~empty], missing[~empty]
+        weights = None if weights is None else weights[~empty]
+    used = slice(None) if weights is None else weights > 0
+    missing_used, used_weights = missing[used], None if weights is None else weights[used]
+    cells = int(np.count_nonzero(missing_used))
+    if not cells:
+        return FilledTable(data, weights, nothing_filled, left_out)
+    if used_weights is not None and used_weights.sum() <= 1.0:
+        raise ShapeError(
+            f"a variance needs a sum of weights above 1, got {used_weights.sum():g} over "
+            f"{len(used_weights)} rows with known cells",
+            hint="weights are frequencies: give more, or larger ones",
+        )
+    table = data[used].astype(np.float64)
+    divisor_of = partial(_divisors, weights=used_weights, request=request, names=names)
+    k = min(k, *table.shape)  # rows of weight zero, or without known cells, are left out
+    _refuse_extreme_values(table, missing_used, method)
+    known = _known_columns(table, missing_used, used_weights)
+    mean = np.asarray(known.mean) if centred else np.zeros(table.shape[1])
+    with one_blas_thread():
+        if method == "nipals":
+            divisor = divisor_of(table, known=known)
+            convergence = fill_by_nipals(
+                table, missing_used, used_weights, k, mean=mean, divisor=divisor
+            )
+        else:
+            table[missing_used] = np.broadcast_to(mean, table.shape)[missing_used]
+            convergence = fill_by_em(
+                table, missing_used, used_weights, k, divisor_of=divisor_of, centred=centred
+            )
+    rows = int(np.count_nonzero(missing_used.any(axis=1)))
+    filled = Filled(method, cells, cells / missing_used.size, rows, *convergence)
+    if not convergence.converged:
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"{filled}. Use fewer components, or leave out columns with many holes.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    out = data.copy()
+    out[used] = table.astype(data.dtype)
+    out[np.isnan(out)] = 0.0  # rows of weight zero, which do not count
+    return FilledTable(out, weights, filled, left_out)
+
+
+def _missing_cells(rows: FloatArray, weights: FloatArray | None, names: Names) -> NDArray[np.bool_]:
+    """Find the cells (n, p) that are NaN.
+
+    Raises
+    ------
+    NotFiniteError
+        For an infinite value.
+    DataError
+        For a column with fewer than two known cells; rows of weight zero are not checked.
+    ShapeError
+        If there is not one weight for each row.
+    """
+    check_weights(weights, len(rows))
+    missing = np.isnan(rows)
+    # In pieces, so that no second mask of a large table is made.
+    step = max(1, _CHUNK_SIZE // rows.shape[1])
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        infinite = np.isinf(part)
+        if weights is not None:
+            infinite[weights[start : start + step] == 0] = False
+        if infinite.any():
+            row, column = (int(i) for i in np.argwhere(infinite)[0])
+            name = column_name(names, column)
+            raise NotFiniteError(
+                f"Input X contains infinity: {part[row, column]:g} at "
+                f"{row_words(start + row)}, column {name!r}",
+                place={"row": start + row, "column": name},
+                hint="clip or remove the infinite values; only NaN marks a missing cell",
+            )
+    used = slice(None) if weights is None else weights > 0
+    n_known = np.count_nonzero(~missing[used], axis=0)
+    too_few = np.flatnonzero(n_known < 2)
+    # The fit refuses a table of one row.
+    if too_few.size and missing[used].any():
+        name = column_name(names, too_few[0])
+        raise DataError(
+            f"column {name!r} holds {n_known[too_few[0]]} of {len(missing[used])} cells, too few "
+            "to estimate the others",
+            place={"column": name},
+            hint="leave the column out; a column needs at least two known cells",
+        )
+    return missing
+
+
+def _check_n_components(k: int, shape: tuple[int, ...], method: str) -> None:
+    """Refuse more components than a table has."""
+    max_k = min(shape)
+    if not 0 <= k <= max_k:
+        raise ShapeError(
+            f"n_components={k} must be between 0 and min(n_samples, n_features)={max_k} with "
+            f"svd_solver='full' and missing={method!r}",
+            place={"parameter": "n_components"},
+            hint=f"set n_components from 0 to {max_k}",
+        )
+
+
+def _refuse_extreme_values(table: FloatArray, missing: NDArray[np.bool_], method: str) -> None:
+    """Refuse numbers whose squares, or sums of squares, leave the range of float64."""
+    largest = float(np.abs(table, where=~missing, out=np.zeros_like(table)).max())
+    if largest and not _SAFE_RANGE[0] <= largest <= _SAFE_RANGE[1]:
+        raise DataError(
+            f"missing={method!r} squares the values, and the largest is {largest:.0e}",
+            hint="multiply all columns by a power of ten: only the unit of the components changes",
+        )
+
+
+def memory_to_fill(n: int, p: int) -> int:
+    """Compute the bytes needed to fill the cells of rows (n, p)."""
+    return _COPIES * 8 * n * p
+
+
+def _in_memory(data: RowData, method: str, memory: int | None) -> FloatArray:
+    """Return the rows as one dense array."""
+    if isinstance(data, DistributedRows):
+        raise ParameterError(
+            f"missing={method!r} needs all rows in memory, and these are on {data.engine}",
+            place={"parameter": "missing"},
+            hint="missing='drop' works there; or pass the rows as an array",
+        )
+    if is_sparse(data) or getattr(data, "stored", None) is not None:
+        raise ParameterError(
+            f"missing={method!r} takes dense rows: filled cells are rarely zero",
+            place={"parameter": "missing"},
+            hint="use X.toarray() if it fits in memory, or missing='drop'",
+        )
+    n, p = data.shape
+    if isinstance(data, Source) or n * p > _LARGE_TABLE:
+        limit = memory_limit(memory)
+        needed = memory_to_fill(n or 0, p)
+        if needed > limit:
+            raise MemoryLimitError(
+                f"missing={method!r} holds all rows in memory: {n:,} × {p:,} numbers need "
+                f"{format_bytes(needed)}, and the limit is {format_bytes(limit)}",
+                place={"parameter": "memory_limit", "limit": limit, "needed": needed},
+                hint=f"allow {format_bytes(1.05 * needed)} (memory_limit), fit a sample of "
+                "the rows, or use missing='drop', which reads block by block",
+            )
+        if isinstance(data, Source):
+            return read_whole(data, limit // _COPIES)
+    return np.asarray(data)
+
+
+def _known_columns(table: FloatArray, missing: NDArray[np.bool_], weights: Weights) -> Columns:
+    """Compute means and scatter of the known cells, scaled to the number of all rows."""
+    cell_weights = np.where(missing, 0.0, 1.0 if weights is None else weights[:, None])
+    total_weights = cell_weights.sum(axis=0)
+    rows = float(len(table) if weights is None else weights.sum())
+    known = np.where(missing, 0.0, table)
+    mean = (cell_weights * known).sum(axis=0) / total_weights
+    # The mean of a constant column is its value: a quotient of sums would round it.
+    low = table.min(axis=0, where=~missing, initial=np.inf)
+    high = table.max(axis=0, where=~missing, initial=-np.inf)
+    mean = np.where(low == high, low, mean)
+    centred = np.where(missing, 0.0, table - mean)
+    # Σ w (x − mean)² over the known cells of a column, with the divisor of all rows.
+    scatter = (
+        (cell_weights * centred * centred).sum(axis=0)
+        / np.maximum(total_weights - 1.0, 0.5)
+        * (rows - 1.0)
+    )
+    return Columns(rows, len(table), mean, np.zeros(table.shape[1]), scatter)
+
+
+def _divisors(
+    table: FloatArray,
+    weights: Weights,
+    request: Request,
+    names: Names,
+    known: Columns | None = None,
+) -> FloatArray:
+    """Compute the divisors of the columns of a table: if it has NaN, from ``known`` cells."""
+    if request.scale is None:
+        return np.ones(table.shape[1])
+    columns = Columns.of(table, weights) if known is None else known
+    extremes = None
+    if request.by_range:
+        ends = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
+        extremes = Extremes(float(len(table)), *ends)
+    return divisors(request.scale, columns, extremes, names, request.constant)

@@ -1,10 +1,9 @@
 """Routes: the ways from rows to a spectrum, one per file.
 
-base        the protocol of a route, and how a route ends
+base        what routes share: their protocol, how they end, and centred rows in memory
 small       the shortest route, for a table of one block
 moments     a scatter: its decomposition, or a search in it
 triangle    a QR factorisation
-centred     shared by the next three: rows in memory, multiplied without a scatter
 row_gram    n × n products of the rows
 lanczos     a search by products with the rows
 randomized  random directions

@@ -8,8 +8,7 @@ import numpy as np
 
 from princomp.core.context import FitContext, safe_divisor
 from princomp.core.problem import Problem
-from princomp.core.routes.base import INITIAL_COMPONENTS, Cost, Solution
-from princomp.core.routes.centred import drop_rows
+from princomp.core.routes.base import INITIAL_COMPONENTS, Cost, Solution, drop_rows
 from princomp.core.routes.moments import ENGINE_COLUMNS
 from princomp.errors import MemoryLimitError
 from princomp.linalg import FloatArray, format_bytes, one_blas_thread

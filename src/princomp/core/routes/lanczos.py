@@ -6,8 +6,15 @@ import numpy as np
 
 from princomp.core.context import FitContext
 from princomp.core.problem import Problem
-from princomp.core.routes.base import INITIAL_COMPONENTS, Abandoned, Cost, Route, Solution
-from princomp.core.routes.centred import CentredFit, panels_in_flight
+from princomp.core.routes.base import (
+    INITIAL_COMPONENTS,
+    Abandoned,
+    CentredFit,
+    Cost,
+    Route,
+    Solution,
+    panels_in_flight,
+)
 from princomp.core.routes.moments import (
     MOMENTS,
     SCATTER_COLUMNS,

@@ -48,8 +48,6 @@ ENGINE_COLUMNS = {"Spark": 4_000}
 # ms. For a fraction that needs 86 components, products take 246 ms and the scatter 541 ms; in
 # float64, 596 and 1,000 ms.
 SEARCH_COLUMNS, SEARCH_SHARE = 1_500, 0.04
-# Number of scatters in memory while rows are added to one and it is solved.
-_SCATTER_COPIES = 8
 # A scatter is abandoned for a more exact route if a wanted variance is less than this many times
 # its resolution: about one digit.
 _RESOLUTION_MARGIN = 16.0
@@ -248,11 +246,6 @@ def few_of_many(problem: Problem) -> bool:
 def share_found(k: int, p: int) -> str:
     """Note for the plan on a fraction that a search found."""
     return f"{k} of {p:,} components reach the requested share"
-
-
-def memory_to_add(p: int) -> int:
-    """Bytes needed to add rows of ``p`` columns to a scatter and to solve it."""
-    return _SCATTER_COPIES * 8 * p * p
 
 
 MOMENTS, SCATTER_SEARCH = MomentsRoute(), ScatterSearch()

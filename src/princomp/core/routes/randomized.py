@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from princomp.core.context import FitContext
 from princomp.core.problem import Problem
-from princomp.core.routes.base import Abandoned, Cost, Route, Solution
-from princomp.core.routes.centred import CentredFit, panels_in_flight
+from princomp.core.routes.base import Abandoned, CentredFit, Cost, Route, Solution, panels_in_flight
 from princomp.linalg import one_blas_thread
 from princomp.solvers import Spectrum, randomized
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from princomp.core.context import FitContext
 from princomp.core.problem import Problem
-from princomp.core.routes.base import Cost, Solution
-from princomp.core.routes.centred import CentredFit, panels_in_flight
+from princomp.core.routes.base import CentredFit, Cost, Solution, panels_in_flight
 from princomp.core.routes.moments import MOMENTS, SEARCH_SHARE, is_tall
 from princomp.core.routes.triangle import TRIANGLE
 from princomp.linalg import default_threads, one_blas_thread

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from princomp.core.context import check_n_components
 from princomp.core.fitted import Fitted
 from princomp.core.plan import select_route
 from princomp.core.problem import Problem
-from princomp.core.request import Request, check_n_components
+from princomp.core.request import Request
 from princomp.core.routes.moments import unresolved
 from princomp.kernels import MAX_SMALL_COLUMNS, moments_and_spectrum
 from princomp.linalg import EPS, FloatArray
