@@ -9,7 +9,6 @@ from .checkpoint import (
     Checkpoint as Checkpoint,
     State as State,
 )
-from .checksum import checksum as checksum, stored_arrays as stored_arrays
 from .model_file import read as read, write as write
 from .model_schema import (
     Array as Array,
@@ -31,9 +30,9 @@ from .readers.covariance import (
     checked_covariance as checked_covariance,
     checked_mean as checked_mean,
 )
-from .readers.file_names import expand_patterns as expand_patterns
 from .readers.files import (
     ending_of as ending_of,
+    expand_patterns as expand_patterns,
     open_files as open_files,
     split_inside as split_inside,
 )
@@ -58,6 +57,7 @@ from .readers.materialize import (
 from .readers.memory import (
     Rows as Rows,
     as_rows as as_rows,
+    checksum as checksum,
     from_sparse as from_sparse,
     host_array as host_array,
     in_memory as in_memory,
@@ -65,6 +65,7 @@ from .readers.memory import (
     labels_of_float_frame as labels_of_float_frame,
     not_finite_error as not_finite_error,
     not_finite_error_in_source as not_finite_error_in_source,
+    stored_arrays as stored_arrays,
 )
 from .readers.named_column import (
     are_anndata_files as are_anndata_files,
@@ -93,12 +94,10 @@ from .readers.table_input import (
     read_table as read_table,
     rows_of as rows_of,
 )
-from .writers.encoder import (
+from .writers.tables import (
     csv_lines as csv_lines,
     escaped_formulas as escaped_formulas,
     need_pyarrow as need_pyarrow,
-)
-from .writers.tables import (
     open_table as open_table,
     table_format as table_format,
     write_table as write_table,

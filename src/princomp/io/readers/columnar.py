@@ -23,9 +23,6 @@ from princomp.io.readers.reader_errors import reading
 
 Conversion: TypeAlias = Literal["as is", "check", "cast", "unwrap", "inspect"]
 
-# End marker of an Arrow stream; only its absence shows that a stream was cut between batches.
-END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-
 
 def choose_fields(
     schema: pa.Schema, selection: Selection, origin: Origin

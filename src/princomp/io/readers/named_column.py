@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import ColumnError, NotAvailableError, ParameterError, did_you_mean
-from princomp.io.readers.file_names import expand_patterns
+from princomp.io.readers.files import expand_patterns
 from princomp.io.readers.frames import is_frame
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.reader_errors import file_error, import_optional
@@ -78,7 +78,7 @@ def file_column(
             raise NotAvailableError(problem, place={"column": name}, hint=hint)
         files = [split_inside(path)[0] for path in expand_patterns(paths)]
         import_optional("h5py", files[0])
-        from princomp.io.readers.h5ad_names import obs_column
+        from princomp.io.readers.h5ad import obs_column
 
         return np.concatenate([obs_column(file, name) for file in files])
     try:

@@ -24,7 +24,7 @@ from princomp.errors import (
 )
 from princomp.io.readers import columnar_stream
 from princomp.io.readers.columnar import numbers_of
-from princomp.io.readers.columnar_batches import BatchSource
+from princomp.io.readers.columnar_files import BatchSource
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.source import FileState
 
