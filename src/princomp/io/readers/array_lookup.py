@@ -122,14 +122,15 @@ def numbered_columns(p: int, selection: Selection, origin: Origin) -> NDArray[np
     columns, exclude = selection[:2]
     if columns is None and not exclude:
         return None
+    names = [str(j) for j in range(p)]
+    known = set(names)
     for requested in (columns or (), exclude):
         for name in () if isinstance(requested, str) else map(str, requested):
-            known = name.isascii() and name.isdigit() and name == str(int(name)) and int(name) < p
-            if not known:
+            if name not in known:
                 problem = f"no column {name!r}: this file has no column names"
                 hint = f"Give numbers from 0 to {p - 1}."
                 raise origin.error(ColumnError, problem, hint, column=name)
-    choice = choose_columns([str(j) for j in range(p)], Selection(columns, exclude), origin)
+    choice = choose_columns(names, Selection(columns, exclude), origin)
     return np.array([int(name) for name in choice.names])
 
 

@@ -165,20 +165,13 @@ def numbers_of(
         array = plain_array(array)
         return numbers_of(array, conversion_of(array.type), name, requested, origin)
     if conversion == "check":
-        _refuse_long_integers(array, name, origin)
+        # The integers themselves are compared, because 2**53 + 1 becomes 2**53 as float64.
+        integers = array.fill_null(0).to_numpy()
+        refuse_long_integers(integers, lambda index: (name, index[0]), origin)
     elif conversion == "cast":
         array = array.cast("float64")
     numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return numbers
-
-
-def _refuse_long_integers(array: pa.Array, name: str, origin: Origin) -> None:
-    # Compare the integers themselves, because 2**53 + 1 becomes 2**53 as float64.
-    ends = compute.min_max(array).as_py()
-    if ends["max"] is None or max(ends["max"], -ends["min"]) <= LARGEST_INTEGER:
-        return
-    cells = array.fill_null(0).to_numpy()
-    refuse_long_integers(cells, lambda index: (name, index[0]), origin)
 
 
 def _inspected(array: pa.Array, name: str, requested: bool, origin: Origin) -> NDArray[Any] | None:

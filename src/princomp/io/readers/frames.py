@@ -18,9 +18,7 @@ from princomp.io.readers.cells import (
     LARGEST_INTEGER,
     TextPolicy,
     convert_text_column,
-    first_long_integer,
     is_text,
-    long_integer_error,
     looks_numeric,
     refuse_long_integers,
 )
@@ -80,6 +78,7 @@ def select_usable_columns(frame: Any, required: Collection[str]) -> Any:
     except (DuplicateError, TypeError):
         return frame  # reading it later raises the error
     others = (*NOT_NUMBERS, *_TEXT, nw.Boolean, nw.Object)
+    required = set(required)
     labels = [
         label
         for j, (label, kind) in enumerate(eager.schema.items())
@@ -295,10 +294,8 @@ def _refuse_long_integers(series: Series, name: str, origin: Origin) -> None:
         return
     # Compare the integers themselves, because converting them to floats would round them.
     if max(int(series.max()), -int(series.min())) > LARGEST_INTEGER:
-        cells = _cells(series)
-        i = first_long_integer(cells)
-        assert i is not None
-        raise long_integer_error(name, i, cells[i], origin)
+        cells = np.array(_cells(series), dtype=object)
+        refuse_long_integers(cells, lambda index: (name, index[0]), origin)
 
 
 def _cells(series: Series) -> list[Any]:

@@ -149,9 +149,11 @@ def _column_names(
     path: Path, file: h5py.File, member: Member
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
     """Unique column names of a matrix, None if it has none, and a note if any were repeated."""
-    if member.name.split("/")[0] not in ("X", "raw", "raw.X", "layers"):
+    where = {"X": "var", "raw/X": "raw/var", "raw.X": "raw.var"}.get(member.name)
+    if where is None and member.name.startswith("layers/"):
+        where = "var"
+    if where is None:
         return None, ()
-    where = {"raw/X": "raw/var", "raw.X": "raw.var"}.get(member.name, "var")
     with reading(path, "AnnData"):
         index = _find_index(file, where)
         if index is None:

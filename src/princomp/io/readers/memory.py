@@ -251,6 +251,8 @@ def in_memory(X: Any) -> Rows:
 
     if hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray):
         X = host_array(X)
+    if isinstance(X, np.ndarray) and X.dtype.kind == "O" and X.ndim == 2:
+        _refuse_inexact(X)
     try:
         checked = check_array(X, dtype="numeric", ensure_all_finite=False, estimator="PCA")
     except ValueError as error:
