@@ -94,7 +94,7 @@ from .readers.table_input import (
     read_table as read_table,
     rows_of as rows_of,
 )
-from .writers.tables import (
+from .table_writer import (
     csv_lines as csv_lines,
     escaped_formulas as escaped_formulas,
     need_pyarrow as need_pyarrow,

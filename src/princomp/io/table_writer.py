@@ -294,7 +294,7 @@ def _make_encoder(sink: Sink, layout: Layout, format: str) -> Encoder:
     if format == "npy":
         return NpyEncoder(sink, layout)
     # pyarrow is optional and slow to load.
-    from princomp.io.writers.formats import ColumnarEncoder, DelimitedEncoder
+    from princomp.io.table_encoders import ColumnarEncoder, DelimitedEncoder
 
     if format in ("parquet", "arrow"):
         return ColumnarEncoder(sink, layout, format)
