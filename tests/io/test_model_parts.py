@@ -11,6 +11,7 @@ from princomp import PCA
 from princomp.errors import CheckpointError, ModelFileError, OutputError
 from princomp.io.checkpoint import Checkpoint
 from princomp.io.model_arrays import pack_rows, restore_layouts, unpack_rows
+from princomp.io.model_file import write
 from princomp.io.model_schema import Array, Schema
 
 
@@ -110,3 +111,10 @@ def test_a_lock_that_cannot_be_created_raises_output_error(tmp_path):
         Checkpoint.locked(tmp_path / "file" / "run.ckpt"),
     ):
         pass
+
+
+def test_a_document_that_could_not_be_read_again_is_not_written(tmp_path):
+    document = {"columns": ["x" * 2**20] * 65}
+    with pytest.raises(OutputError, match="a model file holds at most"):
+        write(tmp_path / "m.pca", {}, document, overwrite=False)
+    assert not list(tmp_path.iterdir())

@@ -24,9 +24,16 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from princomp import __version__
-from princomp.errors import DataError, InputNotFoundError, ModelFileError, PrincompError
+from princomp.errors import (
+    DataError,
+    InputNotFoundError,
+    ModelFileError,
+    OutputError,
+    PrincompError,
+)
 from princomp.io.atomic import PathLike, atomic_write
 from princomp.io.model_schema import Arrays, Document
+from princomp.linalg import format_bytes
 
 T = TypeVar("T")
 
@@ -65,6 +72,12 @@ def encode_content(
     stop = 8 + int.from_bytes(content[:8], "little")
     # The header is sorted, because safetensors writes metadata in arbitrary order.
     text = json.dumps(json.loads(bytes(content[8:stop])), sort_keys=True, separators=(",", ":"))
+    if len(text) > _MAX_HEADER_BYTES:
+        raise OutputError(
+            f"the column names and settings take {format_bytes(len(text))}, and a {kind.name} file "
+            f"holds at most {format_bytes(_MAX_HEADER_BYTES)} of them",
+            hint="shorten the column names, or fit an array, whose columns have no names",
+        )
     text += " " * (-len(text) % 8)  # arrays start on a multiple of eight
     header = len(text).to_bytes(8, "little") + text.encode()
     digest = hashlib.sha256(header)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
-from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
+from princomp.io.readers.columns import Origin, Selection, choose_columns, listed
 from princomp.io.readers.reader_errors import no_rows_error
 
 _NOT_NUMBERS = {
@@ -102,19 +102,6 @@ def refuse_id_column(selection: Selection, what: str, origin: Origin) -> None:
         problem = f"id column {selection.id_column!r}: {what} holds numbers only"
         hint = "Leave the id column out, or keep the table as CSV or Parquet."
         raise origin.error(ParameterError, problem, hint, parameter="id_column")
-
-
-def choose_positions(
-    names: Sequence[str] | None, p: int, selection: Selection, origin: Origin
-) -> tuple[Choice | None, NDArray[np.intp] | None]:
-    """The columns used, by name where there are names, and their positions (None: all)."""
-    if names is None:
-        return None, numbered_columns(p, selection, origin)
-    choice = choose_columns(names, selection._replace(id_column=None), origin)
-    if choice.names == tuple(names):
-        return choice, None
-    at = {name: j for j, name in enumerate(names)}
-    return choice, np.array([at[name] for name in choice.names])
 
 
 def numbered_columns(p: int, selection: Selection, origin: Origin) -> NDArray[np.intp] | None:

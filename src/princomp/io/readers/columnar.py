@@ -44,7 +44,7 @@ def choose_fields(
     if (
         selection.find_ids
         and len(index_columns) == 1
-        and not index_columns.intersection(selection.exclude)
+        and not index_columns.intersection(map(str, selection.exclude))
     ):
         (name,) = index_columns
         if name in choice.names and not choice.requested:

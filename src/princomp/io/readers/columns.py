@@ -212,10 +212,11 @@ def _refuse_unknown(available: Sequence[str], requested: Sequence[str], origin: 
 
 
 def _refuse_two_roles(selection: Selection, origin: Origin) -> None:
+    excluded = set(selection.exclude)
     for name, times in Counter(selection.columns or ()).items():
         if times > 1:
             why, hint = f"is named {times} times in columns", "Name it once."
-        elif name in selection.exclude:
+        elif name in excluded:
             why, hint = "is both asked for and excluded", "Name it in one of the two."
         elif name == selection.id_column:
             why = "cannot be the id column and one of the columns to analyse"

@@ -142,7 +142,7 @@ def from_frame(
         There are no rows or no numeric columns.
     """
     origin = frame_origin(frame)
-    eager = _eager(frame, origin)
+    eager = _eager(frame)
     labels: list[Any] = eager.columns
     names = [str(label) for label in labels]
     choice = choose_columns(names, Selection(columns, exclude, id_column), origin)
@@ -220,17 +220,17 @@ def convert(
     )
 
 
-def _eager(frame: Any, origin: Origin) -> Frame:
+def _eager(frame: Any) -> Frame:
     try:
         wrapped = nw.from_native(frame, pass_through=True)
     except DuplicateError as error:
         # narwhals does not say which name is repeated, so get the names from the frame itself.
         # In pyarrow they are in .column_names, while .columns holds the data.
         labels = getattr(frame, "column_names", None) or frame.columns
-        refuse_duplicates([str(label) for label in labels], origin)
-        raise ColumnError(origin.prefixed(str(error)), place=origin.place()) from error
+        refuse_duplicates([str(label) for label in labels], Origin())
+        raise ColumnError(str(error)) from error
     if isinstance(wrapped, nw.LazyFrame):
-        problem = origin.prefixed("a lazy frame has no rows in memory yet")
+        problem = "a lazy frame has no rows in memory yet"
         method = "compute" if hasattr(frame, "compute") else "collect"
         raise ParameterError(problem, hint=f"Call .{method}() on it first.")
     if not isinstance(wrapped, nw.DataFrame):

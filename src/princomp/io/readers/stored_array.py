@@ -16,10 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError
-from princomp.io.readers.array_lookup import Member, choose_positions
+from princomp.io.readers.array_lookup import Member, numbered_columns
 from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.chunk_plan import ChunkPlan, Tiling, column_ranges
-from princomp.io.readers.columns import Origin, Selection
+from princomp.io.readers.columns import Origin, Selection, choose_columns
 from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import empty
@@ -175,13 +175,22 @@ class MemberSource(Source):
     ) -> Self:
         """Make the source of an array whose columns have the given names, if any."""
         n, p = member.shape
-        choice, column_indices = choose_positions(names, p, selection, Origin(str(path)))
+        origin = Origin(str(path))
+        columns, unused, column_indices = None, (), None
+        if names is None:
+            column_indices = numbered_columns(p, selection, origin)
+        else:
+            choice = choose_columns(names, selection._replace(id_column=None), origin)
+            columns, unused = choice.names, choice.unused
+            if columns != tuple(names):
+                at = {name: j for j, name in enumerate(names)}
+                column_indices = np.array([at[name] for name in columns])
         return cls(
             rows=n,
             p=p if column_indices is None else len(column_indices),
             dtype=float_dtype(member.dtype),
-            columns=None if choice is None else choice.names,
-            unused=() if choice is None else choice.unused,
+            columns=columns,
+            unused=unused,
             notes=rounding_notes(member.dtype),
             file=str(path),
             path=path,
