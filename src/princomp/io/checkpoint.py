@@ -29,11 +29,6 @@ from princomp.io.model_file import Kind, encode_content, read_content, refuse_ma
 from princomp.solvers import Images
 from princomp.summaries import KINDS, pack, unpack
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
 _CHECKPOINT = Kind(
     "checkpoint",
     "1.0",
@@ -311,6 +306,8 @@ def _locked(path: Path) -> Iterator[bool]:
         yield handle is not None
     finally:
         if handle is not None:
+            import fcntl
+
             with suppress(OSError):
                 # Closing does not free the lock while a forked process has the file open.
                 if os.getpid() == process:
@@ -319,7 +316,9 @@ def _locked(path: Path) -> Iterator[bool]:
 
 
 def _acquire(path: Path) -> int | None:
-    if fcntl is None:  # without a lock, two runs would overwrite each other's file
+    try:
+        import fcntl
+    except ImportError:  # Windows: without a lock, two runs would overwrite each other's file
         return None
     lock_file = _lock_path(path)
     while True:

@@ -52,7 +52,7 @@ def read_number(cell: object) -> float | None:
         try:
             return float(cell)
         except OverflowError:  # an integer of more than 308 digits
-            return math.inf if cell > 0 else -math.inf
+            return -math.inf if cell < 0 else math.inf
     return None
 
 

@@ -176,7 +176,9 @@ class MemberSource(Source):
         """Make the source of an array whose columns have the given names, if any."""
         n, p = member.shape
         origin = Origin(str(path))
-        columns, unused, column_indices = None, (), None
+        columns: tuple[str, ...] | None = None
+        unused: tuple[str, ...] = ()
+        column_indices: NDArray[np.intp] | None = None
         if names is None:
             column_indices = numbered_columns(p, selection, origin)
         else:
