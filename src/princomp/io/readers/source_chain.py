@@ -74,8 +74,10 @@ class SourceChain(Source):
         ColumnError, ShapeError
             The columns of a source differ from those of the first, or it lacks the id column.
         ParameterError
-            Some sources are sparse and others dense.
+            There is no source, or some are sparse and others dense.
         """
+        if not sources:
+            raise ParameterError("there is no table to read", hint="Name at least one.")
         return sources[0] if len(sources) == 1 else cls(sources)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
