@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from princomp.io.readers.h5ad_names import obs_column
+from princomp.io.readers.h5ad import obs_column
 
 h5py = pytest.importorskip("h5py")
 

@@ -19,7 +19,7 @@ from princomp.io.readers import (
     chunk_plan,
     columnar_stream,
     delimited_stream,
-    h5ad_sparse,
+    h5ad as h5ad_reader,
     numpy_file,
 )
 
@@ -59,7 +59,7 @@ def small_chunks(patch):
             "MAX_BAND_BYTES": 10_000,
             "PARTIAL_READ_BYTES": 5000,
         },
-        h5ad_sparse: {"NUMBERS_PER_CHUNK": 1000, "ROW_ENDS_PER_READ": 100},
+        h5ad_reader: {"NUMBERS_PER_CHUNK": 1000, "ROW_ENDS_PER_READ": 100},
     }.items():
         for name, size in sizes.items():
             patch.setattr(module, name, size)

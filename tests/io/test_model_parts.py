@@ -10,8 +10,8 @@ from faults.disk import Stopped, stop_after
 from princomp import PCA
 from princomp.errors import CheckpointError, ModelFileError, OutputError
 from princomp.io.checkpoint import Checkpoint
-from princomp.io.lock import locked
 from princomp.io.model_arrays import pack_rows, restore_layouts, unpack_rows
+from princomp.io.model_file import write
 from princomp.io.model_schema import Array, Schema
 
 
@@ -106,5 +106,15 @@ def test_checkpoints_of_python_fits_hold_no_command(tmp_path):
 def test_a_lock_that_cannot_be_created_raises_output_error(tmp_path):
     (tmp_path / "file").touch()
     message = r"could not be written: (Not a directory|File exists)"
-    with pytest.raises(OutputError, match=message), locked(tmp_path / "file" / "run.ckpt"):
+    with (
+        pytest.raises(OutputError, match=message),
+        Checkpoint.locked(tmp_path / "file" / "run.ckpt"),
+    ):
         pass
+
+
+def test_a_document_that_could_not_be_read_again_is_not_written(tmp_path):
+    document = {"columns": ["x" * 2**20] * 65}
+    with pytest.raises(OutputError, match="a model file holds at most"):
+        write(tmp_path / "m.pca", {}, document, overwrite=False)
+    assert not list(tmp_path.iterdir())

@@ -22,7 +22,7 @@ from princomp.errors import (
     ShapeError,
 )
 from princomp.io.atomic import all_or_none, atomic_write, check_writable
-from princomp.io.writers.tables import FORMATS, table_format, write_table
+from princomp.io.table_writer import FORMATS, table_format, write_table
 
 X = np.array([[0.1, -0.0, 1e300], [1 / 3, 5e-324, np.nan], [2.0**53, np.inf, -1e-7]])
 NAMES = ["PC1", "PC2", "PC3"]

@@ -23,7 +23,7 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
 )
-from princomp.io.writers.tables import FORMATS, open_table, write_table
+from princomp.io.table_writer import FORMATS, open_table, write_table
 
 WITH_IDS = [name for name in FORMATS if name != "npy"]
 every_format = pytest.mark.parametrize("format", FORMATS)
@@ -188,8 +188,8 @@ def test_ids_of_several_types_become_text(tmp_path, ids):
     ("first", "second", "kept"), [([1, 2], [3.0, None], [3, None]), (["a", "b"], [7, None], ["7"])]
 )
 def test_later_row_groups_keep_the_id_type_of_the_first(tmp_path, monkeypatch, first, second, kept):
-    monkeypatch.setattr("princomp.io.writers.formats.GROUP_NUMBERS", 2)
-    monkeypatch.setattr("princomp.io.writers.formats.MIN_GROUP_ROWS", 2)
+    monkeypatch.setattr("princomp.io.table_encoders.GROUP_NUMBERS", 2)
+    monkeypatch.setattr("princomp.io.table_encoders.MIN_GROUP_ROWS", 2)
     out = tmp_path / "x.parquet"
     with open_table(out, columns=["a"], with_ids=True) as table:
         table.write(np.ones((2, 1)), first)
@@ -200,8 +200,8 @@ def test_later_row_groups_keep_the_id_type_of_the_first(tmp_path, monkeypatch, f
 
 
 def test_the_whole_block_determines_the_id_type(tmp_path, monkeypatch):
-    monkeypatch.setattr("princomp.io.writers.formats.GROUP_NUMBERS", 2)
-    monkeypatch.setattr("princomp.io.writers.formats.MIN_GROUP_ROWS", 2)
+    monkeypatch.setattr("princomp.io.table_encoders.GROUP_NUMBERS", 2)
+    monkeypatch.setattr("princomp.io.table_encoders.MIN_GROUP_ROWS", 2)
     out = tmp_path / "x.parquet"
     write_table(out, columns=["a"], data=np.ones((4, 1)), ids=[1, 2, None, "x"])
     assert pq.ParquetFile(out).num_row_groups == 2
@@ -209,8 +209,8 @@ def test_the_whole_block_determines_the_id_type(tmp_path, monkeypatch):
 
 
 def test_ids_of_another_type_in_later_row_groups_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("princomp.io.writers.formats.GROUP_NUMBERS", 2)
-    monkeypatch.setattr("princomp.io.writers.formats.MIN_GROUP_ROWS", 2)
+    monkeypatch.setattr("princomp.io.table_encoders.GROUP_NUMBERS", 2)
+    monkeypatch.setattr("princomp.io.table_encoders.MIN_GROUP_ROWS", 2)
     data, ids = np.ones((4, 1)), [1, 2, 3, "x"]
     with pytest.raises(NotNumericError, match=r"row 3 .* id 'x' .*int64") as caught:
         write_blocks(tmp_path / "x.parquet", data, ids, columns=["a"], sizes=[1, 1, 1])

@@ -9,7 +9,6 @@ from .checkpoint import (
     Checkpoint as Checkpoint,
     State as State,
 )
-from .checksum import checksum as checksum, stored_arrays as stored_arrays
 from .model_file import read as read, write as write
 from .model_schema import (
     Array as Array,
@@ -31,9 +30,9 @@ from .readers.covariance import (
     checked_covariance as checked_covariance,
     checked_mean as checked_mean,
 )
-from .readers.file_names import expand_patterns as expand_patterns
 from .readers.files import (
     ending_of as ending_of,
+    expand_patterns as expand_patterns,
     open_files as open_files,
     split_inside as split_inside,
 )
@@ -59,6 +58,7 @@ from .readers.materialize import (
 from .readers.memory import (
     Rows as Rows,
     as_rows as as_rows,
+    checksum as checksum,
     from_sparse as from_sparse,
     host_array as host_array,
     in_memory as in_memory,
@@ -66,6 +66,7 @@ from .readers.memory import (
     labels_of_float_frame as labels_of_float_frame,
     not_finite_error as not_finite_error,
     not_finite_error_in_source as not_finite_error_in_source,
+    stored_arrays as stored_arrays,
 )
 from .readers.read_options import DETECT as DETECT, ReadOptions as ReadOptions
 from .readers.source import (
@@ -91,12 +92,10 @@ from .readers.table_input import (
     rows_of as rows_of,
     without_column as without_column,
 )
-from .writers.encoder import (
+from .table_writer import (
     csv_lines as csv_lines,
     escaped_formulas as escaped_formulas,
     need_pyarrow as need_pyarrow,
-)
-from .writers.tables import (
     open_table as open_table,
     table_format as table_format,
     write_table as write_table,

@@ -272,14 +272,12 @@ def _publish(temporary: Path, target: Path, force: bool) -> None:
             os.replace(temporary, target)
         else:
             os.link(temporary, target)
-    except FileExistsError as error:
-        raise _exists_error([target]) from error
     except OSError as error:
         if force:
             raise
-        # A file system without hard links: the error code depends on the system.
-        if target.exists():
+        if isinstance(error, FileExistsError) or target.exists():
             raise _exists_error([target]) from error
+        # A file system without hard links: the error code depends on the system.
         os.replace(temporary, target)
     # The folder holds the name, so the folder is flushed too. Where the system cannot do that
     # (Windows, some network drives), the file's contents are on disk all the same.

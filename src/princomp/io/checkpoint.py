@@ -2,19 +2,22 @@
 
 A checkpoint holds the summaries of the finished passes over the rows, the summary of the current
 pass so far, and the number of the next row. The rest of a fit depends only on these, so a resumed
-run gives bit-identical results to one that was never interrupted.
+run gives bit-identical results to one that was never interrupted. A lock prevents two runs from
+writing the same checkpoint.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from princomp.errors import CheckpointError
+from princomp.errors import CheckpointError, InUseError, OutputError
 from princomp.io.atomic import (
     PathLike,
     atomic_write,
@@ -22,8 +25,7 @@ from princomp.io.atomic import (
     remove_leftovers,
     resolved_target,
 )
-from princomp.io.checked_file import Kind, encode_content, read_content, refuse_malformed
-from princomp.io.lock import lock_of, locked
+from princomp.io.model_file import Kind, encode_content, read_content, refuse_malformed
 from princomp.solvers import Images
 from princomp.summaries import KINDS, pack, unpack
 
@@ -87,7 +89,7 @@ class Checkpoint:
         self._file_is_valid = False  # if the file exists and is valid, it is kept as ``PATH~``
         check_writable(Checkpoint.files(self.path), force=True)
         with ExitStack() as stack:
-            if stack.enter_context(locked(self.path)):
+            if stack.enter_context(_locked(self.path)):
                 stack.callback(self._remove_unused_lock)  # before the lock is released
                 remove_leftovers(self.path)
             self._load()
@@ -151,7 +153,7 @@ class Checkpoint:
 
     def _remove_unused_lock(self) -> None:
         """Delete the lock file of a run that saved nothing; runs that wait for it notice this."""
-        lock = lock_of(self.path)
+        lock = _lock_path(self.path)
         with suppress(OSError):
             # A file of the user may have this name.
             if not _existing(self.path) and lock.stat().st_size == 0:
@@ -161,7 +163,7 @@ class Checkpoint:
     def files(path: PathLike) -> tuple[Path, Path, Path]:
         """Paths of the checkpoint, the previous checkpoint, and the lock."""
         path = resolved_target(path)
-        return path, _previous_path(path), lock_of(path)
+        return path, _previous_path(path), _lock_path(path)
 
     @staticmethod
     def locked(path: PathLike) -> AbstractContextManager[bool]:
@@ -171,7 +173,7 @@ class Checkpoint:
         ------
         InUseError
         """
-        return locked(resolved_target(path))
+        return _locked(resolved_target(path))
 
     @staticmethod
     def remove(path: PathLike) -> None:
@@ -274,3 +276,74 @@ def _is_model(path: Path) -> bool:
             return b'"format":"princomp.model"' in file.read(length)
     except OSError:
         return False
+
+
+# ---- the lock -----------------------------------------------------------------------------
+
+
+def _lock_path(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    """Lock a checkpoint; the system frees the lock when the process ends, for any reason.
+
+    Yields
+    ------
+    bool
+        Whether there is a lock: False where the system supports none.
+
+    Raises
+    ------
+    InUseError
+        Another process holds the lock.
+    OutputError
+        The lock file cannot be created.
+    """
+    handle, process = _acquire(path), os.getpid()
+    try:
+        yield handle is not None
+    finally:
+        if handle is not None:
+            import fcntl
+
+            with suppress(OSError):
+                # Closing does not free the lock while a forked process has the file open.
+                if os.getpid() == process:
+                    fcntl.flock(handle, fcntl.LOCK_UN)
+                os.close(handle)
+
+
+def _acquire(path: Path) -> int | None:
+    try:
+        import fcntl
+    except ImportError:  # Windows: without a lock, two runs would overwrite each other's file
+        return None
+    lock_file = _lock_path(path)
+    while True:
+        try:
+            lock_file.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise OutputError(
+                f"{path}: could not be written: {error.strerror or error}",
+                place={"file": str(path)},
+                hint="give the checkpoint a name in another folder",
+            ) from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(handle)
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                return None  # a file system without locks
+            raise InUseError(
+                f"{path}: another run works on this checkpoint",
+                place={"file": str(path)},
+                hint="wait for it, or give this run a checkpoint of its own",
+            ) from None
+        # A run that ended may have deleted the file between opening and locking.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(lock_file), os.fstat(handle)):
+                return handle
+        os.close(handle)

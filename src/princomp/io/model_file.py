@@ -1,21 +1,208 @@
-"""Write and read model files with a checksum; see :mod:`~princomp.io.checked_file`.
+"""Model files, and their layout, which checkpoints share: arrays and one document, without pickle.
 
-The field ``estimator`` of the document names the estimator. The module of that estimator makes,
-checks and reads the arrays and the document.
+The layout is that of safetensors, with the document as JSON in its metadata. The checksum
+is the SHA-256 of the whole file with the checksum's own digits set to zero, so any
+changed byte is found.
+
+The field ``estimator`` of the document of a model names the estimator. The module of that
+estimator makes, checks and reads the arrays and the document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
+from safetensors import SafetensorError
 
 from princomp import __version__
-from princomp.errors import ModelFileError
+from princomp.errors import (
+    DataError,
+    InputNotFoundError,
+    ModelFileError,
+    OutputError,
+    PrincompError,
+)
 from princomp.io.atomic import PathLike, atomic_write
-from princomp.io.checked_file import Kind, encode_content, read_content, refuse_malformed
 from princomp.io.model_schema import Arrays, Document
+from princomp.linalg import format_bytes
 
 T = TypeVar("T")
+
+_CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+_ZEROS = b"0" * 64
+# The header holds only names and plain values; a longer one is not from princomp.
+_MAX_HEADER_BYTES = 64 * 2**20
+
+
+class Kind(NamedTuple):
+    """A kind of file: its name, its version, and the error class and hints for messages.
+
+    The format in the file is ``princomp.NAME``. Readers compare only the major part of the version.
+    """
+
+    name: str
+    version: str
+    error: type[DataError]
+    creation_hint: str
+    repair_hint: str
+
+
+def encode_content(
+    kind: Kind, arrays: Mapping[str, NDArray[np.generic]], document: Mapping[str, Any]
+) -> bytes:
+    """Return the bytes of a file that holds the arrays and the document."""
+    # safetensors copies an array's memory as it is, so arrays in Fortran order are converted.
+    converted = {name: np.ascontiguousarray(array, dtype="<f8") for name, array in arrays.items()}
+    metadata = {
+        "format": f"princomp.{kind.name}",
+        "version": kind.version,
+        "document": json.dumps(document, ensure_ascii=True, allow_nan=False),
+        "sha256": _ZEROS.decode(),
+    }
+    content = memoryview(safetensors.numpy.save(converted, metadata))
+    stop = 8 + int.from_bytes(content[:8], "little")
+    # The header is sorted, because safetensors writes metadata in arbitrary order.
+    text = json.dumps(json.loads(bytes(content[8:stop])), sort_keys=True, separators=(",", ":"))
+    if len(text) > _MAX_HEADER_BYTES:
+        raise OutputError(
+            f"the column names and settings take {format_bytes(len(text))}, and a {kind.name} file "
+            f"holds at most {format_bytes(_MAX_HEADER_BYTES)} of them",
+            hint="shorten the column names, or fit an array, whose columns have no names",
+        )
+    text += " " * (-len(text) % 8)  # arrays start on a multiple of eight
+    header = len(text).to_bytes(8, "little") + text.encode()
+    digest = hashlib.sha256(header)
+    digest.update(content[stop:])
+    prefix = b'"sha256":"'
+    return header.replace(prefix + _ZEROS, prefix + digest.hexdigest().encode()) + content[stop:]
+
+
+def read_content(kind: Kind, path: PathLike) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read a file, verify its checksum, and return the arrays and the document.
+
+    Raises
+    ------
+    InputNotFoundError
+        When there is no such file, or it cannot be read.
+    DataError
+        The error class of the kind, when the file is damaged or of another kind.
+    """
+    content = _read_bytes(kind, os.fspath(path))
+    with refuse_malformed(kind, path):
+        return _decode(kind, content)
+
+
+def _read_bytes(kind: Kind, name: str) -> bytes:
+    """Read a file if it starts as a file of this kind; otherwise return its first nine bytes."""
+    place = {"file": name}
+    if os.path.exists(name) and not os.path.isfile(name):
+        what = "is a folder" if os.path.isdir(name) else "is not a regular file"
+        raise InputNotFoundError(
+            f"{name}: {what}, so no {kind.name}", place=place, hint=kind.creation_hint
+        )
+    try:
+        with open(name, "rb") as stream:
+            start = stream.read(9)
+            # Files of other kinds may be large, so they are not read in full.
+            return start + (stream.read() if start[8:] == b"{" else b"")
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # a zero byte in the name
+        raise InputNotFoundError(
+            f"no {kind.name} file {name!r}", place=place, hint=kind.creation_hint
+        ) from None
+    except OSError as error:
+        hint = "ask for permission to read it, or copy it to a folder of your own"
+        if not isinstance(error, PermissionError):
+            hint = "the disk or the network may have failed: try again, or copy it to another disk"
+        raise InputNotFoundError(
+            f"cannot read {name!r}: {error.strerror}", place=place, hint=hint
+        ) from None
+
+
+def _decode(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    length = int.from_bytes(content[:8], "little")
+    if len(content) < 10 or content[8:9] != b"{" or length > _MAX_HEADER_BYTES:
+        raise kind.error(f"it is not a {kind.name} file", hint=kind.creation_hint)
+    if 8 + length > len(content):
+        raise kind.error("it is cut short", hint=kind.repair_hint)
+    checksum = _CHECKSUM.search(content, 8, 8 + length)
+    if checksum is None:
+        raise kind.error("it has no checksum", hint=kind.creation_hint)
+    start, stop = checksum.span(1)
+    digest = hashlib.sha256(content[:start] + _ZEROS + content[stop:]).hexdigest()
+    try:
+        header = json.loads(content[8 : 8 + length])
+    except ValueError:
+        header = None
+    if isinstance(header, dict):
+        metadata = header.pop("__metadata__", {})
+        ends = [entry["data_offsets"][1] for entry in header.values()]
+        if max(ends, default=0) > len(content) - 8 - length:
+            raise kind.error("it is cut short", hint=kind.repair_hint)
+    if digest != checksum[1].decode() or not isinstance(header, dict):
+        raise kind.error(
+            "its contents have changed since it was written (the checksum differs)",
+            hint=kind.repair_hint,
+        )
+    if metadata.get("format") != f"princomp.{kind.name}":
+        raise kind.error(
+            f"it is not a {kind.name} of princomp", hint=f"give another path; {kind.creation_hint}"
+        )
+    version, major = metadata.get("version", ""), kind.version.partition(".")[0]
+    if version.partition(".")[0] != major:
+        raise kind.error(
+            f"it has format version {version}, and this princomp ({__version__}) reads {major}",
+            place={"version": version},
+            hint="install a newer princomp",
+        )
+    if any(entry["dtype"] != "F64" for entry in header.values()):
+        raise kind.error("it holds arrays that are not float64")
+    return safetensors.numpy.load(content), json.loads(metadata["document"])
+
+
+# Errors that Python and safetensors raise for malformed contents.
+_MALFORMED_ERRORS = (
+    PrincompError,
+    SafetensorError,
+    AttributeError,
+    LookupError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+@contextmanager
+def refuse_malformed(kind: Kind, path: PathLike) -> Iterator[None]:
+    """Turn any error that malformed contents cause into the kind's error with the file's name."""
+    name = os.fspath(path)
+    try:
+        yield
+    except kind.error as error:
+        raise kind.error(
+            f"{name}: {error.message}",
+            place={**error.place, "file": name},
+            hint=error.hint or kind.repair_hint,
+        ) from None
+    except _MALFORMED_ERRORS as error:
+        cause = error.message if isinstance(error, PrincompError) else error
+        raise kind.error(
+            f"{name}: the contents are not those of a {kind.name} ({cause})",
+            place={"file": name},
+            hint=kind.repair_hint,
+        ) from None
+
+
+# ---- models -------------------------------------------------------------------------------
 
 # Readers refuse another major version; a new minor version only adds fields they may ignore.
 _MODEL = Kind(

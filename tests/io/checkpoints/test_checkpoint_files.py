@@ -33,8 +33,8 @@ from princomp.errors import (
     CheckpointError,
 )
 from princomp.io import checkpoint as checkpoint_module
-from princomp.io.checked_file import encode_content
 from princomp.io.checkpoint import Checkpoint
+from princomp.io.model_file import encode_content
 from princomp.io.readers.numpy_file import NpySource
 from princomp.summaries.dense_rows import DenseRows
 

@@ -24,7 +24,6 @@ from princomp.errors import (
     OutputError,
 )
 from princomp.io.checkpoint import Checkpoint
-from princomp.io.lock import locked
 
 # ---- in use ------------------------------------------------------------------------------------
 
@@ -59,13 +58,13 @@ def test_a_checkpoint_that_someone_deletes_is_written_again(ck):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_forked_process_does_not_keep_the_lock(tmp_path):
     read, write = os.pipe()
-    with locked(tmp_path / "ck"):
+    with Checkpoint.locked(tmp_path / "ck"):
         child = os.fork()
         if child == 0:
             os.close(write)
             os.read(read, 1)  # until the test ends
             os._exit(0)
-    with locked(tmp_path / "ck"):
+    with Checkpoint.locked(tmp_path / "ck"):
         pass
     os.close(write)
     os.waitpid(child, 0)
@@ -264,7 +263,7 @@ def test_saving_the_model_deletes_both_checkpoints_and_the_lock(tmp_path, ck, mo
 def test_saving_the_model_keeps_a_checkpoint_in_use(tmp_path, ck, monkeypatch):
     save_every_block(monkeypatch)
     model = PCA().fit(table(), checkpoint=ck)
-    with locked(ck):  # by another run with a checkpoint of this name
+    with Checkpoint.locked(ck):  # by another run with a checkpoint of this name
         model.save(tmp_path / "m.pca")
         assert remaining_suffixes(ck) == ["", "~", ".lock"]
 

@@ -14,8 +14,15 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
-from princomp.io.readers.frames import from_frame, is_frame
+from princomp import PCA
+from princomp.errors import (
+    ColumnError,
+    NotFiniteError,
+    NotNumericError,
+    ParameterError,
+    ShapeError,
+)
+from princomp.io.readers.frames import from_frame, is_frame, select_usable_columns
 
 MAKERS = [pytest.param(make, id=make.__module__) for make in (pd.DataFrame, pl.DataFrame)]
 MAKERS.append(pytest.param(pa.table, id="pyarrow"))
@@ -259,3 +266,41 @@ def test_whole_numbers_stand_for_names_of_columns():
     assert from_frame(frame, exclude=np.array([1])).data.tolist() == [[1, 3]]
     with pytest.raises(ColumnError, match="'9'"):
         from_frame(frame, columns=[9])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "labels"), [("string", ["a", pd.NA, "c"]), ("Int64", [1, pd.NA, 3])]
+)
+def test_a_row_whose_label_is_missing_is_named_by_its_number(dtype, labels):
+    index = pd.Index(labels, dtype=dtype)
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": [1.0, np.nan, 4.0]}, index=index)
+    with pytest.raises(NotFiniteError, match="the first at row 1, column 'y'"):
+        PCA(1).fit(frame)
+
+
+@pytest.mark.parametrize("integer", [2**70 + 1, 10**400, -(10**400)], ids=["70", "400", "-400"])
+def test_integers_that_float64_cannot_hold_are_refused(integer):
+    with pytest.raises(NotNumericError, match=rf"column 'x' row 1: the integer {integer} is"):
+        from_frame(pd.DataFrame({"x": [2, integer], "y": [1.0, 3.0]}))
+    rows = [[2, 3], [1, integer], [4, 4]]
+    for array in (rows, np.array(rows, dtype=object)):
+        with pytest.raises(NotNumericError, match=f"the integer {integer} at row 1, column 1"):
+            PCA(1).fit(array)
+
+
+def test_columns_of_a_fit_are_selected_in_linear_time():
+    compared = []
+
+    class Name(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            compared.append(other)
+            return str.__eq__(self, other)
+
+    names = [f"x{j}" for j in range(200)]
+    frame = pd.DataFrame(np.ones((2, 200)), columns=names).assign(text="a")
+    selected = select_usable_columns(frame, tuple(map(Name, names)))
+    assert selected.columns.tolist() == names
+    assert len(compared) <= 3 * len(names)

@@ -22,7 +22,7 @@ from princomp.errors import (
     ShapeError,
 )
 from princomp.io.readers import numpy_file
-from princomp.io.readers.columns import Selection
+from princomp.io.readers.columns import Origin, Selection, choose_columns
 from princomp.io.readers.numpy_file import NpySource
 from princomp.io.readers.source import FileState
 
@@ -341,3 +341,21 @@ def test_invalid_columns_are_refused(save):
     with pytest.raises(ShapeError):
         opened(path, None, ("0", "1", "2"))
     assert opened(path, ["0"]).unused == read_whole(path, columns=["0"]).unused
+
+
+def test_unknown_columns_are_refused(save):
+    """Python converts no text of more than 4,300 digits to an integer."""
+    path = save(numbers(3, 200))
+    for name in ("200", "00", "9" * 5000):
+        with pytest.raises(ColumnError, match=f"no column '{name}'"):
+            opened(path, [name])
+
+
+def test_few_of_many_unknown_columns_get_a_guess():
+    """A guess compares a name with all columns: for thousands of names, this took hours."""
+    origin, names = Origin("t.csv"), [f"gene{j}" for j in range(40)]
+    wrong = [name.title() for name in names]
+    with pytest.raises(ColumnError, match=r"no columns 'Gene0'.* and 28 more") as caught:
+        choose_columns(names, Selection(wrong), origin)
+    assert caught.value.place["missing"] == wrong
+    assert "'gene11'? There are" in caught.value.hint

@@ -11,8 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from princomp.errors import ColumnError, InputNotFoundError, ParameterError, ShapeError
-from princomp.io.readers.file_names import expand_patterns
-from princomp.io.readers.files import open_files
+from princomp.io.readers.files import expand_patterns, open_files
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.source import Chunk, FileState, RowPlace, Source, TableSource
 from princomp.io.readers.source_chain import SourceChain, reorder_columns

@@ -3,7 +3,7 @@
 source                         the result of a reader: rows in chunks, or a table in memory
 memory, frames, covariance     arrays, sparse matrices, lists; data frames; a covariance matrix C
 batches, stdin, source_chain   iterators; standard input; several files as one table
-files, file_names              formats by file-name ending; wildcards and parts of files
+files                          wildcards, parts of files, formats by the ending of the name
 isolated                       untrusted files, read in a separate process
 table_input, read_options      rows, or one column, of any object a user passes; options for reading
 left_out                       columns without numbers, columns that name the rows, empty last rows
@@ -12,11 +12,11 @@ delimited_stream               CSV and TSV in chunks
 delimited_detect, _header      how their text is written; its lines of column names
 delimited_text, _parse         their text in pieces of whole records; columns of it as numbers
 number_text, workbook          number formats in text; sheets of .xlsx files as such text
-columnar*                      Parquet and Arrow: files, record batches, chunks, columns
+columnar*                      Parquet and Arrow: files and streams, chunks, columns
 numpy_file                     npy
-hdf5, h5ad*, zarr_store        HDF5, AnnData and Zarr
-array_lookup, stored_array, chunk_plan   shared code of HDF5, AnnData and Zarr
-sparse_files, csr              npz and MatrixMarket; sparse matrices from the arrays of a file
+hdf5, h5ad, zarr_store         HDF5, AnnData and Zarr
+array_lookup, stored_array, chunk_plan   shared code of HDF5, AnnData, Zarr, npy and npz
+sparse_files                   npz and MatrixMarket
 cells, columns, reader_errors   cells as numbers, choice of columns, errors of libraries
 mapped                         rows after a feature map
 materialize                    load the rows of a source into memory

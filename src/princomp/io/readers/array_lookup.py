@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
-from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
+from princomp.io.readers.columns import Origin, Selection, choose_columns, listed
 from princomp.io.readers.reader_errors import no_rows_error
 
 _NOT_NUMBERS = {
@@ -104,32 +104,20 @@ def refuse_id_column(selection: Selection, what: str, origin: Origin) -> None:
         raise origin.error(ParameterError, problem, hint, parameter="id_column")
 
 
-def choose_positions(
-    names: Sequence[str] | None, p: int, selection: Selection, origin: Origin
-) -> tuple[Choice | None, NDArray[np.intp] | None]:
-    """The columns used, by name where there are names, and their positions (None: all)."""
-    if names is None:
-        return None, numbered_columns(p, selection, origin)
-    choice = choose_columns(names, selection._replace(id_column=None), origin)
-    if choice.names == tuple(names):
-        return choice, None
-    at = {name: j for j, name in enumerate(names)}
-    return choice, np.array([at[name] for name in choice.names])
-
-
 def numbered_columns(p: int, selection: Selection, origin: Origin) -> NDArray[np.intp] | None:
     """Positions of columns that are requested by number, from 0; None means all columns."""
     columns, exclude = selection[:2]
     if columns is None and not exclude:
         return None
+    names = [str(j) for j in range(p)]
+    known = set(names)
     for requested in (columns or (), exclude):
         for name in () if isinstance(requested, str) else map(str, requested):
-            known = name.isascii() and name.isdigit() and name == str(int(name)) and int(name) < p
-            if not known:
+            if name not in known:
                 problem = f"no column {name!r}: this file has no column names"
                 hint = f"Give numbers from 0 to {p - 1}."
                 raise origin.error(ColumnError, problem, hint, column=name)
-    choice = choose_columns([str(j) for j in range(p)], Selection(columns, exclude), origin)
+    choice = choose_columns(names, Selection(columns, exclude), origin)
     return np.array([int(name) for name in choice.names])
 
 

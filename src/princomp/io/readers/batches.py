@@ -13,9 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from princomp.errors import ParameterError, PrincompError, ShapeError
-from princomp.io.checksum import checksum, stored_arrays
 from princomp.io.readers.frames import from_frame, is_frame
-from princomp.io.readers.memory import from_sparse, in_memory
+from princomp.io.readers.memory import checksum, from_sparse, in_memory, stored_arrays
 from princomp.io.readers.source import Chunk, Source
 from princomp.io.readers.source_chain import column_order, reorder_columns
 

@@ -49,7 +49,10 @@ def read_number(cell: object) -> float | None:
     if isinstance(cell, Decimal):
         return math.nan if cell.is_nan() else float(cell)
     if isinstance(cell, numbers.Real | np.bool_):
-        return float(cell)
+        try:
+            return float(cell)
+        except OverflowError:  # an integer of more than 308 digits
+            return -math.inf if cell < 0 else math.inf
     return None
 
 
@@ -95,15 +98,25 @@ def first_long_integer(cells: Sequence[object]) -> int | None:
     return found
 
 
-def first_inexact_index(numbers: NDArray[Any]) -> tuple[int, ...] | None:
-    """Index of the first integer of an array that is beyond 2**53."""
+def first_inexact_index(array: NDArray[Any]) -> tuple[int, ...] | None:
+    """Index of the first integer of an array, also one of objects, that is beyond 2**53."""
+    if array.dtype.kind == "O":
+        are_beyond = (
+            isinstance(cell, numbers.Integral) and abs(int(cell)) > LARGEST_INTEGER
+            for cell in array.flat
+        )
+        beyond = np.fromiter(are_beyond, bool, array.size).reshape(array.shape)
     # Smaller types cannot hold such an integer; min and max need no temporary array.
-    if numbers.dtype.kind not in "iu" or numbers.dtype.itemsize < 8 or not numbers.size:
+    elif (
+        array.dtype.kind in "iu"
+        and array.dtype.itemsize == 8
+        and array.size
+        and max(int(array.max()), -int(array.min())) > LARGEST_INTEGER
+    ):
+        beyond = (array > LARGEST_INTEGER) | (array < -LARGEST_INTEGER)
+    else:
         return None
-    if int(numbers.max()) <= LARGEST_INTEGER and int(numbers.min()) >= -LARGEST_INTEGER:
-        return None
-    beyond = np.argwhere((numbers > LARGEST_INTEGER) | (numbers < -LARGEST_INTEGER))[0]
-    return tuple(int(i) for i in beyond)
+    return next((tuple(int(i) for i in index) for index in np.argwhere(beyond)), None)
 
 
 def long_integer_error(column: str, i: int, value: object, origin: Origin) -> NotNumericError:

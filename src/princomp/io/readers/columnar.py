@@ -23,9 +23,6 @@ from princomp.io.readers.reader_errors import reading
 
 Conversion: TypeAlias = Literal["as is", "check", "cast", "unwrap", "inspect"]
 
-# End marker of an Arrow stream; only its absence shows that a stream was cut between batches.
-END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-
 
 def choose_fields(
     schema: pa.Schema, selection: Selection, origin: Origin
@@ -47,7 +44,7 @@ def choose_fields(
     if (
         selection.find_ids
         and len(index_columns) == 1
-        and not index_columns.intersection(selection.exclude)
+        and not index_columns.intersection(map(str, selection.exclude))
     ):
         (name,) = index_columns
         if name in choice.names and not choice.requested:
@@ -168,20 +165,13 @@ def numbers_of(
         array = plain_array(array)
         return numbers_of(array, conversion_of(array.type), name, requested, origin)
     if conversion == "check":
-        _refuse_long_integers(array, name, origin)
+        # The integers themselves are compared, because 2**53 + 1 becomes 2**53 as float64.
+        integers = array.fill_null(0).to_numpy()
+        refuse_long_integers(integers, lambda index: (name, index[0]), origin)
     elif conversion == "cast":
         array = array.cast("float64")
     numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return numbers
-
-
-def _refuse_long_integers(array: pa.Array, name: str, origin: Origin) -> None:
-    # Compare the integers themselves, because 2**53 + 1 becomes 2**53 as float64.
-    ends = compute.min_max(array).as_py()
-    if ends["max"] is None or max(ends["max"], -ends["min"]) <= LARGEST_INTEGER:
-        return
-    cells = array.fill_null(0).to_numpy()
-    refuse_long_integers(cells, lambda index: (name, index[0]), origin)
 
 
 def _inspected(array: pa.Array, name: str, requested: bool, origin: Origin) -> NDArray[Any] | None:

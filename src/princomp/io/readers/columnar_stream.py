@@ -138,12 +138,11 @@ class ColumnarSource(Source):
         first_name = next(iter(self._kinds))
         text = (pa.string(), pa.large_string(), pa.string_view())
         texts = (name for name in choice.names if self._kinds[name] in text)
+        other_uses = {*map(str, selection.exclude), *(choice.names if choice.requested else ())}
         labels = [
             name
             for name in dict.fromkeys([first_name, *texts])
-            if name not in selection.exclude
-            and not (choice.requested and name in choice.names)
-            and self._conversions[name] in ("check", "as is", "inspect")
+            if name not in other_uses and self._conversions[name] in ("check", "as is", "inspect")
         ]
         if not labels:
             return choice

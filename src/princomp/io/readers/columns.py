@@ -129,7 +129,10 @@ def plain_label(label: object) -> object:
     """Return a label as a plain Python value; None if it is missing."""
     if hasattr(label, "item"):
         label = label.item()
-    if label is None or label == "" or label != label:
+    try:
+        if label is None or label == "" or label != label:
+            return None
+    except TypeError:  # pandas.NA is neither true nor false
         return None
     return label if isinstance(label, str | int | tuple) else str(label)
 
@@ -199,20 +202,21 @@ def _refuse_unknown(available: Sequence[str], requested: Sequence[str], origin: 
     unknown = [name for name in dict.fromkeys(requested) if name not in known]
     if not unknown:
         return
-    guesses = [guess for name in unknown if (guess := nearest(name, available)) is not None]
+    # A guess compares a name with all columns, so only the first names, which are listed, get one.
+    guesses = [guess for name in unknown[:12] if (guess := nearest(name, available)) is not None]
     did_you_mean = f"Did you mean {listed(map(repr, guesses))}? " if guesses else ""
-    raise ColumnError(
-        origin.prefixed(f"no column{'s' * (len(unknown) > 1)} {listed(map(repr, unknown))}"),
-        place=origin.place(column=unknown[0], missing=unknown, available=list(available)),
-        hint=f"{did_you_mean}There are: {listed(available, limit=30)}.",
-    )
+    problem = f"no column{'s' * (len(unknown) > 1)} {listed(map(repr, unknown))}"
+    hint = f"{did_you_mean}There are: {listed(available, limit=30)}."
+    place = {"column": unknown[0], "missing": unknown, "available": list(available)}
+    raise origin.error(ColumnError, problem, hint, **place)
 
 
 def _refuse_two_roles(selection: Selection, origin: Origin) -> None:
+    excluded = set(selection.exclude)
     for name, times in Counter(selection.columns or ()).items():
         if times > 1:
             why, hint = f"is named {times} times in columns", "Name it once."
-        elif name in selection.exclude:
+        elif name in excluded:
             why, hint = "is both asked for and excluded", "Name it in one of the two."
         elif name == selection.id_column:
             why = "cannot be the id column and one of the columns to analyse"

@@ -1,8 +1,14 @@
-"""Open files by the ending of their names: small ones are read whole, others chunk by chunk."""
+"""Open files by their names: wildcards, parts inside files, and formats by the ending.
+
+Small files are read whole, others chunk by chunk.
+"""
 
 from __future__ import annotations
 
+import errno
+import glob
 import os
+import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -177,7 +183,6 @@ def open_files(
         The column that names the rows. None detects one, such as the index that pandas writes;
         False uses none.
     """
-    from princomp.io.readers.file_names import expand_patterns
     from princomp.io.readers.source_chain import SourceChain
 
     paths = expand_patterns(names)
@@ -250,3 +255,89 @@ def _refuse_absent(path: Path) -> None:
         else:
             why, hint = "no such file", folder_hint()
         raise file_error(InputNotFoundError, path, why, hint)
+
+
+# ---- wildcards ----------------------------------------------------------------------------
+
+
+def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Expand wildcard patterns to files.
+
+    Parameters
+    ----------
+    names : sequence of path
+        Each is "path" or "path::inside". A path with ``*``, ``?`` or ``[`` is a pattern unless
+        a file of exactly that name exists (``**`` matches folders of any depth). The part
+        "inside" applies to each matching file. Matches are in natural order: part2 before
+        part10.
+
+    Returns
+    -------
+    list of Path
+        Each with the part "::inside", if it was given.
+
+    Raises
+    ------
+    InputNotFoundError
+        A pattern matches nothing.
+    ParameterError
+        A file is named twice, so its rows would count twice.
+    """
+    if isinstance(names, str | os.PathLike):
+        problem = f"expected a list of names, got the one name {os.fspath(names)!r}"
+        raise ParameterError(problem, hint=f"Write [{os.fspath(names)!r}].")
+    found = [path for name in names for path in _matches(os.fspath(name))]
+    seen: dict[tuple[Path, str], Path] = {}
+    for path in found:
+        outside, _, inside = _split(str(path))
+        with reading(path, "a table"):  # the current folder may have been deleted
+            file = (Path(outside).resolve(), inside.strip("/"))
+        if file in seen:
+            alias_note = "" if seen[file] == path else f" (also as {seen[file]})"
+            problem = f"is named twice{alias_note}, so its rows would count twice"
+            hint = "Name each file once; patterns may overlap."
+            raise file_error(ParameterError, path, problem, hint)
+        seen[file] = path
+    return found
+
+
+def _split(name: str) -> tuple[str, str, str]:
+    return (name, "", "") if os.path.exists(name) else name.partition("::")
+
+
+def _refuse_impossible(name: str) -> None:
+    """Raise InputNotFoundError for a text that no file can have as its name."""
+    try:
+        os.stat(name)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno != errno.ENAMETOOLONG:
+            return
+        short = name if len(name) <= 60 else f"{name[:60]}…"
+        problem = f"no file can have this name ({getattr(error, 'strerror', error)})"
+        hint = "Give the name of a file, not its contents."
+        raise file_error(InputNotFoundError, repr(short), problem, hint) from None
+
+
+def _matches(name: str) -> list[Path]:
+    _refuse_impossible(name)
+    path, colons, inside = _split(name)
+    if not any(character in path for character in "*?[") or os.path.exists(path):
+        return [Path(name)]
+    # A folder is a table only if it is a Zarr store.
+    found = [
+        Path(match)
+        for match in glob.glob(path, recursive=True)
+        if not os.path.isdir(match) or match.rstrip(os.sep).endswith(".zarr")
+    ]
+    if not found:
+        problem = "no file has a name like this"
+        raise file_error(InputNotFoundError, name, problem, folder_hint())
+    return [Path(f"{match}{colons}{inside}") for match in sorted(found, key=_natural)]
+
+
+def _natural(path: Path) -> tuple[list[list[str | int]], str]:
+    """A sort key that compares runs of digits as numbers."""
+    # Splitting puts text at even and digits at odd positions, so numbers never meet text.
+    pieces = [re.split("([0-9]+)", part) for part in path.parts]
+    key = [[int(s) if j % 2 else s for j, s in enumerate(piece)] for piece in pieces]
+    return key, str(path)

@@ -18,9 +18,7 @@ from princomp.io.readers.cells import (
     LARGEST_INTEGER,
     TextPolicy,
     convert_text_column,
-    first_long_integer,
     is_text,
-    long_integer_error,
     looks_numeric,
     refuse_long_integers,
 )
@@ -86,6 +84,7 @@ def select_usable_columns(frame: Any, required: Collection[str]) -> Any:
     except (DuplicateError, TypeError):
         return frame  # reading it later raises the error
     others = (*NOT_NUMBERS, *_TEXT, nw.Boolean, nw.Object)
+    required = set(required)
     labels = [
         label
         for j, (label, kind) in enumerate(eager.schema.items())
@@ -149,7 +148,7 @@ def from_frame(
         There are no rows or no numeric columns.
     """
     origin = frame_origin(frame)
-    eager = _eager(frame, origin)
+    eager = _eager(frame)
     labels: list[Any] = eager.columns
     names = [str(label) for label in labels]
     choice = choose_columns(names, Selection(columns, exclude, id_column), origin)
@@ -227,17 +226,17 @@ def convert(
     )
 
 
-def _eager(frame: Any, origin: Origin) -> Frame:
+def _eager(frame: Any) -> Frame:
     try:
         wrapped = nw.from_native(frame, pass_through=True)
     except DuplicateError as error:
         # narwhals does not say which name is repeated, so get the names from the frame itself.
         # In pyarrow they are in .column_names, while .columns holds the data.
         labels = getattr(frame, "column_names", None) or frame.columns
-        refuse_duplicates([str(label) for label in labels], origin)
-        raise ColumnError(origin.prefixed(str(error)), place=origin.place()) from error
+        refuse_duplicates([str(label) for label in labels], Origin())
+        raise ColumnError(str(error)) from error
     if isinstance(wrapped, nw.LazyFrame):
-        problem = origin.prefixed("a lazy frame has no rows in memory yet")
+        problem = "a lazy frame has no rows in memory yet"
         method = "compute" if hasattr(frame, "compute") else "collect"
         raise ParameterError(problem, hint=f"Call .{method}() on it first.")
     if not isinstance(wrapped, nw.DataFrame):
@@ -301,10 +300,8 @@ def _refuse_long_integers(series: Series, name: str, origin: Origin) -> None:
         return
     # Compare the integers themselves, because converting them to floats would round them.
     if max(int(series.max()), -int(series.min())) > LARGEST_INTEGER:
-        cells = _cells(series)
-        i = first_long_integer(cells)
-        assert i is not None
-        raise long_integer_error(name, i, cells[i], origin)
+        cells = np.array(_cells(series), dtype=object)
+        refuse_long_integers(cells, lambda index: (name, index[0]), origin)
 
 
 def _cells(series: Series) -> list[Any]:

@@ -87,8 +87,8 @@ def members_of(path: Path, file: h5py.File, inside: str | None) -> tuple[list[Me
     frames: list[str] = []
 
     def visit(name: str, node: Any) -> None:
-        if any(name.startswith(f"{frame}/") for frame in frames):
-            return
+        if frames and name.startswith(f"{frames[-1]}/"):
+            return  # what a group holds is visited right after it
         if "pandas_type" in node.attrs:
             frames.append(name)
         elif isinstance(node, h5py.Dataset):

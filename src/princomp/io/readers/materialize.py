@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any
 
 from princomp.errors import InputChangedError, MemoryLimitError
-from princomp.io.checksum import checksum, stored_arrays
 from princomp.io.readers.columns import RowPlace
+from princomp.io.readers.memory import checksum, stored_arrays
 from princomp.io.readers.reader_errors import no_rows_error
 from princomp.io.readers.source import Chunk, FileState, Source, TableSource, refuse_changed
 from princomp.linalg import empty, format_bytes

@@ -22,11 +22,17 @@ from princomp.io.readers.array_lookup import (
 )
 from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.csr import as_csr, compressed_matrix, to_scipy_dtype
 from princomp.io.readers.numpy_file import read_npy_header
 from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import Source, TableSource
-from princomp.io.readers.stored_array import float_dtype, rounding_notes, to_floats
+from princomp.io.readers.stored_array import (
+    as_csr,
+    compressed_matrix,
+    float_dtype,
+    rounding_notes,
+    to_floats,
+    to_scipy_dtype,
+)
 
 _SPARSE = ("csr", "csc", "bsr", "dia", "coo")
 

@@ -95,7 +95,7 @@ def open_stdin(
         return _ReadOnce(PipedArray(rest, selection, _NAME), first)
     if first.startswith(_ARROW_STREAM):
         import_optional("pyarrow", _NAME)
-        from princomp.io.readers.columnar_batches import open_arrow_stream
+        from princomp.io.readers.columnar_files import open_arrow_stream
 
         return _ReadOnce(open_arrow_stream(rest, selection, _NAME), first)
     import_optional("pyarrow.csv", _NAME)

@@ -1,4 +1,7 @@
-"""Two-dimensional arrays that are stored in tiles, as in HDF5 and Zarr."""
+"""Rows of the arrays and sparse matrices of a file: sources of them, and conversion to floats.
+
+HDF5 and Zarr store arrays in tiles, and ``StoredArray`` reads each tile once where possible.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError
-from princomp.io.readers.array_lookup import Member, choose_positions
+from princomp.io.readers.array_lookup import Member, numbered_columns
 from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.chunk_plan import ChunkPlan, Tiling, column_ranges
-from princomp.io.readers.columns import Origin, Selection
+from princomp.io.readers.columns import Origin, Selection, choose_columns
 from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import empty
 
 if TYPE_CHECKING:
-    from princomp.io.readers.h5ad_names import NamesLocation
+    from princomp.io.readers.h5ad import NamesLocation
 
 
 def column_namer(
@@ -65,6 +69,77 @@ def to_floats(
         return np.ascontiguousarray(chosen, float_dtype(chosen.dtype))
 
 
+def to_scipy_dtype(values: NDArray[Any]) -> NDArray[Any]:
+    """Convert values to a dtype that SciPy computes with: floats, or integers of 8 bytes.
+
+    Integers of 8 bytes are kept, so that an error can name the first one beyond 2**53.
+    """
+    wide = values.dtype.kind in "iu" and values.dtype.itemsize == 8
+    dtype = values.dtype.newbyteorder("=") if wide else float_dtype(values.dtype)
+    return values.astype(dtype, copy=False)
+
+
+def compressed_matrix(
+    layout: str,
+    values: NDArray[Any],
+    indices: NDArray[Any],
+    ends: NDArray[Any],
+    shape: tuple[int, int],
+) -> Any:
+    """Assemble a matrix in CSR or CSC format.
+
+    Raises
+    ------
+    ValueError
+        The parts do not fit together. SciPy itself would not refuse indices outside the
+        matrix. Call this function inside ``reading``, which converts the error.
+    """
+    # Use indices of 4 bytes wherever they suffice: half the memory, and faster.
+    dtype = np.int32 if max(*shape, len(values)) < 2**31 else np.int64
+    length = shape[1] if layout == "csr" else shape[0]
+    # Check before the conversion, which could turn an index out of range into a valid one.
+    for array, bound in ((indices, length), (ends, len(values) + 1)):
+        if array.size and not 0 <= int(array.min()) <= int(array.max()) < bound:
+            raise ValueError(f"the sparse matrix is damaged: an index is not in 0 to {bound - 1}")
+    matrix_class = sp.csr_array if layout == "csr" else sp.csc_array
+    indices, ends = (array.astype(dtype, copy=False) for array in (indices, ends))
+    matrix = matrix_class((to_scipy_dtype(values), indices, ends), shape=shape)
+    if (np.diff(matrix.indptr) < 0).any() or matrix.indptr[-1] != len(values):
+        raise ValueError("the sparse matrix is damaged: its rows do not end one after the other")
+    return matrix
+
+
+def as_csr(
+    matrix: Any,
+    column_indices: NDArray[np.intp] | None,
+    origin: Origin,
+    label: Callable[[int], str] | None = None,
+) -> Any:
+    """Columns of a CSR or CSC matrix as CSR with floats, sorted, duplicates summed.
+
+    ``label`` names the chosen columns in messages; by default, they are called by their numbers.
+
+    Raises
+    ------
+    NotNumericError
+        An integer is beyond 2**53.
+    """
+    chosen = matrix if column_indices is None else matrix[:, column_indices]
+
+    name = label or column_namer(None, column_indices)
+
+    def cell(index: tuple[int, ...]) -> tuple[str, int]:
+        entries = chosen.tocoo()
+        # tocoo keeps the order of the values.
+        return name(int(entries.col[index[0]])), int(entries.row[index[0]])
+
+    refuse_long_integers(chosen.data, cell, origin)
+    rows = sp.csr_array(chosen.astype(float_dtype(chosen.dtype), copy=False))
+    if not rows.has_canonical_format:
+        rows.sum_duplicates()
+    return rows
+
+
 @dataclass(kw_only=True, eq=False)
 class MemberSource(Source):
     """Rows of an array or a sparse matrix in a file or folder that may hold several.
@@ -100,13 +175,24 @@ class MemberSource(Source):
     ) -> Self:
         """Make the source of an array whose columns have the given names, if any."""
         n, p = member.shape
-        choice, column_indices = choose_positions(names, p, selection, Origin(str(path)))
+        origin = Origin(str(path))
+        columns: tuple[str, ...] | None = None
+        unused: tuple[str, ...] = ()
+        column_indices: NDArray[np.intp] | None = None
+        if names is None:
+            column_indices = numbered_columns(p, selection, origin)
+        else:
+            choice = choose_columns(names, selection._replace(id_column=None), origin)
+            columns, unused = choice.names, choice.unused
+            if columns != tuple(names):
+                at = {name: j for j, name in enumerate(names)}
+                column_indices = np.array([at[name] for name in columns])
         return cls(
             rows=n,
             p=p if column_indices is None else len(column_indices),
             dtype=float_dtype(member.dtype),
-            columns=None if choice is None else choice.names,
-            unused=() if choice is None else choice.unused,
+            columns=columns,
+            unused=unused,
             notes=rounding_notes(member.dtype),
             file=str(path),
             path=path,

@@ -20,7 +20,7 @@ from princomp.errors import (
     invalid_value,
 )
 from princomp.io.readers.cells import read_number
-from princomp.io.readers.file_names import expand_patterns
+from princomp.io.readers.files import expand_patterns
 from princomp.io.readers.frames import from_frame, is_frame
 from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.memory import Rows, in_memory, is_numeric_array
@@ -269,7 +269,7 @@ def file_column(
             raise NotAvailableError(problem, place={"column": name}, hint=hint)
         files = [split_inside(path)[0] for path in expand_patterns(paths)]
         import_optional("h5py", files[0])
-        from princomp.io.readers.h5ad_names import obs_column
+        from princomp.io.readers.h5ad import obs_column
 
         return np.concatenate([obs_column(file, name) for file in files])
     try:

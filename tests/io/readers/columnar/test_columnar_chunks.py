@@ -24,7 +24,7 @@ from princomp.errors import (
 )
 from princomp.io.readers import columnar_stream
 from princomp.io.readers.columnar import numbers_of
-from princomp.io.readers.columnar_batches import BatchSource
+from princomp.io.readers.columnar_files import BatchSource, ParquetSource
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.source import FileState
 
@@ -309,3 +309,11 @@ def test_a_note_says_in_how_many_rows_the_names_differ(tmp_path, n, where):
     source = read_table(tmp_path / "t.parquet")
     named = f"the rows are named by column 'time', which differs in {where} rows"
     assert source.notes[0].startswith(named)
+
+
+def test_a_column_excluded_by_its_number_names_no_rows(tmp_path):
+    table = pa.table({"0": list("abcd"), "1": [1.0, 2.0, 3.0, 5.0], "2": [2.0, 1.0, 4.0, 3.0]})
+    path = save(table, tmp_path / "t.parquet")
+    for excluded in (["0"], [0]):
+        assert ParquetSource(path, Selection(exclude=excluded, find_ids=True)).id_column is None
+    assert ParquetSource(path, Selection(find_ids=True)).id_column == "0"

@@ -18,7 +18,7 @@ from princomp.errors import (
     PrincompError,
     ShapeError,
 )
-from princomp.io.readers.columnar_batches import BatchSource
+from princomp.io.readers.columnar_files import BatchSource
 from princomp.io.readers.columns import Selection
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from princomp.io.readers import chunk_plan as plan_module, h5ad_sparse
+from princomp.io.readers import chunk_plan as plan_module, h5ad
 
 
 @pytest.fixture
@@ -13,5 +13,5 @@ def small(monkeypatch):
     monkeypatch.setattr(plan_module, "NUMBERS_PER_CHUNK", 40)
     monkeypatch.setattr(plan_module, "MAX_BAND_BYTES", 2_000)
     monkeypatch.setattr(plan_module, "PARTIAL_READ_BYTES", 1_000)
-    monkeypatch.setattr(h5ad_sparse, "NUMBERS_PER_CHUNK", 40)
-    monkeypatch.setattr(h5ad_sparse, "ROW_ENDS_PER_READ", 16)
+    monkeypatch.setattr(h5ad, "NUMBERS_PER_CHUNK", 40)
+    monkeypatch.setattr(h5ad, "ROW_ENDS_PER_READ", 16)

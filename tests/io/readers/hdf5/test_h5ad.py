@@ -288,3 +288,14 @@ def test_a_damaged_tile_is_refused_while_it_is_read(tmp_path):
     chunks = opened(path)
     assert chunks.shape == (300, 5)
     refused(MalformedFileError, open_hdf5, path)
+
+
+def test_matrices_of_raw_besides_x_have_no_column_names(tmp_path):
+    path = write_h5ad(tmp_path / "t.h5ad", counts())
+    loadings = np.random.default_rng(1).standard_normal((12, 3))
+    with h5py.File(path, "a") as file:
+        store_names(file, "raw/var", [f"r{j}" for j in range(12)])
+        store_matrix(file, "raw/varm/PCs", loadings)
+    source = open_h5ad(path, Selection(), inside="raw/varm/PCs")
+    assert source.columns is None
+    np.testing.assert_array_equal(read_all(source), loadings)

@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
+import csv
+import importlib
+import io
 import os
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from princomp.errors import ColumnError, OutputError, ParameterError, ShapeError
-from princomp.io.atomic import PathLike, atomic_write, write_error
-from princomp.io.writers.encoder import (
-    Encoder,
-    Ids,
-    Layout,
-    NpyEncoder,
-    Numbers,
-    Sink,
-    need_pyarrow,
+from princomp.errors import (
+    ColumnError,
+    MissingLibraryError,
+    OutputError,
+    ParameterError,
+    ShapeError,
 )
+from princomp.io.atomic import PathLike, atomic_write, write_error
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+Ids: TypeAlias = Sequence[object] | NDArray[Any] | None
+Numbers: TypeAlias = NDArray[Any]
 
 FORMATS = ("csv", "csv.gz", "csv.zst", "tsv", "tsv.gz", "tsv.zst", "parquet", "arrow", "npy")
 _ENDINGS = {f".{name}": name for name in FORMATS} | {".feather": "arrow", ".ipc": "arrow"}
+
+# Patterns of cells that a spreadsheet may take for a formula, and of numbers among them.
+FORMULA, NUMBER = r"^[=+\-@\t\r]", r"^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$"
+escaping: ContextVar[bool] = ContextVar("escaping", default=False)
+
+# Numbers in a piece of CSV, a row group or a record batch: 8 MB of float64.
+GROUP_NUMBERS = 2**20
 
 
 def write_table(
@@ -156,41 +172,28 @@ def open_table(
     if format != "npy":
         need_pyarrow("pyarrow")
     layout = Layout(names, with_ids, np.dtype(dtype).newbyteorder("="), rows)
-    with _opened(output, force) as file:
-        sink = Sink(file)
-        try:
-            table = TableWriter(output, sink, layout, format)
-            yield table
-            table.close()
-        except BaseException:
-            sink.discards = True
-            raise
-
-
-class _Abandoned(Exception):  # noqa: N818 - never seen by anyone
-    """Tells ``atomic_write`` to clean up."""
-
-
-@contextmanager
-def _opened(output: Path | BinaryIO, force: bool) -> Iterator[BinaryIO]:
-    """Open a file, or use a stream; errors of the body are raised as they are."""
-    if not isinstance(output, Path):
-        yield output
-        return
+    opened = atomic_write(output, force=force) if isinstance(output, Path) else nullcontext(output)
     failure: BaseException | None = None
     try:
-        with atomic_write(output, force=force) as file:
+        with opened as file:
+            sink = Sink(file)
             try:
-                yield file
+                table = TableWriter(output, sink, layout, format)
+                yield table
+                table.close()
             except BaseException as error:
                 # atomic_write would take an OSError of the body for one of this file.
-                failure = error
+                sink.discards, failure = True, error
                 raise _Abandoned from None
     except (_Abandoned, OutputError):
         if failure is None:
             raise
     if failure is not None:
         raise failure
+
+
+class _Abandoned(Exception):  # noqa: N818 - never seen by anyone
+    """Tells ``atomic_write`` to clean up."""
 
 
 class TableWriter:
@@ -291,7 +294,7 @@ def _make_encoder(sink: Sink, layout: Layout, format: str) -> Encoder:
     if format == "npy":
         return NpyEncoder(sink, layout)
     # pyarrow is optional and slow to load.
-    from princomp.io.writers.formats import ColumnarEncoder, DelimitedEncoder
+    from princomp.io.table_encoders import ColumnarEncoder, DelimitedEncoder
 
     if format in ("parquet", "arrow"):
         return ColumnarEncoder(sink, layout, format)
@@ -315,3 +318,142 @@ def table_format(path: PathLike) -> str:
         place={"file": str(path)},
         hint=f"Known endings are {', '.join(_ENDINGS)}.",
     )
+
+
+# ---- encoders -----------------------------------------------------------------------------
+
+
+class Layout(NamedTuple):
+    """The columns of a table that is written.
+
+    Parameters
+    ----------
+    names : list of str
+        Names of all columns, including the id column, which comes first.
+    with_ids : bool
+        Whether there is an id column.
+    dtype : numpy dtype
+        The dtype of the numbers.
+    rows : int, optional
+        Number of rows, if known in advance.
+    """
+
+    names: list[str]
+    with_ids: bool
+    dtype: np.dtype[Any]
+    rows: int | None
+
+    @property
+    def p(self) -> int:
+        """Number of columns of numbers, without the id column."""
+        return len(self.names) - self.with_ids
+
+
+class Encoder(Protocol):
+    """Encodes blocks of rows in one format and writes the bytes to a sink."""
+
+    def write(self, data: Numbers, ids: Ids) -> None:
+        """Add an (m, p) block of the layout's dtype; the caller may reuse the memory of both."""
+
+    def close(self) -> None:
+        """Write the rows still buffered and the end of the file."""
+
+
+class Sink(io.RawIOBase):
+    """The file that an encoder writes to; it stays open when the encoder closes its sink.
+
+    When ``discards`` is set, written bytes are dropped: pyarrow and gzip write the end of a file
+    when an encoder that was not closed is deleted.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.discards = False
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, data: ReadableBuffer) -> int:
+        """Write all of ``data``, in several calls where a raw pipe accepts only a part."""
+        remaining = memoryview(data).cast("B")
+        size = len(remaining)
+        while len(remaining) and not self.discards:
+            written = self.file.write(remaining)
+            remaining = remaining[len(remaining) if written is None else written :]
+        return size
+
+
+class NpyEncoder:
+    """Encoder of .npy files, which hold neither names nor ids."""
+
+    def __init__(self, sink: Sink, layout: Layout) -> None:
+        self._sink, self._layout = sink, layout
+        self._written_rows = 0
+        self._write_header(layout.rows or 0)
+
+    def _write_header(self, rows: int) -> None:
+        # NumPy pads the header with room for more digits of the number of rows, so it can be
+        # overwritten in place.
+        header = {
+            "descr": np.lib.format.dtype_to_descr(self._layout.dtype),
+            "fortran_order": False,
+            "shape": (rows, self._layout.p),
+        }
+        np.lib.format.write_array_header_1_0(self._sink, header)
+
+    def write(self, data: Numbers, ids: Ids) -> None:
+        """Add an (m, p) block."""
+        step = max(1, GROUP_NUMBERS // self._layout.p)
+        for start in range(0, len(data), step):
+            self._sink.write(np.ascontiguousarray(data[start : start + step]).data)
+        self._written_rows += len(data)
+
+    def close(self) -> None:
+        """Write what is still missing of the file."""
+        if self._layout.rows is None:
+            self._sink.file.seek(0)
+            self._write_header(self._written_rows)
+
+
+def need_pyarrow(module: str) -> Any:
+    """Import a module of pyarrow on demand, because pyarrow is optional and slow to load."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingLibraryError(
+            "writing this kind of table needs pyarrow, which is not installed",
+            hint="pip install 'princomp[cli]'",
+        ) from error
+
+
+# ---- CSV ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def escaped_formulas() -> Iterator[None]:
+    """Within this context, prefix CSV texts that look like formulas with an apostrophe."""
+    before = escaping.set(True)
+    try:
+        yield
+    finally:
+        escaping.reset(before)
+
+
+def _csv_text(text: str) -> str:
+    """Return a text as a CSV cell, escaped within ``escaped_formulas`` if it looks risky."""
+    risky = re.match(FORMULA, text) and not re.match(NUMBER, text)
+    return f"'{text}" if risky and escaping.get() else text
+
+
+def csv_lines(rows: Iterable[Sequence[object]], delimiter: str) -> bytes:
+    r"""Return rows as CSV whose lines end in "\n".
+
+    Cells with "\r" are quoted, which the csv module does only where lines end in "\r\n".
+    """
+    lines: list[str] = []
+    file = SimpleNamespace(write=lambda line: lines.append(line.removesuffix("\r\n") + "\n"))
+    csv.writer(cast(Any, file), delimiter=delimiter).writerows(
+        [_csv_text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
+    )
+    return "".join(lines).encode()

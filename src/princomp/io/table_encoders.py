@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError, row_words
-from princomp.io.writers.encoder import (
+from princomp.io.table_writer import (
     FORMULA,
     GROUP_NUMBERS,
     NUMBER,

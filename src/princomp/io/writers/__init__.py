@@ -1,1 +1,0 @@
-"""Write tables to files and streams."""
