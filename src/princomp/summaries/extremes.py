@@ -28,7 +28,7 @@ class Extremes:
     high: FloatArray
 
     centred = True
-    blocks.block_rows = staticmethod(blocks.block_rows)
+    block_rows = staticmethod(blocks.block_rows)
     complete_only = True
 
     @classmethod
