@@ -271,18 +271,18 @@ def _check_q(limits, tail, level):
     inner = c * h * mpmath.sqrt(2 * share) + 1 + share * h * (h - 1)
     if abs(h) < 1e-6 or abs(inner) < 1e-6:
         return Finding("limit of Q", 0.0)
-    if inner > 0:
+    if h > 0 and inner > 0:
         method, expected = "jackson-mudholkar", one * inner ** (1 / h)
         condition = (1 + abs(mpmath.log(inner) / h)) / abs(h) * (1 + 1 / inner)
     else:
-        z, a = limits.q / (one * share) / 2, 1 / (2 * share)
+        # The answer z in units of χ², and one step of Newton's method from it.
+        freedom, unit = two**3 / three**2, three / two
+        z, a = ((limits.q - one) / unit + freedom) / 2, freedom / 2
         error = mpmath.gammainc(a, 0, z, regularized=True) - mpmath.mpf(level)
         density = mpmath.exp(a * mpmath.log(z) - z - mpmath.loggamma(a)) / z
-        method, expected, condition = (
-            "box",
-            (z - error / density) * one * share * 2,
-            1 + 1 / (z * density),
-        )
+        step = error / density
+        method, expected = "pearson", one + unit * (2 * (z - step) - freedom)
+        condition = 1 + 2 * unit / expected * (z + a + 1 / density)
     if method != limits.q_method:
         return Finding("limit of Q", np.inf, f"by {limits.q_method}, not {method}")
     error = float(abs(limits.q - expected) / expected)

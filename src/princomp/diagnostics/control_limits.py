@@ -41,15 +41,16 @@ class Limits:
     Parameters
     ----------
     level : float
-        Share of regular rows below a limit.
+        Expected share of regular rows below each limit.
     components : int
         Components in T²: those whose variance is above the fit's resolution. All other
         directions belong to Q.
     t2_new, t2_training : float or None
-        For rows that were not in the fit, and for those that were.
+        Limit of T² for rows that were not in the fit, and for those that were.
     q : float or None
-        In squared units of the analysed columns.
-    q_method : {"jackson-mudholkar", "box"} or None
+        Limit of Q, in squared units of the analysed columns.
+    q_method : {"jackson-mudholkar", "pearson"} or None
+        How the limit of Q was computed; see :func:`limits`.
     reasons : dict of str to str
         Why a limit is None, under "t2" and "q".
 
@@ -79,7 +80,8 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
 
     T² of new rows: k(n² − 1)/(n(n − k)) F(k, n − k); of training rows:
     (n − 1)²/n Beta(k/2, (n − k − 1)/2). Q: from the variances of the other directions, by
-    Jackson and Mudholkar's power transformation, or Box's χ² if that is not defined.
+    Jackson and Mudholkar's power transformation if its power is positive, and otherwise by Pearson's
+    χ² with the same three moments, which stays accurate if one of these directions dominates.
 
     Parameters
     ----------
@@ -101,8 +103,8 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
 
     Notes
     -----
-    Tracy, Young & Mason (1992) for T²; Jackson & Mudholkar (1979) and Box (1954) for Q. Both
-    assume normal rows. If rows have weights, n is their sum.
+    Tracy, Young & Mason (1992) for T²; Jackson & Mudholkar (1979) and Pearson (1959) for Q. They
+    assume multivariate normal rows. If rows have weights, n is their sum.
 
     Examples
     --------
@@ -176,20 +178,23 @@ def residual_variances(fitted: Fitted, k: int) -> FloatArray | None:
 def q_limit(variances: FloatArray, level: float) -> tuple[float, str]:
     """Return the limit of Q from the variances outside the components, and the method.
 
+    Jackson and Mudholkar's power of Q is nearly normal if the power is positive. With one large
+    variance and many small ones it is negative, and the limit would be up to many times too large.
+    Pearson's limit is that of a shifted χ² with the first three moments of Q.
+
     ``variances`` are normalised first, so that third powers neither overflow nor underflow.
     """
     total = float(variances.sum())
     shares = variances / total
     theta2, theta3 = float((shares**2).sum()), float((shares**3).sum())
-    h = 1.0 - 2.0 * theta3 / (3.0 * theta2**2)
-    # With h below 0 the transformation is decreasing, which the sign of h accounts for.
-    base = special.ndtri(level) * h * np.sqrt(2.0 * theta2) + 1.0 + theta2 * h * (h - 1.0)
-    if 0.0 < abs(h) < 1e-6:  # the sum with 1 would lose the digits of h, by which it is divided
-        growth = special.ndtri(level) * np.sqrt(2.0 * theta2) + theta2 * (h - 1.0)
-        return total * float(np.exp(np.log1p(h * growth) / h)), "jackson-mudholkar"
-    if base > 0.0 and h != 0.0:
-        return total * float(base ** (1.0 / h)), "jackson-mudholkar"
-    return total * theta2 * 2.0 * float(special.gammaincinv(0.5 / theta2, level)), "box"
+    power = 1.0 - 2.0 * theta3 / (3.0 * theta2**2)
+    growth = special.ndtri(level) * np.sqrt(2.0 * theta2) + theta2 * (power - 1.0)
+    if power > 0.0 and power * growth > -1.0:
+        limit = float(np.exp(np.log1p(power * growth) / power))
+        return total * limit, "jackson-mudholkar"
+    freedom = theta2**3 / theta3**2
+    chi2 = 2.0 * float(special.gammaincinv(freedom / 2.0, level))
+    return total * (1.0 + theta3 / theta2 * (chi2 - freedom)), "pearson"
 
 
 # ---- distances and contributions ------------------------------------------------------
