@@ -64,7 +64,7 @@ class FitContext:
             check_weights(weights, self.n)
         self.passes = self.dropped = 0
         self.extremes: Extremes | None = None
-        # Handed over by a route that was abandoned.
+        # Set by a route that was abandoned, for the next one.
         self.summary: Summary | None = None
         self.precise = False
         self._file_states = () if problem.in_memory else rows.file_states()
@@ -141,12 +141,11 @@ class FitContext:
             return ()
         names = [f"x{j}" if self.names is None else str(self.names[j]) for j in constant[:5]]
         more = "" if constant.size <= 5 else f" and {constant.size - 5} more"
-        one, several, what = "has", "have", "no part in any component"
-        if not self.request.center or self.request.constant == "drop":
-            one, several = "is", "are"
-            what = "dropped" if self.request.center else "not divided"
-        many = f"column {one}" if constant.size == 1 else f"columns {several}"
-        return (f"constant {many} {what}: {', '.join(names)}{more}",)
+        several = "column is", "columns are"
+        what = "not divided"
+        if self.request.center:
+            what = "dropped" if self.request.constant == "drop" else "in no component"
+        return (f"constant {several[constant.size > 1]} {what}: {', '.join(names)}{more}",)
 
 
 class ComponentCount:
@@ -254,7 +253,7 @@ def check_n_components(
             f"min(n_samples, n_features)={max_k} with svd_solver={route!r}"
             + (f", where constant columns are dropped ({dropped})" if dropped else ""),
             place={"parameter": "n_components"},
-            hint=f"ask for {min_k} to {max_k} components",
+            hint=f"ask for {min_k} to {max_k - (solver == 'arpack')} components",
         )
     return n_components
 
@@ -320,7 +319,7 @@ def safe_divisor(scale: FloatArray | None, exponent: int, p: int) -> FloatArray 
 
 
 def check_rows(summary: Summary | Pair, n: int, dropped: int) -> None:
-    """Refuse rows that are too few for a variance.
+    """Raise an error if there are too few rows to compute a variance.
 
     Raises
     ------

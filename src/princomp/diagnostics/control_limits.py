@@ -358,9 +358,9 @@ def outliers(
     X : array, sparse array, frame, path or batches, of shape (n, p)
         Read once, block by block; only rows beyond a limit are kept.
     level : float, default=0.95
-        Level of the limits: the share of regular rows expected below each.
+        Expected share of regular rows below each limit.
     training : bool, default=False
-        Whether X has the rows of the fit, for which the limit of T² is lower.
+        Whether X contains the rows of the fit, whose limit of T² is lower.
     top : int, default=3
         Number of variables to name for each statistic.
     %(ids)s
@@ -374,7 +374,7 @@ def outliers(
         of the variables that contribute most to a statistic beyond its limit, the largest
         first. Sorted by the larger of the two ratios to the limit. A limit that cannot be
         computed is NaN, with a warning. Rows with missing values, which a model with
-        ``missing="drop"`` accepts, are not judged; a warning counts them.
+        ``missing="drop"`` accepts, are skipped; a warning counts them.
 
     Raises
     ------
@@ -395,38 +395,38 @@ def outliers(
     _check_reasons(control_limits.reasons)
     reader = RowReader.open(model, X, ids=ids, frame=frame)
     # A limit that is None becomes NaN.
-    t2_limit, q_limit = np.array([control_limits.t2(training), control_limits.q], np.float64)
+    t2_cutoff, q_cutoff = np.array([control_limits.t2(training), control_limits.q], np.float64)
     projector, names = Projector.of(fitted), variable_names(model)
-    missing = 0
+    n_incomplete = 0
 
     def measure(block: Block) -> tuple[NDArray[Any], ...]:
-        nonlocal missing
+        nonlocal n_incomplete
         t2, q = projector.t2_and_q(block.rows)
-        missing += int(np.isnan(q).sum())
-        beyond = np.flatnonzero((t2 > t2_limit) | (q > q_limit))
-        t2, q = t2[beyond], q[beyond]
-        by_t2, by_q = projector.contributions(block.rows[beyond])
-        by_t2 = _largest_variables(by_t2, names, top, t2 > t2_limit)
-        by_q = _largest_variables(np.abs(by_q), names, top, q > q_limit)
-        return block.ids[beyond], block.start + beyond, t2, q, by_t2, by_q
+        n_incomplete += int(np.isnan(q).sum())
+        rows = np.flatnonzero((t2 > t2_cutoff) | (q > q_cutoff))
+        t2, q = t2[rows], q[rows]
+        t2_parts, q_parts = projector.contributions(block.rows[rows])
+        t2_names = _largest_variables(t2_parts, names, top, t2 > t2_cutoff)
+        q_names = _largest_variables(np.abs(q_parts), names, top, q > q_cutoff)
+        return block.ids[rows], block.start + rows, t2, q, t2_names, q_names
 
-    row, position, t2, q, by_t2, by_q = reader.collect(measure)
-    if missing:
-        message = f"{missing:,} rows of X have missing values and are not judged"
+    row, position, t2, q, t2_names, q_names = reader.collect(measure)
+    if n_incomplete:
+        message = f"{n_incomplete:,} rows of X have missing values and are skipped"
         warnings.warn(message, UserWarning, stacklevel=2)
-    order = np.argsort(-np.fmax(t2 / t2_limit, q / q_limit), kind="stable")
-    one_limit = np.where(t2 > t2_limit, "T2", "Q")
-    beyond = np.where((t2 > t2_limit) & (q > q_limit), "T2, Q", one_limit)
+    order = np.argsort(-np.fmax(t2 / t2_cutoff, q / q_cutoff), kind="stable")
+    one_limit = np.where(t2 > t2_cutoff, "T2", "Q")
+    beyond = np.where((t2 > t2_cutoff) & (q > q_cutoff), "T2, Q", one_limit)
     contents = {
         "row": row,
         "position": position,
         "t2": t2,
-        "t2_limit": np.full(len(order), t2_limit),
+        "t2_limit": np.full(len(order), t2_cutoff),
         "q": q,
-        "q_limit": np.full(len(order), q_limit),
+        "q_limit": np.full(len(order), q_cutoff),
         "beyond": beyond.astype(object),
-        "t2_variables": by_t2,
-        "q_variables": by_q,
+        "t2_variables": t2_names,
+        "q_variables": q_names,
     }
     if reader.index is not None:
         reader.index = reader.index[position[order]]
