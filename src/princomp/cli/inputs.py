@@ -117,7 +117,8 @@ def _open_columns(
         if no_id_column:
             source, notes = _open_columns(files, names, None, allow_unnamed)
             if source.columns is not None:
-                notes.append(f"{file} has no id column {id_column!r}; its rows have no names")
+                no_names = "; its rows have no names" if source.id_column is None else ""
+                notes.append(f"{file} has no id column {id_column!r}{no_names}")
             return source, notes
         if "available" in place:
             available, known = set(place["available"]), {*names, id_column}
@@ -136,13 +137,13 @@ def _open_columns(
 
 
 def _stdin_is_npy() -> bool:
-    """Whether standard input is an .npy file, perhaps with gzip; no text begins with byte 0x93."""
+    """Whether standard input is an .npy file, perhaps with gzip."""
     peek = getattr(_standard_input(), "peek", None)
     start = b"" if peek is None else peek(1)
     if start.startswith(b"\x1f\x8b"):
         with contextlib.suppress(zlib.error):  # reported when the table is read
-            start = zlib.decompressobj(wbits=31).decompress(start, 1)  # with a gzip header
-    return start[:1] == b"\x93"
+            start = zlib.decompressobj(wbits=31).decompress(start, 6)  # with a gzip header
+    return start.startswith(b"\x93NUMPY")
 
 
 def _accept_unnamed(source: io.Source, allow_unnamed: bool) -> io.Source:

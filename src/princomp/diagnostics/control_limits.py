@@ -80,8 +80,8 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
 
     T² of new rows: k(n² − 1)/(n(n − k)) F(k, n − k); of training rows:
     (n − 1)²/n Beta(k/2, (n − k − 1)/2). Q: from the variances of the other directions, by
-    Jackson and Mudholkar's power transformation if its power is positive, and otherwise by Pearson's
-    χ² with the same three moments, which stays accurate if one of these directions dominates.
+    Jackson and Mudholkar's power transformation if its power is positive, and otherwise by
+    Pearson's χ² with the same three moments, which stays accurate if one direction dominates.
 
     Parameters
     ----------

@@ -274,3 +274,14 @@ def test_rows_without_the_id_column_of_the_model(princomp, model_file, pipe):
     assert named.out == done.out
     pipe(gzip.compress(as_npy(np.eye(2))))
     assert princomp("inverse", model_file, "-").out.startswith("Murder,Assault,UrbanPop,Rape\n")
+
+
+def test_text_may_begin_with_the_first_byte_of_an_npy_file(princomp, pipe, tmp_path):
+    # In Windows-1252, this byte is an opening quotation mark.
+    path = tmp_path / "quoted.csv"
+    path.write_bytes("“a”,b,c\n1,2,3\n4,5,7\n2,9,1\n8,1,6\n".encode("cp1252"))
+    assert princomp("fit", path, "--encoding", "cp1252", "--model", tmp_path / "m.pca").code == 0
+    expected = princomp("transform", tmp_path / "m.pca", path, "--encoding", "cp1252")
+    pipe(path.read_bytes())
+    done = princomp("transform", tmp_path / "m.pca", "-", "--encoding", "cp1252")
+    assert (done.code, done.out) == (0, expected.out)

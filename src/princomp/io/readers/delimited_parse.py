@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from princomp.errors import NotNumericError, PrincompError
 from princomp.io.readers.cells import (
     LARGEST_INTEGER,
-    MISSING,
     bad_cell_hint,
     first_long_integer,
     is_text,
@@ -278,6 +277,7 @@ class Parser:
 
     def _cell_error(self, table: pa.Table, piece: Piece, offset: Offset) -> PrincompError | None:
         """The error for the first cell that is unlike the first cells of its column, if any."""
+        missing = self.dialect.number_format.missing
         for name in self.columns:
             is_boolean = name in self.booleans
             column = table.column(name)
@@ -286,7 +286,7 @@ class Parser:
                 zip(column.to_pylist(), values.to_pylist(), strict=True)
             ):
                 if is_boolean:
-                    wrong = cell.strip().lower() not in _BOOLEANS and cell.strip() not in MISSING
+                    wrong = cell.strip().lower() not in _BOOLEANS and cell.strip() not in missing
                 else:
                     wrong = value is not None and is_text(value)
                 if not wrong:
@@ -297,7 +297,7 @@ class Parser:
                 if looks_numeric(cell) and not is_boolean:
                     hint = "This looks like a decimal comma (decimal=',') or a thousands separator."
                 what = "neither true nor false" if is_boolean else "not a number"
-                problem = f"{words}: {shown} is {what}, as the first cells of the column are"
+                problem = f"{words}: {shown} is {what}, unlike the first cells of the column"
                 return NotNumericError(problem, place=place, hint=hint)
         return None
 
