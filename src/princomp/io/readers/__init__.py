@@ -9,8 +9,10 @@ table_input, read_options      rows, or one column, of any object a user passes;
 left_out                       columns without numbers, columns that name the rows, empty last rows
 delimited                      CSV and TSV files read whole; which columns hold numbers
 delimited_stream               CSV and TSV in chunks
-delimited_detect, _header      how their text is written; its lines of column names
-delimited_text, _parse         their text in pieces of whole records; columns of it as numbers
+delimited_detect               how their text is written: separator, quotes, encoding
+delimited_header               its lines of column names
+delimited_text                 their text in pieces of whole records
+delimited_parse                columns of such text as numbers
 number_text, workbook          number formats in text; sheets of .xlsx files as such text
 columnar*                      Parquet and Arrow: files and streams, chunks, columns
 numpy_file                     npy
