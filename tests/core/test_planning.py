@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from princomp import PCA, plan
 from princomp.cli import options
 from princomp.core.plan import Plan, select_route
 from princomp.core.problem import SOLVERS, Problem, RouteChoice
+from princomp.core.request import PCAParameters, Request
+from princomp.core.routes.tiles import TILES
 from princomp.errors import NotAvailableError, ParameterError
 
 ROUTES = [
@@ -184,3 +187,9 @@ def test_planned_memory_is_close_to_the_measured_peak(rng, shape, parameters):
 
 def test_the_solvers_of_the_command_line_are_those_of_the_library():
     assert sorted(options.SOLVERS) == sorted(SOLVERS)
+
+
+def test_a_fraction_is_refused_before_rows_are_read_for_a_scatter_in_tiles():
+    fit = SimpleNamespace(request=Request.of(PCAParameters(n_components=0.9)), summarise=None)
+    with pytest.raises(ParameterError, match="needs a whole number of components"):
+        TILES.solve(fit)

@@ -300,6 +300,9 @@ def test_weights_that_do_not_line_up_are_refused_with_both_lengths(rows, weights
     uneven = da.from_array(weights, chunks=((50, 60, 40, 50),))
     with pytest.raises(ShapeError, match="has 60 and X has 50 rows in the same chunk"):
         PCA().fit(with_unknown_chunks(x), sample_weight=with_unknown_chunks(uneven))
+    for wrong in (weights + 1j, da.from_array(weights + 1j, chunks=50)):
+        with pytest.raises(ParameterError, match="real numbers, got complex128"):
+            PCA().fit(x, sample_weight=wrong)
     weights[120] = -1
     with pytest.raises(ParameterError, match=r"row 120 of all: .*one is -1") as caught:
         PCA().fit(x, sample_weight=weights)

@@ -65,6 +65,9 @@ def test_one_weight_counts_for_all_rows_and_text_is_refused(rows):
             PCA(2).fit(table, sample_weight="w")
         with pytest.raises(ShapeError, match="there are 60 rows"):
             PCA(2).fit(table, sample_weight=np.ones(5))
+        for wrong in (np.ones(N) + 1j, torch.ones(N) + 1j, on_strict.to_device(np.ones(N) + 1j)):
+            with pytest.raises(ParameterError, match=r"real numbers, got .*complex(64|128)"):
+                PCA(2).fit(table, sample_weight=wrong)
 
 
 def test_scores_of_no_components_give_the_mean_back(rows):
@@ -94,6 +97,13 @@ def test_sparse_tensors_of_any_precision(rows):
         (lambda t: t[0].to_sparse(), ShapeError, "Expected 2D array"),
         (lambda t: t.to(torch.complex32), NotNumericError, "Complex data"),
         (lambda t: t.to(torch.complex32).to_sparse(), NotNumericError, "Complex data"),
+        (lambda t: t.to("meta"), NotAvailableError, "'meta' hold no numbers"),
+        (lambda t: princomp.on_device(t, "meta"), NotAvailableError, "'meta' hold no numbers"),
+        (
+            lambda t: torch.nested.nested_tensor([*t], layout=torch.jagged),
+            ShapeError,
+            "a nested tensor",
+        ),
     ],
 )
 def test_tensors_without_rows_of_numbers_are_refused(convert, error, message, rows):

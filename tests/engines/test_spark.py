@@ -110,14 +110,15 @@ def test_integers_decimals_and_names_with_dots_are_columns(spark, columns, rows)
 
 
 def test_a_transform_keeps_the_other_columns_and_collects_nothing(columns, rows):
-    named = columns.select(functions.lit("a").alias("name"), "*")
+    named = columns.select(functions.lit("a").alias("princomp_PC1"), "*")
     named = named.withColumn("flag", functions.col("x0") > 5)
-    left_out = "1 text column: name; left out 1 true/false column: flag.*on Spark"
+    left_out = "1 text column: princomp_PC1; left out 1 true/false column: flag.*on Spark"
     with pytest.warns(UserWarning, match=left_out):
         assert_same_model(PCA(2).fit(named), rows, n_components=2)
     model = PCA(2).fit(columns)
     scored = model.transform(named)
-    assert scored.columns == ["name", *columns.columns, "flag", "PC1", "PC2"]
+    assert scored.columns == ["princomp_PC1", *columns.columns, "flag", "PC1", "PC2"]
+    assert scored.first()[0] == "a"
     plan = scored._jdf.queryExecution().toString()
     assert plan.split("== Physical Plan ==")[1].count("ArrowEvalPython") == 1
     scores = np.array([row[-2:] for row in scored.collect()])
@@ -184,8 +185,14 @@ def test_invalid_frames_are_refused_with_the_place(spark, columns, arrays):
     assert caught.value.place == {"row": 90, "length": 3}
     with pytest.raises(NotNumericError, match=r"row 1: the integer 9007199254740992"):
         PCA(1).fit(spark.sql("select * from values (1L, 2L), (3L, 9007199254740993L)"))
+    with pytest.raises(NotNumericError, match=r"row 1: the integer 9007199254740992"):
+        PCA(1).fit(spark.sql("select * from values (1BD, 2BD), (3BD, 9007199254740993BD)"))
     with pytest.raises(NotNumericError, match="no column of numbers"):
         PCA(1).fit(spark.sql("select 'a' as b"))
+    with pytest.raises(NotNumericError, match="arrays of integers to array<double>"):
+        PCA(1).fit(spark.sql("select array(1, 2) as b"))
+    with pytest.raises(ColumnError, match="does not distinguish 'A' from another column"):
+        PCA(1).fit(columns.select(functions.col("x0").alias("A"), functions.col("x1").alias("a")))
     with pytest.raises(ColumnError, match="several columns of arrays"):
         PCA(1).fit(arrays.withColumn("more", functions.col("features")))
     with pytest.raises(ColumnError, match="two columns of the same name"):

@@ -238,6 +238,10 @@ def test_invalid_weights_are_refused(table):
     for wrong in (np.ones(59), -np.ones(60), np.full(60, np.nan), np.zeros(60)):
         with pytest.raises(ValueError):  # noqa: PT011 - scikit-learn's message
             PCA().fit(table, sample_weight=wrong)
+    complex_weights = np.ones(60) + 1j
+    assert_refused(
+        ParameterError, lambda: PCA().fit(table, sample_weight=complex_weights), "complex128"
+    )
     only = np.eye(60)[0]
     assert_refused(ShapeError, lambda: PCA().fit(table, sample_weight=only), "weights")
 

@@ -42,6 +42,9 @@ _MAX_ORTHOGONALITY_ERROR = 1e-6
 # rounding only.
 _MAX_ASYMMETRY = 1e-10
 
+# Numbers of rows, columns, bytes and components are smaller.
+_FACTS_BELOW = 2**63
+
 _LOST = Array("p", "summary.lost", optional=True, sign="not negative")
 _COLUMN_SCATTER = Array("p", "summary.column_scatter", sign="not negative")
 # The arrays that a summary has besides its mean.
@@ -62,6 +65,7 @@ def _is_problem(value: Any) -> bool:
     return (
         all(map(values.COUNT.allows, (problem.rows, problem.columns, problem.reader_bytes)))
         and isinstance(problem.n_components, str | int | float | None)
+        and all(0 <= fact < _FACTS_BELOW for fact in problem if isinstance(fact, int | float))
         and all(map(values.TEXT.allows, (problem.dtype, problem.solver, problem.engine)))
         and all(map(values.FLAG.allows, (problem.by_range, problem.in_memory, problem.repeatable)))
         and all(map(values.optional(values.COUNT).allows, (problem.stored, problem.memory_limit)))

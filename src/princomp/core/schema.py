@@ -348,6 +348,7 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
     if sample_weight is None:
         return None
     weights = as_floats(sample_weight, "sample_weight")
+    rows = "" if n is None else f", and there are {n} rows"
     if n is None:
         n = weights.size
         if weights.ndim == 0:
@@ -361,8 +362,8 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
         raise ShapeError(
-            f"Sample weights must be 1D array or scalar: sample_weight has shape {weights.shape}, "
-            f"and there are {n} rows",
+            "Sample weights must be 1D array or scalar: sample_weight has shape "
+            f"{weights.shape}{rows}",
             place=WEIGHTS,
             hint=f"pass one weight per row: an array of shape ({n},)",
         )

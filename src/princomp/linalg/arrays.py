@@ -210,8 +210,14 @@ def as_floats(values: object, name: str) -> FloatArray:
     Raises
     ------
     ParameterError
-        If they are not numbers.
+        If they are not real numbers.
     """
+    if "complex" in str(dtype := getattr(values, "dtype", "")):
+        raise ParameterError(
+            f"{name} must hold real numbers, got {dtype}",
+            place={"parameter": name},
+            hint="give a real number, or an array of them",
+        )
     try:
         return np.asarray(unmasked(values), dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:  # the last one from arrays on a device

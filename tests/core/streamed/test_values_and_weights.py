@@ -135,6 +135,12 @@ def test_too_few_weights_for_rows_of_unknown_number_are_refused(
         PCA(2, svd_solver=solver).fit(stream_of(table), sample_weight=np.ones(count))
 
 
+def test_weights_in_a_column_do_not_count_rows_of_unknown_number(table):
+    with pytest.raises(ShapeError, match=r"has shape \(300, 1\)") as caught:
+        PCA(2).fit(stream_of(table), sample_weight=np.ones((300, 1)))
+    assert "there are" not in str(caught.value)
+
+
 @pytest.mark.parametrize("count", [1, ROWS - 1, ROWS + 1])
 def test_a_wrong_number_of_weights_is_refused_before_a_file_is_read(count, table):
     source = Unread(ROWS, COLUMNS)

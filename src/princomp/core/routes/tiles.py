@@ -25,7 +25,10 @@ class TilesRoute(Route):
 
     def solve(self, fit: FitContext) -> Solution:
         """Make one pass for the means, then fill the tiles and multiply with them."""
-        request, columns = fit.request, fit.summarise(Columns, "columns")
+        request = fit.request
+        if isinstance(request.n_components, float):
+            raise whole_number_needed("a search in a scatter in tiles", request.n_components)
+        columns = fit.summarise(Columns, "columns")
         p = columns.p
         scale, analysed, count = fit.analyse(columns)
         k = count.exact

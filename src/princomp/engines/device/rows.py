@@ -246,6 +246,8 @@ def weights_on(space: Space, weights: Any, rows: int) -> Any:
     if is_device_array(weights):
         given = space_of(weights)
         weights = weights.detach() if hasattr(weights, "detach") else weights
+        if "complex" in str(weights.dtype):
+            as_floats(weights, "sample_weight")  # raises
         weights = given.xp.astype(weights, given.doubles)
         if weights.ndim and space.is_same_device(given):
             on_device = weights

@@ -71,6 +71,11 @@ def _torch(device: Any) -> Space:
     import array_api_compat.torch as xp
     import torch
 
+    if device.type == "meta":
+        raise NotAvailableError(
+            "tensors on the device 'meta' hold no numbers",
+            hint="use the device 'cpu' or 'cuda'",
+        )
     if device.type == "mps":
         raise NotAvailableError(
             f"{device} has no float64, which sums need",

@@ -73,6 +73,11 @@ def rows_of(X: Any) -> DistributedRows | None:
     """
     if not hasattr(X, "__dlpack__"):
         return None
+    if getattr(X, "is_nested", False):
+        raise ShapeError(
+            "Expected 2D array, got a nested tensor instead",
+            hint="rows of one length: torch.nested.to_padded_tensor(X, float('nan'))",
+        )
     shape = tuple(X.shape)
     if len(shape) != 2:
         raise ShapeError(

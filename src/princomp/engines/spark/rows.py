@@ -9,6 +9,7 @@ collected. No row is cached.
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -76,7 +77,7 @@ class SparkRows(DistributedRows):
         """Return the rows in the numeric columns ``value_columns``."""
         column_types = _column_types(frame)
         kinds = [column_types[name] for name in value_columns]
-        integers = tuple(i for i, kind in enumerate(kinds) if isinstance(kind, types.LongType))
+        integers = tuple(i for i, kind in enumerate(kinds) if _is_long_integer(kind))
         single = all(isinstance(kind, types.FloatType) for kind in kinds)
         dtype = np.dtype(np.float32 if single else np.float64)
         layout = RowLayout(len(kinds), dtype, integer_columns=integers)
@@ -181,8 +182,7 @@ class SparkRows(DistributedRows):
         number = "float" if dtype == np.float32 else "double"
         as_array = self.columns is None
         new_columns = (f"{names[0].rstrip('0123456789')}_features",) if as_array else names
-        sensitive = self.frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
-        compared: Callable[[str], str] = str if sensitive else str.lower  # as Spark finds columns
+        compared = _compared(self.frame)
         new = set(map(compared, new_columns))
         taken = [name for name in self.frame.columns if compared(name) in new]
         if taken:
@@ -198,6 +198,8 @@ class SparkRows(DistributedRows):
         if as_array:
             return self.frame.withColumn(new_columns[0], scores)
         struct = f"princomp_{names[0]}"
+        while compared(struct) in map(compared, self.frame.columns):
+            struct += "_"
         with_struct = self.frame.withColumn(struct, scores)
         return with_struct.select(*map(_column, self.frame.columns), f"`{_quoted(struct)}`.*")
 
@@ -222,17 +224,25 @@ def rows_of(frame: DataFrame) -> SparkRows:
             place={"columns": list(arrays)},
             hint="select one: df.select('features')",
         )
-    if arrays:
-        return _array_rows(frame, arrays[0], column_types)
-    value_columns = tuple(
+    value_columns = arrays or tuple(
         name for name, kind in column_types.items() if isinstance(kind, types.NumericType)
     )
+    compared = _compared(frame)
+    counts = Counter(map(compared, column_types))
+    if alike := [name for name in value_columns if counts[compared(name)] > 1]:
+        raise ColumnError(
+            f"Spark does not distinguish {alike[0]!r} from another column of the frame",
+            place={"column": alike[0]},
+            hint="rename one of them, or set spark.sql.caseSensitive to true",
+        )
+    if arrays:
+        return _array_rows(frame, arrays[0], column_types)
     if not value_columns:
         raise NotNumericError(
-            "the frame has no column of numbers, arrays or vectors, only "
+            "the frame has no column of numbers, arrays of fractions or vectors, only "
             f"{_quoted_names(column_types)}",
             place={"columns": list(column_types)},
-            hint="select or cast the columns to analyse",
+            hint="select or cast the columns to analyse; arrays of integers to array<double>",
         )
     return SparkRows.numeric(
         frame, value_columns, tuple(name for name in column_types if name not in value_columns)
@@ -272,6 +282,19 @@ def _is_vector(kind: types.DataType) -> bool:
 
 def _is_array(kind: types.DataType) -> bool:
     return isinstance(kind, types.ArrayType) and isinstance(kind.elementType, types.FractionalType)
+
+
+def _is_long_integer(kind: types.DataType) -> bool:
+    """Whether float64 may not hold a column's integers exactly."""
+    return isinstance(kind, types.LongType) or (
+        isinstance(kind, types.DecimalType) and kind.scale == 0
+    )
+
+
+def _compared(frame: DataFrame) -> Callable[[str], str]:
+    """Return a function of names of columns; Spark takes those with equal results for one."""
+    sensitive = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    return str if sensitive else str.lower
 
 
 def _column_types(frame: DataFrame) -> dict[str, types.DataType]:

@@ -63,7 +63,7 @@ class RowLayout(NamedTuple):
     sparse : bool
         Whether the rows become CSR rows.
     integer_columns : tuple of int
-        Columns that were 64-bit integers.
+        Columns that were 64-bit integers, or decimals without fraction.
     weighted : bool
         Whether a second column has frequencies.
     """
