@@ -19,7 +19,7 @@ from princomp.errors import (
     ShapeError,
     row_words,
 )
-from princomp.io.readers.cells import first_inexact_index
+from princomp.io.readers.cells import first_inexact_index, integer_text
 from princomp.io.readers.columns import Origin, RowPlace
 from princomp.io.readers.frames import frame_origin, from_frame, is_frame
 from princomp.io.readers.source import RowArray, Source, TableSource
@@ -93,7 +93,7 @@ def _refuse_inexact(rows: Any) -> None:
         return
     row, column = _stored_cell(rows, index[0]) if sparse else index
     raise NotNumericError(
-        f"the integer {int(values[index])} at {row_words(row)}, column {column} is beyond 2⁵³ and "
+        f"the integer {integer_text(int(values[index]))} at {row_words(row)}, column {column} is beyond 2⁵³ and "
         "float64 cannot hold it exactly",
         place={"row": row, "column": column},
         hint="subtract a constant or convert to float yourself if its last digits do not matter",
