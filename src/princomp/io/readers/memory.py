@@ -116,6 +116,8 @@ def from_sparse(matrix: Any) -> Any:
         raise ShapeError(f"a table has two dimensions, got a sparse array of {matrix.ndim}")
     if 0 in matrix.shape:
         as_rows(np.empty(matrix.shape))
+    if matrix.dtype.kind in "iu" and matrix.dtype.itemsize < 8:
+        matrix = matrix.astype(np.float64)  # repeated cells may add up to more than the type holds
     rows = sp.csr_array(matrix)
     _refuse_inexact(rows)
     if rows.dtype not in (np.float32, np.float64):
