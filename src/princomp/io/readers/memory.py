@@ -92,8 +92,9 @@ def _refuse_inexact(rows: Any) -> None:
     if index is None:
         return
     row, column = _stored_cell(rows, index[0]) if sparse else index
+    shown = integer_text(int(values[index]))
     raise NotNumericError(
-        f"the integer {integer_text(int(values[index]))} at {row_words(row)}, column {column} is beyond 2⁵³ and "
+        f"the integer {shown} at {row_words(row)}, column {column} is beyond 2⁵³ and "
         "float64 cannot hold it exactly",
         place={"row": row, "column": column},
         hint="subtract a constant or convert to float yourself if its last digits do not matter",
