@@ -383,6 +383,15 @@ def test_sparse_integers_that_float64_cannot_hold_are_refused(value, form):
     np.testing.assert_array_equal(PCA(1).fit(form(rows)).mean_, PCA(1).fit(rows).mean_)
 
 
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i8", "f4"])
+def test_repeated_cells_of_sparse_integers_are_summed_as_floats(dtype):
+    data, cells = np.array([100, 100, 1]).astype(dtype), ([0, 0, 1], [0, 0, 1])
+    repeated = sp.coo_array((data, cells), shape=(3, 2))
+    expected = np.zeros((3, 2))
+    np.add.at(expected, cells, data)
+    np.testing.assert_array_equal(PCA(1).fit(repeated).mean_, PCA(1).fit(expected).mean_)
+
+
 def test_comparing_column_names_takes_linear_time():
     """The names of the other fit are iterated a few times, not once for each name."""
 

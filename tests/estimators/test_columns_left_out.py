@@ -78,6 +78,25 @@ def test_a_first_column_that_counts_the_rows_causes_a_warning(frame):
         PCA(1).fit(other)  # no warning
 
 
+@pytest.mark.parametrize("untrusted", [False, True])
+def test_a_first_column_that_goes_up_by_one_causes_a_warning(frame, tmp_path, untrusted):
+    path = tmp_path / "t.csv"
+    message = r"'nr', the first column, counts up from 10001 and .*out with exclude=\['nr'\]"
+    table = numbered(frame, "nr", list(range(10_001, 10_013)))
+    table.to_csv(path, index=False)
+    file = read_table(path, untrusted=untrusted)
+    for rows in (table, pl.from_pandas(table), table[:5], file):
+        with pytest.warns(UserWarning, match=message):
+            assert PCA(1).fit(rows).n_features_in_ == 4
+    others = (
+        read_table(path, untrusted=untrusted, exclude=["nr"]),
+        read_table(path, untrusted=untrusted, id_column=False),
+        read_table(table, columns=list(table)),
+    )
+    for other in (table[:4], table[::2], table[::-1], table.astype({"nr": "f4"}), *others):
+        PCA(1).fit(other)  # no warning
+
+
 def test_columns_without_numbers_are_named_by_kind(frame):
     n = len(frame)
     table = frame.assign(

@@ -463,3 +463,9 @@ def test_a_changed_byte_is_found_or_makes_another_valid_number(tmp_path, name):
         else:
             # Only text has no checksum.
             assert path.suffix == ".mtx" or np.array_equal(found, x)
+
+
+def test_comments_of_matrix_market_may_have_any_length(tmp_path):
+    comment = "%" + "3 " * 2**16
+    path = write_market(tmp_path / "t.mtx", "coordinate real general", comment, "2 1 1", "2 1 5")
+    np.testing.assert_array_equal(dense(mtx(path)), [[0], [5]])

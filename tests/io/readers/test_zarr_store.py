@@ -26,6 +26,7 @@ from princomp.errors import (
 from princomp.io.readers import chunk_plan as plan_module
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.files import open_source
+from princomp.io.readers.source import files_below
 from princomp.io.readers.zarr_store import open_zarr
 
 
@@ -325,3 +326,19 @@ def test_damaged_metadata_raises_only_princomp_errors(tmp_path):
                 read_all(opened(path))
             except PrincompError as error:
                 assert str(error)  # noqa: PT017 - some keys may be anything
+
+
+def test_links_between_folders_are_followed_once(tmp_path):
+    x = np.arange(12.0).reshape(4, 3)
+    path = save(tmp_path / "t.zarr", x)
+    states = opened(path).file_states()
+    (path / "parent").symlink_to(path, target_is_directory=True)
+    assert opened(path).file_states() == states
+    np.testing.assert_array_equal(read_all(opened(path)), x)
+    pairs = tmp_path / "pairs"
+    for level in range(30):
+        (pairs / str(level)).mkdir(parents=True)
+        for name in "ab":
+            (pairs / str(level) / name).symlink_to(pairs / str(level + 1))
+    (pairs / "30").mkdir()
+    assert list(files_below(pairs)) == []

@@ -7,7 +7,7 @@ import numbers
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,11 +119,19 @@ def first_inexact_index(array: NDArray[Any]) -> tuple[int, ...] | None:
     return next((tuple(int(i) for i in index) for index in np.argwhere(beyond)), None)
 
 
+def integer_text(value: object) -> str:
+    """Text of an integer in messages; rounded if Python refuses to write so many digits."""
+    try:
+        return str(value).strip()
+    except ValueError:
+        return f"{Decimal(cast(int, value)):.3e}"
+
+
 def long_integer_error(column: str, i: int, value: object, origin: Origin) -> NotNumericError:
     """Make the error for an integer that has more digits than float64 can hold."""
     words, place = origin.describe_cell(column, i)
     return NotNumericError(
-        f"{words}: the integer {str(value).strip()} is beyond 2**53 = {LARGEST_INTEGER}, "
+        f"{words}: the integer {integer_text(value)} is beyond 2**53 = {LARGEST_INTEGER}, "
         "so its last digits would be lost",
         place=place,
         hint="If these are identifiers, make the column the id column or exclude it; "

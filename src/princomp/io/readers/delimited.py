@@ -28,7 +28,13 @@ from princomp.io.readers.delimited_parse import (
 )
 from princomp.io.readers.delimited_text import Dialect, open_decompressed, pieces_of, refuse_damage
 from princomp.io.readers.frames import convert
-from princomp.io.readers.left_out import LeftOut, find_id_column, refuse_totals, without_empty_rows
+from princomp.io.readers.left_out import (
+    LeftOut,
+    counting_notes,
+    find_id_column,
+    refuse_totals,
+    without_empty_rows,
+)
 from princomp.io.readers.number_text import NumberFormat, Unit, cell_unit, column_unit
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.source import TableSource
@@ -106,6 +112,9 @@ def infer_table(
     booleans = {field.name for field in table.schema if str(field.type) == "bool"}
     # Count lines in the file, because keeping the text would hold it in memory.
     file = replace(dialect, text=None)
+    first, *others = converted.columns or ("",)
+    if selection.find_ids and not choice.requested and others and first == header.names[0]:
+        notes += counting_notes(first, converted.data[:, 0])
     converted.notes = (*notes, *converted.notes)
     converted.line_of = partial(file.line_of, header_lines=header.lines)
     parser = Parser(

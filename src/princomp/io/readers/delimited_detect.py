@@ -84,6 +84,10 @@ def detect_dialect(
     requested = options.sep
     if options.skip is None and (found := re.fullmatch(r"(?i)sep=(.)", lines[0])):
         skip, requested = 1, requested or found[1]
+        if not requested.isascii():
+            problem = f"line 1: its separator {requested!r} is not an ASCII character"
+            hint = "Save the table with commas or tabs between its columns."
+            raise malformed(path, problem, hint, line=1)
     comment = options.comment
     if comment is None:
         top = next((line for line in lines[skip:] if line.strip()), "")

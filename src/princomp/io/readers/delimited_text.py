@@ -35,6 +35,8 @@ LINE_END = re.compile(r"\r\n?|\n")
 
 # A row longer than this is an error: an unclosed quote, or missing line ends.
 LONGEST_ROW = 2**26
+# The csv module refuses cells of more than 131,072 characters by default, which pyarrow reads.
+csv.field_size_limit(max(csv.field_size_limit(), LONGEST_ROW))
 # Bytes of a compressed file that are read at once.
 _READ = 2**22
 # Bytes at the end of a text that are searched first for the last line end.

@@ -26,7 +26,7 @@ import scipy.sparse as sp
 
 from princomp import errors
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.left_out import LeftOut
+from princomp.io.readers.left_out import LeftOut, WarningNote
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import Chunk, FileState, Source
@@ -34,6 +34,7 @@ from princomp.io.readers.source import Chunk, FileState, Source
 # Limits of the process: bytes of memory, bytes per line, seconds per message or array.
 _MEMORY_LIMIT, _MAX_LINE, _TIMEOUT = 4 * 2**30, 2**28, 60.0
 _HINT = "The file may be malicious or damaged. If you trust it, read it without untrusted=True."
+_NOTE_TYPES: dict[str, type[str]] = {"LeftOut": LeftOut, "WarningNote": WarningNote}
 _HEADER_FIELDS = ("rows", "p", "columns", "id_column", "unused", "stored", "nbytes")
 
 
@@ -70,7 +71,7 @@ class IsolatedSource(Source):
             properties: dict[str, Any] = {key: header[key] for key in _HEADER_FIELDS}
             for key in ("columns", "unused"):
                 properties[key] = None if properties[key] is None else tuple(properties[key])
-            notes = tuple(LeftOut(text) if left else text for text, left in header["notes"])
+            notes = tuple(_NOTE_TYPES.get(kind, str)(text) for text, kind in header["notes"])
             dtype = np.dtype({"<f4": np.float32, "<f8": np.float64}[header["dtype"]])
             super().__init__(dtype=dtype, file=str(name), notes=notes, **properties)
         self.states_at_open = before
@@ -237,7 +238,7 @@ def _json_value(cell: object) -> object:
 
 def _header(source: Source) -> dict[str, Any]:
     fields = {field: getattr(source, field) for field in _HEADER_FIELDS}
-    notes = [(str(note), isinstance(note, LeftOut)) for note in source.notes]
+    notes = [(str(note), type(note).__name__) for note in source.notes]
     return {**fields, "dtype": source.dtype.newbyteorder("<").str, "notes": notes}
 
 

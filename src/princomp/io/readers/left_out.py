@@ -55,6 +55,8 @@ _DATE = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}(\D|$)")
 _TAIL = 2**16
 # Fewest rows for detection: in fewer rows, cells such as 1 and 2 may mean anything.
 _MIN_ROWS = 3
+# Fewest rows for a first column that counts up from a number other than 0 and 1.
+_MIN_COUNTED_ROWS = 5
 
 
 # ---- columns without numbers ---------------------------------------------------------
@@ -127,11 +129,32 @@ def are_row_numbers(cells: Sequence[Any] | NDArray[Any]) -> bool:
     """Whether cells are 0, 1, …, n − 1 or 1, 2, …, n."""
     if len(cells) < _MIN_ROWS or str(cells[0]).strip() not in ("0", "1", "0.0", "1.0"):
         return False
+    return _go_up_by_one(cells)
+
+
+def _go_up_by_one(cells: Sequence[Any] | NDArray[Any]) -> bool:
     try:
         numbers = np.asarray(cells, dtype=np.float64)
     except (TypeError, ValueError):
         return False
     return bool(np.array_equal(numbers, numbers[0] + np.arange(len(numbers))))
+
+
+def counting_notes(name: str, cells: NDArray[Any]) -> tuple[WarningNote, ...]:
+    """Note on a first column that is analysed and goes up by one in each row."""
+    if are_row_numbers(cells):
+        words = f"counts the rows from {cells[0]:.0f} and is analysed"
+    elif (
+        len(cells) >= _MIN_COUNTED_ROWS
+        and _go_up_by_one(cells[:_MIN_COUNTED_ROWS])  # soon answers for most columns
+        and float(cells[0]).is_integer()
+        and _go_up_by_one(cells)
+    ):
+        words = f"counts up from {cells[0]:.0f} and is analysed: leave it out with "
+        words += f"exclude=[{name!r}]"
+    else:
+        return ()
+    return (WarningNote(f"{name!r}, the first column, {words}"),)
 
 
 def has_index_name(label: object) -> bool:
@@ -168,13 +191,7 @@ def without_row_numbers(
             f"it{by_index if first.implementation.is_pandas() else ''}"
         )
         return replace(choice, names=choice.names[1:]), (WarningNote(note),)
-    if first.dtype.is_integer() and first.head(1).to_list() in ([0], [1]):
-        cells = first.to_numpy()
-        if are_row_numbers(cells):
-            start = f"{cells[0]:.0f}"
-            note = f"{label!r}, the first column, counts the rows from {start} and is analysed"
-            return choice, (WarningNote(note),)
-    return choice, ()
+    return choice, counting_notes(label, first.to_numpy()) if first.dtype.is_integer() else ()
 
 
 def find_id_column(

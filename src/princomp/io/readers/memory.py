@@ -19,7 +19,7 @@ from princomp.errors import (
     ShapeError,
     row_words,
 )
-from princomp.io.readers.cells import first_inexact_index
+from princomp.io.readers.cells import first_inexact_index, integer_text
 from princomp.io.readers.columns import Origin, RowPlace
 from princomp.io.readers.frames import frame_origin, from_frame, is_frame
 from princomp.io.readers.source import RowArray, Source, TableSource
@@ -92,8 +92,9 @@ def _refuse_inexact(rows: Any) -> None:
     if index is None:
         return
     row, column = _stored_cell(rows, index[0]) if sparse else index
+    shown = integer_text(int(values[index]))
     raise NotNumericError(
-        f"the integer {int(values[index])} at {row_words(row)}, column {column} is beyond 2⁵³ and "
+        f"the integer {shown} at {row_words(row)}, column {column} is beyond 2⁵³ and "
         "float64 cannot hold it exactly",
         place={"row": row, "column": column},
         hint="subtract a constant or convert to float yourself if its last digits do not matter",
@@ -116,6 +117,8 @@ def from_sparse(matrix: Any) -> Any:
         raise ShapeError(f"a table has two dimensions, got a sparse array of {matrix.ndim}")
     if 0 in matrix.shape:
         as_rows(np.empty(matrix.shape))
+    if matrix.dtype.kind in "iu" and matrix.dtype.itemsize < 8:
+        matrix = matrix.astype(np.float64)  # repeated cells may add up to more than the type holds
     rows = sp.csr_array(matrix)
     _refuse_inexact(rows)
     if rows.dtype not in (np.float32, np.float64):

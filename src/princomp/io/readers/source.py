@@ -84,10 +84,16 @@ class FileState(NamedTuple):
 
 
 def files_below(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """All files in a folder and its subfolders."""
+    """All files in a folder and its subfolders, each folder once if several links lead to it."""
     folders = [os.fspath(folder)]
+    seen: set[str] = set()
     while folders:
-        with os.scandir(folders.pop()) as entries:
+        path = folders.pop()
+        real_path = os.path.realpath(path)
+        if real_path in seen:
+            continue
+        seen.add(real_path)
+        with os.scandir(path) as entries:
             for entry in entries:
                 if entry.is_dir():
                     folders.append(entry.path)

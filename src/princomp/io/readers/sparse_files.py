@@ -277,10 +277,12 @@ def read_market_header(path: Path, file: BinaryIO) -> MarketHeader:
     known = number_kind in _NUMBER_KINDS and symmetry in _SYMMETRIES
     if layout not in ("coordinate", "array") or not known or words[2:4] == ["array", "pattern"]:
         raise malformed(path, f"is a matrix of an unknown kind: {' '.join(words[2:])}")
-    line = b"%"
-    while line and (line.startswith(b"%") or not line.strip()):
+    line, is_comment = b"%\n", True
+    while line and (is_comment or not line.strip()):
+        continues = is_comment and not line.endswith(b"\n")  # a comment is read in parts
         with reading(path, "MatrixMarket"):
             line = file.readline(_MAX_LINE_BYTES)
+        is_comment = continues or line.startswith(b"%")
     sizes = line.split()
     # Larger numbers than of 18 digits do not fit into an integer of 8 bytes.
     are_sizes = all(size.isdigit() and len(size) <= 18 for size in sizes)

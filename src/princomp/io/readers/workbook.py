@@ -46,6 +46,9 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
             ]
     finally:
         book.close()
+    # Empty rows at the top become blank lines, which are skipped.
+    top = next((i for i, row in enumerate(rows) if any(cell != "" for cell in row)), 0)
+    rows[:top] = [[]] * top
     options = replace(selection.options, sep=",", encoding="utf-8")
     texts = _as_csv(rows, None)
     dialect = detect_dialect(texts, path, separator=",", compression=None, options=options)

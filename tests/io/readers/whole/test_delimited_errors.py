@@ -200,3 +200,10 @@ def test_blanks_between_the_fields_of_a_csv_file_ask_for_the_separator(write):
         assert "sep=' '" in error.hint
         assert read_whole(path, options=ReadOptions(sep=" ")).columns == ("a", "b", "c")
     assert "no numeric column" in str(refused(ShapeError, write("first last\nAnna Bell\n")))
+
+
+def test_a_separator_in_the_first_line_that_is_not_ascii_is_named(write):
+    path = write("sep=§\na§b\n1§2\n3§4\n")
+    error = refused(MalformedFileError, path)
+    assert "line 1: its separator '§' is not an ASCII character" in str(error)
+    assert "Save the table with commas or tabs" in error.hint

@@ -267,3 +267,10 @@ def test_messages_name_the_row_of_a_sheet(tmp_path):
 def test_only_line_ends_end_a_line(write):
     path = write("t;x;y\n" + "".join(f"a\u2028b\x0c{i};{i},5;{i * i},25\n" for i in range(9)))
     assert read_whole(path).data.tolist() == [[i + 0.5, i * i + 0.25] for i in range(9)]
+
+
+def test_cells_may_be_longer_than_the_usual_limit_of_the_csv_module(write):
+    text = "n;x;y\n" + "".join(f'"{i * 140_000 * "a"}";{i};2,5\n' for i in range(3))
+    assert read_whole(write(text)).data.tolist() == [[0, 2.5], [1, 2.5], [2, 2.5]]
+    path = write(text + "sum;0;0\n")
+    assert read_whole(path, options=ReadOptions(skip_end=1)).data.shape == (3, 2)

@@ -8,6 +8,7 @@ import json
 import sys
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -318,3 +319,20 @@ def test_changed_bytes_raise_only_princomp_errors(tmp_path, name):
             read_whole(path)
         except PrincompError as error:
             assert str(error)  # noqa: PT017 - a change may also be a valid number
+
+
+@pytest.mark.parametrize("empty", [1, 3])
+def test_empty_rows_at_the_top_of_a_sheet_are_skipped_as_empty_lines(tmp_path, empty):
+    book = openpyxl.Workbook()
+    for i, row in enumerate([["a", "b"], [1, 2], [3, 4], [5, "x"]], start=1 + empty):
+        for j, cell in enumerate(row, start=1):
+            book.active.cell(i, j, cell)
+    path = tmp_path / "t.xlsx"
+    book.save(path)
+    error = refused(NotNumericError, path)
+    assert f"column 'b' row 2 (line {4 + empty}): 'x' is not a number" in str(error)
+    book.active.cell(4 + empty, 2, 6)
+    book.save(path)
+    table = read_whole(path)
+    assert table.columns == ("a", "b")
+    assert table.data.tolist() == [[1, 2], [3, 4], [5, 6]]
