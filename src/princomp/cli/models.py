@@ -181,6 +181,13 @@ def inverse(model: Path, files: tuple[str, ...], **options: Any) -> None:
     """
     pca, fitted = _load(model, files, options)
     source, notes = open_for_model(files, pca, scores=True, allow_unnamed=True)
+    if source.p != fitted.k:
+        raise errors.ShapeError(
+            f"{source.file}: scores have {source.p} columns, and the model has {fitted.k} "
+            "components",
+            place={"file": source.file},
+            hint="give the scores of all components of this model: princomp transform writes them",
+        )
     is_kernel = reports.is_kernel_pca(pca)
     if is_kernel and pca.pre_image is None and not pca.fit_inverse_transform:
         raise errors.NotAvailableError(
