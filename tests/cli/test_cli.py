@@ -140,6 +140,17 @@ def test_notes_are_in_the_document_and_not_on_stderr(princomp):
     assert done.document["notes"] == [f"{named}; --no-id keeps it as data"]
 
 
+@pytest.mark.parametrize("command", ["fit", "plan", "choose"])
+def test_constant_without_scale_is_noted(princomp, command):
+    note = "--constant has no effect without --scale"
+    force = ["--force"] * (command == "fit")
+    args = (command, ARRESTS, "--exclude", "State", "--constant", "drop", *force)
+    assert f"note: {note}\n" in princomp(*args).err
+    done = princomp(*args, "--scale", "unit")
+    assert done.code == 0
+    assert note not in done.err
+
+
 def test_unequal_variances_get_a_hint(princomp, tmp_path):
     write_csv(tmp_path / "t.csv", "small,large", "1,1000", "2,5000", "1,9000")
     assert "--scale unit" in princomp("fit", "t.csv").err

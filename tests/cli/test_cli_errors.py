@@ -35,6 +35,7 @@ USAGE_ERRORS = [
     (["fly"], "No such command 'fly'"),
     (["--bogus"], "No such option '--bogus'"),
     (["fit", ARRESTS, "--columns", ""], "'' has an empty column name"),
+    (["fit", ARRESTS, "--na", "x,"], "'x,' has an empty word"),
     (["fit", ARRESTS, "--exclude", "Murder,,Rape"], "has an empty column name"),
 ]
 

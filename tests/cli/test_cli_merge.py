@@ -236,6 +236,17 @@ def test_at_least_two_models_and_an_output_are_needed(princomp, parts, tmp_path)
     assert files_in(tmp_path) == before
 
 
+def test_a_model_named_twice_is_refused(princomp, parts, tmp_path):
+    (tmp_path / "link.pca").symlink_to(parts[1])
+    before = files_in(tmp_path)
+    for again, alias in ((parts[1], ""), ("link.pca", f" (also as {parts[1]})")):
+        done = princomp("merge", *parts, again, "-m", "all.pca")
+        assert (done.code, done.out) == (2, "")
+        assert f"{again} is named twice{alias}, so its rows would count twice" in done.err
+        assert "Hint: name each model once" in done.err
+    assert files_in(tmp_path) == before
+
+
 def test_an_existing_output_is_replaced_only_with_force(princomp, parts, tmp_path):
     (tmp_path / "all.pca").write_bytes(b"precious")
     done = princomp("merge", *parts, "-m", "all.pca")

@@ -189,7 +189,7 @@ def test_rows_that_are_not_kept_get_no_hint(princomp, monkeypatch):
     monkeypatch.setattr(sys, "stdin", Stream())
     done = princomp("fit", "-", "--robust", "--json")
     assert done.code == 0
-    message = ["standard input can be read only once: no scores were written"]
+    message = ["standard input can be read only once: no scores or outliers were written"]
     assert done.document["notes"] == message
 
 

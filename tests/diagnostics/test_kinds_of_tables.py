@@ -112,6 +112,17 @@ def test_mismatched_row_labels_are_refused(frames, model):
     with pytest.raises(ParameterError, match="row labels") as caught:
         d.metadata(model, X, group.sort_values())
     assert "X.index" in caught.value.hint
+    with pytest.raises(ParameterError, match=r"row labels of data\['g'\] differ") as caught:
+        d.metadata(model, X, {"g": group.sort_values(), "n": np.arange(50)})
+    assert "use data['g'].loc[X.index]" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_column_of_the_fit_can_name_the_rows(kind, frames, model):
+    table = d.rows(model, frames[kind], ids="Murder", frame="listing")
+    assert table["row"].tolist() == frames["pandas"]["Murder"].tolist()
+    expected = d.rows(model, frames[kind], ids="State", frame="listing")
+    np.testing.assert_array_equal(table["score_PC1"], expected["score_PC1"])
 
 
 def test_categories_and_numbers_of_every_library(frames, model):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats
@@ -232,6 +233,12 @@ def test_invalid_arguments_are_refused(arrests, unit):
         metadata(unit, arrests, np.ones((50, 2, 2)))
     with pytest.raises(ShapeError, match="no column"):
         metadata(unit, arrests, {})
+    for twice in (
+        {1: np.arange(50), "1": np.ones(50)},
+        pd.DataFrame(arrests[:, :2], None, [1, "1"]),
+    ):
+        with pytest.raises(ColumnError, match="not unique; twice or more: 1"):
+            metadata(unit, arrests, twice)
 
 
 def test_values_that_are_neither_numbers_nor_categories(arrests, unit):

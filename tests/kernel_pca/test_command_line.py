@@ -322,7 +322,7 @@ def test_merge_refusals_explain_why(princomp, tmp_path):
             "other.pca cannot be merged with one.pca: the two fits have different feature maps",
             2,
         ),
-        ("exact", "exact", "exact.pca is an exact kernel PCA", 65),
+        ("exact", "one", "exact.pca is an exact kernel PCA", 65),
         ("one", "linear", "linear.pca cannot be merged with one.pca: merge takes a fitted K", 2),
         ("linear", "one", "one.pca cannot be merged with linear.pca: merge takes a fitted PCA", 2),
     ):

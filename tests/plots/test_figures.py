@@ -194,6 +194,14 @@ def test_many_rows_are_drawn_as_a_density(monkeypatch):
     np.testing.assert_allclose([found.width, found.height], 2 * half, rtol=1e-10)
 
 
+def test_a_labelled_row_outside_the_sample_of_its_group_is_drawn():
+    X = np.random.default_rng(0).standard_normal((25_000, 2))
+    model, groups = PCA(2).fit(X), np.array(["a", None] * 12_500, dtype=object)
+    ax = plots.scores(model, X, groups=groups, label=range(20))
+    drawn = {tuple(point) for point in offsets(ax).tolist()}
+    assert {tuple(point) for point in model.transform(X[:20]).tolist()} <= drawn
+
+
 def test_rows_with_missing_values_are_counted_in_a_note(arrests):
     X = arrests.copy()
     X[[3, 9], 1] = np.nan
@@ -225,6 +233,13 @@ def test_pairs_show_each_plane_once(wide):
     np.testing.assert_allclose(offsets(axes[2, 1]), t[:, [2, 1]], atol=1e-12)
     assert axes[1, 1].get_title().startswith("PC3 (")
     assert plots.pairs(model, X, groups=["a", "b"] * 100, ellipses="mean").shape == (4, 4)
+
+
+def test_histograms_of_pairs_have_the_rows_without_a_group(arrests, unit):
+    axes = plots.pairs(unit, arrests, groups=["a"] * 20 + ["b"] * 20 + [None] * 10)
+    # The outlines of bars do not count.
+    heights = [one.get_xy() for one in axes[0, 0].patches if one.get_fill()]
+    assert len(heights) == 3
 
 
 # ---- variables ------------------------------------------------------------------------

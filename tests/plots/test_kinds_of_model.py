@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from sklearn import decomposition
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from princomp import PCA, KernelPCA, plots, report
-from princomp.errors import NotAvailableError, ParameterError
+from princomp.errors import ColumnError, NotAvailableError, ParameterError
 
 
 def test_figures_take_a_pca_of_scikit_learn(arrests):
@@ -55,6 +55,14 @@ def test_a_pipeline_ignores_other_columns_of_a_frame(arrests):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "west" in report(steps, wide.assign(size=1.5), groups="region", metadata=["size"])
+
+
+def test_a_column_with_the_name_of_an_output_of_a_pipeline_is_refused(arrests):
+    table = pd.DataFrame(arrests, columns=["Murder", "Assault", "Urban", "Rape"])
+    steps = make_pipeline(PolynomialFeatures(2), decomposition.PCA(2)).fit(table)
+    with pytest.raises(ColumnError, match="'Murder Rape' of X has the name") as caught:
+        plots.scores(steps, table.assign(**{"Murder Rape": 1.0}))
+    assert "rename it" in caught.value.hint
 
 
 def test_a_kernel_pca_has_its_figures(arrests):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from command_line import ARRESTS
@@ -75,6 +76,17 @@ def test_label_0_names_no_row(princomp, model_file, tmp_path):
         assert princomp(*args).code == 0
     assert "<!-- Alaska" in (tmp_path / "a.svg").read_text()
     assert "<!-- Alaska" not in (tmp_path / "b.svg").read_text()
+
+
+def test_names_of_rows_with_commas_are_quoted(princomp, tmp_path):
+    names = ["Washington, DC", "Ohio", '"Big" Sur', "Utah"]
+    table = pd.DataFrame({"name": names, "a": [1.0, 2, 4, 3], "b": [2.0, 1, 5, 9]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert princomp("fit", "t.csv", "--id", "name", "-m", "t.pca").code == 0
+    args = ("plot", "scores", "t.pca", "t.csv", "-o", "a.svg", "--force", "--label")
+    for label in ('"Washington, DC",Ohio', '"Big" Sur,Utah'):
+        assert princomp(*args, label).code == 0
+    assert "no drawn row is called 'DC'" in princomp(*args, "Ohio, DC").err
 
 
 def test_hints_name_flags(princomp, tmp_path, model_file):

@@ -12,7 +12,8 @@ from princomp import PCA, report
 from princomp.reports.narrative import assess_reliability, describe_analysis, describe_results
 from princomp.reports.page import MAX_POINTS
 from princomp.reports.request import Request, reported_rows
-from princomp.reports.tables import MAX_LINES, number_cells, variable_table
+from princomp.reports.tables import MAX_LINES, number_cells, variable_table, verdict_table
+from princomp.reports.text import Texts
 
 VARIANCES = np.array([1.5748783, 0.9948694, 0.5971291, 0.4164494]) ** 2
 AXES = np.array(
@@ -251,6 +252,27 @@ def test_reports_of_many_rows_stay_small(rng):
     assert len(data["names"]) == MAX_POINTS
     assert "row 11" in data["names"]
     assert f"shows {MAX_POINTS:,} of 30,000 rows" in page.text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.996, "more than 99%"),
+        (0.9949, "99%"),
+        (1 - 1e-12, "100%"),
+        (0.004, "less than 1%"),
+        (0.0, "0%"),
+    ],
+)
+def test_a_rounded_share_is_not_all_or_nothing(share, text):
+    assert f"keeps {text} of the variation" in Texts("en")("short_size", None, 3, 1, share)
+    assert f"important one ({text}), sep" in Texts("en")("short_meaning", "PC1", share, ["a"], [])
+
+
+def test_many_components_are_listed_in_part(rng):
+    listing = verdict_table(Request(PCA().fit(rng.standard_normal((250, 210)))))
+    assert len(listing.columns[0].cells) == MAX_LINES
+    assert listing.note.startswith(f"The first {MAX_LINES} of 210 components. High and low")
 
 
 def test_many_columns_are_listed_in_part(rng):

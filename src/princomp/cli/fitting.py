@@ -166,8 +166,8 @@ def _write_outputs(
         notes.append(hint)
     if "scores" in outputs and not source.repeatable:
         del outputs["scores"]
-        outputs.pop("outliers", None)
-        notes.append("standard input can be read only once: no scores were written")
+        left_out = "no scores" if outputs.pop("outliers", None) is None else "no scores or outliers"
+        notes.append(f"standard input can be read only once: {left_out} were written")
     if "scores" in outputs and source.id_column is not None and options["format"] == "npy":
         notes.append("npy files hold numbers only: the ids are not in scores.npy")
     with io.all_or_none():

@@ -31,7 +31,11 @@ def open_for_fit(files: Sequence[str], options: dict[str, Any]) -> io.Source:
         raise click.UsageError("--id names the rows and --no-id does not: leave one of them out")
     source = _open_files(files, options["columns"], options["exclude"] or (), id_column)
     # A small table is kept in memory, so that its rows can be read again for their scores.
-    return io.read_if_small(source, MAX_STDIN_BYTES_IN_MEMORY) if "-" in files else source
+    if "-" in files:
+        source = io.read_if_small(source, MAX_STDIN_BYTES_IN_MEMORY)
+    if options["constant"] != "error" and options["scale"] is None:
+        source.notes = (*source.notes, "--constant has no effect without --scale")
+    return source
 
 
 def _open_files(

@@ -115,6 +115,16 @@ def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
     """
     if len(models) < 2:
         raise click.UsageError("merging takes at least two models")
+    seen: dict[Path, Path] = {}
+    for path in models:
+        if (file := path.resolve()) in seen:
+            alias_note = "" if seen[file] == path else f" (also as {seen[file]})"
+            raise errors.ParameterError(
+                f"{path} is named twice{alias_note}, so its rows would count twice",
+                place={"file": str(path)},
+                hint="name each model once",
+            )
+        seen[file] = path
     # With --force, the result may replace one of the models.
     check_outputs([output], () if force else models, force=force)
     merged = _load_mergeable(models[0])
@@ -171,6 +181,13 @@ def inverse(model: Path, files: tuple[str, ...], **options: Any) -> None:
     """
     pca, fitted = _load(model, files, options)
     source, notes = open_for_model(files, pca, scores=True, allow_unnamed=True)
+    if source.p != fitted.k:
+        raise errors.ShapeError(
+            f"{source.file}: scores have {source.p} columns, and the model has {fitted.k} "
+            "components",
+            place={"file": source.file},
+            hint="give the scores of all components of this model: princomp transform writes them",
+        )
     is_kernel = reports.is_kernel_pca(pca)
     if is_kernel and pca.pre_image is None and not pca.fit_inverse_transform:
         raise errors.NotAvailableError(

@@ -64,16 +64,17 @@ def _parse_components(
     return number
 
 
-def _parse_names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+def _parse_names(_: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
     if value is None:
         return None
+    noun = "word" if param.name == "na" else "column name"
     # Parse as CSV, so that a name with a comma in it can be quoted.
     try:
         names = [name.strip() for name in next(csv.reader([value], skipinitialspace=True), [])]
     except csv.Error:
-        raise click.BadParameter(f"{value!r} is not one line of column names") from None
+        raise click.BadParameter(f"{value!r} is not one line of {noun}s") from None
     if not all(names) or not names:
-        raise click.BadParameter(f"{value!r} has an empty column name")
+        raise click.BadParameter(f"{value!r} has an empty {noun}")
     return names
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -48,7 +49,13 @@ _EXTENSIONS = (".svg", ".png", ".pdf")
 
 
 def _parse_list(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
-    return None if value is None else [item.strip() for item in value.split(",")]
+    if value is None:
+        return None
+    try:  # a name with a comma in it can be quoted, as in CSV
+        items = next(csv.reader([value], skipinitialspace=True, strict=True)) or [value]
+    except csv.Error:
+        items = value.split(",")
+    return [item.strip() for item in items]
 
 
 def _parse_label(

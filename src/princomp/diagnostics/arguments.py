@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from princomp.core import Fitted, HasModel, fill_docstring, fitted_model, is_number
 from princomp.diagnostics.tables import frame_of, table
-from princomp.errors import NotAvailableError, ParameterError, ShapeError, invalid_value
+from princomp.errors import (
+    ColumnError,
+    NotAvailableError,
+    ParameterError,
+    ShapeError,
+    invalid_value,
+)
 from princomp.estimators import PCA, with_names
 from princomp.io import Source, TableInput
 from princomp.linalg import FloatArray
@@ -284,6 +290,12 @@ def _transform_rows(steps: Pipeline, X: Any, names: list[str] | None) -> Any:
     rows = steps.transform(frame.drop(other_columns).to_native() if other_columns else X)
     if names is None or not isinstance(rows, np.ndarray):
         return rows
+    if taken := [column for column in other_columns if str(column) in names]:
+        raise ColumnError(
+            f"column {taken[0]!r} of X has the name of a column that the pipeline computes",
+            place={"parameter": "X", "column": taken[0]},
+            hint="rename it, or leave it out",
+        )
     columns = {name: rows[:, j] for j, name in enumerate(names)}
     columns |= {column: frame.get_column(column).to_numpy() for column in other_columns}
     return table(columns, str(frame.implementation), getattr(X, "index", None))

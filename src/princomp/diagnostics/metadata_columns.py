@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from princomp.diagnostics.arguments import feature_names
 from princomp.diagnostics.tables import frame_of
 from princomp.errors import ColumnError, NotFiniteError, ParameterError, ShapeError, row_words
-from princomp.io import has_named_columns, named_column, without_column
+from princomp.io import (
+    Origin,
+    has_named_columns,
+    named_column,
+    refuse_duplicates,
+    without_column,
+)
 from princomp.linalg import FloatArray
 
 _CATEGORICAL_TYPES = (nw.String, nw.Categorical, nw.Enum, nw.Boolean)
@@ -99,7 +105,8 @@ def extra_columns(
     n : int
         Number of rows of X.
     index : pandas index, optional
-        Index of X. A pandas frame with another index is an error: rows are matched by position.
+        Index of X. A pandas frame or series with another index is an error: rows are matched by
+        position.
     categorical : iterable of str
         Columns of numbers to be used as categories.
     what : str
@@ -130,13 +137,18 @@ def extra_columns(
                 place={"parameter": what, "column": name},
                 hint="give one value for each row of X, in the same order",
             )
-    labels: Any = getattr(data, "index", None)
-    if index is not None and hasattr(labels, "equals") and not labels.equals(index):
-        raise ParameterError(
-            f"the row labels of {what} differ from those of X, and rows are matched by position",
-            place={"parameter": what},
-            hint=f"use {what}.loc[X.index], or reset both indices if the order is right",
-        )
+    parts = {what: data}
+    if isinstance(data, Mapping):
+        parts = {f"{what}[{name!r}]": cells for name, cells in data.items()}
+    for name, part in parts.items():
+        labels: Any = getattr(part, "index", None)
+        if index is not None and hasattr(labels, "equals") and not labels.equals(index):
+            raise ParameterError(
+                f"the row labels of {name} differ from those of X, and rows are matched by "
+                "position",
+                place={"parameter": what},
+                hint=f"use {name}.loc[X.index], or reset both indices if the order is right",
+            )
     return [
         _extra_column(name, kind, cells, name in as_categories, what)
         for name, (kind, cells) in columns.items()
@@ -146,10 +158,10 @@ def extra_columns(
 def _read_columns(data: object, what: str) -> dict[str, tuple[str, Any]]:
     """Return the kind ("numeric", "categorical" or a type) and the cells of each column."""
     frame = frame_of(data)
-    if frame is not None:
-        return {str(name): _read_cells(frame.get_column(name)) for name in frame.columns}
-    if isinstance(data, Mapping):
-        return {str(name): _read_cells(cells) for name, cells in data.items()}
+    named = data if frame is None else {name: frame.get_column(name) for name in frame.columns}
+    if isinstance(named, Mapping):
+        refuse_duplicates(list(map(str, named)), Origin())
+        return {str(name): _read_cells(cells) for name, cells in named.items()}
     series = nw.from_native(data, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return {str(series.name or what): _read_cells(series)}

@@ -93,7 +93,8 @@ class RowReader:
         kind = index = names = None
         if wrapped is not None:
             kind = str(wrapped.implementation.value)
-            X, names = split_ids(wrapped, column, model.id_column_ or _index_column(model, wrapped))
+            id_column = model.id_column_ or _index_column(model, wrapped)
+            X, names = split_ids(model, wrapped, column, id_column)
             index = getattr(X, "index", None) if kind == "pandas" else None
         elif is_file(X):
             X = _open_files(model, X, column or model.id_column_)
@@ -221,9 +222,12 @@ def _centred_and_scaled(fitted: Fitted, part: Any) -> FloatArray:
 
 
 def split_ids(
-    frame: nw.DataFrame[Any], column: str | None, id_column: str | None
+    model: object, frame: nw.DataFrame[Any], column: str | None, id_column: str | None
 ) -> tuple[Any, NDArray[Any] | None]:
-    """Split off the column with the names of the rows: ``column``, or the model's id column."""
+    """Split off the column with the names of the rows: ``column``, or the model's id column.
+
+    A column that the fit analysed also stays in the frame.
+    """
     labels = {str(label): label for label in frame.columns}
     if column is not None and column not in labels:
         raise _no_id_column(column)
@@ -231,7 +235,8 @@ def split_ids(
     if name is None:
         return frame.to_native(), None
     names = _object_array(frame.get_column(labels[name]).to_list())
-    return frame.drop([labels[name]]).to_native(), names
+    kept = frame if name in (feature_names(model) or ()) else frame.drop([labels[name]])
+    return kept.to_native(), names
 
 
 def _index_column(model: FittedModel, frame: nw.DataFrame[Any]) -> str | None:

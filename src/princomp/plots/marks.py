@@ -125,7 +125,7 @@ def draw_groups(
     If there are very many rows, a sample is drawn; ellipses are computed from all rows.
     """
     rng, drawn = np.random.default_rng(0), 0
-    ungrouped, grey = np.flatnonzero(groups.codes < 0), style.muted_colour(ax, 0.5)
+    ungrouped, grey = np.flatnonzero(groups.codes < 0), row_style(ax, -1)[0]
     if len(ungrouped):
         sample = _sample(ungrouped, len(xy), rng)
         draw_points(ax, xy[sample], grey, among=len(xy))
@@ -173,6 +173,11 @@ def group_style(code: int) -> tuple[str, str]:
     return style.GROUP_COLOURS[code % len(style.GROUP_COLOURS)], style.MARKERS[
         code % len(style.MARKERS)
     ]
+
+
+def row_style(ax: Axes, code: int) -> tuple[str, str]:
+    """Colour and marker of the rows of a group, or of the rows without one (−1)."""
+    return group_style(code) if code >= 0 else (style.muted_colour(ax, 0.5), "o")
 
 
 def _sample(rows: NDArray[np.intp], n: int, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -202,8 +202,13 @@ def _draw(
     ax.set_aspect("equal", adjustable="datalim")
     marks.draw_arrows(ax, ends, style.VERMILLION)
     labelled = choose_labelled(label, rows, _lengths(scores), crowded=groups is not None)
-    if len(labelled) and len(scores) > marks.MAX_POINTS and groups is None:
-        marks.draw_points(ax, scores[labelled], style.VERMILLION, among=400)
+    if len(labelled) and len(scores) > marks.MAX_POINTS:
+        if groups is None:
+            marks.draw_points(ax, scores[labelled], style.VERMILLION, among=400)
+        else:  # a sample may leave them out
+            for i in labelled:
+                colour, marker = marks.row_style(ax, int(groups.codes[i]))
+                marks.draw_points(ax, scores[[i]], colour, marker, among=400)
     style.add_note(ax, arrow_note, *notes, rows.missing_note)
     # The limits that result from equal scales are fixed before labels are placed.
     style.lay_out(ax)
@@ -362,8 +367,8 @@ def _histogram(ax: Axes, t: FloatArray, groups: Groups | None) -> None:
     if groups is None:
         ax.hist(t, bins, color=style.BLUE, alpha=0.85)
     else:
-        for code in range(len(groups.labels)):
-            colour, _ = marks.group_style(code)
+        for code in np.unique(groups.codes).tolist():
+            colour, _ = marks.row_style(ax, code)
             group_scores = t[groups.codes == code]
             ax.hist(group_scores, bins, color=colour, histtype="stepfilled", alpha=0.25)
             ax.hist(group_scores, bins, color=colour, histtype="step", lw=1.0)

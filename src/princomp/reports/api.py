@@ -148,7 +148,7 @@ def report(
         frame = diagnostics.frame_of(X)
         if frame is not None:
             id_column = ids if isinstance(ids, str) else None
-            X, names = diagnostics.split_ids(frame, id_column, model.id_column_)
+            X, names = diagnostics.split_ids(model, frame, id_column, model.id_column_)
             ids = ids if names is None else names
         rows = reported_rows(model, X, groups, metadata, ids, training, level, sample_weight)
     resamples, why_none = _bootstrap(model, X, rows, bootstrap, sample_weight)

@@ -129,7 +129,10 @@ def verdict_table(request: Request) -> Table:
         _text_column(words["high"], [texts("with_r", high, n) or "–" for high, _, n, _ in named]),
         _text_column(words["low"], [texts("with_r", low, n) or "–" for _, low, _, n in named]),
     )
-    return Table("verdicts", words["verdicts_caption"], columns, words["verdicts_note"])
+    note = words["verdicts_note"]
+    if len(shown) < len(request.verdicts):
+        note = f"{texts('first_components', len(shown), len(request.verdicts))} {note}"
+    return Table("verdicts", words["verdicts_caption"], columns, note)
 
 
 def eigenvalue_table(request: Request) -> Table:
