@@ -134,6 +134,13 @@ def test_number_of_components(rng):
     assert full.explained_variance_ratio_.sum() == pytest.approx(1)
 
 
+def test_a_share_is_held_to_the_limit_of_a_number(rng):
+    X = rng.standard_normal((40, 60))
+    assert RobustPCA(0.6).fit(X).n_components_ <= 19
+    with pytest.raises(ShapeError, match=r"n_components=0.99 needs \d+ components, .* at most 19"):
+        RobustPCA(0.99).fit(X)
+
+
 def test_columns_may_be_scaled_robustly(rng):
     X, bad = contaminated(rng, 200, 5, 0.2)
     X = X * [1000, 1, 1, 1, 1]
