@@ -207,6 +207,9 @@ def test_invalid_rows_are_refused(rng):
         RobustPCA(4).fit(X)
     with pytest.raises(ParameterError, match="Sparse data"):
         RobustPCA(1).fit(sp.csr_array(X))
+    for empty in (X[:0], [[], []]):
+        with pytest.raises(ShapeError, match=r"Found array with 0 .*a minimum of 1 is required\."):
+            RobustPCA(1).fit(empty)
     holed = X.copy()
     holed[3, 1] = np.nan
     with pytest.raises(NotFiniteError, match=r"row 3, column 1"):
