@@ -108,6 +108,9 @@ def test_a_covariance_in_a_frame_names_its_columns(rng, tmp_path):
     assert list(other.feature_names_in_) == ["x", "y", "z"]
     with pytest.raises(ColumnError, match="not unique"):
         PCA.from_covariance(frame.cov(), feature_names=["x", "y", "x"])
+    for names in (5, "abc"):
+        with pytest.raises(ParameterError, match="feature_names must be a list of names"):
+            PCA.from_covariance(frame.cov(), feature_names=names)
     PCA.from_covariance(frame.cov(), feature_names=[2019, 2020, 2021]).save(tmp_path / "m.pca")
     assert list(load(tmp_path / "m.pca").feature_names_in_) == ["2019", "2020", "2021"]
 

@@ -211,9 +211,12 @@ def test_sums_of_squares_may_be_as_large_as_float64_allows(shape, solver, center
     np.testing.assert_allclose(scaled, plain.explained_variance_, rtol=tolerance)
 
 
+@pytest.mark.filterwarnings("error")
 def test_squares_beyond_float64_are_refused_with_the_next_step(rng):
     with pytest.raises(ValueError, match=r"overflow float64[\s\S]*divide"):
         PCA().fit(rng.standard_normal((50, 3)) * 1e200)
+    with pytest.raises(NotFiniteError, match="overflow float64"):
+        PCA.from_covariance(np.eye(2) * 1e300, n_samples=10**10)
 
 
 @pytest.mark.parametrize("size", [1e-155, 1e-160, 1e-170, 1e-310])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -356,6 +358,19 @@ def test_x_fit_leaves_the_arrays_of_the_caller_writable(kind, rng):
     assert data.flags.writeable
     assert not own.flags.writeable
     assert (found != X).sum() == 0
+
+
+def test_a_pickled_model_does_not_grow_with_its_use(rng):
+    X = rng.standard_normal((200, 4))
+    model = KernelPCA(2, kernel="rbf", pre_image="fixed_point").fit(X)
+    fresh = len(pickle.dumps(model))
+    scores = model.transform(X)
+    assert len(pickle.dumps(model)) == fresh
+    rows = model.inverse_transform(scores)
+    stored = pickle.dumps(model)
+    assert len(stored) < fresh + X.nbytes  # scores of the rows and their distances, 3 columns
+    np.testing.assert_array_equal(pickle.loads(stored).transform(X), scores)
+    np.testing.assert_array_equal(pickle.loads(stored).inverse_transform(scores), rows)
 
 
 def test_changes_to_the_rows_do_not_reach_the_model(rng):

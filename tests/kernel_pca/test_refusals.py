@@ -13,6 +13,7 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
 )
+from princomp.kernel_pca.functions import median_gamma
 
 ROWS = np.random.default_rng(0).standard_normal((40, 3))
 
@@ -44,6 +45,41 @@ def test_a_map_with_too_few_coordinates_is_named(approximation, method):
     model = KernelPCA(10, kernel="rbf", approximation=approximation, n_landmarks=6)
     with pytest.raises(ShapeError, match="n_components=10 is more than the 6 coordinates"):
         getattr(model, method)(ROWS)
+
+
+def test_more_landmarks_are_not_suggested_where_there_are_no_more_distinct_rows():
+    for count in ("auto", 10):
+        model = KernelPCA(2, kernel="rbf", approximation="nystrom", n_landmarks=count)
+        with pytest.raises(ShapeError, match="more than the 1 coordinate of the map") as caught:
+            model.fit(np.ones((20, 3)))
+        assert caught.value.hint == "ask for fewer components"
+
+
+@pytest.mark.parametrize("value", [np.ones(1), np.ones(3), None, "x", 1j], ids=repr)
+def test_a_kernel_function_must_return_a_number(value):
+    with pytest.raises(ParameterError, match="kernel must return a number for two rows, got"):
+        KernelPCA(2, kernel=lambda x, y: value).fit(ROWS)
+    model = KernelPCA(1, kernel=lambda x, y: np.array(x @ y)).fit(ROWS)
+    assert model.explained_variance_[0] > 0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", ["distance", "ridge"])
+def test_pre_images_that_overflow_are_refused_with_their_row(method):
+    model = KernelPCA(2, kernel="poly", degree=3, pre_image=method).fit(ROWS)
+    with pytest.raises(
+        NotFiniteError, match="pre-image of the scores in row 1 overflows"
+    ) as caught:
+        model.inverse_transform([[1.0, 1.0], [1e200, 1e200]])
+    assert caught.value.place == {"row": 1}
+
+
+def test_the_median_gamma_takes_lists_and_names_a_missing_cell():
+    assert median_gamma(ROWS.tolist()) == median_gamma(ROWS)
+    with pytest.raises(NotFiniteError, match="NaN: the first at row 1, column 0"):
+        median_gamma([[1.0, 2.0], [np.nan, 3.0]])
+    with pytest.raises(ParameterError, match="rows must be an array in memory"):
+        median_gamma(iter([ROWS]))
 
 
 def test_a_kernel_of_zeros_is_not_called_indefinite():

@@ -6,6 +6,7 @@ Results: rows from scores, filled cells, likelihoods, verification.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import copy, deepcopy
 from dataclasses import replace
 from numbers import Integral
@@ -26,7 +27,7 @@ from princomp.core import (
     truncated_to,
     verify_table,
 )
-from princomp.errors import ParameterError, ShapeError
+from princomp.errors import ParameterError, ShapeError, invalid_value
 from princomp.io import (
     Origin,
     checked_covariance,
@@ -307,6 +308,8 @@ def _copy_with(model: P, fitted: Fitted, **changes: Any) -> P:
 def _make_schema(cls: type[PCA], p: int, names: Sequence[str] | None) -> TableSchema:
     if names is None:
         return TableSchema(p, None, None, cls.__name__)
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        raise invalid_value("feature_names", names, "a list of names", "pass one name per column")
     text = tuple(map(str, names))
     if len(text) != p:
         raise ShapeError(

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from princomp.core import FILL_METHODS, TableSchema, attach_weights, checked_weights
 from princomp.engines import ProgressCallback
-from princomp.errors import NotAvailableError, ShapeError
+from princomp.errors import NotAvailableError, ShapeError, counted
 from princomp.estimators import PCA, check_other_model
 from princomp.io import RowData, Rows, Source, is_frame
 from princomp.kernel_pca.exact import ExactFit, solve_matrix, solve_rows
@@ -96,10 +96,13 @@ def _fit_first_rows(
     prepared = prepare_map(data, parameters, weights)
     k, n, width = parameters.n_components, data.shape[0], prepared.map.width
     if isinstance(k, int) and k > width and (n is None or n > width):
+        # With "auto", or where all distinct rows are landmarks, more landmarks do not help.
+        count = parameters.n_landmarks
+        can_raise = isinstance(count, int) and getattr(prepared.map, "m", count) >= count
         raise ShapeError(
-            f"n_components={k} is more than the {width} coordinates of the map",
+            f"n_components={k} is more than the {counted(width, 'coordinate')} of the map",
             place={"parameter": "n_components"},
-            hint="raise n_landmarks, or ask for fewer components",
+            hint=f"{'raise n_landmarks, or ' * can_raise}ask for fewer components",
         )
     model = PCA(
         parameters.n_components,

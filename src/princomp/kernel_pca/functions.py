@@ -8,7 +8,9 @@ the product −γ‖x − y‖².
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
@@ -18,10 +20,16 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.errors import DataError, NotFiniteError
-from princomp.io import RowArray
+from princomp.errors import DataError, NotFiniteError, ParameterError, invalid_value
+from princomp.io import RowArray, Source, not_finite_error, rows_of
 from princomp.linalg import EPS, FloatArray
-from princomp.summaries import Columns, columns_to_centre, is_sparse, with_centred_columns
+from princomp.summaries import (
+    Columns,
+    columns_to_centre,
+    first_not_finite,
+    is_sparse,
+    with_centred_columns,
+)
 
 POLYNOMIALS = ("poly", "polynomial")
 # Kernels computed from products of rows; scikit-learn computes the others entry by entry.
@@ -225,7 +233,7 @@ class KernelFunction:
         # Imported here because it loads half of scikit-learn.
         from sklearn.metrics.pairwise import pairwise_kernels
 
-        metric: Any = self.name if self.call is None else self.call
+        metric: Any = self.name if self.call is None else self._call_for_number
         options = dict(self.parameters)
         if self.call is None and self.takes_gamma:
             options = {"gamma": self.gamma}
@@ -241,6 +249,18 @@ class KernelFunction:
             # scikit-learn refuses read-only arrays.
             left, right = (np.require(side, requirements="W") for side in (left, right))
         return pairwise_kernels(left, right, metric=metric, **options)
+
+    def _call_for_number(self, left: RowArray, right: RowArray, **options: Any) -> float:
+        assert self.call is not None
+        value = self.call(left, right, **options)
+        with suppress(TypeError, ValueError):
+            if np.ndim(value) == 0:
+                return float(value)
+        raise ParameterError(
+            f"kernel must return a number for two rows, got {reprlib.repr(value)}",
+            place={"parameter": "kernel"},
+            hint="return a float, such as float(x @ y)",
+        )
 
     def diagonal(self, rows: RowArray) -> FloatArray:
         """Compute the kernel of each row with itself (m,), in float64."""
@@ -339,7 +359,7 @@ def check_values(name: str, largest: float, terms: int, dtype: npt.DTypeLike) ->
         )
 
 
-def median_gamma(rows: RowArray, *, seed: int = 0) -> float:
+def median_gamma(rows: Any, *, seed: int = 0) -> float:
     """Return 1 / (2 m²), with m the median distance over all pairs of rows.
 
     The heuristic of Gretton et al. (2012): the Gaussian's width is then a typical distance.
@@ -347,14 +367,21 @@ def median_gamma(rows: RowArray, *, seed: int = 0) -> float:
 
     Parameters
     ----------
-    rows : array or CSR array of shape (n, p)
+    rows : array, sparse array or frame of shape (n, p)
     seed : int
 
     Raises
     ------
     DataError
         For one row, and if at least half of the pairs of rows are equal.
+    NotFiniteError
     """
+    rows, columns, _ = rows_of(rows)
+    if isinstance(rows, Source):
+        raise invalid_value("rows", rows, "an array in memory", "read the rows first")
+    if not np.isfinite(rows.data if is_sparse(rows) else rows).all():
+        hint = "leave such rows out, or fill the cells"
+        raise not_finite_error(rows, first_not_finite(rows), columns=columns, hint=hint)
     n = rows.shape[0]
     if n > _MEDIAN_ROWS:
         rows = rows[np.sort(np.random.default_rng(seed).choice(n, _MEDIAN_ROWS, replace=False))]

@@ -25,6 +25,7 @@ from princomp.errors import (
     NotFiniteError,
     ParameterError,
     ShapeError,
+    row_words,
     scores_overflow,
 )
 from princomp.estimators import PCA
@@ -149,7 +150,9 @@ def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
         Without ``pre_image``.
     NotAvailableError
         For random features, which keep no rows.
-    ShapeError, NotFiniteError
+    ShapeError
+    NotFiniteError
+        For a score that is not finite, and if a pre-image overflows.
     """
     self._result  # noqa: B018  (raises before fit)
     parameters = KernelParameters.of(self)
@@ -160,8 +163,20 @@ def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
         )
     self._inverse = inverse_of(self._result, parameters, self._inverse)
     rows = self._inverse.pre_images.rows
-    blocks = blocks_of(open_scores(X))
-    parts = [rows(block.toarray() if is_sparse(block) else block) for block in blocks]
+    parts, first = [], 0
+    for block in blocks_of(open_scores(X)):
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below
+            part = rows(block.toarray() if is_sparse(block) else block)
+        finite = np.isfinite(part).all(axis=1)
+        if not finite.all():
+            row = first + int(np.argmin(finite))
+            raise NotFiniteError(
+                f"the pre-image of the scores in {row_words(row)} overflows {part.dtype}",
+                place={"row": row},
+                hint="pass scores of about the size of those of the fit",
+            )
+        parts.append(part)
+        first += len(part)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

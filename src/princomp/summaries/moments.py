@@ -140,7 +140,8 @@ class Moments(Centred):
     @classmethod
     def of_covariance(cls, covariance: FloatArray, mean: FloatArray, rows: float) -> Moments:
         """Moments that have this covariance (p, p), mean (p,) and number of rows."""
-        scatter = covariance * (rows - 1.0)
+        with np.errstate(over="ignore"):  # a fit refuses numbers that are not finite
+            scatter = covariance * (rows - 1.0)
         return cls(rows, len(mean) + 1, mean.copy(), np.zeros_like(mean), scatter)
 
     def on_same_device(self, other: Moments) -> Moments:

@@ -134,6 +134,13 @@ def test_number_of_components(rng):
     assert full.explained_variance_ratio_.sum() == pytest.approx(1)
 
 
+def test_a_share_is_held_to_the_limit_of_a_number(rng):
+    X = rng.standard_normal((40, 60))
+    assert RobustPCA(0.6).fit(X).n_components_ <= 19
+    with pytest.raises(ShapeError, match=r"n_components=0.99 needs \d+ components, .* at most 19"):
+        RobustPCA(0.99).fit(X)
+
+
 def test_columns_may_be_scaled_robustly(rng):
     X, bad = contaminated(rng, 200, 5, 0.2)
     X = X * [1000, 1, 1, 1, 1]
@@ -200,6 +207,9 @@ def test_invalid_rows_are_refused(rng):
         RobustPCA(4).fit(X)
     with pytest.raises(ParameterError, match="Sparse data"):
         RobustPCA(1).fit(sp.csr_array(X))
+    for empty in (X[:0], [[], []]):
+        with pytest.raises(ShapeError, match=r"Found array with 0 .*a minimum of 1 is required\."):
+            RobustPCA(1).fit(empty)
     holed = X.copy()
     holed[3, 1] = np.nan
     with pytest.raises(NotFiniteError, match=r"row 3, column 1"):

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from princomp.errors import DataError, NotFiniteError
+from princomp.errors import DataError, NotFiniteError, ShapeError
 from princomp.linalg import EPS, FloatArray, binary_exponent, svd
 
 _STARTS, _BEST_STARTS, _FIRST_STEPS, _MAX_STEPS = 200, 10, 2, 100
@@ -199,6 +199,8 @@ def robpca(
     ------
     DataError
         If h rows are identical.
+    ShapeError
+        If a fraction needs more components than half of the rows can determine.
     NotFiniteError
         If variances overflow or underflow.
     """
@@ -284,14 +286,29 @@ def _principal_axes(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArra
 
 
 def _component_count(values: FloatArray, n_components: int | float | None, n: int) -> int:
-    """Return the number given, or the fewest components with the wanted fraction of variance."""
+    """Return the number given, or the fewest components with the wanted fraction of variance.
+
+    Raises
+    ------
+    ShapeError
+        If the fraction needs more components than half of the ``n`` rows can determine.
+    """
     if isinstance(n_components, int):
         return min(n_components, len(values))
     fraction = _VARIANCE_FRACTION if n_components is None else n_components
     rates = np.cumsum(values) / values.sum()
     k = min(int(np.searchsorted(rates, fraction)) + 1, len(values))
     # The MCD of k columns needs some rows for each.
-    return min(k, _MAX_COMPONENTS, max(n // 5, 1)) if n_components is None else k
+    if n_components is None:
+        return min(k, _MAX_COMPONENTS, max(n // 5, 1))
+    if k > (limit := max((n - 1) // 2, 1)):
+        raise ShapeError(
+            f"n_components={n_components:g} needs {k} components, and half of {n} rows can "
+            f"determine at most {limit}",
+            place={"parameter": "n_components"},
+            hint=f"set n_components to a smaller share, or to {limit} or less; or pass more rows",
+        )
+    return k
 
 
 def _orthogonal_distances(rows: FloatArray, centre: FloatArray, axes: FloatArray) -> FloatArray:

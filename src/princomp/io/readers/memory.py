@@ -71,8 +71,7 @@ def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if 0 in array.shape:
         what = "sample" if array.shape[0] == 0 else "feature"
         raise ShapeError(
-            f"Found array with 0 {what}(s) (shape={array.shape}) "
-            "while a minimum of 1 is required by PCA.",
+            f"Found array with 0 {what}(s) (shape={array.shape}) while a minimum of 1 is required.",
             hint="give at least two rows and one column of numbers",
         )
     return array
@@ -257,7 +256,13 @@ def in_memory(X: Any) -> Rows:
     if isinstance(X, np.ndarray) and X.dtype.kind == "O" and X.ndim == 2:
         _refuse_inexact(X)
     try:
-        checked = check_array(X, dtype="numeric", ensure_all_finite=False, estimator="PCA")
+        checked = check_array(
+            X,
+            dtype="numeric",
+            ensure_all_finite=False,
+            ensure_min_samples=0,  # as_rows refuses empty tables
+            ensure_min_features=0,
+        )
     except ValueError as error:
         raise _text_error(X) or error from None
     return as_rows(np.asarray(checked)), None, None

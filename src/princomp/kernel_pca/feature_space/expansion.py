@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,10 @@ class Expansion:
     mean: FloatArray
     centre: FloatArray
     mean_square: float
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Cached properties are computed again when they are needed.
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
     @cached_property
     def sides(self) -> Sides:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -99,6 +99,10 @@ class Nearest:
     n_neighbors: int = 10
     known: tuple[FloatArray, FloatArray] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Cached properties are computed again when they are needed.
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
     @cached_property
     def points(self) -> FloatArray:
         """The points (m, p) in float64, relative to the shift of the kernel."""
@@ -165,7 +169,8 @@ class Nearest:
         step = min(max(1, _BLOCK_SIZE // max(len(points), 1)), _MAX_BLOCK_ROWS)
 
         def fill(start: int) -> int:
-            rows, count = compute(scores[start : start + step].astype(np.float64))
+            with np.errstate(over="ignore", invalid="ignore"):  # the caller checks the rows
+                rows, count = compute(scores[start : start + step].astype(np.float64))
             out[start : start + step] = rows if shift is None else rows + shift
             return count
 
