@@ -1,11 +1,14 @@
 """The rounding errors that solvers claim."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from helpers import EPS
-from princomp import Moments
+from princomp import Moments, Triangle
 from princomp.solvers import dense
+from princomp.solvers.dense import solve_triangle
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.scatter_search import search_scatter
 
@@ -77,3 +80,13 @@ def test_a_search_of_equal_rows_that_fills_the_whole_space_stays_orthogonal(seed
     expected = np.linalg.eigvalsh(rows @ rows.T)[::-1]
     np.testing.assert_allclose(found.values, (expected / expected[0])[:k], rtol=0, atol=1e-12)
     assert np.abs(found.vectors.T @ found.vectors - np.eye(k)).max() <= 1e-12
+
+
+def test_a_triangle_made_from_squares_claims_their_error_however_small(rng):
+    """Next to much larger rows it is below EPS, but far above the errors of small variances."""
+    triangle = Triangle.of(rng.standard_normal((50, 8)))
+    plain = solve_triangle(triangle)
+    lost = np.full(8, EPS / 2 * plain.largest * 49)
+    found = solve_triangle(replace(triangle, lost=lost))
+    assert (plain.squared, found.squared) == (False, True)
+    assert found.roundoff >= EPS

@@ -176,10 +176,12 @@ def solve_triangle(triangle: Triangle, k: AxisCount = None) -> Spectrum:
     variances = within_rank(values, triangle.rank_limit)
 
     unit, error = triangle.unit, roundoff(p, EPS)
-    if triangle.lost is not None and total > 0.0:
-        largest = float(variances[0]) * divisor
-        unit = max(unit, min(float(triangle.lost.max()) / largest, 1.0))
     squared = unit > EPS
+    if triangle.lost is not None and total > 0.0:
+        share = float(triangle.lost.max()) / (float(variances[0]) * divisor)
+        # Even if it is below EPS, because other rows are much larger, it may be far above the error
+        # of small variances that were never squared.
+        unit, squared = max(unit, min(share, 1.0)), squared or share > error**2
     if squared and variances.size:
         error = roundoff_of_products(p, unit, total, float(variances[0]), triangle.count)
 
