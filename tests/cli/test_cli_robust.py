@@ -69,12 +69,13 @@ def test_the_other_commands_read_a_robust_model(princomp, tmp_path, arrests, exp
     back = expected.inverse_transform(expected.transform(arrests))
     np.testing.assert_allclose(numbers(tmp_path / "x.csv"), back, rtol=1e-12)
     assert princomp("plot", "outliers", "m.pca", ARRESTS, "-o", "o.svg").code == 0
+    (tmp_path / "other.pca").write_bytes((tmp_path / "m.pca").read_bytes())
     for args, message in (
         (("plot", "outliers", "m.pca", ARRESTS, "--training", "-o", "p.svg"), "training"),
         (("plot", "outliers", "m.pca", ARRESTS, "--level", 0.9, "-o", "p.svg"), "level"),
         (("plot", "scores", "m.pca", ARRESTS, "-o", "p.svg"), "RobustPCA"),
         (("plot", "scree", "m.pca", "-o", "p.svg"), "RobustPCA"),
-        (("merge", "m.pca", "m.pca", "-m", "both.pca"), "RobustPCA"),
+        (("merge", "m.pca", "other.pca", "-m", "both.pca"), "RobustPCA"),
         (("rotate", "varimax", "m.pca"), "RobustPCA"),
         (("bootstrap", "m.pca", ARRESTS), "RobustPCA"),
     ):

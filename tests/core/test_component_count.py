@@ -33,15 +33,15 @@ def test_weights_count_as_rows():
 
 
 @pytest.mark.parametrize(
-    ("k", "solver", "lowest"),
-    [(5, "auto", 0), (-1, "full", 0), (0, "arpack", 1), (0, "randomized", 1)],
+    ("k", "solver", "lowest", "largest"),
+    [(5, "auto", 0, 4), (-1, "full", 0, 4), (0, "arpack", 1, 3), (0, "randomized", 1, 4)],
 )
-def test_a_number_out_of_range_is_refused_with_the_range(k, solver, lowest):
+def test_a_number_out_of_range_is_refused_with_the_range(k, solver, lowest, largest):
     with pytest.raises(
         ShapeError, match=f"n_components={k} must be between {lowest} and"
     ) as caught:
         check_n_components(k, _summary(10, 4), solver)
-    assert caught.value.hint == f"ask for {lowest} to 4 components"
+    assert caught.value.hint == f"ask for {lowest} to {largest} components"
 
 
 def test_counts_and_rules_that_a_solver_does_not_support_are_refused():

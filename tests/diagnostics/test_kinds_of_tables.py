@@ -177,7 +177,8 @@ def test_a_left_out_column_of_numbers_names_the_rows(kind, frames):
         named = d.rows(model, frame.set_index(frames["pandas"]["State"]), frame="listing")
         assert named["row"][0] == "Alabama"
     analysed = frame.rename(columns={"id": "number"})
-    analysed = d.rows(PCA(2).fit(analysed), analysed)
+    with pytest.warns(UserWarning, match="counts up from 100"):
+        analysed = d.rows(PCA(2).fit(analysed), analysed)
     assert analysed.index.tolist() == list(range(50))
 
 

@@ -237,7 +237,8 @@ def test_none_of_several_inputs_can_be_an_output(princomp, tmp_path):
     for stem in ("p1", "p2"):
         write_table(tmp_path, "csv", X, stem=stem)
     (tmp_path / "link.csv").symlink_to("p2.csv")
-    package.PCA().fit(X).save(tmp_path / "m.pca")
+    for name in ("m.pca", "other.pca"):
+        package.PCA().fit(X).save(tmp_path / name)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     for args in (
         ("fit", "p*.csv", "-m", "p2.csv"),
@@ -245,7 +246,7 @@ def test_none_of_several_inputs_can_be_an_output(princomp, tmp_path):
         ("transform", "m.pca", "p1.csv", "link.csv", "-o", "p2.csv"),
         ("transform", "m.pca", "p?.csv", "-o", "p1.csv"),
         ("inverse", "m.pca", "p*.csv", "-o", "link.csv"),
-        ("merge", "m.pca", "m.pca", "-m", "m.pca"),
+        ("merge", "m.pca", "other.pca", "-m", "m.pca"),
     ):
         force = () if args[0] == "merge" else ("--force",)
         done = princomp(*args, *force)
