@@ -97,6 +97,7 @@ def infer_table(
         table = table.select([*choice.names, *filter(None, [choice.id_column])])
     if complete:
         refuse_totals(table, dialect, origin)  # words
+        _refuse_totals_in_unread(reader, table, origin)
     table, units = _cast_columns(table, choice, dialect.number_format, origin)
     if complete:
         refuse_totals(table, dialect, origin)  # sums, also of numbers that were text
@@ -121,6 +122,19 @@ def infer_table(
         file, header, converted.columns or (), choice.id_column, table.column_names, booleans, units
     )
     return converted, parser
+
+
+def _refuse_totals_in_unread(reader: Reader, table: pa.Table, origin: Origin) -> None:
+    """Refuse a word such as "total" in columns that were excluded or not requested."""
+    header, dialect = reader.header, reader.dialect
+    texts = dict.fromkeys((header.names[0], *header.label_candidates))
+    unread = [name for name in texts if name not in table.column_names]
+    if not unread or dialect.skip_end is not None:
+        return
+    with dialect.reading():
+        rest = reader.read_as_text(unread)
+    if rest is not None:
+        refuse_totals(rest.slice(0, len(table)), dialect, origin)
 
 
 def _label_candidates(header: Header, selection: Selection, choice: Choice) -> list[str]:

@@ -207,3 +207,12 @@ def test_a_separator_in_the_first_line_that_is_not_ascii_is_named(write):
     error = refused(MalformedFileError, path)
     assert "line 1: its separator '§' is not an ASCII character" in str(error)
     assert "Save the table with commas or tabs" in error.hint
+
+
+@pytest.mark.parametrize("options", [{"exclude": ["name"]}, {"columns": ["a"]}])
+def test_the_word_for_totals_may_be_in_a_column_that_is_left_out(write, options):
+    rows = "".join(f"{name},{i},{i * i}\n" for i, name in enumerate("pqrstu"))
+    path = write("name,a,b\n" + rows + "Mean,2.5,9\n")
+    error = refused(MalformedFileError, path, **options)
+    assert "row 6 (line 8), the last one, looks like totals ('Mean')" in str(error)
+    assert read_whole(path, options=ReadOptions(skip_end=1), **options).rows == 6
