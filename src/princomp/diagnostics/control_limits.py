@@ -179,7 +179,7 @@ def q_limit(variances: FloatArray, level: float) -> tuple[float, str]:
     """Return the limit of Q from the variances outside the components, and the method.
 
     Jackson and Mudholkar's power of Q is nearly normal if the power is positive. With one large
-    variance and many small ones it is negative, and the limit would be up to many times too large.
+    variance and many small ones it is negative, and their limit may be many times too large.
     Pearson's limit is that of a shifted χ² with the first three moments of Q.
 
     ``variances`` are normalised first, so that third powers neither overflow nor underflow.

@@ -53,4 +53,5 @@ from .threads import (
     map_in_order as map_in_order,
     one_blas_thread as one_blas_thread,
     run_uninterrupted as run_uninterrupted,
+    stored_fields as stored_fields,
 )

@@ -39,6 +39,11 @@ else:
             return values[self.attrname]
 
 
+def stored_fields(instance: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass without its cached properties, as ``__getstate__``."""
+    return {name: vars(instance)[name] for name in instance.__dataclass_fields__}
+
+
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -52,7 +52,7 @@ class TopPairs:
     copies : int
         Number of random vectors in the first block.
     least_tol : float
-        Tolerance if the last values wanted are no larger than ``tol``; see :func:`lanczos`.
+        Tolerance if the last values wanted are not much larger than ``tol``; see :func:`lanczos`.
     trace : float, optional
         Sum of all eigenvalues.
     abandon : callable, optional
@@ -169,8 +169,8 @@ def lanczos(
     max_vectors : int, optional
         Vectors that the search space holds before it restarts; at least k + 2·width.
     least_tol : float, optional
-        Tolerance if the last eigenvalues wanted are no larger than ``tol`` times the largest, where
-        any vector would do; ``tol`` by default.
+        Tolerance if the last eigenvalues wanted are not much larger than ``tol`` times the largest:
+        any vector has a residual that small. ``tol`` by default.
     trace : float, optional
         Sum of all eigenvalues. If the other eigenvalues add up to less than the last one wanted,
         no larger one can be missing.

@@ -7,12 +7,11 @@ is found from the text of its piece alone, so pipes work like files.
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 from collections import deque
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -236,10 +235,7 @@ def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, bool]:
         text += piece.text
         if len(text) >= HEAD_BYTES:
             with dialect.reading():
-                # The csv module refuses cells of more than 128 KB, which pyarrow reads.
-                with suppress(csv.Error):
-                    records = replace(dialect, text=text).records()
-                    if len(list(itertools.islice(records, 2))) < 2:
-                        continue
-                return text, False
+                records = replace(dialect, text=text).records()
+                if len(list(itertools.islice(records, 2))) == 2:
+                    return text, False
     return text, True

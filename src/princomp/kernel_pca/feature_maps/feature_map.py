@@ -13,7 +13,7 @@ import numpy.typing as npt
 from princomp.errors import ShapeError
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import KernelFunction
-from princomp.linalg import FloatArray, cached_property, empty, one_blas_thread
+from princomp.linalg import FloatArray, cached_property, empty, one_blas_thread, stored_fields
 from princomp.summaries import is_sparse
 
 # Rows that are mapped together: intermediate results stay in the cache of a core.
@@ -129,9 +129,7 @@ class FeatureMap:
             return False
         return self._digest == other._digest
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Cached properties are computed again in other processes.
-        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+    __getstate__ = stored_fields  # cached properties are computed again
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import KernelFunction, Sides
-from princomp.linalg import FloatArray, cached_property, empty, for_each, one_blas_thread
+from princomp.linalg import (
+    FloatArray,
+    cached_property,
+    empty,
+    for_each,
+    one_blas_thread,
+    stored_fields,
+)
 
 # Numbers in a tile (2 MB of float64 stay in a core's cache), and numbers from which threads pay.
 _TILE_SIZE, _MIN_PARALLEL_SIZE = 2**18, 2**18
@@ -47,9 +53,7 @@ class Expansion:
     centre: FloatArray
     mean_square: float
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Cached properties are computed again when they are needed.
-        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+    __getstate__ = stored_fields  # cached properties are computed again
 
     @cached_property
     def sides(self) -> Sides:

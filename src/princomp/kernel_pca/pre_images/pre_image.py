@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from princomp.errors import DataError, NotFiniteError, ShapeError, row_words
 from princomp.io import RowArray
 from princomp.kernel_pca.feature_space.expansion import Expansion
-from princomp.linalg import FloatArray, cached_property, empty, map_in_order, one_blas_thread
+from princomp.linalg import (
+    FloatArray,
+    cached_property,
+    empty,
+    map_in_order,
+    one_blas_thread,
+    stored_fields,
+)
 from princomp.summaries import is_sparse
 
 # Numbers in a block of rows by points (4 MB; a few are in memory at a time), and maximum of rows.
@@ -99,9 +106,7 @@ class Nearest:
     n_neighbors: int = 10
     known: tuple[FloatArray, FloatArray] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Cached properties are computed again when they are needed.
-        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+    __getstate__ = stored_fields  # cached properties are computed again
 
     @cached_property
     def points(self) -> FloatArray:
