@@ -141,6 +141,7 @@ def images(
     return _call(kernel, rows, _empty_scores(rows, right), right=right, shift=shift, out=out)
 
 
+@np.errstate(all="ignore")  # as the compiled kernel: overflow shows in the sums
 def forward(rows: Affine, right: FloatArray) -> FloatArray:
     """Compute A Q (m, w) for Q = ``right``, :func:`padded`."""
     _check_vectors(rows, right, rows.shape[1])
@@ -155,6 +156,7 @@ def forward(rows: Affine, right: FloatArray) -> FloatArray:
     return scores[: rows.shape[0]]
 
 
+@np.errstate(all="ignore")  # as the compiled kernel: overflow shows in the sums
 def backward(rows: Affine, left: FloatArray, out: FloatArray) -> None:
     """Add Aᵀ Y to ``out`` (p, w) in float64, for Y = ``left`` (m, w), :func:`padded`."""
     _check_vectors(rows, left, rows.shape[0], out)
@@ -166,6 +168,7 @@ def backward(rows: Affine, left: FloatArray, out: FloatArray) -> None:
     _call(kernel, rows, _filled_scores(rows, left), out=out)
 
 
+@np.errstate(all="ignore")  # as the compiled kernel: overflow shows in the sums
 def _images_twin(
     rows: Affine, right: FloatArray, out: FloatArray, shift: FloatArray | None
 ) -> FloatArray:
