@@ -230,6 +230,8 @@ def test_tables_that_cannot_be_filled_are_refused(method, incomplete, tmp_path):
     for power in (1e200, 1e-200):
         with pytest.raises(DataError, match="squares the values"):
             model.fit(incomplete * power)
+    with pytest.raises(DataError, match="weighted squares, which overflow"):
+        model.fit(incomplete * 1e110, sample_weight=np.full(80, 1e100))
     with pytest.raises(ParameterError, match="dense rows"):
         model.fit(sp.csr_array(incomplete))
     with pytest.raises(NotFiniteError, match="given to fit at once"):

@@ -41,6 +41,8 @@ FILL_METHODS = ("em", "nipals")
 _COPIES = 4
 # If the largest absolute value is outside this range, squares lose digits.
 _SAFE_RANGE = (1e-130, 1e130)
+# Largest value times the root of the sum of weights, so that weighted sums of squares are finite.
+_MAX_ROOTED = 1e150
 # For fewer numbers the free memory of the system is not checked.
 _LARGE_TABLE = 2**23
 # Numbers that are checked together.
@@ -180,7 +182,7 @@ def fill_table(
     table = data[used].astype(np.float64)
     divisor_of = partial(_divisors, weights=used_weights, request=request, names=names)
     k = min(k, *table.shape)  # rows of weight zero, or without known cells, are left out
-    _refuse_extreme_values(table, missing_used, method)
+    _refuse_extreme_values(table, missing_used, used_weights, method)
     known = _known_columns(table, missing_used, used_weights)
     mean = np.asarray(known.mean) if centred else np.zeros(table.shape[1])
     with one_blas_thread():
@@ -267,12 +269,20 @@ def _check_n_components(k: int, shape: tuple[int, ...], method: str) -> None:
         )
 
 
-def _refuse_extreme_values(table: FloatArray, missing: NDArray[np.bool_], method: str) -> None:
+def _refuse_extreme_values(
+    table: FloatArray, missing: NDArray[np.bool_], weights: Weights, method: str
+) -> None:
     """Refuse numbers whose squares, or sums of squares, leave the range of float64."""
     largest = float(np.abs(table, where=~missing, out=np.zeros_like(table)).max())
     if largest and not _SAFE_RANGE[0] <= largest <= _SAFE_RANGE[1]:
         raise DataError(
             f"missing={method!r} squares the values, and the largest is {largest:.0e}",
+            hint="multiply all columns by a power of ten: only the unit of the components changes",
+        )
+    if weights is not None and largest * np.sqrt(weights.sum()) > _MAX_ROOTED:
+        raise DataError(
+            f"missing={method!r} sums weighted squares, which overflow: the largest value is "
+            f"{largest:.0e}, and the weights sum to {weights.sum():.0e}",
             hint="multiply all columns by a power of ten: only the unit of the components changes",
         )
 
