@@ -90,3 +90,24 @@ def test_kernels_of_new_rows_may_be_sparse(rng):
     assert np.array_equal(cross_matrix(sp.csr_array(new), 8), new)
     with pytest.raises(ShapeError, match="has 7 columns, and the fit has 8 rows"):
         cross_matrix(new[:, :7], 8)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian"])
+def test_learned_pre_images_count_rows_by_weight(kernel, rng):
+    X, weights = rng.standard_normal((30, 3)), rng.integers(0, 4, 30)
+    options = {"kernel": kernel, "gamma": 0.2, "pre_image": "ridge"}
+    weighted = KernelPCA(3, **options).fit(X, sample_weight=weights)
+    repeated = KernelPCA(3, **options).fit(np.repeat(X, weights, axis=0))
+    expected = repeated.inverse_transform(repeated.transform(X))
+    back = weighted.inverse_transform(weighted.transform(X))
+    assert back == pytest.approx(expected, abs=1e-10)
+
+
+def test_alpha_may_change_after_the_fit(rng):
+    X = rng.standard_normal((30, 3))
+    model = KernelPCA(3, kernel="rbf", pre_image="ridge").fit(X)
+    fresh = KernelPCA(3, kernel="rbf", pre_image="ridge", alpha=0.01).fit(X)
+    assert model.pre_image_error(X) > fresh.pre_image_error(X)
+    model.set_params(alpha=0.01)
+    assert model.pre_image_error(X) == fresh.pre_image_error(X)
+    assert np.array_equal(model.dual_coef_, fresh.dual_coef_)

@@ -131,14 +131,12 @@ class Inverse(NamedTuple):
     """Pre-images, and the fit and parameters that they were computed from."""
 
     spectrum: Spectrum
-    method: str | None
-    n_neighbors: int
+    settings: tuple[str | None, int, float]
     pre_images: PreImages
 
     def belongs_to(self, fit: KernelFit, parameters: KernelParameters) -> bool:
         """Whether these are the pre-images of this fit with these parameters."""
-        requested = parameters.pre_image, parameters.n_neighbors
-        return self.spectrum is fit.spectrum and (self.method, self.n_neighbors) == requested
+        return self.spectrum is fit.spectrum and self.settings == parameters.pre_image_settings
 
 
 def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
@@ -196,8 +194,9 @@ def inverse_of(fit: KernelFit, parameters: KernelParameters, previous: Inverse |
             place={"parameter": "pre_image"},
             hint="use approximation='nystrom', whose landmarks are rows",
         )
-    computed = pre_images(fit.expansion, parameters, scores=fit.training_scores)
-    return Inverse(fit.spectrum, parameters.pre_image, parameters.n_neighbors, computed)
+    weights = None if fit.roots is None else fit.roots[:, 0] ** 2
+    computed = pre_images(fit.expansion, parameters, scores=fit.training_scores, weights=weights)
+    return Inverse(fit.spectrum, parameters.pre_image_settings, computed)
 
 
 def learned_pre_image(model: KernelPCA, attribute: str) -> Ridge:
