@@ -329,12 +329,21 @@ class PrecomputedMatrix:
         self.sums = MatrixSums(self.centring, sums, diagonal, offset)
         if self.sums.max_abs > 0.0:
             check_values("precomputed", self.sums.max_abs, self.n, self.dtype)
+        # Products are with K − offset, as in KernelMatrix, if most of K is a constant.
+        is_large = abs(offset) * self.centring.total_weight > self.sums.trace
+        self._offset = self.dtype.type(offset if is_large else 0.0)
 
     def apply(self, vectors: FloatArray) -> FloatArray:
         """The centred matrix times vectors (n, m), in float64."""
         self.n_products += 1
         prepared = self.centring.before_product(vectors).astype(self.dtype)
-        return self.centring.after_product((self.matrix @ prepared).astype(np.float64, copy=False))
+        products = empty((self.n, vectors.shape[1]))
+        step = _STRIPE_ROWS if self._offset else self.n
+        for start in range(0, self.n, step):
+            stripe = self.matrix[start : start + step]
+            stripe = stripe - self._offset if self._offset else stripe
+            products[start : start + step] = stripe @ prepared
+        return self.centring.after_product(products)
 
     def dense(self) -> FloatArray:
         """The centred matrix (n, n), as a new array of float64."""
