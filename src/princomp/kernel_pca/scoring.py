@@ -34,7 +34,7 @@ from princomp.kernel_pca.exact import ExactFit
 from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.kernel_pca.pre_images.methods import pre_images
-from princomp.kernel_pca.pre_images.pre_image import PreImages
+from princomp.kernel_pca.pre_images.pre_image import PreImages, checked_scores
 from princomp.kernel_pca.pre_images.ridge import Ridge
 from princomp.kernel_pca.rows import fill_cells
 from princomp.linalg import FloatArray, as_floats
@@ -163,8 +163,10 @@ def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
     rows = self._inverse.pre_images.rows
     parts, first = [], 0
     for block in blocks_of(open_scores(X)):
+        scores = block.toarray() if is_sparse(block) else block
+        scores = checked_scores(scores, self._result.k, first)
         with np.errstate(over="ignore", invalid="ignore"):  # checked below
-            part = rows(block.toarray() if is_sparse(block) else block)
+            part = rows(scores)
         finite = np.isfinite(part).all(axis=1)
         if not finite.all():
             row = first + int(np.argmin(finite))
