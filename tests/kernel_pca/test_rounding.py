@@ -355,6 +355,14 @@ def test_a_search_in_a_precomputed_matrix_of_nearly_equal_entries(dtype, weight)
         assert error <= 40 * np.finfo(dtype).eps
 
 
+def test_a_degree_that_float32_cannot_hold(rng):
+    X = (np.abs(rng.standard_normal((40, 3))) * 1e7).astype(np.float32)
+    options = {"kernel": "poly", "degree": 2.1, "gamma": 1.0}
+    model = KernelPCA(2, **options).fit(X)
+    wide = KernelPCA(2, **options).fit(X.astype(np.float64))
+    assert model.eigenvalues_ == pytest.approx(wide.eigenvalues_, rel=1e-6)
+
+
 def reference_first(K):
     """The first eigenvalue of the centred matrix K."""
     means = K.mean(axis=0)

@@ -229,7 +229,10 @@ class KernelFunction:
             if self.name == "sigmoid":
                 np.tanh(out, out=out)
             else:
-                np.power(out, out.dtype.type(self.degree), out=out)
+                degree = out.dtype.type(self.degree)
+                if float(degree) != self.degree:  # rounded, it would be another power
+                    degree = np.float64(self.degree)
+                np.power(out, degree, out=out, casting="same_kind")
         return out
 
     def _pairwise(self, left: RowArray, right: RowArray) -> FloatArray:
