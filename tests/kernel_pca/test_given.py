@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from princomp import KernelPCA
+from princomp.core import fitted_model
 from princomp.errors import ParameterError, ShapeError
 from princomp.kernel_pca.rows import cross_matrix
 
@@ -111,3 +112,19 @@ def test_alpha_may_change_after_the_fit(rng):
     model.set_params(alpha=0.01)
     assert model.pre_image_error(X) == fresh.pre_image_error(X)
     assert np.array_equal(model.dual_coef_, fresh.dual_coef_)
+
+
+@pytest.mark.parametrize("n", [60, 500])
+@pytest.mark.parametrize("solver", ["dense", "arpack"])
+def test_the_certificate_counts_what_a_matrix_lacks_of_symmetry(n, solver, rng):
+    X, noise = rng.standard_normal((n, 5)), rng.standard_normal((n, n))
+    symmetric = KernelPCA(3, kernel="precomputed").fit(X @ X.T)
+    K = X @ X.T + 1e-6 * np.triu(noise, 1)
+    model = KernelPCA(3, kernel="precomputed", eigen_solver=solver).fit(K)
+    error = np.abs(model.eigenvalues_ - symmetric.eigenvalues_).max()
+    assert error <= fitted_model(model).result.spectrum.roundoff * model.eigenvalues_[0]
+    with pytest.warns(UserWarning, match="not symmetric"):
+        KernelPCA(3, kernel="precomputed", eigen_solver=solver).fit(K + np.triu(noise, 1))
+    # What rows of weight zero hold is ignored.
+    K[0] += 1.0
+    KernelPCA(3, kernel="precomputed").fit(K, sample_weight=np.arange(n) > 0)
