@@ -85,7 +85,7 @@ def test_every_kernel_matches_its_matrix(kernel, n, rng):
 
 
 @pytest.mark.parametrize("solver", ["dense", "arpack"])
-@pytest.mark.parametrize("lowest", [-4.0, -20.0])
+@pytest.mark.parametrize("lowest", [-4.0, -7.0, -20.0])
 def test_a_matrix_with_negative_eigenvalues_beyond_the_components(solver, lowest, rng):
     n = 40
     axes = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, 5))])[0][:, 1:]  # centred
