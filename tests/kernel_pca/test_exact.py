@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.decomposition
+from scipy.spatial.distance import pdist
 from sklearn.datasets import make_circles
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from princomp import PCA, KernelPCA
-from princomp.errors import DataError, MemoryLimitError, ShapeError
+from princomp.errors import DataError, MemoryLimitError, NotFiniteError, ShapeError
+from princomp.kernel_pca.functions import median_gamma
 from princomp.linalg import EPS
 
 CHECKED = [
@@ -83,7 +85,7 @@ def test_every_kernel_matches_its_matrix(kernel, n, rng):
 
 
 @pytest.mark.parametrize("solver", ["dense", "arpack"])
-@pytest.mark.parametrize("lowest", [-4.0, -20.0])
+@pytest.mark.parametrize("lowest", [-4.0, -7.0, -20.0])
 def test_a_matrix_with_negative_eigenvalues_beyond_the_components(solver, lowest, rng):
     n = 40
     axes = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, 5))])[0][:, 1:]  # centred
@@ -254,6 +256,30 @@ def test_gamma_median_uses_the_median_distance(rng):
     between = X[:, None, :] - X[None, :, :]
     distances = np.sqrt((between**2).sum(axis=2))[np.triu_indices(300, 1)]
     assert model.gamma_ == pytest.approx(1 / (2 * np.median(distances) ** 2), rel=1e-12)
+
+
+@pytest.mark.parametrize("outlier", [1e5, 1e10, 1e15])
+def test_the_median_distance_keeps_its_digits_next_to_a_far_row(outlier, rng):
+    X = rng.standard_normal((80, 3))
+    X[0] += outlier
+    expected = 1 / (2 * np.median(pdist(X)) ** 2)
+    assert median_gamma(X) == pytest.approx(expected, rel=1e-7)
+    model = KernelPCA(2, kernel="laplacian", gamma="median").fit(X)
+    assert model.gamma_ == median_gamma(X)
+
+
+def test_the_median_distance_of_huge_and_tiny_rows(rng):
+    X = rng.standard_normal((80, 3))
+    for power in (-520, -400, 400, 520):  # powers of two change no digit
+        scaled = X * 2.0**power
+        if abs(power) == 400:
+            assert median_gamma(scaled) == median_gamma(X) * 2.0 ** (-2 * power)
+            assert median_gamma(sp.csr_array(scaled)) == pytest.approx(
+                median_gamma(scaled), rel=1e-12
+            )
+            continue
+        with pytest.raises(NotFiniteError, match="median distance"):
+            median_gamma(scaled)
 
 
 def test_the_certificate_bounds_the_measured_residuals(rng):

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from princomp import KernelPCA
+from princomp.core import fitted_model
 from princomp.errors import ParameterError, ShapeError
 from princomp.kernel_pca.rows import cross_matrix
 
@@ -90,3 +91,40 @@ def test_kernels_of_new_rows_may_be_sparse(rng):
     assert np.array_equal(cross_matrix(sp.csr_array(new), 8), new)
     with pytest.raises(ShapeError, match="has 7 columns, and the fit has 8 rows"):
         cross_matrix(new[:, :7], 8)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian"])
+def test_learned_pre_images_count_rows_by_weight(kernel, rng):
+    X, weights = rng.standard_normal((30, 3)), rng.integers(0, 4, 30)
+    options = {"kernel": kernel, "gamma": 0.2, "pre_image": "ridge"}
+    weighted = KernelPCA(3, **options).fit(X, sample_weight=weights)
+    repeated = KernelPCA(3, **options).fit(np.repeat(X, weights, axis=0))
+    expected = repeated.inverse_transform(repeated.transform(X))
+    back = weighted.inverse_transform(weighted.transform(X))
+    assert back == pytest.approx(expected, abs=1e-10)
+
+
+def test_alpha_may_change_after_the_fit(rng):
+    X = rng.standard_normal((30, 3))
+    model = KernelPCA(3, kernel="rbf", pre_image="ridge").fit(X)
+    fresh = KernelPCA(3, kernel="rbf", pre_image="ridge", alpha=0.01).fit(X)
+    assert model.pre_image_error(X) > fresh.pre_image_error(X)
+    model.set_params(alpha=0.01)
+    assert model.pre_image_error(X) == fresh.pre_image_error(X)
+    assert np.array_equal(model.dual_coef_, fresh.dual_coef_)
+
+
+@pytest.mark.parametrize("n", [60, 500])
+@pytest.mark.parametrize("solver", ["dense", "arpack"])
+def test_the_certificate_counts_what_a_matrix_lacks_of_symmetry(n, solver, rng):
+    X, noise = rng.standard_normal((n, 5)), rng.standard_normal((n, n))
+    symmetric = KernelPCA(3, kernel="precomputed").fit(X @ X.T)
+    K = X @ X.T + 1e-6 * np.triu(noise, 1)
+    model = KernelPCA(3, kernel="precomputed", eigen_solver=solver).fit(K)
+    error = np.abs(model.eigenvalues_ - symmetric.eigenvalues_).max()
+    assert error <= fitted_model(model).result.spectrum.roundoff * model.eigenvalues_[0]
+    with pytest.warns(UserWarning, match="not symmetric"):
+        KernelPCA(3, kernel="precomputed", eigen_solver=solver).fit(K + np.triu(noise, 1))
+    # What rows of weight zero hold is ignored.
+    K[0] += 1.0
+    KernelPCA(3, kernel="precomputed").fit(K, sample_weight=np.arange(n) > 0)

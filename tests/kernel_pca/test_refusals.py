@@ -74,6 +74,17 @@ def test_pre_images_that_overflow_are_refused_with_their_row(method):
     assert caught.value.place == {"row": 1}
 
 
+@pytest.mark.parametrize("pre_image", ["ridge", "distance"])
+def test_the_row_of_a_score_in_a_later_batch_is_named(pre_image):
+    model = KernelPCA(2, kernel="rbf", pre_image=pre_image).fit(ROWS)
+    scores = np.tile(model.transform(ROWS), (5, 1))
+    scores[-2, 1] = np.nan
+    last = len(scores) - 2
+    with pytest.raises(NotFiniteError, match=f"score 1 of row {last} is nan") as caught:
+        model.inverse_transform(scores[i : i + 50] for i in range(0, len(scores), 50))
+    assert caught.value.place["row"] == last
+
+
 def test_the_median_gamma_takes_lists_and_names_a_missing_cell():
     assert median_gamma(ROWS.tolist()) == median_gamma(ROWS)
     with pytest.raises(NotFiniteError, match="NaN: the first at row 1, column 0"):

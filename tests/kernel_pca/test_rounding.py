@@ -336,3 +336,34 @@ def test_the_rounding_of_an_argument_grows_with_the_number_of_columns(rng):
     true = np.linalg.eigvalsh((centred * np.sqrt(np.outer(weights, weights))).astype(float))[::-1]
     roundoff = model.__fitted_model__().result.spectrum.roundoff
     assert abs(model.eigenvalues_[1] - true[1]) <= roundoff * true[0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weight", [None, 3.0])
+def test_a_search_in_a_precomputed_matrix_of_nearly_equal_entries(dtype, weight):
+    """Sums of nearly equal entries are not rounded in one direction."""
+    n, sign = 800, np.where(np.arange(800) < 400, 1.0, -1.0)
+    small = 1e-4 if dtype == np.float32 else 1e-9
+    weights = None if weight is None else np.full(n, weight)
+    for level in (1.05, 1.4, 1.77):
+        K = (level * (1 + small * np.outer(sign, sign)) + small * 0.01 * np.eye(n)).astype(dtype)
+        model = KernelPCA(1, kernel="precomputed").fit(K, sample_weight=weights)
+        assert model.plan_.solver == "lanczos"
+        expected = reference_first(K.astype(np.longdouble))
+        divisor = n - 1 if weight is None else n - 1 / weight
+        error = abs(model.explained_variance_[0] * divisor / expected - 1)
+        assert error <= 40 * np.finfo(dtype).eps
+
+
+def test_a_degree_that_float32_cannot_hold(rng):
+    X = (np.abs(rng.standard_normal((40, 3))) * 1e7).astype(np.float32)
+    options = {"kernel": "poly", "degree": 2.1, "gamma": 1.0}
+    model = KernelPCA(2, **options).fit(X)
+    wide = KernelPCA(2, **options).fit(X.astype(np.float64))
+    assert model.eigenvalues_ == pytest.approx(wide.eigenvalues_, rel=1e-6)
+
+
+def reference_first(K):
+    """The first eigenvalue of the centred matrix K."""
+    means = K.mean(axis=0)
+    return np.linalg.eigvalsh((K - means - means[:, None] + means.mean()).astype(float))[-1]

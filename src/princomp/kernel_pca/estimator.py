@@ -397,8 +397,7 @@ class KernelPCA(
         parameters = KernelParameters.of(model)
         model._fitted = fitted
         if ridge is not None:
-            key = fitted.spectrum, parameters.pre_image, parameters.n_neighbors
-            model._inverse = Inverse(*key, ridge)
+            model._inverse = Inverse(fitted.spectrum, parameters.pre_image_settings, ridge)
         return model
 
     # ---- attributes ----------------------------------------------------------------------

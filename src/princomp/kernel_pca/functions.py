@@ -45,6 +45,9 @@ _MAX_ONE_SIDED_HALF = 10
 _SMALLEST_SQUARE = 1e-280
 # Size of the sample for the median distance, which it estimates to about 1%.
 _MEDIAN_ROWS = 1500
+# Squared distances below this share of the mean squared length lose half of their digits in
+# products of rows.
+_CANCELLED_SHARE = EPS**0.5
 GAMMA_KERNELS = ("rbf", *POLYNOMIALS, "sigmoid", "laplacian", "chi2")
 
 
@@ -226,7 +229,10 @@ class KernelFunction:
             if self.name == "sigmoid":
                 np.tanh(out, out=out)
             else:
-                np.power(out, out.dtype.type(self.degree), out=out)
+                degree = out.dtype.type(self.degree)
+                if float(degree) != self.degree:  # rounded, it would be another power
+                    degree = np.float64(self.degree)
+                np.power(out, degree, out=out, casting="same_kind")
         return out
 
     def _pairwise(self, left: RowArray, right: RowArray) -> FloatArray:
@@ -385,18 +391,30 @@ def median_gamma(rows: Any, *, seed: int = 0) -> float:
     n = rows.shape[0]
     if n > _MEDIAN_ROWS:
         rows = rows[np.sort(np.random.default_rng(seed).choice(n, _MEDIAN_ROWS, replace=False))]
-    from sklearn.metrics.pairwise import euclidean_distances
-
-    rows = rows.astype(np.float64)
-    if not is_sparse(rows):
-        rows = rows - rows.mean(axis=0)
     if rows.shape[0] < 2:
         raise DataError("gamma='median' needs at least two rows", hint="give gamma a number")
-    distances = euclidean_distances(rows)[np.triu_indices(rows.shape[0], 1)]
-    median = float(np.median(distances))
+    from sklearn.metrics.pairwise import euclidean_distances
+
+    # Multiply by a power of two, so that squares stay within range.
+    exponent = int(np.clip(-np.frexp(abs(rows).max())[1], -1000, 1000))
+    rows = rows.astype(np.float64) * 2.0**exponent
+    centred = rows if is_sparse(rows) else rows - rows.mean(axis=0)
+    median = float(np.median(euclidean_distances(centred)[np.triu_indices(rows.shape[0], 1)]))
+    cancelled = not median**2 > _CANCELLED_SHARE * _squared_norms(centred).mean()
+    if cancelled and not is_sparse(rows):
+        from scipy.spatial.distance import pdist
+
+        median = float(np.median(pdist(rows)))
     if not median > 0:
         raise DataError(
             "gamma='median' needs distinct rows, and at least half of the pairs of rows are equal",
             hint="give gamma a number",
         )
-    return 1.0 / (2.0 * median**2)
+    with np.errstate(all="ignore"):
+        median, gamma = np.ldexp([median, 0.5 / median**2], [-exponent, 2 * exponent]).tolist()
+    if not np.finfo(np.float64).tiny <= gamma < np.inf:
+        raise NotFiniteError(
+            f"gamma='median' is 1/(2 m²), and the median distance m of the rows is {median:.3g}",
+            hint="multiply or divide the columns by a power of ten",
+        )
+    return gamma

@@ -54,6 +54,7 @@ class ImageFit:
 
     complete: ClassVar[bool] = False
     training_scores: ClassVar[None] = None
+    roots: ClassVar[None] = None
 
     @cached_property
     def _pca_result(self) -> Fitted:

@@ -163,6 +163,11 @@ class KernelParameters(NamedTuple):
         return self.missing == "drop"
 
     @property
+    def pre_image_settings(self) -> tuple[str | None, int, float]:
+        """What the pre-images of a fit depend on."""
+        return self.pre_image, self.n_neighbors, self.alpha
+
+    @property
     def limit(self) -> int:
         """Bytes that a fit may use."""
         return memory_limit(self.memory_limit)

@@ -34,7 +34,7 @@ from princomp.kernel_pca.exact import ExactFit
 from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.kernel_pca.pre_images.methods import pre_images
-from princomp.kernel_pca.pre_images.pre_image import PreImages
+from princomp.kernel_pca.pre_images.pre_image import PreImages, checked_scores
 from princomp.kernel_pca.pre_images.ridge import Ridge
 from princomp.kernel_pca.rows import fill_cells
 from princomp.linalg import FloatArray, as_floats
@@ -131,14 +131,12 @@ class Inverse(NamedTuple):
     """Pre-images, and the fit and parameters that they were computed from."""
 
     spectrum: Spectrum
-    method: str | None
-    n_neighbors: int
+    settings: tuple[str | None, int, float]
     pre_images: PreImages
 
     def belongs_to(self, fit: KernelFit, parameters: KernelParameters) -> bool:
         """Whether these are the pre-images of this fit with these parameters."""
-        requested = parameters.pre_image, parameters.n_neighbors
-        return self.spectrum is fit.spectrum and (self.method, self.n_neighbors) == requested
+        return self.spectrum is fit.spectrum and self.settings == parameters.pre_image_settings
 
 
 def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
@@ -165,8 +163,10 @@ def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
     rows = self._inverse.pre_images.rows
     parts, first = [], 0
     for block in blocks_of(open_scores(X)):
+        scores = block.toarray() if is_sparse(block) else block
+        scores = checked_scores(scores, self._result.k, first)
         with np.errstate(over="ignore", invalid="ignore"):  # checked below
-            part = rows(block.toarray() if is_sparse(block) else block)
+            part = rows(scores)
         finite = np.isfinite(part).all(axis=1)
         if not finite.all():
             row = first + int(np.argmin(finite))
@@ -196,8 +196,9 @@ def inverse_of(fit: KernelFit, parameters: KernelParameters, previous: Inverse |
             place={"parameter": "pre_image"},
             hint="use approximation='nystrom', whose landmarks are rows",
         )
-    computed = pre_images(fit.expansion, parameters, scores=fit.training_scores)
-    return Inverse(fit.spectrum, parameters.pre_image, parameters.n_neighbors, computed)
+    weights = None if fit.roots is None else fit.roots[:, 0] ** 2
+    computed = pre_images(fit.expansion, parameters, scores=fit.training_scores, weights=weights)
+    return Inverse(fit.spectrum, parameters.pre_image_settings, computed)
 
 
 def learned_pre_image(model: KernelPCA, attribute: str) -> Ridge:

@@ -9,8 +9,10 @@ that nothing of order n² has to be in memory.
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import combinations_with_replacement
 from typing import TypeAlias
 
 import numpy as np
@@ -29,6 +31,9 @@ _STRIPE_ROWS, _TILE_COLUMNS = 256, 1024
 _MAX_ROWS_ALL_KEPT, _MAX_KEPT_SHARE = 5000, 0.86
 # Number of rows from which the offset of K, its mean entry, is estimated.
 _SAMPLE_ROWS = 16
+# Differences between an entry and its mirror image of more than this share of the largest entry
+# are no rounding of any precision.
+_MAX_ASYMMETRY = 1e-4
 
 
 class Centring:
@@ -315,7 +320,6 @@ class PrecomputedMatrix:
     def __init__(self, matrix: FloatArray, weights: FloatArray | None = None) -> None:
         self.matrix = matrix
         self.n, self.dtype = len(matrix), np.dtype(matrix.dtype)
-        self.entry_error = float(np.finfo(self.dtype).eps)
         self.n_products = 1
         self.centring = Centring(weights, matrix)
         indices = sampled_rows(self.n, _SAMPLE_ROWS)
@@ -329,12 +333,31 @@ class PrecomputedMatrix:
         self.sums = MatrixSums(self.centring, sums, diagonal, offset)
         if self.sums.max_abs > 0.0:
             check_values("precomputed", self.sums.max_abs, self.n, self.dtype)
+        asymmetry = _asymmetry(matrix) / (self.sums.max_abs or 1.0)
+        if asymmetry > _MAX_ASYMMETRY:
+            warnings.warn(
+                "the kernel matrix is not symmetric: entries and their mirror images differ by up "
+                f"to {asymmetry:.1g} of the largest entry, so the components are arbitrary to "
+                "about this share; use (K + K.T) / 2, or a kernel that is symmetric",
+                UserWarning,
+                stacklevel=2,
+            )
+        self.entry_error = max(float(np.finfo(self.dtype).eps), asymmetry)
+        # Products are with K − offset, as in KernelMatrix, if most of K is a constant.
+        is_large = abs(offset) * self.centring.total_weight > self.sums.trace
+        self._offset = self.dtype.type(offset if is_large else 0.0)
 
     def apply(self, vectors: FloatArray) -> FloatArray:
         """The centred matrix times vectors (n, m), in float64."""
         self.n_products += 1
         prepared = self.centring.before_product(vectors).astype(self.dtype)
-        return self.centring.after_product((self.matrix @ prepared).astype(np.float64, copy=False))
+        products = empty((self.n, vectors.shape[1]))
+        step = _STRIPE_ROWS if self._offset else self.n
+        for start in range(0, self.n, step):
+            stripe = self.matrix[start : start + step]
+            stripe = stripe - self._offset if self._offset else stripe
+            products[start : start + step] = stripe @ prepared
+        return self.centring.after_product(products)
 
     def dense(self) -> FloatArray:
         """The centred matrix (n, n), as a new array of float64."""
@@ -343,6 +366,16 @@ class PrecomputedMatrix:
         full -= self.sums.offset
         weights = self.centring.weights
         return centre_in_place(full, full @ weights / weights.sum(), self)
+
+
+def _asymmetry(matrix: FloatArray) -> float:
+    """Return the largest difference between an entry of K and its mirror image."""
+    starts, largest = range(0, len(matrix), _STRIPE_ROWS), 0.0
+    for i, j in combinations_with_replacement(starts, 2):
+        rows, columns = slice(i, i + _STRIPE_ROWS), slice(j, j + _STRIPE_ROWS)
+        difference = matrix[rows, columns] - matrix[columns, rows].T
+        largest = max(largest, float(np.abs(difference).max()))
+    return largest
 
 
 CentredMatrix: TypeAlias = KernelMatrix | PrecomputedMatrix

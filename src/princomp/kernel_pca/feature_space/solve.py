@@ -211,7 +211,8 @@ def _solve_lanczos(
             n_random=n_random,
             # A start with known vectors is wider than a block.
             max_vectors=max(search_space_size(n, k, memory // 2), k + 3 * start.shape[1]),
-            trace=matrix.sums.trace * scale,
+            # A trace of zero or less bounds no eigenvalue: some are negative.
+            trace=matrix.sums.trace * scale or None,
         )
         pairs = replace(pairs, values=pairs.values / scale, residuals=pairs.residuals / scale)
         products += pairs.products

@@ -72,6 +72,7 @@ def pre_images(
     *,
     scores: FloatArray | None = None,
     squared_norms: FloatArray | None = None,
+    weights: FloatArray | None = None,
 ) -> PreImages:
     """Create the map from scores to rows for the axes of a fit.
 
@@ -85,6 +86,8 @@ def pre_images(
     squared_norms : ndarray of shape (m,), optional
         Squared lengths of the centred images of the points. Given together with their
         ``scores``, "fixed_point" and "distance" do not compute them again.
+    weights : ndarray of shape (m,), optional
+        Frequencies of the points, for "ridge".
 
     Raises
     ------
@@ -95,8 +98,8 @@ def pre_images(
     check_method(method, function)
     if method == "ridge" and function.name != "linear":
         scores = expansion.scores(expansion.points) if scores is None else scores
-        alpha, memory = parameters.alpha, parameters.limit
-        return Ridge.learn(function, scores, expansion.points, alpha, memory=memory)
+        points, alpha, memory = expansion.points, parameters.alpha, parameters.limit
+        return Ridge.learn(function, scores, points, alpha, memory=memory, weights=weights)
     found: PreImages
     divisors = function.divisors
     if divisors is not None:

@@ -56,6 +56,7 @@ class Ridge:
         alpha: float,
         *,
         memory: int,
+        weights: FloatArray | None = None,
     ) -> Self:
         """Solve the ridge regression of rows on their scores, (K + αI)⁻¹ rows, by Cholesky.
 
@@ -73,6 +74,9 @@ class Ridge:
             The ridge α, in units of the kernel.
         memory : int
             Bytes that the solution may use.
+        weights : ndarray of shape (n,), optional
+            Positive frequencies w: the coefficient of a row is the sum of those of w equal rows,
+            which are (K + α/w)⁻¹ rows.
 
         Raises
         ------
@@ -93,7 +97,7 @@ class Ridge:
             )
         function = replace(function, shift=None, divisors=None)
         matrix = _kernel_between(function, scores.astype(np.float64, copy=False))
-        matrix.flat[:: n + 1] += alpha
+        matrix.flat[:: n + 1] += alpha if weights is None else alpha / weights
         if not np.isfinite(matrix).all():
             raise DataError(
                 f"kernel {function.name!r} between the scores is not finite",
