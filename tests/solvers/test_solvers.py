@@ -252,6 +252,17 @@ def test_auto_falls_back_to_the_triangle_and_says_so(rng):
     assert (few.plan_.summary, few.plan_.passes, len(few.plan_.reasons)) == ("moments", 1, 1)
 
 
+def test_auto_without_centring_resolves_constant_columns_and_as_many_as_rows(rng):
+    """About the origin a constant column varies, and n rows have the rank n."""
+    near_one = np.column_stack([np.ones(50), 1 + 1e-9 * rng.standard_normal(50)])
+    square = with_singular_values(6, np.array([1, 0.9, 0.8, 0.7, 1e-9]), rng)[0][:5]
+    for X in (near_one, square):
+        found = PCA(center=False).fit(X)
+        expected = np.linalg.svd(X, compute_uv=False)
+        assert found.plan_.summary == "triangle"
+        np.testing.assert_allclose(found.singular_values_, expected, rtol=1e-5)
+
+
 def test_auto_multiplies_float32_again_in_float64_and_says_so(rng):
     X = with_singular_values(800, np.geomspace(1, 1e-4, 12), rng)[0].astype(np.float32)
     model = PCA().fit(X)

@@ -101,20 +101,22 @@ class MomentsRoute:
         solution = Solution(
             completed(spectrum, k), k, moments, scale, notes, count.decision, solver
         )
-        return self._if_exact_enough(fit, solution)
+        return self._if_exact_enough(fit, solution, analysed)
 
-    def _if_exact_enough(self, fit: FitContext, found: Solution) -> Solution | Abandoned:
+    def _if_exact_enough(
+        self, fit: FitContext, found: Solution, analysed: Moments
+    ) -> Solution | Abandoned:
         """Return the solution, or hand over if products of rows do not resolve a wanted variance.
 
         Products in float32 are redone in float64, which resolves everything in float32 data. After
-        products in float64, the triangle takes over, which squares nothing.
+        products in float64, the triangle takes over, which squares nothing. The moments must be
+        those ``analysed``: without centring, a constant column has a variance.
         """
-        moments, spectrum = found.summary, found.spectrum
-        assert isinstance(moments, Moments)
+        spectrum = found.spectrum
         keep_result = fit.request.solver != "auto" or fit.rows is None
-        if keep_result or not unresolved(spectrum, found.k, moments):
+        if keep_result or not unresolved(spectrum, found.k, analysed):
             return found
-        in_float32 = moments.unit > EPS
+        in_float32 = analysed.unit > EPS
         cause = "float32 products" if in_float32 else "squaring"
         limit = spectrum.resolution / spectrum.largest
         why = f"a wanted variance is below what {cause} can resolve ({limit:.0e} of the first): "
@@ -159,7 +161,8 @@ class ScatterSearch(MomentsRoute):
             reason = "no small set of components dominates"
             why = f"{reason}: computing all {analysed.p:,} variances is faster"
             return Abandoned((why,), (MOMENTS.summary, MOMENTS.solver), moments)
-        return self._if_exact_enough(fit, Solution(completed(spectrum, k), k, moments, scale))
+        solution = Solution(completed(spectrum, k), k, moments, scale)
+        return self._if_exact_enough(fit, solution, analysed)
 
 
 def _decompose(
