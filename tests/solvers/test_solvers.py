@@ -288,6 +288,15 @@ def test_a_flat_spectrum_solved_by_randomized_is_reported(scale, rng):
     assert "largest residual" in str(rough.certificate_)
 
 
+@pytest.mark.parametrize("factor", [1e-5, 300])
+def test_powers_of_a_randomized_search_stay_in_range(factor, rng):
+    X = (rng.standard_normal((300, 100)) * np.r_[5, 4, 3, np.ones(97)]).astype(np.float32)
+    options = {"svd_solver": "randomized", "random_state": 0, "iterated_power": 7}
+    found = PCA(3, power_iteration_normalizer="none", **options).fit(X * np.float32(factor))
+    expected = PCA(3, svd_solver="full").fit(X * np.float32(factor))
+    np.testing.assert_allclose(found.explained_variance_, expected.explained_variance_, rtol=1e-5)
+
+
 # ---- svd() ------------------------------------------------------------------------------------
 
 
