@@ -271,6 +271,17 @@ def test_auto_multiplies_float32_again_in_float64_and_says_so(rng):
     np.testing.assert_allclose(model.explained_variance_, truth(X)[0], rtol=1e-6)
 
 
+@pytest.mark.parametrize("rule", ["gavish-donoho", "marchenko-pastur"])
+@pytest.mark.parametrize(("dtype", "first"), [(np.float32, 3e3), (np.float64, 3e8)])
+def test_a_rule_that_needs_small_variances_gets_them(rule, dtype, first, rng):
+    """Products of rows make the median variance look like zero next to a much larger one."""
+    X = (rng.standard_normal((300, 21)) * np.r_[first, np.ones(20)]).astype(dtype)
+    assert PCA(rule).fit(X).n_components_ == 1
+    for solver in ("auto", "covariance_eigh"):
+        with pytest.raises(DataError, match="zero or rounding error"):
+            PCA(rule, svd_solver=solver).fit(X[:, :4] @ np.ones((4, 21), dtype))
+
+
 def test_a_requested_solver_is_never_replaced(rng):
     X = with_singular_values(500, np.geomspace(1, 1e-10, 12), rng)[0]
     model = PCA(svd_solver="covariance_eigh").fit(X)

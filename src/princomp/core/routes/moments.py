@@ -11,6 +11,7 @@ import numpy as np
 from princomp.core.context import ComponentCount, FitContext
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Abandoned, Cost, Solution, rows_in_flight
+from princomp.errors import DataError
 from princomp.kernels import chunk_bytes, instruction_set_in_use, packed_bytes
 from princomp.linalg import EPS, one_blas_thread
 from princomp.solvers import (
@@ -97,7 +98,15 @@ class MomentsRoute:
         moments = fit.summarise(Moments, "moments")
         scale, analysed, count = fit.analyse(moments)
         spectrum, notes, solver = _decompose(analysed, count, fit)
-        k = count.of_complete(spectrum)
+        try:
+            k = count.of_complete(spectrum)
+        except DataError:
+            # To a rule that does not apply, variances below the resolution may be zero.
+            everything = Solution(spectrum, analysed.rank_limit, moments, scale, notes)
+            outcome = self._if_exact_enough(fit, everything, analysed)
+            if isinstance(outcome, Abandoned):
+                return outcome
+            raise
         solution = Solution(
             completed(spectrum, k), k, moments, scale, notes, count.decision, solver
         )
@@ -173,7 +182,14 @@ def _decompose(
     The search for a fraction is used for many columns. Then a note for the plan and the name of
     the solver are returned as well.
     """
-    wanted = count.of_complete if count.exact is None else count.exact
+
+    def axis_count(spectrum: Spectrum) -> int:
+        try:
+            return count.of_complete(spectrum)
+        except DataError:  # a rule does not apply: the caller finds out, and decides
+            return 0
+
+    wanted = axis_count if count.exact is None else count.exact
     if isinstance(analysed, DeviceMoments):
         return solve_on_device(analysed, wanted, few=False, tol=fit.request.tol), (), None
     share = count.share if fit.request.solver == "auto" else None
