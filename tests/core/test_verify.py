@@ -56,6 +56,11 @@ def test_very_small_and_large_numbers(factor, rng):
     assert PCA(5).fit(X).verify(X).residuals.max() <= 30 * EPS
 
 
+def test_large_constants_next_to_small_numbers_without_centring(rng):
+    X = np.column_stack([np.full(20, 1e100), 1e-100 * rng.standard_normal((20, 2))])
+    assert PCA(2, center=False).fit(X).verify(X).residuals.max() <= 30 * EPS
+
+
 def test_files_and_batches(rng, tmp_path):
     X = table(rng, np.float32)
     np.save(tmp_path / "rows.npy", X)

@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.sparse as sp
 
 from helpers import (
     EPS,
@@ -174,6 +175,14 @@ def test_a_mean_of_two_to_the_thirty_changes_nothing(solver, rng):
     np.testing.assert_allclose(far.transform(moved), scores, rtol=0, atol=1e-12)
     back = far.truncated(5).inverse_transform(scores)
     np.testing.assert_allclose(back - 2.0**30, near.inverse_transform(scores), atol=2.0**-22)
+
+
+@pytest.mark.parametrize("solver", ["auto", "lanczos", "krylov"])
+def test_squares_of_a_mean_may_overflow(solver, rng):
+    X = rng.standard_normal((30, 6)) * 1e143 + 1e155
+    dense, sparse = (PCA(2, svd_solver=solver).fit(rows) for rows in (X, sp.csr_array(X)))
+    np.testing.assert_allclose(sparse.explained_variance_, dense.explained_variance_, rtol=1e-12)
+    np.testing.assert_allclose(sparse.transform(sp.csr_array(X)), dense.transform(X), rtol=1e-10)
 
 
 def drifting(m, seed, dtype):

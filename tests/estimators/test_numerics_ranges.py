@@ -97,6 +97,15 @@ def test_zero_components_are_accepted(solver, rng):
     np.testing.assert_allclose(model.get_covariance(), np.eye(4) * model.noise_variance_)
 
 
+@pytest.mark.parametrize("factor", [1e-22, 1e22])
+def test_covariances_of_float32_rows_may_leave_their_range(factor, rng):
+    X = (rng.standard_normal((50, 3)) * factor).astype(np.float32)
+    model = PCA().fit(X)
+    covariance, precision = model.get_covariance(), model.get_precision()
+    np.testing.assert_allclose(covariance, np.cov(X.T.astype(float)), rtol=1e-4)
+    np.testing.assert_allclose(covariance @ precision, np.eye(3), atol=1e-4)
+
+
 @pytest.mark.parametrize("solver", EXACT)
 @pytest.mark.parametrize("shape", [(20, 4), (4, 20)])
 def test_too_many_components_are_refused_with_the_range(solver, shape, rng):

@@ -79,6 +79,14 @@ def test_scatters_of_low_rank_are_solved(kind, rng):
         )
 
 
+@pytest.mark.parametrize("small", [1e-74, 1e-77, 1e-80, 1e-81])
+def test_columns_whose_squares_underflow_next_to_another(kind, small, rng):
+    for _ in range(20):
+        rows = rng.standard_normal((6, 4)) * [1, small, small, small]
+        found = spectrum(rows.T @ rows, 1.0, 4)
+        assert found is None or found.orthogonality <= UNITS * EPS  # None: left to LAPACK
+
+
 @pytest.mark.parametrize("p", [3, 9, 20, MAX_SMALL_COLUMNS])
 def test_columns_without_scatter_are_axes_themselves(kind, p, rng):
     varying = np.sort(rng.choice(p, p // 2, replace=False))

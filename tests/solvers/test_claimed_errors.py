@@ -11,6 +11,7 @@ from princomp.solvers import dense
 from princomp.solvers.dense import solve_triangle
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.scatter_search import search_scatter
+from princomp.solvers.share_search import search_share
 
 
 def test_more_rows_than_one_sum_add_the_error_of_merging_only():
@@ -26,6 +27,16 @@ def test_a_search_in_a_scatter_measures_its_error_by_the_first_variance(rng):
     first, total = found.variances[0], np.trace(moments.scatter) / 399
     expected = dense.roundoff_of_products(30, moments.effective_unit, total, first, moments.count)
     assert found.roundoff == pytest.approx(expected, rel=1e-9)
+
+
+def test_residuals_of_a_search_in_a_scatter_include_the_rounding_of_products(rng):
+    strong = 100 * rng.standard_normal((3, 1100))
+    scatter = strong.T @ strong + np.eye(1100)
+    moments = Moments(2000.0, 2000, np.zeros(1100), np.zeros(1100), scatter)
+    for found in (search_scatter(moments, 2), search_share(moments, 0.5)):
+        values = found.variances * 1999
+        errors = scatter @ found.axes.T - found.axes.T * values
+        assert (np.linalg.norm(errors, axis=0) / values[0] <= 4 * found.residuals).all()
 
 
 @pytest.mark.parametrize("p", [400, 800])

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from helpers import EPS, with_singular_values
 from princomp import PCA, KernelPCA, load
 from princomp.solvers.lanczos import lanczos, may_hide_copies, miss_probability
-from princomp.solvers.row_search import find_warm_start
+from princomp.solvers.row_search import find_warm_start, search_rows
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import centre_rows
 
@@ -154,6 +154,15 @@ def test_the_start_has_directions_that_the_sample_lacks(rng):
     share = np.linalg.norm(start[7]) / np.linalg.norm(start)
     # A tenth of what a random block has.
     assert share > 0.01 * np.sqrt(1 / 50)
+
+
+def test_a_start_that_is_random_in_part_misses_a_larger_variance_more_easily(rng):
+    X = rng.standard_normal((400, 300))
+    columns = Columns.of(X)
+    rows = centre_rows(X, columns.mean, columns.mean_low, columns.column_scatter, None, None)
+    start = find_warm_start(rows, 5, tol=EPS, rng=rng).start
+    found, _ = search_rows(rows, columns, 5, tol=0.0, rng=rng, start=start)
+    assert found.missed >= 10 * miss_probability(300, start.shape[1], 4 * EPS)
 
 
 @pytest.mark.parametrize(

@@ -252,12 +252,34 @@ def test_auto_falls_back_to_the_triangle_and_says_so(rng):
     assert (few.plan_.summary, few.plan_.passes, len(few.plan_.reasons)) == ("moments", 1, 1)
 
 
+def test_auto_without_centring_resolves_constant_columns_and_as_many_as_rows(rng):
+    """About the origin a constant column varies, and n rows have the rank n."""
+    near_one = np.column_stack([np.ones(50), 1 + 1e-9 * rng.standard_normal(50)])
+    square = with_singular_values(6, np.array([1, 0.9, 0.8, 0.7, 1e-9]), rng)[0][:5]
+    for X in (near_one, square):
+        found = PCA(center=False).fit(X)
+        expected = np.linalg.svd(X, compute_uv=False)
+        assert found.plan_.summary == "triangle"
+        np.testing.assert_allclose(found.singular_values_, expected, rtol=1e-5)
+
+
 def test_auto_multiplies_float32_again_in_float64_and_says_so(rng):
     X = with_singular_values(800, np.geomspace(1, 1e-4, 12), rng)[0].astype(np.float32)
     model = PCA().fit(X)
     assert model.plan_.summary == "moments"
     assert "products in float64 instead" in model.plan_.reasons[-1]
     np.testing.assert_allclose(model.explained_variance_, truth(X)[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("rule", ["gavish-donoho", "marchenko-pastur"])
+@pytest.mark.parametrize(("dtype", "first"), [(np.float32, 3e3), (np.float64, 3e8)])
+def test_a_rule_that_needs_small_variances_gets_them(rule, dtype, first, rng):
+    """Products of rows make the median variance look like zero next to a much larger one."""
+    X = (rng.standard_normal((300, 21)) * np.r_[first, np.ones(20)]).astype(dtype)
+    assert PCA(rule).fit(X).n_components_ == 1
+    for solver in ("auto", "covariance_eigh"):
+        with pytest.raises(DataError, match="zero or rounding error"):
+            PCA(rule, svd_solver=solver).fit(X[:, :4] @ np.ones((4, 21), dtype))
 
 
 def test_a_requested_solver_is_never_replaced(rng):
@@ -275,6 +297,15 @@ def test_a_flat_spectrum_solved_by_randomized_is_reported(scale, rng):
     assert rough.certificate_.residuals.max() > 0.01
     assert good.certificate_.residuals.max() < 1e-12
     assert "largest residual" in str(rough.certificate_)
+
+
+@pytest.mark.parametrize("factor", [1e-5, 300])
+def test_powers_of_a_randomized_search_stay_in_range(factor, rng):
+    X = (rng.standard_normal((300, 100)) * np.r_[5, 4, 3, np.ones(97)]).astype(np.float32)
+    options = {"svd_solver": "randomized", "random_state": 0, "iterated_power": 7}
+    found = PCA(3, power_iteration_normalizer="none", **options).fit(X * np.float32(factor))
+    expected = PCA(3, svd_solver="full").fit(X * np.float32(factor))
+    np.testing.assert_allclose(found.explained_variance_, expected.explained_variance_, rtol=1e-5)
 
 
 # ---- svd() ------------------------------------------------------------------------------------

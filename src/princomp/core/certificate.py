@@ -211,11 +211,11 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
     fitted.require_mean()
     fitted.row_count("residuals against rows")
     summary, columns = fitted.summary, fitted.columns
-    scaled = columns if fitted.scale is None else columns.scaled(fitted.scale)
+    centring = columns if fitted.centred else columns.about_origin()
+    scaled = centring if fitted.scale is None else centring.scaled(fitted.scale)
     exponent = safe_exponent(scaled.column_scatter, np.dtype(np.float64))
     divisor = safe_divisor(fitted.scale, exponent, fitted.p)
     axes: FloatArray = fitted.spectrum.axes[: fitted.k]
-    centring = columns if fitted.centred else columns.about_origin()
     kind = ImagesOf(np.ascontiguousarray(axes.T), centring, divisor)
     fit = FitContext(request, request.problem(data), data, weights, names)
     try:

@@ -39,7 +39,15 @@ from princomp.io import (
 )
 from princomp.linalg import FloatArray
 from princomp.rules import Rule, for_fraction
-from princomp.summaries import Columns, Moments, SampleWeight, Sketch, Triangle, is_sparse
+from princomp.summaries import (
+    Columns,
+    Moments,
+    SampleWeight,
+    Sketch,
+    Triangle,
+    in_range,
+    is_sparse,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -350,12 +358,18 @@ def score(self: PCA, X: Any, y: object = None) -> float:
 
 def get_covariance(self: PCA) -> FloatArray:
     """Model covariance (p, p), in squared units; ``whiten`` does not change it."""
-    return self._result.covariance().astype(self._result.dtype, copy=False)
+    return _in_precision(self._result.covariance(), self._result)
 
 
 def get_precision(self: PCA) -> FloatArray:
     """Inverse of the model covariance (p, p); its pseudo-inverse if it is singular."""
-    return self._result.precision().astype(self._result.dtype, copy=False)
+    return _in_precision(self._result.precision(), self._result)
+
+
+def _in_precision(matrix: FloatArray, fitted: Fitted) -> FloatArray:
+    """A covariance in the precision of the rows, or in float64 if it is out of their range."""
+    possible = in_range(matrix.diagonal(), fitted.dtype)
+    return matrix.astype(fitted.dtype, copy=False) if possible else matrix
 
 
 def impute(self: PCA, X: Any) -> Any:

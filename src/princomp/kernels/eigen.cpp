@@ -21,6 +21,9 @@ constexpr int STEPS = 300;
 // Entries of an axis this close to its largest are its equals, as in Python.
 constexpr double TIE = 1e-12;
 constexpr double EPS = 2.220446049250313e-16;
+// Numbers this small next to the largest, which is about one, count as zero: their squares would
+// lose digits to underflow, and rotations by them would not be orthogonal.
+constexpr double TINY = 1e-150;
 
 typedef Vector<double, PRINCOMP_LANES>::type V;
 constexpr index lanes = PRINCOMP_LANES / index(sizeof(double)), VECTORS = LINE_DOUBLES / lanes;
@@ -137,7 +140,7 @@ struct Small {
                 index high = low;
                 for (; high + 1 < p; ++high)
                     if (std::fabs(off_diagonal[high]) <=
-                        EPS * (std::fabs(diagonal[high]) + std::fabs(diagonal[high + 1])) + 1e-300)
+                        EPS * (std::fabs(diagonal[high]) + std::fabs(diagonal[high + 1])) + TINY)
                         break;
                 if (high == low)
                     break;

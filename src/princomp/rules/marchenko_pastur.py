@@ -91,7 +91,9 @@ class GavishDonoho:
         else:
             median = float(np.median(values))
             if median**2 <= known.resolution * known.divisor:
-                return Decision.none(self.name, "the median singular value is zero")
+                return Decision.none(
+                    self.name, "the median singular value is zero or rounding error"
+                )
             factor = optimal_median_factor(beta)
             threshold, origin = factor * median, f"{factor:.4f} times their median"
         description, name = f"{threshold:.4g}, {origin}", "singular value"
@@ -137,7 +139,7 @@ class MarchenkoPastur:
             median, origin = float(np.median(values)), "noise of the median variance"
             noise_variance = median * known.divisor / (longer_side * law_median(beta))
             if noise_variance * longer_side <= known.resolution * known.divisor:
-                return Decision.none(self.name, "the median variance is zero")
+                return Decision.none(self.name, "the median variance is zero or rounding error")
         edge = noise_variance * (1.0 + np.sqrt(beta)) ** 2 * longer_side / known.divisor
         description = f"{edge:.4g}, the upper edge of {origin}"
         details = {"beta": beta, "noise_variance": noise_variance}

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.linalg
 
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, binary_exponent
 from princomp.solvers.ritz import project
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import CentredRows, Columns
@@ -65,4 +65,5 @@ def _normalized(block: FloatArray, how: str) -> FloatArray:
         return np.linalg.qr(block)[0]
     if how == "LU":
         return scipy.linalg.lu(block, permute_l=True, check_finite=False)[0]
-    return block
+    # Powers of large or small rows would leave the range of float32, and even of float64.
+    return np.ldexp(block, -binary_exponent(block))

@@ -39,18 +39,18 @@ def spectrum_of(
     scale : float
         Power of two by which the scatter was divided.
     residuals : ndarray of shape (k,), optional
-        Relative to the first eigenvalue; those of the pairs by default.
+        Relative to the first eigenvalue; by default those of the pairs, from products in float64.
     """
     variances = np.maximum(pairs.values, 0.0) / (summary.rows - 1.0) * scale
     variances[summary.rank_limit :] = 0.0
     if residuals is None:
-        residuals = relative_residuals(pairs)
+        residuals = relative_residuals(pairs, EPS)
     return Spectrum(
         variances, axes, total, error, residuals=residuals, missed=pairs.missed, overwrite=True
     )
 
 
-def relative_residuals(pairs: Pairs, unit: float = 0.0) -> FloatArray:
+def relative_residuals(pairs: Pairs, unit: float) -> FloatArray:
     """Residuals relative to the first eigenvalue, but at least the rounding error of products.
 
     The Lanczos recurrence does not show the rounding errors of its products, whose unit roundoff is

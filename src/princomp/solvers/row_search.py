@@ -73,7 +73,7 @@ def search_rows(
     abandon : callable, optional
         See :func:`~princomp.solvers.lanczos.lanczos`.
     start : ndarray of shape (p, :func:`search_block_width`), optional
-        First block of a search by vectors with one entry per column.
+        First block of a search by vectors with one entry per column; see :class:`WarmStart`.
     """
     n, p = rows.shape
     unit = _unit_of(rows, tol)
@@ -100,6 +100,9 @@ def search_rows(
     )
     if not pairs.converged:
         return None, pairs.products
+    if start is not None:
+        # Its vectors are random only in part, so that they hide an axis more easily.
+        pairs = replace(pairs, missed=min(1.0, pairs.missed / _RANDOM))
     spectrum, extra = spectrum_of_pairs(rows, columns, pairs, tol=tol, on_rows=on_rows)
     return spectrum, pairs.products + extra
 

@@ -10,6 +10,7 @@ from .blocks import (
     check_weights as check_weights,
     checked_block as checked_block,
     first_not_finite as first_not_finite,
+    in_range as in_range,
     is_added_in_place as is_added_in_place,
     is_sparse as is_sparse,
     panel_rows as panel_rows,

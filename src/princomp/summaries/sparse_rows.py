@@ -42,6 +42,7 @@ _UNITS = 256
 _CHUNK, _THREADS_PAY = 2**12, 2**19
 
 
+@np.errstate(over="ignore")  # an infinite square is larger, as it should be
 def columns_to_centre(mean: FloatArray, variances: FloatArray) -> NDArray[np.intp]:
     """Indices of the columns whose mean is so large that implicit centring would cancel digits.
 

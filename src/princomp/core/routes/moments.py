@@ -11,6 +11,7 @@ import numpy as np
 from princomp.core.context import ComponentCount, FitContext
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Abandoned, Cost, Solution, rows_in_flight
+from princomp.errors import DataError
 from princomp.kernels import chunk_bytes, instruction_set_in_use, packed_bytes
 from princomp.linalg import EPS, one_blas_thread
 from princomp.solvers import (
@@ -97,24 +98,34 @@ class MomentsRoute:
         moments = fit.summarise(Moments, "moments")
         scale, analysed, count = fit.analyse(moments)
         spectrum, notes, solver = _decompose(analysed, count, fit)
-        k = count.of_complete(spectrum)
+        try:
+            k = count.of_complete(spectrum)
+        except DataError:
+            # To a rule that does not apply, variances below the resolution may be zero.
+            everything = Solution(spectrum, analysed.rank_limit, moments, scale, notes)
+            outcome = self._if_exact_enough(fit, everything, analysed)
+            if isinstance(outcome, Abandoned):
+                return outcome
+            raise
         solution = Solution(
             completed(spectrum, k), k, moments, scale, notes, count.decision, solver
         )
-        return self._if_exact_enough(fit, solution)
+        return self._if_exact_enough(fit, solution, analysed)
 
-    def _if_exact_enough(self, fit: FitContext, found: Solution) -> Solution | Abandoned:
+    def _if_exact_enough(
+        self, fit: FitContext, found: Solution, analysed: Moments
+    ) -> Solution | Abandoned:
         """Return the solution, or hand over if products of rows do not resolve a wanted variance.
 
         Products in float32 are redone in float64, which resolves everything in float32 data. After
-        products in float64, the triangle takes over, which squares nothing.
+        products in float64, the triangle takes over, which squares nothing. The moments must be
+        those ``analysed``: without centring, a constant column has a variance.
         """
-        moments, spectrum = found.summary, found.spectrum
-        assert isinstance(moments, Moments)
+        spectrum = found.spectrum
         keep_result = fit.request.solver != "auto" or fit.rows is None
-        if keep_result or not unresolved(spectrum, found.k, moments):
+        if keep_result or not unresolved(spectrum, found.k, analysed):
             return found
-        in_float32 = moments.unit > EPS
+        in_float32 = analysed.unit > EPS
         cause = "float32 products" if in_float32 else "squaring"
         limit = spectrum.resolution / spectrum.largest
         why = f"a wanted variance is below what {cause} can resolve ({limit:.0e} of the first): "
@@ -159,7 +170,8 @@ class ScatterSearch(MomentsRoute):
             reason = "no small set of components dominates"
             why = f"{reason}: computing all {analysed.p:,} variances is faster"
             return Abandoned((why,), (MOMENTS.summary, MOMENTS.solver), moments)
-        return self._if_exact_enough(fit, Solution(completed(spectrum, k), k, moments, scale))
+        solution = Solution(completed(spectrum, k), k, moments, scale)
+        return self._if_exact_enough(fit, solution, analysed)
 
 
 def _decompose(
@@ -170,7 +182,14 @@ def _decompose(
     The search for a fraction is used for many columns. Then a note for the plan and the name of
     the solver are returned as well.
     """
-    wanted = count.of_complete if count.exact is None else count.exact
+
+    def axis_count(spectrum: Spectrum) -> int:
+        try:
+            return count.of_complete(spectrum)
+        except DataError:  # a rule does not apply: the caller finds out, and decides
+            return 0
+
+    wanted = axis_count if count.exact is None else count.exact
     if isinstance(analysed, DeviceMoments):
         return solve_on_device(analysed, wanted, few=False, tol=fit.request.tol), (), None
     share = count.share if fit.request.solver == "auto" else None
