@@ -215,3 +215,16 @@ def test_a_small_column_left_constant_has_no_scatter(rng):
     left = Moments.of(np.r_[rows, removed]).remove(Moments.of(removed))
     assert left.column_scatter[0] == 0.0
     assert (left.column_scatter[1:] > 0).all()
+
+
+@pytest.mark.parametrize(("solver", "values"), [("covariance_eigh", 100_000), ("sketch", 2)])
+def test_the_errors_of_means_count_where_few_rows_remain(solver, values):
+    """Rows that are sorted or equal round the means one way, and few rows far away magnify that."""
+    rng = np.random.default_rng(5)
+    kept = 100.0 + 1e-3 * rng.standard_normal((4, 2)) * [1, 0.3]
+    removed = rng.standard_normal((values, 2))
+    removed = np.sort(removed, axis=0) if values > 2 else removed.repeat([25_000, 75_000], axis=0)
+    model = PCA(2, svd_solver=solver).partial_fit(np.vstack([removed, kept])).forget(removed)
+    spectrum, variances = model._result.spectrum, truth(kept)[0]
+    error = np.abs(model.explained_variance_ - variances).max()
+    assert error <= spectrum.roundoff * spectrum.largest
