@@ -160,13 +160,13 @@ class Centred:
                 hint="summarise the rows to remove as the same kind",
             )
         check_mergeable(self, other)
-        rows = self.rows - other.rows
-        if rows < -self.rows * EPS or (other.rows and not self.rows):
+        rows, rounding = self.rows - other.rows, self.rows * ROUNDING * EPS  # of sums of weights
+        if rows < -rounding or (other.rows and not self.rows):
             raise ShapeError(
                 f"cannot remove {other.rows:g} rows from {self.rows:g}",
                 hint="remove only rows that were added before",
             )
-        if not other.rows or rows <= self.rows * EPS:
+        if not other.rows or rows <= rounding:
             return None
         offset = (other.mean - self.mean) + (other.mean_low - self.mean_low)
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
