@@ -139,6 +139,14 @@ def test_frames_keep_their_column_names(ranks, rng):
     assert_close(assert_same_on_all_ranks(models), PCA(2).fit(X))
 
 
+def test_ranks_leave_out_the_columns_that_one_process_leaves_out(ranks, rng):
+    X = pd.DataFrame(rows_of(rng, 300), columns=list("abcdef")).assign(group="text")
+    X.insert(0, "id", range(300))
+    tables = [X[:100], X[100:], X[:0], None][: ranks.size]
+    models = ranks.call("fit_table", tables, {"n_components": 2})
+    assert_close(assert_same_on_all_ranks(models), PCA(2).fit(X[list("abcdef")]))
+
+
 def test_each_rank_reads_its_files(ranks, rng, tmp_path):
     X = rows_of(rng, 300)
     for i, part in enumerate(np.split(X, [200])):

@@ -55,6 +55,21 @@ def test_row_numbers_are_left_out_of_all_parts_of_a_table(frame):
     assert stream.partial_fit(table[6:]).n_features_in_ == 3
 
 
+@pytest.mark.parametrize("kind", [PCA, IncrementalPCA])
+def test_row_numbers_are_left_out_of_batches(frame, kind, tmp_path):
+    path = tmp_path / "t.csv"
+    frame.to_csv(path)  # with the index as an unnamed first column, as pandas writes it
+    expected = kind(2).fit(pd.read_csv(path, index_col=0))
+    for batches in (pd.read_csv(path, chunksize=5), lambda: pd.read_csv(path, chunksize=5)):
+        with pytest.warns(UserWarning, match="left out 'Unnamed: 0'") as caught:
+            model = kind(2).fit(batches)
+        assert caught[0].filename == __file__ or kind is not PCA
+        np.testing.assert_array_equal(model.components_, expected.components_)
+    assert model.transform(batches).shape == (12, 2)  # without a warning
+    renamed = (part.rename(columns={"Unnamed: 0": "nr"}) for part in pd.read_csv(path, chunksize=2))
+    assert kind(2).fit(renamed).n_features_in_ == 4
+
+
 def test_row_numbers_can_be_kept(frame):
     table = numbered(frame, "id", [5, 3, 2, 8, 1, 9, 4, 7, 6, 0, 11, 10])
     for rows in (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core.context import FitContext, safe_divisor
+from princomp.core.context import WEIGHT_TOLERANCE, FitContext, safe_divisor
 from princomp.core.request import Request
 from princomp.core.schema import attach_weights, checked_weights
 from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 # Axes are called inseparable when the gap leaves them fewer than this many correct digits:
 # by Davis & Kahan (1970) the angle is at most error / gap.
 _MIN_DIGITS = 4
-# Relative difference of two sums of the weights of the same rows, which is due to rounding.
-_WEIGHT_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +230,7 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
                 fit.fold(Columns, "check")  # raises, with the place of the value
     except NotFiniteError as error:
         raise not_finite_error(data, error, columns=names, origin=origin) from None
-    if not abs(folded.rows - summary.rows) <= _WEIGHT_TOLERANCE * summary.rows:
+    if not abs(folded.rows - summary.rows) <= WEIGHT_TOLERANCE * summary.rows:
         raise ShapeError(
             f"these are not the rows of the fit: it stands for {summary.rows:,.10g} rows, "
             f"and these are {folded.rows:,.10g}",

@@ -31,6 +31,9 @@ from princomp.summaries import (
 if TYPE_CHECKING:
     from princomp.core.routes.base import Summary
 
+# Relative difference of two sums of the weights of the same rows, which is due to rounding.
+WEIGHT_TOLERANCE = 1e-9
+
 
 class FitContext:
     """A fit in progress: the rows, the request, and what passes have found so far.

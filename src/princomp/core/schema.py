@@ -90,6 +90,8 @@ class TableSchema:
             rows = rows_of(source)
         else:
             rows = rows_of(X)
+            if isinstance(rows[0], Source) and not isinstance(X, Source):  # batches
+                warning = warning_text(rows[0].notes)
         if warning is not None:
             warnings.warn(printable(warning), UserWarning, stacklevel=stacklevel)
         return rows, cls(rows[0].shape[1], rows[1], None, owner)

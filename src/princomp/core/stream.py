@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from princomp.core.applied_rule import check_rows_for_rule
+from princomp.core.context import WEIGHT_TOLERANCE
 from princomp.core.fitted import Fitted
 from princomp.core.mergeable_summary import check_memory_to_add, kind_for, kind_of, main_summary
 from princomp.core.request import Request
@@ -235,9 +236,13 @@ class Stream:
                 "rows were left out before",
                 hint="remove only rows that were added before",
             )
-        self._summary = total.remove(folded.summary)
+        left, added = self.rows_seen - folded.rows, total.rows
+        if not left and abs(added - folded.summary.rows) <= WEIGHT_TOLERANCE * added:
+            self._summary = kind.empty(self.p)  # not a few units of rounding of sums of weights
+        else:
+            self._summary = total.remove(folded.summary)
         self._kind, self.notes, self._buffer = kind, notes, RowBuffer()
-        self.rows_seen -= folded.rows
+        self.rows_seen = left
         self.dropped = dropped - folded.dropped
 
     def merge(self, other: Stream) -> None:

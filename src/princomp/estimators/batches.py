@@ -21,7 +21,6 @@ from princomp.core import (
     attach_weights,
     blocks_of,
     checked_weights,
-    open_rows,
 )
 from princomp.engines import DistributedRows, ProgressCallback
 from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, PrincompError
@@ -370,7 +369,8 @@ def rows_of_rank(X: Any, sample_weight: SampleWeight) -> RankInput:
         checked_weights(sample_weight, 0)
         return empty
     X, sample_weight = attach_weights(X, sample_weight)
-    data, columns, origin = open_rows(X)
+    # Leaves out the columns of a frame that a fit of one process leaves out.
+    (data, columns, origin), _ = TableSchema.read(X)
     if isinstance(data, DistributedRows):
         return RankInput(data, data.p, None, data.columns, origin)
     names = None if columns is None else tuple(map(str, columns))

@@ -160,13 +160,13 @@ class Centred:
                 hint="summarise the rows to remove as the same kind",
             )
         check_mergeable(self, other)
-        rows = self.rows - other.rows
-        if rows < -self.rows * EPS or (other.rows and not self.rows):
+        rows, rounding = self.rows - other.rows, self.rows * ROUNDING * EPS  # of sums of weights
+        if rows < -rounding or (other.rows and not self.rows):
             raise ShapeError(
                 f"cannot remove {other.rows:g} rows from {self.rows:g}",
                 hint="remove only rows that were added before",
             )
-        if not other.rows or rows <= self.rows * EPS:
+        if not other.rows or rows <= rounding:
             return None
         offset = (other.mean - self.mean) + (other.mean_low - self.mean_low)
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
@@ -178,15 +178,24 @@ class Centred:
         fields = {"rows": rows, "count": count, "mean": mean, "mean_low": low}
         return Joined(fields, offset, -other.rows * (self.rows / rows))
 
-    def _lost_by_removing(self, part: Centred, remaining: FloatArray) -> FloatArray:
+    def _lost_by_removing(
+        self, part: Centred, remaining: FloatArray, delta: FloatArray, delta_weight: float
+    ) -> FloatArray:
         """Errors (p,) of the column scatters ``remaining`` when ``part`` is removed.
 
         The difference keeps the rounding errors of the removed rows: if their values were 10⁶ times
         larger than the others, twelve digits are lost. ``unit`` covers the rounding of the other
-        rows.
+        rows. The errors of the two means, up to ``unit`` times the deviations of the rows, are
+        multiplied by δ and its weight, which is large if few rows remain.
         """
         removed = np.maximum(self.column_scatter - remaining, 0.0)
         lost = self.unit * removed + part.unit * part.column_scatter
+        errors = self.unit * np.sqrt(self.column_scatter / self.rows)
+        errors += part.unit * np.sqrt(part.column_scatter / part.rows)
+        size, length = float(np.linalg.norm(errors)), float(np.linalg.norm(delta))
+        if size and length:
+            # w (δeᵀ + eδᵀ) is at most the diagonal matrix of w (t δ² + e²/t), for any t.
+            lost -= delta_weight * (size / length * delta**2 + length / size * errors**2)
         for summary in (self, part):
             if summary.lost is not None:
                 lost = lost + summary.lost

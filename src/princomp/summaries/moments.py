@@ -204,7 +204,7 @@ class Moments(Centred):
         scatter = (scatter + scatter.T) * 0.5
         squares = self._diagonal(scatter)
         slack = self._slack_of_remaining(other, squares)
-        lost = self._lost_by_removing(other, squares)
+        lost = self._lost_by_removing(other, squares, delta, delta_weight)
         candidates = np.flatnonzero(squares <= slack)
         if candidates.size:
             products = self._rows_of(scatter, candidates)

@@ -186,7 +186,7 @@ class Sketch(Centred):
         scatter = self.column_scatter - other.column_scatter + delta_weight * delta**2
         scatter[scatter <= self._slack_of_remaining(other, scatter)] = 0.0
         fields["unit"] = max(self.unit, other.unit)
-        fields["lost"] = self._lost_by_removing(other, scatter)
+        fields["lost"] = self._lost_by_removing(other, scatter, delta, delta_weight)
         return replace(self, column_scatter=scatter, product=product, **fields)
 
     def faded(self, factor: float) -> Sketch:

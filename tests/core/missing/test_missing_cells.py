@@ -209,6 +209,31 @@ def test_a_column_whose_known_cells_are_equal_is_constant(method, incomplete):
         PCA(2, missing=method, scale="unit").fit(incomplete)
 
 
+@both_methods
+@pytest.mark.parametrize("scale", [None, "unit", "range"])
+def test_a_constant_column_stays_constant_where_cells_are_filled(method, scale, incomplete):
+    """Scaling would magnify a rounding error of its filled cells to a component."""
+    options = {"missing": method, "scale": scale, "constant": "zero"}
+    others = PCA(2, **options).fit(np.delete(incomplete, 1, axis=1))
+    incomplete[:, 1] = np.where(np.arange(80) % 5, 0.1, np.nan)
+    model = PCA(2, **options).fit(incomplete)
+    assert (model.impute(incomplete)[:, 1] == 0.1).all()
+    assert model.var_[1] == 0
+    assert (model.components_[:, 1] == 0).all()
+    if method == "nipals":  # the shrinkage of "em" depends on the number of columns
+        np.testing.assert_allclose(model.explained_variance_, others.explained_variance_)
+    incomplete[:, 1] *= 0.0  # constant about the origin, too
+    model = PCA(2, **options, center=False).fit(incomplete)
+    assert model.var_[1] == 0
+
+
+@both_methods
+def test_a_column_whose_squares_underflow_is_not_called_constant(method, incomplete):
+    incomplete[:, 1] *= 1e-170
+    with pytest.raises(NotFiniteError, match="spread of column 1 is too small"):
+        PCA(2, missing=method, scale="unit").fit(incomplete)
+
+
 @pytest.mark.parametrize("missing", ["em", "nipals", "drop"])
 def test_infinity_is_named_in_rows_whose_missing_cells_are_accepted(missing, incomplete):
     model = PCA(2, missing=missing).fit(incomplete)

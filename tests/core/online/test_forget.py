@@ -170,6 +170,18 @@ def test_forgetting_all_rows_resets_the_model(table):
     assert_same_bits(model.partial_fit(table), PCA().fit(table))
 
 
+@pytest.mark.parametrize("solver", ["covariance_eigh", "sketch"])
+def test_all_rows_with_weights_can_be_forgotten_in_other_batches(solver, table):
+    """Sums of weights round differently in other batches; the rows left must be exactly none."""
+    for seed in range(20):
+        weights = np.random.default_rng(seed).random(200) + 1e-3
+        model = PCA(2, svd_solver=solver).partial_fit(table, sample_weight=weights)
+        for part in np.split(np.random.default_rng(seed).permutation(200), [60, 190, 199]):
+            model.forget(table[part], sample_weight=weights[part])
+        assert model._fitted.summary.rows == model._fitted.summary.count == 0
+        assert_same_bits(model.partial_fit(table), PCA(2, svd_solver=solver).partial_fit(table))
+
+
 def test_models_that_cannot_forget(table):
     for options, match in (
         ({"svd_solver": "full"}, "triangle"),
@@ -215,3 +227,16 @@ def test_a_small_column_left_constant_has_no_scatter(rng):
     left = Moments.of(np.r_[rows, removed]).remove(Moments.of(removed))
     assert left.column_scatter[0] == 0.0
     assert (left.column_scatter[1:] > 0).all()
+
+
+@pytest.mark.parametrize(("solver", "values"), [("covariance_eigh", 100_000), ("sketch", 2)])
+def test_the_errors_of_means_count_where_few_rows_remain(solver, values):
+    """Rows that are sorted or equal round the means one way, and few rows far away magnify that."""
+    rng = np.random.default_rng(5)
+    kept = 100.0 + 1e-3 * rng.standard_normal((4, 2)) * [1, 0.3]
+    removed = rng.standard_normal((values, 2))
+    removed = np.sort(removed, axis=0) if values > 2 else removed.repeat([25_000, 75_000], axis=0)
+    model = PCA(2, svd_solver=solver).partial_fit(np.vstack([removed, kept])).forget(removed)
+    spectrum, variances = model._result.spectrum, truth(kept)[0]
+    error = np.abs(model.explained_variance_ - variances).max()
+    assert error <= spectrum.roundoff * spectrum.largest

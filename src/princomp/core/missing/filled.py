@@ -21,7 +21,13 @@ from princomp.errors import (
     row_words,
 )
 from princomp.io import RowData, Source, read_whole
-from princomp.linalg import FloatArray, format_bytes, memory_limit, one_blas_thread
+from princomp.linalg import (
+    FloatArray,
+    format_bytes,
+    memory_limit,
+    one_blas_thread,
+    restore_underflowed,
+)
 from princomp.summaries import (
     Columns,
     Extremes,
@@ -193,8 +199,10 @@ def fill_table(
             )
         else:
             table[missing_used] = np.broadcast_to(mean, table.shape)[missing_used]
+            # Rounding would make a column that is constant now vary, and scaling magnify that.
+            holes = missing_used & ((known.column_scatter > 0) | (known.mean != mean))
             convergence = fill_by_em(
-                table, missing_used, used_weights, k, divisor_of=divisor_of, centred=centred
+                table, holes, used_weights, k, divisor_of=divisor_of, centred=centred
             )
     rows = int(np.count_nonzero(missing_used.any(axis=1)))
     filled = Filled(method, cells, cells / missing_used.size, rows, *convergence)
@@ -341,6 +349,7 @@ def _known_columns(table: FloatArray, missing: NDArray[np.bool_], weights: Weigh
         / np.maximum(total_weights - 1.0, 0.5)
         * (rows - 1.0)
     )
+    scatter = restore_underflowed(scatter, high - low)
     return Columns(rows, len(table), mean, np.zeros(table.shape[1]), scatter)
 
 

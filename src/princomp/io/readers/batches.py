@@ -20,8 +20,8 @@ from princomp.io.readers.source_chain import column_order, reorder_columns
 
 _NumberedBatches: TypeAlias = Generator[tuple[int, object]]
 _BatchInput: TypeAlias = Iterable[object] | Callable[[], Iterable[object]]
-# Rows of a batch, its column names, and its unused columns.
-_BatchRows: TypeAlias = tuple[Any, tuple[str, ...] | None, tuple[str, ...]]
+# Rows of a batch, its column names, its unused columns, and notes.
+_BatchRows: TypeAlias = tuple[Any, tuple[str, ...] | None, tuple[str, ...], tuple[str, ...]]
 
 # Larger batches are split into chunks of about this many numbers (8 MB).
 NUMBERS_PER_CHUNK = 2**20
@@ -45,7 +45,8 @@ class BatchedRows(Source):
         without rows are skipped. Each batch is copied, so its memory may be reused for the
         next one.
     columns : sequence of str, optional
-        For frames, the columns to use, in this order; for arrays, the names of all columns.
+        For frames, the columns to use, in this order, by default all but a first one that numbers
+        the rows; for arrays, the names of all columns.
 
     Raises
     ------
@@ -70,12 +71,13 @@ class BatchedRows(Source):
             raise ShapeError(
                 "there is no batch with rows", hint="Give at least two rows of numbers."
             )
-        data, names, unused = _batch_rows(*first, self._requested)
+        data, names, unused, notes = _batch_rows(*first, self._requested)
         super().__init__(
             rows=None,
             p=data.shape[1],
             dtype=data.dtype,
             columns=names,
+            notes=notes,
             unused=unused,
             stored=data.nnz if sp.issparse(data) else None,
         )
@@ -138,7 +140,7 @@ class BatchedRows(Source):
 
     def _pieces(self, number: int, batch: object) -> Iterator[Any]:
         """Split a batch into chunks of moderate size, in the format of the first batch."""
-        data, names, _ = _batch_rows(number, batch, self._requested)
+        data, names, *_ = _batch_rows(number, batch, self._requested)
         place = {"batch": number}
         order = None
         if names is not None and self.columns is not None:
@@ -208,8 +210,8 @@ def _read_batch(batch: Any, requested: tuple[str, ...] | None) -> _BatchRows:
     if arrow is not None and isinstance(batch, arrow.RecordBatch):
         batch = arrow.Table.from_batches([batch])
     if is_frame(batch):
-        table = from_frame(batch, columns=requested)
-        return in_memory(table)[0], table.columns, table.unused
+        table = from_frame(batch, columns=requested, find_ids=True)
+        return in_memory(table)[0], table.columns, table.unused, table.notes
     if isinstance(batch, str | bytes | PurePath):
         problem = f"a batch must be rows of numbers, got the text {str(batch)!r}"
         raise ParameterError(problem, hint="Files are given by name, not opened: fit('rows.csv').")
@@ -221,4 +223,4 @@ def _read_batch(batch: Any, requested: tuple[str, ...] | None) -> _BatchRows:
     if requested is not None and shape[1] != len(requested):
         problem = f"{len(requested)} column names do not fit {shape[1]} columns"
         raise ShapeError(problem, hint="Give one name for each column.")
-    return in_memory(batch)[0], requested, ()
+    return in_memory(batch)[0], requested, (), ()
