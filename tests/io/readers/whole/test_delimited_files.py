@@ -13,6 +13,9 @@ import princomp
 from helpers import read_whole
 from princomp import PCA
 from princomp.errors import MalformedFileError, NotNumericError, ParameterError
+from princomp.io.readers.columns import ALL_COLUMNS, Selection
+from princomp.io.readers.delimited_stream import open_delimited
+from princomp.io.readers.files import open_source
 from princomp.io.readers.read_options import ReadOptions
 
 
@@ -274,3 +277,21 @@ def test_cells_may_be_longer_than_the_usual_limit_of_the_csv_module(write):
     assert read_whole(write(text)).data.tolist() == [[0, 2.5], [1, 2.5], [2, 2.5]]
     path = write(text + "sum;0;0\n")
     assert read_whole(path, options=ReadOptions(skip_end=1)).data.shape == (3, 2)
+
+
+def test_rows_at_the_end_are_empty_only_if_all_columns_of_the_file_are(write):
+    path = write("x,y,z\n1,2,a\n3,4,b\n5,7,b\n,,c\nNA,,\n,,\n")
+    for request in ({"columns": ["x", "y"]}, {"exclude": ["z"]}, {}):
+        table = read_whole(path, **request)
+        assert len(table.data) == 5
+        assert "left out 1 empty row at the end" in table.notes
+    chunked = open_delimited(path, ALL_COLUMNS, delimiter=",", compression=None)
+    assert sum(len(chunk.data) for chunk in chunked.chunks()) == 5
+
+
+def test_a_column_without_cells_and_name_names_no_rows(write):
+    path = write(",name,x,y\n,a,1,2.5\n,b,2,3.5\n,c,4,1.5\n")
+    table = open_source(path, Selection(find_ids=True))
+    assert table.columns == ("x", "y")
+    assert table.ids.tolist() == ["a", "b", "c"]
+    assert "left out 1 empty column: row" in table.notes
