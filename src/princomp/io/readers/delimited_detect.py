@@ -91,7 +91,8 @@ def detect_dialect(
     comment = options.comment
     if comment is None:
         top = next((line for line in lines[skip:] if line.strip()), "")
-        comment = "#" if top.startswith("#") else ""
+        # A column may be called #, and a comment is longer.
+        comment = "#" if re.match(r"#(?!\s*[,;\t|])", top) else ""
         if comment:
             notes.append("lines that begin with '#' are comments; comment='' reads them")
     # Blank out comments and skipped lines, so that the other lines keep their numbers.

@@ -295,3 +295,30 @@ def test_a_column_without_cells_and_name_names_no_rows(write):
     assert table.columns == ("x", "y")
     assert table.ids.tolist() == ["a", "b", "c"]
     assert "left out 1 empty column: row" in table.notes
+
+
+def test_a_column_named_by_a_number_sign_is_no_comment(write):
+    path = write("#,name,group,x\n1,a,u,1.5\n2,b,v,2.5\n3,c,v,1.25\n")
+    table = read_whole(path)
+    assert table.columns == ("#", "x")
+    assert table.data.tolist() == [[1, 1.5], [2, 2.5], [3, 1.25]]
+
+
+@pytest.mark.parametrize("top", ["", "#s,tree,plot,x,y\n"])
+def test_a_first_row_of_mostly_text_is_not_taken_for_names(write, top):
+    rows = "s1,oak,A,1.5,2.5\ns2,ash,A,1.5,2.75\ns3,oak,B,1.75,2.5\n"
+    table = read_whole(write(top + rows), id_column="x0")
+    assert table.columns == ("x3", "x4")
+    assert table.ids.tolist() == ["s1", "s2", "s3"]
+    assert any("the first line holds numbers, so it is a row" in note for note in table.notes)
+    path = write(top + rows.replace("oak,A,1.5", "elm,C,1.5"))
+    assert "or is it the first row?" in str(refused(MalformedFileError, path))
+
+
+def test_columns_may_be_named_by_numbers_and_more_text(write):
+    path = write("site,type,unit,1990,1991.5\na,u,m,1,2.5\nb,v,m,2,3\n")
+    assert "or is it the first row?" in str(refused(MalformedFileError, path))
+    path = write("site,type,unit,1990,1991\na,u,m,1,2.5\nb,v,m,2,3\n")
+    assert read_whole(path).columns == ("1990", "1991")
+    path = write("site,type,unit,age,1991.5\na,u,m,1,2.5\nb,v,m,2,3\n")
+    assert read_whole(path).columns == ("age", "1991.5")
