@@ -86,7 +86,9 @@ class Reader:
 
         def read() -> pa.Table:
             with self._stream() as stream:
-                return pa_csv.read_csv(stream, **self._options(names, types))
+                table = pa_csv.read_csv(stream, **self._options(names, types))
+            columns = map(self.dialect.number_format.without_missing, table.columns)
+            return pa.table(list(columns), names=table.column_names)
 
         return self._try(read)
 
@@ -158,9 +160,10 @@ def cast_text(
     if kind == pa.bool_():
         number_format, unit = NumberFormat(na=number_format.na), None
     try:
-        return compute.cast(number_format.canonical(cells, unit), kind)
+        cast = compute.cast(number_format.canonical(cells, unit), kind)
     except pa.ArrowInvalid:
         return None
+    return number_format.without_missing(cast)
 
 
 def are_integers(values: NDArray[np.float64]) -> bool:

@@ -322,3 +322,21 @@ def test_columns_may_be_named_by_numbers_and_more_text(write):
     assert read_whole(path).columns == ("1990", "1991")
     path = write("site,type,unit,age,1991.5\na,u,m,1,2.5\nb,v,m,2,3\n")
     assert read_whole(path).columns == ("age", "1991.5")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x,y\n-999,1\n-999.0,2.5\n-9.99e2,-999\n-998,\u2212999.00\n",
+        "x;y\n-999;1,5\n-999,0;2,5\n-9,99e2;-999\n-998;-999,00\n",
+        "x,y\n-999,1\n-999.0 kg,2.5\n-9.99e2 kg,-999\n-998 kg,-999\n",
+    ],
+)
+def test_a_number_that_means_a_missing_cell_does_so_however_it_is_written(write, text):
+    path, options = write(text), ReadOptions(na=("-999",))
+    missing = [[True, False], [True, False], [True, True], [False, True]]
+    assert np.isnan(read_whole(path, options=options).data).tolist() == missing
+    selection = Selection(options=options)
+    chunked = open_delimited(path, selection, delimiter=",", compression=None)
+    (chunk,) = chunked.chunks()
+    assert np.isnan(chunk.data).tolist() == missing
