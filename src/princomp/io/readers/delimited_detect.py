@@ -299,8 +299,9 @@ def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:
                 continue
             if fraction:
                 evidence.decimal.setdefault(fraction[0], located)
-            if cell.lstrip("+-").startswith("0") and mark in ".,":
-                evidence.decimal.setdefault(mark, located)
+            if cell.lstrip("+-").startswith("0"):
+                if mark in ".,":
+                    evidence.decimal.setdefault(mark, located)
             else:
                 mark = " " if mark.isspace() else mark
                 evidence.separators.setdefault(mark, set()).add(column)

@@ -82,7 +82,8 @@ class NumberFormat:
     def _pattern(self) -> str:
         whole = "[0-9]+"
         if self.thousands is not None:
-            whole = f"(?:[0-9]{{1,3}}(?:{self._thousands_pattern}[0-9]{{3}})+|[0-9]+)"
+            # Not 0.125, which is a fraction with another decimal mark, nor codes such as 030 123.
+            whole = f"(?:[1-9][0-9]{{0,2}}(?:{self._thousands_pattern}[0-9]{{3}})+|[0-9]+)"
         point = re.escape(self.decimal)
         digits = f"(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
         return f"[+-]?(?:{digits}|(?i:inf(?:inity)?|nan))"

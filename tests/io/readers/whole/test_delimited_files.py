@@ -340,3 +340,11 @@ def test_a_number_that_means_a_missing_cell_does_so_however_it_is_written(write,
     chunked = open_delimited(path, selection, delimiter=",", compression=None)
     (chunk,) = chunked.chunks()
     assert np.isnan(chunk.data).tolist() == missing
+
+
+def test_numbers_with_separated_thousands_do_not_begin_with_zero(write):
+    rows = "".join(f"a{i};{i},5;{i}.234,5\n" for i in range(1, 600))
+    error = refused(NotNumericError, write(f"name;x;y\n{rows}b;0.125;1\n"))
+    assert "'0.125' is not a number" in str(error)
+    telephones = "".join(f"030 123 4{i};{i * i},5;{i}\n" for i in range(10, 20))
+    assert read_whole(write("telephone;x;y\n" + telephones)).columns == ("x", "y")
