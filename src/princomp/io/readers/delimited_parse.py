@@ -28,7 +28,7 @@ from princomp.io.readers.cells import (
 )
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_header import Header, structure_error
-from princomp.io.readers.delimited_text import Dialect, Piece, count_lines
+from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Piece, count_lines
 from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit
 from princomp.io.readers.source import copy_columns
 from princomp.linalg import empty
@@ -97,8 +97,13 @@ class Reader:
             try:
                 return read()
             except pa.ArrowInvalid as error:
-                # A row must fit into a block; very wide tables need larger ones.
-                if "straddling" not in str(error) or self.block_size >= 1 << 30:
+                # A row, and all of the header, must fit into a block; very wide tables need larger
+                # ones. pyarrow has one message for a long header and for a file without rows.
+                limits = {"straddling": 1 << 30, "header is larger than block size": LONGEST_ROW}
+                if not any(
+                    words in str(error) and self.block_size < limit
+                    for words, limit in limits.items()
+                ):
                     return None
                 self.block_size *= 8
 

@@ -348,3 +348,10 @@ def test_numbers_with_separated_thousands_do_not_begin_with_zero(write):
     assert "'0.125' is not a number" in str(error)
     telephones = "".join(f"030 123 4{i};{i * i},5;{i}\n" for i in range(10, 20))
     assert read_whole(write("telephone;x;y\n" + telephones)).columns == ("x", "y")
+
+
+def test_names_may_be_longer_than_a_block_of_pyarrow(write):
+    names = [f"{j}{'n' * 2**18}" for j in range(5)]
+    table = read_whole(write(f"{','.join(names)}\n1,2,3,4,5\n6,7,8,9,1\n"))
+    assert table.columns == tuple(names)
+    assert table.data.tolist() == [[1, 2, 3, 4, 5], [6, 7, 8, 9, 1]]
