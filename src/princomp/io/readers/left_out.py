@@ -6,6 +6,7 @@ end. A last row of totals is refused.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -250,7 +251,11 @@ def find_id_column(
     column = f"column {name!r}, {why}"
     if unnamed and name == first:
         column = "the first column, which has no name"
-    notes = [f"the rows are named by {column}; id_column=False keeps it as data"]
+    note = f"the rows are named by {column}; id_column=False keeps it as data"
+    # A column with fractions, such as a refractive index, may be a measurement.
+    values = [number_format.parse(cell or "") for cell in first_cells[:100] if name == first]
+    fractions = None not in values and any(x % 1 for x in values if x and math.isfinite(x))
+    notes = [WarningNote(note) if fractions and not unnamed else note]
     if left_out:
         what = "the first column" if unnamed else repr(first)
         notes.append(f"left out {what}, which counts the rows")
