@@ -22,6 +22,8 @@ def cells(tmp_path):
         file["obs/_index"] = np.array([f"cell{i}" for i in range(40)], dtype="S6")
         file["obs/batch/categories"] = np.array(["b1", "b2"], dtype=h5py.string_dtype())
         file["obs/batch/codes"] = np.array([0, 1] * 19 + [0, -1], dtype="i1")
+        file["obs/cluster/categories"] = np.array(["0", "1"], dtype=h5py.string_dtype())
+        file["obs/cluster/codes"] = np.array([1, 0] * 20, dtype="i1")
         file["obs/depth"] = rng.standard_normal(40)
         file["obs/gene0"] = np.array([0, 1] * 20)
         for name in ("var", "obs"):
@@ -53,7 +55,7 @@ def test_categories_of_older_files_are_named(princomp, cells):
 
 
 def test_a_report_takes_columns_of_obs(princomp, cells, tmp_path):
-    args = ("--groups", "batch", "--metadata", "depth,batch", "--bootstrap", 0)
+    args = ("--groups", "batch", "--metadata", "depth,batch,cluster", "--bootstrap", 0)
     assert princomp("fit", cells, "-k", 2, "-m", "m.pca", "--no-scores").code == 0
     pages = []
     for files in ((cells,), ("m.pca", cells), (tmp_path / "*.h5ad",)):
@@ -63,6 +65,7 @@ def test_a_report_takes_columns_of_obs(princomp, cells, tmp_path):
         pages.append((tmp_path / "r.html").read_text())
         assert "depth (r)" in pages[-1]
         assert "batch (η²)" in pages[-1]
+        assert "cluster (η²)" in pages[-1]
         assert '"labels": ["b1", "b2"]' in pages[-1]
         assert "8 columns: gene0, " in pages[-1]
 

@@ -169,3 +169,18 @@ def test_new_rows_may_lack_row_numbers(frame):
 def test_a_mixed_column_is_reported_by_its_text(frame):
     with pytest.warns(UserWarning, match="left out 1 text column: m"):
         PCA(1).fit(frame.assign(m=[1.5, *"abcdefghijk"]))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_first_column_of_fractions_that_names_the_rows_is_named_in_a_warning(
+    frame, ending, tmp_path
+):
+    table, path = frame.rename(columns={"a": "index"}), tmp_path / f"t.{ending}"
+    table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
+    with pytest.warns(UserWarning, match="named by column 'index', the first column; id_column="):
+        assert PCA(1).fit(path).n_features_in_ == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert PCA(1).fit(read_table(path, id_column=False)).n_features_in_ == 3
+        frame.to_csv(tmp_path / "u.csv", index_label="")
+        assert PCA(1).fit(tmp_path / "u.csv").n_features_in_ == 3

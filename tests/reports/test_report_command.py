@@ -7,12 +7,10 @@ import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from pages import Page
 
 from command_line import ARRESTS, ENVIRONMENT
-from princomp.cli.reporting import _numbers_or_text
 
 
 def test_a_table_in_one_command_and_to_the_same_bytes(princomp, tmp_path):
@@ -63,10 +61,14 @@ def test_extra_columns_take_no_part_in_the_fit(princomp, grouped_file, tmp_path)
     assert "turn (r)" in page.text
 
 
-def test_text_with_underscores_is_not_taken_for_numbers():
-    months = np.array(["2020_1", "2020_2", None], dtype=object)
-    assert _numbers_or_text(months) is months
-    np.testing.assert_array_equal(_numbers_or_text(np.array(["1", None])), [1.0, np.nan])
+def test_metadata_are_numbers_or_categories_as_in_python(princomp, tmp_path):
+    rows = [f"{i % 7},{i * i % 11},{'NA' if i == 3 else i},2020_{i % 2}" for i in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y,age,month", *rows]))
+    done = princomp("report", "t.csv", "--metadata", "age,month", "--bootstrap", 0)
+    assert (done.code, done.err) == (0, "")
+    page = Page((tmp_path / "t_report.html").read_text())
+    assert "age (r)" in page.text
+    assert "month (η²)" in page.text
 
 
 def test_groups_of_standard_input_are_refused_before_the_fit(princomp, monkeypatch):

@@ -255,7 +255,7 @@ def rows_and_extra(
 def _extra_values(
     files: Sequence[str], columns: Sequence[str] | None, extra: Sequence[str]
 ) -> dict[str, NDArray[Any]]:
-    """Return columns that the model does not analyse, as text; for .h5ad files, those of ``obs``.
+    """Return columns that the model does not analyse; for .h5ad files, those of ``obs``.
 
     Raises
     ------
@@ -276,5 +276,5 @@ def _extra_values(
                 place={"column": name},
                 hint="name a column that was left out of the fit",
             )
-        values[name] = io.as_texts(io.file_column(files, name, given_read_options(), columns))
+        values[name] = io.file_column(files, name, given_read_options(), columns)
     return values

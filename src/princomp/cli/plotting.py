@@ -155,7 +155,7 @@ def plot(
         groups = figure_options.pop("groups", None)
         rows, notes, extra = rows_and_extra(pca, files, [] if groups is None else [groups])
         if groups is not None:
-            figure_options["groups"] = extra
+            figure_options["groups"] = {groups: io.as_texts(extra[groups])}
         arguments.append(rows)
     if "rule" in figure_options:
         figure_options["decision"] = _apply_rule(figure_options.pop("rule"), *arguments)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp import reports
+from princomp import io, reports
 from princomp.cli.inputs import is_table, model_and_rows
 from princomp.cli.options import (
     LEVEL,
@@ -80,6 +80,7 @@ def report(
     reports.check_libraries()
     extra = list(dict.fromkeys([*([groups] if groups else []), *(metadata or [])]))
     requirement = "a report needs a plain PCA"
+    row_files = files if is_fit else files[1:]
     pca, rows, notes, values = model_and_rows(files, options, as_json, requirement, extra)
     reports.report(
         pca,
@@ -87,11 +88,9 @@ def report(
         output,
         title=options["title"],
         lang=options["lang"],
-        data=_rows_name(files if is_fit else files[1:]),
-        groups=None if groups is None else {groups: values[groups]},
-        metadata=None
-        if metadata is None
-        else {name: _numbers_or_text(values[name]) for name in metadata},
+        data=_rows_name(row_files),
+        groups=None if groups is None else {groups: io.as_texts(values[groups])},
+        metadata=None if metadata is None else _metadata(row_files, metadata, values),
         training=True if is_fit else options["training"],
         bootstrap=options["bootstrap"],
         level=options["level"],
@@ -112,6 +111,14 @@ def _check_arguments(files: Sequence[str], is_fit: bool) -> None:
                 raise click.UsageError(f"--{name} needs rows: give DATA after MODEL")
 
 
+def _metadata(
+    files: Sequence[str], names: Sequence[str], values: dict[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """Convert the columns of metadata as in Python: to numbers if all cells are numbers."""
+    is_typed = io.are_anndata_files(files)  # a category 1 is no number
+    return {name: values[name] if is_typed else io.as_numbers(values[name]) for name in names}
+
+
 def _rows_name(files: Sequence[str]) -> str | None:
     """Return the name of the rows on the page."""
     if not files:
@@ -119,16 +126,3 @@ def _rows_name(files: Sequence[str]) -> str | None:
     first = "standard input" if files[0] == "-" else Path(files[0]).name
     more = len(files) - 1
     return first if not more else f"{first} and {more} other file{'s' * (more > 1)}"
-
-
-def _numbers_or_text(values: NDArray[Any]) -> NDArray[Any]:
-    """Convert text to numbers if all of it is numeric."""
-    import numpy as np
-
-    # Python reads 2020_1 as 20201; in a table it is a name.
-    if any(value is not None and "_" in value for value in values):
-        return values
-    try:
-        return np.array([np.nan if value is None else float(value) for value in values])
-    except ValueError:
-        return values

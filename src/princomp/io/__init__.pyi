@@ -82,6 +82,7 @@ from .readers.stdin import open_stdin as open_stdin
 from .readers.table_input import (
     TableInput as TableInput,
     are_anndata_files as are_anndata_files,
+    as_numbers as as_numbers,
     as_texts as as_texts,
     file_column as file_column,
     file_rows as file_rows,

@@ -31,9 +31,9 @@ from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import (
     LeftOut,
     counting_notes,
+    empty_rows_at_end,
     find_id_column,
     refuse_totals,
-    without_empty_rows,
 )
 from princomp.io.readers.number_text import NumberFormat, Unit, cell_unit, column_unit
 from princomp.io.readers.reader_errors import reading
@@ -82,7 +82,7 @@ def infer_table(
     table = _read_columns(reader, choice, label_candidates)
     notes = [*dialect.notes, *header.notes]
     if complete:
-        table = without_empty_rows(table, notes)
+        table = _without_empty_rows(reader, table, notes)
     if label_candidates:
         choice, id_notes = find_id_column(
             table,
@@ -159,6 +159,18 @@ def _read_columns(reader: Reader, choice: Choice, label_candidates: list[str]) -
                 raise structure_error(dialect, reader.header)
         refuse_damage(dialect)
     return table
+
+
+def _without_empty_rows(reader: Reader, table: pa.Table, notes: list[str]) -> pa.Table:
+    """Leave out rows at the end that are empty in all columns of the file, also in unread ones."""
+    empty = empty_rows_at_end(table)
+    if empty:
+        with reader.dialect.reading():
+            text = reader.read_as_text(reader.header.names)
+        empty = empty if text is None else empty_rows_at_end(text)
+    if empty:
+        notes.append(f"left out {empty:,} empty {'row' if empty == 1 else 'rows'} at the end")
+    return table.slice(0, len(table) - empty)
 
 
 def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) -> Choice:

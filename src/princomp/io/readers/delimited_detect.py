@@ -91,7 +91,8 @@ def detect_dialect(
     comment = options.comment
     if comment is None:
         top = next((line for line in lines[skip:] if line.strip()), "")
-        comment = "#" if top.startswith("#") else ""
+        # A column may be called #, and a comment is longer.
+        comment = "#" if re.match(r"#(?!\s*[,;\t|])", top) else ""
         if comment:
             notes.append("lines that begin with '#' are comments; comment='' reads them")
     # Blank out comments and skipped lines, so that the other lines keep their numbers.
@@ -298,8 +299,9 @@ def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:
                 continue
             if fraction:
                 evidence.decimal.setdefault(fraction[0], located)
-            if cell.lstrip("+-").startswith("0") and mark in ".,":
-                evidence.decimal.setdefault(mark, located)
+            if cell.lstrip("+-").startswith("0"):
+                if mark in ".,":
+                    evidence.decimal.setdefault(mark, located)
             else:
                 mark = " " if mark.isspace() else mark
                 evidence.separators.setdefault(mark, set()).add(column)

@@ -6,8 +6,10 @@ import csv
 import itertools
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import Any
 
 from princomp.errors import DataError, MalformedFileError, ShapeError, row_words
 from princomp.io.readers.columns import listed
@@ -106,10 +108,12 @@ def _count_header_lines(dialect: Dialect, cells: list[list[str]], notes: list[st
     """Number of header lines, 1 or 0; refuse the file if it is not clear."""
     first, parse = [cell for cell in cells[0] if cell], dialect.number_format.parse
     values = [x for cell in first if (x := parse(cell)) is not None]
-    if not values or 2 * len(values) < len(first) or all(x != x for x in values):
+    if all(x != x for x in values):
+        return 1
+    fractions = any(x % 1 for x in values if math.isfinite(x))
+    if 2 * len(values) < len(first) and not (fractions and _fills_columns_of_numbers(cells, parse)):
         return 1
     repeated = len(set(first)) < len(first)
-    fractions = any(x % 1 for x in values if math.isfinite(x))
     steps = {b > a for a, b in itertools.pairwise(values)}
     if len(values) == len(first):
         # Names are unique, and numbers as names (wavelengths, years) only rise or only fall.
@@ -130,6 +134,13 @@ def _count_header_lines(dialect: Dialect, cells: list[list[str]], notes: list[st
         "Say which: header=True where it holds column names, header=False where it is a row.",
         line=1 + dialect.skip,
     )
+
+
+def _fills_columns_of_numbers(cells: list[list[str]], parse: Callable[[str], Any]) -> bool:
+    """Whether the first line has numbers in all columns that hold only numbers below it."""
+    columns = [[parse(cell) for cell in column] for column in zip(*cells, strict=False)]
+    below = [column for column in columns if None not in column[1:]]
+    return bool(below) and all(column[0] is not None for column in below)
 
 
 def _fit_names(

@@ -28,7 +28,7 @@ from princomp.io.readers.cells import (
 )
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_header import Header, structure_error
-from princomp.io.readers.delimited_text import Dialect, Piece, count_lines
+from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Piece, count_lines
 from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit
 from princomp.io.readers.source import copy_columns
 from princomp.linalg import empty
@@ -86,7 +86,9 @@ class Reader:
 
         def read() -> pa.Table:
             with self._stream() as stream:
-                return pa_csv.read_csv(stream, **self._options(names, types))
+                table = pa_csv.read_csv(stream, **self._options(names, types))
+            columns = map(self.dialect.number_format.without_missing, table.columns)
+            return pa.table(list(columns), names=table.column_names)
 
         return self._try(read)
 
@@ -95,8 +97,13 @@ class Reader:
             try:
                 return read()
             except pa.ArrowInvalid as error:
-                # A row must fit into a block; very wide tables need larger ones.
-                if "straddling" not in str(error) or self.block_size >= 1 << 30:
+                # A row, and all of the header, must fit into a block; very wide tables need larger
+                # ones. pyarrow has one message for a long header and for a file without rows.
+                limits = {"straddling": 1 << 30, "header is larger than block size": LONGEST_ROW}
+                if not any(
+                    words in str(error) and self.block_size < limit
+                    for words, limit in limits.items()
+                ):
                     return None
                 self.block_size *= 8
 
@@ -158,9 +165,10 @@ def cast_text(
     if kind == pa.bool_():
         number_format, unit = NumberFormat(na=number_format.na), None
     try:
-        return compute.cast(number_format.canonical(cells, unit), kind)
+        cast = compute.cast(number_format.canonical(cells, unit), kind)
     except pa.ArrowInvalid:
         return None
+    return number_format.without_missing(cast)
 
 
 def are_integers(values: NDArray[np.float64]) -> bool:

@@ -6,6 +6,7 @@ end. A last row of totals is refused.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -223,6 +224,9 @@ def find_id_column(
     """
     first_cells = table.column(first).to_pylist() if first in candidates else []
     is_numbered = are_row_numbers(first_cells)
+    # A table that begins in the second column of a sheet has a first column without cells.
+    is_empty = first in candidates and not any(first_cells)
+    has_index = first.lower() in INDEX_NAMES and not is_empty
     unique = [
         name for name in dict.fromkeys(candidates) if _is_unique_text(table, name, number_format)
     ]
@@ -230,12 +234,12 @@ def find_id_column(
     heads = {name: table.column(name)[:100].to_pylist() for name in unique}
     unique = [name for name in unique if not all(map(_DATE.match, heads[name]))] or unique
     left_out: list[str] = []
-    if len(unique) == 1 and (is_numbered or first.lower() not in INDEX_NAMES):
+    if len(unique) == 1 and (is_numbered or not has_index):
         name = unique[0]
         why = f"which differs in {'all' if complete else f'the first {len(table):,}'} rows"
         if is_numbered and name != first:
             left_out = [first]
-    elif first in candidates and first.lower() in INDEX_NAMES:
+    elif has_index and first in candidates:
         name, why = first, "the first column"
     elif is_numbered:
         name, why = first, f"which counts them from {str(first_cells[0]).strip()}"
@@ -247,7 +251,11 @@ def find_id_column(
     column = f"column {name!r}, {why}"
     if unnamed and name == first:
         column = "the first column, which has no name"
-    notes = [f"the rows are named by {column}; id_column=False keeps it as data"]
+    note = f"the rows are named by {column}; id_column=False keeps it as data"
+    # A column with fractions, such as a refractive index, may be a measurement.
+    values = [number_format.parse(cell or "") for cell in first_cells[:100] if name == first]
+    fractions = None not in values and any(x % 1 for x in values if x and math.isfinite(x))
+    notes = [WarningNote(note) if fractions and not unnamed else note]
     if left_out:
         what = "the first column" if unnamed else repr(first)
         notes.append(f"left out {what}, which counts the rows")
@@ -268,15 +276,12 @@ def _is_unique_text(table: pa.Table, name: str, number_format: NumberFormat) -> 
 # ---- rows at the end -----------------------------------------------------------------
 
 
-def without_empty_rows(table: pa.Table, notes: list[str]) -> pa.Table:
-    """Leave out empty rows at the end."""
+def empty_rows_at_end(table: pa.Table) -> int:
+    """Number of empty rows at the end; the first row is never one of them."""
     empty = 0
     while empty < len(table) - 1 and _is_empty(_row(table, len(table) - 1 - empty)):
         empty += 1
-    if empty:
-        notes.append(f"left out {empty:,} empty {'row' if empty == 1 else 'rows'} at the end")
-        table = table.slice(0, len(table) - empty)
-    return table
+    return empty
 
 
 def refuse_totals(table: pa.Table, dialect: Dialect, origin: Origin) -> None:

@@ -64,6 +64,12 @@ class NumberFormat:
         return MISSING.union(word.strip() for word in self.na)
 
     @cached_property
+    def _missing_numbers(self) -> list[float]:
+        """Numbers that mean a missing cell, also in other spellings: -999 is -999.0."""
+        numbers = (self._number(plain_minus(word.strip())) for word in self.na)
+        return [x for x in numbers if x is not None and x == x]
+
+    @cached_property
     def _thousands_pattern(self) -> str:
         """Regular expression for the thousands separator."""
         if self.thousands is None:
@@ -76,7 +82,8 @@ class NumberFormat:
     def _pattern(self) -> str:
         whole = "[0-9]+"
         if self.thousands is not None:
-            whole = f"(?:[0-9]{{1,3}}(?:{self._thousands_pattern}[0-9]{{3}})+|[0-9]+)"
+            # Not 0.125, which is a fraction with another decimal mark, nor codes such as 030 123.
+            whole = f"(?:[1-9][0-9]{{0,2}}(?:{self._thousands_pattern}[0-9]{{3}})+|[0-9]+)"
         point = re.escape(self.decimal)
         digits = f"(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
         return f"[+-]?(?:{digits}|(?i:inf(?:inity)?|nan))"
@@ -84,8 +91,10 @@ class NumberFormat:
     def parse(self, cell: str) -> float | None:
         """Read a cell: return its number, NaN if it is missing, None if it is neither."""
         text = plain_minus(cell.strip())
-        if text in self.missing:
-            return math.nan
+        number = math.nan if text in self.missing else self._number(text)
+        return math.nan if number in self._missing_numbers else number
+
+    def _number(self, text: str) -> float | None:
         if re.fullmatch(self._pattern, text) is None:
             return None
         if self.thousands is not None:
@@ -121,6 +130,16 @@ class NumberFormat:
             cells = compute.replace_substring_regex(cells, self._thousands_pattern, "")
         cells = compute.replace_substring(cells, self.decimal, ".")
         return compute.if_else(valid, cells, not_a_number)
+
+    def without_missing(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Replace the numbers of a column that mean a missing cell by null."""
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
+        if not self._missing_numbers or column.type != pa.float64():
+            return column
+        missing = compute.is_in(column, value_set=pa.array(self._missing_numbers))
+        return compute.if_else(missing, pa.scalar(None, pa.float64()), column)
 
 
 PLAIN = NumberFormat()

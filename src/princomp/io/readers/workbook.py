@@ -41,11 +41,16 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
         note = f"read sheet {sheet.title!r}, one of {len(book.sheetnames)}"
         notes = (note,) if len(book.sheetnames) > 1 and selection.options.sheet is None else ()
         with reading(path, "a workbook"):
+            # Some programs store a range that is too small, such as A1, beyond which openpyxl would
+            # read nothing.
+            sheet.reset_dimensions()
             rows = [
                 [_plain_cell(cell) for cell in row] for row in sheet.iter_rows(values_only=True)
             ]
     finally:
         book.close()
+    width = max(map(len, rows), default=0)
+    rows = [row + [""] * (width - len(row)) for row in rows]
     # Empty rows at the top become blank lines, which are skipped.
     top = next((i for i, row in enumerate(rows) if any(cell != "" for cell in row)), 0)
     rows[:top] = [[]] * top

@@ -13,6 +13,9 @@ import princomp
 from helpers import read_whole
 from princomp import PCA
 from princomp.errors import MalformedFileError, NotNumericError, ParameterError
+from princomp.io.readers.columns import ALL_COLUMNS, Selection
+from princomp.io.readers.delimited_stream import open_delimited
+from princomp.io.readers.files import open_source
 from princomp.io.readers.read_options import ReadOptions
 
 
@@ -274,3 +277,81 @@ def test_cells_may_be_longer_than_the_usual_limit_of_the_csv_module(write):
     assert read_whole(write(text)).data.tolist() == [[0, 2.5], [1, 2.5], [2, 2.5]]
     path = write(text + "sum;0;0\n")
     assert read_whole(path, options=ReadOptions(skip_end=1)).data.shape == (3, 2)
+
+
+def test_rows_at_the_end_are_empty_only_if_all_columns_of_the_file_are(write):
+    path = write("x,y,z\n1,2,a\n3,4,b\n5,7,b\n,,c\nNA,,\n,,\n")
+    for request in ({"columns": ["x", "y"]}, {"exclude": ["z"]}, {}):
+        table = read_whole(path, **request)
+        assert len(table.data) == 5
+        assert "left out 1 empty row at the end" in table.notes
+    chunked = open_delimited(path, ALL_COLUMNS, delimiter=",", compression=None)
+    assert sum(len(chunk.data) for chunk in chunked.chunks()) == 5
+
+
+def test_a_column_without_cells_and_name_names_no_rows(write):
+    path = write(",name,x,y\n,a,1,2.5\n,b,2,3.5\n,c,4,1.5\n")
+    table = open_source(path, Selection(find_ids=True))
+    assert table.columns == ("x", "y")
+    assert table.ids.tolist() == ["a", "b", "c"]
+    assert "left out 1 empty column: row" in table.notes
+
+
+def test_a_column_named_by_a_number_sign_is_no_comment(write):
+    path = write("#,name,group,x\n1,a,u,1.5\n2,b,v,2.5\n3,c,v,1.25\n")
+    table = read_whole(path)
+    assert table.columns == ("#", "x")
+    assert table.data.tolist() == [[1, 1.5], [2, 2.5], [3, 1.25]]
+
+
+@pytest.mark.parametrize("top", ["", "#s,tree,plot,x,y\n"])
+def test_a_first_row_of_mostly_text_is_not_taken_for_names(write, top):
+    rows = "s1,oak,A,1.5,2.5\ns2,ash,A,1.5,2.75\ns3,oak,B,1.75,2.5\n"
+    table = read_whole(write(top + rows), id_column="x0")
+    assert table.columns == ("x3", "x4")
+    assert table.ids.tolist() == ["s1", "s2", "s3"]
+    assert any("the first line holds numbers, so it is a row" in note for note in table.notes)
+    path = write(top + rows.replace("oak,A,1.5", "elm,C,1.5"))
+    assert "or is it the first row?" in str(refused(MalformedFileError, path))
+
+
+def test_columns_may_be_named_by_numbers_and_more_text(write):
+    path = write("site,type,unit,1990,1991.5\na,u,m,1,2.5\nb,v,m,2,3\n")
+    assert "or is it the first row?" in str(refused(MalformedFileError, path))
+    path = write("site,type,unit,1990,1991\na,u,m,1,2.5\nb,v,m,2,3\n")
+    assert read_whole(path).columns == ("1990", "1991")
+    path = write("site,type,unit,age,1991.5\na,u,m,1,2.5\nb,v,m,2,3\n")
+    assert read_whole(path).columns == ("age", "1991.5")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x,y\n-999,1\n-999.0,2.5\n-9.99e2,-999\n-998,\u2212999.00\n",
+        "x;y\n-999;1,5\n-999,0;2,5\n-9,99e2;-999\n-998;-999,00\n",
+        "x,y\n-999,1\n-999.0 kg,2.5\n-9.99e2 kg,-999\n-998 kg,-999\n",
+    ],
+)
+def test_a_number_that_means_a_missing_cell_does_so_however_it_is_written(write, text):
+    path, options = write(text), ReadOptions(na=("-999",))
+    missing = [[True, False], [True, False], [True, True], [False, True]]
+    assert np.isnan(read_whole(path, options=options).data).tolist() == missing
+    selection = Selection(options=options)
+    chunked = open_delimited(path, selection, delimiter=",", compression=None)
+    (chunk,) = chunked.chunks()
+    assert np.isnan(chunk.data).tolist() == missing
+
+
+def test_numbers_with_separated_thousands_do_not_begin_with_zero(write):
+    rows = "".join(f"a{i};{i},5;{i}.234,5\n" for i in range(1, 600))
+    error = refused(NotNumericError, write(f"name;x;y\n{rows}b;0.125;1\n"))
+    assert "'0.125' is not a number" in str(error)
+    telephones = "".join(f"030 123 4{i};{i * i},5;{i}\n" for i in range(10, 20))
+    assert read_whole(write("telephone;x;y\n" + telephones)).columns == ("x", "y")
+
+
+def test_names_may_be_longer_than_a_block_of_pyarrow(write):
+    names = [f"{j}{'n' * 2**18}" for j in range(5)]
+    table = read_whole(write(f"{','.join(names)}\n1,2,3,4,5\n6,7,8,9,1\n"))
+    assert table.columns == tuple(names)
+    assert table.data.tolist() == [[1, 2, 3, 4, 5], [6, 7, 8, 9, 1]]

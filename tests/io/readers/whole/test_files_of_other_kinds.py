@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import sys
+import zipfile
 
 import numpy as np
 import openpyxl
@@ -336,3 +338,21 @@ def test_empty_rows_at_the_top_of_a_sheet_are_skipped_as_empty_lines(tmp_path, e
     table = read_whole(path)
     assert table.columns == ("a", "b")
     assert table.data.tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
+@pytest.mark.parametrize("stored", ["A1", "A1:B3", "A1:A5", "A1:F9"])
+def test_all_cells_of_a_sheet_are_read_beyond_the_range_that_it_stores(tmp_path, stored):
+    book = openpyxl.Workbook()
+    for row in (["a", "b"], [1, 2], [3.5], [5, 6], [], [7, 8]):
+        book.active.append(row)
+    book.save(tmp_path / "saved.xlsx")
+    path, pattern = tmp_path / "t.xlsx", rb'<dimension ref="[^"]*"'
+    with zipfile.ZipFile(tmp_path / "saved.xlsx") as saved, zipfile.ZipFile(path, "w") as changed:
+        for name in saved.namelist():
+            range_of = b'<dimension ref="%b"' % stored.encode()
+            changed.writestr(name, re.sub(pattern, range_of, saved.read(name)))
+    table = read_whole(path)
+    np.testing.assert_array_equal(
+        table.data, [[1, 2], [3.5, np.nan], [5, 6], [np.nan, np.nan], [7, 8]]
+    )
+    assert table.columns == ("a", "b")
