@@ -88,3 +88,14 @@ def test_randomized_passes_agree_for_every_normalizer(normalizer, shape, rng):
     expected = PCA(3).fit(X)
     np.testing.assert_allclose(found.explained_variance_, expected.explained_variance_, rtol=1e-9)
     np.testing.assert_allclose(found.components_, expected.components_, atol=1e-6)
+
+
+def test_a_sketch_whose_products_overflow_is_refused():
+    rows = np.random.default_rng(0).standard_normal((8, 20))
+    rows[:, 0] = 4.5e153 * np.repeat([1.0, -1.0], 4)  # a sum of squares of 1.6e308
+    assert PCA(2, svd_solver="full").fit(rows).explained_variance_[0] > 1e307
+    with pytest.raises(NotFiniteError, match="sums of products of the columns overflow"):
+        PCA(2, svd_solver="sketch").fit(rows)
+    rows[:, 1] = rows[:, 0]  # the sum of all squares overflows
+    with pytest.raises(NotFiniteError, match="sums of products of the columns overflow"):
+        PCA(2, svd_solver="sketch").fit(rows)

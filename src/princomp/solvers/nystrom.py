@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.linalg
 
+from princomp.errors import NotFiniteError
 from princomp.linalg import EPS, FloatArray, binary_exponent, eigh, empty, qr_r, slices
 from princomp.solvers.dense import roundoff
 from princomp.solvers.ritz import without_variance
@@ -39,8 +40,20 @@ def sketch_width(k: int, p: int) -> int:
 
 
 def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
-    """Compute the top ``k`` approximately; ``residuals`` are estimates of each ‖Cv − λv‖/λ₁."""
-    total = float(sketch.column_scatter.sum())
+    """Compute the top ``k`` approximately; ``residuals`` are estimates of each ‖Cv − λv‖/λ₁.
+
+    Raises
+    ------
+    NotFiniteError
+        If the total variance or sums of products of the columns overflowed.
+    """
+    with np.errstate(over="ignore"):
+        total = float(sketch.column_scatter.sum())
+    if not (np.isfinite(total) and np.isfinite(sketch.product).all()):
+        raise NotFiniteError(
+            "sums of products of the columns overflow float64",
+            hint="divide the columns by a power of ten",
+        )
     if total == 0.0:
         return without_variance(k, sketch.p, sketch.effective_unit)
     width = sketch.width - TEST_DIRECTIONS
