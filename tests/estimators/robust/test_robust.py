@@ -181,6 +181,17 @@ def test_rows_on_a_plane_and_identical_rows(rng):
         RobustPCA(1).fit(same)
 
 
+@pytest.mark.parametrize("scale", [None, "mad"])
+@pytest.mark.parametrize("mean", [0.0, 1e5, 1e8, 1e9])
+def test_rows_on_a_plane_far_from_the_origin_are_not_outliers(mean, scale, rng):
+    parts = mean + np.round(10 * rng.standard_normal((100, 2)))
+    X = np.c_[parts, parts.sum(axis=1)]
+    X[:3, 2] += 1
+    model = RobustPCA(2, scale=scale).fit(X)
+    beyond = model.orthogonal_distances_ > model.orthogonal_cutoff_
+    assert np.flatnonzero(beyond).tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("change", "word"),
     [
