@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -68,6 +69,18 @@ def test_scaled_singular_rows_have_the_model_of_their_span(rng):
     constant = PCA(0, scale=[1.0, 2, 3]).fit(np.ones((9, 3)))
     assert not constant.get_precision().any()
     assert constant.score(np.ones((9, 3))) == 0
+
+
+@pytest.mark.parametrize("solver", ["full", "covariance_eigh"])
+def test_a_distant_row_of_the_span_has_a_density(solver, rng):
+    Z = rng.standard_normal((100, 2))
+    X = np.c_[Z, Z.sum(axis=1)]
+    rows = np.outer([1e3, 1e6, 1e9], [1.0, 2, 3])
+    density = PCA(svd_solver=solver).fit(X).score_samples(np.r_[rows, rows + np.eye(3)[2] * 1e-3])
+    expected = multivariate_normal(Z.mean(axis=0), np.cov(Z.T)).logpdf(rows[:, :2])
+    # Areas of the plane are √3 times those of its first two coordinates.
+    np.testing.assert_allclose(density[:3], expected - np.log(3) / 2, rtol=1e-9)
+    assert (density[3:] == -np.inf).all()
 
 
 @pytest.mark.parametrize("k", [0, 2])

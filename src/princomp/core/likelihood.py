@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from princomp.linalg import FloatArray, empty, svd
+from princomp.linalg import EPS, FloatArray, empty, svd
 from princomp.summaries import is_sparse
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Numbers that are centred at a time: the copy stays in the cache.
 _CHUNK_SIZE = 2**17
 # Largest squared distance of a row from the span of a model without noise, in units of the
-# resolution.
+# resolution or of the squared rounding error of the row.
 _MAX_SQUARED_DISTANCE = 100.0
 
 
@@ -108,7 +108,8 @@ def _log_density(fitted: Fitted, rows: FloatArray) -> FloatArray:
     if n_axes == p:
         return density
     mean = fitted.mean if fitted.scale is None else fitted.mean / fitted.scale
-    rounding = (np.finfo(np.float64).eps * np.abs(mean)).max() ** 2 * p
-    allowed = _MAX_SQUARED_DISTANCE * max(fitted.spectrum.resolution, rounding)
+    # A row far from the others is rounded more than the resolution, which is that of the fit.
+    rounding = EPS * (np.abs(mean).max() + np.abs(rows).max(axis=1))
+    allowed = _MAX_SQUARED_DISTANCE * np.maximum(fitted.spectrum.resolution, rounding**2 * p)
     outside = np.where(np.isnan(distance), np.nan, -np.inf)
     return np.where(distance <= allowed, density, outside)
