@@ -83,6 +83,14 @@ def test_a_distant_row_of_the_span_has_a_density(solver, rng):
     assert (density[3:] == -np.inf).all()
 
 
+def test_noise_below_the_resolution_leaves_the_rows_of_the_fit_in_the_span(rng):
+    signals = rng.standard_normal((400, 2)) @ rng.standard_normal((2, 300))
+    X = signals + 3e-6 * rng.standard_normal((400, 300))
+    model = PCA(2, svd_solver="covariance_eigh").fit(X)
+    np.testing.assert_allclose(model.score_samples(X), PCA(2).fit(signals).score_samples(signals))
+    assert model.score_samples(X[:1] + 1e-2) == -np.inf
+
+
 @pytest.mark.parametrize("k", [0, 2])
 def test_a_row_that_drop_leaves_out_has_no_density(k, rng):
     X = rng.standard_normal((30, 2)) @ np.eye(2, 4) * (k > 0)

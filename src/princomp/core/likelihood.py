@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 # Numbers that are centred at a time: the copy stays in the cache.
 _CHUNK_SIZE = 2**17
-# Largest squared distance of a row from the span of a model without noise, in units of the
-# resolution or of the squared rounding error of the row.
+# Largest squared distance of a row from the span of a model without noise, in units of what the
+# resolution or the rounding of the row explains.
 _MAX_SQUARED_DISTANCE = 100.0
 
 
@@ -108,8 +108,10 @@ def _log_density(fitted: Fitted, rows: FloatArray) -> FloatArray:
     if n_axes == p:
         return density
     mean = fitted.mean if fitted.scale is None else fitted.mean / fitted.scale
-    # A row far from the others is rounded more than the resolution, which is that of the fit.
+    # Each direction outside may have a variance up to the resolution; a row far from the others
+    # has larger rounding errors.
+    unresolved = (p - n_axes) * fitted.spectrum.resolution
     rounding = EPS * (np.abs(mean).max() + np.abs(rows).max(axis=1))
-    allowed = _MAX_SQUARED_DISTANCE * np.maximum(fitted.spectrum.resolution, rounding**2 * p)
+    allowed = _MAX_SQUARED_DISTANCE * np.maximum(unresolved, rounding**2 * p)
     outside = np.where(np.isnan(distance), np.nan, -np.inf)
     return np.where(distance <= allowed, density, outside)
