@@ -181,6 +181,18 @@ def test_rows_on_a_plane_and_identical_rows(rng):
         RobustPCA(1).fit(same)
 
 
+def test_distant_rows_in_the_space_of_the_components_are_good_leverage(rng):
+    X = rng.standard_normal((60, 5))
+    far = X[:20] * np.logspace(3, 9, 20)[:, None]
+    assert set(RobustPCA(5).fit(X).outlier_map(far).kinds) == {"good leverage"}
+    for rows in (X, far):
+        rows[:, 4] = rows[:, 0]
+    model = RobustPCA(4).fit(X)
+    assert set(model.outlier_map(far).kinds) == {"good leverage"}
+    far[:, 4] *= 1.001
+    assert set(model.outlier_map(far).kinds) == {"bad leverage"}
+
+
 @pytest.mark.parametrize("scale", [None, "mad"])
 @pytest.mark.parametrize("mean", [0.0, 1e5, 1e8, 1e9])
 def test_rows_on_a_plane_far_from_the_origin_are_not_outliers(mean, scale, rng):

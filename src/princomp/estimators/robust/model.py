@@ -26,7 +26,7 @@ from princomp.io import (
     read_whole,
     values,
 )
-from princomp.linalg import FloatArray, cached_property, frozen, int_or_none
+from princomp.linalg import EPS, FloatArray, cached_property, frozen, int_or_none
 from princomp.summaries import Names, first_not_finite, is_sparse
 
 _HINT = "remove such rows, or fill the cells before"
@@ -145,7 +145,9 @@ class RobustFit:
         score_distances = np.linalg.norm(scores / deviations, axis=1)
         orthogonal_distances = np.linalg.norm(centred - scores @ self.axes, axis=1)
         beyond_score = score_distances > self.score_cutoff
-        beyond_orthogonal = orthogonal_distances > self.orthogonal_cutoff
+        # The distance of a row far from the centre is off by more than small cut-offs.
+        rounding = 8 * EPS * len(self.mean) * np.abs(centred).max(axis=1)
+        beyond_orthogonal = orthogonal_distances > np.maximum(self.orthogonal_cutoff, rounding)
         kinds = np.array(["regular", "good leverage", "orthogonal", "bad leverage"])
         return OutlierMap(
             score_distances,
