@@ -181,6 +181,25 @@ def test_rows_on_a_plane_and_identical_rows(rng):
         RobustPCA(1).fit(same)
 
 
+@pytest.mark.parametrize("size", [1e10, 1e15, 1e20, 1e100])
+@pytest.mark.parametrize("scale", [None, "mad"])
+def test_outliers_of_any_size_change_nothing(size, scale, rng):
+    X = rng.standard_normal((100, 4)) * [5, 3, 1, 0.5]
+    X[:5, 2] = 1e7
+    expected = RobustPCA(2, scale=scale).fit(X)
+    X[:5, 2] = size
+    model = RobustPCA(2, scale=scale).fit(X)
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-6)
+    np.testing.assert_allclose(model.loadings_, expected.loadings_, atol=1e-6)
+    assert model.orthogonal_cutoff_ == pytest.approx(expected.orthogonal_cutoff_, rel=1e-6)
+    np.testing.assert_array_equal(model.outliers_, expected.outliers_)
+    np.testing.assert_allclose(
+        model.orthogonal_distances_[:5],
+        expected.orthogonal_distances_[:5] * (size / 1e7),
+        rtol=1e-6,
+    )
+
+
 def test_distant_rows_in_the_space_of_the_components_are_good_leverage(rng):
     X = rng.standard_normal((60, 5))
     far = X[:20] * np.logspace(3, 9, 20)[:, None]
