@@ -138,6 +138,9 @@ def _of_kept_rows(fit, wide, divisor, steps):
     """
     middle = np.median(wide, axis=0)
     rows = (wide - middle) / divisor
+    sizes = np.abs(rows).max(axis=1)
+    if sizes.max() > robpca._FAR * np.median(sizes):
+        return []  # a fit moves such rows nearer
     near = rows[_places(steps.near, steps.inside)]
     n, p = rows.shape
     centre = near.mean(axis=0)
