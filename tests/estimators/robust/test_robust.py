@@ -181,6 +181,15 @@ def test_rows_on_a_plane_and_identical_rows(rng):
         RobustPCA(1).fit(same)
 
 
+@pytest.mark.parametrize("seed", [2, 3, 5, 6])
+def test_rows_on_the_plane_of_a_singular_covariance_are_not_outliers(seed):
+    X = 1000 + 10.0 * (np.random.default_rng(seed).random((100, 3)) < [0.5, 0.5, 0.3])
+    model = RobustPCA(3, support=0.5).fit(X)
+    assert model.explained_variance_[2] < 1e-12
+    np.testing.assert_array_equal(model.outliers_, X[:, 2] > 1000)
+    np.testing.assert_array_equal(model.outlier_map(X).outliers, model.outliers_)
+
+
 @pytest.mark.parametrize("size", [1e10, 1e15, 1e20, 1e100])
 @pytest.mark.parametrize("scale", [None, "mad"])
 def test_outliers_of_any_size_change_nothing(size, scale, rng):
