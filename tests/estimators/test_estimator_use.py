@@ -83,6 +83,14 @@ def test_a_distant_row_of_the_span_has_a_density(solver, rng):
     assert (density[3:] == -np.inf).all()
 
 
+def test_float32_rows_of_the_span_have_a_density(rng):
+    X = 10 + rng.standard_normal((100, 2)) @ rng.standard_normal((2, 5))
+    model = PCA().fit(X)
+    found = model.score_samples(X.astype(np.float32))
+    np.testing.assert_allclose(found, model.score_samples(X), atol=1e-4)
+    assert (model.score_samples((X + np.eye(5)[4] * 1e-3).astype(np.float32)) == -np.inf).all()
+
+
 def test_noise_below_the_resolution_leaves_the_rows_of_the_fit_in_the_span(rng):
     signals = rng.standard_normal((400, 2)) @ rng.standard_normal((2, 300))
     X = signals + 3e-6 * rng.standard_normal((400, 300))

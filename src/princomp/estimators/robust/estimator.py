@@ -192,7 +192,8 @@ class RobustPCA(
         √ of the 97.5% quantile of χ² with k degrees of freedom.
     orthogonal_cutoff_ : float
         (m + z s)^{3/2}, with m and s the median and the scaled MAD of the distances to the
-        power 2/3, z the 97.5% quantile of the normal distribution.
+        power 2/3, z the 97.5% quantile of the normal distribution; at least the rounding error
+        of a distance.
     outliers_ : ndarray of bool of shape (n,)
         Rows beyond either cut-off: about 5% of normal rows if n is at least 50 k. With fewer rows,
         the axes follow the rows that determine them, and more of the others are beyond a cut-off:
