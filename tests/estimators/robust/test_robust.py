@@ -113,14 +113,15 @@ def test_fits_are_reproducible_and_stable_under_row_order(rng):
     assert RobustPCA(2, random_state=None).fit(X).n_components_ == 2
 
 
-def test_the_model_is_equivariant_under_shift_scale_and_rotation(rng):
+@pytest.mark.parametrize("k", [2, 5])
+def test_the_model_is_equivariant_under_shift_scale_and_rotation(k, rng):
     X, _ = contaminated(rng, 120, 5, 0.2)
     turn = np.linalg.qr(rng.standard_normal((5, 5)))[0]
-    model, moved = RobustPCA(2).fit(X), RobustPCA(2).fit(3 * X @ turn + 100)
+    model, moved = RobustPCA(k).fit(X), RobustPCA(k).fit(3 * X @ turn + 100)
     np.testing.assert_allclose(moved.explained_variance_, 9 * model.explained_variance_, rtol=1e-6)
     np.testing.assert_allclose(moved.mean_, 3 * model.mean_ @ turn + 100, atol=1e-6)
     np.testing.assert_allclose(
-        np.abs(moved.components_ @ turn.T @ model.components_.T), np.eye(2), atol=1e-6
+        np.abs(moved.components_ @ turn.T @ model.components_.T), np.eye(k), atol=1e-6
     )
 
 

@@ -158,7 +158,7 @@ _CHUNK_NUMBERS = 2**21
 # h rows coincide along a direction if their spread is below this fraction of the range of all rows.
 _FLAT_RATIO = 1e-12
 # A row this many times farther from the medians than h rows is an outlier, however far it is.
-_FAR = 2.0**20
+_FAR = 2.0**17
 # A smaller total variance has lost digits to underflow.
 _MIN_VARIANCE = float(np.finfo(np.float64).tiny)
 
@@ -279,7 +279,10 @@ def _fit_scaled(
     k = _component_count(values, n_components, n)
     # Step 3, with at least h rows
     distances = _orthogonal_distances(coordinates, centre, axes[:k])
-    is_near = distances <= max(_mcd_cutoff(distances, h), float(np.sort(distances)[h - 1]))
+    rounding = float(singular_values[0]) * tolerance
+    # If all rows lie in the space, rounding errors must not choose some of them.
+    reach = max(_mcd_cutoff(distances, h), float(np.sort(distances)[h - 1]), rounding)
+    is_near = distances <= reach
     centre, values, axes = _principal_axes(coordinates[is_near])
     k = min(k, len(values))
     if not k:  # all near rows are the same
@@ -291,7 +294,7 @@ def _fit_scaled(
     variances = np.maximum(variances[::-1], 0.0)
     centre, final_axes = centre + mcd_centre @ axes[:k], rotation.T[::-1] @ axes[:k]
     cutoff = orthogonal_cutoff(_orthogonal_distances(coordinates, centre, final_axes))
-    cutoff = max(cutoff, float(singular_values[0]) * tolerance)
+    cutoff = max(cutoff, rounding)
     total = float(variances.sum()) + float(values[k:].sum())
     return Components(centre @ span, final_axes @ span, variances, total, cutoff, h)
 
