@@ -108,7 +108,10 @@ def _distances(fit, wide, divisor):
     about = (wide - fit.mean.astype(LONG)) / divisor
     scores = about @ fit.axes.T.astype(LONG)
     floor = np.finfo(np.float64).tiny
-    deviations = np.sqrt(np.maximum(fit.variances, floor)).astype(LONG)
+    # Deviations are at least the rounding errors of the scores.
+    size = np.abs(about).max(axis=1) + np.abs(fit.mean / divisor).max()
+    rounding = 8 * EPS * wide.shape[1] * size[:, None]
+    deviations = np.maximum(np.sqrt(np.maximum(fit.variances, floor)), rounding).astype(LONG)
     lengths = np.sqrt((about**2).sum(axis=1)) + (np.abs(wide) / divisor).max(axis=1)
     unit = EPS * (wide.shape[1] + 8) * lengths
     expected = np.sqrt(((about - scores @ fit.axes.astype(LONG)) ** 2).sum(axis=1))
@@ -116,7 +119,7 @@ def _distances(fit, wide, divisor):
         "orthogonal distance", fit.orthogonal_distances - expected, 2 * unit, lambda i: f"row {i}"
     )
     within = np.sqrt(((scores / deviations) ** 2).sum(axis=1))
-    claim = unit * np.sqrt((1 / deviations**2).sum()) + EPS * (fit.k + 8) * within
+    claim = unit * np.sqrt((1 / deviations**2).sum(axis=1)) + EPS * (fit.k + 8) * within
     known = np.isfinite(fit.score_distances)
     error = np.where(known, fit.score_distances - within, 0)
     score = compare("score distance", error, claim, lambda i: f"row {i}")
@@ -138,6 +141,9 @@ def _of_kept_rows(fit, wide, divisor, steps):
     """
     middle = np.median(wide, axis=0)
     rows = (wide - middle) / divisor
+    sizes = np.abs(rows).max(axis=1)
+    if sizes.max() > robpca._FAR * np.median(sizes):
+        return []  # a fit moves such rows nearer
     near = rows[_places(steps.near, steps.inside)]
     n, p = rows.shape
     centre = near.mean(axis=0)

@@ -139,6 +139,26 @@ def test_models_without_correlations_are_refused(arrests):
     assert kmo(PCA.from_covariance(np.cov(arrests.T))).overall == pytest.approx(0.653815, abs=5e-7)
 
 
+def test_columns_that_lost_their_digits_have_no_correlations(rng):
+    """A removed value of 1e10 leaves no digits of a column with deviation 1."""
+    X = rng.standard_normal((200, 3)) * [1e6, 1, 1]
+    glitch = X[:5] + 1e10 * rng.standard_normal((5, 1)) * [0, 1, 0]
+    model = PCA(3).partial_fit(X).partial_fit(glitch).forget(glitch)
+    for test in (bartlett, kmo):
+        with pytest.raises(NotAvailableError, match="'x1'"):
+            test(model)
+    for center in (True, False):
+        model = PCA(1, center=center).partial_fit(X).partial_fit(glitch).forget(glitch)
+        table = d.variables(model, frame="listing")
+        expected = d.variables(PCA(1, center=center).fit(X), frame="listing")
+        for name in ("correlation", "cos2"):
+            assert np.isnan(table[name]).tolist() == [False, True, False]
+            np.testing.assert_allclose(table[name][::2], expected[name][::2], rtol=1e-6)
+    small = X[:5] + 1e3 * rng.standard_normal((5, 1)) * [0, 1, 0]
+    model = PCA(3).partial_fit(X).partial_fit(small).forget(small)
+    assert kmo(model).overall == pytest.approx(kmo(PCA(3).fit(X)).overall, rel=1e-6)
+
+
 def test_rows_that_are_not_needed_are_ignored_with_a_warning(arrests):
     model = PCA(2, scale="unit").fit(arrests)
     for function in (d.bartlett, d.kmo, d.limits, d.variables):

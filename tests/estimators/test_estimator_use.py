@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -68,6 +69,34 @@ def test_scaled_singular_rows_have_the_model_of_their_span(rng):
     constant = PCA(0, scale=[1.0, 2, 3]).fit(np.ones((9, 3)))
     assert not constant.get_precision().any()
     assert constant.score(np.ones((9, 3))) == 0
+
+
+@pytest.mark.parametrize("solver", ["full", "covariance_eigh"])
+def test_a_distant_row_of_the_span_has_a_density(solver, rng):
+    Z = rng.standard_normal((100, 2))
+    X = np.c_[Z, Z.sum(axis=1)]
+    rows = np.outer([1e3, 1e6, 1e9], [1.0, 2, 3])
+    density = PCA(svd_solver=solver).fit(X).score_samples(np.r_[rows, rows + np.eye(3)[2] * 1e-3])
+    expected = multivariate_normal(Z.mean(axis=0), np.cov(Z.T)).logpdf(rows[:, :2])
+    # Areas of the plane are √3 times those of its first two coordinates.
+    np.testing.assert_allclose(density[:3], expected - np.log(3) / 2, rtol=1e-9)
+    assert (density[3:] == -np.inf).all()
+
+
+def test_float32_rows_of_the_span_have_a_density(rng):
+    X = 10 + rng.standard_normal((100, 2)) @ rng.standard_normal((2, 5))
+    model = PCA().fit(X)
+    found = model.score_samples(X.astype(np.float32))
+    np.testing.assert_allclose(found, model.score_samples(X), atol=1e-4)
+    assert (model.score_samples((X + np.eye(5)[4] * 1e-3).astype(np.float32)) == -np.inf).all()
+
+
+def test_noise_below_the_resolution_leaves_the_rows_of_the_fit_in_the_span(rng):
+    signals = rng.standard_normal((400, 2)) @ rng.standard_normal((2, 300))
+    X = signals + 3e-6 * rng.standard_normal((400, 300))
+    model = PCA(2, svd_solver="covariance_eigh").fit(X)
+    np.testing.assert_allclose(model.score_samples(X), PCA(2).fit(signals).score_samples(signals))
+    assert model.score_samples(X[:1] + 1e-2) == -np.inf
 
 
 @pytest.mark.parametrize("k", [0, 2])

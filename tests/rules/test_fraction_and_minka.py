@@ -93,6 +93,13 @@ def test_variances_that_are_rounding_are_never_kept():
     assert _chosen(np.zeros(4), 50) == 1
 
 
+def test_variances_below_the_resolution_of_the_fit_are_never_kept(rng):
+    X = (rng.standard_normal((200, 3)) @ rng.standard_normal((3, 8))).astype(np.float32)
+    model = PCA("mle", svd_solver="covariance_eigh").fit(X)
+    assert model.n_components_ == 3
+    assert not model.certificate_.below_resolution.any()
+
+
 def test_equal_variances_give_no_evidence_either_way():
     variances = np.repeat([1.0, 0.2], 3)
     # By a sum over all pairs.

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 # Numbers that are centred at a time: the copy stays in the cache.
 _CHUNK_SIZE = 2**17
-# Largest squared distance of a row from the span of a model without noise, in units of the
-# resolution.
+# Largest squared distance of a row from the span of a model without noise, in units of what the
+# resolution or the rounding of the row explains.
 _MAX_SQUARED_DISTANCE = 100.0
 
 
@@ -76,7 +76,7 @@ def log_likelihood(fitted: Fitted, data: RowArray) -> FloatArray:
         rows = (rows.astype(np.float64) - fitted.mean) - fitted.mean_low
         if fitted.scale is not None:
             rows /= fitted.scale
-        out[start : start + step] = _log_density(fitted, rows)
+        out[start : start + step] = _log_density(fitted, rows, float(np.finfo(data.dtype).eps))
     if fitted.scale is not None:
         out -= _log_volume(fitted, fitted.scale)
     return out
@@ -90,8 +90,8 @@ def _log_volume(fitted: Fitted, scale: FloatArray) -> float:
     return float(np.sum(np.log(scale)))
 
 
-def _log_density(fitted: Fitted, rows: FloatArray) -> FloatArray:
-    """Log density (m,) of centred and scaled rows (m, p)."""
+def _log_density(fitted: Fitted, rows: FloatArray, unit: float) -> FloatArray:
+    """Log density (m,) of centred and scaled rows (m, p), given with unit roundoff ``unit``."""
     p, noise = fitted.p, _noise(fitted)
     n_axes = fitted.k if noise else fitted.n_resolved
     axes, variances = fitted.spectrum.axes[:n_axes], fitted.variances[:n_axes]
@@ -108,7 +108,10 @@ def _log_density(fitted: Fitted, rows: FloatArray) -> FloatArray:
     if n_axes == p:
         return density
     mean = fitted.mean if fitted.scale is None else fitted.mean / fitted.scale
-    rounding = (np.finfo(np.float64).eps * np.abs(mean)).max() ** 2 * p
-    allowed = _MAX_SQUARED_DISTANCE * max(fitted.spectrum.resolution, rounding)
+    # Each direction outside may have a variance up to the resolution; a row far from the others
+    # has larger rounding errors.
+    unresolved = (p - n_axes) * fitted.spectrum.resolution
+    rounding = unit * (np.abs(mean).max() + np.abs(rows).max(axis=1))
+    allowed = _MAX_SQUARED_DISTANCE * np.maximum(unresolved, rounding**2 * p)
     outside = np.where(np.isnan(distance), np.nan, -np.inf)
     return np.where(distance <= allowed, density, outside)

@@ -10,7 +10,13 @@ import scipy.linalg
 from scipy import special
 
 from princomp.core import Fitted
-from princomp.diagnostics.arguments import fitted_of, ignoring_rows, shared_docs, variable_names
+from princomp.diagnostics.arguments import (
+    fitted_of,
+    ignoring_rows,
+    lost_columns,
+    shared_docs,
+    variable_names,
+)
 from princomp.diagnostics.tables import checked_frame, table
 from princomp.errors import ConstantColumnError, DataError, NotAvailableError, ShapeError
 from princomp.estimators import PCA
@@ -190,7 +196,9 @@ def kmo(model: PCA, *, frame: str | None = None) -> Kmo:
 
 def _rounding_error(fitted: Fitted) -> float:
     """Rounding error of a zero eigenvalue of a correlation matrix."""
-    return 8.0 * fitted.p * float(fitted.summary.to_host().effective_unit)
+    summary = fitted.summary.to_host()
+    lost = 0.0 if summary.lost is None else float((summary.lost / summary.column_scatter).max())
+    return fitted.p * (8.0 * float(summary.unit) + lost)
 
 
 def _correlation(model: PCA, fitted: Fitted) -> FloatArray:
@@ -206,6 +214,13 @@ def _correlation(model: PCA, fitted: Fitted) -> FloatArray:
             f"constant columns have no correlations: {listed}",
             place={"column": names[constant[0]]},
             hint="leave out the constant columns",
+        )
+    if (lost := np.flatnonzero(lost_columns(fitted.summary))).size:
+        name = variable_names(model)[lost[0]]
+        raise NotAvailableError(
+            f"removed rows were so large that rounding hides the correlations of column {name!r}",
+            place={"column": name},
+            hint="fit the rows that remain",
         )
     summary = fitted.summary.to_host()
     if isinstance(summary, Moments):

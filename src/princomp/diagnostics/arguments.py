@@ -30,6 +30,8 @@ from princomp.linalg import FloatArray
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
+    from princomp.summaries import Columns, Moments, Sketch, Triangle
+
 P = ParamSpec("P")
 T = TypeVar("T")
 Names = NDArray[Any]
@@ -100,6 +102,13 @@ def variable_names(model: FittedModel | PCA) -> Names:
     """Return names of the columns (p,): x0, x1, … if the fit had none."""
     names = feature_names(model) or [f"x{j}" for j in range(model.n_features_in_)]
     return np.array(names, dtype=object)
+
+
+def lost_columns(summary: Moments | Triangle | Columns | Sketch) -> NDArray[np.bool_]:
+    """Mark columns (p,) of whose spread removed rows left fewer than two digits."""
+    if summary.lost is None:
+        return np.zeros(summary.p, dtype=bool)
+    return np.asarray(100.0 * summary.lost > summary.column_scatter)
 
 
 # ---- arguments ------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from princomp.diagnostics.arguments import (
     axes_of,
     fitted_of,
     ignoring_rows,
+    lost_columns,
     select_components,
     shared_docs,
     variable_names,
@@ -57,10 +58,11 @@ def variables(
           by ``scale_``.
         - ``correlation``: of the column and the scores; NaN if one of the two is constant, or
           if rounding leaves fewer than two digits (with ``center=False``, means far from zero
-          and a fit that stores no covariance). It equals the loading under ``scale="unit"``,
-          and only there.
+          and a fit that stores no covariance; or after ``forget`` of far larger values). It
+          equals the loading under ``scale="unit"``, and only there.
         - ``cos2``: share of the column's variance (mean square, without centring) that the
-          component shows; over all p components it sums to 1. NaN for a constant column.
+          component shows; over all p components it sums to 1. NaN for a constant column, and
+          after ``forget`` as for correlations.
         - ``contribution``: 100 v², in percent; each component sums to 100.
 
         Wide tables call them ``axis_PC1``, ….
@@ -99,8 +101,9 @@ def variable_measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArr
     scale = np.ones(fitted.p) if fitted.scale is None else fitted.scale
     squares, loadings = axes**2, axes * np.sqrt(variances)
     mean_squares = fitted.analysed.column_scatter / (fitted.analysed.rows - 1.0)
+    known = (mean_squares > 0) & ~lost_columns(fitted.analysed)
     # Divided before they are squared: small loadings of small columns keep their digits.
-    cosines = loadings / np.sqrt(np.where(mean_squares > 0, mean_squares, np.nan))[:, None]
+    cosines = loadings / np.sqrt(np.where(known, mean_squares, np.nan))[:, None]
     return {
         "axis": axes,
         "loading": loadings,
@@ -120,6 +123,7 @@ def _correlations(
         covariances, smallest = _covariances_about_means(fitted, axes, variances, deviations)
         score_variances = np.einsum("ja,ja->a", axes, covariances)
     resolved = (variances > fitted.spectrum.resolution) & (score_variances > smallest)
+    deviations = np.where(lost_columns(fitted.summary), np.nan, deviations)
     norms = np.outer(deviations, np.sqrt(np.where(resolved, score_variances, np.nan)))
     with np.errstate(divide="ignore", invalid="ignore"):
         correlations = covariances / np.where(norms > smallest, norms, np.nan)

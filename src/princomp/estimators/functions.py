@@ -288,10 +288,10 @@ def choices_and_model(
             place={"parameter": "n_components"},
             hint="leave n_components out",
         )
-    if parameters.get("missing") in FILL_METHODS:
+    missing = X.missing if isinstance(X, PCA) else parameters.get("missing")
+    if missing in FILL_METHODS:
         raise ParameterError(
-            f"missing={parameters['missing']!r} needs the number of components, which choose() "
-            "is to find",
+            f"missing={missing!r} needs the number of components, which choose() is to find",
             place={"parameter": "missing"},
             hint="use missing='drop', or give rows whose cells are filled",
         )

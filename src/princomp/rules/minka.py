@@ -36,8 +36,9 @@ class Minka:
         assert n is not None
         if n < p:
             return Decision.none(self.name, f"{n:g} rows are fewer than {p} columns")
-        # A summary of n − 1 components may lack the last variances, which are zero.
-        variances = np.append(known.variances, np.zeros(p - len(known.variances)))
+        resolved = known.variances[known.variances > known.resolution]
+        # The others are zero: rounding errors, or variances that n − 1 rows do not have.
+        variances = np.append(resolved, np.zeros(p - len(resolved)))
         if variances[0] > 0:  # this changes the evidence of all k by the same constant
             variances = variances / variances[0]
         evidence = log_evidence(variances, n)

@@ -113,14 +113,15 @@ def test_fits_are_reproducible_and_stable_under_row_order(rng):
     assert RobustPCA(2, random_state=None).fit(X).n_components_ == 2
 
 
-def test_the_model_is_equivariant_under_shift_scale_and_rotation(rng):
+@pytest.mark.parametrize("k", [2, 5])
+def test_the_model_is_equivariant_under_shift_scale_and_rotation(k, rng):
     X, _ = contaminated(rng, 120, 5, 0.2)
     turn = np.linalg.qr(rng.standard_normal((5, 5)))[0]
-    model, moved = RobustPCA(2).fit(X), RobustPCA(2).fit(3 * X @ turn + 100)
+    model, moved = RobustPCA(k).fit(X), RobustPCA(k).fit(3 * X @ turn + 100)
     np.testing.assert_allclose(moved.explained_variance_, 9 * model.explained_variance_, rtol=1e-6)
     np.testing.assert_allclose(moved.mean_, 3 * model.mean_ @ turn + 100, atol=1e-6)
     np.testing.assert_allclose(
-        np.abs(moved.components_ @ turn.T @ model.components_.T), np.eye(2), atol=1e-6
+        np.abs(moved.components_ @ turn.T @ model.components_.T), np.eye(k), atol=1e-6
     )
 
 
@@ -179,6 +180,57 @@ def test_rows_on_a_plane_and_identical_rows(rng):
     same[:4] = rng.standard_normal((4, 3))
     with pytest.raises(DataError, match="of 40 rows are the same"):
         RobustPCA(1).fit(same)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5, 6])
+def test_rows_on_the_plane_of_a_singular_covariance_are_not_outliers(seed):
+    X = 1000 + 10.0 * (np.random.default_rng(seed).random((100, 3)) < [0.5, 0.5, 0.3])
+    model = RobustPCA(3, support=0.5).fit(X)
+    assert model.explained_variance_[2] < 1e-12
+    np.testing.assert_array_equal(model.outliers_, X[:, 2] > 1000)
+    np.testing.assert_array_equal(model.outlier_map(X).outliers, model.outliers_)
+
+
+@pytest.mark.parametrize("size", [1e10, 1e15, 1e20, 1e100])
+@pytest.mark.parametrize("scale", [None, "mad"])
+def test_outliers_of_any_size_change_nothing(size, scale, rng):
+    X = rng.standard_normal((100, 4)) * [5, 3, 1, 0.5]
+    X[:5, 2] = 1e7
+    expected = RobustPCA(2, scale=scale).fit(X)
+    X[:5, 2] = size
+    model = RobustPCA(2, scale=scale).fit(X)
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-6)
+    np.testing.assert_allclose(model.loadings_, expected.loadings_, atol=1e-6)
+    assert model.orthogonal_cutoff_ == pytest.approx(expected.orthogonal_cutoff_, rel=1e-6)
+    np.testing.assert_array_equal(model.outliers_, expected.outliers_)
+    np.testing.assert_allclose(
+        model.orthogonal_distances_[:5],
+        expected.orthogonal_distances_[:5] * (size / 1e7),
+        rtol=1e-6,
+    )
+
+
+def test_distant_rows_in_the_space_of_the_components_are_good_leverage(rng):
+    X = rng.standard_normal((60, 5))
+    far = X[:20] * np.logspace(3, 9, 20)[:, None]
+    assert set(RobustPCA(5).fit(X).outlier_map(far).kinds) == {"good leverage"}
+    for rows in (X, far):
+        rows[:, 4] = rows[:, 0]
+    model = RobustPCA(4).fit(X)
+    assert set(model.outlier_map(far).kinds) == {"good leverage"}
+    far[:, 4] *= 1.001
+    assert set(model.outlier_map(far).kinds) == {"bad leverage"}
+
+
+@pytest.mark.parametrize("scale", [None, "mad"])
+@pytest.mark.parametrize("mean", [0.0, 1e5, 1e8, 1e9])
+def test_rows_on_a_plane_far_from_the_origin_are_not_outliers(mean, scale, rng):
+    parts = mean + np.round(10 * rng.standard_normal((100, 2)))
+    X = np.c_[parts, parts.sum(axis=1)]
+    X[:3, 2] += 1
+    model = RobustPCA(2, scale=scale).fit(X)
+    beyond = model.orthogonal_distances_ > model.orthogonal_cutoff_
+    assert np.flatnonzero(beyond).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ from princomp.estimators.robust.model import (
 from princomp.estimators.robust.robpca import robpca
 from princomp.io import Arrays, Document, rows_of
 from princomp.linalg import (
+    EPS,
     FloatArray,
     check_random_state,
     fix_signs,
@@ -191,7 +192,8 @@ class RobustPCA(
         √ of the 97.5% quantile of χ² with k degrees of freedom.
     orthogonal_cutoff_ : float
         (m + z s)^{3/2}, with m and s the median and the scaled MAD of the distances to the
-        power 2/3, z the 97.5% quantile of the normal distribution.
+        power 2/3, z the 97.5% quantile of the normal distribution; at least the rounding error
+        of a distance.
     outliers_ : ndarray of bool of shape (n,)
         Rows beyond either cut-off: about 5% of normal rows if n is at least 50 k. With fewer rows,
         the axes follow the rows that determine them, and more of the others are beyond a cut-off:
@@ -271,8 +273,11 @@ class RobustPCA(
                 n_directions=int(self.n_directions),
                 rng=rng,
             )
+        mean = components.centre if scale is None else medians + components.centre * scale
+        # Rounding the centre moves all rows by up to this distance from the space.
+        rounding = EPS * np.abs(mean if scale is None else mean / scale).max() * len(mean) ** 0.5
         fit = RobustFit(
-            mean=components.centre if scale is None else medians + components.centre * scale,
+            mean=mean,
             scale=scale,
             axes=components.axes * fix_signs(components.axes)[:, None],
             variances=components.variances,
@@ -280,7 +285,7 @@ class RobustPCA(
             score_distances=np.empty(0),
             orthogonal_distances=np.empty(0),
             score_cutoff=float(np.sqrt(stats.chi2.ppf(_LEVEL, max(len(components.axes), 1)))),
-            orthogonal_cutoff=components.cutoff,
+            orthogonal_cutoff=max(components.cutoff, float(rounding)),
             support=components.h,
             dtype=data.dtype,
         )

@@ -26,7 +26,7 @@ from princomp.io import (
     read_whole,
     values,
 )
-from princomp.linalg import FloatArray, cached_property, frozen, int_or_none
+from princomp.linalg import EPS, FloatArray, cached_property, frozen, int_or_none
 from princomp.summaries import Names, first_not_finite, is_sparse
 
 _HINT = "remove such rows, or fill the cells before"
@@ -140,12 +140,15 @@ class RobustFit:
         """Compute the distances of rows (n, p), and compare them with the cut-offs."""
         centred = self.centred(rows)
         scores = centred @ self.axes.T
-        # Along a component without variance, a row off the centre is infinitely far away.
+        mean = np.abs(self.mean if self.scale is None else self.mean / self.scale).max()
+        rounding = 8 * EPS * len(self.mean) * (np.abs(centred).max(axis=1) + mean)
+        # Along a component without variance, a row off the centre is very far away, unless it is
+        # off by rounding errors only.
         deviations = np.sqrt(np.maximum(self.variances, np.finfo(np.float64).tiny))
-        score_distances = np.linalg.norm(scores / deviations, axis=1)
+        score_distances = np.linalg.norm(scores / np.maximum(deviations, rounding[:, None]), axis=1)
         orthogonal_distances = np.linalg.norm(centred - scores @ self.axes, axis=1)
         beyond_score = score_distances > self.score_cutoff
-        beyond_orthogonal = orthogonal_distances > self.orthogonal_cutoff
+        beyond_orthogonal = orthogonal_distances > np.maximum(self.orthogonal_cutoff, rounding)
         kinds = np.array(["regular", "good leverage", "orthogonal", "bad leverage"])
         return OutlierMap(
             score_distances,

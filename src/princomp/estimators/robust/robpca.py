@@ -157,6 +157,8 @@ _VARIANCE_FRACTION, _MAX_COMPONENTS = 0.8, 10
 _CHUNK_NUMBERS = 2**21
 # h rows coincide along a direction if their spread is below this fraction of the range of all rows.
 _FLAT_RATIO = 1e-12
+# A row this many times farther from the medians than h rows is an outlier, however far it is.
+_FAR = 2.0**17
 # A smaller total variance has lost digits to underflow.
 _MIN_VARIANCE = float(np.finfo(np.float64).tiny)
 
@@ -206,21 +208,46 @@ def robpca(
     """
     medians = np.median(rows, axis=0)
     centred = rows - medians
+    largest = float(np.abs(centred).max())
+    max_components = n_components if isinstance(n_components, int) else _MAX_COMPONENTS
+    h = _inlier_count(len(rows), min(max_components, *rows.shape), support)
+    centred = _with_outliers_nearer(centred, h)
     # Scaled by a power of two, so that squares neither overflow nor underflow.
     exponent = binary_exponent(centred)
     found = _fit_scaled(np.ldexp(centred, -exponent), n_components, support, n_directions, rng)
     with np.errstate(over="ignore"):
         variances = np.ldexp(found.variances, 2 * exponent)
         total = float(np.ldexp(found.total, 2 * exponent))
-    if total < min(found.total, _MIN_VARIANCE) or not np.isfinite(total):
-        change, way = ("little", "multiply") if exponent < 0 else ("much", "divide")
+    if total < min(found.total, _MIN_VARIANCE) or not np.isfinite(total + largest * largest):
+        change, way = ("little", "multiply") if largest < 1.0 else ("much", "divide")
         raise NotFiniteError(
             f"the rows differ too {change} to compute variances in float64: the largest deviation "
-            f"from a column's median is {np.abs(centred).max():.1e}",
+            f"from a column's median is {largest:.1e}",
             hint=f"{way} the rows by a power of ten, such as 1e150",
         )
     centre, cutoff = np.ldexp(found.centre, exponent), float(np.ldexp(found.cutoff, exponent))
     return Components(medians + centre, found.axes, variances, total, cutoff, found.h)
+
+
+def _inlier_count(n: int, max_components: int, support: float) -> int:
+    """Return h of Hubert et al. (2005): enough rows for the MCD of ``max_components``."""
+    # 0.57 · 100 is 56.99999999999999 in floating point.
+    return min(n, max(int(round(support * n, 9)), (n + max_components + 1) // 2))
+
+
+def _with_outliers_nearer(centred: FloatArray, h: int) -> FloatArray:
+    """Move rows that are very far from zero nearer, in their direction, in a copy.
+
+    They remain outliers. Further away, the rounding of the larger numbers would hide all others.
+    """
+    sizes = np.abs(centred).max(axis=1)
+    limit = _FAR * float(np.partition(sizes, h - 1)[h - 1])
+    far = sizes > limit
+    if not limit or not far.any():
+        return centred
+    centred = centred.copy()
+    centred[far] = centred[far] / sizes[far, None] * limit
+    return centred
 
 
 def _fit_scaled(
@@ -239,10 +266,9 @@ def _fit_scaled(
         raise DataError("all rows are the same: there is no variance", hint="pass rows that differ")
     span = span[:rank]
     coordinates = centred @ span.T
-    # Step 2, with h of Hubert et al. (2005): enough rows for the MCD of ``max_components``
+    # Step 2
     max_components = n_components if isinstance(n_components, int) else min(_MAX_COMPONENTS, rank)
-    # 0.57 · 100 is 56.99999999999999 in floating point.
-    h = min(n, max(int(round(support * n, 9)), (n + max_components + 1) // 2))
+    h = _inlier_count(n, max_components, support)
     is_inlier = _mark_smallest(outlyingness(coordinates, h, n_directions, rng), h)
     centre, values, axes = _principal_axes(coordinates[is_inlier])
     if not len(values):
@@ -253,7 +279,10 @@ def _fit_scaled(
     k = _component_count(values, n_components, n)
     # Step 3, with at least h rows
     distances = _orthogonal_distances(coordinates, centre, axes[:k])
-    is_near = distances <= max(_mcd_cutoff(distances, h), float(np.sort(distances)[h - 1]))
+    rounding = float(singular_values[0]) * tolerance
+    # If all rows lie in the space, rounding errors must not choose some of them.
+    reach = max(_mcd_cutoff(distances, h), float(np.sort(distances)[h - 1]), rounding)
+    is_near = distances <= reach
     centre, values, axes = _principal_axes(coordinates[is_near])
     k = min(k, len(values))
     if not k:  # all near rows are the same
@@ -265,7 +294,7 @@ def _fit_scaled(
     variances = np.maximum(variances[::-1], 0.0)
     centre, final_axes = centre + mcd_centre @ axes[:k], rotation.T[::-1] @ axes[:k]
     cutoff = orthogonal_cutoff(_orthogonal_distances(coordinates, centre, final_axes))
-    cutoff = max(cutoff, float(singular_values[0]) * tolerance)
+    cutoff = max(cutoff, rounding)
     total = float(variances.sum()) + float(values[k:].sum())
     return Components(centre @ span, final_axes @ span, variances, total, cutoff, h)
 
