@@ -74,7 +74,7 @@ class TableSchema:
             rows = distributed, distributed.columns, None
             if not distributed.p:  # such as the scores of no components
                 as_rows(np.empty((1, 0)))  # raises
-            hint = f"cast them to numbers on {distributed.engine} to keep them"
+            hint = f"cast them to floats on {distributed.engine} to keep them"
             if distributed.resident:
                 hint = "on_device(read_table(…, columns=[...])) chooses columns"
             warning = warning_text(distributed.notes, hint)
