@@ -328,7 +328,7 @@ def attach_weights(
     here in chunks (``by_chunks``): the caller then cuts it into chunks as well.
     """
     rows = None if sample_weight is None else as_distributed(X)
-    if rows is None or (by_chunks and not rows.resident and not isinstance(sample_weight, str)):
+    if rows is None or (by_chunks and rows.has_chunks and not isinstance(sample_weight, str)):
         return X, sample_weight
     return rows.weighted(sample_weight), None
 
