@@ -84,6 +84,8 @@ def test_lengths_of_chunks_need_not_be_known(rows, chunks):
     assert scores.shape[1] == 3
     np.testing.assert_allclose(scores.compute(), model.transform(rows), atol=1e-12)
     np.testing.assert_allclose(pca(x, ddof=0).compute(), pca(rows, ddof=0), atol=1e-12)
+    wide = rows[:4]
+    np.testing.assert_allclose(pca(da.from_array(wide)).compute(), pca(wide), atol=1e-12)
     rows[150, 2] = np.nan
     with pytest.raises(NotFiniteError, match="row 150, column 2"):
         PCA(n_components=3).fit(with_unknown_chunks(da.from_array(rows, chunks=chunks)))

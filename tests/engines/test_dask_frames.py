@@ -22,6 +22,7 @@ if missing():
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
+import pyarrow as pa
 
 NAMES = ["a", "b", "c", "d", "e"]
 
@@ -67,7 +68,7 @@ def test_columns_without_numbers_are_left_out_as_in_pandas(frame):
     found = "1 text column: word; left out 1 true/false column: flag; left out 1 date column: day"
     with pytest.warns(UserWarning, match=found):
         expected = PCA().fit(mixed)
-    with pytest.warns(UserWarning, match=f"{found}. cast them to numbers on Dask"):
+    with pytest.warns(UserWarning, match=f"{found}. cast them to floats on Dask"):
         model = PCA().fit(df)
     compare(model, expected, 1e-12)
     assert model.feature_names_in_.tolist() == NAMES
@@ -79,6 +80,28 @@ def test_columns_without_numbers_are_left_out_as_in_pandas(frame):
         PCA().fit(df[["word", "flag"]])
     with pytest.raises(ShapeError, match="1D"):
         PCA().fit(df["a"])
+
+
+def test_a_first_column_that_numbers_the_rows_is_left_out_as_in_pandas(frame):
+    numbered = frame.copy()
+    numbered.insert(0, "Unnamed: 0", range(200))
+    df = dd.from_pandas(numbered, npartitions=2)
+    with pytest.warns(UserWarning, match="left out 'Unnamed: 0', the first column"):
+        model = PCA().fit(df)
+    compare(model, PCA().fit(frame), 1e-12)
+    assert model.feature_names_in_.tolist() == NAMES
+    np.testing.assert_allclose(model.transform(df).compute(), model.transform(numbered), atol=1e-12)
+
+
+def test_decimals_of_a_frame_are_numbers(frame):
+    kind = pd.ArrowDtype(pa.decimal128(20, 3))
+    frame = frame.round(3).astype({"a": kind, "b": kind})
+    df = dd.from_pandas(frame, npartitions=2)
+    compare(PCA().fit(df), PCA().fit(frame), 1e-12)
+    weighted = PCA().fit(
+        df.assign(w=2).astype({"w": pd.ArrowDtype(pa.decimal128(38, 0))}), sample_weight="w"
+    )
+    compare(weighted, PCA().fit(frame, sample_weight=[2] * 200), 1e-12)
 
 
 def test_nullable_integers_and_missing_values_of_a_frame(frame):

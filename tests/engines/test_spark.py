@@ -11,7 +11,14 @@ import scipy.sparse as sp
 
 from helpers import aligned
 from princomp import PCA
-from princomp.errors import ColumnError, NotFiniteError, NotNumericError, ParameterError, ShapeError
+from princomp.errors import (
+    ColumnError,
+    NotAvailableError,
+    NotFiniteError,
+    NotNumericError,
+    ParameterError,
+    ShapeError,
+)
 
 if on_spark.missing():
     pytest.skip(on_spark.missing(), allow_module_level=True)
@@ -107,6 +114,23 @@ def test_integers_decimals_and_names_with_dots_are_columns(spark, columns, rows)
     assert_same_model(model, table, n_components=2)
     assert list(model.feature_names_in_) == chosen.columns
     assert model.transform(chosen).columns == [*chosen.columns, "PC1", "PC2"]
+
+
+def test_rows_are_added_and_removed_on_executors(columns, rows):
+    model = PCA(2).partial_fit(columns).partial_fit(columns.limit(40)).forget(columns.limit(40))
+    assert_same_model(model, rows, n_components=2)
+    with pytest.raises(ParameterError, match="name of a column"):
+        model.partial_fit(columns, sample_weight=np.ones(90))
+    with pytest.raises(NotAvailableError, match="these are on Spark"):
+        model.score_samples(columns)
+
+
+def test_a_first_column_that_numbers_the_rows_is_left_out(columns, rows):
+    numbered = columns.select(functions.monotonically_increasing_id().alias("id"), "*")
+    with pytest.warns(UserWarning, match="left out 'id', the first column"):
+        model = PCA(2).fit(numbered)
+    assert_same_model(model, rows, n_components=2)
+    assert model.transform(numbered).columns == [*numbered.columns, "PC1", "PC2"]
 
 
 def test_a_transform_keeps_the_other_columns_and_collects_nothing(columns, rows):
@@ -251,6 +275,15 @@ def test_wide_rows_are_summed_in_tiles(kind, parameters, monkeypatch, rng):
     assert model.n_dropped_ == ("missing" in parameters)
     assert_same_model(model, table, n_components=3, **parameters)
     assert len(persisted(frame)) == before
+
+
+def test_tiles_leave_out_vectors_that_are_missing(spark, monkeypatch, rows):
+    monkeypatch.setattr("princomp.engines.spark.tiles.GROUP_COLUMNS", 2)
+    vectors = [[Vectors.dense(row) for row in rows], [None]]
+    frame = on_spark.of_vectors(vectors)
+    model = PCA(2, svd_solver="lanczos", missing="drop").fit(frame)
+    assert (model.plan_.solver, model.n_dropped_) == ("tiles", 1)
+    assert_same_model(model, rows, n_components=2)
 
 
 def test_too_wide_scatters_select_krylov():

@@ -74,7 +74,7 @@ class TableSchema:
             rows = distributed, distributed.columns, None
             if not distributed.p:  # such as the scores of no components
                 as_rows(np.empty((1, 0)))  # raises
-            hint = f"cast them to numbers on {distributed.engine} to keep them"
+            hint = f"cast them to floats on {distributed.engine} to keep them"
             if distributed.resident:
                 hint = "on_device(read_table(…, columns=[...])) chooses columns"
             warning = warning_text(distributed.notes, hint)
@@ -328,7 +328,7 @@ def attach_weights(
     here in chunks (``by_chunks``): the caller then cuts it into chunks as well.
     """
     rows = None if sample_weight is None else as_distributed(X)
-    if rows is None or (by_chunks and not rows.resident and not isinstance(sample_weight, str)):
+    if rows is None or (by_chunks and rows.has_chunks and not isinstance(sample_weight, str)):
         return X, sample_weight
     return rows.weighted(sample_weight), None
 

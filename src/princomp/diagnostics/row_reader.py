@@ -101,7 +101,7 @@ class RowReader:
         elif column is not None:
             raise _no_id_column(column)
         data, _, origin = fitted_model(model).schema.open(X)
-        if isinstance(data, DistributedRows) and data.resident:
+        if isinstance(data, DistributedRows) and not data.has_chunks:
             raise ParameterError(
                 f"rows of {data.engine} cannot be read block by block",
                 place={"parameter": "X"},

@@ -173,6 +173,11 @@ class DistributedRows(Source):
         """Whether these rows have frequencies. ``fold`` uses them, ``chunks`` leaves them out."""
         return self.weights is not None
 
+    @property
+    def has_chunks(self) -> bool:
+        """Whether ``chunks`` brings rows to this process."""
+        return True
+
     def fingerprint(self) -> tuple[str, ...]:
         """Return the engine's names of these rows and their weights.
 

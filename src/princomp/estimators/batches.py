@@ -210,7 +210,7 @@ def _update_rows(
     stream = Stream(request, schema.p) if first else _own_rows(model, request)
     start = 0
     try:
-        if isinstance(data, DistributedRows) and (data.resident or data.has_weights):
+        if isinstance(data, DistributedRows) and (data.has_weights or not data.has_chunks):
             update(stream, data, None)
         else:
             for rows in blocks_of(data):

@@ -108,7 +108,8 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
         )
     n, p = data.shape
     # The eigenvalues of wide data are computed from products of rows, without a p × p matrix.
-    wide = n is not None and p > n  # an engine may not know its number of rows
+    # Rows on an engine are not multiplied with each other.
+    wide = not isinstance(data, DistributedRows) and p > n
     solver = "row_gram" if method == "ED" and wide else _METHODS[method]
     try:
         model = PCA(scale="unit", svd_solver=solver).fit(data)

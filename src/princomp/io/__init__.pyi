@@ -47,6 +47,7 @@ from .readers.left_out import (
     has_index_name as has_index_name,
     kind_name as kind_name,
     left_out_notes as left_out_notes,
+    row_numbers_note as row_numbers_note,
     warning_text as warning_text,
 )
 from .readers.mapped import Mapped as Mapped, images_of as images_of

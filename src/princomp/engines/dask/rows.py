@@ -35,7 +35,16 @@ from princomp.engines.dask.tasks import (
 )
 from princomp.engines.distributed import DistributedRows, PartialResult, RowFunction, SummaryKind
 from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError
-from princomp.io import Chunk, Origin, as_rows, kind_name, left_out_notes, refuse_duplicates
+from princomp.io import (
+    Chunk,
+    Origin,
+    as_rows,
+    has_index_name,
+    kind_name,
+    left_out_notes,
+    refuse_duplicates,
+    row_numbers_note,
+)
 from princomp.linalg import as_floats
 from princomp.summaries import WEIGHTS
 
@@ -304,16 +313,22 @@ def _frame_rows(X: Any) -> DaskRows:
         letter = getattr(X.dtypes[label], "kind", "O")
         if letter == "c":
             as_rows(np.empty((1, 1), complex))  # raises, with a hint
-        if letter not in "fiu":
+        if letter not in "fiu" and not kind.is_decimal():
             left_out[str(label)] = kind_name(kind)
     labels = [label for label in all_labels if str(label) not in left_out]
+    notes: tuple[str, ...] = left_out_notes(left_out)
+    first = all_labels[0]
+    # As in memory; there whole floats count as well, but here their values are not known.
+    if len(all_labels) > 1 and has_index_name(first) and X.dtypes[first].kind in "iu":
+        notes = (row_numbers_note(first, has_index=True), *notes)
+        labels.remove(first)
     if not labels:
         raise NotNumericError(
             f"the frame has no column of numbers: {'; '.join(left_out_notes(left_out))}",
             place={"columns": list(left_out)},
             hint="convert the columns to analyse: df.astype(float)",
         )
-    if left_out:
+    if len(labels) < len(all_labels):
         X = X[labels]
     has_names = any(isinstance(label, str) for label in labels)
     return DaskRows(
@@ -321,7 +336,7 @@ def _frame_rows(X: Any) -> DaskRows:
         p=len(labels),
         dtype=_float_dtype(X.dtypes),
         columns=tuple(map(str, labels)) if has_names else None,
-        notes=left_out_notes(left_out),
+        notes=notes,
         array=_partition_blocks(X),
         frame=X,
     )

@@ -66,6 +66,7 @@ class AbstractDeviceRows(DistributedRows):
     space: Space
 
     resident = True
+    has_chunks = False
 
     def blocks(self, step: int) -> Iterator[DeviceBlock]:
         """Yield blocks of at most ``step`` rows, in order."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -28,8 +28,14 @@ from princomp.engines.spark.tasks import (
     unpack_states,
 )
 from princomp.engines.spark.tiles import Tiles
-from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
-from princomp.io import left_out_notes
+from princomp.errors import (
+    ColumnError,
+    NotAvailableError,
+    NotNumericError,
+    ParameterError,
+    ShapeError,
+)
+from princomp.io import Chunk, has_index_name, left_out_notes, row_numbers_note
 
 # Words in notes for types without numbers; others are called by their names in Spark.
 _TYPE_WORDS = {
@@ -70,6 +76,8 @@ class SparkRows(DistributedRows):
     engine: str = "Spark"
     rows: int | None = None
 
+    has_chunks = False
+
     @classmethod
     def numeric(
         cls, frame: DataFrame, value_columns: tuple[str, ...], other_columns: tuple[str, ...]
@@ -82,12 +90,18 @@ class SparkRows(DistributedRows):
         dtype = np.dtype(np.float32 if single else np.float64)
         layout = RowLayout(len(kinds), dtype, integer_columns=integers)
         type_names = {name: column_types[name].typeName() for name in other_columns}
-        left_out = {name: _TYPE_WORDS.get(kind, kind) for name, kind in type_names.items()}
+        numbering = [n for n in other_columns if isinstance(column_types[n], types.NumericType)]
+        left_out = {
+            name: _TYPE_WORDS.get(kind, kind)
+            for name, kind in type_names.items()
+            if name not in numbering
+        }
+        notes = [row_numbers_note(name, has_index=False) for name in numbering]
         return cls(
             p=layout.p,
             dtype=dtype,
             columns=value_columns,
-            notes=left_out_notes(left_out),
+            notes=(*notes, *left_out_notes(left_out)),
             frame=frame,
             value_columns=value_columns,
             layout=layout,
@@ -112,6 +126,13 @@ class SparkRows(DistributedRows):
         if not results:
             return PartialResult(kind.empty(self.p), 0, 0)
         return results[0].with_row_in_message()
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Refuse: rows stay with Spark."""
+        raise NotAvailableError(
+            "this needs rows in the memory of this process, but these are on Spark",
+            hint="collect them first, if they fit: df.toPandas()",
+        )
 
     def weights_column(self) -> list[Column]:
         """Return a list with the column of weights that workers get; empty without weights."""
@@ -158,7 +179,8 @@ class SparkRows(DistributedRows):
             rows = replace(self, other_columns=tuple(n for n in self.other_columns if n != weights))
         else:
             value_columns = tuple(name for name in self.value_columns if name != weights)
-            rows = self.numeric(self.frame, value_columns, self.other_columns)
+            other_columns = tuple(name for name in self.other_columns if name != weights)
+            rows = self.numeric(self.frame, value_columns, other_columns)
         return replace(rows, weights=weights, layout=rows.layout._replace(weighted=True))
 
     def fingerprint(self) -> tuple[str, ...]:
@@ -227,6 +249,14 @@ def rows_of(frame: DataFrame) -> SparkRows:
     value_columns = arrays or tuple(
         name for name, kind in column_types.items() if isinstance(kind, types.NumericType)
     )
+    first = next(iter(column_types), "")
+    if (
+        not arrays
+        and len(column_types) > 1
+        and has_index_name(first)
+        and isinstance(column_types[first], types.IntegralType)
+    ):
+        value_columns = value_columns[1:]  # as in memory
     compared = _compared(frame)
     counts = Counter(map(compared, column_types))
     if alike := [name for name in value_columns if counts[compared(name)] > 1]:

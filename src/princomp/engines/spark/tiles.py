@@ -96,7 +96,8 @@ class Tiles:
         if rows.layout.vectors:
             from pyspark.ml.functions import vector_to_array
 
-            arrays = vector_to_array(arrays)
+            # It refuses a vector that is missing.
+            arrays = functions.when(arrays.isNotNull(), vector_to_array(arrays))
         if complete:
             is_complete = functions.forall(arrays, lambda x: x.isNotNull() & ~functions.isnan(x))
             frame = frame.where(arrays.isNotNull() & is_complete)

@@ -178,6 +178,15 @@ def is_index_column(column: nw.Series[Any]) -> bool:
     return bool(len(values) and whole.all())
 
 
+def row_numbers_note(label: str, *, has_index: bool) -> WarningNote:
+    """Note on a first column that numbers the rows; a frame with an index could hold it there."""
+    by_index = f", or name the rows by it with frame.set_index({label!r})" if has_index else ""
+    return WarningNote(
+        f"left out {label!r}, the first column, which numbers the rows: rename it to analyse "
+        f"it{by_index}"
+    )
+
+
 def without_row_numbers(
     first: nw.Series[Any], choice: Choice
 ) -> tuple[Choice, tuple[WarningNote, ...]]:
@@ -186,12 +195,10 @@ def without_row_numbers(
     if choice.requested or len(choice.names) < 2 or choice.names[0] != label:
         return choice, ()
     if is_index_column(first):
-        by_index = f", or name the rows by it with frame.set_index({label!r})"
-        note = (
-            f"left out {label!r}, the first column, which numbers the rows: rename it to analyse "
-            f"it{by_index if first.implementation.is_pandas() else ''}"
+        has_index = first.implementation.is_pandas()
+        return replace(choice, names=choice.names[1:]), (
+            row_numbers_note(label, has_index=has_index),
         )
-        return replace(choice, names=choice.names[1:]), (WarningNote(note),)
     return choice, counting_notes(label, first.to_numpy()) if first.dtype.is_integer() else ()
 
 

@@ -153,6 +153,11 @@ class MappedRows(DistributedRows):
         return replace(self, origin=origin)
 
     @property
+    def has_chunks(self) -> bool:
+        """Whether the engine brings rows to this process."""
+        return self.origin.has_chunks
+
+    @property
     def has_weights(self) -> bool:
         """Whether the rows have frequencies."""
         return self.origin.has_weights
