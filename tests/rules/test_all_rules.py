@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from known_tables import known_of, of_variances, ranked
 
-from princomp import PCA
+from princomp import PCA, load
 from princomp.errors import ParameterError
 from princomp.rules import (
     CV,
@@ -178,6 +178,12 @@ def test_rules_and_decisions_survive_serialization(name):
     again = Decision.of_dict(json.loads(json.dumps(found.to_dict())))
     assert again == found
     assert str(found).startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize("rule", [Parallel(draws=np.int64(20)), GavishDonoho(np.float32(0.5))])
+def test_options_may_be_numpy_numbers_in_a_model_file(rule, rng, tmp_path):
+    PCA(rule).fit(rng.standard_normal((20, 3))).save(tmp_path / "model.pca")
+    assert load(tmp_path / "model.pca").n_components == rule
 
 
 def test_decisions_with_invalid_values_are_refused():

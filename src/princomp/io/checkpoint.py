@@ -25,7 +25,13 @@ from princomp.io.atomic import (
     remove_leftovers,
     resolved_target,
 )
-from princomp.io.model_file import Kind, encode_content, read_content, refuse_malformed
+from princomp.io.model_file import (
+    MAX_HEADER_BYTES,
+    Kind,
+    encode_content,
+    read_content,
+    refuse_malformed,
+)
 from princomp.solvers import Images
 from princomp.summaries import KINDS, pack, unpack
 
@@ -272,7 +278,7 @@ def _newest(path: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
 def _is_model(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            length = min(int.from_bytes(file.read(8), "little"), 2**20)
+            length = min(int.from_bytes(file.read(8), "little"), MAX_HEADER_BYTES)
             return b'"format":"princomp.model"' in file.read(length)
     except OSError:
         return False

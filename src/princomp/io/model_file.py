@@ -40,7 +40,7 @@ T = TypeVar("T")
 _CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _ZEROS = b"0" * 64
 # The header holds only names and plain values; a longer one is not from princomp.
-_MAX_HEADER_BYTES = 64 * 2**20
+MAX_HEADER_BYTES = 64 * 2**20
 
 
 class Kind(NamedTuple):
@@ -72,10 +72,10 @@ def encode_content(
     stop = 8 + int.from_bytes(content[:8], "little")
     # The header is sorted, because safetensors writes metadata in arbitrary order.
     text = json.dumps(json.loads(bytes(content[8:stop])), sort_keys=True, separators=(",", ":"))
-    if len(text) > _MAX_HEADER_BYTES:
+    if len(text) > MAX_HEADER_BYTES:
         raise OutputError(
             f"the column names and settings take {format_bytes(len(text))}, and a {kind.name} file "
-            f"holds at most {format_bytes(_MAX_HEADER_BYTES)} of them",
+            f"holds at most {format_bytes(MAX_HEADER_BYTES)} of them",
             hint="shorten the column names, or fit an array, whose columns have no names",
         )
     text += " " * (-len(text) % 8)  # arrays start on a multiple of eight
@@ -129,7 +129,7 @@ def _read_bytes(kind: Kind, name: str) -> bytes:
 
 def _decode(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     length = int.from_bytes(content[:8], "little")
-    if len(content) < 10 or content[8:9] != b"{" or length > _MAX_HEADER_BYTES:
+    if len(content) < 10 or content[8:9] != b"{" or length > MAX_HEADER_BYTES:
         raise kind.error(f"it is not a {kind.name} file", hint=kind.creation_hint)
     if 8 + length > len(content):
         raise kind.error("it is cut short", hint=kind.repair_hint)

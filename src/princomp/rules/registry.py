@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from princomp.errors import ParameterError, did_you_mean
 from princomp.rules.cross_validation import CV, BiCV
 from princomp.rules.decision import Rule, is_rule
@@ -52,7 +54,10 @@ def rule_to_dict(rule: object) -> dict[str, Any] | None:
     if type(rule) not in RULES.values():
         return None
     plain: Any = rule
-    return {"rule": plain.name, **asdict(plain)}
+    options = asdict(plain).items()
+    return {"rule": plain.name} | {
+        name: value.item() if isinstance(value, np.generic) else value for name, value in options
+    }
 
 
 def rule_of_dict(plain: dict[str, Any]) -> Rule:

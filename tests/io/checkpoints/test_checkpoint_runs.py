@@ -21,18 +21,20 @@ from checkpoint_cases import (
     fit,
     npy,
     run_stopped_after_each_report,
+    several_csv,
     several_files,
     table,
 )
 
 from faults.disk import Stopped, bits, contents, stop_after
-from princomp import PCA
+from princomp import PCA, read_table
 from princomp.errors import (
     CheckpointError,
     MemoryLimitError,
     ParameterError,
 )
 from princomp.io.checkpoint import Checkpoint
+from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.stdin import open_stdin
 from princomp.rules import Decision
 
@@ -64,6 +66,47 @@ def test_changed_parameters_are_refused_by_name(change, message, tmp_path, ck):
     assert "same input and parameters" in caught.value.hint
     assert contents(ck.parent) == before
     assert bits(fit(file, {"n_components": 2}, checkpoint=ck)) == bits(PCA(2).fit(file))
+
+
+def _with_twice_the_first_part(folder):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(folder / "two.h5", "w") as file:
+        file["first"], file["second"] = table(), 2 * table()
+    return folder / "two.h5"
+
+
+def test_another_part_of_the_same_file_is_refused(tmp_path, ck):
+    file = _with_twice_the_first_part(tmp_path)
+    _start_and_stop(f"{file}::first", ck)
+    with pytest.raises(CheckpointError, match=r"input was .*part=first and is .*part=second"):
+        PCA(2).fit(f"{file}::second", checkpoint=ck)
+
+
+@pytest.mark.parametrize("change", [{"na": ["-999"]}, {"skip_end": 1}, {"comment": "9"}])
+@pytest.mark.parametrize("make", [csv, several_csv])
+def test_other_options_of_reading_are_refused(change, make, tmp_path, ck, monkeypatch):
+    monkeypatch.setattr("princomp.io.readers.files.SMALL_FILE_BYTES", 0)
+    monkeypatch.setattr("princomp.io.readers.files.SMALL_COMPRESSED_FILE_BYTES", 0)
+    file, options = make(tmp_path, table()), {"n_components": 2, "memory_limit": "2GB"}
+    _start_and_stop(read_table(file), ck, options)
+    with pytest.raises(CheckpointError, match=f"input was .*{next(iter(change))}="):
+        fit(read_table(file, **change), options, checkpoint=ck)
+    whole = fit(read_table(file), options)
+    assert bits(fit(read_table(file, untrusted=False), options, checkpoint=ck)) == bits(whole)
+
+
+def test_other_columns_without_names_are_refused(tmp_path, ck):
+    file = npy(tmp_path, table())
+    _start_and_stop(read_table(file, columns=["0", "1"]), ck)
+    with pytest.raises(CheckpointError, match="columns="):
+        PCA(2).fit(read_table(file, columns=["2", "3"]), checkpoint=ck)
+
+
+def test_other_options_of_standard_input_are_refused(tmp_path, ck):
+    text = csv(tmp_path, table()).read_bytes()
+    _start_and_stop(open_stdin(io.BytesIO(text)), ck)
+    with pytest.raises(CheckpointError, match="na="):
+        PCA(2).fit(open_stdin(io.BytesIO(text), options=ReadOptions(na=("1",))), checkpoint=ck)
 
 
 @pytest.mark.parametrize("change", [{"memory_limit": "3GB"}, {"whiten": True}, {"copy": False}])

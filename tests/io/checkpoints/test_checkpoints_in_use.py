@@ -10,6 +10,7 @@ import re
 from copy import copy, deepcopy
 
 import numpy as np
+import pandas as pd
 import pytest
 from checkpoint_cases import N, P, _start_and_stop, fit, ill_scaled, npy, table
 
@@ -290,6 +291,14 @@ def test_a_model_saved_in_another_folder_deletes_its_own_checkpoint(tmp_path, mo
 
 def test_a_model_saved_under_the_name_of_its_checkpoint_stays(tmp_path, ck):
     model = PCA().fit(table(), checkpoint=ck)
+    model.save(ck)
+    assert bits(load(ck)) == bits(model)
+
+
+def test_a_model_with_long_column_names_may_have_the_name_of_the_checkpoint(ck):
+    """Its format stands behind the names in the file."""
+    frame = pd.DataFrame(table(), columns=[f"{'long ' * 20_000}{i}" for i in range(P)])
+    model = PCA(2).fit(frame, checkpoint=ck)
     model.save(ck)
     assert bits(load(ck)) == bits(model)
 

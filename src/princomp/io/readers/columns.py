@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from princomp.errors import (
@@ -43,6 +43,19 @@ class Selection(NamedTuple):
     id_column: str | None = None
     find_ids: bool = False
     options: ReadOptions = DETECT
+
+    def request(self, part: str | None = None) -> str:
+        """What is read of a file, or of one part of it, and how, in words."""
+        asked = {
+            "part": part,
+            "columns": None if self.columns is None else list(self.columns),
+            "exclude": list(self.exclude) or None,
+            **asdict(self.options),
+            "na": list(self.options.na) or None,
+            "untrusted": None,  # it changes no cell
+        }
+        given = [f"{name}={value}" for name, value in asked.items() if value is not None]
+        return f"read with {', '.join(given) or 'no options'}"
 
 
 ALL_COLUMNS = Selection()

@@ -147,13 +147,16 @@ def open_source(name: str | os.PathLike[str], selection: Selection = ALL_COLUMNS
     if selection.options.untrusted:
         from princomp.io.readers.isolated import IsolatedSource
 
-        return IsolatedSource(name, selection)
+        isolated = IsolatedSource(name, selection)
+        isolated.request = selection.request(inside)
+        return isolated
     max_bytes = (
         SMALL_COMPRESSED_FILE_BYTES if ending.endswith((".gz", ".zst")) else SMALL_FILE_BYTES
     )
     before = _states_of(path)
     small = bool(before) and before[0].size <= max_bytes
     source = format.open(path, selection, inside, small)
+    source.request = selection.request(inside)
     if isinstance(source, TableSource):
         refuse_changed(before, _states_of(path))
     else:

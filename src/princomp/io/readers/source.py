@@ -193,6 +193,8 @@ class Source:
     # States of the files before they were opened, which ``open_source`` sets. Not annotated, so
     # that it does not become a dataclass field.
     states_at_open = tuple[FileState, ...]()
+    # What is read of the file and how, in words, which ``open_source`` sets.
+    request = ""
 
     def properties(self) -> dict[str, Any]:
         """The parameters of this source, to construct another source of the same rows."""
@@ -271,11 +273,11 @@ class Source:
         return ()
 
     def fingerprint(self) -> tuple[str, ...]:
-        """What identifies rows that are not in files, before a pass over them.
+        """What identifies rows besides the states of their files, before a pass over them.
 
         A checkpoint is refused for rows with another fingerprint.
         """
-        return ()
+        return (self.request,) if self.request else ()
 
 
 class TableSource(Source):

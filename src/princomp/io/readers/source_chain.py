@@ -129,6 +129,10 @@ class SourceChain(Source):
         """The file states of all sources, in order."""
         return tuple(state for source in self.sources for state in source.file_states())
 
+    def fingerprint(self) -> tuple[str, ...]:
+        """The fingerprints of all sources, in order."""
+        return tuple(text for source in self.sources for text in source.fingerprint())
+
     def _conform(self, i: int, chunk: Chunk) -> Chunk:
         """Give a chunk of source ``i`` the column order and dtype of the chain, and ids if any."""
         order = self._orders[i]

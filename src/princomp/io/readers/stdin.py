@@ -92,19 +92,19 @@ def open_stdin(
             problem = f"{kind} cannot be read from a pipe"
             raise file_error(ParameterError, _NAME, problem, hint)
     if first.startswith(NPY_MAGIC):
-        return _ReadOnce(PipedArray(rest, selection, _NAME), first)
+        return _ReadOnce(PipedArray(rest, selection, _NAME), first, selection)
     if first.startswith(_ARROW_STREAM):
         import_optional("pyarrow", _NAME)
         from princomp.io.readers.columnar_files import open_arrow_stream
 
-        return _ReadOnce(open_arrow_stream(rest, selection, _NAME), first)
+        return _ReadOnce(open_arrow_stream(rest, selection, _NAME), first, selection)
     import_optional("pyarrow.csv", _NAME)
     from princomp.io.readers.delimited_detect import detect_dialect
     from princomp.io.readers.delimited_stream import DelimitedSource
 
     dialect = detect_dialect(first, _NAME, separator=None, compression=compression, options=options)
     source = DelimitedSource(dialect, dialect.cleaned(rest), selection, once=True)
-    return _ReadOnce(source, first)
+    return _ReadOnce(source, first, selection)
 
 
 class _ReadOnce(Source):
@@ -112,14 +112,15 @@ class _ReadOnce(Source):
 
     repeatable = False
 
-    def __init__(self, source: Source, first: bytes) -> None:
+    def __init__(self, source: Source, first: bytes, selection: Selection) -> None:
         super().__init__(**source.properties())
+        self.request = selection.request()
         self._source: Source | None = source
         self._first = first
 
     def fingerprint(self) -> tuple[str, ...]:
         """Return a checksum of the first bytes; the others are not known before a pass."""
-        return (f"first bytes with checksum {zlib.crc32(self._first):08x}",)
+        return (f"first bytes with checksum {zlib.crc32(self._first):08x}", self.request)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on; a second time raises ParameterError."""
