@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers import EPS, aligned, assert_models_close, assert_orthonormal, centred, truth
 from princomp import PCA, KernelPCA, RobustPCA, load
-from princomp.errors import ParameterError
+from princomp.errors import ColumnError, ParameterError
 
 
 @pytest.fixture
@@ -140,6 +140,23 @@ def test_frames_keep_their_names(library, table):
     assert list(model.get_feature_names_out()) == ["PC1", "PC2"]
     for named in (model, model.rescaled("unit"), model.truncated(1)):
         assert list(named.feature_names_in_) == list("abcde")
+
+
+def test_a_record_batch_is_a_table_with_names(table):
+    columns = {name: table[:, i] for i, name in enumerate("abcde")}
+    whole = pa.table({**columns, "text": ["a"] * len(table)})
+    (batch,) = whole.to_batches()
+    with pytest.warns(UserWarning, match="left out 1 text column"):
+        model = PCA(1).fit(batch)
+    assert model.feature_names_in_.tolist() == list(columns)
+    np.testing.assert_array_equal(model.transform(batch), model.transform(whole))
+    other_order = batch.select(["b", "a", "c", "d", "e"])
+    with pytest.raises(ColumnError, match="same order"):
+        model.transform(other_order)
+    model.partial_fit(batch.slice(0, 0)).partial_fit(batch)
+    assert model.n_samples_ == 2 * len(table)
+    with pytest.raises(ColumnError, match="same order"):
+        model.partial_fit(other_order.slice(0, 0))
 
 
 def test_set_output_gives_frames(table):

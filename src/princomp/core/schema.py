@@ -16,6 +16,7 @@ from princomp.io import (
     RowData,
     Rows,
     Source,
+    as_frame,
     as_rows,
     file_rows,
     frame_origin,
@@ -78,7 +79,7 @@ class TableSchema:
             if distributed.resident:
                 hint = "on_device(read_table(…, columns=[...])) chooses columns"
             warning = warning_text(distributed.notes, hint)
-        elif type(X) is not list and is_frame(X):
+        elif type(X) is not list and is_frame(X := as_frame(X)):
             table = from_frame(X, find_ids=True, text="leave out")
             if table.columns is not None:
                 _labels(X)  # raises an error if only some labels are text
@@ -101,7 +102,7 @@ class TableSchema:
         """The schema of a table without rows; None if X has rows."""
         if not _is_empty(X):
             return None
-        labels = _labels(X) if is_frame(X) else None
+        labels = _labels(X) if is_frame(X := as_frame(X)) else None
         if labels is None:
             return cls(X.shape[1], None, None, owner)
         # Without rows, pandas may not know the type of any column: all are used then.
@@ -134,7 +135,7 @@ class TableSchema:
                     "The feature names are not those of the fit", distributed.columns
                 )
             rows = distributed, distributed.columns, None
-        elif type(X) is not list and is_frame(X):
+        elif type(X) is not list and is_frame(X := as_frame(X)):
             X = self._checked_frame(X)
             named = None if self.names is None else list(map(str, self.names))
             return rows_of(from_frame(X, columns=named) if named else X)
@@ -151,7 +152,7 @@ class TableSchema:
         """Whether X is a table without rows; its columns must be those of the fit."""
         if not _is_empty(X):
             return False
-        if is_frame(X):
+        if is_frame(X := as_frame(X)):
             self._checked_frame(X)
         else:
             self.check_width(X.shape[1])
