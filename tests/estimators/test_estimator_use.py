@@ -108,6 +108,16 @@ def test_a_row_that_drop_leaves_out_has_no_density(k, rng):
     assert np.isfinite(np.delete(density, 3)).all()
 
 
+@pytest.mark.parametrize("missing", ["drop", "em", "nipals"])
+def test_rows_without_density_do_not_count_in_the_score(missing, rng):
+    X = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 4))
+    X[3, 1] = np.nan
+    model = PCA(2, missing=missing).fit(X)
+    assert model.score(X) == pytest.approx(model.score(np.delete(X, 3, axis=0)))
+    found = GridSearchCV(PCA(missing=missing), {"n_components": [1, 2]}, cv=3).fit(X)
+    assert found.best_params_ == {"n_components": 2}
+
+
 def test_noise_of_wide_rows_is_that_of_maximum_likelihood():
     """scikit-learn divides by the rank instead of p − k and gives 4.09 instead of 0.609."""
     X = np.random.RandomState(0).standard_normal((10, 50))

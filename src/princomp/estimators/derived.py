@@ -356,8 +356,10 @@ def score_samples(self: PCA, X: Any) -> FloatArray:
 
 
 def score(self: PCA, X: Any, y: object = None) -> float:
-    """Mean log-likelihood of the rows."""
-    return float(np.mean(self.score_samples(X)))
+    """Mean log-likelihood of the rows; without incomplete ones if ``missing`` allows them."""
+    densities = self.score_samples(X)
+    # Without these rows, a search by cross-validation can compare parameters.
+    return float(np.mean(densities[~np.isnan(densities)] if self.missing != "error" else densities))
 
 
 def get_covariance(self: PCA) -> FloatArray:
