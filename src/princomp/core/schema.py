@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ from princomp.io import (
 from princomp.linalg import as_floats, unmasked
 from princomp.summaries import WEIGHTS, Names, SampleWeight, Weights, check_frequencies
 
+# Names of components in frames of scores; sorted as text, PC10 is before PC2.
+_COMPONENT = re.compile(r"\w*(?:PC|pca)(\d+)")
 # Names of columns that a message lists.
 _MAX_LISTED = 5
 
@@ -335,9 +338,24 @@ def attach_weights(
 
 
 def open_scores(X: Any) -> Any:
-    """Open scores: an array of numbers of any shape unchanged, other tables as rows."""
-    numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
-    return unmasked(X) if numeric else open_rows(X)[0]
+    """Open scores: an array of numbers of any shape unchanged, other tables as rows.
+
+    Raises
+    ------
+    ColumnError
+        If the columns have names of components that are not in order.
+    """
+    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
+        return unmasked(X)
+    rows, names, _ = open_rows(X)
+    found = [_COMPONENT.fullmatch(str(name)) for name in names or ()]
+    numbers = [int(match[1]) for match in found if match]
+    if len(numbers) == len(found) and numbers != sorted(numbers):
+        raise ColumnError(
+            f"the components are not in order: {listed([str(name) for name in names or ()])}",
+            hint="give the columns in the order of model.get_feature_names_out()",
+        )
+    return rows
 
 
 def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
