@@ -159,6 +159,27 @@ def test_one_component_stays_and_a_column_without_loadings_too(arrests):
     assert np.isfinite(found.loadings).all()
 
 
+@pytest.mark.parametrize("shape", [(40, 6), (40, 60)])
+def test_rounding_in_a_constant_column_does_not_rotate(shape, rng):
+    X = rng.standard_normal((40, 2)) @ rng.standard_normal((2, shape[1]))
+    X += 0.3 * rng.standard_normal(shape)
+    X[:, 2] = 0.1
+    found = rotate(PCA(2, svd_solver="full").fit(X)).loadings
+    loadings = PCA(2, svd_solver="covariance_eigh").fit(X).loadings_  # zero in that column
+    assert not loadings[2].any()
+    model = PCA.from_summary(PCA(svd_solver="covariance_eigh").fit(X).summary_, n_components=2)
+    np.testing.assert_allclose(found, rotate(model).loadings, atol=1e-9)
+
+
+def test_a_rotation_keeps_the_fit_that_was_rotated(arrests):
+    model = PCA(2).fit(arrests[:25])
+    found = rotate(model)
+    scores = found.transform(arrests)
+    model.partial_fit(arrests[25:]).set_params(whiten=True)
+    np.testing.assert_array_equal(found.transform(arrests), scores)
+    assert found.n_samples_ == 25
+
+
 def test_frames_and_dicts_of_a_rotation(arrests):
     frame = pd.DataFrame(arrests, columns=["Murder", "Assault", "UrbanPop", "Rape"])
     found = rotate(PCA(2, scale="unit").fit(frame), "promax")

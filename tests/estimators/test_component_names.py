@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import princomp
 from princomp import PCA, IncrementalPCA, KernelPCA, RobustPCA
-from princomp.errors import ParameterError
+from princomp.errors import ColumnError, ParameterError
 
 ESTIMATORS = [PCA, IncrementalPCA, KernelPCA, RobustPCA]
 
@@ -38,6 +38,21 @@ def test_names_of_components(kind, frame, tmp_path):
 
     with pytest.raises(ParameterError, match="component_names"):
         kind(2, component_names="pca").fit(frame)
+
+
+@pytest.mark.parametrize("names", ["PC", "sklearn"])
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_scores_whose_components_are_not_in_order_are_refused(kind, names, frame):
+    options = {"fit_inverse_transform": True} if kind is KernelPCA else {}
+    model = kind(2, component_names=names, **options).fit(frame).set_output(transform="pandas")
+    scores = model.transform(frame)
+    rows = model.inverse_transform(scores)
+    np.testing.assert_array_equal(rows, model.inverse_transform(scores.to_numpy()))
+    np.testing.assert_array_equal(
+        rows, model.inverse_transform(scores.set_axis(["b", "a"], axis=1))
+    )
+    with pytest.raises(ColumnError, match="components are not in order: "):
+        model.inverse_transform(scores.iloc[:, ::-1])
 
 
 def test_names_in_pipelines(frame):

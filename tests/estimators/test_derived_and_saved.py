@@ -153,6 +153,20 @@ def test_a_model_from_scikit_learn_has_its_components(arrests, tmp_path):
     np.testing.assert_array_equal(loaded.components_, full.components_)
 
 
+def test_column_variances_of_a_model_from_scikit_learn_are_exact_or_not_known(rng):
+    X = rng.standard_normal((50, 3)) * [1.0, 1e-6, 1e-8]
+    for k in (1, 2):  # the rest of the variance is less than rounding of the total
+        assert np.isnan(PCA.from_sklearn(decomposition.PCA(k).fit(X)).var_).all()
+    X = rng.standard_normal((50, 2)) @ rng.standard_normal((2, 4))  # of rank 2
+    whole = PCA.from_sklearn(decomposition.PCA(2).fit(X))
+    np.testing.assert_allclose(whole.var_, X.var(axis=0, ddof=1))
+    for n in (50, 3):
+        for seed in range(10):  # the rates of some sum to 1 - 1.2e-7
+            X = np.random.default_rng(seed).standard_normal((n, 4)).astype(np.float32)
+            full = PCA.from_sklearn(decomposition.PCA().fit(X))
+            np.testing.assert_allclose(full.var_, X.var(axis=0, ddof=1), rtol=1e-4)
+
+
 @pytest.mark.parametrize("seed", [18, 22, 33, 40, 55, 62])
 def test_rescaling_ignores_rounding_outside_the_mean_axis(seed):
     means = np.array([0, 1e8, 1e10, 1e10, 2e10, 2e10])

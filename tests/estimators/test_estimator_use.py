@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers import EPS, aligned, assert_models_close, assert_orthonormal, centred, truth
 from princomp import PCA, KernelPCA, RobustPCA, load
-from princomp.errors import ParameterError
+from princomp.errors import ColumnError, ParameterError
 
 
 @pytest.fixture
@@ -108,6 +108,16 @@ def test_a_row_that_drop_leaves_out_has_no_density(k, rng):
     assert np.isfinite(np.delete(density, 3)).all()
 
 
+@pytest.mark.parametrize("missing", ["drop", "em", "nipals"])
+def test_rows_without_density_do_not_count_in_the_score(missing, rng):
+    X = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 4))
+    X[3, 1] = np.nan
+    model = PCA(2, missing=missing).fit(X)
+    assert model.score(X) == pytest.approx(model.score(np.delete(X, 3, axis=0)))
+    found = GridSearchCV(PCA(missing=missing), {"n_components": [1, 2]}, cv=3).fit(X)
+    assert found.best_params_ == {"n_components": 2}
+
+
 def test_noise_of_wide_rows_is_that_of_maximum_likelihood():
     """scikit-learn divides by the rank instead of p − k and gives 4.09 instead of 0.609."""
     X = np.random.RandomState(0).standard_normal((10, 50))
@@ -140,6 +150,23 @@ def test_frames_keep_their_names(library, table):
     assert list(model.get_feature_names_out()) == ["PC1", "PC2"]
     for named in (model, model.rescaled("unit"), model.truncated(1)):
         assert list(named.feature_names_in_) == list("abcde")
+
+
+def test_a_record_batch_is_a_table_with_names(table):
+    columns = {name: table[:, i] for i, name in enumerate("abcde")}
+    whole = pa.table({**columns, "text": ["a"] * len(table)})
+    (batch,) = whole.to_batches()
+    with pytest.warns(UserWarning, match="left out 1 text column"):
+        model = PCA(1).fit(batch)
+    assert model.feature_names_in_.tolist() == list(columns)
+    np.testing.assert_array_equal(model.transform(batch), model.transform(whole))
+    other_order = batch.select(["b", "a", "c", "d", "e"])
+    with pytest.raises(ColumnError, match="same order"):
+        model.transform(other_order)
+    model.partial_fit(batch.slice(0, 0)).partial_fit(batch)
+    assert model.n_samples_ == 2 * len(table)
+    with pytest.raises(ColumnError, match="same order"):
+        model.partial_fit(other_order.slice(0, 0))
 
 
 def test_set_output_gives_frames(table):

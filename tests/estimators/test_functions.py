@@ -15,6 +15,7 @@ from helpers import EPS, aligned, assert_orthonormal, assert_sign_rule
 from princomp import PCA, pca, plan, read_table, svd
 from princomp.errors import (
     ConstantColumnError,
+    MemoryLimitError,
     NotFiniteError,
     NotNumericError,
     ParameterError,
@@ -183,6 +184,30 @@ def test_a_document_term_matrix_stays_sparse(monkeypatch):
 
 def _refuse(*_, **__):
     raise AssertionError("made dense")
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("shape", [(1600, 250), (300, 1400)])
+def test_singular_values_far_below_the_first_keep_their_digits(rng, shape, kind, center):
+    X = rng.standard_normal((shape[0], 200)) * 10.0 ** -(np.arange(200) / 3)
+    X = X @ np.linalg.qr(rng.standard_normal((shape[1], 200)))[0].T
+    _check_svd(kind(X), 30, center)
+    tol = 200 * np.finfo(np.float32).eps
+    _check_svd(kind(X.astype(np.float32)), 12, center, tol)
+
+
+def test_a_table_without_memory_for_small_singular_values_gives_a_warning(rng, monkeypatch):
+    X = rng.standard_normal((1600, 200)) * 10.0 ** -(np.arange(200) / 3)
+    monkeypatch.setattr("princomp.estimators.functions.PCA", _without_memory)
+    with pytest.warns(UserWarning, match="singular values below .* of the first"):
+        s = svd(X, 30)[1]
+    sigma = np.linalg.svd(X, compute_uv=False)[:30]
+    np.testing.assert_allclose(s, sigma, atol=1e-7 * sigma[0])
+
+
+def _without_memory(*_, **__):
+    raise MemoryLimitError("")
 
 
 def test_one_row_and_one_column():

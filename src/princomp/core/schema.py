@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from princomp.io import (
     RowData,
     Rows,
     Source,
+    as_frame,
     as_rows,
     file_rows,
     frame_origin,
@@ -33,6 +35,8 @@ from princomp.io import (
 from princomp.linalg import as_floats, unmasked
 from princomp.summaries import WEIGHTS, Names, SampleWeight, Weights, check_frequencies
 
+# Names of components in frames of scores; sorted as text, PC10 is before PC2.
+_COMPONENT = re.compile(r"\w*(?:PC|pca)(\d+)")
 # Names of columns that a message lists.
 _MAX_LISTED = 5
 
@@ -78,7 +82,7 @@ class TableSchema:
             if distributed.resident:
                 hint = "on_device(read_table(…, columns=[...])) chooses columns"
             warning = warning_text(distributed.notes, hint)
-        elif type(X) is not list and is_frame(X):
+        elif type(X) is not list and is_frame(X := as_frame(X)):
             table = from_frame(X, find_ids=True, text="leave out")
             if table.columns is not None:
                 _labels(X)  # raises an error if only some labels are text
@@ -101,7 +105,7 @@ class TableSchema:
         """The schema of a table without rows; None if X has rows."""
         if not _is_empty(X):
             return None
-        labels = _labels(X) if is_frame(X) else None
+        labels = _labels(X) if is_frame(X := as_frame(X)) else None
         if labels is None:
             return cls(X.shape[1], None, None, owner)
         # Without rows, pandas may not know the type of any column: all are used then.
@@ -134,7 +138,7 @@ class TableSchema:
                     "The feature names are not those of the fit", distributed.columns
                 )
             rows = distributed, distributed.columns, None
-        elif type(X) is not list and is_frame(X):
+        elif type(X) is not list and is_frame(X := as_frame(X)):
             X = self._checked_frame(X)
             named = None if self.names is None else list(map(str, self.names))
             return rows_of(from_frame(X, columns=named) if named else X)
@@ -151,7 +155,7 @@ class TableSchema:
         """Whether X is a table without rows; its columns must be those of the fit."""
         if not _is_empty(X):
             return False
-        if is_frame(X):
+        if is_frame(X := as_frame(X)):
             self._checked_frame(X)
         else:
             self.check_width(X.shape[1])
@@ -334,9 +338,24 @@ def attach_weights(
 
 
 def open_scores(X: Any) -> Any:
-    """Open scores: an array of numbers of any shape unchanged, other tables as rows."""
-    numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
-    return unmasked(X) if numeric else open_rows(X)[0]
+    """Open scores: an array of numbers of any shape unchanged, other tables as rows.
+
+    Raises
+    ------
+    ColumnError
+        If the columns have names of components that are not in order.
+    """
+    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
+        return unmasked(X)
+    rows, names, _ = open_rows(X)
+    found = [_COMPONENT.fullmatch(str(name)) for name in names or ()]
+    numbers = [int(match[1]) for match in found if match]
+    if len(numbers) == len(found) and numbers != sorted(numbers):
+        raise ColumnError(
+            f"the components are not in order: {listed([str(name) for name in names or ()])}",
+            hint="give the columns in the order of model.get_feature_names_out()",
+        )
+    return rows
 
 
 def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import dataclass
 from itertools import combinations
 from numbers import Real
@@ -217,7 +218,9 @@ def rotate(
     # The criteria take fourth powers and more.
     exponent = binary_exponent(loadings)
     scaled = np.ldexp(loadings, -exponent)
-    matrix, iterations, converged = varimax(scaled, kaiser)
+    # Normalised, the rounding errors in a constant column would count as much as other loadings.
+    varying = fitted_of(model).analysed.column_scatter != 0
+    matrix, iterations, converged = varimax(scaled * varying[:, None], kaiser)
     if not converged:
         warnings.warn(
             f"varimax did not converge in {iterations:,} sweeps; several rotations may be equally "
@@ -242,7 +245,8 @@ def rotate(
     arrays = (rotated, matrix, correlations, squares, variances, rates)
     for array in arrays:
         array.flags.writeable = False
-    return Rotation(model, method, *arrays, iterations, converged)
+    # A copy, so that rows added to the model later do not change the scores.
+    return Rotation(copy(model), method, *arrays, iterations, converged)
 
 
 def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> None:

@@ -58,7 +58,8 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="PCA")
 
-# If contribution rates sum to 1 within this tolerance, all components were kept.
+# If the components left out have less than this share of the variance of each column, those kept
+# determine the variances of the columns.
 _COMPLETE_TOLERANCE = 1e-9
 
 
@@ -208,7 +209,7 @@ def from_sklearn(
         np.asarray(values, dtype=np.float64)
         for values in (model.components_, model.explained_variance_)
     )
-    kept_share = float(np.sum(model.explained_variance_ratio_))
+    kept_share, (k, p) = float(np.sum(model.explained_variance_ratio_)), axes.shape
     n = int(getattr(model, "n_samples_", 0) or getattr(model, "n_samples_seen_", 0))
     if n < 2:
         raise ShapeError(
@@ -217,15 +218,18 @@ def from_sklearn(
             hint="give it more rows first",
         )
     # Without components, the total follows from the noise variance.
-    total = float(model.noise_variance_) * min(n, axes.shape[1])
+    total = float(model.noise_variance_) * min(n, p)
     if kept_share > 0:
         total = float(variances.sum()) / kept_share
     if hasattr(model, "var_"):
         column_variances = np.asarray(model.var_, dtype=np.float64) * (n / (n - 1.0))
-    elif kept_share > 1.0 - _COMPLETE_TOLERANCE:
-        column_variances = variances @ axes**2
     else:
-        column_variances = np.full(axes.shape[1], np.nan)
+        column_variances = variances @ axes**2
+        # Columns can be far smaller than the rounding error of the total.
+        rounding = p * float(np.finfo(model.components_.dtype).eps) * total
+        rest = float(model.noise_variance_) * (min(n, p) - k) + rounding
+        if k < min(n - 1, p) and rest > _COMPLETE_TOLERANCE * column_variances.min():
+            column_variances = np.full(p, np.nan)
     fitted = fit_of_components(
         axes,
         variances,
@@ -352,8 +356,10 @@ def score_samples(self: PCA, X: Any) -> FloatArray:
 
 
 def score(self: PCA, X: Any, y: object = None) -> float:
-    """Mean log-likelihood of the rows."""
-    return float(np.mean(self.score_samples(X)))
+    """Mean log-likelihood of the rows; without incomplete ones if ``missing`` allows them."""
+    densities = self.score_samples(X)
+    # Without these rows, a search by cross-validation can compare parameters.
+    return float(np.mean(densities[~np.isnan(densities)] if self.missing != "error" else densities))
 
 
 def get_covariance(self: PCA) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from numbers import Integral, Real
@@ -23,7 +24,13 @@ from princomp.core import (
     whole_number,
 )
 from princomp.engines import DistributedRows, ProgressCallback, RunContext, fold
-from princomp.errors import ConstantColumnError, NotFiniteError, ParameterError, ShapeError
+from princomp.errors import (
+    ConstantColumnError,
+    MemoryLimitError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
 from princomp.estimators.estimator import PCA
 from princomp.io import Origin, RowData, Source, TableSource, not_finite_error, read_whole
 from princomp.linalg import (
@@ -54,6 +61,10 @@ _DDOF = Constraint(lambda value: value in (0, 1), ("0", "1"))
 _METHODS = {"ED": "covariance_eigh", "SVD": "full"}
 # If more than this share of all components is wanted, a full decomposition is faster.
 _FULL_SVD_SHARE = 0.2
+# A search multiplies by AᵀA, with a residual of a few roundoffs ε of σ₁², so a singular value σ has
+# an error of ε²σ₁⁴/σ³. If (σ/σ₁)³ is below this many ε, that is more than εσ₁, the error of QR and
+# SVD.
+_LOST = 50
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -208,9 +219,31 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
             assert spectrum is not None  # the search is not abandoned
             axes = spectrum.axes.astype(rows.dtype)
             u, s, rotation = lapack_svd(rows.matmul(axes.T))
+        if s[-1] < (_LOST * np.finfo(rows.dtype).eps) ** (1 / 3) * s[0]:
+            if rows.dtype == np.float32:
+                parts = svd(data.astype(np.float64), k, center=center)
+                u, s, vt = (part.astype(np.float32) for part in parts)
+                return u, s, vt
+            axes = _axes_without_squares(data, int(k), center, axes)
+            u, s, rotation = lapack_svd(rows.matmul(axes.T))
         vt = rotation @ axes
     signs = fix_signs(vt[:k])
     return u[:, :k] * signs, np.ldexp(s[:k], exponent), vt[:k] * signs[:, None]
+
+
+def _axes_without_squares(data: Any, k: int, center: bool, found: FloatArray) -> FloatArray:
+    """Axes (k, p) by QR and SVD of the rows; those ``found`` by products if memory is short."""
+    try:
+        # Attributes of float32 rows are rounded.
+        return PCA(k, center=center, svd_solver="full").fit(data)._result.spectrum.axes[:k]
+    except MemoryLimitError as error:
+        warnings.warn(
+            "singular values below 1e-5 of the first may be wrong by 1e-7 of the first, because "
+            f"the rows do not fit in memory for a decomposition without squares: {error}",
+            UserWarning,
+            stacklevel=3,
+        )
+        return found
 
 
 def _in_memory(data: RowData) -> Any:

@@ -37,6 +37,7 @@ from .readers.files import (
     split_inside as split_inside,
 )
 from .readers.frames import (
+    as_frame as as_frame,
     frame_like as frame_like,
     frame_origin as frame_origin,
     from_frame as from_frame,

@@ -19,6 +19,7 @@ from princomp.core import (
     is_number,
     number,
     one_of,
+    open_scores,
     whole_number,
 )
 from princomp.errors import ConstantColumnError, ShapeError
@@ -38,7 +39,7 @@ from princomp.estimators.robust.model import (
     model_to_contents,
 )
 from princomp.estimators.robust.robpca import robpca
-from princomp.io import Arrays, Document, rows_of
+from princomp.io import Arrays, Document
 from princomp.linalg import (
     EPS,
     FloatArray,
@@ -46,7 +47,6 @@ from princomp.linalg import (
     fix_signs,
     one_blas_thread,
     seed_of,
-    unmasked,
 )
 from princomp.summaries import Columns, Names, column_name, divisors
 
@@ -312,8 +312,7 @@ class RobustPCA(
 
     def inverse_transform(self, X: npt.ArrayLike) -> FloatArray:
         """Compute rows (n, p) in the units of the data from scores (n, k)."""
-        numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
-        scores = unmasked(X) if numeric else rows_of(X)[0]
+        scores = open_scores(X)
         check_dense(scores)
         return self.__fitted_model__().reconstruct(scores)
 

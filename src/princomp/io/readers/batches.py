@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import PurePath
@@ -13,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from princomp.errors import ParameterError, PrincompError, ShapeError
-from princomp.io.readers.frames import from_frame, is_frame
+from princomp.io.readers.frames import as_frame, from_frame, is_frame
 from princomp.io.readers.memory import checksum, from_sparse, in_memory, stored_arrays
 from princomp.io.readers.source import Chunk, Source
 from princomp.io.readers.source_chain import column_order, reorder_columns
@@ -206,9 +205,7 @@ def _batch_rows(number: int, batch: object, requested: tuple[str, ...] | None) -
 
 
 def _read_batch(batch: Any, requested: tuple[str, ...] | None) -> _BatchRows:
-    arrow = sys.modules.get("pyarrow")
-    if arrow is not None and isinstance(batch, arrow.RecordBatch):
-        batch = arrow.Table.from_batches([batch])
+    batch = as_frame(batch)
     if is_frame(batch):
         table = from_frame(batch, columns=requested, find_ids=True)
         return in_memory(table)[0], table.columns, table.unused, table.notes

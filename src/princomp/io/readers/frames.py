@@ -62,6 +62,14 @@ def is_frame(obj: object) -> bool:
     return isinstance(wrapped, nw.DataFrame | nw.LazyFrame)
 
 
+def as_frame(obj: Any) -> Any:
+    """Return a record batch of pyarrow as a table, and anything else unchanged."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(obj, arrow.RecordBatch):
+        return arrow.Table.from_batches([obj])
+    return obj
+
+
 def frame_like(frame: Any, data: NDArray[Any], names: Sequence[str] | None) -> Any:
     """Make a frame of the (n, p) numbers, with the library and the index of ``frame``.
 

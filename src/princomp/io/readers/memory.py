@@ -21,7 +21,7 @@ from princomp.errors import (
 )
 from princomp.io.readers.cells import first_inexact_index, integer_text
 from princomp.io.readers.columns import Origin, RowPlace
-from princomp.io.readers.frames import frame_origin, from_frame, is_frame
+from princomp.io.readers.frames import as_frame, frame_origin, from_frame, is_frame
 from princomp.io.readers.source import RowArray, Source, TableSource
 from princomp.linalg import unmasked
 from princomp.summaries import is_sparse
@@ -246,7 +246,7 @@ def in_memory(X: Any) -> Rows:
     labels = labels_of_float_frame(X)
     if labels is not None:
         return as_rows(X.to_numpy()), labels or None, frame_origin(X)
-    if is_frame(X):
+    if is_frame(X := as_frame(X)):
         return in_memory(from_frame(X))
     refuse_containers(X)
     from sklearn.utils.validation import check_array  # a slow import
