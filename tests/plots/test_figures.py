@@ -219,6 +219,9 @@ def test_rows_with_missing_values_are_counted_in_a_note(arrests):
     shown = text_of(plots.outliers(model, X[[0, 3]]))
     assert "1 row with missing values is not drawn" in shown
     assert "0 of 1 row are beyond a limit" in shown
+    shown = text_of(plots.outliers(PCA(1).fit(arrests[:2, :1]), arrests[:, :1]))
+    assert "T² within 1 component" in shown
+    assert "2 rows are too few for 1 component:" in shown
 
 
 def test_labels_stay_with_their_rows_if_others_are_left_out(arrests, states):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -200,6 +201,14 @@ def test_only_limits_that_exist_are_mentioned(arrests):
     assert texts("none_beyond", "95%", ["Q"]) == "No row is beyond the 95% limit of Q."
     both = "No row is beyond the 95% limits of T² and Q."
     assert texts("none_beyond", "95%", ["T²", "Q"]) == both
+
+
+def test_a_row_whose_distances_overflow_is_counted(arrests):
+    X = arrests.copy()
+    X[3] = 1e160
+    with np.errstate(over="ignore"):
+        text = Page(report(PCA(2).fit(arrests), X, bootstrap=0)).text
+    assert re.search(r"of 50 rows \(.*\) are beyond a 95% limit: row 3", text)
 
 
 def test_weights_are_reported(arrests):

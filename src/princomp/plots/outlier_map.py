@@ -107,7 +107,8 @@ def outliers(
     n_beyond = int(beyond.sum())
     label = min(n_beyond, _DEFAULT_LABELS) if label is None else label
     labelled = choose_labelled(label, rows, found.within[kept] if ratio is None else ratio)
-    within_label = f"{found.labels[0]} within {'all ' * by_row}{k} component{'s' * (k != 1)}"
+    every = "all " if by_row and k > 1 else ""
+    within_label = f"{found.labels[0]} within {every}{counted(k, 'component')}"
     if by_row:
         n = len(kept)
         ax.set(xlim=(-0.02 * n - 0.5, 1.02 * n), xlabel="row", ylabel=within_label)

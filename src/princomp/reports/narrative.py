@@ -152,7 +152,7 @@ def _outliers(request: Request) -> Iterator[str]:
     if not len(names):
         yield texts("none_beyond", level, rows.limited)
         return
-    n, chance = int(np.isfinite(rows.t2).sum()), f"{100 * (1 - limits.level):.4g}%"
+    n, chance = int((~np.isnan(rows.t2)).sum()), f"{100 * (1 - limits.level):.4g}%"
     shown = list(names if rows.named else [f"row {name}" for name in names])
     yield texts("beyond", len(names), n, level, chance, shown)
 
