@@ -13,7 +13,7 @@ from matplotlib.quiver import Quiver
 
 from princomp import PCA, bootstrap, choose, diagnostics, plots
 from princomp.errors import ParameterError
-from princomp.plots.marks import ellipse_of
+from princomp.plots.marks import draw_density, ellipse_of
 from princomp.plots.style import GROUP_COLOURS, background_colour, contrast, text_colour
 
 
@@ -184,9 +184,13 @@ def test_many_rows_are_drawn_as_a_density(monkeypatch):
     ax = plots.scores(model, X)
     assert "25,000 rows as a density" in text_of(ax)
     assert np.nansum(ax.images[0].get_array()) == 25_000
+    for i in range(5):  # the largest of each column lies on the border of a cell
+        cloud = np.random.default_rng(i).standard_normal((1000, 2))
+        assert np.nansum(draw_density(ax, cloud).get_array()) == 1000
     grouped = plots.scores(model, X, groups=np.repeat(["a", "b"], [24_950, 50]))
     shown = text_of(grouped)
     assert "ellipses are of all" in shown
+    assert "ellipses" not in text_of(plots.scores(model, X, groups=X[:, 0] > 0, ellipses="none"))
     assert f"{sum(map(len, (c.get_offsets() for c in grouped.collections))):,} of 25,000" in shown
     centre, half, _ = ellipse_of(model.transform(X)[:24_950], "rows", 0.95)
     found = next(one for one in grouped.patches if isinstance(one, Ellipse))
@@ -212,6 +216,12 @@ def test_rows_with_missing_values_are_counted_in_a_note(arrests):
     ):
         assert "2 rows with missing values are not drawn" in text_of(ax)
         assert sum(len(one.get_offsets()) for one in ax.collections) == 48
+    shown = text_of(plots.outliers(model, X[[0, 3]]))
+    assert "1 row with missing values is not drawn" in shown
+    assert "0 of 1 row are beyond a limit" in shown
+    shown = text_of(plots.outliers(PCA(1).fit(arrests[:2, :1]), arrests[:, :1]))
+    assert "T² within 1 component" in shown
+    assert "2 rows are too few for 1 component:" in shown
 
 
 def test_labels_stay_with_their_rows_if_others_are_left_out(arrests, states):

@@ -73,7 +73,7 @@ def test_one_variable_has_pictures():
     model = PCA(scale="unit").fit(X)
     assert [bar.get_height() for bar in plots.scree(model).patches] == [100.0]
     assert plots.contributions(model).patches[0].get_width() == pytest.approx(100.0)
-    assert plots.outliers(model, X).get_ylabel() == "T² within all 1 component"
+    assert plots.outliers(model, X).get_ylabel() == "T² within 1 component"
     plots.cos2(model)
     plots.pairs(model, X)
     plots.metadata(model, X, {"a": X[:, 0]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -151,6 +152,63 @@ def test_missing_cells_are_counted(arrests):
     assert "2 rows with missing values were left out" in _text(PCA(2, missing="drop").fit(X))
     filled = _text(PCA(2, scale="unit", missing="em").fit(X))
     assert "3 cells (1.50%) in 2 rows were missing and were filled" in filled
+    X[7] = arrests[7]
+    assert "1 row with missing values was left out" in _text(PCA(2, missing="drop").fit(X))
+    filled = _text(PCA(2, missing="em").fit(X))
+    assert "1 cell (0.50%) in 1 row was missing and was filled" in filled
+
+
+def test_variances_of_filled_cells_have_no_interval(arrests):
+    X = arrests.copy()
+    X[3, 1] = np.nan
+    assert "interval" in Page(report(PCA(2).fit(arrests))).text
+    page = Page(report(PCA(2, missing="em").fit(X)))
+    assert "interval for normally distributed rows" not in page.text
+
+
+def test_without_centring_unit_scale_does_not_give_equal_weight(arrests):
+    text = _text(PCA(2, scale="unit", center=False).fit(arrests))
+    assert "divided by their standard deviations: columns with large mean squares have" in text
+    assert "equal weight" not in text
+    assert "correlations" not in text
+
+
+def test_no_more_components_are_kept_than_there_are(rng):
+    page = Page(report(PCA().fit(rng.standard_normal((4, 9)))))
+    assert "4 components of 4 explain 100.0%" in page.text
+    assert "4 / 4" in page.text
+
+
+def test_only_limits_that_exist_are_mentioned(arrests):
+    def read(model):
+        page = Page(report(model, arrests, bootstrap=0))
+        labels = [attributes.get("aria-label", "") for _, attributes in page.tags]
+        return page, next(label for label in labels if label.startswith("T squared of"))
+
+    page, label = read(PCA(4).fit(arrests / [1, 20, 1, 1]))
+    assert "Rows far up (T²)" in page.text
+    assert "(Q) are far" not in page.text
+    assert "Lines are limits" in page.text
+    assert label.startswith("T squared of each row;")
+    page, label = read(PCA(4, center=False).fit(arrests))
+    assert "Neither T² nor Q has a limit" in page.text
+    assert "Lines are limits" not in page.text
+    assert "beyond a 95% limit" not in page.text
+    assert "beyond" not in label
+    t2 = page.column("table-rows", len(page.tables["table-rows"][0]) - 3)
+    assert t2 == sorted(t2, reverse=True)
+    texts = Texts("en")
+    assert texts("none_beyond", "95%", ["Q"]) == "No row is beyond the 95% limit of Q."
+    both = "No row is beyond the 95% limits of T² and Q."
+    assert texts("none_beyond", "95%", ["T²", "Q"]) == both
+
+
+def test_a_row_whose_distances_overflow_is_counted(arrests):
+    X = arrests.copy()
+    X[3] = 1e160
+    with np.errstate(over="ignore"):
+        text = Page(report(PCA(2).fit(arrests), X, bootstrap=0)).text
+    assert re.search(r"of 50 rows \(.*\) are beyond a 95% limit: row 3", text)
 
 
 def test_weights_are_reported(arrests):

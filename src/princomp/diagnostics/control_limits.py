@@ -25,7 +25,7 @@ from princomp.diagnostics.arguments import (
 )
 from princomp.diagnostics.row_reader import Block, RowReader
 from princomp.diagnostics.tables import is_long_form
-from princomp.errors import NotAvailableError
+from princomp.errors import NotAvailableError, counted
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.summaries import Moments, Triangle
@@ -153,7 +153,7 @@ def _why_no_t2_limit(fitted: Fitted, k: int) -> str | None:
         return "all components have zero variance"
     n = float(fitted.summary.rows)
     if n <= k + 1:
-        return f"{n:g} rows are too few for {k} components: more than k + 1 are needed"
+        return f"{n:g} rows are too few for {counted(k, 'component')}: more than k + 1 are needed"
     return None
 
 

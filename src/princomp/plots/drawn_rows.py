@@ -18,7 +18,14 @@ from princomp.diagnostics import (
     extra_columns,
     take_named_columns,
 )
-from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError, invalid_value
+from princomp.errors import (
+    ColumnError,
+    NotNumericError,
+    ParameterError,
+    ShapeError,
+    counted,
+    invalid_value,
+)
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
@@ -48,7 +55,8 @@ class DrawnRows(NamedTuple):
     def missing_note(self) -> str:
         """Note about rows that cannot be drawn."""
         missing = int((~self.kept).sum())
-        return f"{missing:,} rows with missing values are not drawn" if missing else ""
+        verb = "is" if missing == 1 else "are"
+        return f"{counted(missing, 'row')} with missing values {verb} not drawn" if missing else ""
 
 
 class Groups(NamedTuple):

@@ -98,8 +98,10 @@ def draw_density(ax: Axes, xy: FloatArray, *, equal_scales: bool = True) -> Axes
     cells = np.clip(
         _CELLS * (span / span.max() if equal_scales else np.array([1.0, 0.75])), 4, None
     ).astype(int)
+    # Not low + span, which rounding may put below the largest value: its row would be lost.
+    top = np.where(high > low, high, low + span)
     counts, *edges = np.histogram2d(
-        xy[:, 0], xy[:, 1], bins=cells, range=np.stack([low, low + span], axis=1)
+        xy[:, 0], xy[:, 1], bins=cells, range=np.stack([low, top], axis=1)
     )
     image = ax.imshow(
         np.where(counts > 0, counts, np.nan).T,
@@ -161,7 +163,8 @@ def draw_groups(
                 draw_points(ax, xy[part], colour, marker, among=len(xy))
     notes = []
     if len(xy) > MAX_POINTS:
-        notes.append(f"{drawn:,} of {len(xy):,} rows drawn; ellipses are of all")
+        of_all = "; ellipses are of all" if ellipses else ""
+        notes.append(f"{drawn:,} of {len(xy):,} rows drawn{of_all}")
     if ellipses:
         label = ELLIPSE_LABELS[groups.ellipses]
         notes.append(f"ellipses: {100 * groups.level:.4g}% {label}")

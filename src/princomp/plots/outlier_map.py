@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from princomp.core import fitted_model
 from princomp.diagnostics import Names, RowReader, distances, limits, shared_docs
-from princomp.errors import ParameterError
+from princomp.errors import ParameterError, counted
 from princomp.estimators import PCA, RobustPCA
 from princomp.io import RowArray
 from princomp.linalg import FloatArray
@@ -104,9 +104,11 @@ def outliers(
     density_note = _draw_rows(ax, xy, beyond)
     _draw_limits(ax, drawn_limits)
     rows = DrawnRows(xy, found.names[kept], kept)
-    label = min(int(beyond.sum()), _DEFAULT_LABELS) if label is None else label
+    n_beyond = int(beyond.sum())
+    label = min(n_beyond, _DEFAULT_LABELS) if label is None else label
     labelled = choose_labelled(label, rows, found.within[kept] if ratio is None else ratio)
-    within_label = f"{found.labels[0]} within {'all ' * by_row}{k} component{'s' * (k != 1)}"
+    every = "all " if by_row and k > 1 else ""
+    within_label = f"{found.labels[0]} within {every}{counted(k, 'component')}"
     if by_row:
         n = len(kept)
         ax.set(xlim=(-0.02 * n - 0.5, 1.02 * n), xlabel="row", ylabel=within_label)
@@ -116,9 +118,10 @@ def outliers(
         style.legend_above(ax, 2)
     if count > MAX_POINTS:
         draw_points(ax, xy[labelled], style.VERMILLION, "D", among=400)
+    verb = "is" if n_beyond == 1 else "are"
     style.add_note(
         ax,
-        "" if ratio is None else f"{int(beyond.sum()):,} of {count:,} rows are beyond a limit",
+        "" if ratio is None else f"{n_beyond:,} of {counted(count, 'row')} {verb} beyond a limit",
         density_note,
         *found.notes,
         rows.missing_note,

@@ -144,15 +144,15 @@ def _outliers(request: Request) -> Iterator[str]:
     if rows is None:
         return
     limits = rows.limits
-    if limits.t2(rows.training) is None and limits.q is None:
+    if not rows.limited:
         yield texts("no_limits")
         return
     order, level = rows.order, f"{100 * limits.level:.4g}%"
     names = rows.names[order[rows.exceeded[order] != ""]]
     if not len(names):
-        yield texts("none_beyond", level)
+        yield texts("none_beyond", level, rows.limited)
         return
-    n, chance = int(np.isfinite(rows.t2).sum()), f"{100 * (1 - limits.level):.4g}%"
+    n, chance = int((~np.isnan(rows.t2)).sum()), f"{100 * (1 - limits.level):.4g}%"
     shown = list(names if rows.named else [f"row {name}" for name in names])
     yield texts("beyond", len(names), n, level, chance, shown)
 

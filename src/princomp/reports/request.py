@@ -69,9 +69,16 @@ class ReportedRows:
         return labels[t2_exceeded + 2 * q_exceeded]
 
     @property
+    def limited(self) -> list[str]:
+        """The statistics that have a limit: "T²", "Q"."""
+        limits = {"T²": self.limits.t2(self.training), "Q": self.limits.q}
+        return [name for name, limit in limits.items() if limit is not None]
+
+    @property
     def order(self) -> NDArray[np.intp]:
         """Order of the rows: the most extreme first, those without scores last."""
-        ratio = np.zeros(len(self.t2))  # the larger one of T² and Q to its limit
+        # The larger one of T² and Q to its limit; T² itself if neither has one.
+        ratio = np.zeros(len(self.t2)) if self.limited else self.t2.copy()
         for values, limit in ((self.t2, self.limits.t2(self.training)), (self.q, self.limits.q)):
             if limit is not None and limit > 0:
                 ratio = np.fmax(ratio, values / limit)
@@ -109,8 +116,8 @@ class Request:
 
     @property
     def max_components(self) -> int:
-        """The largest number of components that the fit could keep."""
-        return int(min(self.fitted.p, self.fitted.analysed.rank_limit))
+        """The number of components that can have variance, or of those kept if it is larger."""
+        return int(max(min(self.fitted.p, self.fitted.analysed.rank_limit), self.fitted.k))
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:

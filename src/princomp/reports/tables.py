@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from princomp.core import Fitted, component_ranges
 from princomp.diagnostics import Bootstrap, fitted_of, variables
+from princomp.errors import counted
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.reports.documents import component_names, rates_table
@@ -172,7 +173,9 @@ def _interval(
         count = min(len(bootstrap.variances), len(variances))
         limits[:, :count] = bootstrap.variance_interval[:, :count]
         return limits[0], limits[1], f"{100 * bootstrap.level:.4g}% interval, bootstrap"
-    if fitted.scale is None and fitted.centred and fitted.n_samples is not None:
+    # Filled cells agree with the components, so intervals would be too narrow.
+    observed = fitted.filled is None or not fitted.filled.cells
+    if observed and fitted.scale is None and fitted.centred and fitted.n_samples is not None:
         # Anderson (1963): the logarithm of λ has the standard error √(2/(n − 1)).
         factor = np.exp(_NORMAL_QUANTILE * np.sqrt(2.0 / (fitted.summary.rows - 1.0)))
         known = np.where(variances > fitted.spectrum.resolution, variances, np.nan)
@@ -231,7 +234,9 @@ def row_table(fitted: Fitted, rows: ReportedRows) -> Table:
     ]
     n = len(rows.scores)
     which = (
-        f"The {len(shown):,} most extreme of {n:,} rows" if len(shown) < n else f"All {n:,} rows"
+        f"The {len(shown):,} most extreme of {n:,} rows"
+        if len(shown) < n
+        else f"{'All ' * (n > 1)}{counted(n, 'row')}"
     )
     note = f"{which}, the most extreme first. {_components_note(fitted, names)}"
     return Table("rows", "Rows", tuple(columns), note.strip())
