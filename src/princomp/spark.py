@@ -52,7 +52,8 @@ def compute_principal_components(df: DataFrame, k: int, *, mode: str = "auto") -
     Parameters
     ----------
     df : DataFrame of Spark
-        With numeric columns, or with one column of arrays or vectors.
+        With numeric columns, or with one column of arrays or vectors. A first column of integers
+        called "id" or the like is left out with a warning.
     k : int
         From 1 to the number of columns.
     mode : {"auto", "mllib"}

@@ -7,7 +7,7 @@ import pytest
 from on_dask import missing
 from test_same_answer import compare, parts_of
 
-from princomp import PCA
+from princomp import PCA, read_table
 from princomp.errors import (
     ColumnError,
     NotFiniteError,
@@ -68,7 +68,7 @@ def test_columns_without_numbers_are_left_out_as_in_pandas(frame):
     found = "1 text column: word; left out 1 true/false column: flag; left out 1 date column: day"
     with pytest.warns(UserWarning, match=found):
         expected = PCA().fit(mixed)
-    with pytest.warns(UserWarning, match=f"{found}. cast them to floats on Dask"):
+    with pytest.warns(UserWarning, match=f"{found}. To keep columns, cast them to floats on Dask"):
         model = PCA().fit(df)
     compare(model, expected, 1e-12)
     assert model.feature_names_in_.tolist() == NAMES
@@ -91,6 +91,11 @@ def test_a_first_column_that_numbers_the_rows_is_left_out_as_in_pandas(frame):
     compare(model, PCA().fit(frame), 1e-12)
     assert model.feature_names_in_.tolist() == NAMES
     np.testing.assert_allclose(model.transform(df).compute(), model.transform(numbered), atol=1e-12)
+    whole = PCA(scale="unit").fit(read_table(numbered, id_column=False))  # with that column
+    scores = whole.transform(numbered)
+    np.testing.assert_allclose(whole.transform(df).compute(), scores, atol=1e-12)
+    with pytest.raises(NotNumericError, match="it has no columns"):
+        PCA().fit(df[[]])
 
 
 def test_decimals_of_a_frame_are_numbers(frame):

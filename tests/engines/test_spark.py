@@ -6,11 +6,12 @@ import os
 
 import numpy as np
 import on_spark
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 from helpers import aligned
-from princomp import PCA
+from princomp import PCA, read_table
 from princomp.errors import (
     ColumnError,
     NotAvailableError,
@@ -131,6 +132,10 @@ def test_a_first_column_that_numbers_the_rows_is_left_out(columns, rows):
         model = PCA(2).fit(numbered)
     assert_same_model(model, rows, n_components=2)
     assert model.transform(numbered).columns == [*numbered.columns, "PC1", "PC2"]
+    frame = pd.DataFrame(rows, columns=columns.columns)
+    frame.insert(0, "id", range(len(rows)))
+    whole = PCA(1, scale="unit").fit(read_table(frame, id_column=False))  # with that column
+    assert whole.transform(numbered).columns == [*numbered.columns, "PC1"]
 
 
 def test_a_transform_keeps_the_other_columns_and_collects_nothing(columns, rows):

@@ -70,6 +70,14 @@ def test_row_numbers_are_left_out_of_batches(frame, kind, tmp_path):
     assert kind(2).fit(renamed).n_features_in_ == 4
 
 
+def test_fractions_that_are_named_as_row_numbers_are_kept_in_all_batches(frame):
+    measured = frame.rename(columns={"a": "index"})
+    measured.loc[:5, "index"] = np.arange(6.0)  # whole numbers in the first batch only
+    model = PCA(2).fit(part for part in (measured[:6], measured[6:]))
+    assert list(model.feature_names_in_) == ["index", "b", "c"]
+    np.testing.assert_allclose(model.mean_, measured.mean())
+
+
 def test_row_numbers_can_be_kept(frame):
     table = numbered(frame, "id", [5, 3, 2, 8, 1, 9, 4, 7, 6, 0, 11, 10])
     for rows in (
@@ -177,7 +185,7 @@ def test_a_first_column_of_fractions_that_names_the_rows_is_named_in_a_warning(
 ):
     table, path = frame.rename(columns={"a": "index"}), tmp_path / f"t.{ending}"
     table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
-    with pytest.warns(UserWarning, match="named by column 'index', the first column; id_column="):
+    with pytest.warns(UserWarning, match="column 'index' holds fractions, but its name"):
         assert PCA(1).fit(path).n_features_in_ == 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")

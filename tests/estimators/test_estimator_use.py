@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers import EPS, aligned, assert_models_close, assert_orthonormal, centred, truth
 from princomp import PCA, KernelPCA, RobustPCA, load
-from princomp.errors import ColumnError, ParameterError
+from princomp.errors import ColumnError, DataError, ParameterError
 
 
 @pytest.fixture
@@ -114,6 +114,8 @@ def test_rows_without_density_do_not_count_in_the_score(missing, rng):
     X[3, 1] = np.nan
     model = PCA(2, missing=missing).fit(X)
     assert model.score(X) == pytest.approx(model.score(np.delete(X, 3, axis=0)))
+    with pytest.raises(DataError, match="no row is complete"):
+        model.score(X[3:4])
     found = GridSearchCV(PCA(missing=missing), {"n_components": [1, 2]}, cv=3).fit(X)
     assert found.best_params_ == {"n_components": 2}
 

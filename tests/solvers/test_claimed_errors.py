@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import EPS
-from princomp import Moments, Triangle
+from princomp import PCA, Moments, Triangle
 from princomp.solvers import dense
 from princomp.solvers.dense import solve_triangle
 from princomp.solvers.lanczos import lanczos
@@ -101,3 +101,18 @@ def test_a_triangle_made_from_squares_claims_their_error_however_small(rng):
     found = solve_triangle(replace(triangle, lost=lost))
     assert (plain.squared, found.squared) == (False, True)
     assert found.roundoff >= EPS
+
+
+@pytest.mark.parametrize("seed", [20, 28, 167, 193])
+def test_a_scaled_sketch_of_fewer_rows_than_directions_includes_its_rounding(seed):
+    """The rounding errors of large columns are in all rows of a sketch; scaling enlarges them."""
+    rng = np.random.default_rng(seed)
+    n, p = 12, 90
+    rows = rng.standard_normal((n, n)) * 10.0 ** -np.arange(n) @ rng.standard_normal((n, p))
+    rows *= 10.0 ** -rng.uniform(0, 8, p)
+    model = PCA(9, svd_solver="sketch", scale="unit", center=False).partial_fit(rows)
+    scaled = (rows / rows.std(axis=0, ddof=1)).astype(np.longdouble)
+    axes, variances = model.components_.astype(np.longdouble), model.explained_variance_
+    errors = axes @ scaled.T @ scaled / (n - 1) - variances[:, None] * axes
+    lengths = np.linalg.norm(errors.astype(np.float64), axis=1) / variances[0]
+    assert (lengths <= 4 * model.certificate_.residuals + 4 * p * EPS).all()

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 # Numbers that are centred at a time: the copy stays in the cache.
 _CHUNK_SIZE = 2**17
-# Largest squared distance of a row from the span of a model without noise, in units of what the
-# resolution or the rounding of the row explains.
+# Largest squared distance from the span of a model without noise at which a row counts as in it,
+# relative to the distance that the resolution or rounding explains.
 _MAX_SQUARED_DISTANCE = 100.0
 
 

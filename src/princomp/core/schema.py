@@ -35,7 +35,7 @@ from princomp.io import (
 from princomp.linalg import as_floats, unmasked
 from princomp.summaries import WEIGHTS, Names, SampleWeight, Weights, check_frequencies
 
-# Names of components in frames of scores; sorted as text, PC10 is before PC2.
+# Names of components in frames of scores. Sorting them as text puts PC10 before PC2.
 _COMPONENT = re.compile(r"\w*(?:PC|pca)(\d+)")
 # Names of columns that a message lists.
 _MAX_LISTED = 5
@@ -78,7 +78,7 @@ class TableSchema:
             rows = distributed, distributed.columns, None
             if not distributed.p:  # such as the scores of no components
                 as_rows(np.empty((1, 0)))  # raises
-            hint = f"cast them to floats on {distributed.engine} to keep them"
+            hint = f"To keep columns, cast them to floats on {distributed.engine}"
             if distributed.resident:
                 hint = "on_device(read_table(…, columns=[...])) chooses columns"
             warning = warning_text(distributed.notes, hint)
@@ -95,7 +95,9 @@ class TableSchema:
         else:
             rows = rows_of(X)
             if isinstance(rows[0], Source) and not isinstance(X, Source):  # batches
-                warning = warning_text(rows[0].notes)
+                warning = warning_text(
+                    rows[0].notes, "select the columns of each batch to choose others"
+                )
         if warning is not None:
             warnings.warn(printable(warning), UserWarning, stacklevel=stacklevel)
         return rows, cls(rows[0].shape[1], rows[1], None, owner)
@@ -132,7 +134,7 @@ class TableSchema:
             if labels and labels != self.names:
                 self._check_labels(labels, labels)
             rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
-        elif (distributed := as_distributed(X)) is not None:
+        elif (distributed := as_distributed(X, self.names)) is not None:
             if distributed.columns is not None and self.names not in (None, distributed.columns):
                 raise self._other_columns(
                     "The feature names are not those of the fit", distributed.columns

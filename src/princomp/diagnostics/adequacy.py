@@ -218,7 +218,7 @@ def _correlation(model: PCA, fitted: Fitted) -> FloatArray:
     if (lost := np.flatnonzero(lost_columns(fitted.summary))).size:
         name = variable_names(model)[lost[0]]
         raise NotAvailableError(
-            f"removed rows were so large that rounding hides the correlations of column {name!r}",
+            f"the removed rows were so large that rounding hides correlations of column {name!r}",
             place={"column": name},
             hint="fit the rows that remain",
         )

@@ -105,7 +105,7 @@ def variable_names(model: FittedModel | PCA) -> Names:
 
 
 def lost_columns(summary: Moments | Triangle | Columns | Sketch) -> NDArray[np.bool_]:
-    """Mark columns (p,) of whose spread removed rows left fewer than two digits."""
+    """Mark columns (p,) whose scatter has fewer than two correct digits left after ``forget``."""
     if summary.lost is None:
         return np.zeros(summary.p, dtype=bool)
     return np.asarray(100.0 * summary.lost > summary.column_scatter)

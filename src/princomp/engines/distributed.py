@@ -6,7 +6,7 @@ A partition of a table becomes a :class:`PartialResult`. The whole table is a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from importlib import import_module
@@ -241,9 +241,12 @@ class DistributedRows(Source):
         return result
 
 
-def as_distributed(X: object) -> DistributedRows | None:
-    """Return X as rows on an engine (X itself if it already is that); None for other tables."""
+def as_distributed(X: object, columns: Sequence[str] | None = None) -> DistributedRows | None:
+    """Return X as rows on an engine (X itself if it already is that); None for other tables.
+
+    ``columns`` are those of a fit, which are kept also if the first one seems to number the rows.
+    """
     if isinstance(X, DistributedRows):
         return X
     module = _ENGINES.get(type(X).__module__.partition(".")[0])
-    return None if module is None else import_module(module).rows_of(X)
+    return None if module is None else import_module(module).rows_of(X, columns or ())

@@ -369,7 +369,7 @@ def rows_of_rank(X: Any, sample_weight: SampleWeight) -> RankInput:
         checked_weights(sample_weight, 0)
         return empty
     X, sample_weight = attach_weights(X, sample_weight)
-    # Leaves out the columns of a frame that a fit of one process leaves out.
+    # As in a fit without ``comm``, columns without numbers are left out.
     (data, columns, origin), _ = TableSchema.read(X)
     if isinstance(data, DistributedRows):
         return RankInput(data, data.p, None, data.columns, origin)

@@ -27,7 +27,7 @@ from princomp.core import (
     truncated_to,
     verify_table,
 )
-from princomp.errors import ParameterError, ShapeError, invalid_value
+from princomp.errors import DataError, ParameterError, ShapeError, invalid_value
 from princomp.io import (
     Origin,
     checked_covariance,
@@ -57,10 +57,6 @@ if TYPE_CHECKING:
     from princomp.estimators.estimator import PCA
 
 P = TypeVar("P", bound="PCA")
-
-# If the components left out have less than this share of the variance of each column, those kept
-# determine the variances of the columns.
-_COMPLETE_TOLERANCE = 1e-9
 
 
 def from_covariance(
@@ -163,8 +159,8 @@ def from_sklearn(
     """A fitted model from a fitted PCA or IncrementalPCA of scikit-learn.
 
     Scores, figures and reports use its components. scikit-learn's PCA does not store the variances
-    of the columns, so correlations and cos² of the columns are known only if it kept all
-    components.
+    of the columns, so correlations and cos² of the columns are known only if it kept all p
+    components, or n − 1.
 
     Parameters
     ----------
@@ -224,12 +220,8 @@ def from_sklearn(
     if hasattr(model, "var_"):
         column_variances = np.asarray(model.var_, dtype=np.float64) * (n / (n - 1.0))
     else:
-        column_variances = variances @ axes**2
-        # Columns can be far smaller than the rounding error of the total.
-        rounding = p * float(np.finfo(model.components_.dtype).eps) * total
-        rest = float(model.noise_variance_) * (min(n, p) - k) + rounding
-        if k < min(n - 1, p) and rest > _COMPLETE_TOLERANCE * column_variances.min():
-            column_variances = np.full(p, np.nan)
+        complete = k >= min(n - 1, p)
+        column_variances = variances @ axes**2 if complete else np.full(p, np.nan)
     fitted = fit_of_components(
         axes,
         variances,
@@ -356,10 +348,22 @@ def score_samples(self: PCA, X: Any) -> FloatArray:
 
 
 def score(self: PCA, X: Any, y: object = None) -> float:
-    """Mean log-likelihood of the rows; without incomplete ones if ``missing`` allows them."""
+    """Mean log-likelihood of the rows. If ``missing`` is not "error", incomplete rows are ignored.
+
+    Raises
+    ------
+    DataError
+        If no row is complete.
+    """
     densities = self.score_samples(X)
-    # Without these rows, a search by cross-validation can compare parameters.
-    return float(np.mean(densities[~np.isnan(densities)] if self.missing != "error" else densities))
+    if self.missing != "error":
+        # One incomplete row would make the score NaN, and GridSearchCV could not compare scores.
+        densities = densities[~np.isnan(densities)]
+        if not len(densities):
+            raise DataError(
+                "no row is complete, so there is no score", hint="score model.impute(X) instead"
+            )
+    return float(np.mean(densities))
 
 
 def get_covariance(self: PCA) -> FloatArray:
@@ -373,7 +377,7 @@ def get_precision(self: PCA) -> FloatArray:
 
 
 def _in_precision(matrix: FloatArray, fitted: Fitted) -> FloatArray:
-    """A covariance in the precision of the rows, or in float64 if it is out of their range."""
+    """Return a covariance in the dtype of the rows, or in float64 if that is too narrow for it."""
     possible = in_range(matrix.diagonal(), fitted.dtype)
     return matrix.astype(fitted.dtype, copy=False) if possible else matrix
 

@@ -61,9 +61,8 @@ _DDOF = Constraint(lambda value: value in (0, 1), ("0", "1"))
 _METHODS = {"ED": "covariance_eigh", "SVD": "full"}
 # If more than this share of all components is wanted, a full decomposition is faster.
 _FULL_SVD_SHARE = 0.2
-# A search multiplies by AᵀA, with a residual of a few roundoffs ε of σ₁², so a singular value σ has
-# an error of ε²σ₁⁴/σ³. If (σ/σ₁)³ is below this many ε, that is more than εσ₁, the error of QR and
-# SVD.
+# A search multiplies by AᵀA, so a singular value σ has an error of about ε²σ₁⁴/σ³, for the unit
+# roundoff ε. If (σ/σ₁)³ is below this many ε, that is more than εσ₁, the error of QR and SVD.
 _LOST = 50
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -166,6 +165,12 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     NotFiniteError
         For NaN or infinity; the message gives the first place.
 
+    Notes
+    -----
+    A search for a few singular values of a large table does not resolve those below about 2e-5 of
+    the first (0.02 for float32). If there are any, the rows are decomposed by QR and SVD in
+    float64, which takes more time and memory.
+
     Examples
     --------
     >>> import numpy as np
@@ -224,22 +229,22 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
                 parts = svd(data.astype(np.float64), k, center=center)
                 u, s, vt = (part.astype(np.float32) for part in parts)
                 return u, s, vt
-            axes = _axes_without_squares(data, int(k), center, axes)
+            axes = _axes_by_qr(data, int(k), center, axes)
             u, s, rotation = lapack_svd(rows.matmul(axes.T))
         vt = rotation @ axes
     signs = fix_signs(vt[:k])
     return u[:, :k] * signs, np.ldexp(s[:k], exponent), vt[:k] * signs[:, None]
 
 
-def _axes_without_squares(data: Any, k: int, center: bool, found: FloatArray) -> FloatArray:
-    """Axes (k, p) by QR and SVD of the rows; those ``found`` by products if memory is short."""
+def _axes_by_qr(data: Any, k: int, center: bool, found: FloatArray) -> FloatArray:
+    """Compute axes (k, p) by QR and SVD; return those ``found`` before if memory is short."""
     try:
-        # Attributes of float32 rows are rounded.
+        # Not components_, which has the precision of the rows.
         return PCA(k, center=center, svd_solver="full").fit(data)._result.spectrum.axes[:k]
     except MemoryLimitError as error:
         warnings.warn(
-            "singular values below 1e-5 of the first may be wrong by 1e-7 of the first, because "
-            f"the rows do not fit in memory for a decomposition without squares: {error}",
+            "singular values below 1e-5 of the first may have errors of up to 1e-7 of the first: "
+            f"a QR decomposition would be exact, but it does not fit in memory ({error})",
             UserWarning,
             stacklevel=3,
         )

@@ -414,7 +414,8 @@ def median_gamma(rows: Any, *, seed: int = 0) -> float:
         median, gamma = np.ldexp([median, 0.5 / median**2], [-exponent, 2 * exponent]).tolist()
     if not np.finfo(np.float64).tiny <= gamma < np.inf:
         raise NotFiniteError(
-            f"gamma='median' is 1/(2 m²), and the median distance m of the rows is {median:.3g}",
-            hint="multiply or divide the columns by a power of ten",
+            "gamma='median', 1/(2 m²), is out of the range of float64: the median distance m of "
+            f"the rows is {median:.3g}",
+            hint=f"{'divide' if median > 1 else 'multiply'} the columns by a power of ten",
         )
     return gamma

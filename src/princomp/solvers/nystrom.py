@@ -75,7 +75,7 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
         # amplified by unequal divisors, it may be several times as large as its diagonal.
         bound = 16.0 * float(np.abs(left_out).sum()) + sketch.effective_unit * total / scale
         residuals = np.minimum(residuals, bound / values[0])
-        if sketch.p <= width:
+        if min(sketch.p, sketch.rank_limit) <= width:
             rounding = _rounding(sketch, divisor, scale, factor, axes)
             residuals = np.maximum(residuals, rounding / values[0])
     variances = values[:k] * (scale / (sketch.rows - 1.0))

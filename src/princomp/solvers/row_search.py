@@ -101,7 +101,7 @@ def search_rows(
     if not pairs.converged:
         return None, pairs.products
     if start is not None:
-        # Its vectors are random only in part, so that they hide an axis more easily.
+        # Only a tenth of a warm start is random, so the bound is ten times larger.
         pairs = replace(pairs, missed=min(1.0, pairs.missed / _RANDOM))
     spectrum, extra = spectrum_of_pairs(rows, columns, pairs, tol=tol, on_rows=on_rows)
     return spectrum, pairs.products + extra

@@ -199,7 +199,8 @@ def fill_table(
             )
         else:
             table[missing_used] = np.broadcast_to(mean, table.shape)[missing_used]
-            # Rounding would make a column that is constant now vary, and scaling magnify that.
+            # Do not fill constant columns (without centring, columns of zeros): rounding would make
+            # them vary, and scaling would magnify it.
             holes = missing_used & ((known.column_scatter > 0) | (known.mean != mean))
             convergence = fill_by_em(
                 table, holes, used_weights, k, divisor_of=divisor_of, centred=centred

@@ -8,7 +8,7 @@ task, so nothing is kept of them, and a fault in them is reported with its place
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -248,7 +248,7 @@ def _align_weights(weights: Any, array: Any, rows: int | None) -> Any:
     return weights.rechunk((chunks,))
 
 
-def rows_of(X: object) -> DaskRows:
+def rows_of(X: object, columns: Sequence[str] = ()) -> DaskRows:
     """Return the rows of a Dask array (n, p) or data frame; nothing is computed.
 
     Raises
@@ -263,7 +263,7 @@ def rows_of(X: object) -> DaskRows:
     if isinstance(X, da.Array):
         return _array_rows(X)
     if is_dataframe_like(X):
-        return _frame_rows(X)
+        return _frame_rows(X, columns)
     if is_series_like(X):
         raise _not_2d(1, "give a frame of one column: X.to_frame()")
     raise ParameterError(
@@ -305,7 +305,7 @@ def _array_rows(X: da.Array) -> DaskRows:
     )
 
 
-def _frame_rows(X: Any) -> DaskRows:
+def _frame_rows(X: Any, columns: Sequence[str]) -> DaskRows:
     all_labels = list(X.columns)
     refuse_duplicates([str(label) for label in all_labels], Origin(None))
     left_out = {}
@@ -317,14 +317,14 @@ def _frame_rows(X: Any) -> DaskRows:
             left_out[str(label)] = kind_name(kind)
     labels = [label for label in all_labels if str(label) not in left_out]
     notes: tuple[str, ...] = left_out_notes(left_out)
-    first = all_labels[0]
     # As in memory; there whole floats count as well, but here their values are not known.
-    if len(all_labels) > 1 and has_index_name(first) and X.dtypes[first].kind in "iu":
-        notes = (row_numbers_note(first, has_index=True), *notes)
+    first, *others = all_labels or [None]
+    if others and has_index_name(first) and first not in columns and X.dtypes[first].kind in "iu":
+        notes = (row_numbers_note(first), *notes)
         labels.remove(first)
     if not labels:
         raise NotNumericError(
-            f"the frame has no column of numbers: {'; '.join(left_out_notes(left_out))}",
+            f"the frame has no column of numbers: {'; '.join(notes) or 'it has no columns'}",
             place={"columns": list(left_out)},
             hint="convert the columns to analyse: df.astype(float)",
         )

@@ -7,7 +7,7 @@ of any other origin to a device, block by block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -61,11 +61,12 @@ class SparseTensor(DistributedRows):
         return torch.from_numpy(np.ascontiguousarray(function(self.csr)))
 
 
-def rows_of(X: Any) -> DistributedRows | None:
+def rows_of(X: Any, columns: Sequence[str] = ()) -> DistributedRows | None:
     """Return the rows of a device array, neither copied nor changed; None for anything else.
 
     float32 and float64 keep their precision; float16 and bfloat16 become float32, integers and
-    booleans float64, block by block. Gradients are not tracked: rows are detached.
+    booleans float64, block by block. Gradients are not tracked: rows are detached. A device array
+    has no names of ``columns``, which are ignored.
 
     Raises
     ------

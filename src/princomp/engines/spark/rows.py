@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -96,7 +96,7 @@ class SparkRows(DistributedRows):
             for name, kind in type_names.items()
             if name not in numbering
         }
-        notes = [row_numbers_note(name, has_index=False) for name in numbering]
+        notes = [row_numbers_note(name) for name in numbering]
         return cls(
             p=layout.p,
             dtype=dtype,
@@ -226,7 +226,7 @@ class SparkRows(DistributedRows):
         return with_struct.select(*map(_column, self.frame.columns), f"`{_quoted(struct)}`.*")
 
 
-def rows_of(frame: DataFrame) -> SparkRows:
+def rows_of(frame: DataFrame, columns: Sequence[str] = ()) -> SparkRows:
     """Return the rows of a DataFrame, from its schema and, if necessary, a look at a few rows.
 
     Raises
@@ -254,6 +254,7 @@ def rows_of(frame: DataFrame) -> SparkRows:
         not arrays
         and len(column_types) > 1
         and has_index_name(first)
+        and first not in columns
         and isinstance(column_types[first], types.IntegralType)
     ):
         value_columns = value_columns[1:]  # as in memory

@@ -157,7 +157,8 @@ _VARIANCE_FRACTION, _MAX_COMPONENTS = 0.8, 10
 _CHUNK_NUMBERS = 2**21
 # h rows coincide along a direction if their spread is below this fraction of the range of all rows.
 _FLAT_RATIO = 1e-12
-# A row this many times farther from the medians than h rows is an outlier, however far it is.
+# Rows more than this many times as far from the medians as the h nearest rows are outliers at any
+# distance.
 _FAR = 2.0**17
 # A smaller total variance has lost digits to underflow.
 _MIN_VARIANCE = float(np.finfo(np.float64).tiny)
@@ -211,7 +212,7 @@ def robpca(
     largest = float(np.abs(centred).max())
     max_components = n_components if isinstance(n_components, int) else _MAX_COMPONENTS
     h = _inlier_count(len(rows), min(max_components, *rows.shape), support)
-    centred = _with_outliers_nearer(centred, h)
+    centred = _pull_in_far_rows(centred, h)
     # Scaled by a power of two, so that squares neither overflow nor underflow.
     exponent = binary_exponent(centred)
     found = _fit_scaled(np.ldexp(centred, -exponent), n_components, support, n_directions, rng)
@@ -219,11 +220,13 @@ def robpca(
         variances = np.ldexp(found.variances, 2 * exponent)
         total = float(np.ldexp(found.total, 2 * exponent))
     if total < min(found.total, _MIN_VARIANCE) or not np.isfinite(total + largest * largest):
-        change, way = ("little", "multiply") if largest < 1.0 else ("much", "divide")
+        change, hint = "much", "divide the rows by a power of ten, or leave out fill values"
+        if largest < 1.0:
+            change, hint = "little", "multiply the rows by a power of ten, such as 1e150"
         raise NotFiniteError(
             f"the rows differ too {change} to compute variances in float64: the largest deviation "
             f"from a column's median is {largest:.1e}",
-            hint=f"{way} the rows by a power of ten, such as 1e150",
+            hint=hint,
         )
     centre, cutoff = np.ldexp(found.centre, exponent), float(np.ldexp(found.cutoff, exponent))
     return Components(medians + centre, found.axes, variances, total, cutoff, found.h)
@@ -235,10 +238,11 @@ def _inlier_count(n: int, max_components: int, support: float) -> int:
     return min(n, max(int(round(support * n, 9)), (n + max_components + 1) // 2))
 
 
-def _with_outliers_nearer(centred: FloatArray, h: int) -> FloatArray:
-    """Move rows that are very far from zero nearer, in their direction, in a copy.
+def _pull_in_far_rows(centred: FloatArray, h: int) -> FloatArray:
+    """Return a copy in which rows that are extremely far from zero are nearer to it.
 
-    They remain outliers. Further away, the rounding of the larger numbers would hide all others.
+    They keep their direction, and remain outliers. Farther away, rounding of their large values
+    would hide the other rows.
     """
     sizes = np.abs(centred).max(axis=1)
     limit = _FAR * float(np.partition(sizes, h - 1)[h - 1])

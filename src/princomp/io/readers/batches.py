@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
@@ -12,15 +12,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from princomp.errors import ParameterError, PrincompError, ShapeError
-from princomp.io.readers.frames import as_frame, from_frame, is_frame
+from princomp.io.readers.frames import as_frame, frame_labels, from_frame, index_label, is_frame
+from princomp.io.readers.left_out import row_numbers_note
 from princomp.io.readers.memory import checksum, from_sparse, in_memory, stored_arrays
 from princomp.io.readers.source import Chunk, Source
 from princomp.io.readers.source_chain import column_order, reorder_columns
 
 _NumberedBatches: TypeAlias = Generator[tuple[int, object]]
 _BatchInput: TypeAlias = Iterable[object] | Callable[[], Iterable[object]]
-# Rows of a batch, its column names, its unused columns, and notes.
-_BatchRows: TypeAlias = tuple[Any, tuple[str, ...] | None, tuple[str, ...], tuple[str, ...]]
+# Rows of a batch, its column names, and its unused columns.
+_BatchRows: TypeAlias = tuple[Any, tuple[str, ...] | None, tuple[str, ...]]
 
 # Larger batches are split into chunks of about this many numbers (8 MB).
 NUMBERS_PER_CHUNK = 2**20
@@ -44,8 +45,8 @@ class BatchedRows(Source):
         without rows are skipped. Each batch is copied, so its memory may be reused for the
         next one.
     columns : sequence of str, optional
-        For frames, the columns to use, in this order, by default all but a first one that numbers
-        the rows; for arrays, the names of all columns.
+        For frames, the columns to use, in this order, by default all but a first column of integers
+        that numbers the rows; for arrays, the names of all columns.
 
     Raises
     ------
@@ -70,13 +71,17 @@ class BatchedRows(Source):
             raise ShapeError(
                 "there is no batch with rows", hint="Give at least two rows of numbers."
             )
-        data, names, unused, notes = _batch_rows(*first, self._requested)
+        # Decided by the first batch, for all of them.
+        with _naming_batch(*first):
+            frame = as_frame(first[1])
+            self._index = index_label(frame) if columns is None and is_frame(frame) else None
+        data, names, unused = self._read(*first)
         super().__init__(
             rows=None,
             p=data.shape[1],
             dtype=data.dtype,
             columns=names,
-            notes=notes,
+            notes=() if self._index is None else (row_numbers_note(self._index),),
             unused=unused,
             stored=data.nnz if sp.issparse(data) else None,
         )
@@ -122,7 +127,7 @@ class BatchedRows(Source):
             first = next(self._numbered_batches(), None)
         if first is None:
             return ()  # reading it again raises an error
-        data = _batch_rows(*first, self._requested)[0]
+        data = self._read(*first)[0]
         return (f"first batch with checksum {checksum(stored_arrays(data))}",)
 
     def _numbered_batches(self) -> _NumberedBatches:
@@ -139,7 +144,7 @@ class BatchedRows(Source):
 
     def _pieces(self, number: int, batch: object) -> Iterator[Any]:
         """Split a batch into chunks of moderate size, in the format of the first batch."""
-        data, names, *_ = _batch_rows(number, batch, self._requested)
+        data, names, _ = self._read(number, batch)
         place = {"batch": number}
         order = None
         if names is not None and self.columns is not None:
@@ -158,6 +163,10 @@ class BatchedRows(Source):
         for start in range(0, m, step):
             piece = data[start : start + step]
             yield self._copied(piece if order is None else reorder_columns(piece, order))
+
+    def _read(self, number: int, batch: object) -> _BatchRows:
+        with _naming_batch(number, batch):
+            return _read_batch(as_frame(batch), self._requested, self._index)
 
     def _copied(self, piece: Any) -> Any:
         """Copy a piece to C order, or to CSR if the first batch was sparse."""
@@ -188,10 +197,11 @@ def _is_empty(batch: object) -> bool:
     return isinstance(batch, list) and not batch
 
 
-def _batch_rows(number: int, batch: object, requested: tuple[str, ...] | None) -> _BatchRows:
-    """Convert a batch to rows; errors name the batch."""
+@contextmanager
+def _naming_batch(number: int, batch: object) -> Iterator[None]:
+    """Add the number of the batch to errors."""
     try:
-        return _read_batch(batch, requested)
+        yield
     except PrincompError as error:
         raise type(error)(
             f"batch {number}: {error.message}",
@@ -204,11 +214,12 @@ def _batch_rows(number: int, batch: object, requested: tuple[str, ...] | None) -
         raise ParameterError(problem, place={"batch": number}, hint=_BATCH_HINT) from error
 
 
-def _read_batch(batch: Any, requested: tuple[str, ...] | None) -> _BatchRows:
-    batch = as_frame(batch)
+def _read_batch(batch: Any, requested: tuple[str, ...] | None, index: str | None) -> _BatchRows:
+    """Convert a batch to rows, without the column ``index``."""
     if is_frame(batch):
-        table = from_frame(batch, columns=requested, find_ids=True)
-        return in_memory(table)[0], table.columns, table.unused, table.notes
+        exclude = [] if index is None or index not in frame_labels(batch) else [index]
+        table = from_frame(batch, columns=requested, exclude=exclude)
+        return in_memory(table)[0], table.columns, table.unused
     if isinstance(batch, str | bytes | PurePath):
         problem = f"a batch must be rows of numbers, got the text {str(batch)!r}"
         raise ParameterError(problem, hint="Files are given by name, not opened: fit('rows.csv').")
@@ -220,4 +231,4 @@ def _read_batch(batch: Any, requested: tuple[str, ...] | None) -> _BatchRows:
     if requested is not None and shape[1] != len(requested):
         problem = f"{len(requested)} column names do not fit {shape[1]} columns"
         raise ShapeError(problem, hint="Give one name for each column.")
-    return in_memory(batch)[0], requested, (), ()
+    return in_memory(batch)[0], requested, ()

@@ -44,8 +44,8 @@ class Selection(NamedTuple):
     find_ids: bool = False
     options: ReadOptions = DETECT
 
-    def request(self, part: str | None = None) -> str:
-        """What is read of a file, or of one part of it, and how, in words."""
+    def describe(self, part: str | None = None) -> str:
+        """Describe the chosen columns and read options, for the fingerprint of a checkpoint."""
         asked = {
             "part": part,
             "columns": None if self.columns is None else list(self.columns),

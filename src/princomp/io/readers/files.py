@@ -148,7 +148,7 @@ def open_source(name: str | os.PathLike[str], selection: Selection = ALL_COLUMNS
         from princomp.io.readers.isolated import IsolatedSource
 
         isolated = IsolatedSource(name, selection)
-        isolated.request = selection.request(inside)
+        isolated.selected = selection.describe(inside)
         return isolated
     max_bytes = (
         SMALL_COMPRESSED_FILE_BYTES if ending.endswith((".gz", ".zst")) else SMALL_FILE_BYTES
@@ -156,7 +156,7 @@ def open_source(name: str | os.PathLike[str], selection: Selection = ALL_COLUMNS
     before = _states_of(path)
     small = bool(before) and before[0].size <= max_bytes
     source = format.open(path, selection, inside, small)
-    source.request = selection.request(inside)
+    source.selected = selection.describe(inside)
     if isinstance(source, TableSource):
         refuse_changed(before, _states_of(path))
     else:

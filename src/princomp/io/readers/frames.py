@@ -170,6 +170,19 @@ def from_frame(
     return table
 
 
+def frame_labels(frame: IntoDataFrame) -> list[Any]:
+    """The labels of the columns of a frame."""
+    return list(_eager(frame).columns)
+
+
+def index_label(frame: IntoDataFrame) -> str | None:
+    """Label of a first column of integers with a usual name of row labels; None without one."""
+    schema = _eager(frame).schema
+    first, kind = next(iter(schema.items()), (None, None))
+    is_index = len(schema) > 1 and has_index_name(first) and kind is not None and kind.is_integer()
+    return first if is_index else None
+
+
 def frame_origin(frame: Any) -> Origin:
     """Where the rows of a frame come from; a non-default pandas index labels them."""
     index: Any = getattr(frame, "index", None)

@@ -178,7 +178,7 @@ def is_index_column(column: nw.Series[Any]) -> bool:
     return bool(len(values) and whole.all())
 
 
-def row_numbers_note(label: str, *, has_index: bool) -> WarningNote:
+def row_numbers_note(label: str, *, has_index: bool = False) -> WarningNote:
     """Note on a first column that numbers the rows; a frame with an index could hold it there."""
     by_index = f", or name the rows by it with frame.set_index({label!r})" if has_index else ""
     return WarningNote(
@@ -259,14 +259,22 @@ def find_id_column(
     if unnamed and name == first:
         column = "the first column, which has no name"
     note = f"the rows are named by {column}; id_column=False keeps it as data"
-    # A column with fractions, such as a refractive index, may be a measurement.
-    values = [number_format.parse(cell or "") for cell in first_cells[:100] if name == first]
-    fractions = None not in values and any(x % 1 for x in values if x and math.isfinite(x))
-    notes = [WarningNote(note) if fractions and not unnamed else note]
+    if name == first and not unnamed and _has_fractions(first_cells[:100], number_format):
+        note = WarningNote(
+            f"column {name!r} holds fractions, but its name says that it names the rows, so it was "
+            "left out; id_column=False keeps it as data"
+        )
+    notes = [note]
     if left_out:
         what = "the first column" if unnamed else repr(first)
         notes.append(f"left out {what}, which counts the rows")
     return replace(choice, names=names, id_column=name), notes
+
+
+def _has_fractions(cells: Sequence[str | None], number_format: NumberFormat) -> bool:
+    """Whether all cells are numbers or empty, and some are fractions, such as measurements."""
+    values = [number_format.parse(cell or "") for cell in cells]
+    return None not in values and any(x % 1 for x in values if x and math.isfinite(x))
 
 
 def _is_unique_text(table: pa.Table, name: str, number_format: NumberFormat) -> bool:

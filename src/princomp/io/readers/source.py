@@ -193,8 +193,8 @@ class Source:
     # States of the files before they were opened, which ``open_source`` sets. Not annotated, so
     # that it does not become a dataclass field.
     states_at_open = tuple[FileState, ...]()
-    # What is read of the file and how, in words, which ``open_source`` sets.
-    request = ""
+    # The chosen columns and read options in words, which ``open_source`` sets.
+    selected = ""
 
     def properties(self) -> dict[str, Any]:
         """The parameters of this source, to construct another source of the same rows."""
@@ -277,7 +277,7 @@ class Source:
 
         A checkpoint is refused for rows with another fingerprint.
         """
-        return (self.request,) if self.request else ()
+        return (self.selected,) if self.selected else ()
 
 
 class TableSource(Source):

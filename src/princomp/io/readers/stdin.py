@@ -114,13 +114,13 @@ class _ReadOnce(Source):
 
     def __init__(self, source: Source, first: bytes, selection: Selection) -> None:
         super().__init__(**source.properties())
-        self.request = selection.request()
+        self.selected = selection.describe()
         self._source: Source | None = source
         self._first = first
 
     def fingerprint(self) -> tuple[str, ...]:
         """Return a checksum of the first bytes; the others are not known before a pass."""
-        return (f"first bytes with checksum {zlib.crc32(self._first):08x}", self.request)
+        return (f"first bytes with checksum {zlib.crc32(self._first):08x}", self.selected)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on; a second time raises ParameterError."""

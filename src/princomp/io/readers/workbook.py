@@ -41,8 +41,7 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
         note = f"read sheet {sheet.title!r}, one of {len(book.sheetnames)}"
         notes = (note,) if len(book.sheetnames) > 1 and selection.options.sheet is None else ()
         with reading(path, "a workbook"):
-            # Some programs store a range that is too small, such as A1, beyond which openpyxl would
-            # read nothing.
+            # Some programs store too small a range, such as A1, and openpyxl would read only that.
             sheet.reset_dimensions()
             rows = [
                 [_plain_cell(cell) for cell in row] for row in sheet.iter_rows(values_only=True)

@@ -336,9 +336,9 @@ class PrecomputedMatrix:
         asymmetry = _asymmetry(matrix) / (self.sums.max_abs or 1.0)
         if asymmetry > _MAX_ASYMMETRY:
             warnings.warn(
-                "the kernel matrix is not symmetric: entries and their mirror images differ by up "
-                f"to {asymmetry:.1g} of the largest entry, so the components are arbitrary to "
-                "about this share; use (K + K.T) / 2, or a kernel that is symmetric",
+                f"the kernel matrix is not symmetric: K[i, j] and K[j, i] differ by up to "
+                f"{asymmetry:.1g} of the largest entry, so components are accurate only to about "
+                "that; pass (K + K.T) / 2, or use a symmetric kernel",
                 UserWarning,
                 stacklevel=2,
             )
