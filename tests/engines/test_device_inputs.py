@@ -125,7 +125,7 @@ def test_tensors_without_rows_of_numbers_are_refused(convert, error, message, ro
     ],
 )
 def test_arrays_that_numpy_cannot_read_are_refused(use, rows):
-    with pytest.raises(PrincompError, match=r"host's memory|array of numbers|not in memory"):
+    with pytest.raises(PrincompError, match=r"host's memory|array of numbers"):
         use(rows, on_strict.to_device(rows))
 
 

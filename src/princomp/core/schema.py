@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -339,8 +339,8 @@ def attach_weights(
     return rows.weighted(sample_weight), None
 
 
-def open_scores(X: Any) -> Any:
-    """Open scores: an array of numbers of any shape unchanged, other tables as rows.
+def open_scores(X: Any, open_table: Callable[[Any], Rows] = open_rows) -> Any:
+    """Open scores: an array of numbers of any shape unchanged, other tables by ``open_table``.
 
     Raises
     ------
@@ -349,7 +349,7 @@ def open_scores(X: Any) -> Any:
     """
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
         return unmasked(X)
-    rows, names, _ = open_rows(X)
+    rows, names, _ = open_table(X)
     found = [_COMPONENT.fullmatch(str(name)) for name in names or ()]
     numbers = [int(match[1]) for match in found if match]
     if len(numbers) == len(found) and numbers != sorted(numbers):

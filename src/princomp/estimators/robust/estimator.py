@@ -39,7 +39,7 @@ from princomp.estimators.robust.model import (
     model_to_contents,
 )
 from princomp.estimators.robust.robpca import robpca
-from princomp.io import Arrays, Document
+from princomp.io import Arrays, Document, rows_of
 from princomp.linalg import (
     EPS,
     FloatArray,
@@ -312,7 +312,7 @@ class RobustPCA(
 
     def inverse_transform(self, X: npt.ArrayLike) -> FloatArray:
         """Compute rows (n, p) in the units of the data from scores (n, k)."""
-        scores = open_scores(X)
+        scores = open_scores(X, rows_of)  # not of engines
         check_dense(scores)
         return self.__fitted_model__().reconstruct(scores)
 
