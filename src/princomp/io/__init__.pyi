@@ -41,6 +41,7 @@ from .readers.frames import (
     frame_like as frame_like,
     frame_origin as frame_origin,
     from_frame as from_frame,
+    index_label as index_label,
     is_frame as is_frame,
     select_usable_columns as select_usable_columns,
 )

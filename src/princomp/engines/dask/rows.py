@@ -39,7 +39,7 @@ from princomp.io import (
     Chunk,
     Origin,
     as_rows,
-    has_index_name,
+    index_label,
     kind_name,
     left_out_notes,
     refuse_duplicates,
@@ -318,10 +318,10 @@ def _frame_rows(X: Any, columns: Sequence[str]) -> DaskRows:
     labels = [label for label in all_labels if str(label) not in left_out]
     notes: tuple[str, ...] = left_out_notes(left_out)
     # As in memory; there whole floats count as well, but here their values are not known.
-    first, *others = all_labels or [None]
-    if others and has_index_name(first) and first not in columns and X.dtypes[first].kind in "iu":
-        notes = (row_numbers_note(first), *notes)
-        labels.remove(first)
+    index = index_label(X._meta)
+    if index is not None and index not in columns:
+        notes = (row_numbers_note(index), *notes)
+        labels.remove(index)
     if not labels:
         raise NotNumericError(
             f"the frame has no column of numbers: {'; '.join(notes) or 'it has no columns'}",
