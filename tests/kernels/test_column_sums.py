@@ -123,5 +123,6 @@ def test_rounding_of_light_rows_after_a_heavy_one_is_bounded(kind):
         stored = stored_sums_about(None, rows, weights)
         dense = sums_about(np.zeros(1), np.ones((n, 1)), weights)
         products = csr.scatter(rows, weights)
-        for total in (*stored[1:], *dense, *products):
+        back = csr.backward(rows, np.ones((n, 1)), factor=weights)
+        for total in (*stored[1:], *dense, *products, *back):
             assert abs(total.item() - expected) <= 128 * EPS * expected

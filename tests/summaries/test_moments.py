@@ -55,6 +55,24 @@ def test_marker_rows_mislead_no_summary(kind, sparse, markers):
         ).all()
 
 
+@pytest.mark.parametrize("p", [1, 12])
+def test_light_rows_after_heavy_sparse_rows_count(p):
+    """Only the first column stores a value in most of the weight."""
+    n, heavy = 2**17, [1, 2, 7, 25]
+    X, weights = np.zeros((n, p)), np.full(n, 1e-6)
+    X[1::6, :2], weights[heavy] = 0.84, 1e6
+    X[heavy[2:], 1:2] = 0.0
+    exact, share = X.astype("g"), weights.astype("g")
+    mean = share @ exact / share.sum()
+    scatter = (exact - mean).T @ (share[:, None] * (exact - mean))
+    spread = np.sqrt(scatter.diagonal())
+    found = Moments.of(sp.csr_array(X), weights)
+    # 256 light rows are added one by one to heavy ones, half a unit each.
+    error = np.abs(found.mean - mean) * np.sqrt(share.sum())
+    assert (error <= 2 * 128 * EPS * spread).all()
+    assert (np.abs(found.scatter - scatter) <= 2 * 128 * EPS * np.outer(spread, spread)).all()
+
+
 @pytest.mark.parametrize("kind", [Moments, Columns, Triangle])
 @pytest.mark.parametrize("weights", [None, np.ones(3)])
 def test_rows_without_columns_are_refused(kind, weights):

@@ -23,6 +23,7 @@ from princomp.linalg import (
     add_outer,
     column_sums,
     empty,
+    part_of,
     restore_underflowed,
     scratch,
     slices,
@@ -179,12 +180,10 @@ def _panel(
     """Sums and products of some shifted rows."""
     rows = block[part]
     shifted = np.subtract(rows, shift, out=scratch("shifted", rows.shape, dtype), dtype=dtype)
-    if weights is None:
-        return column_sums(shifted), products(shifted)
-    share = weights[part]
+    share = part_of(weights, part)
     # Both factors are multiplied by the root, so that the product is exactly symmetric.
-    rooted = shifted * np.sqrt(share).astype(dtype)[:, None]
-    return share @ shifted, products(rooted)
+    rooted = shifted if share is None else shifted * np.sqrt(share).astype(dtype)[:, None]
+    return column_sums(shifted, share), products(rooted)
 
 
 def products(rows: FloatArray) -> FloatArray:

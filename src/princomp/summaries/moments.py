@@ -383,7 +383,7 @@ def sparse_sums(block: CSR, weights: Weights) -> tuple[float, FloatArray, FloatA
         for again in (False, True):
             shifted = dense - near
             rooted = shifted if weights is None else shifted * np.sqrt(weights)[:, None]
-            sums[full] = column_sums(shifted) if weights is None else weights @ shifted
+            sums[full] = column_sums(shifted, weights)
             squares = products(rooted)
             if again or not is_shift_far(sums[full], squares.diagonal(), rows):
                 break
