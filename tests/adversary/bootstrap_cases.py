@@ -67,22 +67,26 @@ def check_bootstrap(model, rows, weights, found, seed):
 def _plain_bootstrap(model, rows, weights, k, seed):
     """Variances (b, k), totals, gaps, axes and errors (b,) of resamples, one by one.
 
-    Scatters are sums of products about the mean of all rows, so their errors are n + p units of
-    the mean squares about it, also where a resample spreads less; and divided by its divisors.
+    Rows are moved to the first one before they are centred: their spread may be only a few units
+    of their mean. Scatters are sums of products about the mean of all rows, so their errors are
+    n + p units of the mean squares about it, also where a resample spreads less; and divided by its
+    divisors.
     """
     wide = rows.astype(np.float64).astype(LONG)
+    near_first = wide - wide[0]
     total = len(rows) if weights is None else float(weights.sum())
     # Bitwise the same shares give the same draws.
     shares = np.full(len(rows), 1.0 / len(rows)) if weights is None else weights / total
     size = round(total)
     draws = np.random.default_rng(seed).multinomial(size, shares, size=_RESAMPLES)
     centre = shares.astype(LONG) @ wide
+    centred = near_first - shares.astype(LONG) @ near_first
     out = []
     for count in draws:
         weight = count.astype(LONG)
-        mean = weight @ wide / size
-        about = wide - (mean if model.center else 0)
-        spread = weight @ (wide - mean) ** 2 / (size - 1)
+        about_mean = near_first - weight @ near_first / size
+        about = about_mean if model.center else wide
+        spread = weight @ about_mean**2 / (size - 1)
         if isinstance(model.scale, str):
             divisor = divisor_of(model.scale, spread, rows[count > 0])
         else:
@@ -90,7 +94,7 @@ def _plain_bootstrap(model, rows, weights, k, seed):
         with np.errstate(all="ignore"):
             about = about / divisor
         scatter = (about * weight[:, None]).T @ about / (size - 1)
-        reach = (weight @ ((wide - centre) / divisor) ** 2).sum() / (size - 1)
+        reach = (weight @ (centred / divisor) ** 2).sum() / (size - 1)
         reach += 0 if model.center else (size / (size - 1)) * ((centre / divisor) ** 2).sum()
         near = EPS * np.abs(centre / divisor).max() * np.sqrt(reach) * 2
         values, vectors = np.linalg.eigh(scatter.astype(np.float64))
@@ -98,9 +102,7 @@ def _plain_bootstrap(model, rows, weights, k, seed):
         error = float(EPS * (sum(rows.shape) + 16) * reach + near)
         if isinstance(model.scale, str):
             # A divisor has the relative error of its column's scatter.
-            lost = (
-                EPS * (sum(rows.shape) + 16) * (weight @ (wide - centre) ** 2) / spread / (size - 1)
-            )
+            lost = EPS * (sum(rows.shape) + 16) * (weight @ centred**2) / spread / (size - 1)
             error *= 1 + float(lost.max() / EPS / 16)
         gap = np.minimum(-np.diff(values, prepend=np.inf), -np.diff(values, append=0))
         gap[-1] = values[-2] - values[-1] if len(values) > 1 else values[-1]
