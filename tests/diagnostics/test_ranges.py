@@ -126,3 +126,14 @@ def test_columns_far_below_the_rounding_error_of_others_keep_their_correlations(
     unit = analysed / np.linalg.norm(analysed, axis=0)
     cosines = unit.T @ (scores / np.linalg.norm(scores, axis=0))
     np.testing.assert_allclose(found, cosines**2, atol=1e-12)
+
+
+def test_correlations_do_not_depend_on_the_size_of_weights(rows):
+    model, column = PCA(2).fit(rows), {"a": rows[:, 0]}
+    for function in (supplementary_columns, metadata):
+        plain, weighted = (
+            function(model, rows, column, np.full(60, weight), frame="listing")
+            for weight in (1.0, 2.0**530)
+        )
+        name = "correlation" if function is supplementary_columns else "r"
+        assert np.array_equal(weighted[name], plain[name])
