@@ -106,3 +106,34 @@ def test_scores_whose_squares_overflow_are_refused(function, rows):
     model = PCA(3).fit(np.ldexp(rows, 490))
     with pytest.raises(NotFiniteError, match="scores are too large"):
         function(model, np.ldexp(rows, 511), extra, frame="listing")
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("solver", ["covariance_eigh", "full", "krylov"])
+def test_columns_far_below_the_rounding_error_of_others_keep_their_correlations(solver, center):
+    rows = np.random.default_rng(0).standard_normal((50, 5))
+    rows[:, 3:] += rows[:, :2]
+    rows *= [3, 2, 1, 1e-18, 1e-18]
+    model = PCA(2, svd_solver=solver, center=center).fit(rows)
+    table = variables(model, form="wide", frame="listing")
+    scores = model.transform(rows)
+    if center:  # NaN otherwise
+        found = np.stack([table["correlation_PC1"], table["correlation_PC2"]], axis=1)
+        expected = np.corrcoef(rows.T, scores.T)[:5, 5:]
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    found = np.stack([table["cos2_PC1"], table["cos2_PC2"]], axis=1)
+    analysed = rows - model.mean_
+    unit = analysed / np.linalg.norm(analysed, axis=0)
+    cosines = unit.T @ (scores / np.linalg.norm(scores, axis=0))
+    np.testing.assert_allclose(found, cosines**2, atol=1e-12)
+
+
+def test_correlations_do_not_depend_on_the_size_of_weights(rows):
+    model, column = PCA(2).fit(rows), {"a": rows[:, 0]}
+    for function in (supplementary_columns, metadata):
+        plain, weighted = (
+            function(model, rows, column, np.full(60, weight), frame="listing")
+            for weight in (1.0, 2.0**530)
+        )
+        name = "correlation" if function is supplementary_columns else "r"
+        assert np.array_equal(weighted[name], plain[name])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import decomposition
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from princomp import KernelPCA
@@ -81,6 +82,14 @@ def test_gamma_is_the_given_value_or_one_over_n(rng):
     K = np.cov(rng.standard_normal((8, 20)))
     assert KernelPCA(2, kernel="precomputed").fit(K).gamma_ == 1 / 8
     assert KernelPCA(2, kernel="precomputed", gamma=0.5).fit(K).gamma_ == 0.5
+
+
+@pytest.mark.parametrize("kernel", ["linear", "cosine", lambda x, y: float(x @ y)])
+@pytest.mark.parametrize("gamma", [None, 0.5])
+def test_kernels_without_gamma_have_the_attribute_of_scikit_learn(kernel, gamma, rng):
+    rows = rng.standard_normal((8, 4))
+    theirs = decomposition.KernelPCA(2, kernel=kernel, gamma=gamma).fit(rows)
+    assert KernelPCA(2, kernel=kernel, gamma=gamma).fit(rows).gamma_ == theirs.gamma_
 
 
 def test_kernels_of_new_rows_may_be_sparse(rng):

@@ -23,7 +23,7 @@ from princomp.diagnostics.metadata_columns import ExtraColumn, extra_columns, ta
 from princomp.diagnostics.row_reader import RowReader
 from princomp.errors import NotFiniteError, NotNumericError, ShapeError
 from princomp.estimators import PCA
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, binary_exponent
 from princomp.summaries import SampleWeight
 
 
@@ -168,6 +168,8 @@ def _correlation(
         return np.nan, "constant"
     if np.abs(x).max() > 2.0**1022:
         x = x / 4.0  # exact; differences would overflow
+    # By a power of two, which changes no digit: the product of two sums might overflow.
+    weights = np.ldexp(weights, -binary_exponent(weights))
     # Subtract a value first: the mean of large numbers would cancel.
     x = (x - x[0]) / (x.max() - x.min())
     x, t = x - np.average(x, weights=weights), t - np.average(t, weights=weights)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from princomp.core import Fitted, renamed_parameters
 from princomp.diagnostics.arguments import (
@@ -29,6 +30,9 @@ from princomp.summaries import Moments, SampleWeight, Triangle
 
 # Without centring, correlations that rounding may change by more than 1/_ROUNDED are NaN.
 _ROUNDED = 100.0
+# Below this share of the largest variance of a column, solvers may round the entries of a column in
+# the axes to zero.
+_SMALL_SHARE = 1e-20
 
 
 @ignoring_rows
@@ -97,10 +101,12 @@ def variables(
 
 def variable_measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArray]:
     """Compute what :func:`variables` tabulates: arrays (p, c) by name."""
-    axes, variances = axes_of(fitted, selected.indices), fitted.variances[selected.indices]
+    variances = fitted.variances[selected.indices]
+    mean_squares = fitted.analysed.column_scatter / (fitted.analysed.rows - 1.0)
+    small = np.flatnonzero(mean_squares < _SMALL_SHARE * mean_squares.max())
+    axes = _with_small_columns(fitted, axes_of(fitted, selected.indices), variances, small)
     scale = np.ones(fitted.p) if fitted.scale is None else fitted.scale
     squares, loadings = axes**2, axes * np.sqrt(variances)
-    mean_squares = fitted.analysed.column_scatter / (fitted.analysed.rows - 1.0)
     known = (mean_squares > 0) & ~lost_columns(fitted.analysed)
     # Divided before they are squared: small loadings of small columns keep their digits.
     cosines = loadings / np.sqrt(np.where(known, mean_squares, np.nan))[:, None]
@@ -111,6 +117,23 @@ def variable_measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArr
         "cos2": np.minimum(cosines**2, 1.0),
         "contribution": 100.0 * squares / squares.sum(axis=0),
     }
+
+
+def _with_small_columns(
+    fitted: Fitted, axes: FloatArray, variances: FloatArray, small: NDArray[np.intp]
+) -> FloatArray:
+    """Axes (p, c) whose entries in the columns ``small`` have their digits: v = Cv / λ."""
+    summary = fitted.analysed.to_host() if small.size else None
+    if isinstance(summary, Moments):
+        products = summary.scatter[small] @ axes
+    elif isinstance(summary, Triangle):
+        products = summary.factor[:, small].T @ (summary.factor @ axes)
+    else:
+        return axes
+    resolved = variances > fitted.spectrum.resolution
+    divisors = np.where(resolved, variances, 1.0) * (summary.rows - 1.0)
+    axes[small] = np.where(resolved, products / divisors, axes[small])
+    return axes
 
 
 def _correlations(

@@ -459,9 +459,9 @@ class KernelPCA(
 
     @property
     def gamma_(self) -> float | None:
-        """γ of the kernel; for a precomputed kernel the parameter, or 1/n."""
+        """γ of the kernel; for a kernel without γ the parameter, or 1/p (1/n if precomputed)."""
         fitted = self._result
-        if fitted.plan.kernel != "precomputed":
+        if fitted.kernel.takes_gamma:
             return fitted.plan.gamma
         if isinstance(self.gamma, str) or not is_number(self.gamma, Real):
             return 1.0 / self.n_features_in_
