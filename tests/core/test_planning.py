@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from princomp import PCA, plan
 from princomp.cli import options
@@ -183,6 +184,44 @@ def test_planned_memory_is_close_to_the_measured_peak(rng, shape, parameters):
     tracemalloc.stop()
     # Threads keep memory that they have touched, and that of the first fit is not traced.
     assert 0.5 * peak < plan.memory < 12 * peak
+
+
+@pytest.mark.parametrize(
+    ("shape", "sparse", "parameters"),
+    [
+        ((60, 12_000), False, {"n_components": 50, "svd_solver": "sketch", "scale": "unit"}),
+        ((6000, 6000), True, {"n_components": 20, "svd_solver": "sketch"}),
+        ((400, 4000), False, {"svd_solver": "row_gram"}),
+    ],
+)
+def test_planned_memory_is_enough(rng, shape, sparse, parameters):
+    if sparse:
+        X = sp.random_array(shape, density=0.01, rng=rng, format="csr", dtype=np.float32)
+    else:
+        X = rng.standard_normal(shape, dtype=np.float32)
+    tracemalloc.start()
+    try:
+        planned = PCA(**parameters).fit(X).plan_.memory
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < planned
+
+
+def test_rows_are_read_whole_only_if_the_route_afterwards_fits():
+    """A search for a share needs room for the scatter that may take over from it."""
+    problem = Problem(5000, 5000, 0.9, in_memory=False, memory_limit=75 * 10**7)
+    assert select_route(problem).solver == "krylov"
+
+
+def test_the_triangle_takes_over_only_if_it_fits_in_the_memory_limit(rng):
+    X = rng.standard_normal((300, 100)) * np.geomspace(1, 1e-12, 100)
+    model = PCA(memory_limit="1MB").fit(X)
+    assert model.plan_.solver == "eigh"
+    assert model.plan_.memory < 1e6
+    assert "does not fit the memory limit" in model.plan_.reasons[1]
+    assert model.certificate_.below_resolution.any()
+    assert PCA(memory_limit="100MB").fit(X).plan_.solver == "svd"
 
 
 def test_the_solvers_of_the_command_line_are_those_of_the_library():

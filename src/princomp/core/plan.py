@@ -173,7 +173,7 @@ def plan_table(X: Any, parameters: PCAParameters) -> Plan:
     if choice.summary == "hold":
         # The route is chosen again once the rows are in memory.
         in_memory = problem._replace(in_memory=True)
-        then = select_route(in_memory._replace(memory_limit=None))
+        then = select_route(in_memory)
         plan = Plan.of(in_memory, then._replace(reason=choice.reason), (then.reason,))
         return replace(plan, memory=cost_of(problem, choice).memory)
     return Plan.of(problem, choice)
@@ -210,7 +210,8 @@ def cost_of(problem: Problem, choice: RouteChoice) -> Cost:
         return Cost(0, 0) if route is None else route.cost(problem)
     n, p, size = problem.rows, problem.columns, problem.itemsize
     numbers = n * p * size if problem.stored is None else problem.stored * (size + 4) + 8 * n
-    in_memory = problem._replace(in_memory=True, memory_limit=None)
+    # With the limit, on which it depends which route is the first one.
+    in_memory = problem._replace(in_memory=True)
     then = route_of(next(_candidates(in_memory))).cost(in_memory)
     return Cost(int(_READ_COPIES * numbers) + then.memory)
 

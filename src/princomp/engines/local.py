@@ -148,15 +148,16 @@ def fold(
     sparse = data.stored is not None if isinstance(data, Source) else is_sparse(data)
     step = kind.block_rows(p, sparse=sparse)
     summarizer = _Summarizer(kind, weights, drop, precise)
+    in_place = is_added_in_place(kind, p, sparse=sparse)
     small = not isinstance(data, Source) and n <= step and n * p < MIN_NUMBERS_FOR_BLAS_THREADS
-    if small and run is None:
+    # A block that is merged has other bits than one that is added in place.
+    if small and run is None and not (in_place and initial is not None):
         result = summarizer.summarize(Block(0, lambda: data))
         return result if initial is None else result._replace(summary=initial.merge(result.summary))
     state = None if run is None else run.begin(step_name, n, _row_bytes(data))
     if state is None or not state.done:
         if n is None or n * p >= _KERNEL_WARNING_NUMBERS:
             warn_without_kernels()
-        in_place = is_added_in_place(kind, p, sparse=sparse)
         if state is None and in_place and initial is not None:
             initial = deepcopy(initial.to_host())
         state = state or State(0, kind.empty(p) if initial is None else initial, 0)

@@ -122,9 +122,15 @@ def _rounding(
     for part, images, _ in _panels(sketch, scale):
         lengths[part] = np.linalg.norm(images[:, width:] - factor[part] @ image, axis=1)
     lengths /= np.sqrt(TEST_DIRECTIONS)
-    entries = np.divide.outer(lengths, divisor)
-    smaller = np.minimum(entries, entries.T)
-    squares = np.einsum("ij,ij->j", smaller, smaller) / sketch.p
+    # Column sums of the squares of min(lᵢ/Dⱼ, lⱼ/Dᵢ), without a p × p array: the first is the
+    # smaller one for rows with lᵢDᵢ ≤ lⱼDⱼ. The limit keeps squares in range.
+    divisor = np.maximum(divisor, 1e-150)
+    order = np.argsort(lengths * divisor)
+    lengths, divisor = lengths[order], divisor[order]
+    later = np.cumsum(divisor[:0:-1] ** -2)[::-1]
+    squares = np.cumsum(lengths**2) / divisor**2
+    squares[:-1] += lengths[:-1] ** 2 * later
+    squares[order] = squares / sketch.p
     return np.sqrt(axes**2 @ squares)
 
 

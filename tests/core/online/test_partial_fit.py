@@ -62,6 +62,18 @@ def test_batches_of_any_size_have_the_bits_of_one_fit(solver, tall, monkeypatch)
     assert_same_bits(fit_in_batches(PCA(4, svd_solver=solver), tall, 130), whole)
 
 
+def test_a_few_wide_rows_after_whole_blocks_have_the_bits_of_one_fit(rng):
+    """From 1,024 columns on, rows are added to a scatter in place instead of merged."""
+    X = rng.standard_normal((2050, 1030))
+    model = PCA(2, svd_solver="covariance_eigh")
+    whole = copy.copy(model).fit(X)
+    for parts in ((2049, 2050), (2050,)):
+        model = PCA(2, svd_solver="covariance_eigh")
+        for start, stop in zip((0, *parts), parts, strict=False):
+            model.partial_fit(X[start:stop])
+        assert model.summary_.scatter.tobytes() == whole.summary_.scatter.tobytes()
+
+
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("solver", EXACT)
 @pytest.mark.usefixtures("small_blocks")

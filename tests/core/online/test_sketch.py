@@ -186,6 +186,20 @@ def test_a_scatter_that_does_not_fit_falls_back_to_a_sketch_or_is_refused(rng):
     assert PCA(3, memory_limit="1GB").partial_fit(X).plan_.summary == "moments"
 
 
+def test_a_scaled_sketch_of_few_rows_needs_no_scatter(rng):
+    """Its residuals include rounding, which is estimated without p × p numbers."""
+    p = 3000
+    X = rng.standard_normal((20, p))
+    tracemalloc.start()
+    try:
+        residuals = sketch_pca(5, scale="unit").fit(X).certificate_.residuals
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 0 < residuals.max() < 1e-10
+    assert peak < p * p * 8 / 2
+
+
 @pytest.mark.parametrize(("decades", "power"), [(9, 0), (2, -490)])
 def test_a_sketch_with_unequal_divisors_estimates_its_residual(decades, power):
     """Products with small columns are rounding; their squares may underflow."""

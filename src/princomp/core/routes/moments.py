@@ -134,7 +134,12 @@ class MomentsRoute:
         if in_float32:
             successor, instead = (self.summary, self.solver), "products in float64"
         else:
+            from princomp.core.routes.triangle import TRIANGLE  # which imports this module
+
             successor, instead = ("triangle", "svd"), "the triangle of a QR factorisation"
+            if not TRIANGLE.cost(fit.problem).fits(fit.problem):
+                note = f"{why}{instead} does not fit the memory limit"
+                return found._replace(notes=(*found.notes, note))
         return Abandoned((*found.notes, f"{why}{instead} instead"), successor, precise=True)
 
 

@@ -45,7 +45,7 @@ class RowGramRoute:
         n, p = problem.rows, problem.columns
         k = problem.max_components
         products = (default_threads() + 4) * n * n * 8
-        return Cost(panels_in_flight(problem) + products + 4 * k * p * 8, None)
+        return Cost(panels_in_flight(problem) + products + 6 * k * p * 8, None)
 
     def solve(self, fit: FitContext) -> Solution:
         """Make one pass for the means, and one or two for the products and axes."""

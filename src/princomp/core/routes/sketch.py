@@ -11,6 +11,9 @@ from princomp.rules import Rule, name_of
 from princomp.solvers import TEST_DIRECTIONS, completed, sketch_width, solve_sketch
 from princomp.summaries import Sketch, SketchOf
 
+# Most rows of a p × l array that the solver processes at a time.
+_PANEL = 2**14
+
 
 class SketchRoute:
     """The scatter times random directions."""
@@ -25,10 +28,11 @@ class SketchRoute:
         return f"rows seen once and p² = {p:,}² is too much: a sketch"
 
     def cost(self, problem: Problem) -> Cost:
-        """Blocks of rows and the sketch."""
+        """Blocks of rows, the sketch with its copies and factor, and panels of it."""
         p = problem.columns
         width = sketch_width(problem.max_components, p)
-        return Cost(problem.reader_bytes + wide_blocks(problem) + p * width * (4 + 3 * 8))
+        sketch = (p * (4 + 4 * 8) + min(p, _PANEL) * 5 * 8) * width
+        return Cost(problem.reader_bytes + wide_blocks(problem) + sketch)
 
     def solve(self, fit: FitContext) -> Solution:
         """Make one pass, then solve the sketch by the Nyström approximation."""
