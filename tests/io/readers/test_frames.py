@@ -333,6 +333,8 @@ def test_decimals_are_rounded_to_the_nearest_float(kind):
 
 
 def test_integers_among_fractions_in_lists_are_not_rounded():
-    with pytest.raises(NotNumericError, match="9007199254740993 at row 1, column 0 is beyond"):
-        PCA(1).fit([[1, 0.5], [2**53 + 1, 1.5], [4, 1e300]])
+    rows = [[1, 0.5], [2**53 + 1, 1.5], [4, 1e300]]
+    for table in (rows, tuple(map(tuple, rows))):
+        with pytest.raises(NotNumericError, match="9007199254740993 at row 1, column 0 is beyond"):
+            PCA(1).fit(table)
     assert PCA(1).fit([[1, 0.5], [2**53, 1.5], [4, 3.0]]).n_samples_ == 3

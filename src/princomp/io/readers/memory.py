@@ -240,7 +240,7 @@ def in_memory(X: Any) -> Rows:
     if isinstance(X, TableSource):
         data = from_sparse(X.data) if sp.issparse(X.data) else as_rows(X.data)
         return data, X.columns, X.row_origin
-    if type(X) is list:
+    if type(X) in (list, tuple):
         numbers = _array_from_lists(X)
         if numbers is not None:
             return as_rows(numbers), None, None
@@ -284,8 +284,8 @@ def refuse_containers(X: object) -> None:
             raise ParameterError(problem, place={"parameter": "X"}, hint=_CONTAINERS[name])
 
 
-def _array_from_lists(X: list[Any]) -> np.ndarray[Any, Any] | None:
-    """Convert lists of equal length, with real numbers, to an (n, p) array; None otherwise."""
+def _array_from_lists(X: Iterable[Any]) -> np.ndarray[Any, Any] | None:
+    """Convert lists or tuples of equal length, with real numbers, to an (n, p) array; None otherwise."""
     rows = [unmasked(row) for row in X]
     try:
         array = np.array(rows)
