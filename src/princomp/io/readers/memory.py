@@ -285,7 +285,7 @@ def refuse_containers(X: object) -> None:
 
 
 def _array_from_lists(X: Iterable[Any]) -> np.ndarray[Any, Any] | None:
-    """Convert lists or tuples of equal length, with real numbers, to an (n, p) array; None otherwise."""
+    """Convert lists of equal length, with real numbers, to an (n, p) array; None otherwise."""
     rows = [unmasked(row) for row in X]
     try:
         array = np.array(rows)
