@@ -295,10 +295,10 @@ def _values(
     if kind.is_decimal():
         # Not all libraries round decimals to the nearest float64, but they do so with their text.
         numbers = series.cast(nw.String()).cast(nw.Float64()).to_numpy()
-        if (np.abs(numbers) >= LARGEST_INTEGER).any():
-            cells = _cells(series)
-            numbers = convert_text_column(name, cells, requested=True, text=text, origin=origin)
-        return numbers
+        if not (np.abs(numbers) >= LARGEST_INTEGER).any():
+            return numbers
+        cells = _cells(series)
+        return convert_text_column(name, cells, requested=True, text=text, origin=origin)
     if isinstance(kind, NOT_NUMBERS):
         if may_leave_out:
             return None
