@@ -308,3 +308,33 @@ def test_columns_of_a_fit_are_selected_in_linear_time():
     selected = select_usable_columns(frame, tuple(map(Name, names)))
     assert selected.columns.tolist() == names
     assert len(compared) <= 3 * len(names)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "pandas with Arrow", "polars", "pyarrow"])
+def test_decimals_are_rounded_to_the_nearest_float(kind):
+    def frame(cells, precision, scale):
+        table = pa.table({"a": pa.array(cells, pa.decimal128(precision, scale))})
+        return {
+            "pandas": lambda: table.to_pandas(),
+            "pandas with Arrow": lambda: table.to_pandas(types_mapper=pd.ArrowDtype),
+            "polars": lambda: pl.from_arrow(table),
+            "pyarrow": lambda: table,
+        }[kind]()
+
+    cells = [decimal.Decimal(k) / 100 for k in range(200)] + [
+        None,
+        decimal.Decimal("9007199254740993.25"),
+    ]
+    found = from_frame(frame(cells, 20, 2)).data[:, 0].tolist()
+    assert found[200] != found[200]
+    assert found[:200] + found[201:] == [float(cell) for cell in cells if cell is not None]
+    with pytest.raises(NotNumericError, match="column 'a' row 1: the integer 9007199254740993 is"):
+        from_frame(frame([decimal.Decimal(1), decimal.Decimal(2**53 + 1), None], 38, 0))
+
+
+def test_integers_among_fractions_in_lists_are_not_rounded():
+    rows = [[1, 0.5], [2**53 + 1, 1.5], [4, 1e300]]
+    for table in (rows, tuple(map(tuple, rows))):
+        with pytest.raises(NotNumericError, match="9007199254740993 at row 1, column 0 is beyond"):
+            PCA(1).fit(table)
+    assert PCA(1).fit([[1, 0.5], [2**53, 1.5], [4, 3.0]]).n_samples_ == 3

@@ -359,3 +359,11 @@ def test_few_of_many_unknown_columns_get_a_guess():
         choose_columns(names, Selection(wrong), origin)
     assert caught.value.place["missing"] == wrong
     assert "'gene11'? There are" in caught.value.hint
+
+
+def test_arrays_saved_one_after_another_are_refused(save):
+    path = save(numbers())
+    with path.open("ab") as file:
+        np.save(file, numbers())
+    with pytest.raises(MalformedFileError, match="holds several arrays, one after another"):
+        opened(path)

@@ -412,6 +412,15 @@ def test_patterns_match_zarr_stores_but_no_other_folders(folder):
     assert names(expand_patterns(["s*::x"])) == ["s1.zarr::x"]
 
 
+def test_a_folder_with_the_ending_of_a_table_is_not_passed_over(folder):
+    (folder / "many.csv").mkdir()
+    (folder / "many.csv" / "part1.csv").write_text("x,y\n1,2\n2,5\n")
+    with pytest.raises(InputNotFoundError, match=r"many\.csv: is a folder") as caught:
+        open_files(["m*.csv"])
+    assert "'many.csv/*.csv'" in caught.value.hint
+    assert "many.csv/part1.csv" in names(expand_patterns(["**/*.csv"]))
+
+
 def test_a_pattern_without_matches_is_refused(folder):
     for name in ("gone*.csv", "w[2].csv", "gone*.h5::x"):
         with pytest.raises(InputNotFoundError, match="no file has a name") as caught:

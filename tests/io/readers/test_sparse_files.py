@@ -25,6 +25,7 @@ from princomp.errors import (
 )
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.files import open_source
+from princomp.io.readers.memory import from_sparse
 from princomp.io.readers.source import TableSource
 from princomp.io.readers.sparse_files import (
     open_matrix_market,
@@ -469,3 +470,14 @@ def test_comments_of_matrix_market_may_have_any_length(tmp_path):
     comment = "%" + "3 " * 2**16
     path = write_market(tmp_path / "t.mtx", "coordinate real general", comment, "2 1 1", "2 1 5")
     np.testing.assert_array_equal(dense(mtx(path)), [[0], [5]])
+
+
+# Sparse matrices in memory
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csr_matrix])
+def test_repeated_and_unsorted_entries_in_memory_are_summed_in_a_copy(make):
+    parts = np.array([1.0, 2.0, 3.0]), np.array([2, 0, 0]), np.array([0, 3])
+    for part in parts:
+        part.flags.writeable = False
+    np.testing.assert_array_equal(from_sparse(make(parts, shape=(1, 3))).toarray(), [[5, 0, 1]])

@@ -319,6 +319,13 @@ def test_a_truncated_array_is_refused_with_its_last_row():
     assert error.place["row"] == 8
 
 
+def test_arrays_or_streams_one_after_another_are_refused():
+    error = refused(MalformedFileError, npy(np.ones((10, 2))) + npy(np.ones((5, 2))))
+    assert "holds several arrays" in str(error)
+    content = arrow(pa.table({"a": [1.0, 2.0, 3.0]}))
+    assert "more follows after the end" in str(refused(MalformedFileError, content * 2))
+
+
 @pytest.mark.parametrize("kind", ["text", "npy", "arrow", "gzip", "zstd"])
 def test_changed_bytes_raise_only_princomp_errors(kind):
     rng = np.random.default_rng(2)

@@ -79,6 +79,8 @@ def first_long_integer(cells: Sequence[object]) -> int | None:
     """
     found = None
     for i, cell in enumerate(cells):
+        if isinstance(cell, Decimal):
+            cell = str(cell)
         if isinstance(cell, str):
             match = _INTEGER.fullmatch(plain_minus(cell.strip()))
             if match is None:

@@ -168,6 +168,9 @@ def numbers_of(
         # The integers themselves are compared, because 2**53 + 1 becomes 2**53 as float64.
         integers = array.fill_null(0).to_numpy()
         refuse_long_integers(integers, lambda index: (name, index[0]), origin)
+    elif types.is_decimal(array.type):
+        # Arrow does not round decimals to the nearest float64, but it does so with their text.
+        return _inspected(array.cast(pa.string()), name, True, origin)
     elif conversion == "cast":
         array = array.cast("float64")
     numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from princomp.errors import MalformedFileError
 from princomp.io.readers import columnar_stream
 from princomp.io.readers.columnar_stream import Batches, ColumnarSource, with_row_numbers
 from princomp.io.readers.columns import Selection
@@ -103,6 +104,8 @@ class ArrowSource(ColumnarSource):
             reader = opener(source, options=fields(names))
             if opener is pa.ipc.open_stream:
                 yield from with_row_numbers(reader)
+                if source.tell() < source.size():
+                    raise _several_streams_error(self._path)
                 # pyarrow does not notice if a stream was cut between two batches.
                 _refuse_cut_stream(self._path, source)
                 return
@@ -135,6 +138,12 @@ def _refuse_cut_stream(path: Path, source: pa.NativeFile) -> None:
         raise malformed(path, problem, hint)
 
 
+def _several_streams_error(path: Path) -> MalformedFileError:
+    problem = "more follows after the end of the Arrow stream"
+    hint = "Several streams cannot be joined as bytes: write all batches to one stream."
+    return malformed(path, problem, hint)
+
+
 def read_parquet(path: Path, selection: Selection) -> TableSource:
     """Read a whole Parquet file."""
     return ParquetSource(path, selection, whole=True).table()
@@ -164,7 +173,7 @@ class BatchSource(ColumnarSource):
     ------
     ColumnError, NotNumericError, ParameterError, ShapeError
         A requested column is missing or holds text, or there are no columns or no rows.
-        The first batch that has rows decides whether a column holds text.
+        The first rows decide whether a column holds text.
     MalformedFileError
         ``batches`` raises an error that is not an error of princomp.
     """
@@ -182,8 +191,14 @@ class BatchSource(ColumnarSource):
     def _batches(self, names: list[str], start: int) -> Batches:
         batches: Iterable[pa.RecordBatch] = self._remaining
         if not self._opened:
-            # Peek at the first batch that has rows, and put it back.
-            batches = list(itertools.islice(filter(len, self._remaining), 1))
+            # Peek at the first rows, and put them back.
+            wanted = columnar_stream.NUMBERS_PER_CHUNK // max(1, len(self._kinds))
+            wanted = max(1, min(columnar_stream.INSPECTED_ROWS, wanted))
+            batches = []
+            for batch in self._remaining:
+                batches.append(batch)
+                if (wanted := wanted - batch.num_rows) <= 0:
+                    break
             self._remaining = itertools.chain(batches, self._remaining)
         yield from with_row_numbers(batches)
 
@@ -201,6 +216,8 @@ def open_arrow_stream(stream: BinaryIO, selection: Selection, path: Path) -> Bat
             problem = "the Arrow stream does not end properly"
             hint = "It may be cut short: see whether the command before the pipe failed."
             raise malformed(path, problem, hint)
+        if recorder.read(1):
+            raise _several_streams_error(path)
 
     return BatchSource(batches.schema, complete_batches(), selection, str(path))
 

@@ -147,7 +147,8 @@ class ColumnarSource(Source):
         if not labels:
             return choice
         with closing(self._checked_batches(labels, 0)) as batches:
-            first = next((batch.slice(0, INSPECTED_ROWS) for _, batch in batches), None)
+            joined = _joined(batches, INSPECTED_ROWS)  # a batch may have only a few rows
+            first = next((batch.slice(0, INSPECTED_ROWS) for _, batch in joined), None)
         if first is None:
             return choice
         with reading(self._path, KIND):

@@ -251,7 +251,8 @@ def _refuse_absent(path: Path) -> None:
         if path.is_file():
             return
         if path.is_dir():
-            why, hint = "is a folder, not a file", "Name one file in it."
+            why = "is a folder, not a file"
+            hint = f"Name the files in it, such as '{path}/*{ending_of(path) or '.csv'}'."
         elif path.exists():
             why = "is not a regular file"
             hint = "Give a pipe as standard input (-), or save the table first."
@@ -326,11 +327,15 @@ def _matches(name: str) -> list[Path]:
     path, colons, inside = _split(name)
     if not any(character in path for character in "*?[") or os.path.exists(path):
         return [Path(name)]
-    # A folder is a table only if it is a Zarr store.
+    matches = glob.glob(path, recursive=True)
+    # A folder is a table only if it is a Zarr store. Another one with the ending of a table, as
+    # Spark writes it, is kept for an error about it, unless the pattern matches files in it.
     found = [
         Path(match)
-        for match in glob.glob(path, recursive=True)
-        if not os.path.isdir(match) or match.rstrip(os.sep).endswith(".zarr")
+        for match in matches
+        if not os.path.isdir(match)
+        or match.rstrip(os.sep).endswith(".zarr")
+        or (ending_of(match) and not any(Path(match) in Path(other).parents for other in matches))
     ]
     if not found:
         problem = "no file has a name like this"

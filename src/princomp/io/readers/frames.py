@@ -290,8 +290,15 @@ def _values(
         _refuse_long_integers(series, name, origin)
     if may_leave_out and isinstance(kind, (nw.Boolean, *CATEGORIES)):
         return None
-    if kind.is_integer() or kind.is_decimal() or isinstance(kind, nw.Boolean):
+    if kind.is_integer() or isinstance(kind, nw.Boolean):
         return series.cast(nw.Float64()).to_numpy()
+    if kind.is_decimal():
+        # Not all libraries round decimals to the nearest float64, but they do so with their text.
+        numbers = series.cast(nw.String()).cast(nw.Float64()).to_numpy()
+        if not (np.abs(numbers) >= LARGEST_INTEGER).any():
+            return numbers
+        cells = _cells(series)
+        return convert_text_column(name, cells, requested=True, text=text, origin=origin)
     if isinstance(kind, NOT_NUMBERS):
         if may_leave_out:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import numpy as np
 
 from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_id_column
 from princomp.io.readers.chunk_plan import Tiling
@@ -117,6 +119,22 @@ class Hdf5Array(StoredArray):
         return open_file(self.path)
 
 
+def _absent_part(path: Path, dataset: h5py.Dataset) -> str | None:
+    """The first file that a virtual dataset refers to and that cannot be read.
+
+    HDF5 reads fill values in place of its rows; NaN is missing in any case.
+    """
+    if not dataset.is_virtual or np.isnan(dataset.fillvalue) or "HDF5_VDS_PREFIX" in os.environ:
+        return None
+    names = dict.fromkeys(source.file_name for source in dataset.virtual_sources())
+    for name in names:
+        # HDF5 looks in these places; a name with % stands for several.
+        places = (name, path.parent / name, path.parent / Path(name).name)
+        if name != "." and "%" not in name and not any(os.access(p, os.R_OK) for p in places):
+            return name
+    return None
+
+
 def dataset_source(
     path: Path,
     dataset: h5py.Dataset,
@@ -127,6 +145,12 @@ def dataset_source(
 ) -> Hdf5Array:
     """Make the source of a dataset whose columns have the given names, if any."""
     with reading(path, "HDF5"):
+        absent = _absent_part(path, dataset)
+        if absent is not None:
+            problem = f"{member.name} has rows of another file, {absent}, which cannot be read"
+            raise malformed(
+                path, problem, "Put it into the folder that it had, or beside this one."
+            )
         tile_rows, tile_columns = dataset.chunks or (1, member.shape[1])
         filters = dataset.id.get_create_plist().get_nfilters()
         nbytes = dataset.id.get_storage_size()

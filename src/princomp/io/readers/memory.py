@@ -19,7 +19,7 @@ from princomp.errors import (
     ShapeError,
     row_words,
 )
-from princomp.io.readers.cells import first_inexact_index, integer_text
+from princomp.io.readers.cells import LARGEST_INTEGER, first_inexact_index, integer_text
 from princomp.io.readers.columns import Origin, RowPlace
 from princomp.io.readers.frames import as_frame, frame_origin, from_frame, is_frame
 from princomp.io.readers.source import RowArray, Source, TableSource
@@ -123,7 +123,8 @@ def from_sparse(matrix: Any) -> Any:
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float64)
     if not rows.has_canonical_format:
-        rows = rows.copy() if rows.data is matrix.data else rows
+        # rows may be views of the arrays of the input, which are other objects than these arrays.
+        rows = rows.copy()
         rows.sum_duplicates()
     return rows
 
@@ -239,7 +240,7 @@ def in_memory(X: Any) -> Rows:
     if isinstance(X, TableSource):
         data = from_sparse(X.data) if sp.issparse(X.data) else as_rows(X.data)
         return data, X.columns, X.row_origin
-    if type(X) is list:
+    if type(X) in (list, tuple):
         numbers = _array_from_lists(X)
         if numbers is not None:
             return as_rows(numbers), None, None
@@ -283,13 +284,18 @@ def refuse_containers(X: object) -> None:
             raise ParameterError(problem, place={"parameter": "X"}, hint=_CONTAINERS[name])
 
 
-def _array_from_lists(X: list[Any]) -> np.ndarray[Any, Any] | None:
+def _array_from_lists(X: Iterable[Any]) -> np.ndarray[Any, Any] | None:
     """Convert lists of equal length, with real numbers, to an (n, p) array; None otherwise."""
+    rows = [unmasked(row) for row in X]
     try:
-        array = np.array([unmasked(row) for row in X])
+        array = np.array(rows)
     except ValueError:
         return None
-    return array if array.ndim == 2 and array.dtype.kind in "fiu" and array.size else None
+    if array.ndim != 2 or array.dtype.kind not in "fiu" or not array.size:
+        return None
+    if array.dtype.kind == "f" and (np.abs(array) >= LARGEST_INTEGER).any():
+        _refuse_inexact(np.array(rows, dtype=object))  # NumPy rounds integers among fractions
+    return array
 
 
 def host_array(X: Any) -> np.ndarray[Any, Any]:

@@ -54,6 +54,16 @@ def _read_header(
     return (shape[0], shape[1]), fortran, stored
 
 
+def _refuse_second_array(path: Path, file: BinaryIO) -> None:
+    """Refuse a file whose first array ends here and is followed by another."""
+    with reading(path, _KIND):
+        following = file.read(len(NPY_MAGIC))
+    if following == NPY_MAGIC:
+        problem = "holds several arrays, one after another"
+        hint = "Save each in a file of its own; several files are read as one table."
+        raise malformed(path, problem, hint)
+
+
 class NpySource(Source):
     """Rows of a matrix stored by ``numpy.save``.
 
@@ -88,7 +98,9 @@ class NpySource(Source):
             (n, width), fortran, stored = _read_header(file, path, selection)
             self._offset = file.tell()
             available = os.fstat(file.fileno()).st_size - self._offset
-        expected = n * width * stored.itemsize
+            expected = n * width * stored.itemsize
+            file.seek(self._offset + max(0, expected))
+            _refuse_second_array(path, file)
         if min(n, width) < 0 or available < expected:
             raise malformed(
                 path,
@@ -258,3 +270,4 @@ class PipedArray(Source):
             if skipped < len(block):
                 origin = Origin(self.file, offset=first + skipped)
                 yield Chunk(to_floats(block[skipped:], self._column_indices, origin))
+        _refuse_second_array(self.path, self._stream)

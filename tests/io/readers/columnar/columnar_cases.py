@@ -29,14 +29,14 @@ def save(table, path, rows=50):
     return path
 
 
-def opened(path, columns=None, exclude=(), id_column=None):
+def opened(path, columns=None, exclude=(), id_column=None, find_ids=False):
     opener = ParquetSource if path.suffix == ".parquet" else ArrowSource
-    return opener(path, Selection(columns, exclude, id_column))
+    return opener(path, Selection(columns, exclude, id_column, find_ids))
 
 
-def whole(path, columns=None, exclude=(), id_column=None):
+def whole(path, columns=None, exclude=(), id_column=None, find_ids=False):
     reader = read_parquet if path.suffix == ".parquet" else read_arrow
-    return reader(path, Selection(columns, exclude, id_column))
+    return reader(path, Selection(columns, exclude, id_column, find_ids))
 
 
 def read_all(source, start=0):

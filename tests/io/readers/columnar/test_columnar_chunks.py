@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from columnar_cases import assert_same, numbers, opened, read_all, refused, save
+from columnar_cases import assert_same, numbers, opened, read_all, refused, save, whole
 
 from princomp import read_table
 from princomp.errors import (
@@ -317,3 +317,24 @@ def test_a_column_excluded_by_its_number_names_no_rows(tmp_path):
     for excluded in (["0"], [0]):
         assert ParquetSource(path, Selection(exclude=excluded, find_ids=True)).id_column is None
     assert ParquetSource(path, Selection(find_ids=True)).id_column == "0"
+
+
+@pytest.mark.parametrize("name", ["t.arrow", "stream.arrow", "t.parquet"])
+def test_few_rows_of_a_first_batch_do_not_decide_what_names_the_rows(tmp_path, name):
+    table = pa.table({"dose": [1, 2, 3] * 4, "x": np.arange(12.0) ** 2, "y": np.arange(12) % 5.0})
+    path = save(table, tmp_path / name, rows=3)
+    for source in (opened(path, find_ids=True), whole(path, find_ids=True)):
+        assert (source.id_column, source.columns) == (None, ("dose", "x", "y"))
+    stream = BatchSource(table.schema, table.to_batches(3), Selection(find_ids=True), "here")
+    assert stream.columns == ("dose", "x", "y")
+    np.testing.assert_array_equal(read_all(stream)[0][:, 0], [1, 2, 3] * 4)
+
+
+def test_decimals_are_rounded_to_the_nearest_float(path):
+    cells = [decimal.Decimal(k) / 100 for k in range(200)]
+    save(pa.table({"a": pa.array(cells, pa.decimal128(20, 2))}), path)
+    assert read_all(assert_same(path))[0][:, 0].tolist() == list(map(float, cells))
+    cells = [decimal.Decimal(k) for k in [*range(70), 2**53 + 1]]
+    save(pa.table({"a": pa.array(cells, pa.decimal128(38, 0))}), path)
+    for call in (lambda: read_all(opened(path)), lambda: whole(path)):
+        assert "9007199254740993 is beyond" in str(refused(NotNumericError, call, path))

@@ -146,7 +146,8 @@ def test_late_text_in_an_iterator_is_refused_with_its_row():
     assert "exclude 's'" in error.hint
 
 
-def test_opening_reads_only_the_first_batch():
+@pytest.mark.usefixtures("small_chunks")
+def test_opening_reads_only_the_first_rows():
     schema, batches = batches_of(pa.table({"x": range(100), "s": ["a"] * 100}))
     batches_taken = []
     recorded = (batches_taken.append(1) or batch for batch in batches)
@@ -260,3 +261,10 @@ def test_changed_bytes_raise_only_princomp_errors(path):
                 read_all(opened(path, id_column=id_column))
             except PrincompError as error:
                 assert str(error)  # noqa: PT017 - a change may also be a valid number
+
+
+def test_streams_joined_as_bytes_are_refused(tmp_path):
+    path = save(numbers(), tmp_path / "stream.arrow")
+    path.write_bytes(path.read_bytes() * 2)
+    for call in (lambda: whole(path), lambda: read_all(opened(path))):
+        assert "more follows after the end" in str(refused(MalformedFileError, call, path))

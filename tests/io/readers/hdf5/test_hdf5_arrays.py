@@ -256,3 +256,22 @@ def test_sources_can_be_copied_and_close_their_file(tmp_path, small):
             pass
         assert source.repeatable
         assert not source.random_access
+
+
+@pytest.mark.parametrize("fill", [0.0, np.nan])
+def test_files_of_a_virtual_dataset_must_be_there(tmp_path, fill):
+    x = np.arange(12.0).reshape(6, 2)
+    layout = h5py.VirtualLayout((6, 2), "f8")
+    for name, rows in (("a.h5", slice(3)), ("b.h5", slice(3, 6))):
+        save(tmp_path / name, x=x[rows])
+        layout[rows] = h5py.VirtualSource(name, "x", (3, 2))
+    path = tmp_path / "t.h5"
+    with h5py.File(path, "w") as file:
+        file.create_virtual_dataset("x", layout, fillvalue=fill)
+    np.testing.assert_array_equal(read_all(opened(path)), x)
+    (tmp_path / "b.h5").unlink()
+    if np.isnan(fill):
+        assert np.isnan(read_all(opened(path))[3:]).all()
+    else:
+        error = refused(MalformedFileError, open_hdf5, path)
+        assert "x has rows of another file, b.h5, which cannot be read" in str(error)
