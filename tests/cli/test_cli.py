@@ -297,6 +297,18 @@ def test_a_randomized_fit_is_the_same_in_each_run_and_takes_a_seed(princomp, tmp
             assert found["eigenvalues"] == expected.explained_variance_.tolist()
 
 
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_notes_without_lines_of_code(princomp, tmp_path):
+    rows = np.random.default_rng(0).standard_normal((12, 3))
+    kernel = rows @ rows.T
+    kernel[0, 1] += 1e-3
+    np.save(tmp_path / "t.npy", kernel)
+    done = princomp("fit", "t.npy", "--kernel", "precomputed", "-k", 1)
+    assert done.code == 0
+    assert "note: the kernel matrix is not symmetric" in done.err
+    assert ".py" not in done.err
+
+
 def test_the_seed_of_a_rule_is_that_of_choose(princomp):
     chosen = princomp("choose", ARRESTS, "--rules", "parallel", "--seed", 7, "--json").document
     fitted = princomp("fit", ARRESTS, "-k", "parallel", "--seed", 7, "--json").document

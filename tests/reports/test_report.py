@@ -179,6 +179,12 @@ def test_no_more_components_are_kept_than_there_are(rng):
     assert "4 / 4" in page.text
 
 
+def test_dropped_constant_columns_do_not_count_as_components(rng):
+    rows = np.column_stack([rng.standard_normal((20, 3)), np.ones(20)])
+    page = Page(report(PCA(scale="unit", constant="drop").fit(rows), rows))
+    assert "3 components of 3 explain 100.0%" in page.text
+
+
 def test_only_limits_that_exist_are_mentioned(arrests):
     def read(model):
         page = Page(report(model, arrests, bootstrap=0))

@@ -15,6 +15,7 @@ import re
 import signal
 import sys
 import traceback
+import warnings
 from typing import Any, NoReturn
 
 import click
@@ -25,7 +26,7 @@ from princomp.cli.demo import demo
 from princomp.cli.fitting import choose, fit, plan, resume
 from princomp.cli.hints import as_flags
 from princomp.cli.models import inverse, merge, rotate, show, transform
-from princomp.cli.output import discard, echo, encodes_all, print_json
+from princomp.cli.output import discard, echo, encodes_all, print_json, print_notes
 from princomp.cli.plotting import plot
 from princomp.cli.reporting import report
 
@@ -83,7 +84,10 @@ def run(arguments: list[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper) and not encodes_all(stream):
             stream.reconfigure(errors="backslashreplace")
     try:
-        cli.main(args=typed, prog_name="princomp", standalone_mode=False, obj=executed)
+        with warnings.catch_warnings():
+            # The file and line of the library's code mean nothing to users of commands.
+            warnings.showwarning = lambda message, *_: print_notes([message])
+            cli.main(args=typed, prog_name="princomp", standalone_mode=False, obj=executed)
         sys.stdout.flush()
         return 0
     except click.exceptions.Exit as stop:

@@ -117,7 +117,10 @@ class Request:
     @property
     def max_components(self) -> int:
         """The number of components that can have variance, or of those kept if it is larger."""
-        return int(max(min(self.fitted.p, self.fitted.analysed.rank_limit), self.fitted.k))
+        model, fitted, p = self.model, self.fitted, self.fitted.p
+        if isinstance(model.scale, str) and model.constant == "drop" and fitted.centred:
+            p = int(np.count_nonzero(fitted.column_variances))
+        return int(max(min(p, fitted.analysed.rank_limit), fitted.k))
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
