@@ -90,6 +90,16 @@ def test_sparse_tensors_of_any_precision(rows):
             assert_same_fit(model, expected, 1e-6)
 
 
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "int32"])
+def test_repeated_cells_of_sparse_tensors_may_add_up_to_more_than_their_type_holds(name, rng):
+    dtype = getattr(torch, name)
+    cells = rng.integers(torch.iinfo(dtype).max // 2, torch.iinfo(dtype).max, (2, N * P))
+    places = torch.from_numpy(np.tile(np.indices((N, P)).reshape(2, -1), 2))
+    values = torch.from_numpy(cells.ravel()).to(dtype)
+    sparse = torch.sparse_coo_tensor(places, values, (N, P), check_invariants=True)
+    assert_same_fit(PCA(2).fit(sparse), PCA(2).fit(cells.sum(axis=0).reshape(N, P)))
+
+
 @pytest.mark.parametrize(
     ("convert", "error", "message"),
     [

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import princomp
 from princomp import PCA
 from princomp.engines.device import spaces as device_spaces
+from princomp.engines.device.stream import DeviceStream
 from princomp.errors import (
     CheckpointError,
     MemoryLimitError,
@@ -150,6 +151,21 @@ def test_memory_refusals_name_a_sufficient_limit(rng):
     assert needed > 10**6
     rows = princomp.on_device(rng.standard_normal((300, 200)), "cpu", memory_limit=needed)
     PCA(2, svd_solver="covariance_eigh").fit(rows)
+
+
+def test_blocks_and_sums_share_the_memory_limit(rng, monkeypatch):
+    bytes_of_row, bytes_of_sums, limit, sizes = 48 * 100, 4 * 8 * 100**2, 500_000, []
+    blocks = DeviceStream.blocks
+
+    def recorded(rows, step):
+        for block in blocks(rows, step):
+            sizes.append(block.rows.shape[0])
+            yield block
+
+    monkeypatch.setattr(DeviceStream, "blocks", recorded)
+    rows = princomp.on_device(rng.standard_normal((300, 100)), "cpu", memory_limit=limit)
+    PCA(2, svd_solver="covariance_eigh").fit(rows)
+    assert bytes_of_sums + bytes_of_row * max(sizes) <= limit
 
 
 def test_unavailable_devices_are_refused():

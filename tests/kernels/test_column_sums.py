@@ -112,6 +112,22 @@ def test_rounding_of_equal_rows_does_not_accumulate(kind):
             assert (np.abs(np.array(found) - true) <= 2 * 3 / 16 * 1024 * EPS * np.abs(true)).all()
 
 
+@pytest.mark.parametrize("p", [4, 32, 64, 100])
+def test_rounding_does_not_accumulate_in_the_only_column_that_most_rows_store(kind, p):
+    """Adding c equal numbers one by one is off by up to 3c/16 units: c is 256, or 16p products."""
+    n = 2**14
+    columns = np.tile([0, 1], n) * (1 + np.arange(2 * n) // 2 % (p - 1))
+    for value in (0.9998955018415645, 0.5376055559072022, 0.69840998277994):
+        entries = sp.csr_array((np.full(2 * n, value), columns, np.arange(0, 2 * n + 1, 2)))
+        rows = entries_of(entries)
+        true = np.array([n * np.longdouble(value), n * np.longdouble(value) ** 2], dtype=float)
+        products, sums = csr.scatter(rows)
+        bound = 3 / 16 * max(256, 16 * p) * EPS * true
+        assert (np.abs([sums[0], products[0, 0]] - true) <= bound).all()
+        stored = np.array(stored_sums_about(None, rows)[2:])[:, 0]
+        assert (np.abs(stored - true) <= 3 / 16 * 256 * EPS * true).all()
+
+
 def test_rounding_of_light_rows_after_a_heavy_one_is_bounded(kind):
     """Rows of a group are added one by one: up to half a unit each, of at most 256 rows."""
     n = 2**15

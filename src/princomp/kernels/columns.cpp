@@ -99,9 +99,10 @@ int columns(const T *x, index m, index p, index stride, const double *shift, con
 // Entries between asking for a line of memory and using it.
 constexpr index AHEAD = 16;
 
-// Columns of which the entries are summed in groups, and how many entries a column a group has on
-// an average: wide rows come in blocks of few, so that no sum of theirs is long.
-constexpr index GROUPED = 1024, ENTRIES_PER_COLUMN = 128;
+// Columns of which the entries are summed in groups, how many entries a column a group has on an
+// average, and rows of a group at most, or one for each column if that is more: a column may be
+// stored in all of them. Wide rows come in blocks of few, so that no sum of theirs is long.
+constexpr index GROUPED = 1024, ENTRIES_PER_COLUMN = 128, GROUP_ROWS = 256;
 
 template <class In, class I>
 int stored_sums(const In *values, const I *columns, const I *ends, index rows, index p,
@@ -109,11 +110,13 @@ int stored_sums(const In *values, const I *columns, const I *ends, index rows, i
     const index last = index(ends[rows]);
     double group[4 * GROUPED];
     Sum totals[4 * GROUPED];
-    const bool grouped = p <= GROUPED && last - index(ends[0]) > ENTRIES_PER_COLUMN * p;
+    const index most = std::max(GROUP_ROWS, p);
+    const bool grouped =
+        p <= GROUPED && (last - index(ends[0]) > ENTRIES_PER_COLUMN * p || rows > most);
     double *to = grouped ? group : sums;
     if (grouped)
         std::fill(group, group + 4 * p, 0.0);
-    index begin = index(ends[0]); // of the group
+    index begin = index(ends[0]), first = 0; // of the group
     for (index row = 0; row < rows; ++row) {
         const double weight = weights ? weights[row] : 1.0;
         for (index e = index(ends[row]); e < index(ends[row + 1]); ++e) {
@@ -126,8 +129,10 @@ int stored_sums(const In *values, const I *columns, const I *ends, index rows, i
             for (int i = 0; i < 4; ++i)
                 to[4 * j + i] += each[i];
         }
-        if (grouped && (row + 1 == rows || index(ends[row + 1]) - begin > ENTRIES_PER_COLUMN * p)) {
+        if (grouped && (row + 1 == rows || row + 1 - first == most ||
+                        index(ends[row + 1]) - begin > ENTRIES_PER_COLUMN * p)) {
             begin = index(ends[row + 1]);
+            first = row + 1;
             for (index i = 0; i < 4 * p; ++i) {
                 totals[i].add(group[i]);
                 group[i] = 0.0;

@@ -26,8 +26,9 @@ constexpr index FEW_ROWS = 128;
 // that fill them.
 constexpr index TILE = 512 * 1024, TILE_ROWS = 512;
 // Columns up to which a scatter is summed in groups of rows, the products that each of its numbers
-// then has in a group on average, and the rows of a group at least.
-constexpr index GROUPED = 256, PRODUCTS_PER_GROUP = 16, GROUP_ROWS = 128;
+// then has in a group on average, the rows of a group at least, and at most for each column: a
+// number of a column that is stored in most rows has far more products than the average.
+constexpr index GROUPED = 256, PRODUCTS_PER_GROUP = 16, GROUP_ROWS = 128, ROWS_PER_COLUMN = 16;
 
 template <class T> inline void fetch(const T *row, int lines) {
     for (int i = 0; i < lines; ++i)
@@ -182,7 +183,9 @@ int scatter(const In *values, const I *columns, const I *ends, index rows, index
     // Rows that make many more products than there are numbers to add.
     const double stored = double(ends[rows] - ends[0]) / double(rows ? rows : 1) + 1.0;
     const double enough = PRODUCTS_PER_GROUP * double(p * p) / (stored * stored);
-    const bool grouped = p <= GROUPED && enough < double(rows);
+    const index most = ROWS_PER_COLUMN * p,
+                step = std::max(enough < double(most) ? index(enough) : most, GROUP_ROWS);
+    const bool grouped = p <= GROUPED && step < rows;
     // The products of a group, and the sums of those of all groups.
     const index size = p * p + p;
     double *group = nullptr;
@@ -194,7 +197,6 @@ int scatter(const In *values, const I *columns, const I *ends, index rows, index
     }
     Sum *totals = reinterpret_cast<Sum *>(group + size);
     std::fill(totals, totals + size, Sum());
-    const index step = std::max(index(enough), GROUP_ROWS);
     for (index first = 0; first < rows; first += step) {
         std::fill(group, group + size, 0.0);
         add_scatter<In, I>(values, columns, ends + first, std::min(step, rows - first), p,

@@ -70,6 +70,8 @@ class DeviceStream(AbstractDeviceRows):
     data: RowData
     limit: int | None = None
     rows_read: int = 0
+    # Bytes of the sums that the blocks are added to.
+    summary_bytes: int = 0
 
     def place_of(self, row: int) -> RowPlace:
         """Return the place of a row."""
@@ -103,7 +105,7 @@ class DeviceStream(AbstractDeviceRows):
 
     def blocks(self, step: int) -> Iterator[DeviceBlock]:
         """Yield blocks of at most ``step`` rows: one is read and copied while another is summed."""
-        step = min(step, self._max_block_rows(0))
+        step = min(step, self._max_block_rows())
         self.rows_read = start = 0
         # A thread loads the next block while this thread copies the previous one to the device.
         blocks = iter_blocks(self.data, step)
@@ -116,12 +118,16 @@ class DeviceStream(AbstractDeviceRows):
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows in one pass, unless the sums do not fit on the device."""
-        self._max_block_rows(_summary_bytes(kind, self.p))
-        result = super().reduce(kind, drop=drop, precise=precise)
+        self.summary_bytes = _summary_bytes(kind, self.p)
+        try:
+            self._max_block_rows()
+            result = super().reduce(kind, drop=drop, precise=precise)
+        finally:
+            self.summary_bytes = 0
         return result._replace(rows=self.rows_read if self.rows is None else self.rows)
 
-    def _max_block_rows(self, fixed_bytes: int) -> int:
-        """Return the maximum number of rows of a block if sums take ``fixed_bytes``.
+    def _max_block_rows(self) -> int:
+        """Return the maximum number of rows of a block in the memory that sums leave.
 
         Raises
         ------
@@ -130,9 +136,9 @@ class DeviceStream(AbstractDeviceRows):
         """
         if self.limit is None:
             return 2**40
-        rows = (self.limit - fixed_bytes) // (_BYTES_PER_NUMBER * self.p)
+        rows = (self.limit - self.summary_bytes) // (_BYTES_PER_NUMBER * self.p)
         if rows < _MIN_BLOCK_ROWS:
-            needed = fixed_bytes + _MIN_BLOCK_ROWS * _BYTES_PER_NUMBER * self.p
+            needed = self.summary_bytes + _MIN_BLOCK_ROWS * _BYTES_PER_NUMBER * self.p
             raise MemoryLimitError(
                 f"sums of {self.p:,} columns take {format_bytes(needed)} on {self.space.name}, and "
                 f"the memory limit is {format_bytes(self.limit)}",

@@ -22,11 +22,16 @@ from princomp.errors import NotAvailableError, NotNumericError, ShapeError, row_
 from princomp.io import LARGEST_INTEGER, Chunk, as_rows, checksum, from_sparse, stored_arrays
 from princomp.summaries import Space
 
-# dtypes of torch that NumPy and SciPy lack or cannot compute with, and the next wider ones.
+# dtypes of torch that NumPy and SciPy lack or cannot compute with, or whose repeated cells may add
+# up to more than they hold, and wider ones.
 _WIDER = {
     "torch.float16": "float32",
     "torch.bfloat16": "float32",
     "torch.complex32": "complex64",
+    "torch.int8": "int64",
+    "torch.uint8": "int64",
+    "torch.int16": "int64",
+    "torch.int32": "int64",
 }
 
 
