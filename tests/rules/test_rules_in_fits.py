@@ -281,6 +281,19 @@ def test_a_sample_is_compared_with_permutations_of_the_sample(scale, rng, monkey
         assert 0.01 < psi_p < 0.99
 
 
+def test_the_covariance_of_few_rows_has_the_decisions_of_the_rows(rng):
+    rows = rng.standard_normal((8, 2)) @ rng.standard_normal((2, 30))
+    rows += 0.5 * rng.standard_normal((8, 30))
+    covariance = PCA.from_covariance(np.cov(rows.T), n_samples=8)
+    expected, found = choose(rows, BY_VARIANCES), choose(covariance, BY_VARIANCES)
+    for name in BY_VARIANCES:
+        assert found[name].k == expected[name].k
+        np.testing.assert_allclose(found[name].statistic, expected[name].statistic, rtol=1e-9)
+    # A covariance that was made regular has more variances than the rows.
+    regular = PCA.from_covariance(np.cov(rows.T) + np.eye(30), n_samples=8)
+    assert len(choose(regular, "kaiser")["kaiser"].statistic) == 30
+
+
 def test_uncentred_rows_keep_the_degree_of_freedom_of_their_mean(X):
     model = PCA("parallel", center=False).fit(X)
     assert model.n_components_ >= 1
