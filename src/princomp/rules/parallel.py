@@ -107,7 +107,7 @@ def _normal_variances(known: Known, rng: np.random.Generator) -> FloatArray:
             rows *= deviations
         return squared_singular_values(rows) / known.divisor
     factor = np.tril(rng.standard_normal((p, p)), -1)
-    factor.flat[:: p + 1] = np.sqrt(rng.chisquare(degrees_of_freedom - np.arange(p)))
+    factor.flat[:: p + 1] = np.sqrt(rng.chisquare(float(degrees_of_freedom) - np.arange(p)))
     if known.standardised:
         factor *= (np.sqrt(known.divisor) / np.linalg.norm(factor, axis=1))[:, None]
         factor *= (known.column_variances > 0)[:, None]
