@@ -73,6 +73,13 @@ def test_scores_are_those_of_the_completed_rows(incomplete):
     assert model.inverse_transform(model.transform(incomplete)).shape == incomplete.shape
 
 
+@both_methods
+def test_sparse_rows_with_missing_cells_have_the_scores_of_dense_ones(method, incomplete):
+    model = PCA(3, missing=method).fit(incomplete)
+    expected = model.transform(incomplete)
+    np.testing.assert_allclose(model.transform(sp.csr_array(incomplete)), expected, rtol=1e-12)
+
+
 def test_em_fills_with_the_conditional_mean(incomplete, rng):
     """Of normal rows whose covariance has the shrunk components and equal noise."""
     model = PCA(2, missing="em").fit(incomplete)
