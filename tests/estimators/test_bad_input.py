@@ -234,6 +234,28 @@ def test_invalid_scales_are_refused(table):
         assert_refused(ParameterError, lambda g=given: PCA(scale=g).fit(table), "column 2")
 
 
+def test_a_scale_with_labels_in_another_order_is_refused(table):
+    frame = pd.DataFrame(columns(table))
+    scale = frame.std()
+    expected = PCA(scale=scale.to_numpy()).fit(frame)
+    for same in (scale, pd.Series(scale.to_numpy()), scale.rename(str.upper)):
+        np.testing.assert_array_equal(PCA(scale=same).fit(frame).scale_, expected.scale_)
+    place = {"parameter": "scale"}
+    for action in (PCA(scale=scale[::-1]).fit, KernelPCA(scale=scale[::-1]).fit):
+        assert_refused(ColumnError, lambda fit=action: fit(frame), "another order", place=place)
+    with pytest.raises(ColumnError, match="another order"):
+        expected.rescaled(scale[["b", "a", "c", "d"]])
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+@pytest.mark.parametrize("missing", ["error", "em", "nipals"])
+def test_a_scale_that_leaves_the_range_of_squares_is_refused(table, missing, size):
+    if missing != "error":
+        table[3, 1] = np.nan
+    model = PCA(2, missing=missing, scale=np.full(4, size))
+    assert_refused(NotFiniteError, lambda: model.fit(table), "divided by scale", "power of ten")
+
+
 def test_invalid_weights_are_refused(table):
     for wrong in (np.ones(59), -np.ones(60), np.full(60, np.nan), np.zeros(60)):
         with pytest.raises(ValueError):  # noqa: PT011 - scikit-learn's message

@@ -259,6 +259,48 @@ def test_large_tables_are_sampled_and_the_reason_says_so(X, monkeypatch):
     assert "drawn" not in PCA("gcv").fit(X).decision_.reason
 
 
+@pytest.mark.parametrize("scale", [None, "unit"])
+def test_a_sample_is_compared_with_permutations_of_the_sample(scale, rng, monkeypatch):
+    noise = rng.standard_normal((300, 12))
+    table = noise @ np.linalg.cholesky(np.eye(12) * 0.75 + 0.25).T
+    rule = Parallel(null="permuted", draws=30)
+    monkeypatch.setattr(applied_rule, "MAX_SAMPLE_NUMBERS", 60 * 12)
+    monkeypatch.setattr(applied_rule, "MIN_SAMPLE_ROWS", 60)
+    chosen = np.sort(np.random.default_rng(0).permutation(300)[:60])
+    analysed = table - table.mean(axis=0)
+    if scale:
+        analysed /= table.std(axis=0, ddof=1)
+    sample = np.linalg.svd(analysed[chosen], compute_uv=False) ** 2 / 59
+    found = PCA(rule, scale=scale).fit(table).decision_
+    assert found.reason.endswith("on 60 of 300 rows, drawn at random")
+    np.testing.assert_allclose(found.statistic, sample, rtol=1e-10)
+    # Permuted tables of 60 rows have larger first variances than those of 300.
+    assert found.k == 1
+    if scale:  # 60 rows without correlation have a larger Ψ than 300
+        psi_p = PCA("permutation", scale=scale).fit(noise).decision_.details["psi_p"]
+        assert 0.01 < psi_p < 0.99
+
+
+def test_the_covariance_of_few_rows_has_the_decisions_of_the_rows(rng):
+    rows = rng.standard_normal((8, 2)) @ rng.standard_normal((2, 30))
+    rows += 0.5 * rng.standard_normal((8, 30))
+    covariance = PCA.from_covariance(np.cov(rows.T), n_samples=8)
+    expected, found = choose(rows, BY_VARIANCES), choose(covariance, BY_VARIANCES)
+    for name in BY_VARIANCES:
+        assert found[name].k == expected[name].k
+        np.testing.assert_allclose(found[name].statistic, expected[name].statistic, rtol=1e-9)
+    # A covariance that was made regular has more variances than the rows.
+    regular = PCA.from_covariance(np.cov(rows.T) + np.eye(30), n_samples=8)
+    assert len(choose(regular, "kaiser")["kaiser"].statistic) == 30
+
+
+@pytest.mark.parametrize("weight", [1e19, 1e200])
+def test_rules_take_any_sum_of_weights(X, weight):
+    found = choose(X, BY_VARIANCES, sample_weight=np.full(len(X), weight))
+    assert found.k["parallel"] == found.k["kaiser"] == 4
+    assert found.k["gcv"] == 4 or "overflows" in found["gcv"].reason
+
+
 def test_uncentred_rows_keep_the_degree_of_freedom_of_their_mean(X):
     model = PCA("parallel", center=False).fit(X)
     assert model.n_components_ >= 1

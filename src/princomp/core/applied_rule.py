@@ -92,6 +92,10 @@ class AppliedRule:
         fit, request, summary = self._fit, self._fit.request, self._summary
         why_not = _why_no_rows(fit)
         columns = summary.p - len(self._dropped)
+        count = summary.count
+        if fit.n is not None and count > fit.n:  # of a covariance, which may have full rank
+            beyond = spectrum.variances[max(fit.n - request.center, 0) :]
+            count = count if (beyond > spectrum.resolution).any() else fit.n
         column_scatter = np.delete(np.asarray(self._analysed.column_scatter), self._dropped)
         return Known(
             variances=spectrum.variances[:columns],
@@ -110,7 +114,7 @@ class AppliedRule:
             seed=self._seed,
             tell=(lambda step, done, total: None) if fit.run is None else fit.run.report_draws,
             sampled="" if why_not else self._sampled(),
-            count=summary.count,
+            count=count,
         )
 
     def _sample_size(self) -> int:

@@ -187,8 +187,12 @@ class PCAModel(FittedModel[Fitted]):
 
     def fill(self, rows: RowArray) -> Any:
         """The rows, or a copy with missing cells filled if the fit filled its own."""
-        if self.missing not in FILL_METHODS or is_sparse(rows):
+        if self.missing not in FILL_METHODS:
             return rows
+        if is_sparse(rows):
+            if not np.isnan(rows.data).any():
+                return rows
+            rows = rows.toarray()  # filled cells are rarely zero
         return fill_new_rows(rows, self.result, self.missing)
 
     def block_scores(self, rows: RowArray) -> FloatArray:

@@ -275,7 +275,7 @@ def apply_rule(rule: Rule, known: Known) -> Decision | None:
     if known.rows is None and getattr(rule, "counts_rows", True):
         return Decision.none(rule.name, "the number of rows is not known")
     # Errors near the largest float overflow; `minimum_decision` says so.
-    with one_blas_thread(), np.errstate(over="ignore"):
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         decision = rule.decide(known)
     if decision is None and not known.complete:
         return None
@@ -346,9 +346,9 @@ def minimum_decision(errors: FloatArray, name: str, measure: str, description: s
 
     If several errors differ only by rounding, the first of them is taken.
     """
-    if np.isinf(errors).any():
+    if not np.isfinite(errors).all():
         return Decision.none(name, f"{description} overflows: divide the columns by a power of ten")
-    k = int(np.flatnonzero(errors <= np.nanmin(errors) + _TIE * float(errors[0]))[0])
+    k = int(np.flatnonzero(errors <= errors.min() + _TIE * float(errors[0]))[0])
     at_end = k == len(errors) - 1 and k > 0
     remark = f"; at most {k} were considered, more may be better" if at_end else ""
     reason = f"{description} is smallest with {component_count(k)}: {errors[k]:.4g}{remark}"

@@ -57,19 +57,21 @@ class Parallel:
         """Count the leading variances above the quantiles."""
         if known.whole_freedom < 1:
             return Decision.none(self.name, "there are too few rows")
+        rows = known.table() if self.null == "permuted" and known.table else None
         # Each call draws the same numbers, since solvers call this again with more variances.
-        quantiles = np.quantile(self._null_variances(known), self.quantile, axis=0)
+        quantiles = np.quantile(self._null_variances(known, rows), self.quantile, axis=0)
         description = (
             f"the {100 * self.quantile:.4g}% quantile of {self.draws} {self.null} tables "
             "of the same shape"
         )
         values, noun = known.possible, "leading variance"
+        if rows is not None and known.sampled:  # variances of few rows are spread more widely
+            values = (squared_singular_values(rows) / (len(rows) - 1.0))[: len(values)]
         return threshold_decision(self.name, known, values, quantiles, description, noun=noun)
 
-    def _null_variances(self, known: Known) -> FloatArray:
-        """Variances (draws, most) of tables without structure."""
+    def _null_variances(self, known: Known, rows: FloatArray | None = None) -> FloatArray:
+        """Variances (draws, most) of tables without structure: ``rows`` permuted, if given."""
         rng = known.generator()
-        rows = known.table() if self.null == "permuted" and known.table else None
         all_variances = []
         for draw in range(self.draws):
             if rows is not None:
@@ -105,7 +107,7 @@ def _normal_variances(known: Known, rng: np.random.Generator) -> FloatArray:
             rows *= deviations
         return squared_singular_values(rows) / known.divisor
     factor = np.tril(rng.standard_normal((p, p)), -1)
-    factor.flat[:: p + 1] = np.sqrt(rng.chisquare(degrees_of_freedom - np.arange(p)))
+    factor.flat[:: p + 1] = np.sqrt(rng.chisquare(float(degrees_of_freedom) - np.arange(p)))
     if known.standardised:
         factor *= (np.sqrt(known.divisor) / np.linalg.norm(factor, axis=1))[:, None]
         factor *= (known.column_variances > 0)[:, None]

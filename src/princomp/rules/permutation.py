@@ -77,7 +77,12 @@ class Permutation:
             p_value, psi_values = self._p_value(rows, removed, share, varying_columns(known), rng)
             known.tell(self.name, k, max_components)
             if k == 1 and details:
-                exceeding = np.sum(psi_values >= details["psi"] * (1 - 1e-12))
+                psi = details["psi"]
+                if known.sampled:  # of these rows, which are fewer
+                    squares = singular_values**2
+                    total = float(np.sum(squares))
+                    psi = _psi(float(np.sum(squares**2)), total, varying_columns(known))
+                exceeding = np.sum(psi_values >= psi * (1 - 1e-12))
                 details["psi_p"] = (float(exceeding) + 1.0) / (len(psi_values) + 1.0)
             p_values.append(p_value)
             if p_value > self.level:
@@ -112,9 +117,7 @@ class Permutation:
             total = float(np.trace(products))
             largest = float(np.linalg.eigvalsh(products)[-1])
             if not len(right):  # without a first component, a permuted table may have no variance
-                # Σ(λ − 1)² is Σλ² − p, where the variances of the p varying columns sum to p.
-                square = float(np.sum(products**2)) / total**2
-                psi_values.append(varying * (varying * square - 1.0))
+                psi_values.append(_psi(float(np.sum(products**2)), total, varying))
             exceedances += largest >= share * total * (1 - 1e-12)
             if exceedances > max_exceedances and draw + 1 < self.draws:
                 return exceedances / (draw + 1), np.array(psi_values)
@@ -129,6 +132,11 @@ class Permutation:
         if k == len(p_values):
             return f"{kept}; no variance is left after {'it' if k == 1 else 'them'}"
         return f"{kept}; component {k + 1} has p = {p_values[-1]:.2g}"
+
+
+def _psi(squares: float, total: float, varying: int) -> float:
+    """Ψ = Σ(λ − 1)² = Σλ² − p from Σλ² and Σλ, which is p in units of λ, of p varying columns."""
+    return varying * (varying * (squares / total**2) - 1.0)
 
 
 def varying_columns(known: Known) -> int:

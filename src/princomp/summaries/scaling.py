@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from princomp.errors import ConstantColumnError, NotAvailableError, ParameterError, ShapeError
+from princomp.errors import (
+    ColumnError,
+    ConstantColumnError,
+    NotAvailableError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
 from princomp.linalg import FloatArray, as_floats
 from princomp.summaries.centred import Centred, Names, check_range, column_name
 from princomp.summaries.extremes import Extremes
@@ -31,6 +38,8 @@ def divisors(
         If scaling by range is asked for and the fit did not keep the ranges.
     NotFiniteError
         If squares overflow, or are so small that they lost digits in float64.
+    ColumnError
+        If ``scale`` is a series whose labels are the names in another order.
     """
     check_range(summary, names, each=True)
     if isinstance(scale, str):
@@ -65,7 +74,17 @@ def divisors(
             hint=f"leave the constant column{'s' * (zero_columns.size > 1)} out{drop_hint}; "
             "scale can also be an array of divisors",
         )
-    return _checked_divisors(scale, summary.p, names)
+    divisor = _checked_divisors(scale, summary.p, names)
+    squares = summary.column_scatter
+    with np.errstate(over="ignore"):
+        scaled = squares / divisor / divisor
+    if not np.isfinite(scaled).all() or (squares.any() and not scaled.any()):
+        raise NotFiniteError(
+            "the squares of the columns, divided by scale, leave the range of float64",
+            place={"parameter": "scale"},
+            hint="multiply scale by a power of ten: only the unit of the components changes",
+        )
+    return divisor
 
 
 def _checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
@@ -76,6 +95,14 @@ def _checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
             place={"parameter": "scale"},
             hint=f"give one divisor a column: an array of shape ({p},)",
         )
+    if names is not None and hasattr(scale, "keys"):  # a series of pandas
+        labels, columns = list(map(str, scale.keys())), list(map(str, names))
+        if labels != columns and sorted(labels) == sorted(columns):
+            raise ColumnError(
+                "the labels of scale are those of the columns in another order",
+                place={"parameter": "scale"},
+                hint="give scale[X.columns], or scale.to_numpy() if only the labels are wrong",
+            )
     invalid = np.flatnonzero(~(np.isfinite(divisor) & (divisor > 0)))
     if invalid.size:
         raise ParameterError(

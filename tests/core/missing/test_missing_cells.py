@@ -73,6 +73,13 @@ def test_scores_are_those_of_the_completed_rows(incomplete):
     assert model.inverse_transform(model.transform(incomplete)).shape == incomplete.shape
 
 
+@both_methods
+def test_sparse_rows_with_missing_cells_have_the_scores_of_dense_ones(method, incomplete):
+    model = PCA(3, missing=method).fit(incomplete)
+    expected = model.transform(incomplete)
+    np.testing.assert_allclose(model.transform(sp.csr_array(incomplete)), expected, rtol=1e-12)
+
+
 def test_em_fills_with_the_conditional_mean(incomplete, rng):
     """Of normal rows whose covariance has the shrunk components and equal noise."""
     model = PCA(2, missing="em").fit(incomplete)
@@ -225,6 +232,31 @@ def test_a_constant_column_stays_constant_where_cells_are_filled(method, scale, 
     incomplete[:, 1] *= 0.0  # constant about the origin, too
     model = PCA(2, **options, center=False).fit(incomplete)
     assert model.var_[1] == 0
+
+
+@both_methods
+def test_a_constant_column_stays_constant_without_centring(method, incomplete):
+    rows = incomplete + 2.0
+    rows[:, 1] = 3.0
+    expected = PCA(2, missing=method, scale="unit", center=False, constant="zero").fit(rows)
+    rows[4, 1] = np.nan
+    model = PCA(2, missing=method, scale="unit", center=False, constant="zero").fit(rows)
+    assert_models_close(model, expected)
+    assert model.scale_[1] == 1.0
+    assert model.var_[1] == 0.0
+    with pytest.raises(ConstantColumnError, match="constant column: column 1"):
+        PCA(2, missing=method, scale="unit", center=False).fit(rows)
+
+
+@both_methods
+def test_weights_above_one_allow_more_components_than_rows(method, table):
+    rows, weights = table[:3].copy(), np.full(3, 10.0)
+    complete = PCA(5, missing=method).fit(rows, sample_weight=weights)
+    assert_models_close(complete, PCA(5).fit(rows, sample_weight=weights))
+    rows[0, 0] = np.nan
+    assert PCA(5, missing=method).fit(rows, sample_weight=weights).n_components_ == 5
+    with pytest.raises(ShapeError, match=r"between 0 and min\(n_samples, n_features\)=3"):
+        PCA(5, missing=method).fit(rows, sample_weight=np.full(3, 0.9))
 
 
 @both_methods

@@ -166,7 +166,7 @@ def fill_table(
     if is_sparse(data) and not np.isnan(data.data).any():
         return FilledTable(data, weights, nothing_filled)
     data = _in_memory(data, method, request.memory)
-    _check_n_components(k, data.shape, method)
+    _check_n_components(k, data.shape, weights, method)
     missing = _missing_cells(data, weights, names)
     empty = missing.all(axis=1)  # nothing can be estimated from such rows
     if weights is not None:
@@ -191,17 +191,19 @@ def fill_table(
     _refuse_extreme_values(table, missing_used, used_weights, method)
     known = _known_columns(table, missing_used, used_weights)
     mean = np.asarray(known.mean) if centred else np.zeros(table.shape[1])
+    # Components do not fill constant columns: rounding would make them vary, and scaling would
+    # magnify it. Without centring and scaling, only columns of zeros are constant.
+    constant = known.column_scatter == 0
+    if not isinstance(request.scale, str):
+        constant &= known.mean == mean
+    holes = missing_used & ~constant
+    np.copyto(table, known.mean, where=missing_used & constant)
     with one_blas_thread():
         if method == "nipals":
             divisor = divisor_of(table, known=known)
-            convergence = fill_by_nipals(
-                table, missing_used, used_weights, k, mean=mean, divisor=divisor
-            )
+            convergence = fill_by_nipals(table, holes, used_weights, k, mean=mean, divisor=divisor)
         else:
-            table[missing_used] = np.broadcast_to(mean, table.shape)[missing_used]
-            # Do not fill constant columns (without centring, columns of zeros): rounding would make
-            # them vary, and scaling would magnify it.
-            holes = missing_used & ((known.column_scatter > 0) | (known.mean != mean))
+            np.copyto(table, mean, where=holes)
             convergence = fill_by_em(
                 table, holes, used_weights, k, divisor_of=divisor_of, centred=centred
             )
@@ -266,9 +268,10 @@ def _missing_cells(rows: FloatArray, weights: FloatArray | None, names: Names) -
     return missing
 
 
-def _check_n_components(k: int, shape: tuple[int, ...], method: str) -> None:
-    """Refuse more components than a table has."""
-    max_k = min(shape)
+def _check_n_components(k: int, shape: tuple[int, ...], weights: Weights, method: str) -> None:
+    """Refuse more components than a table has, where a row of weight 2 counts twice."""
+    n, p = shape
+    max_k = int(min(max(n, 0.0 if weights is None else np.floor(weights.sum() + 1e-9)), p))
     if not 0 <= k <= max_k:
         raise ShapeError(
             f"n_components={k} must be between 0 and min(n_samples, n_features)={max_k} with "
