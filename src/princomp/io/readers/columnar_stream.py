@@ -146,13 +146,17 @@ class ColumnarSource(Source):
         ]
         if not labels:
             return choice
+        first: list[pa.RecordBatch] = []
         with closing(self._checked_batches(labels, 0)) as batches:
-            first = next((batch.slice(0, INSPECTED_ROWS) for _, batch in batches), None)
-        if first is None:
+            for row, batch in _split(batches, 0, INSPECTED_ROWS):
+                with reading(self._path, KIND):
+                    columns = [as_text(plain_array(column)) for column in batch.columns]
+                    first.append(pa.RecordBatch.from_arrays(columns, labels))
+                if row + batch.num_rows == INSPECTED_ROWS:
+                    break
+        if not first:
             return choice
-        with reading(self._path, KIND):
-            columns = [as_text(plain_array(column)) for column in first.columns]
-            table = pa.table(columns, names=labels)
+        table = pa.Table.from_batches(first)
         whole = self.rows == len(table)
         choice, notes = find_id_column(table, first_name, labels, choice, PLAIN, complete=whole)
         self.notes = (*self.notes, *notes)
