@@ -111,17 +111,20 @@ def _count_header_lines(dialect: Dialect, cells: list[list[str]], notes: list[st
     if all(x != x for x in values):
         return 1
     fractions = any(x % 1 for x in values if math.isfinite(x))
-    if 2 * len(values) < len(first) and not (fractions and _fills_columns_of_numbers(cells, parse)):
-        return 1
+    # Names are unique, and numbers as names (wavelengths, years) only rise or only fall.
     repeated = len(set(first)) < len(first)
-    steps = {b > a for a, b in itertools.pairwise(values)}
+    turns = len({b > a for a, b in itertools.pairwise(values)}) > 1
+    columns = zip(cells[0], zip(*cells[1:], strict=False), strict=False)
+    recurs = any(cell in below and parse(cell) is None for cell, below in columns)
+    is_doubtful = fractions or repeated or turns or recurs
+    if 2 * len(values) < len(first) and not (
+        is_doubtful and _fills_columns_of_numbers(cells, parse)
+    ):
+        return 1
     if len(values) == len(first):
-        # Names are unique, and numbers as names (wavelengths, years) only rise or only fall.
-        is_data = len(values) > 1 and (repeated or (fractions and len(steps) > 1))
+        is_data = len(values) > 1 and (repeated or (fractions and turns))
     else:
-        below = [set(column) for column in zip(*cells[1:], strict=False)]
-        text_cells = [(j, cell) for j, cell in enumerate(cells[0]) if cell and parse(cell) is None]
-        is_data = fractions and any(j < len(below) and cell in below[j] for j, cell in text_cells)
+        is_data = fractions and recurs
     if is_data:
         notes.append(
             "the first line holds numbers, so it is a row, and columns are called x0, x1, …"
