@@ -151,15 +151,16 @@ def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> 
         width, share = _width_and_share(lines, sep)
         if width > 1:
             found[sep] = (share, width)
-    if not found:
-        width, share = _width_and_share(lines, " ")
+    width, share = _width_and_share(lines, " ")
+    # Decimal commas between blanks look like separators: 1 2,5.
+    if not found or share == 1 > max(found.values())[0]:
         if default is None:
             return " " if width > 1 else ","
         if share > 0.5 and len(_records(lines, " ")[0][1]) in (width - 1, width):
             raise malformed(
                 path,
-                f"it has no {_SEPARATORS[default]}, and its fields may be separated by blanks "
-                f"({width} columns)",
+                f"its fields may be separated by blanks ({width} columns), not by "
+                f"{_SEPARATORS[default]}",
                 f"Say which it is: sep=' ' splits lines at blanks, sep={default!r} does not.",
             )
         return default
