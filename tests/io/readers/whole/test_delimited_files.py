@@ -386,6 +386,10 @@ def test_decimal_commas_between_blanks_are_no_separators(write):
     for lines in (text, text.replace("x y\n", "")):
         data = read_whole(write(lines, "t.txt"), options=ReadOptions(header=lines == text)).data
         assert data.tolist() == [[1, 2.5], [2, 3.25], [3, 4.125]]
+    named = "name x\nu 2,5\nv 3,5\nw 4,5\n"
+    assert read_whole(write(named, "t.txt")).data.tolist() == [[2.5], [3.5], [4.5]]
+    grouped = "x,y\n1 234,u\n2 345,v\n3 456,u\n"
+    assert read_whole(write(grouped, "t.txt")).data.tolist() == [[1234], [2345], [3456]]
 
 
 def test_columns_may_be_named_by_percentages(write):
