@@ -117,7 +117,7 @@ class DelimitedSource(Source):
         self._remaining: Iterator[Piece] | None = None
         if once:
             rows = pieces_of(dialect, io.BytesIO(head[self._body_start :]), self._piece_size)
-            self._remaining = itertools.chain(rows, () if complete else (following,), pieces)
+            self._remaining = itertools.chain(rows, (following,) if following else (), pieces)
 
     @property
     def row_origin(self) -> Origin:
