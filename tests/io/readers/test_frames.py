@@ -171,6 +171,15 @@ def test_nullable_and_arrow_types_of_pandas_are_read():
     np.testing.assert_array_equal(from_frame(frame).data, [row, [np.nan] * 9])
 
 
+@pytest.mark.parametrize("cells", [[True, None, False], [None, np.bool_(False), True]])
+def test_booleans_with_missing_cells_are_left_out_as_booleans(cells):
+    frame = pd.DataFrame({"x": [1.0, 2, 3], "b": pd.Series(cells, dtype=object)})
+    table = from_frame(frame, text="leave out")
+    assert table.columns == ("x",)
+    assert table.notes == ("left out 1 true/false column: b",)
+    assert from_frame(frame, columns=["b"], text="leave out").columns == ("b",)
+
+
 def test_categories_are_labels_even_if_they_look_like_numbers():
     for frame in (
         pd.DataFrame({"c": pd.Categorical([1, 2, None]), "x": [1.0, 2, 3]}),

@@ -185,6 +185,10 @@ def convert_text_column(
         requested or at least half of its nonempty cells look like numbers.
     """
     numbers_read = [read_number(cell) for cell in cells]
+    if text == "leave out" and not requested:
+        kinds = {type(cell) for cell, x in zip(cells, numbers_read, strict=True) if x == x}
+        if kinds and kinds <= {bool, np.bool_}:
+            return None
     bad = [i for i, number in enumerate(numbers_read) if number is None]
     if bad:
         nonempty = [

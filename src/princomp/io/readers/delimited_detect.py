@@ -43,6 +43,7 @@ _ADDRESS = re.compile(rf"(?:{_OCTET}\.){{3}}{_OCTET}")
 _CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FRACTION = re.compile(r"[+-]?[0-9]*([.,])[0-9]+(?:[eE][+-]?[0-9]+)?")
+_DECIMAL_COMMA = re.compile(r'"?[+\-\u2212]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?"?')
 _UNITS = re.compile(r"[%‰°$€£¥₹]")
 
 
@@ -151,15 +152,23 @@ def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> 
         width, share = _width_and_share(lines, sep)
         if width > 1:
             found[sep] = (share, width)
-    if not found:
-        width, share = _width_and_share(lines, " ")
+    width, share = _width_and_share(lines, " ")
+    # Decimal commas between blanks look like separators: 1 2,5.
+    is_blank = found.keys() == {","} and width > 1 and found[","][0] < 1
+    is_blank = is_blank and all(
+        _DECIMAL_COMMA.fullmatch(cell)
+        for _, record in _records(lines, " ")
+        for cell in record
+        if "," in cell
+    )
+    if not found or is_blank:
         if default is None:
             return " " if width > 1 else ","
-        if share > 0.5 and len(_records(lines, " ")[0][1]) in (width - 1, width):
+        if (is_blank or share > 0.5) and len(_records(lines, " ")[0][1]) in (width - 1, width):
             raise malformed(
                 path,
-                f"it has no {_SEPARATORS[default]}, and its fields may be separated by blanks "
-                f"({width} columns)",
+                f"its fields may be separated by blanks ({width} columns), not by "
+                f"{_SEPARATORS[default]}",
                 f"Say which it is: sep=' ' splits lines at blanks, sep={default!r} does not.",
             )
         return default

@@ -14,6 +14,7 @@ from typing import Any
 from princomp.errors import DataError, MalformedFileError, ShapeError, row_words
 from princomp.io.readers.columns import listed
 from princomp.io.readers.delimited_text import Dialect, refuse_damage
+from princomp.io.readers.number_text import cell_unit
 from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error
 
 # Number of records that are checked.
@@ -108,20 +109,28 @@ def _count_header_lines(dialect: Dialect, cells: list[list[str]], notes: list[st
     """Number of header lines, 1 or 0; refuse the file if it is not clear."""
     first, parse = [cell for cell in cells[0] if cell], dialect.number_format.parse
     values = [x for cell in first if (x := parse(cell)) is not None]
-    if all(x != x for x in values):
+    # Names have no unit that cells below have, too.
+    has_unit = any(
+        str(unit) and any(j < len(row) and cell_unit(row[j]) == unit for row in cells[1:])
+        for j, cell in enumerate(cells[0])
+        if (unit := cell_unit(cell)) is not None
+    )
+    if all(x != x for x in values) and not has_unit:
         return 1
     fractions = any(x % 1 for x in values if math.isfinite(x))
-    if 2 * len(values) < len(first) and not (fractions and _fills_columns_of_numbers(cells, parse)):
-        return 1
+    # Names are unique, and numbers as names (wavelengths, years) only rise or only fall.
     repeated = len(set(first)) < len(first)
-    steps = {b > a for a, b in itertools.pairwise(values)}
+    turns = len({b > a for a, b in itertools.pairwise(values)}) > 1
+    columns = zip(cells[0], zip(*cells[1:], strict=False), strict=False)
+    recurs = any(cell in below and parse(cell) is None for cell, below in columns)
+    is_doubtful = fractions or repeated or turns or recurs
+    is_minority = 2 * len(values) < len(first) and not has_unit
+    if is_minority and not (is_doubtful and _fills_columns_of_numbers(cells, parse)):
+        return 1
     if len(values) == len(first):
-        # Names are unique, and numbers as names (wavelengths, years) only rise or only fall.
-        is_data = len(values) > 1 and (repeated or (fractions and len(steps) > 1))
+        is_data = len(values) > 1 and (repeated or (fractions and turns))
     else:
-        below = [set(column) for column in zip(*cells[1:], strict=False)]
-        text_cells = [(j, cell) for j, cell in enumerate(cells[0]) if cell and parse(cell) is None]
-        is_data = fractions and any(j < len(below) and cell in below[j] for j, cell in text_cells)
+        is_data = fractions and recurs
     if is_data:
         notes.append(
             "the first line holds numbers, so it is a row, and columns are called x0, x1, …"

@@ -95,7 +95,8 @@ class DelimitedSource(Source):
         self, dialect: Dialect, stream: BinaryIO, selection: Selection, *, once: bool = False
     ) -> None:
         pieces = pieces_of(dialect, stream, HEAD_BYTES // 2)
-        head, complete = _read_head(dialect, pieces)
+        head, following = _read_head(dialect, pieces)
+        complete = following is None
         table, self._parser = infer_table(replace(dialect, text=head), selection, complete=complete)
         header, n = self._parser.header, table.data.shape[0]
         super().__init__(**{**table.properties(), "rows": None, "nbytes": None})
@@ -116,7 +117,7 @@ class DelimitedSource(Source):
         self._remaining: Iterator[Piece] | None = None
         if once:
             rows = pieces_of(dialect, io.BytesIO(head[self._body_start :]), self._piece_size)
-            self._remaining = itertools.chain(rows, pieces)
+            self._remaining = itertools.chain(rows, (following,) if following else (), pieces)
 
     @property
     def row_origin(self) -> Origin:
@@ -225,8 +226,8 @@ class DelimitedSource(Source):
         return pieces, offset
 
 
-def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, bool]:
-    """Join pieces until they hold enough text and rows; also whether that is all the text."""
+def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, Piece | None]:
+    """Join pieces until they hold enough text and rows; also return the piece after them."""
     text = b""
     for piece in pieces:
         # Only a failed read has no text. Faults in the text are reported by infer_table.
@@ -237,5 +238,5 @@ def _read_head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, bool]:
             with dialect.reading():
                 records = replace(dialect, text=text).records()
                 if len(list(itertools.islice(records, 2))) == 2:
-                    return text, False
-    return text, True
+                    return text, next(pieces, None)
+    return text, None

@@ -373,7 +373,8 @@ def _cell_quotes(text: bytes, delimiter: str, start: int) -> tuple[NDArray[np.in
     restarts = 1 + np.flatnonzero(~(may_open[:-1] | may_open[1:]))
     restarts = quotes[restarts[quotes[restarts] <= start]]
     start = int(restarts[-1]) if len(restarts) else 0
-    cell = rb'(?:\A|(?<=[\r\n%b]))"(?:[^"]++|"")*+("?)' % delimiter.encode()
+    before = rb"(?:\A|(?<=\A\xef\xbb\xbf)|(?<=[\r\n%b]))" % re.escape(delimiter.encode())
+    cell = before + rb'"(?:[^"]++|"")*+("?)'
     found = []
     for quoted in re.compile(cell).finditer(text, start):
         found.append(quoted.start())

@@ -36,6 +36,7 @@ NOT_NUMBERS = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw
 _SAMPLE_CELLS = 100
 # Words for classes of Python objects; other classes are called by their own name.
 _OBJECT_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((bool, np.bool_), "true/false"),
     ((str,), "text"),
     ((date,), "date"),
     ((time, timedelta), "time"),
@@ -100,7 +101,8 @@ def kind_of_column(series: Series) -> str:
     if not (objects and series.implementation.is_pandas_like()):
         return kind_name(series.dtype)
     cells = series.drop_nulls().head(_SAMPLE_CELLS).to_list()
-    cell = next((cell for cell in cells if not isinstance(cell, float | int)), "")
+    others = (cell for cell in cells if not isinstance(cell, float | int))
+    cell = next(others, next((cell for cell in cells if isinstance(cell, bool)), ""))
     found = (kind for classes, kind in _OBJECT_KINDS if isinstance(cell, classes))
     return next(found, type(cell).__name__.lower())
 

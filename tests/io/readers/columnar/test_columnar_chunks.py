@@ -24,7 +24,7 @@ from princomp.errors import (
 )
 from princomp.io.readers import columnar_stream
 from princomp.io.readers.columnar import numbers_of
-from princomp.io.readers.columnar_files import BatchSource, ParquetSource
+from princomp.io.readers.columnar_files import ArrowSource, BatchSource, ParquetSource
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.source import FileState
 
@@ -338,3 +338,17 @@ def test_decimals_are_rounded_to_the_nearest_float(path):
     save(pa.table({"a": pa.array(cells, pa.decimal128(38, 0))}), path)
     for call in (lambda: read_all(opened(path)), lambda: whole(path)):
         assert "9007199254740993 is beyond" in str(refused(NotNumericError, call, path))
+
+
+@pytest.mark.parametrize("read_whole", [False, True])
+def test_a_column_that_counts_in_the_first_batch_only_is_analysed(path, read_whole):
+    table = pa.table({"dose": [1, 2, 3, 10, 20, 30], "y": [1.5, 5, 3, 2, 8, 9]})
+    save(table, path, rows=3)
+    opener = ParquetSource if path.suffix == ".parquet" else ArrowSource
+    source = opener(path, Selection(find_ids=True), whole=read_whole)
+    source = source.table() if read_whole else source
+    assert source.columns == ("dose", "y")
+    save(table.set_column(0, "dose", [range(6)]), path, rows=3)
+    source = opener(path, Selection(find_ids=True), whole=read_whole)
+    source = source.table() if read_whole else source
+    assert source.columns == ("y",)

@@ -212,6 +212,14 @@ def test_skipped_last_rows_are_not_parsed(write, last, end):
 
 
 @pytest.mark.usefixtures("short_head")
+@pytest.mark.parametrize("rows", range(15, 40))
+def test_skipped_last_rows_may_be_among_the_first(write, rows):
+    path = write("a,b\n" + "1,25\n" * rows + "Source: a, b, c\n")
+    source = opened(path, options=ReadOptions(skip_end=1))
+    assert len(read_all(source)[0]) == rows
+
+
+@pytest.mark.usefixtures("short_head")
 def test_errors_name_their_line_with_skip_end(write):
     path = write("a,b\n" + "1,2\n" * 40 + "1,2,3\n" + "1,2\n" * 40)
     with pytest.raises(MalformedFileError) as caught:

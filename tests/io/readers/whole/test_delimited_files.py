@@ -315,6 +315,20 @@ def test_a_first_row_of_mostly_text_is_not_taken_for_names(write, top):
     assert "or is it the first row?" in str(refused(MalformedFileError, path))
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "south,coast,a,13,236\nwest,coast,b,10,263\nwest,inland,c,8,120\n",
+        "u,south,a,39,77516,13\nv,west,b,50,83311,13\nw,north,c,38,215646,9\n",
+        "u,v,w,x,y,7,7\na,b,c,d,e,5,6\nf,g,h,i,j,8,2\n",
+        "40 kg,38 %\n15 kg,42 %\n,25 %\n",
+        "a,$3\nb,$4\nc,$4\n",
+    ],
+)
+def test_a_first_row_without_fractions_is_not_lost(write, rows):
+    assert "or is it the first row?" in str(refused(MalformedFileError, write(rows)))
+
+
 def test_columns_may_be_named_by_numbers_and_more_text(write):
     path = write("site,type,unit,1990,1991.5\na,u,m,1,2.5\nb,v,m,2,3\n")
     assert "or is it the first row?" in str(refused(MalformedFileError, path))
@@ -355,3 +369,29 @@ def test_names_may_be_longer_than_a_block_of_pyarrow(write):
     table = read_whole(write(f"{','.join(names)}\n1,2,3,4,5\n6,7,8,9,1\n"))
     assert table.columns == tuple(names)
     assert table.data.tolist() == [[1, 2, 3, 4, 5], [6, 7, 8, 9, 1]]
+
+
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@pytest.mark.parametrize("sep", [",", "]", "\\", "^"])
+def test_quotes_are_found_after_any_separator_and_a_byte_order_mark(write, sep, bom):
+    lines = [f'{bom}"a{sep}"', "name", "b"], ["1", f'"5"" {sep}"', "2"], ["3", '6" x', "4"]
+    table = read_whole(write("\n".join(map(sep.join, lines))), options=ReadOptions(sep=sep))
+    assert table.columns == (f"a{sep}", "b")
+    assert table.data.tolist() == [[1, 2], [3, 4]]
+
+
+def test_decimal_commas_between_blanks_are_no_separators(write):
+    text = "x y\n1 2,5\n2 3,25\n3 4,125\n"
+    assert "may be separated by blanks" in str(refused(MalformedFileError, write(text)))
+    for lines in (text, text.replace("x y\n", "")):
+        data = read_whole(write(lines, "t.txt"), options=ReadOptions(header=lines == text)).data
+        assert data.tolist() == [[1, 2.5], [2, 3.25], [3, 4.125]]
+    named = "name x\nu 2,5\nv 3,5\nw 4,5\n"
+    assert read_whole(write(named, "t.txt")).data.tolist() == [[2.5], [3.5], [4.5]]
+    grouped = "x,y\n1 234,u\n2 345,v\n3 456,u\n"
+    assert read_whole(write(grouped, "t.txt")).data.tolist() == [[1234], [2345], [3456]]
+
+
+def test_columns_may_be_named_by_percentages(write):
+    table = read_whole(write("n,25%,75%\na,1,2\nb,3,4.5\nc,5,7\n"))
+    assert table.columns == ("25%", "75%")
