@@ -101,19 +101,20 @@ def variables(
 
 def variable_measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArray]:
     """Compute what :func:`variables` tabulates: arrays (p, c) by name."""
-    variances = fitted.variances[selected.indices]
+    axes, variances = axes_of(fitted, selected.indices), fitted.variances[selected.indices]
     mean_squares = fitted.analysed.column_scatter / (fitted.analysed.rows - 1.0)
     small = np.flatnonzero(mean_squares < _SMALL_SHARE * mean_squares.max())
-    axes = _with_small_columns(fitted, axes_of(fitted, selected.indices), variances, small)
+    precise_axes = _with_small_columns(fitted, axes, variances, small)
     scale = np.ones(fitted.p) if fitted.scale is None else fitted.scale
     squares, loadings = axes**2, axes * np.sqrt(variances)
     known = (mean_squares > 0) & ~lost_columns(fitted.analysed)
     # Divided before they are squared: small loadings of small columns keep their digits.
-    cosines = loadings / np.sqrt(np.where(known, mean_squares, np.nan))[:, None]
+    precise_loadings = precise_axes * np.sqrt(variances)
+    cosines = precise_loadings / np.sqrt(np.where(known, mean_squares, np.nan))[:, None]
     return {
         "axis": axes,
         "loading": loadings,
-        "correlation": _correlations(fitted, axes, variances, scale),
+        "correlation": _correlations(fitted, precise_axes, variances, scale),
         "cos2": np.minimum(cosines**2, 1.0),
         "contribution": 100.0 * squares / squares.sum(axis=0),
     }
@@ -122,7 +123,7 @@ def variable_measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArr
 def _with_small_columns(
     fitted: Fitted, axes: FloatArray, variances: FloatArray, small: NDArray[np.intp]
 ) -> FloatArray:
-    """Axes (p, c) whose entries in the columns ``small`` have their digits: v = Cv / λ."""
+    """Axes (p, c), with entries v = Cv / λ for the columns ``small``, which keep their digits."""
     summary = fitted.analysed.to_host() if small.size else None
     if isinstance(summary, Moments):
         products = summary.scatter[small] @ axes
@@ -132,8 +133,9 @@ def _with_small_columns(
         return axes
     resolved = variances > fitted.spectrum.resolution
     divisors = np.where(resolved, variances, 1.0) * (summary.rows - 1.0)
-    axes[small] = np.where(resolved, products / divisors, axes[small])
-    return axes
+    result = axes.copy()
+    result[small] = np.where(resolved, products / divisors, axes[small])
+    return result
 
 
 def _correlations(
