@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from princomp.core import Fitted, renamed_parameters
 from princomp.diagnostics.arguments import (
@@ -103,8 +102,7 @@ def variable_measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArr
     """Compute what :func:`variables` tabulates: arrays (p, c) by name."""
     axes, variances = axes_of(fitted, selected.indices), fitted.variances[selected.indices]
     mean_squares = fitted.analysed.column_scatter / (fitted.analysed.rows - 1.0)
-    small = np.flatnonzero(mean_squares < _SMALL_SHARE * mean_squares.max())
-    precise_axes = _with_small_columns(fitted, axes, variances, small)
+    precise_axes = _with_small_columns(fitted, axes, variances, mean_squares)
     scale = np.ones(fitted.p) if fitted.scale is None else fitted.scale
     squares, loadings = axes**2, axes * np.sqrt(variances)
     known = (mean_squares > 0) & ~lost_columns(fitted.analysed)
@@ -121,9 +119,10 @@ def variable_measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArr
 
 
 def _with_small_columns(
-    fitted: Fitted, axes: FloatArray, variances: FloatArray, small: NDArray[np.intp]
+    fitted: Fitted, axes: FloatArray, variances: FloatArray, mean_squares: FloatArray
 ) -> FloatArray:
-    """Axes (p, c), with entries v = Cv / λ for the columns ``small``, which keep their digits."""
+    """Axes (p, c), with entries v = Cv / λ of small columns where they are more accurate."""
+    small = np.flatnonzero(mean_squares < _SMALL_SHARE * mean_squares.max())
     summary = fitted.analysed.to_host() if small.size else None
     if isinstance(summary, Moments):
         products = summary.scatter[small] @ axes
@@ -131,10 +130,13 @@ def _with_small_columns(
         products = summary.factor[:, small].T @ (summary.factor @ axes)
     else:
         return axes
-    resolved = variances > fitted.spectrum.resolution
-    divisors = np.where(resolved, variances, 1.0) * (summary.rows - 1.0)
+    # In roundoffs, entries of unit vectors are off by 1 and those of Cv by √(c λ₁), where c is the
+    # variance of the column.
+    roundoffs = np.sqrt(mean_squares[small, None]) * np.sqrt(fitted.variances[0])
+    better = (roundoffs < variances) & (variances > fitted.spectrum.resolution)
+    divisors = np.where(variances > 0, variances, 1.0) * (summary.rows - 1.0)
     result = axes.copy()
-    result[small] = np.where(resolved, products / divisors, axes[small])
+    result[small] = np.where(better, products / divisors, axes[small])
     return result
 
 
