@@ -129,7 +129,10 @@ def test_rounding_does_not_accumulate_in_the_only_column_that_most_rows_store(ki
 
 
 def test_rounding_of_light_rows_after_a_heavy_one_is_bounded(kind):
-    """Rows of a group are added one by one: up to half a unit each, of at most 256 rows."""
+    """Rows of a group are added one by one: up to half a unit each, of at most 256 rows.
+
+    ``csr.backward`` has groups of 1,024 rows.
+    """
     n = 2**15
     rows = entries_of(sp.csr_array(np.ones((n, 1))))
     for light in np.random.default_rng(0).uniform(1e-9, 2e-9, 8):
@@ -139,6 +142,7 @@ def test_rounding_of_light_rows_after_a_heavy_one_is_bounded(kind):
         stored = stored_sums_about(None, rows, weights)
         dense = sums_about(np.zeros(1), np.ones((n, 1)), weights)
         products = csr.scatter(rows, weights)
-        back = csr.backward(rows, np.ones((n, 1)), factor=weights)
-        for total in (*stored[1:], *dense, *products, *back):
+        for total in (*stored[1:], *dense, *products):
             assert abs(total.item() - expected) <= 128 * EPS * expected
+        for total in csr.backward(rows, np.ones((n, 1)), factor=weights):
+            assert abs(total.item() - expected) <= 512 * EPS * expected

@@ -298,7 +298,7 @@ def test_the_covariance_of_few_rows_has_the_decisions_of_the_rows(rng):
 def test_rules_take_any_sum_of_weights(X, weight):
     found = choose(X, BY_VARIANCES, sample_weight=np.full(len(X), weight))
     assert found.k["parallel"] == found.k["kaiser"] == 4
-    assert found.k["gcv"] == 4 or "overflows" in found["gcv"].reason
+    assert found.k["gcv"] == 4
 
 
 def test_uncentred_rows_keep_the_degree_of_freedom_of_their_mean(X):

@@ -67,7 +67,7 @@ def test_light_rows_after_heavy_sparse_rows_count(p):
     scatter = (exact - mean).T @ (share[:, None] * (exact - mean))
     spread = np.sqrt(scatter.diagonal())
     found = Moments.of(sp.csr_array(X), weights)
-    # 256 light rows are added one by one to heavy ones, half a unit each.
+    # At most 256 stored values of light rows are added one by one to heavy ones, half a unit each.
     error = np.abs(found.mean - mean) * np.sqrt(share.sum())
     assert (error <= 2 * 128 * EPS * spread).all()
     assert (np.abs(found.scatter - scatter) <= 2 * 128 * EPS * np.outer(spread, spread)).all()

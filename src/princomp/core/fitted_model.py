@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from princomp.core.fitted import Fitted
 from princomp.core.missing import FILL_METHODS, fill_new_rows
@@ -17,10 +19,13 @@ from princomp.core.schema import TableSchema, blocks_of, open_scores
 from princomp.engines import DistributedRows
 from princomp.errors import NotFiniteError, ShapeError, scores_overflow
 from princomp.io import Origin, RowArray, RowData, Source, not_finite_error
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, slices
 from princomp.summaries import first_not_finite, is_sparse
 
 M = TypeVar("M", covariant=True)
+
+# Numbers of sparse rows that are made dense at a time.
+_DENSE_NUMBERS = 2**22
 
 _FILL_HINT = (
     "fill them, or fit with missing='em' or missing='nipals', which does; with missing='drop' "
@@ -187,17 +192,17 @@ class PCAModel(FittedModel[Fitted]):
 
     def fill(self, rows: RowArray) -> Any:
         """The rows, or a copy with missing cells filled if the fit filled its own."""
-        if self.missing not in FILL_METHODS:
+        if self.missing not in FILL_METHODS or is_sparse(rows):
             return rows
-        if is_sparse(rows):
-            if not np.isnan(rows.data).any():
-                return rows
-            rows = rows.toarray()  # filled cells are rarely zero
         return fill_new_rows(rows, self.result, self.missing)
 
     def block_scores(self, rows: RowArray) -> FloatArray:
         """Scores of rows in memory, without a check for NaN and infinity."""
-        return self.result.scores(self.fill(rows), whiten=self.parameters.whiten)
+        scores = self.result.scores(self.fill(rows), whiten=self.parameters.whiten)
+        if is_sparse(rows) and self.missing in FILL_METHODS:
+            for incomplete in _incomplete_rows(rows):
+                scores[incomplete] = self.block_scores(rows[incomplete].toarray())
+        return scores
 
     def engine_scores(self, data: DistributedRows) -> Any:
         """Scores of resident rows, which the engine multiplies as a whole."""
@@ -246,6 +251,14 @@ class PCAModel(FittedModel[Fitted]):
                 f"scores have shape {shape}, and the model has {k} components",
                 hint=f"give an array of shape (n, {k})",
             )
+
+
+def _incomplete_rows(rows: sp.csr_array) -> Iterator[NDArray[np.intp]]:
+    """Indices of sparse rows with missing cells, some at a time: they are filled as dense rows."""
+    n, p = rows.shape
+    incomplete = np.unique(np.repeat(np.arange(n), np.diff(rows.indptr))[np.isnan(rows.data)])
+    for part in slices(len(incomplete), max(1, _DENSE_NUMBERS // p)):
+        yield incomplete[part]
 
 
 class HasModel(Protocol[M]):

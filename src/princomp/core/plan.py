@@ -210,7 +210,7 @@ def cost_of(problem: Problem, choice: RouteChoice) -> Cost:
         return Cost(0, 0) if route is None else route.cost(problem)
     n, p, size = problem.rows, problem.columns, problem.itemsize
     numbers = n * p * size if problem.stored is None else problem.stored * (size + 4) + 8 * n
-    # With the limit, on which it depends which route is the first one.
+    # Keep the limit: it can change which route comes first.
     in_memory = problem._replace(in_memory=True)
     then = route_of(next(_candidates(in_memory))).cost(in_memory)
     return Cost(int(_READ_COPIES * numbers) + then.memory)

@@ -130,10 +130,10 @@ def _with_small_columns(
         products = summary.factor[:, small].T @ (summary.factor @ axes)
     else:
         return axes
-    # In roundoffs, entries of unit vectors are off by 1 and those of Cv by √(c λ₁), where c is the
+    # The error of an entry of v is about ε, and that of Cv / λ about ε √(c λ₁) / λ, where c is the
     # variance of the column.
-    roundoffs = np.sqrt(mean_squares[small, None]) * np.sqrt(fitted.variances[0])
-    better = (roundoffs < variances) & (variances > fitted.spectrum.resolution)
+    product_errors = np.sqrt(mean_squares[small, None]) * np.sqrt(fitted.variances[0])
+    better = (product_errors < variances) & (variances > fitted.spectrum.resolution)
     divisors = np.where(variances > 0, variances, 1.0) * (summary.rows - 1.0)
     result = axes.copy()
     result[small] = np.where(better, products / divisors, axes[small])

@@ -99,9 +99,9 @@ int columns(const T *x, index m, index p, index stride, const double *shift, con
 // Entries between asking for a line of memory and using it.
 constexpr index AHEAD = 16;
 
-// Columns of which the entries are summed in groups, how many entries a column a group has on an
-// average, and rows of a group at most, or one for each column if that is more: a column may be
-// stored in all of them. Wide rows come in blocks of few, so that no sum of theirs is long.
+// The most columns whose entries are summed in groups of rows, how many entries per column a group
+// has on average, and the most rows in a group (p, if that is more), because a column may be stored
+// in all of them. Wide rows come in blocks of few rows, so that none of their sums is long.
 constexpr index GROUPED = 1024, ENTRIES_PER_COLUMN = 128, GROUP_ROWS = 256;
 
 template <class In, class I>

@@ -25,9 +25,9 @@ constexpr index FEW_ROWS = 128;
 // Bytes of the scatter that are filled at a time, half of a core's second cache, and the rows
 // that fill them.
 constexpr index TILE = 512 * 1024, TILE_ROWS = 512;
-// Columns up to which a scatter is summed in groups of rows, the products that each of its numbers
-// then has in a group on average, the rows of a group at least, and at most for each column: a
-// number of a column that is stored in most rows has far more products than the average.
+// The most columns whose scatter is summed in groups of rows, how many products each of its numbers
+// then has per group on average, the fewest rows in a group, and the most per column: a column that
+// is stored in most rows has far more products than the average.
 constexpr index GROUPED = 256, PRODUCTS_PER_GROUP = 16, GROUP_ROWS = 128, ROWS_PER_COLUMN = 16;
 
 template <class T> inline void fetch(const T *row, int lines) {

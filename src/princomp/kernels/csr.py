@@ -42,11 +42,12 @@ from princomp.linalg import (
 MIN_PRODUCTS_FOR_THREADS = 2**19
 # Average entries per column from which on two sums over half the rows are quicker than one sum.
 _HALVES_PAY = 8
-# Average entries per column that are summed, in float32 and float64, before the sum is added in
-# float64. The error of pure float32 sums is 8e-7 for 100,000 rows; in float64, equal products that
-# are added one by one to a large sum all round in the same direction. The additions take little of
-# a pass.
-_ENTRIES_PER_COLUMN = {4: 64, 8: 256}
+# Average entries per column that are summed in float32 before the sum is added in float64: the
+# error of pure float32 sums is 8e-7 for 100,000 rows, and the additions take little of a pass.
+_ENTRIES_PER_COLUMN = 64
+# Rows that are summed at a time in float64, and rows per column if that is more: equal products
+# that are added one by one to a large sum all round in the same direction.
+_ROWS, _ROWS_PER_COLUMN = 1024, 16
 # Rows that SciPy adds one by one: equal rows all round in the same direction, so the error grows
 # with their number.
 _TWIN_ROWS = 1024
@@ -323,10 +324,11 @@ class _Pass:
 
 
 def _rows_of_a_sum(rows: Entries, dtype: np.dtype[Any]) -> int:
-    """Number of rows to sum in the precision of the products before adding in float64."""
+    """Number of rows whose products are summed before the sum is added to a total in float64."""
     n, p = rows.shape
-    entries = _ENTRIES_PER_COLUMN[dtype.itemsize] * p
-    return max(1, min(n, entries * n // max(len(rows.values), 1)))
+    if dtype == np.float64:
+        return max(_ROWS, _ROWS_PER_COLUMN * p)
+    return max(1, min(n, _ENTRIES_PER_COLUMN * p * n // max(len(rows.values), 1)))
 
 
 def _filled(memory: FloatArray, vectors: FloatArray, first: int, last: int) -> FloatArray:

@@ -43,4 +43,5 @@ def _gcv_errors(known: Known) -> FloatArray:
     # Sums of the variances above the resolution, from the smallest on.
     q = np.arange(min(p, known.whole_freedom))
     residual_sums = np.cumsum(values[::-1])[::-1][q] * known.divisor
-    return n * p * residual_sums / ((degrees_of_freedom - q) * (p - q)) ** 2
+    left = degrees_of_freedom - q
+    return (n / left) * (residual_sums / left) * (p / (p - q) ** 2)  # squares might overflow

@@ -135,7 +135,7 @@ class Permutation:
 
 
 def _psi(squares: float, total: float, varying: int) -> float:
-    """Ψ = Σ(λ − 1)² = Σλ² − p from Σλ² and Σλ, which is p in units of λ, of p varying columns."""
+    """Ψ = Σ(λ − 1)² of p varying columns, for λ that are scaled to sum to p; from Σλ² and Σλ."""
     return varying * (varying * (squares / total**2) - 1.0)
 
 

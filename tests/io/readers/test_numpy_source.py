@@ -309,13 +309,14 @@ def test_changed_bytes_raise_only_princomp_errors(save):
             assert str(error)  # noqa: PT017 - a change may also be a valid number
 
 
-def test_negative_shapes_are_refused(tmp_path):
+@pytest.mark.parametrize("shape", [(-2, -3), (2**40, 100), (2**60, 100)])
+def test_shapes_of_other_sizes_than_the_file_are_refused(tmp_path, shape):
     path = tmp_path / "t.npy"
     with path.open("wb") as file:
-        claim = {"descr": "<f8", "fortran_order": False, "shape": (-2, -3)}
+        claim = {"descr": "<f8", "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, claim)
         file.write(bytes(1000))
-    with pytest.raises(MalformedFileError):
+    with pytest.raises(MalformedFileError, match=f"announces {shape[0]} × {shape[1]} numbers"):
         opened(path)
 
 

@@ -419,6 +419,8 @@ def test_a_folder_with_the_ending_of_a_table_is_not_passed_over(folder):
         open_files(["m*.csv"])
     assert "'many.csv/*.csv'" in caught.value.hint
     assert "many.csv/part1.csv" in names(expand_patterns(["**/*.csv"]))
+    (folder / "p.csv").mkdir()  # without files
+    assert names(expand_patterns(["p*.csv"])) == ["part1.csv", "part2.csv", "part10.csv"]
 
 
 def test_a_pattern_without_matches_is_refused(folder):

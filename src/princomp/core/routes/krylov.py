@@ -171,10 +171,10 @@ def _planned_memory(problem: Problem) -> tuple[int, int, int]:
 
 def wide_blocks(problem: Problem) -> int:
     """Bytes of the blocks of wide rows in memory: those queued for threads, and their copies."""
-    sparse = problem.stored is not None and problem.rows > 0
-    rows = wide_block_rows(problem.columns, sparse=sparse)
     if problem.stored is None or not problem.rows:
+        rows = wide_block_rows(problem.columns, sparse=False)
         return _BLOCKS_IN_MEMORY * rows * problem.columns * problem.itemsize
+    rows = wide_block_rows(problem.columns, sparse=True)
     return int(_BYTES_PER_STORED_NUMBER * min(rows / problem.rows, 1.0) * problem.stored)
 
 

@@ -153,25 +153,19 @@ def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> 
         if width > 1:
             found[sep] = (share, width)
     width, share = _width_and_share(lines, " ")
-    # Decimal commas between blanks look like separators: 1 2,5.
-    is_blank = found.keys() == {","} and width > 1 and found[","][0] < 1
-    is_blank = is_blank and all(
-        _DECIMAL_COMMA.fullmatch(cell)
-        for _, record in _records(lines, " ")
-        for cell in record
-        if "," in cell
-    )
-    if not found or is_blank:
+    first = _records(lines, " ")[0][1] if width > 1 else []
+    may_be_blank = len(first) in (width - 1, width)
+    if not found:
         if default is None:
             return " " if width > 1 else ","
-        if (is_blank or share > 0.5) and len(_records(lines, " ")[0][1]) in (width - 1, width):
-            raise malformed(
-                path,
-                f"its fields may be separated by blanks ({width} columns), not by "
-                f"{_SEPARATORS[default]}",
-                f"Say which it is: sep=' ' splits lines at blanks, sep={default!r} does not.",
-            )
+        if share > 0.5 and may_be_blank:
+            raise _blank_question(path, width, default)
         return default
+    if found.keys() == {","} and found[","][0] < 1 and width > 1 and _has_decimal_commas(lines):
+        if default is None and (share == 1 or not any("," in cell for cell in first)):
+            return " "
+        if may_be_blank:
+            raise _blank_question(path, width, ",")
     best = max(found, key=lambda sep: (found[sep], sep == default))
     rivals = [sep for sep in found if sep != best and found[sep] == found[best]]
     if rivals and default not in (best, *rivals):
@@ -182,6 +176,21 @@ def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> 
             f"Choose one: sep={best!r} or sep={rivals[0]!r}.",
         )
     return best
+
+
+def _blank_question(path: Path, width: int, sep: str) -> MalformedFileError:
+    return malformed(
+        path,
+        f"its fields may be separated by blanks ({width} columns), not by {_SEPARATORS[sep]}",
+        f"Say which it is: sep=' ' splits lines at blanks, sep={sep!r} does not.",
+    )
+
+
+def _has_decimal_commas(lines: Sequence[str]) -> bool:
+    """Whether, split at blanks, all cells with commas are numbers, as in ``1 2,5``."""
+    records = _records(lines, " ")
+    cells = [cell for _, record in records for cell in record if "," in cell]
+    return all(map(_DECIMAL_COMMA.fullmatch, cells))
 
 
 def _records(lines: Sequence[str], sep: str) -> list[tuple[int, list[str]]]:

@@ -14,7 +14,7 @@ from typing import Any
 from princomp.errors import DataError, MalformedFileError, ShapeError, row_words
 from princomp.io.readers.columns import listed
 from princomp.io.readers.delimited_text import Dialect, refuse_damage
-from princomp.io.readers.number_text import cell_unit
+from princomp.io.readers.number_text import NumberFormat, amount_of
 from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error
 
 # Number of records that are checked.
@@ -109,26 +109,20 @@ def _count_header_lines(dialect: Dialect, cells: list[list[str]], notes: list[st
     """Number of header lines, 1 or 0; refuse the file if it is not clear."""
     first, parse = [cell for cell in cells[0] if cell], dialect.number_format.parse
     values = [x for cell in first if (x := parse(cell)) is not None]
-    # Names have no unit that cells below have, too.
-    has_unit = any(
-        str(unit) and any(j < len(row) and cell_unit(row[j]) == unit for row in cells[1:])
-        for j, cell in enumerate(cells[0])
-        if (unit := cell_unit(cell)) is not None
-    )
+    has_unit = _has_amounts(cells, dialect.number_format)
     if all(x != x for x in values) and not has_unit:
         return 1
     fractions = any(x % 1 for x in values if math.isfinite(x))
     # Names are unique, and numbers as names (wavelengths, years) only rise or only fall.
     repeated = len(set(first)) < len(first)
-    turns = len({b > a for a, b in itertools.pairwise(values)}) > 1
     columns = zip(cells[0], zip(*cells[1:], strict=False), strict=False)
     recurs = any(cell in below and parse(cell) is None for cell, below in columns)
-    is_doubtful = fractions or repeated or turns or recurs
+    is_doubtful = fractions or repeated or recurs
     is_minority = 2 * len(values) < len(first) and not has_unit
     if is_minority and not (is_doubtful and _fills_columns_of_numbers(cells, parse)):
         return 1
     if len(values) == len(first):
-        is_data = len(values) > 1 and (repeated or (fractions and turns))
+        is_data = len(values) > 1 and (repeated or (fractions and not _is_monotonic(values)))
     else:
         is_data = fractions and recurs
     if is_data:
@@ -136,13 +130,35 @@ def _count_header_lines(dialect: Dialect, cells: list[list[str]], notes: list[st
             "the first line holds numbers, so it is a row, and columns are called x0, x1, …"
         )
         return 0
+    numbers = [cell for cell in first if amount_of(cell, dialect.number_format)]
     raise malformed(
         dialect.path,
-        f"the first line holds numbers ({listed(first, limit=4)}): does it name the columns, or is "
-        "it the first row?",
+        f"the first line holds numbers ({listed(numbers, limit=4)}): does it name the columns, or "
+        "is it the first row?",
         "Say which: header=True where it holds column names, header=False where it is a row.",
         line=1 + dialect.skip,
     )
+
+
+def _has_amounts(cells: list[list[str]], number_format: NumberFormat) -> bool:
+    """Whether the first line has numbers with the units of the cells below, but no series of them.
+
+    A series that only rises or only falls, such as 25%, 50%, 75%, may name columns.
+    """
+    amounts = []
+    for j, cell in enumerate(cells[0]):
+        amount = amount_of(cell, number_format)
+        below = (amount_of(row[j], number_format) for row in cells[1:] if j < len(row))
+        if amount and str(amount[0]) and any(each and each[0] == amount[0] for each in below):
+            amounts.append(amount)
+    units, values = {unit for unit, _ in amounts}, [value for _, value in amounts]
+    is_series = len(values) > 1 and len(units) == 1 and _is_monotonic(values)
+    return bool(amounts) and not is_series
+
+
+def _is_monotonic(values: list[float]) -> bool:
+    """Whether values only rise or only fall."""
+    return len({b > a for a, b in itertools.pairwise(values)}) < 2
 
 
 def _fills_columns_of_numbers(cells: list[list[str]], parse: Callable[[str], Any]) -> bool:

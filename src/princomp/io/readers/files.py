@@ -328,19 +328,28 @@ def _matches(name: str) -> list[Path]:
     if not any(character in path for character in "*?[") or os.path.exists(path):
         return [Path(name)]
     matches = glob.glob(path, recursive=True)
-    # A folder is a table only if it is a Zarr store. Another one with the ending of a table, as
-    # Spark writes it, is kept for an error about it, unless the pattern matches files in it.
+    # A folder is a table only if it is a Zarr store.
     found = [
         Path(match)
         for match in matches
         if not os.path.isdir(match)
         or match.rstrip(os.sep).endswith(".zarr")
-        or (ending_of(match) and not any(Path(match) in Path(other).parents for other in matches))
+        or _is_unread_table(match, matches)
     ]
     if not found:
         problem = "no file has a name like this"
         raise file_error(InputNotFoundError, name, problem, folder_hint())
     return [Path(f"{match}{colons}{inside}") for match in sorted(found, key=_natural)]
+
+
+def _is_unread_table(folder: str, matches: list[str]) -> bool:
+    """Whether a folder holds parts of a table, as Spark writes it, that no match names.
+
+    Such a folder is kept for an error about it.
+    """
+    ending = ending_of(folder)
+    parts = glob.glob(f"{glob.escape(folder)}/*{ending}") if ending else []
+    return bool(parts) and not any(Path(folder) in Path(other).parents for other in matches)
 
 
 def _natural(path: Path) -> tuple[list[list[str | int]], str]:

@@ -120,18 +120,25 @@ class Hdf5Array(StoredArray):
 
 
 def _absent_part(path: Path, dataset: h5py.Dataset) -> str | None:
-    """The first file that a virtual dataset refers to and that cannot be read.
+    """The first dataset that a virtual dataset refers to and that cannot be read.
 
-    HDF5 reads fill values in place of its rows; NaN is missing in any case.
+    HDF5 reads fill values in place of its rows; NaN is missing in any case. Names with % stand for
+    several files, and HDF5_VDS_PREFIX is put before all of them: neither is checked.
     """
     if not dataset.is_virtual or np.isnan(dataset.fillvalue) or "HDF5_VDS_PREFIX" in os.environ:
         return None
-    names = dict.fromkeys(source.file_name for source in dataset.virtual_sources())
-    for name in names:
-        # HDF5 looks in these places; a name with % stands for several.
-        places = (name, path.parent / name, path.parent / Path(name).name)
-        if name != "." and "%" not in name and not any(os.access(p, os.R_OK) for p in places):
+    sources = ((source.file_name, source.dset_name) for source in dataset.virtual_sources())
+    for name, inside in dict.fromkeys(sources):
+        if name == "." or "%" in name:
+            continue
+        # HDF5 looks in these places.
+        places = (Path(name), path.parent / name, path.parent / Path(name).name)
+        place = next((place for place in places if os.access(place, os.R_OK)), None)
+        if place is None:
             return name
+        with open_file(place) as file:
+            if inside not in file:
+                return f"{inside} of {name}"
     return None
 
 
@@ -147,10 +154,9 @@ def dataset_source(
     with reading(path, "HDF5"):
         absent = _absent_part(path, dataset)
         if absent is not None:
-            problem = f"{member.name} has rows of another file, {absent}, which cannot be read"
-            raise malformed(
-                path, problem, "Put it into the folder that it had, or beside this one."
-            )
+            problem = f"{member.name} has rows of {absent}, which cannot be read"
+            hint = "Put the file into the folder that it had, or into that of this file."
+            raise malformed(path, problem, hint)
         tile_rows, tile_columns = dataset.chunks or (1, member.shape[1])
         filters = dataset.id.get_create_plist().get_nfilters()
         nbytes = dataset.id.get_storage_size()

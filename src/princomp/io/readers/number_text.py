@@ -151,14 +151,23 @@ def cell_unit(cell: str) -> Unit | None:
     return None if match is None else Unit(match["before"], match["after"] or "")
 
 
+def amount_of(cell: str, number_format: NumberFormat) -> tuple[Unit, float] | None:
+    """Unit (it may be empty) and value of a cell that holds a number; None otherwise."""
+    match = _WITH_UNIT.fullmatch(plain_minus(cell.strip()))
+    value = None if match is None else number_format.parse(match["sign"] + match["number"])
+    if match is None or value is None:
+        return None
+    return Unit(match["before"], match["after"] or ""), value
+
+
 def column_unit(cells: Iterable[str | None], number_format: NumberFormat) -> Unit | None:
     """The unit of the numbers in a column; None unless all cells have the same unit."""
     units: set[Unit] = set()
     for cell in cells:
         if cell is None or cell.strip() in number_format.missing:
             continue
-        match = _WITH_UNIT.fullmatch(plain_minus(cell.strip()))
-        if match is None or number_format.parse(match["sign"] + match["number"]) is None:
+        amount = amount_of(cell, number_format)
+        if amount is None:
             return None
-        units.add(Unit(match["before"], match["after"] or ""))
+        units.add(amount[0])
     return units.pop() if len(units) == 1 and units != {Unit("", "")} else None

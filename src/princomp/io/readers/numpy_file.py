@@ -99,8 +99,9 @@ class NpySource(Source):
             self._offset = file.tell()
             available = os.fstat(file.fileno()).st_size - self._offset
             expected = n * width * stored.itemsize
-            file.seek(self._offset + max(0, expected))
-            _refuse_second_array(path, file)
+            if 0 <= expected < available:
+                file.seek(self._offset + expected)
+                _refuse_second_array(path, file)
         if min(n, width) < 0 or available < expected:
             raise malformed(
                 path,

@@ -386,6 +386,10 @@ def test_decimal_commas_between_blanks_are_no_separators(write):
     for lines in (text, text.replace("x y\n", "")):
         data = read_whole(write(lines, "t.txt"), options=ReadOptions(header=lines == text)).data
         assert data.tolist() == [[1, 2.5], [2, 3.25], [3, 4.125]]
+    numbered = "item 1,5\nitem 2,7\nitem 3,9\n"
+    for name in ("t.csv", "t.txt"):
+        error = refused(MalformedFileError, write(numbered, name))
+        assert "separated by blanks (2 columns), not by commas" in str(error)
     named = "name x\nu 2,5\nv 3,5\nw 4,5\n"
     assert read_whole(write(named, "t.txt")).data.tolist() == [[2.5], [3.5], [4.5]]
     grouped = "x,y\n1 234,u\n2 345,v\n3 456,u\n"
@@ -393,5 +397,14 @@ def test_decimal_commas_between_blanks_are_no_separators(write):
 
 
 def test_columns_may_be_named_by_percentages(write):
-    table = read_whole(write("n,25%,75%\na,1,2\nb,3,4.5\nc,5,7\n"))
-    assert table.columns == ("25%", "75%")
+    for rows in ("a,1,2\nb,3,4.5\nc,5,7\n", "a,1%,2%\nb,3%,4.5%\nc,5%,7%\n"):
+        table = read_whole(write(f"n,25%,75%\n{rows}"))
+        assert table.columns == ("25%", "75%")
+
+
+@pytest.mark.parametrize(
+    "names", ["sample,treatment,plate,well,450,630,570", "site,soil,crop,lab,1990,1991,NA"]
+)
+def test_columns_after_text_may_be_named_by_whole_numbers(write, names):
+    table = read_whole(write(f"{names}\na,x,u,v,1.5,2,3\nb,y,u,w,2.5,1,4\nc,z,u,v,3,4,1\n"))
+    assert list(table.columns) == names.split(",")[4:]
