@@ -198,8 +198,14 @@ class PCAModel(FittedModel[Fitted]):
 
     def block_scores(self, rows: RowArray) -> FloatArray:
         """Scores of rows in memory, without a check for NaN and infinity."""
+        if self.missing in FILL_METHODS:
+            return self._filled_scores(rows)
+        return self.result.scores(rows, whiten=self.parameters.whiten)
+
+    def _filled_scores(self, rows: RowArray) -> FloatArray:
+        """Scores of rows whose missing cells are filled; incomplete sparse rows are made dense."""
         scores = self.result.scores(self.fill(rows), whiten=self.parameters.whiten)
-        if is_sparse(rows) and self.missing in FILL_METHODS:
+        if is_sparse(rows):
             for incomplete in _incomplete_rows(rows):
                 scores[incomplete] = self.block_scores(rows[incomplete].toarray())
         return scores
@@ -254,7 +260,7 @@ class PCAModel(FittedModel[Fitted]):
 
 
 def _incomplete_rows(rows: sp.csr_array) -> Iterator[NDArray[np.intp]]:
-    """Indices of sparse rows with missing cells, some at a time: they are filled as dense rows."""
+    """Indices of sparse rows with missing cells, as many at a time as fit in memory when dense."""
     n, p = rows.shape
     incomplete = np.unique(np.repeat(np.arange(n), np.diff(rows.indptr))[np.isnan(rows.data)])
     for part in slices(len(incomplete), max(1, _DENSE_NUMBERS // p)):
