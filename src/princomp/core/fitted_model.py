@@ -260,7 +260,7 @@ class PCAModel(FittedModel[Fitted]):
 
 
 def _incomplete_rows(rows: sp.csr_array) -> Iterator[NDArray[np.intp]]:
-    """Indices of sparse rows with missing cells, as many at a time as fit in memory when dense."""
+    """Yield indices of sparse rows with missing cells, few enough at a time to be made dense."""
     n, p = rows.shape
     incomplete = np.unique(np.repeat(np.arange(n), np.diff(rows.indptr))[np.isnan(rows.data)])
     for part in slices(len(incomplete), max(1, _DENSE_NUMBERS // p)):

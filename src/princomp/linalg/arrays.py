@@ -67,7 +67,9 @@ def part_of(array: FloatArray | None, part: slice) -> FloatArray | None:
 
 
 def column_sums(matrix: FloatArray, weights: Weights = None) -> FloatArray:
-    """Column sums of a block in float64, by BLAS, which takes half the time of ``np.sum``.
+    """Column sums of a block (m, p), times weights (m,) if given, in float64.
+
+    By BLAS, which takes half the time of ``np.sum``.
 
     Sums are over a few rows at a time: over thousands, rounding errors would accumulate.
     """

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp import diagnostics, plots
-from princomp.core import Fitted, Verdict, checked_weights, verdicts
+from princomp.core import Fitted, Request as FitRequest, Verdict, checked_weights, verdicts
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray, cached_property
 from princomp.reports.documents import component_names
@@ -117,10 +117,9 @@ class Request:
     @property
     def max_components(self) -> int:
         """The number of components that can have variance, or of those kept if it is larger."""
-        model, fitted, p = self.model, self.fitted, self.fitted.p
-        if isinstance(model.scale, str) and model.constant == "drop" and fitted.centred:
-            p = int(np.count_nonzero(fitted.column_variances))
-        return int(max(min(p, fitted.analysed.rank_limit), fitted.k))
+        fitted = self.fitted
+        dropped = FitRequest.of(self.model).dropped_columns(fitted.summary)
+        return int(max(min(fitted.p - len(dropped), fitted.analysed.rank_limit), fitted.k))
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:

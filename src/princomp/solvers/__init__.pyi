@@ -15,6 +15,7 @@ from .krylov import (
 )
 from .lanczos import AbandonRule as AbandonRule, lanczos as lanczos
 from .nystrom import (
+    SKETCH_PANEL as SKETCH_PANEL,
     TEST_DIRECTIONS as TEST_DIRECTIONS,
     sketch_width as sketch_width,
     solve_sketch as solve_sketch,

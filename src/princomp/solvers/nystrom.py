@@ -22,7 +22,7 @@ from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import Sketch
 
 # Rows of a p × l array that are processed at a time.
-_PANEL = 2**14
+SKETCH_PANEL = 2**14
 
 # Directions held out to estimate the residuals; the relative error of an estimate is about
 # 1/√(2·10).
@@ -140,7 +140,7 @@ def _panels(sketch: Sketch, scale: float) -> Iterator[tuple[slice, FloatArray, F
     For a scaled sketch, both are divided by a power of two as in :func:`_unit_divisor`.
     """
     unit = 1.0 if sketch.divisor is None else 0.5 ** binary_exponent(sketch.divisor)
-    for part in slices(sketch.p, _PANEL):
+    for part in slices(sketch.p, SKETCH_PANEL):
         yield part, sketch.product[part] / scale * unit, sketch.directions_of(part) * unit
 
 

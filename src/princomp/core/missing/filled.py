@@ -191,11 +191,7 @@ def fill_table(
     _refuse_extreme_values(table, missing_used, used_weights, method)
     known = _known_columns(table, missing_used, used_weights)
     mean = np.asarray(known.mean) if centred else np.zeros(table.shape[1])
-    # Components do not fill constant columns: rounding would make them vary, and scaling would
-    # magnify it. Without centring and scaling, only columns of zeros are constant.
-    constant = known.column_scatter == 0
-    if not isinstance(request.scale, str):
-        constant &= known.mean == mean
+    constant = _constant_columns(known, mean, scaled=isinstance(request.scale, str))
     holes = missing_used & ~constant
     np.copyto(table, known.mean, where=missing_used & constant)
     with one_blas_thread():
@@ -266,6 +262,16 @@ def _missing_cells(rows: FloatArray, weights: FloatArray | None, names: Names) -
             hint="leave the column out; a column needs at least two known cells",
         )
     return missing
+
+
+def _constant_columns(known: Columns, mean: FloatArray, *, scaled: bool) -> NDArray[np.bool_]:
+    """Which columns components do not fill, (p,).
+
+    Rounding would make constant columns vary, and scaling would magnify it. Without centring and
+    scaling, only columns of zeros are constant.
+    """
+    constant: NDArray[np.bool_] = known.column_scatter == 0
+    return constant if scaled else constant & (known.mean == mean)
 
 
 def _check_n_components(k: int, shape: tuple[int, ...], weights: Weights, method: str) -> None:

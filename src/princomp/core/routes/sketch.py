@@ -8,11 +8,8 @@ from princomp.core.routes.base import Cost, Solution
 from princomp.core.routes.krylov import wide_blocks
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.rules import Rule, name_of
-from princomp.solvers import TEST_DIRECTIONS, completed, sketch_width, solve_sketch
+from princomp.solvers import SKETCH_PANEL, TEST_DIRECTIONS, completed, sketch_width, solve_sketch
 from princomp.summaries import Sketch, SketchOf
-
-# Most rows of a p × l array that the solver processes at a time.
-_PANEL = 2**14
 
 
 class SketchRoute:
@@ -31,7 +28,7 @@ class SketchRoute:
         """Blocks of rows, the sketch with its copies and factor, and panels of it."""
         p = problem.columns
         width = sketch_width(problem.max_components, p)
-        sketch = (p * (4 + 4 * 8) + min(p, _PANEL) * 5 * 8) * width
+        sketch = (p * (4 + 4 * 8) + min(p, SKETCH_PANEL) * 5 * 8) * width
         return Cost(problem.reader_bytes + wide_blocks(problem) + sketch)
 
     def solve(self, fit: FitContext) -> Solution:
