@@ -176,3 +176,16 @@ def test_a_few_rows_of_nearly_all_the_weight_do_not_cancel(kind, heavy):
     elif kind is not Columns:
         directions = found.directions
         assert (np.abs(found.product - scatter @ directions) <= allowed @ np.abs(directions)).all()
+
+
+@pytest.mark.parametrize("kind", [Moments, Columns, SketchOf(6)])
+def test_a_light_cell_that_is_not_stored_is_not_lost_in_twenty_decades_of_weight(kind):
+    """Column j is 254, except in row j: its scatter is 254² wⱼ (1 - wⱼ/Σw), up to rounding."""
+    n, p = 385, 35
+    weights = 10.0 ** np.random.default_rng(3).uniform(-10, 10, n)
+    weights[:p] = np.sort(weights)[:p]
+    dense = np.full((n, p), 254.0)
+    np.fill_diagonal(dense, 0.0)
+    found = kind.of(sp.csr_array(dense), weights)
+    expected = 254.0**2 * weights[:p] * (1.0 - weights[:p] / weights.sum())
+    np.testing.assert_allclose(found.column_scatter, expected, rtol=16 * (n + p) * EPS, atol=0)

@@ -183,17 +183,19 @@ def _of_sparse(block: CSR, weights: Weights) -> Columns:
 def _weight_not_stored(entries: Entries, weights: FloatArray) -> FloatArray:
     """Weight (p,) of the rows that store nothing in a column, accurate even if it is small.
 
-    Weights are split into multiples of a unit, whose sums are exact, and remainders, so the
-    differences only have the rounding errors of the remainders.
+    The largest weights are split into multiples of a unit, whose sums and differences are exact,
+    and remainders, which are split again until nothing remains.
     """
     m, p = entries.shape
-    unit = 2.0 ** (int(np.frexp(weights.max())[1]) + m.bit_length() - 53)
-    whole = np.floor(weights / unit) * unit
-    unstored = np.zeros(p)
-    for part in (whole, weights - whole):
+    unstored, rest = np.zeros(p), weights
+    while rest.any():
+        exponent = int(np.frexp(rest.max())[1]) + m.bit_length() - 53
+        unit = 2.0 ** max(exponent, -1074)
+        part = np.floor(rest / unit) * unit
         each = np.repeat(part, np.diff(entries.ends))
         unstored += part.sum() - np.bincount(entries.columns, weights=each, minlength=p)
-    return np.maximum(unstored, 0.0)
+        rest = rest - part
+    return unstored
 
 
 def _last_stored(entries: Entries, columns: NDArray[np.intp]) -> FloatArray:
