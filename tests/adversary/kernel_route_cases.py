@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from claims import (
+    SUBNORMAL,
     Finding,
     check_fraction,
     check_pca,
@@ -156,7 +157,7 @@ def check_exact(model, kernel, data, rows, weights):
     if not expected.error < 1e-3 * expected.variances[0]:
         return [Finding("variance", 0.0)]  # too inaccurate even in extended precision
     promise = promise_of(model)
-    first = max(float(expected.variances[0]), 1e-300)
+    first = max(float(expected.variances[0]), SUBNORMAL)
     promise = promise._replace(roundoff=promise.roundoff + expected.error / first, squared=True)
     found = float(model.explained_variance_.sum())
     if expected.total < found and expected.variances[-1] < -1e-6 * expected.variances[0]:

@@ -363,6 +363,22 @@ def test_a_degree_that_float32_cannot_hold(rng):
     assert model.eigenvalues_ == pytest.approx(wide.eigenvalues_, rel=1e-6)
 
 
+@pytest.mark.parametrize("solver", ["dense", "arpack"])
+def test_a_first_variance_near_the_smallest_numbers(solver):
+    """Errors of the large entries of light rows, relative to the spread of three heavy ones."""
+    rng = np.random.default_rng(0)
+    X, weights = 1e-152 * rng.standard_normal((40, 2)), np.full(40, 1e-6)
+    X[1], X[2], weights[:3] = X[0] * 1.001, X[0] * [0.999, 1.002], 1e6
+    model = KernelPCA(1, kernel="linear", eigen_solver=solver).fit(X, sample_weight=weights)
+    wide, shares = X.astype(np.longdouble), weights / weights.sum()
+    centred = wide - shares @ wide
+    (a, b), (_, c) = (centred.T * weights) @ centred / (weights.sum() - 1)
+    true = (a + c) / 2 + np.sqrt(((a - c) / 2) ** 2 + b**2)
+    roundoff = fitted_model(model).result.spectrum.roundoff
+    assert abs(model.explained_variance_[0] - true) <= roundoff * true
+    assert roundoff < 1e-6
+
+
 def reference_first(K):
     """The first eigenvalue of the centred matrix K."""
     means = K.mean(axis=0)
