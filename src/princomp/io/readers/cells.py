@@ -131,12 +131,12 @@ def integer_text(value: object) -> str:
 
 def long_integer_error(column: str, i: int, value: object, origin: Origin) -> NotNumericError:
     """Make the error for an integer that has more digits than float64 can hold."""
-    words, place = origin.describe_cell(column, i)
-    return NotNumericError(
-        f"{words}: the integer {integer_text(value)} is beyond 2**53 = {LARGEST_INTEGER}, "
+    return origin.cell_error(
+        column,
+        i,
+        f"the integer {integer_text(value)} is beyond 2**53 = {LARGEST_INTEGER}, "
         "so its last digits would be lost",
-        place=place,
-        hint="If these are identifiers, make the column the id column or exclude it; "
+        "If these are identifiers, make the column the id column or exclude it; "
         "if they are quantities, write them as floating-point numbers.",
     )
 
@@ -203,12 +203,12 @@ def convert_text_column(
         raise long_integer_error(column, long_index, cells[long_index], origin)
     written = [i for i, cell in enumerate(cells) if isinstance(cell, str) and looks_numeric(cell)]
     if written and not requested:
-        words, place = origin.describe_cell(column, written[0])
-        raise NotNumericError(
-            f"{words}: the number {cells[written[0]]!r} is written as text ({len(written)} such "
+        raise origin.cell_error(
+            column,
+            written[0],
+            f"the number {cells[written[0]]!r} is written as text ({len(written)} such "
             f"{'cell' if len(written) == 1 else 'cells'} in the column)",
-            place=place,
-            hint="Codes such as postcodes often look so. Turn the column into numbers if it "
+            "Codes such as postcodes often look so. Turn the column into numbers if it "
             "holds quantities, or leave it out.",
         )
     return np.array(numbers_read, dtype=np.float64)
@@ -231,7 +231,6 @@ def not_numeric_error(
 ) -> NotNumericError:
     """Make the error for a column with cells ``bad`` that are not numbers."""
     value = cells[bad[0]]
-    words, place = origin.describe_cell(column, bad[0])
     shown = repr(value if isinstance(value, str) else str(value))
     if len(shown) > 60:
         shown = f"{shown[:57]}…'"
@@ -247,4 +246,4 @@ def not_numeric_error(
         )
     else:
         hint = bad_cell_hint(column, value)
-    return NotNumericError(f"{words}: {shown} is not a number ({of_all})", place=place, hint=hint)
+    return origin.cell_error(column, bad[0], f"{shown} is not a number ({of_all})", hint)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from princomp.errors import (
     ColumnError,
+    NotNumericError,
     ParameterError,
     PrincompError,
     ShapeError,
@@ -122,10 +123,11 @@ class Origin:
         line = None if self.line_of is None else self.line_of(row)
         return RowPlace(self.file, row, plain_label(label), line)
 
-    def describe_cell(self, column: str, row: int) -> tuple[str, dict[str, Any]]:
-        """Words for one cell in messages, and its place; ``row`` is counted from 0."""
+    def cell_error(self, column: str, row: int, problem: str, hint: str) -> NotNumericError:
+        """Make an error about one cell, with its place; ``row`` is counted from 0."""
         place = self.place_of(row)
-        return self.prefixed(f"column {column!r} {place.description}"), place.as_dict(column=column)
+        problem = self.prefixed(f"column {column!r} {place.description}: {problem}")
+        return NotNumericError(problem, place=place.as_dict(column=column), hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

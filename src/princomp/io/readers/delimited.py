@@ -14,7 +14,6 @@ import narwhals as nw
 import pyarrow as pa
 import pyarrow.compute as compute
 
-from princomp.errors import NotNumericError
 from princomp.io.readers.cells import not_numeric_error
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
@@ -251,12 +250,12 @@ def _refuse_codes(reader: Reader, names: Sequence[str], origin: Origin, rows: in
         count = compute.sum(matches).as_py() or 0
         if count:
             row = compute.index(matches, True).as_py()
-            words, place = origin.describe_cell(name, row)
-            raise NotNumericError(
-                f"{words}: {cells[row].as_py().strip()!r} begins with 0, as codes do "
+            raise origin.cell_error(
+                name,
+                row,
+                f"{cells[row].as_py().strip()!r} begins with 0, as codes do "
                 f"({count:,} such {'cell' if count == 1 else 'cells'} in the column)",
-                place=place,
-                hint=f"Codes such as postcodes are no quantities: exclude=[{name!r}] leaves "
+                f"Codes such as postcodes are no quantities: exclude=[{name!r}] leaves "
                 f"the column out, id_column={name!r} names the rows by it. If it holds "
                 "quantities, name it among the columns=.",
             )
@@ -285,10 +284,8 @@ def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
         return
     usual = units.most_common(1)[0][0]
     i, cell = next((i, cell) for i, cell, unit in found if unit != usual)
-    words, place = origin.describe_cell(name, i)
-    problem = f"{words}: {cell!r} is not in the unit of most cells, {str(usual)!r}"
-    hint = f"Write the column in one unit, or exclude {name!r}."
-    raise NotNumericError(problem, place=place, hint=hint)
+    problem = f"{cell!r} is not in the unit of most cells, {str(usual)!r}"
+    raise origin.cell_error(name, i, problem, f"Write the column in one unit, or exclude {name!r}.")
 
 
 def _refuse_mixed(

@@ -17,7 +17,7 @@ import pyarrow.compute as compute
 import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
-from princomp.errors import NotNumericError, PrincompError
+from princomp.errors import PrincompError
 from princomp.io.readers.cells import (
     LARGEST_INTEGER,
     bad_cell_hint,
@@ -299,14 +299,13 @@ class Parser:
                     wrong = value is not None and is_text(value)
                 if not wrong:
                     continue
-                words, place = self._origin(piece, offset).describe_cell(name, i)
                 shown = repr(cell) if len(repr(cell)) <= 60 else f"{cell!r:.57}…'"
                 hint = bad_cell_hint(name, cell)
                 if looks_numeric(cell) and not is_boolean:
                     hint = "This looks like a decimal comma (decimal=',') or a thousands separator."
                 what = "neither true nor false" if is_boolean else "not a number"
-                problem = f"{words}: {shown} is {what}, unlike the first cells of the column"
-                return NotNumericError(problem, place=place, hint=hint)
+                problem = f"{shown} is {what}, unlike the first cells of the column"
+                return self._origin(piece, offset).cell_error(name, i, problem, hint)
         return None
 
     def refuse_long_integers(self, piece: Piece, j: int, offset: Offset) -> None:
