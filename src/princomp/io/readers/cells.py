@@ -121,6 +121,13 @@ def first_inexact_index(array: NDArray[Any]) -> tuple[int, ...] | None:
     return next((tuple(int(i) for i in index) for index in np.argwhere(beyond)), None)
 
 
+def may_have_lost_digits(values: NDArray[np.float64]) -> bool:
+    """Whether some magnitudes are 2**53 or more, so that integers converted to them may differ."""
+    # Infinities count, because integers of hundreds of digits are read as infinity.
+    largest, smallest = (extreme.reduce(values, initial=0.0) for extreme in (np.fmax, np.fmin))
+    return bool(max(largest, -smallest) >= LARGEST_INTEGER)
+
+
 def integer_text(value: object) -> str:
     """Text of an integer in messages; rounded if Python refuses to write so many digits."""
     try:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from princomp.errors import ShapeError
-from princomp.io.readers.cells import LARGEST_INTEGER, MISSING, refuse_long_integers
+from princomp.io.readers.cells import MISSING, may_have_lost_digits, refuse_long_integers
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import kind_name
@@ -208,7 +208,7 @@ def _written_numbers(array: pa.Array) -> NDArray[Any] | None:
     # Numbers beyond 2**53 may be integers, and Arrow accepts text such as "nan(1)" as a number.
     if np.count_nonzero(np.isnan(numbers)) != parsed.null_count:
         return None
-    return None if (np.abs(numbers) >= LARGEST_INTEGER).any() else numbers
+    return None if may_have_lost_digits(numbers) else numbers
 
 
 def ids_of(array: pa.Array) -> NDArray[np.object_]:

@@ -14,7 +14,7 @@ import narwhals as nw
 import pyarrow as pa
 import pyarrow.compute as compute
 
-from princomp.io.readers.cells import not_numeric_error
+from princomp.io.readers.cells import may_have_lost_digits, not_numeric_error
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
 from princomp.io.readers.delimited_header import Header, read_header, structure_error
@@ -23,7 +23,6 @@ from princomp.io.readers.delimited_parse import (
     Reader,
     are_integers,
     cast_text,
-    may_have_lost_digits,
 )
 from princomp.io.readers.delimited_text import Dialect, open_decompressed, pieces_of, refuse_damage
 from princomp.io.readers.frames import convert

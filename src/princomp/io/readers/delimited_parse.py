@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from princomp.errors import PrincompError
 from princomp.io.readers.cells import (
-    LARGEST_INTEGER,
     bad_cell_hint,
     first_long_integer,
     is_text,
     long_integer_error,
     looks_numeric,
+    may_have_lost_digits,
 )
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_header import Header, structure_error
@@ -174,12 +174,6 @@ def cast_text(
 def are_integers(values: NDArray[np.float64]) -> bool:
     """Whether every value is a whole number, infinite or missing."""
     return bool(np.all((values == np.trunc(values)) | np.isnan(values)))
-
-
-def may_have_lost_digits(values: NDArray[np.float64]) -> bool:
-    """Whether some magnitudes are 2**53 or more, so that the integers in the text may differ."""
-    # Infinities count, because integers of hundreds of digits are read as infinity.
-    return bool(np.fmax.reduce(np.abs(values), initial=0.0) >= LARGEST_INTEGER)
 
 
 class Offset(NamedTuple):

@@ -20,6 +20,7 @@ from princomp.io.readers.cells import (
     convert_text_column,
     is_text,
     looks_numeric,
+    may_have_lost_digits,
     refuse_long_integers,
 )
 from princomp.io.readers.columns import (
@@ -288,20 +289,16 @@ def _values(
         return series.to_numpy()
     if kind.is_integer():
         _refuse_long_integers(series, name, origin)
-    if may_leave_out and isinstance(kind, (nw.Boolean, *CATEGORIES)):
+    if may_leave_out and isinstance(kind, (nw.Boolean, *CATEGORIES, *NOT_NUMBERS)):
         return None
     if kind.is_integer() or isinstance(kind, nw.Boolean):
         return series.cast(nw.Float64()).to_numpy()
     if kind.is_decimal():
         # Not all libraries round decimals to the nearest float64, but they do so with their text.
         numbers = series.cast(nw.String()).cast(nw.Float64()).to_numpy()
-        if not (np.abs(numbers) >= LARGEST_INTEGER).any():
+        if not may_have_lost_digits(numbers):
             return numbers
-        cells = _cells(series)
-        return convert_text_column(name, cells, requested=True, text=text, origin=origin)
-    if isinstance(kind, NOT_NUMBERS):
-        if may_leave_out:
-            return None
+        requested = True  # so that the cells are only checked
     elif isinstance(kind, _TEXT):
         # Most text columns are left out, and checking distinct values is faster than all cells.
         distinct = _as_text(series.unique().to_list()) if may_leave_out else []
@@ -310,7 +307,7 @@ def _values(
         return convert_text_column(
             name, _as_text(_cells(series)), requested=requested, text=text, origin=origin
         )
-    else:
+    elif not isinstance(kind, NOT_NUMBERS):
         array = series.to_numpy()
         if array.dtype.kind in "biuf":
             # A dtype unknown to narwhals (sparse, big-endian, …).
