@@ -41,23 +41,18 @@ def choose_fields(
     choice = choose_columns(available, selection, origin)
     # pandas stores its row index among the columns, but row labels are not measurements.
     index_columns = _index_columns(schema)
-    if (
-        selection.find_ids
-        and len(index_columns) == 1
-        and not index_columns.intersection(map(str, selection.exclude))
-    ):
+    names = choice.names
+    if not choice.requested:
+        names = tuple(name for name in names if name not in index_columns) or names
+    if selection.find_ids and len(index_columns) == 1:
         (name,) = index_columns
-        if name in choice.names and not choice.requested:
-            choice = replace(choice, names=tuple(field for field in choice.names if field != name))
-        if choice.names and name in available and name not in choice.names:
+        other_uses = {*names, *map(str, selection.exclude)}
+        if name in available and name not in other_uses:
             note = f"the rows are named by the index that pandas stored, {name!r}"
-            return replace(choice, id_column=name), (note,)
-    if choice.requested:
+            return replace(choice, names=names, id_column=name), (note,)
+    if names == choice.names:
         return choice, ()
     index = [name for name in choice.names if name in index_columns]
-    names = tuple(name for name in choice.names if name not in index_columns)
-    if not (index and names):
-        return choice, ()
     note = f"left out the row index that pandas stored: {listed(index)}"
     return replace(choice, names=names), (note,)
 
