@@ -69,7 +69,7 @@ def plain_kind(kind: pa.DataType) -> pa.DataType:
     """The Arrow type to which ``plain_array`` converts arrays of type ``kind``."""
     if isinstance(kind, pa.BaseExtensionType):
         return plain_kind(kind.storage_type)
-    if pa.types.is_run_end_encoded(kind):
+    if types.is_run_end_encoded(kind):
         return plain_kind(kind.value_type)
     return kind if _is_supported(kind) else pa.large_string()
 
@@ -78,9 +78,9 @@ def plain_array(array: pa.Array) -> pa.Array:
     """Unwrap extension types and run-end encoding; convert arrays of unknown types to text."""
     if isinstance(array.type, pa.BaseExtensionType):
         return plain_array(array.storage)
-    if pa.types.is_run_end_encoded(array.type):
+    if types.is_run_end_encoded(array.type):
         return plain_array(compute.run_end_decode(array))
-    if pa.types.is_string_view(array.type):
+    if types.is_string_view(array.type):
         return array.cast(pa.large_string())
     if _is_supported(array.type):
         return array
@@ -90,7 +90,7 @@ def plain_array(array: pa.Array) -> pa.Array:
 
 def as_text(array: pa.Array) -> pa.Array:
     """Convert cells to text, null where missing."""
-    if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+    if types.is_integer(array.type) or types.is_floating(array.type):
         return array.cast(pa.string())
     cells = [None if cell is None else str(cell) for cell in _cells(array)]
     return pa.array(cells, pa.string())
@@ -173,9 +173,7 @@ def numbers_of(
 
 
 def _inspected(array: pa.Array, name: str, requested: bool, origin: Origin) -> NDArray[Any] | None:
-    text = any(
-        test(array.type) for test in (types.is_string, types.is_large_string, types.is_dictionary)
-    )
+    text = _is_text(array.type)
     if array.null_count == len(array) and (text or requested):
         return np.full(len(array), np.nan)
     if text and requested and (numbers := _written_numbers(array)) is not None:
@@ -189,9 +187,9 @@ def _inspected(array: pa.Array, name: str, requested: bool, origin: Origin) -> N
 
 def _written_numbers(array: pa.Array) -> NDArray[Any] | None:
     """Convert numbers written as text at once; None if cells must be checked one by one."""
-    if pa.types.is_dictionary(array.type):
+    if types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    if array.type not in (pa.string(), pa.large_string()):
+    if not _is_text(array.type):
         return None
     text = compute.utf8_trim_whitespace(array)
     missing = compute.is_in(text, pa.array(sorted(MISSING), text.type))
@@ -214,18 +212,11 @@ def ids_of(array: pa.Array) -> NDArray[np.object_]:
 
 
 def _is_supported(kind: pa.DataType) -> bool:
-    return any(
+    return _is_text(kind) or any(
         test(kind)
-        for test in (
-            types.is_boolean,
-            types.is_integer,
-            types.is_floating,
-            types.is_decimal,
-            types.is_string,
-            types.is_large_string,
-            types.is_dictionary,
-            types.is_null,
-            types.is_temporal,
-            types.is_nested,
-        )
+        for test in (types.is_primitive, types.is_decimal, types.is_null, types.is_nested)
     )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind)
