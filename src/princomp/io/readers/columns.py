@@ -139,6 +139,11 @@ class Choice:
     id_column: str | None
     unused: tuple[str, ...] = ()
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The id column, if there is one."""
+        return () if self.id_column is None else (self.id_column,)
+
 
 def plain_label(label: object) -> object:
     """Return a label as a plain Python value; None if it is missing."""

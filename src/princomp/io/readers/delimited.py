@@ -17,7 +17,7 @@ import pyarrow.compute as compute
 from princomp.io.readers.cells import may_have_lost_digits, not_numeric_error
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
-from princomp.io.readers.delimited_header import Header, read_header, structure_error
+from princomp.io.readers.delimited_header import read_header, structure_error
 from princomp.io.readers.delimited_parse import (
     Parser,
     Reader,
@@ -31,6 +31,7 @@ from princomp.io.readers.left_out import (
     counting_notes,
     empty_rows_at_end,
     find_id_column,
+    id_candidates,
     refuse_totals,
 )
 from princomp.io.readers.number_text import NumberFormat, Unit, cell_unit, column_unit
@@ -75,24 +76,22 @@ def infer_table(
     header = read_header(dialect)
     origin = Origin(str(dialect.path), partial(dialect.line_of, header_lines=header.lines))
     choice = choose_columns(header.names, selection, origin)
-    label_candidates = _label_candidates(header, selection, choice)
+    candidates = id_candidates(header.label_candidates, selection, choice)
     reader = Reader(dialect, header)
-    table = _read_columns(reader, choice, label_candidates)
+    table = _read_columns(reader, choice, candidates)
     notes = [*dialect.notes, *header.notes]
     if complete:
         table = _without_empty_rows(reader, table, notes)
-    if label_candidates:
-        choice, id_notes = find_id_column(
-            table,
-            header.names[0],
-            label_candidates,
-            choice,
-            dialect.number_format,
-            complete=complete,
-            unnamed=header.unnamed,
-        )
-        notes += id_notes
-        table = table.select([*choice.names, *filter(None, [choice.id_column])])
+    choice, id_notes = find_id_column(
+        table.select(candidates),
+        header.names[0],
+        choice,
+        dialect.number_format,
+        complete=complete,
+        unnamed=header.unnamed,
+    )
+    notes += id_notes
+    table = table.select([*choice.names, *choice.ids])
     if complete:
         refuse_totals(table, dialect, origin)  # words
         _refuse_totals_in_unread(reader, table, origin)
@@ -125,8 +124,7 @@ def infer_table(
 def _refuse_totals_in_unread(reader: Reader, table: pa.Table, origin: Origin) -> None:
     """Refuse a word such as "total" in columns that were excluded or not requested."""
     header, dialect = reader.header, reader.dialect
-    texts = dict.fromkeys((header.names[0], *header.label_candidates))
-    unread = [name for name in texts if name not in table.column_names]
+    unread = [name for name in header.label_candidates if name not in table.column_names]
     if not unread or dialect.skip_end is not None:
         return
     with dialect.reading():
@@ -135,19 +133,10 @@ def _refuse_totals_in_unread(reader: Reader, table: pa.Table, origin: Origin) ->
         refuse_totals(rest.slice(0, len(table)), dialect, origin)
 
 
-def _label_candidates(header: Header, selection: Selection, choice: Choice) -> list[str]:
-    """Columns that may hold the names of the rows, if these are to be found."""
-    if not selection.find_ids or choice.id_column is not None:
-        return []
-    taken = {*selection.exclude, *(choice.names if choice.requested else ())}
-    return [name for name in (header.names[0], *header.label_candidates) if name not in taken]
-
-
-def _read_columns(reader: Reader, choice: Choice, label_candidates: list[str]) -> pa.Table:
+def _read_columns(reader: Reader, choice: Choice, candidates: list[str]) -> pa.Table:
     """Read the chosen columns, and those that may hold names of rows, which stay text."""
     dialect = reader.dialect
-    id_columns = () if choice.id_column is None else (choice.id_column,)
-    texts = (*id_columns, *label_candidates)
+    texts = (*choice.ids, *candidates)
     names = list(dict.fromkeys((*choice.names, *texts)))
     with dialect.reading():
         table = reader.read_typed(names, set(texts))

@@ -33,7 +33,7 @@ class Header:
     notes : tuple of str
         Messages on what was detected.
     label_candidates : tuple of str
-        Columns that may name the rows, judging by the first rows.
+        Columns that may name the rows: the first one, and others judging by the first rows.
     unnamed : bool
         Whether the file has no name for the first column.
     """
@@ -240,12 +240,13 @@ def _refuse_second_header(
 
 
 def _label_candidates(names: list[str], rows: list[list[str]], dialect: Dialect) -> tuple[str, ...]:
-    """Text columns without repeated cells in the sampled rows."""
+    """The first column, and text columns without repeated cells in the sampled rows."""
     columns = ([row[j] for row in rows if j < len(row)] for j in range(len(names)))
     return tuple(
         name
         for name, column in zip(names, columns, strict=True)
-        if len(set(column)) == len(column) > 1 and all(map(dialect.number_format.is_text, column))
+        if name == names[0]
+        or (len(set(column)) == len(column) > 1 and all(map(dialect.number_format.is_text, column)))
     )
 
 

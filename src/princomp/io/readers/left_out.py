@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError
-from princomp.io.readers.columns import Choice, Origin, listed
+from princomp.io.readers.columns import Choice, Origin, Selection, listed
 from princomp.io.readers.number_text import NumberFormat, cell_unit
 
 if TYPE_CHECKING:
@@ -204,10 +204,17 @@ def without_row_numbers(
     return choice, counting_notes(label, first.to_numpy()) if first.dtype.is_integer() else ()
 
 
+def id_candidates(names: Iterable[str], selection: Selection, choice: Choice) -> list[str]:
+    """The columns among ``names`` that may be used as names of the rows, if these are wanted."""
+    if not selection.find_ids or choice.id_column is not None:
+        return []
+    other_uses = {*map(str, selection.exclude), *(choice.names if choice.requested else ())}
+    return [name for name in dict.fromkeys(names) if name not in other_uses]
+
+
 def find_id_column(
     table: pa.Table,
     first: str,
-    candidates: Sequence[str],
     choice: Choice,
     number_format: NumberFormat,
     *,
@@ -219,11 +226,9 @@ def find_id_column(
     Parameters
     ----------
     table : pyarrow.Table
-        The columns ``candidates``, as text.
+        The columns that may name the rows, as text.
     first : str
         Name of the first column of the file.
-    candidates : sequence of str
-        Columns that may name the rows.
     choice : Choice
     number_format : NumberFormat
     complete : bool
@@ -231,14 +236,13 @@ def find_id_column(
     unnamed : bool
         Whether the first column has no name in the file.
     """
-    first_cells = table.column(first).to_pylist() if first in candidates else []
+    is_candidate = first in table.column_names
+    first_cells = table.column(first).to_pylist() if is_candidate else []
     is_numbered = are_row_numbers(first_cells)
     # A table that begins in the second column of a sheet has a first column without cells.
-    is_empty = first in candidates and not any(first_cells)
+    is_empty = is_candidate and not any(first_cells)
     has_index = first.lower() in INDEX_NAMES and not is_empty
-    unique = [
-        name for name in dict.fromkeys(candidates) if _is_unique_text(table, name, number_format)
-    ]
+    unique = [name for name in table.column_names if _is_unique_text(table, name, number_format)]
     # Dates name rows only if nothing else does.
     heads = {name: table.column(name)[:100].to_pylist() for name in unique}
     unique = [name for name in unique if not all(map(_DATE.match, heads[name]))] or unique
@@ -248,7 +252,7 @@ def find_id_column(
         why = f"which differs in {'all' if complete else f'the first {len(table):,}'} rows"
         if is_numbered and name != first:
             left_out = [first]
-    elif has_index and first in candidates:
+    elif has_index and is_candidate:
         name, why = first, "the first column"
     elif is_numbered:
         name, why = first, f"which counts them from {str(first_cells[0]).strip()}"
