@@ -160,10 +160,10 @@ class ColumnarSource(Source):
         """Leave out columns of text, and decide on float32 or float64."""
         if self.rows == 0:
             raise no_rows_error(self.file)
-        names = self._choice.names
+        names, requested = self._choice.names, self._choice.requested
         kinds = {name: str(plain_kind(self._kinds[name])) for name in names}
         left_out: set[str] = set()
-        if not self._choice.requested:
+        if not requested:
             # Booleans and categories are never numbers.
             left_out = {name for name in names if kinds[name].startswith(("bool", "dictionary"))}
         unclear = [name for name in names if self._conversions[name] == "inspect"]
@@ -180,9 +180,7 @@ class ColumnarSource(Source):
         found = {name: arrow_kind_name(self._kinds[name]) for name in without}
         self.notes = (*self.notes, *left_out_notes(found))
         # Text columns that were not requested are kept only if empty, so they do not count.
-        used = {
-            kinds[name] for name in self.columns if self._choice.requested or name not in unclear
-        }
+        used = {kinds[name] for name in self.columns if requested or name not in unclear}
         self.dtype = np.dtype(np.float32 if used == {"float"} else np.float64)
 
     def _without_numbers(self, names: list[str]) -> set[str]:
@@ -196,9 +194,7 @@ class ColumnarSource(Source):
                 origin = Origin(self.file, offset=row)
                 for name in tuple(undecided):
                     with reading(self._path, KIND):
-                        values = self._numbers(
-                            batch.column(name), name, self._choice.requested, origin
-                        )
+                        values = self._numbers(batch.column(name), name, origin)
                     if values is None:
                         left_out.add(name)
                     # A column that is empty so far may still turn out to be text or numbers.
@@ -211,9 +207,10 @@ class ColumnarSource(Source):
         return left_out
 
     def _numbers(
-        self, array: pa.Array, name: str, requested: bool, origin: Origin
+        self, array: pa.Array, name: str, origin: Origin, required: bool = False
     ) -> NDArray[Any] | None:
-        return numbers_of(array, self._conversions[name], name, requested, origin)
+        required = required or self._choice.requested
+        return numbers_of(array, self._conversions[name], name, required, origin)
 
     def _check_rows(self, rows: int) -> None:
         if self.rows is not None and rows != self.rows:
@@ -303,10 +300,10 @@ class ColumnarSource(Source):
         columns: list[NDArray[Any]] = []
         with reading(self._path, KIND):
             for name, array in zip(self.columns or (), batch.columns, strict=False):
-                numbers = self._numbers(array, name, self._choice.requested, origin)
+                numbers = self._numbers(array, name, origin)
                 if numbers is None:
                     # The column was kept because it was empty so far; raise the error for text.
-                    numbers = self._numbers(array, name, True, origin)
+                    numbers = self._numbers(array, name, origin, required=True)
                 assert numbers is not None
                 columns.append(numbers)
         copy_columns(columns, block)
