@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _BLANKS = re.compile(r'"[^"]*"|[ \t]+')
 
 LINE_END = re.compile(r"\r\n?|\n")
+# A line with its end, or a last line without one.
+_LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++\Z")
 
 # A row longer than this is an error: an unclosed quote, or missing line ends.
 LONGEST_ROW = 2**26
@@ -203,22 +205,14 @@ class _CleanedText(io.RawIOBase):
         if not end and len(text) > LONGEST_ROW:
             end = len(text)  # no line ends; the error is reported later
         text, self._rest = text[:end], text[end:]
-        text, n_skipped = self._skipped(text)
+        if self._skip:
+            text, n_skipped = _LINE.subn("\n", text, self._skip)
+            self._skip -= n_skipped
         if self._dialect.comment:
             text = self._without_comments(text)
         if self._dialect.split_at_blanks:
             text = _BLANKS.sub(_as_tab, text)
-        return "\n" * n_skipped + text
-
-    def _skipped(self, text: str) -> tuple[str, int]:
-        """Return the text after the lines to skip, and how many of them were skipped."""
-        ends = [match.end() for match in islice(LINE_END.finditer(text), self._skip)]
-        n_skipped = len(ends)
-        text = text[ends[-1] :] if ends else text
-        if n_skipped < self._skip and text:  # a last line without an end
-            text, n_skipped = "", n_skipped + 1
-        self._skip -= n_skipped
-        return text, n_skipped
+        return text
 
     def _without_comments(self, text: str) -> str:
         """Remove comments, but not lines of quoted fields that look like comments.
