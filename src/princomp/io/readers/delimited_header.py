@@ -277,23 +277,20 @@ def structure_error(
                 problem = f"line {line} is not UTF-8 text"
                 hint = "Save the table in UTF-8, or give its encoding, such as encoding='cp1252'."
                 return malformed(path, problem, hint, line=line)
-    row = row_offset
-    for line, _, record in dialect.records():
-        if line <= header.lines:
-            continue
-        row += 1
+    row = row_offset - 1
+    for row, (line, _, record) in enumerate(dialect.records(header.lines), row_offset):
         if len(record) != p:
             noun = "field" if len(record) == 1 else "fields"
             return malformed(
                 path,
-                f"{row_words(row - 1, line=line_offset + line)} has {len(record)} {noun}, "
+                f"{row_words(row, line=line_offset + line)} has {len(record)} {noun}, "
                 f"but the first line names {p} columns",
                 "Decimal commas and unquoted text with commas make such rows; "
                 "a last row of few fields means that the file is cut short.",
-                row=row - 1,
+                row=row,
                 line=line_offset + line,
             )
-    if row == 0:
+    if row < 0:
         return no_rows_error(path, ", only the line of column names")
     problem = f"cannot be read as {dialect.kind}"
     return malformed(path, problem, "It may be damaged: create or download it again.")

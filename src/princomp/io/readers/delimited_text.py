@@ -129,8 +129,8 @@ class Dialect:
             newline="",
         )
 
-    def records(self) -> Iterator[tuple[int, int, list[str]]]:
-        """First line, last line and fields of each record that is not blank.
+    def records(self, header_lines: int = 0) -> Iterator[tuple[int, int, list[str]]]:
+        """First line, last line and fields of each record after the header that is not blank.
 
         Many times slower than pyarrow, so used only for the header and to locate errors.
         """
@@ -138,15 +138,15 @@ class Dialect:
             reader = csv.reader(file, delimiter=self.delimiter)
             last_line = 0
             for record in reader:
-                if record:
+                if record and last_line >= header_lines:
                     yield last_line + 1, reader.line_num, record
                 last_line = reader.line_num
 
     def line_of(self, row: int, header_lines: int = 0) -> int | None:
         """Line on which data row ``row``, from 0, starts, after ``header_lines`` lines of names."""
         with suppress(OSError, EOFError, csv.Error):
-            rows = (line for line, _, _ in self.records() if line > header_lines)
-            return next(islice(rows, row, None), None)
+            for line, _, _ in islice(self.records(header_lines), row, None):
+                return line
         return None
 
     def without_last_records(self, text: bytes, last: int) -> bytes:
