@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Literal, cast
 
@@ -30,6 +30,11 @@ _NUMBER = re.compile(
 )
 _INTEGER = re.compile(r"[+-]?0*([0-9]+)")
 _WITH_COMMAS = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9]+)+(?:\.[0-9]+)?")
+
+
+def text_of(cells: Iterable[object]) -> list[str | None]:
+    """Convert cells to text, None where missing."""
+    return [None if cell is None else str(cell) for cell in cells]
 
 
 def plain_minus(cell: str) -> str:

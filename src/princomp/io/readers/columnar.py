@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from princomp.errors import ShapeError
-from princomp.io.readers.cells import MISSING, may_have_lost_digits, refuse_long_integers
+from princomp.io.readers.cells import MISSING, may_have_lost_digits, refuse_long_integers, text_of
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import kind_name
@@ -84,26 +84,22 @@ def plain_array(array: pa.Array) -> pa.Array:
         return array.cast(pa.large_string())
     if _is_supported(array.type):
         return array
-    cells = [None if cell is None else str(cell) for cell in array.to_pylist()]
-    return pa.array(cells, pa.large_string())
+    return pa.array(text_of(array.to_pylist()), pa.large_string())
 
 
 def as_text(array: pa.Array) -> pa.Array:
     """Convert cells to text, null where missing."""
     if types.is_integer(array.type) or types.is_floating(array.type):
         return array.cast(pa.string())
-    cells = [None if cell is None else str(cell) for cell in _cells(array)]
-    return pa.array(cells, pa.string())
+    return pa.array(text_of(_cells(array)), pa.string())
 
 
 def _cells(array: pa.Array) -> list[Any]:
     """Cells as Python values, None where null; text for times in nanoseconds."""
-    cells: list[Any]
     try:
-        cells = array.to_pylist()
+        return array.to_pylist()
     except ValueError:  # datetime cannot hold nanoseconds
-        cells = array.cast(pa.string()).to_pylist()
-    return cells
+        return array.cast(pa.string()).to_pylist()
 
 
 def arrow_kind_name(kind: pa.DataType) -> str:
@@ -116,9 +112,8 @@ def arrow_kind_name(kind: pa.DataType) -> str:
 def conversion_of(kind: pa.DataType) -> Conversion:
     """How to convert columns of an Arrow type to numbers; see ``numbers_of``."""
     plain = plain_kind(kind)
-    if not (types.is_primitive(plain) or types.is_decimal(plain) or types.is_null(plain)):
-        return "inspect"
-    if types.is_temporal(plain):
+    may_be_numbers = types.is_primitive(plain) or types.is_decimal(plain) or types.is_null(plain)
+    if types.is_temporal(plain) or not may_be_numbers:
         return "inspect"
     if plain != kind:
         return "unwrap"
@@ -168,8 +163,7 @@ def numbers_of(
         return _inspected(array.cast(pa.string()), name, True, origin)
     elif conversion == "cast":
         array = array.cast("float64")
-    numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
-    return numbers
+    return array.to_numpy(zero_copy_only=False)
 
 
 def _inspected(array: pa.Array, name: str, requested: bool, origin: Origin) -> NDArray[Any] | None:

@@ -22,6 +22,7 @@ from princomp.io.readers.cells import (
     looks_numeric,
     may_have_lost_digits,
     refuse_long_integers,
+    text_of,
 )
 from princomp.io.readers.columns import (
     Choice,
@@ -300,12 +301,13 @@ def _values(
             return numbers
         requested = True  # so that the cells are only checked
     elif isinstance(kind, _TEXT):
-        # Most text columns are left out, and checking distinct values is faster than all cells.
-        distinct = _as_text(series.unique().to_list()) if may_leave_out else []
+        # Categories become text, because a category 1 is a label, not a quantity. Most columns are
+        # left out, and checking distinct values is faster than all cells.
+        distinct = text_of(series.unique().to_list()) if may_leave_out else []
         if any(map(is_text, distinct)) and not any(map(looks_numeric, distinct)):
             return None
         return convert_text_column(
-            name, _as_text(_cells(series)), requested=requested, text=text, origin=origin
+            name, text_of(_cells(series)), requested=requested, text=text, origin=origin
         )
     elif not isinstance(kind, NOT_NUMBERS):
         array = series.to_numpy()
@@ -338,8 +340,3 @@ def _cells(series: Series) -> list[Any]:
     except ValueError:  # datetime cannot hold nanoseconds
         cells = series.cast(nw.String).to_list()
     return [None if is_missing else cell for cell, is_missing in zip(cells, missing, strict=True)]
-
-
-def _as_text(cells: list[Any]) -> list[str | None]:
-    """Convert categories to text, because a category 1 is a label, not a quantity."""
-    return [None if cell is None else str(cell) for cell in cells]
