@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from princomp.errors import ShapeError
-from princomp.io.readers.cells import MISSING, may_have_lost_digits, refuse_long_integers, text_of
+from princomp.io.readers.cells import may_have_lost_digits, refuse_long_integers, text_of
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import kind_name
+from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.reader_errors import reading
 
 Conversion: TypeAlias = Literal["as is", "check", "cast", "unwrap", "inspect"]
@@ -183,19 +184,14 @@ def _written_numbers(array: pa.Array) -> NDArray[Any] | None:
     """Convert numbers written as text at once; None if cells must be checked one by one."""
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    if not _is_text(array.type):
-        return None
-    text = compute.utf8_trim_whitespace(array)
-    missing = compute.is_in(text, pa.array(sorted(MISSING), text.type))
-    try:
-        parsed = compute.if_else(missing, None, text).cast("float64")
-    except pa.ArrowInvalid:
+    parsed = PLAIN.cast(array, pa.float64()) if _is_text(array.type) else None
+    if parsed is None:
         return None
     numbers: NDArray[Any] = parsed.to_numpy(zero_copy_only=False)
     # Numbers beyond 2**53 may be integers, and Arrow accepts text such as "nan(1)" as a number.
-    if np.count_nonzero(np.isnan(numbers)) != parsed.null_count:
+    if np.isnan(numbers).sum() != parsed.null_count or may_have_lost_digits(numbers):
         return None
-    return None if may_have_lost_digits(numbers) else numbers
+    return numbers
 
 
 def ids_of(array: pa.Array) -> NDArray[np.object_]:

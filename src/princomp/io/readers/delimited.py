@@ -18,12 +18,7 @@ from princomp.io.readers.cells import may_have_lost_digits, not_numeric_error
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
 from princomp.io.readers.delimited_header import read_header, structure_error
-from princomp.io.readers.delimited_parse import (
-    Parser,
-    Reader,
-    are_integers,
-    cast_text,
-)
+from princomp.io.readers.delimited_parse import Parser, Reader, are_integers
 from princomp.io.readers.delimited_text import Dialect, open_decompressed, pieces_of, refuse_damage
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import (
@@ -200,9 +195,9 @@ def _cast_column(
     # Most text columns show text in the first rows, which avoids a search of all rows.
     unit = column_unit(column[:100].to_pylist(), number_format)
     for kind in (pa.float64(), pa.bool_()):
-        if cast_text(column[:100], kind, number_format, unit) is None:
+        if number_format.cast(column[:100], kind, unit) is None:
             continue
-        cast = cast_text(column, kind, number_format, unit)
+        cast = number_format.cast(column, kind, unit)
         if cast is not None:
             return cast, unit
     return None, None

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as compute
 import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
@@ -29,7 +28,7 @@ from princomp.io.readers.cells import (
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_header import Header, structure_error
 from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Piece, count_lines
-from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit
+from princomp.io.readers.number_text import Unit
 from princomp.io.readers.source import copy_columns
 from princomp.linalg import empty
 
@@ -153,22 +152,6 @@ class Reader:
         long = first_long_integer(numbers.to_pylist())
         if long is not None:
             raise long_integer_error(name, long, cells[long].as_py(), origin)
-
-
-def cast_text(
-    cells: pa.ChunkedArray,
-    kind: pa.DataType,
-    number_format: NumberFormat = PLAIN,
-    unit: Unit | None = None,
-) -> pa.ChunkedArray | None:
-    """Convert a text column to the type ``kind``; None unless all its cells allow it."""
-    if kind == pa.bool_():
-        number_format, unit = NumberFormat(na=number_format.na), None
-    try:
-        cast = compute.cast(number_format.canonical(cells, unit), kind)
-    except pa.ArrowInvalid:
-        return None
-    return number_format.without_missing(cast)
 
 
 def are_integers(values: NDArray[np.float64]) -> bool:
@@ -338,9 +321,8 @@ class Parser:
             return None
         columns = dict(zip(table.column_names, table.columns, strict=True))
         for name in self.columns:
-            cast = cast_text(
-                columns[name], types[name], self.dialect.number_format, self.units.get(name)
-            )
+            number_format = self.dialect.number_format
+            cast = number_format.cast(columns[name], types[name], self.units.get(name))
             if cast is None:
                 return None
             columns[name] = cast
