@@ -14,10 +14,9 @@ import pyarrow.compute as compute
 from numpy.typing import NDArray
 from pyarrow import types
 
-from princomp.errors import ShapeError
 from princomp.io.readers.cells import may_have_lost_digits, refuse_long_integers, text_of
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
-from princomp.io.readers.frames import convert
+from princomp.io.readers.frames import column_numbers
 from princomp.io.readers.left_out import kind_name
 from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.reader_errors import reading
@@ -134,7 +133,7 @@ def numbers_of(
         Some rows of the column ``name``.
     conversion : {"as is", "check", "cast", "unwrap", "inspect"}
         "check" ensures that 64-bit integers are exact as float64; "inspect" decides about columns
-        that may be text, by the rules of ``frames.convert``.
+        that may be text, by the rules of ``frames.column_numbers``.
     requested : bool
         The user named the column.
     origin : Origin
@@ -173,11 +172,8 @@ def _inspected(array: pa.Array, name: str, requested: bool, origin: Origin) -> N
         return np.full(len(array), np.nan)
     if text and requested and (numbers := _written_numbers(array)) is not None:
         return numbers
-    frame = nw.from_native(pa.table({name: array}), eager_only=True)
-    try:
-        return convert(frame, Choice((name,), requested, None), "leave out", origin).data[:, 0]
-    except ShapeError:  # no numeric column
-        return None
+    series = nw.from_native(pa.chunked_array([array]), series_only=True)
+    return column_numbers(series, name, requested, "leave out", origin)
 
 
 def _written_numbers(array: pa.Array) -> NDArray[Any] | None:

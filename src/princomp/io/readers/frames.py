@@ -221,7 +221,8 @@ def convert(
     # faster than strided writes for 1,000,000 × 20 numbers, and needs no second copy.
     data = empty((n, len(choice.names)), _dtype(frame, choice, labels), order="F")
     for name in choice.names:
-        values = _values(frame.get_column(labels[name]), name, choice.requested, text, origin)
+        series = frame.get_column(labels[name])
+        values = column_numbers(series, name, choice.requested, text, origin)
         if values is None:
             left_out.append(name)
         else:
@@ -280,10 +281,10 @@ def _dtype(frame: Frame, choice: Choice, labels: Mapping[str, Any]) -> np.dtype[
     return np.dtype(np.float32 if single else np.float64)
 
 
-def _values(
+def column_numbers(
     series: Series, name: str, requested: bool, text: TextPolicy, origin: Origin
 ) -> NDArray[Any] | None:
-    """Return the numbers of a column, or None if it is left out."""
+    """Return the numbers of a column, or None if it is left out; ``text`` as in ``from_frame``."""
     kind = series.dtype
     may_leave_out = text == "leave out" and not requested
     if kind.is_float():
