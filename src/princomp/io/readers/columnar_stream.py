@@ -258,11 +258,11 @@ class ColumnarSource(Source):
         with reading(self._path, KIND):
             table = pa.Table.from_batches(found)
             del found
-            for i, field in enumerate(table.schema):
-                kind = plain_kind(field.type)
-                if kind != field.type:
-                    chunks = [plain_array(chunk) for chunk in table.column(i).chunks]
-                    table = table.set_column(i, field.name, pa.chunked_array(chunks, kind))
+            columns = [
+                pa.chunked_array(map(plain_array, column.chunks), plain_kind(column.type))
+                for column in table.columns
+            ]
+            table = pa.table(columns, names)
         frame = nw.from_native(table, eager_only=True)
         converted = convert(frame, self._choice, "leave out", Origin(self.file))
         converted.notes = (*self.notes, *converted.notes)
