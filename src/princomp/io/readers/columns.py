@@ -203,23 +203,21 @@ def choose_columns(available: Sequence[str], selection: Selection, origin: Origi
     selection = selection._replace(columns=columns, exclude=exclude)
     refuse_duplicates(available, origin)
     ids = () if id_column is None else (id_column,)
-    _refuse_unknown(available, [*(columns or ()), *exclude, *ids], origin)
+    named = dict.fromkeys((*(columns or ()), *exclude, *ids))
+    _refuse_unknown(available, named, origin)
     _refuse_two_roles(selection, origin)
+    others = tuple(name for name in available if name not in named)
     if columns is not None:
-        named = {*columns, *exclude, *ids}
-        unused = tuple(name for name in available if name not in named)
-        return Choice(tuple(columns), True, id_column, unused)
-    left_out = {*exclude, *ids}
-    remaining = tuple(name for name in available if name not in left_out)
-    if not remaining:
+        return Choice(tuple(columns), True, id_column, unused=others)
+    if not others:
         problem = "no column remains to analyse"
-        raise origin.error(ShapeError, problem, "Exclude fewer columns." if left_out else None)
-    return Choice(remaining, False, id_column)
+        raise origin.error(ShapeError, problem, "Exclude fewer columns." if named else None)
+    return Choice(others, False, id_column)
 
 
-def _refuse_unknown(available: Sequence[str], requested: Sequence[str], origin: Origin) -> None:
+def _refuse_unknown(available: Sequence[str], named: Iterable[str], origin: Origin) -> None:
     known = set(available)
-    unknown = [name for name in dict.fromkeys(requested) if name not in known]
+    unknown = [name for name in named if name not in known]
     if not unknown:
         return
     # A guess compares a name with all columns, so only the first names, which are listed, get one.
