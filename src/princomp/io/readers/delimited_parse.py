@@ -329,11 +329,8 @@ class Parser:
         return pa.table(columns)
 
     def _is_utf8(self, reader: Reader) -> bool:
-        text = reader.dialect.text or b""
-        if text.isascii():
-            return True
         try:
-            text.decode()
+            (reader.dialect.text or b"").decode()
         except UnicodeDecodeError:
             # Invalid bytes in excluded columns do not matter.
             return reader.read_as_text(self.candidates) is not None
