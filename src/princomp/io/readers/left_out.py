@@ -46,7 +46,7 @@ _OBJECT_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 )
 
 # Usual names of a first column of row labels; an unnamed first column gets the name "row".
-INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})
+_INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})
 _TOTALS = re.compile(
     r"(?i)(grand |sub)?(totals?|sums?|summe|gesamt|insgesamt|somme|suma|totale|mean|average|"
     r"mittelwert|moyenne|median)\W*"
@@ -162,7 +162,7 @@ def counting_notes(name: str, cells: NDArray[Any]) -> tuple[WarningNote, ...]:
 
 def has_index_name(label: object) -> bool:
     """Whether a column has a usual name of row labels, such as "Unnamed: 0" or "id"."""
-    return isinstance(label, str) and (label == "" or label.lower() in INDEX_NAMES)
+    return isinstance(label, str) and (label == "" or label.lower() in _INDEX_NAMES)
 
 
 def is_index_column(column: nw.Series[Any]) -> bool:
@@ -241,24 +241,23 @@ def find_id_column(
     is_numbered = are_row_numbers(first_cells)
     # A table that begins in the second column of a sheet has a first column without cells.
     is_empty = is_candidate and not any(first_cells)
-    has_index = first.lower() in INDEX_NAMES and not is_empty
+    has_index = has_index_name(first) and not is_empty
     unique = [name for name in table.column_names if _is_unique_text(table, name, number_format)]
     # Dates name rows only if nothing else does.
     heads = {name: table.column(name)[:100].to_pylist() for name in unique}
     unique = [name for name in unique if not all(map(_DATE.match, heads[name]))] or unique
-    left_out: list[str] = []
     if len(unique) == 1 and (is_numbered or not has_index):
         name = unique[0]
         why = f"which differs in {'all' if complete else f'the first {len(table):,}'} rows"
-        if is_numbered and name != first:
-            left_out = [first]
     elif has_index and is_candidate:
         name, why = first, "the first column"
     elif is_numbered:
         name, why = first, f"which counts them from {str(first_cells[0]).strip()}"
     else:
         return choice, []
-    names = tuple(other for other in choice.names if other != name and other not in left_out)
+    # A first column that counts the rows is left out, even if another one names them.
+    no_data = {name, first} if is_numbered else {name}
+    names = tuple(other for other in choice.names if other not in no_data)
     if not names:
         return choice, []
     column = f"column {name!r}, {why}"
@@ -271,7 +270,7 @@ def find_id_column(
             "left out; id_column=False keeps it as data"
         )
     notes = [note]
-    if left_out:
+    if len(no_data) > 1:
         what = "the first column" if unnamed else repr(first)
         notes.append(f"left out {what}, which counts the rows")
     return replace(choice, names=names, id_column=name), notes
