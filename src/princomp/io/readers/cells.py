@@ -197,19 +197,16 @@ def convert_text_column(
         requested or at least half of its nonempty cells look like numbers.
     """
     numbers_read = [read_number(cell) for cell in cells]
-    if text == "leave out" and not requested:
-        kinds = {type(cell) for cell, x in zip(cells, numbers_read, strict=True) if x == x}
-        if kinds and kinds <= {bool, np.bool_}:
-            return None
+    nonempty = [cell for cell, x in zip(cells, numbers_read, strict=True) if x == x]  # not NaN
+    may_leave_out = text == "leave out" and not requested
+    if may_leave_out and nonempty and all(isinstance(cell, bool | np.bool_) for cell in nonempty):
+        return None
     bad = [i for i, number in enumerate(numbers_read) if number is None]
     if bad:
-        nonempty = [
-            cell for cell, x in zip(cells, numbers_read, strict=True) if x is None or x == x
-        ]
         mostly_numbers = 2 * sum(map(looks_numeric, nonempty)) >= len(nonempty)
-        if requested or text == "error" or mostly_numbers:
-            raise not_numeric_error(column, cells, bad, len(nonempty), text, origin)
-        return None
+        if may_leave_out and not mostly_numbers:
+            return None
+        raise not_numeric_error(column, cells, bad, len(nonempty), text, origin)
     long_index = first_long_integer(cells)
     if long_index is not None:
         raise long_integer_error(column, long_index, cells[long_index], origin)
