@@ -46,8 +46,7 @@ class ParquetSource(ColumnarSource):
         # The row group of row ``start``; this also skips empty row groups.
         first = bisect.bisect_right(self._group_starts, start) - 1
         with _parquet_file(self._path, len(names)) as file:
-            if file.metadata.num_rows != self._group_starts[-1]:
-                raise self._changed_error(f"it had {self._group_starts[-1]} rows")
+            self._check_rows(file.metadata.num_rows)
             batches = file.iter_batches(
                 batch_size=self._rows_at_once(names),
                 row_groups=range(first, len(self._group_starts) - 1),
