@@ -61,19 +61,16 @@ class Reader:
         schema = self._try(types_of_first_block)
         if schema is None:
             return None
-        # Integers and empty columns are read as floats, because a later cell may have a fraction.
-        number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
-        types = {}
-        for column in schema:
-            if column.name not in text and any(test(column.type) for test in number):
-                types[column.name] = pa.float64()
-            elif column.name not in text and pa.types.is_boolean(column.type):
-                types[column.name] = pa.bool_()
-            else:
-                # Dates are also read as text, so that they are shown as written in the file.
-                types[column.name] = pa.string()
-                if pa.types.is_temporal(column.type):
-                    self.kinds[column.name] = "time" if pa.types.is_time(column.type) else "date"
+        types = dict.fromkeys(names, pa.string())
+        for name, kind in zip(schema.names, schema.types, strict=True):
+            if pa.types.is_temporal(kind):
+                # Dates stay text, so that they are shown as written in the file.
+                self.kinds[name] = "time" if pa.types.is_time(kind) else "date"
+            elif name not in text and pa.types.is_boolean(kind):
+                types[name] = pa.bool_()
+            elif name not in text and kind in (pa.int64(), pa.float64(), pa.null()):
+                # Floats, because a later cell of integers, or of none, may have a fraction.
+                types[name] = pa.float64()
         return self.read(names, types)
 
     def read_as_text(self, names: Sequence[str]) -> pa.Table | None:
