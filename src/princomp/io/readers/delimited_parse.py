@@ -7,7 +7,7 @@ numbers, or makes the error that says what is wrong.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -33,6 +33,10 @@ from princomp.io.readers.source import copy_columns
 from princomp.linalg import empty
 
 _BOOLEANS = frozenset({"true", "false", "1", "0"})
+# A row, and all of the header, must fit into a block; very wide tables need larger ones. For these
+# words in an error of pyarrow, blocks grow up to so many bytes. pyarrow has one message for a long
+# header and for a file without rows.
+_LARGEST_BLOCKS = {"straddling": 1 << 30, "header is larger than block size": LONGEST_ROW}
 
 
 @dataclass(slots=True)
@@ -71,18 +75,18 @@ class Reader:
             elif name not in text and kind in (pa.int64(), pa.float64(), pa.null()):
                 # Floats, because a later cell of integers, or of none, may have a fraction.
                 types[name] = pa.float64()
-        return self.read(names, types)
+        return self.read(types)
 
     def read_as_text(self, names: Sequence[str]) -> pa.Table | None:
         """Read every cell as text; None if even that fails."""
-        return self.read(names, dict.fromkeys(names, pa.string()))
+        return self.read(dict.fromkeys(names, pa.string()))
 
-    def read(self, names: Sequence[str], types: dict[str, Any]) -> pa.Table | None:
+    def read(self, types: Mapping[str, pa.DataType]) -> pa.Table | None:
         """Read columns with the given types."""
 
         def read() -> pa.Table:
             with self._stream() as stream:
-                table = pa_csv.read_csv(stream, **self._options(names, types))
+                table = pa_csv.read_csv(stream, **self._options(types, types))
             columns = map(self.dialect.number_format.without_missing, table.columns)
             return pa.table(list(columns), names=table.column_names)
 
@@ -93,13 +97,8 @@ class Reader:
             try:
                 return read()
             except pa.ArrowInvalid as error:
-                # A row, and all of the header, must fit into a block; very wide tables need larger
-                # ones. pyarrow has one message for a long header and for a file without rows.
-                limits = {"straddling": 1 << 30, "header is larger than block size": LONGEST_ROW}
-                if not any(
-                    words in str(error) and self.block_size < limit
-                    for words, limit in limits.items()
-                ):
+                limits = (size for words, size in _LARGEST_BLOCKS.items() if words in str(error))
+                if self.block_size >= max(limits, default=0):
                     return None
                 self.block_size *= 8
 
@@ -112,7 +111,7 @@ class Reader:
         file = pa.OSFile(os.fsencode(self.dialect.path))
         return pa.input_stream(file, compression=self.dialect.compression)
 
-    def _options(self, names: Sequence[str], types: dict[str, Any] | None = None) -> dict[str, Any]:
+    def _options(self, names: Iterable[str], types: Any = None) -> dict[str, Any]:
         return {
             "read_options": pa_csv.ReadOptions(
                 column_names=self.header.names,
@@ -217,7 +216,7 @@ class Parser:
             return None
         name = self.columns[0]
         with self.dialect.reading():
-            table = self._reader(piece).read([name], {name: pa.binary()})
+            table = self._reader(piece).read({name: pa.binary()})
             return None if table is None else int(table.num_rows)
 
     def parse(self, piece: Piece, is_integer: Sequence[bool]) -> Parsed | None:
@@ -309,7 +308,7 @@ class Parser:
         }
         if self.id_column is not None:
             types[self.id_column] = pa.string()
-        if not self.units and (table := reader.read(list(types), types)) is not None:
+        if not self.units and (table := reader.read(types)) is not None:
             return table
         # Convert from text: pyarrow alone does not recognize a missing cell with blanks around
         # it, for example.
