@@ -15,18 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as compute
 
 from princomp.io.readers.cells import may_have_lost_digits, not_numeric_error
-from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
+from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
 from princomp.io.readers.delimited_header import read_header, structure_error
 from princomp.io.readers.delimited_parse import Parser, Reader, are_integers
 from princomp.io.readers.delimited_text import Dialect, open_decompressed, pieces_of, refuse_damage
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import (
-    LeftOut,
     counting_notes,
     empty_rows_at_end,
     find_id_column,
     id_candidates,
+    left_out_notes,
     refuse_totals,
 )
 from princomp.io.readers.number_text import NumberFormat, Unit, cell_unit, column_unit
@@ -157,11 +157,10 @@ def _without_empty_rows(reader: Reader, table: pa.Table, notes: list[str]) -> pa
 
 def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) -> Choice:
     """Leave out empty columns with a note, unless all are empty."""
-    empty = [name for name in choice.names if table.column(name).null_count == len(table)]
-    if not (0 < len(empty) < len(choice.names) and len(table)):
+    empty = {name: "empty" for name in choice.names if table.column(name).null_count == len(table)}
+    if len(empty) == len(choice.names):
         return choice
-    noun = "column" if len(empty) == 1 else "columns"
-    notes.append(LeftOut(f"left out {len(empty)} empty {noun}: {listed(empty)}"))
+    notes += left_out_notes(empty)
     return replace(choice, names=tuple(name for name in choice.names if name not in empty))
 
 
