@@ -122,8 +122,7 @@ def _refuse_totals_in_unread(reader: Reader, table: pa.Table, origin: Origin) ->
     unread = [name for name in header.label_candidates if name not in table.column_names]
     if not unread or dialect.skip_end is not None:
         return
-    with dialect.reading():
-        rest = reader.read_as_text(unread)
+    rest = reader.read_as_text(unread)
     if rest is not None:
         refuse_totals(rest.slice(0, len(table)), dialect, origin)
 
@@ -133,13 +132,13 @@ def _read_columns(reader: Reader, choice: Choice, candidates: list[str]) -> pa.T
     dialect = reader.dialect
     texts = (*choice.ids, *candidates)
     names = list(dict.fromkeys((*choice.names, *texts)))
-    with dialect.reading():
-        table = reader.read_typed(names, set(texts))
-        if table is None:
-            table = reader.read_as_text(names)
-            if table is None:
-                raise structure_error(dialect, reader.header)
-        refuse_damage(dialect)
+    table = reader.read_typed(names, set(texts))
+    if table is None:
+        table = reader.read_as_text(names)
+    if table is None:
+        with dialect.reading():
+            raise structure_error(dialect, reader.header)
+    refuse_damage(dialect)
     return table
 
 
@@ -147,8 +146,7 @@ def _without_empty_rows(reader: Reader, table: pa.Table, notes: list[str]) -> pa
     """Leave out rows at the end that are empty in all columns of the file, also in unread ones."""
     empty = empty_rows_at_end(table)
     if empty:
-        with reader.dialect.reading():
-            text = reader.read_as_text(reader.header.names)
+        text = reader.read_as_text(reader.header.names)
         empty = empty if text is None else empty_rows_at_end(text)
     if empty:
         notes.append(f"left out {empty:,} empty {'row' if empty == 1 else 'rows'} at the end")
@@ -219,11 +217,9 @@ def _refuse_doubtful(
 
 def _refuse_codes(reader: Reader, names: Sequence[str], origin: Origin, rows: int) -> None:
     """Raise NotNumericError for a cell such as 01234 in the first ``rows`` rows of columns."""
-    dialect = reader.dialect
-    if not names or not _may_have_codes(dialect):
+    if not names or not _may_have_codes(reader.dialect):
         return
-    with dialect.reading():
-        table = reader.read_as_text(names)
+    table = reader.read_as_text(names)
     if table is None:
         return
     for name in names:

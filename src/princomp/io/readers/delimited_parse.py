@@ -93,14 +93,15 @@ class Reader:
         return self._try(read)
 
     def _try(self, read: Callable[[], Any]) -> pa.Table | None:
-        while True:
-            try:
-                return read()
-            except pa.ArrowInvalid as error:
-                limits = (size for words, size in _LARGEST_BLOCKS.items() if words in str(error))
-                if self.block_size >= max(limits, default=0):
-                    return None
-                self.block_size *= 8
+        with self.dialect.reading():
+            while True:
+                try:
+                    return read()
+                except pa.ArrowInvalid as error:
+                    found = (size for words, size in _LARGEST_BLOCKS.items() if words in str(error))
+                    if self.block_size >= max(found, default=0):
+                        return None
+                    self.block_size *= 8
 
     def _stream(self) -> Any:
         if self.dialect.text is not None:
@@ -139,12 +140,11 @@ class Reader:
 
         Only the first ``rows`` are checked; ``unit`` is that of the column, if its cells have one.
         """
-        with self.dialect.reading():
-            table = self.read_as_text([name])
-            if table is None:
-                return
-            cells = table.column(name)[:rows]
-            numbers = self.dialect.number_format.canonical(cells, unit)
+        table = self.read_as_text([name])
+        if table is None:
+            return
+        cells = table.column(name)[:rows]
+        numbers = self.dialect.number_format.canonical(cells, unit)
         long = first_long_integer(numbers.to_pylist())
         if long is not None:
             raise long_integer_error(name, long, cells[long].as_py(), origin)
@@ -215,9 +215,8 @@ class Parser:
         if piece.fault is not None:
             return None
         name = self.columns[0]
-        with self.dialect.reading():
-            table = self._reader(piece).read({name: pa.binary()})
-            return None if table is None else int(table.num_rows)
+        table = self._reader(piece).read({name: pa.binary()})
+        return None if table is None else int(table.num_rows)
 
     def parse(self, piece: Piece, is_integer: Sequence[bool]) -> Parsed | None:
         """Numbers and ids of a piece; None if it has an error.
