@@ -257,7 +257,6 @@ class Parser:
 
     def _cell_error(self, table: pa.Table, piece: Piece, offset: Offset) -> PrincompError | None:
         """The error for the first cell that is unlike the first cells of its column, if any."""
-        missing = self.dialect.number_format.missing
         for name in self.columns:
             is_boolean = name in self.booleans
             column = table.column(name)
@@ -265,11 +264,8 @@ class Parser:
             for i, (cell, value) in enumerate(
                 zip(column.to_pylist(), values.to_pylist(), strict=True)
             ):
-                if is_boolean:
-                    wrong = cell.strip().lower() not in _BOOLEANS and cell.strip() not in missing
-                else:
-                    wrong = value is not None and is_text(value)
-                if not wrong:
+                is_valid = cell.strip().lower() in _BOOLEANS if is_boolean else not is_text(value)
+                if is_valid or value is None:
                     continue
                 shown = repr(cell) if len(repr(cell)) <= 60 else f"{cell!r:.57}…'"
                 hint = bad_cell_hint(name, cell)
