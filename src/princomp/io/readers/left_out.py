@@ -32,6 +32,16 @@ Series: TypeAlias = nw.Series[Any]
 CATEGORIES = (nw.Categorical, nw.Enum)
 # Types that never hold numbers, so that their cells need not be checked.
 NOT_NUMBERS = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary)
+# Words for the types of columns; others are called text.
+_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((nw.Date, nw.Datetime), "date"),
+    ((nw.Time, nw.Duration), "time"),
+    ((nw.Boolean,), "true/false"),
+    ((nw.List, nw.Array), "list"),
+    ((nw.Struct,), "record"),
+    ((nw.Binary,), "binary"),
+    (CATEGORIES, "categorical"),
+)
 # Number of cells that are checked in a column of Python objects.
 _SAMPLE_CELLS = 100
 # Words for classes of Python objects; other classes are called by their own name.
@@ -109,18 +119,7 @@ def kind_of_column(series: Series) -> str:
 
 def kind_name(dtype: Any) -> str:
     """The word in notes for columns of a type."""
-    for types, kind in (
-        ((nw.Date, nw.Datetime), "date"),
-        ((nw.Time, nw.Duration), "time"),
-        ((nw.Boolean,), "true/false"),
-        ((nw.List, nw.Array), "list"),
-        ((nw.Struct,), "record"),
-        ((nw.Binary,), "binary"),
-        (CATEGORIES, "categorical"),
-    ):
-        if isinstance(dtype, types):
-            return kind
-    return "text"
+    return next((kind for types, kind in _KINDS if isinstance(dtype, types)), "text")
 
 
 # ---- columns that name or number the rows --------------------------------------------
