@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Literal, cast
 
@@ -30,6 +30,11 @@ _NUMBER = re.compile(
 )
 _INTEGER = re.compile(r"[+-]?0*([0-9]+)")
 _WITH_COMMAS = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9]+)+(?:\.[0-9]+)?")
+
+
+def text_of(cells: Iterable[object]) -> list[str | None]:
+    """Convert cells to text, None where missing."""
+    return [None if cell is None else str(cell) for cell in cells]
 
 
 def plain_minus(cell: str) -> str:
@@ -121,6 +126,13 @@ def first_inexact_index(array: NDArray[Any]) -> tuple[int, ...] | None:
     return next((tuple(int(i) for i in index) for index in np.argwhere(beyond)), None)
 
 
+def may_have_lost_digits(values: NDArray[np.float64]) -> bool:
+    """Whether some magnitudes are 2**53 or more, so that integers converted to them may differ."""
+    # Infinities count, because integers of hundreds of digits are read as infinity.
+    largest, smallest = (extreme.reduce(values, initial=0.0) for extreme in (np.fmax, np.fmin))
+    return bool(max(largest, -smallest) >= LARGEST_INTEGER)
+
+
 def integer_text(value: object) -> str:
     """Text of an integer in messages; rounded if Python refuses to write so many digits."""
     try:
@@ -131,12 +143,12 @@ def integer_text(value: object) -> str:
 
 def long_integer_error(column: str, i: int, value: object, origin: Origin) -> NotNumericError:
     """Make the error for an integer that has more digits than float64 can hold."""
-    words, place = origin.describe_cell(column, i)
-    return NotNumericError(
-        f"{words}: the integer {integer_text(value)} is beyond 2**53 = {LARGEST_INTEGER}, "
+    return origin.cell_error(
+        column,
+        i,
+        f"the integer {integer_text(value)} is beyond 2**53 = {LARGEST_INTEGER}, "
         "so its last digits would be lost",
-        place=place,
-        hint="If these are identifiers, make the column the id column or exclude it; "
+        "If these are identifiers, make the column the id column or exclude it; "
         "if they are quantities, write them as floating-point numbers.",
     )
 
@@ -185,30 +197,27 @@ def convert_text_column(
         requested or at least half of its nonempty cells look like numbers.
     """
     numbers_read = [read_number(cell) for cell in cells]
-    if text == "leave out" and not requested:
-        kinds = {type(cell) for cell, x in zip(cells, numbers_read, strict=True) if x == x}
-        if kinds and kinds <= {bool, np.bool_}:
-            return None
+    nonempty = [cell for cell, x in zip(cells, numbers_read, strict=True) if x == x]  # not NaN
+    may_leave_out = text == "leave out" and not requested
+    if may_leave_out and nonempty and all(isinstance(cell, bool | np.bool_) for cell in nonempty):
+        return None
     bad = [i for i, number in enumerate(numbers_read) if number is None]
     if bad:
-        nonempty = [
-            cell for cell, x in zip(cells, numbers_read, strict=True) if x is None or x == x
-        ]
         mostly_numbers = 2 * sum(map(looks_numeric, nonempty)) >= len(nonempty)
-        if requested or text == "error" or mostly_numbers:
-            raise not_numeric_error(column, cells, bad, len(nonempty), text, origin)
-        return None
+        if may_leave_out and not mostly_numbers:
+            return None
+        raise not_numeric_error(column, cells, bad, len(nonempty), text, origin)
     long_index = first_long_integer(cells)
     if long_index is not None:
         raise long_integer_error(column, long_index, cells[long_index], origin)
     written = [i for i, cell in enumerate(cells) if isinstance(cell, str) and looks_numeric(cell)]
     if written and not requested:
-        words, place = origin.describe_cell(column, written[0])
-        raise NotNumericError(
-            f"{words}: the number {cells[written[0]]!r} is written as text ({len(written)} such "
+        raise origin.cell_error(
+            column,
+            written[0],
+            f"the number {cells[written[0]]!r} is written as text ({len(written)} such "
             f"{'cell' if len(written) == 1 else 'cells'} in the column)",
-            place=place,
-            hint="Codes such as postcodes often look so. Turn the column into numbers if it "
+            "Codes such as postcodes often look so. Turn the column into numbers if it "
             "holds quantities, or leave it out.",
         )
     return np.array(numbers_read, dtype=np.float64)
@@ -231,7 +240,6 @@ def not_numeric_error(
 ) -> NotNumericError:
     """Make the error for a column with cells ``bad`` that are not numbers."""
     value = cells[bad[0]]
-    words, place = origin.describe_cell(column, bad[0])
     shown = repr(value if isinstance(value, str) else str(value))
     if len(shown) > 60:
         shown = f"{shown[:57]}…'"
@@ -247,4 +255,4 @@ def not_numeric_error(
         )
     else:
         hint = bad_cell_hint(column, value)
-    return NotNumericError(f"{words}: {shown} is not a number ({of_all})", place=place, hint=hint)
+    return origin.cell_error(column, bad[0], f"{shown} is not a number ({of_all})", hint)

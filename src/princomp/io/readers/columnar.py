@@ -14,11 +14,11 @@ import pyarrow.compute as compute
 from numpy.typing import NDArray
 from pyarrow import types
 
-from princomp.errors import ShapeError
-from princomp.io.readers.cells import LARGEST_INTEGER, MISSING, refuse_long_integers
+from princomp.io.readers.cells import may_have_lost_digits, refuse_long_integers, text_of
 from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
-from princomp.io.readers.frames import convert
+from princomp.io.readers.frames import column_numbers
 from princomp.io.readers.left_out import kind_name
+from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.reader_errors import reading
 
 Conversion: TypeAlias = Literal["as is", "check", "cast", "unwrap", "inspect"]
@@ -41,23 +41,18 @@ def choose_fields(
     choice = choose_columns(available, selection, origin)
     # pandas stores its row index among the columns, but row labels are not measurements.
     index_columns = _index_columns(schema)
-    if (
-        selection.find_ids
-        and len(index_columns) == 1
-        and not index_columns.intersection(map(str, selection.exclude))
-    ):
+    names = choice.names
+    if not choice.requested:
+        names = tuple(name for name in names if name not in index_columns) or names
+    if selection.find_ids and len(index_columns) == 1:
         (name,) = index_columns
-        if name in choice.names and not choice.requested:
-            choice = replace(choice, names=tuple(field for field in choice.names if field != name))
-        if choice.names and name in available and name not in choice.names:
+        other_uses = {*names, *map(str, selection.exclude)}
+        if name in available and name not in other_uses:
             note = f"the rows are named by the index that pandas stored, {name!r}"
-            return replace(choice, id_column=name), (note,)
-    if choice.requested:
+            return replace(choice, names=names, id_column=name), (note,)
+    if names == choice.names:
         return choice, ()
     index = [name for name in choice.names if name in index_columns]
-    names = tuple(name for name in choice.names if name not in index_columns)
-    if not (index and names):
-        return choice, ()
     note = f"left out the row index that pandas stored: {listed(index)}"
     return replace(choice, names=names), (note,)
 
@@ -74,7 +69,7 @@ def plain_kind(kind: pa.DataType) -> pa.DataType:
     """The Arrow type to which ``plain_array`` converts arrays of type ``kind``."""
     if isinstance(kind, pa.BaseExtensionType):
         return plain_kind(kind.storage_type)
-    if pa.types.is_run_end_encoded(kind):
+    if types.is_run_end_encoded(kind):
         return plain_kind(kind.value_type)
     return kind if _is_supported(kind) else pa.large_string()
 
@@ -83,32 +78,28 @@ def plain_array(array: pa.Array) -> pa.Array:
     """Unwrap extension types and run-end encoding; convert arrays of unknown types to text."""
     if isinstance(array.type, pa.BaseExtensionType):
         return plain_array(array.storage)
-    if pa.types.is_run_end_encoded(array.type):
+    if types.is_run_end_encoded(array.type):
         return plain_array(compute.run_end_decode(array))
-    if pa.types.is_string_view(array.type):
+    if types.is_string_view(array.type):
         return array.cast(pa.large_string())
     if _is_supported(array.type):
         return array
-    cells = [None if cell is None else str(cell) for cell in array.to_pylist()]
-    return pa.array(cells, pa.large_string())
+    return pa.array(text_of(array.to_pylist()), pa.large_string())
 
 
 def as_text(array: pa.Array) -> pa.Array:
     """Convert cells to text, null where missing."""
-    if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+    if types.is_integer(array.type) or types.is_floating(array.type):
         return array.cast(pa.string())
-    cells = [None if cell is None else str(cell) for cell in _cells(array)]
-    return pa.array(cells, pa.string())
+    return pa.array(text_of(_cells(array)), pa.string())
 
 
 def _cells(array: pa.Array) -> list[Any]:
     """Cells as Python values, None where null; text for times in nanoseconds."""
-    cells: list[Any]
     try:
-        cells = array.to_pylist()
+        return array.to_pylist()
     except ValueError:  # datetime cannot hold nanoseconds
-        cells = array.cast(pa.string()).to_pylist()
-    return cells
+        return array.cast(pa.string()).to_pylist()
 
 
 def arrow_kind_name(kind: pa.DataType) -> str:
@@ -121,9 +112,8 @@ def arrow_kind_name(kind: pa.DataType) -> str:
 def conversion_of(kind: pa.DataType) -> Conversion:
     """How to convert columns of an Arrow type to numbers; see ``numbers_of``."""
     plain = plain_kind(kind)
-    if not (types.is_primitive(plain) or types.is_decimal(plain) or types.is_null(plain)):
-        return "inspect"
-    if types.is_temporal(plain):
+    may_be_numbers = types.is_primitive(plain) or types.is_decimal(plain) or types.is_null(plain)
+    if types.is_temporal(plain) or not may_be_numbers:
         return "inspect"
     if plain != kind:
         return "unwrap"
@@ -143,7 +133,7 @@ def numbers_of(
         Some rows of the column ``name``.
     conversion : {"as is", "check", "cast", "unwrap", "inspect"}
         "check" ensures that 64-bit integers are exact as float64; "inspect" decides about columns
-        that may be text, by the rules of ``frames.convert``.
+        that may be text, by the rules of ``frames.column_numbers``.
     requested : bool
         The user named the column.
     origin : Origin
@@ -173,42 +163,31 @@ def numbers_of(
         return _inspected(array.cast(pa.string()), name, True, origin)
     elif conversion == "cast":
         array = array.cast("float64")
-    numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
-    return numbers
+    return array.to_numpy(zero_copy_only=False)
 
 
 def _inspected(array: pa.Array, name: str, requested: bool, origin: Origin) -> NDArray[Any] | None:
-    text = any(
-        test(array.type) for test in (types.is_string, types.is_large_string, types.is_dictionary)
-    )
+    text = _is_text(array.type)
     if array.null_count == len(array) and (text or requested):
         return np.full(len(array), np.nan)
     if text and requested and (numbers := _written_numbers(array)) is not None:
         return numbers
-    frame = nw.from_native(pa.table({name: array}), eager_only=True)
-    try:
-        return convert(frame, Choice((name,), requested, None), "leave out", origin).data[:, 0]
-    except ShapeError:  # no numeric column
-        return None
+    series = nw.from_native(pa.chunked_array([array]), series_only=True)
+    return column_numbers(series, name, requested, "leave out", origin)
 
 
 def _written_numbers(array: pa.Array) -> NDArray[Any] | None:
     """Convert numbers written as text at once; None if cells must be checked one by one."""
-    if pa.types.is_dictionary(array.type):
+    if types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    if array.type not in (pa.string(), pa.large_string()):
-        return None
-    text = compute.utf8_trim_whitespace(array)
-    missing = compute.is_in(text, pa.array(sorted(MISSING), text.type))
-    try:
-        parsed = compute.if_else(missing, None, text).cast("float64")
-    except pa.ArrowInvalid:
+    parsed = PLAIN.cast(array, pa.float64()) if _is_text(array.type) else None
+    if parsed is None:
         return None
     numbers: NDArray[Any] = parsed.to_numpy(zero_copy_only=False)
     # Numbers beyond 2**53 may be integers, and Arrow accepts text such as "nan(1)" as a number.
-    if np.count_nonzero(np.isnan(numbers)) != parsed.null_count:
+    if np.isnan(numbers).sum() != parsed.null_count or may_have_lost_digits(numbers):
         return None
-    return None if (np.abs(numbers) >= LARGEST_INTEGER).any() else numbers
+    return numbers
 
 
 def ids_of(array: pa.Array) -> NDArray[np.object_]:
@@ -219,18 +198,11 @@ def ids_of(array: pa.Array) -> NDArray[np.object_]:
 
 
 def _is_supported(kind: pa.DataType) -> bool:
-    return any(
+    return _is_text(kind) or any(
         test(kind)
-        for test in (
-            types.is_boolean,
-            types.is_integer,
-            types.is_floating,
-            types.is_decimal,
-            types.is_string,
-            types.is_large_string,
-            types.is_dictionary,
-            types.is_null,
-            types.is_temporal,
-            types.is_nested,
-        )
+        for test in (types.is_primitive, types.is_decimal, types.is_null, types.is_nested)
     )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind)

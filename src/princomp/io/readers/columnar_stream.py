@@ -25,7 +25,7 @@ from princomp.io.readers.columnar import (
 )
 from princomp.io.readers.columns import Choice, Origin, Selection, listed
 from princomp.io.readers.frames import convert
-from princomp.io.readers.left_out import find_id_column, left_out_notes
+from princomp.io.readers.left_out import find_id_column, id_candidates, left_out_notes
 from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.reader_errors import file_error, malformed, no_rows_error, reading
 from princomp.io.readers.source import (
@@ -119,10 +119,8 @@ class ColumnarSource(Source):
         with reading(self._path, KIND):
             self._kinds = {field.name: field.type for field in schema}
             self._conversions = {name: conversion_of(kind) for name, kind in self._kinds.items()}
-        if selection.find_ids and choice.id_column is None:
-            choice = self._find_ids(selection, choice)
-        self._choice, self._requested, self.id_column = choice, choice.requested, choice.id_column
-        self._ids = () if choice.id_column is None else (choice.id_column,)
+        choice = self._find_ids(selection, choice)
+        self._choice, self.id_column = choice, choice.id_column
         if not whole:
             self._resolve_columns()
 
@@ -138,11 +136,10 @@ class ColumnarSource(Source):
         first_name = next(iter(self._kinds))
         text = (pa.string(), pa.large_string(), pa.string_view())
         texts = (name for name in choice.names if self._kinds[name] in text)
-        other_uses = {*map(str, selection.exclude), *(choice.names if choice.requested else ())}
         labels = [
             name
-            for name in dict.fromkeys([first_name, *texts])
-            if name not in other_uses and self._conversions[name] in ("check", "as is", "inspect")
+            for name in id_candidates([first_name, *texts], selection, choice)
+            if self._conversions[name] in ("check", "as is", "inspect")
         ]
         if not labels:
             return choice
@@ -155,7 +152,7 @@ class ColumnarSource(Source):
             columns = [as_text(plain_array(column)) for column in first.columns]
             table = pa.table(columns, names=labels)
         whole = self.rows == len(table)
-        choice, notes = find_id_column(table, first_name, labels, choice, PLAIN, complete=whole)
+        choice, notes = find_id_column(table, first_name, choice, PLAIN, complete=whole)
         self.notes = (*self.notes, *notes)
         return choice
 
@@ -163,10 +160,10 @@ class ColumnarSource(Source):
         """Leave out columns of text, and decide on float32 or float64."""
         if self.rows == 0:
             raise no_rows_error(self.file)
-        names = self._choice.names
+        names, requested = self._choice.names, self._choice.requested
         kinds = {name: str(plain_kind(self._kinds[name])) for name in names}
         left_out: set[str] = set()
-        if not self._requested:
+        if not requested:
             # Booleans and categories are never numbers.
             left_out = {name for name in names if kinds[name].startswith(("bool", "dictionary"))}
         unclear = [name for name in names if self._conversions[name] == "inspect"]
@@ -183,7 +180,7 @@ class ColumnarSource(Source):
         found = {name: arrow_kind_name(self._kinds[name]) for name in without}
         self.notes = (*self.notes, *left_out_notes(found))
         # Text columns that were not requested are kept only if empty, so they do not count.
-        used = {kinds[name] for name in self.columns if self._requested or name not in unclear}
+        used = {kinds[name] for name in self.columns if requested or name not in unclear}
         self.dtype = np.dtype(np.float32 if used == {"float"} else np.float64)
 
     def _without_numbers(self, names: list[str]) -> set[str]:
@@ -197,11 +194,11 @@ class ColumnarSource(Source):
                 origin = Origin(self.file, offset=row)
                 for name in tuple(undecided):
                     with reading(self._path, KIND):
-                        values = self._numbers(batch.column(name), name, self._requested, origin)
+                        values = self._numbers(batch.column(name), name, origin)
                     if values is None:
                         left_out.add(name)
                     # A column that is empty so far may still turn out to be text or numbers.
-                    if values is None or self._requested:
+                    if values is None or self._choice.requested:
                         undecided.remove(name)
                 if not undecided:
                     break
@@ -210,9 +207,10 @@ class ColumnarSource(Source):
         return left_out
 
     def _numbers(
-        self, array: pa.Array, name: str, requested: bool, origin: Origin
+        self, array: pa.Array, name: str, origin: Origin, required: bool = False
     ) -> NDArray[Any] | None:
-        return numbers_of(array, self._conversions[name], name, requested, origin)
+        required = required or self._choice.requested
+        return numbers_of(array, self._conversions[name], name, required, origin)
 
     def _check_rows(self, rows: int) -> None:
         if self.rows is not None and rows != self.rows:
@@ -251,7 +249,7 @@ class ColumnarSource(Source):
 
     def table(self) -> TableSource:
         """Read all rows of a source opened ``whole``; all cells decide what a column holds."""
-        names = [*self._choice.names, *self._ids]
+        names = [*self._choice.names, *self._choice.ids]
         with closing(self._checked_batches(names, 0)) as batches:
             found = [batch for _, batch in batches]
         self._check_rows(sum(batch.num_rows for batch in found))
@@ -260,11 +258,11 @@ class ColumnarSource(Source):
         with reading(self._path, KIND):
             table = pa.Table.from_batches(found)
             del found
-            for i, field in enumerate(table.schema):
-                kind = plain_kind(field.type)
-                if kind != field.type:
-                    chunks = [plain_array(chunk) for chunk in table.column(i).chunks]
-                    table = table.set_column(i, field.name, pa.chunked_array(chunks, kind))
+            columns = [
+                pa.chunked_array(map(plain_array, column.chunks), plain_kind(column.type))
+                for column in table.columns
+            ]
+            table = pa.table(columns, names)
         frame = nw.from_native(table, eager_only=True)
         converted = convert(frame, self._choice, "leave out", Origin(self.file))
         converted.notes = (*self.notes, *converted.notes)
@@ -273,7 +271,7 @@ class ColumnarSource(Source):
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
         step = max(1, NUMBERS_PER_CHUNK // self.p)
-        names = [*(self.columns or ()), *self._ids]
+        names = [*(self.columns or ()), *self._choice.ids]
         ids: list[NDArray[np.object_]] = []
         filled, end = 0, 0
         with closing(self._checked_batches(names, start)) as batches:
@@ -286,7 +284,7 @@ class ColumnarSource(Source):
                     break
                 self._write(piece, row, block[filled : filled + piece.num_rows])
                 filled += piece.num_rows
-                if self._ids:
+                if self._choice.ids:
                     ids.append(ids_of(piece.column(self.p)))
                 if filled == step:
                     yield Chunk(block, np.concatenate(ids) if ids else None)
@@ -302,10 +300,10 @@ class ColumnarSource(Source):
         columns: list[NDArray[Any]] = []
         with reading(self._path, KIND):
             for name, array in zip(self.columns or (), batch.columns, strict=False):
-                numbers = self._numbers(array, name, self._requested, origin)
+                numbers = self._numbers(array, name, origin)
                 if numbers is None:
                     # The column was kept because it was empty so far; raise the error for text.
-                    numbers = self._numbers(array, name, True, origin)
+                    numbers = self._numbers(array, name, origin, required=True)
                 assert numbers is not None
                 columns.append(numbers)
         copy_columns(columns, block)

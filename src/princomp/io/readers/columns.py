@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from princomp.errors import (
     ColumnError,
+    NotNumericError,
     ParameterError,
     PrincompError,
     ShapeError,
@@ -122,10 +123,11 @@ class Origin:
         line = None if self.line_of is None else self.line_of(row)
         return RowPlace(self.file, row, plain_label(label), line)
 
-    def describe_cell(self, column: str, row: int) -> tuple[str, dict[str, Any]]:
-        """Words for one cell in messages, and its place; ``row`` is counted from 0."""
+    def cell_error(self, column: str, row: int, problem: str, hint: str) -> NotNumericError:
+        """Make an error about one cell, with its place; ``row`` is counted from 0."""
         place = self.place_of(row)
-        return self.prefixed(f"column {column!r} {place.description}"), place.as_dict(column=column)
+        problem = self.prefixed(f"column {column!r} {place.description}: {problem}")
+        return NotNumericError(problem, place=place.as_dict(column=column), hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,11 @@ class Choice:
     requested: bool
     id_column: str | None
     unused: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The id column, if there is one."""
+        return () if self.id_column is None else (self.id_column,)
 
 
 def plain_label(label: object) -> object:
@@ -196,23 +203,21 @@ def choose_columns(available: Sequence[str], selection: Selection, origin: Origi
     selection = selection._replace(columns=columns, exclude=exclude)
     refuse_duplicates(available, origin)
     ids = () if id_column is None else (id_column,)
-    _refuse_unknown(available, [*(columns or ()), *exclude, *ids], origin)
+    named = dict.fromkeys((*(columns or ()), *exclude, *ids))
+    _refuse_unknown(available, named, origin)
     _refuse_two_roles(selection, origin)
+    others = tuple(name for name in available if name not in named)
     if columns is not None:
-        named = {*columns, *exclude, *ids}
-        unused = tuple(name for name in available if name not in named)
-        return Choice(tuple(columns), True, id_column, unused)
-    left_out = {*exclude, *ids}
-    remaining = tuple(name for name in available if name not in left_out)
-    if not remaining:
+        return Choice(tuple(columns), True, id_column, unused=others)
+    if not others:
         problem = "no column remains to analyse"
-        raise origin.error(ShapeError, problem, "Exclude fewer columns." if left_out else None)
-    return Choice(remaining, False, id_column)
+        raise origin.error(ShapeError, problem, "Exclude fewer columns." if named else None)
+    return Choice(others, False, id_column)
 
 
-def _refuse_unknown(available: Sequence[str], requested: Sequence[str], origin: Origin) -> None:
+def _refuse_unknown(available: Sequence[str], named: Iterable[str], origin: Origin) -> None:
     known = set(available)
-    unknown = [name for name in dict.fromkeys(requested) if name not in known]
+    unknown = [name for name in named if name not in known]
     if not unknown:
         return
     # A guess compares a name with all columns, so only the first names, which are listed, get one.

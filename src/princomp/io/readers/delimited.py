@@ -14,25 +14,19 @@ import narwhals as nw
 import pyarrow as pa
 import pyarrow.compute as compute
 
-from princomp.errors import NotNumericError
-from princomp.io.readers.cells import not_numeric_error
-from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns, listed
+from princomp.io.readers.cells import may_have_lost_digits, not_numeric_error
+from princomp.io.readers.columns import Choice, Origin, Selection, choose_columns
 from princomp.io.readers.delimited_detect import DETECT_BYTES, detect_dialect
-from princomp.io.readers.delimited_header import Header, read_header, structure_error
-from princomp.io.readers.delimited_parse import (
-    Parser,
-    Reader,
-    are_integers,
-    cast_text,
-    may_have_lost_digits,
-)
+from princomp.io.readers.delimited_header import read_header, structure_error
+from princomp.io.readers.delimited_parse import Parser, Reader, are_integers
 from princomp.io.readers.delimited_text import Dialect, open_decompressed, pieces_of, refuse_damage
 from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import (
-    LeftOut,
     counting_notes,
     empty_rows_at_end,
     find_id_column,
+    id_candidates,
+    left_out_notes,
     refuse_totals,
 )
 from princomp.io.readers.number_text import NumberFormat, Unit, cell_unit, column_unit
@@ -77,24 +71,22 @@ def infer_table(
     header = read_header(dialect)
     origin = Origin(str(dialect.path), partial(dialect.line_of, header_lines=header.lines))
     choice = choose_columns(header.names, selection, origin)
-    label_candidates = _label_candidates(header, selection, choice)
+    candidates = id_candidates(header.label_candidates, selection, choice)
     reader = Reader(dialect, header)
-    table = _read_columns(reader, choice, label_candidates)
+    table = _read_columns(reader, choice, candidates)
     notes = [*dialect.notes, *header.notes]
     if complete:
         table = _without_empty_rows(reader, table, notes)
-    if label_candidates:
-        choice, id_notes = find_id_column(
-            table,
-            header.names[0],
-            label_candidates,
-            choice,
-            dialect.number_format,
-            complete=complete,
-            unnamed=header.unnamed,
-        )
-        notes += id_notes
-        table = table.select([*choice.names, *filter(None, [choice.id_column])])
+    choice, id_notes = find_id_column(
+        table.select(candidates),
+        header.names[0],
+        choice,
+        dialect.number_format,
+        complete=complete,
+        unnamed=header.unnamed,
+    )
+    notes += id_notes
+    table = table.select([*choice.names, *choice.ids])
     if complete:
         refuse_totals(table, dialect, origin)  # words
         _refuse_totals_in_unread(reader, table, origin)
@@ -127,37 +119,26 @@ def infer_table(
 def _refuse_totals_in_unread(reader: Reader, table: pa.Table, origin: Origin) -> None:
     """Refuse a word such as "total" in columns that were excluded or not requested."""
     header, dialect = reader.header, reader.dialect
-    texts = dict.fromkeys((header.names[0], *header.label_candidates))
-    unread = [name for name in texts if name not in table.column_names]
+    unread = [name for name in header.label_candidates if name not in table.column_names]
     if not unread or dialect.skip_end is not None:
         return
-    with dialect.reading():
-        rest = reader.read_as_text(unread)
+    rest = reader.read_as_text(unread)
     if rest is not None:
         refuse_totals(rest.slice(0, len(table)), dialect, origin)
 
 
-def _label_candidates(header: Header, selection: Selection, choice: Choice) -> list[str]:
-    """Columns that may hold the names of the rows, if these are to be found."""
-    if not selection.find_ids or choice.id_column is not None:
-        return []
-    taken = {*selection.exclude, *(choice.names if choice.requested else ())}
-    return [name for name in (header.names[0], *header.label_candidates) if name not in taken]
-
-
-def _read_columns(reader: Reader, choice: Choice, label_candidates: list[str]) -> pa.Table:
+def _read_columns(reader: Reader, choice: Choice, candidates: list[str]) -> pa.Table:
     """Read the chosen columns, and those that may hold names of rows, which stay text."""
     dialect = reader.dialect
-    id_columns = () if choice.id_column is None else (choice.id_column,)
-    texts = (*id_columns, *label_candidates)
+    texts = (*choice.ids, *candidates)
     names = list(dict.fromkeys((*choice.names, *texts)))
-    with dialect.reading():
-        table = reader.read_typed(names, set(texts))
-        if table is None:
-            table = reader.read_as_text(names)
-            if table is None:
-                raise structure_error(dialect, reader.header)
-        refuse_damage(dialect)
+    table = reader.read_typed(names, set(texts))
+    if table is None:
+        table = reader.read_as_text(names)
+    if table is None:
+        with dialect.reading():
+            raise structure_error(dialect, reader.header)
+    refuse_damage(dialect)
     return table
 
 
@@ -165,8 +146,7 @@ def _without_empty_rows(reader: Reader, table: pa.Table, notes: list[str]) -> pa
     """Leave out rows at the end that are empty in all columns of the file, also in unread ones."""
     empty = empty_rows_at_end(table)
     if empty:
-        with reader.dialect.reading():
-            text = reader.read_as_text(reader.header.names)
+        text = reader.read_as_text(reader.header.names)
         empty = empty if text is None else empty_rows_at_end(text)
     if empty:
         notes.append(f"left out {empty:,} empty {'row' if empty == 1 else 'rows'} at the end")
@@ -175,11 +155,10 @@ def _without_empty_rows(reader: Reader, table: pa.Table, notes: list[str]) -> pa
 
 def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) -> Choice:
     """Leave out empty columns with a note, unless all are empty."""
-    empty = [name for name in choice.names if table.column(name).null_count == len(table)]
-    if not (0 < len(empty) < len(choice.names) and len(table)):
+    empty = {name: "empty" for name in choice.names if table.column(name).null_count == len(table)}
+    if len(empty) == len(choice.names):
         return choice
-    noun = "column" if len(empty) == 1 else "columns"
-    notes.append(LeftOut(f"left out {len(empty)} empty {noun}: {listed(empty)}"))
+    notes += left_out_notes(empty)
     return replace(choice, names=tuple(name for name in choice.names if name not in empty))
 
 
@@ -213,9 +192,9 @@ def _cast_column(
     # Most text columns show text in the first rows, which avoids a search of all rows.
     unit = column_unit(column[:100].to_pylist(), number_format)
     for kind in (pa.float64(), pa.bool_()):
-        if cast_text(column[:100], kind, number_format, unit) is None:
+        if number_format.cast(column[:100], kind, unit) is None:
             continue
-        cast = cast_text(column, kind, number_format, unit)
+        cast = number_format.cast(column, kind, unit)
         if cast is not None:
             return cast, unit
     return None, None
@@ -238,11 +217,9 @@ def _refuse_doubtful(
 
 def _refuse_codes(reader: Reader, names: Sequence[str], origin: Origin, rows: int) -> None:
     """Raise NotNumericError for a cell such as 01234 in the first ``rows`` rows of columns."""
-    dialect = reader.dialect
-    if not names or not _may_have_codes(dialect):
+    if not names or not _may_have_codes(reader.dialect):
         return
-    with dialect.reading():
-        table = reader.read_as_text(names)
+    table = reader.read_as_text(names)
     if table is None:
         return
     for name in names:
@@ -251,12 +228,12 @@ def _refuse_codes(reader: Reader, names: Sequence[str], origin: Origin, rows: in
         count = compute.sum(matches).as_py() or 0
         if count:
             row = compute.index(matches, True).as_py()
-            words, place = origin.describe_cell(name, row)
-            raise NotNumericError(
-                f"{words}: {cells[row].as_py().strip()!r} begins with 0, as codes do "
+            raise origin.cell_error(
+                name,
+                row,
+                f"{cells[row].as_py().strip()!r} begins with 0, as codes do "
                 f"({count:,} such {'cell' if count == 1 else 'cells'} in the column)",
-                place=place,
-                hint=f"Codes such as postcodes are no quantities: exclude=[{name!r}] leaves "
+                f"Codes such as postcodes are no quantities: exclude=[{name!r}] leaves "
                 f"the column out, id_column={name!r} names the rows by it. If it holds "
                 "quantities, name it among the columns=.",
             )
@@ -285,10 +262,8 @@ def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
         return
     usual = units.most_common(1)[0][0]
     i, cell = next((i, cell) for i, cell, unit in found if unit != usual)
-    words, place = origin.describe_cell(name, i)
-    problem = f"{words}: {cell!r} is not in the unit of most cells, {str(usual)!r}"
-    hint = f"Write the column in one unit, or exclude {name!r}."
-    raise NotNumericError(problem, place=place, hint=hint)
+    problem = f"{cell!r} is not in the unit of most cells, {str(usual)!r}"
+    raise origin.cell_error(name, i, problem, f"Write the column in one unit, or exclude {name!r}.")
 
 
 def _refuse_mixed(

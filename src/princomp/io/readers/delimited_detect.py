@@ -28,11 +28,6 @@ DETECT_BYTES = 1 << 20
 _MAX_RECORDS, _MAX_CELLS = 500, 20_000
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 _ONE_GROUP = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
 _GROUPS = re.compile(
     r"[+-]?[0-9]{1,3}(?:([.,'’ \u00a0\u202f])[0-9]{3})(?:\1[0-9]{3})*([.,][0-9]+)?"
@@ -122,9 +117,10 @@ def detect_dialect(
 
 
 def _detect_encoding(head: bytes) -> str:
-    for bom, encoding in _BOMS:
-        if head.startswith(bom):
-            return encoding
+    if head.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig"
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
     # Half of the bytes of western text in UTF-16 are zero.
     half_zeros = 0.3 < head[:400].count(0) / max(len(head[:400]), 1) < 0.6
     is_text = not _CONTROL_BYTES.search(head[:400].replace(b"\0", b""))

@@ -33,7 +33,7 @@ class Header:
     notes : tuple of str
         Messages on what was detected.
     label_candidates : tuple of str
-        Columns that may name the rows, judging by the first rows.
+        Columns that may name the rows: the first one, and others judging by the first rows.
     unnamed : bool
         Whether the file has no name for the first column.
     """
@@ -240,12 +240,13 @@ def _refuse_second_header(
 
 
 def _label_candidates(names: list[str], rows: list[list[str]], dialect: Dialect) -> tuple[str, ...]:
-    """Text columns without repeated cells in the sampled rows."""
+    """The first column, and text columns without repeated cells in the sampled rows."""
     columns = ([row[j] for row in rows if j < len(row)] for j in range(len(names)))
     return tuple(
         name
         for name, column in zip(names, columns, strict=True)
-        if len(set(column)) == len(column) > 1 and all(map(dialect.number_format.is_text, column))
+        if name == names[0]
+        or (len(set(column)) == len(column) > 1 and all(map(dialect.number_format.is_text, column)))
     )
 
 
@@ -276,23 +277,20 @@ def structure_error(
                 problem = f"line {line} is not UTF-8 text"
                 hint = "Save the table in UTF-8, or give its encoding, such as encoding='cp1252'."
                 return malformed(path, problem, hint, line=line)
-    row = row_offset
-    for line, _, record in dialect.records():
-        if line <= header.lines:
-            continue
-        row += 1
+    row = row_offset - 1
+    for row, (line, _, record) in enumerate(dialect.records(header.lines), row_offset):
         if len(record) != p:
             noun = "field" if len(record) == 1 else "fields"
             return malformed(
                 path,
-                f"{row_words(row - 1, line=line_offset + line)} has {len(record)} {noun}, "
+                f"{row_words(row, line=line_offset + line)} has {len(record)} {noun}, "
                 f"but the first line names {p} columns",
                 "Decimal commas and unquoted text with commas make such rows; "
                 "a last row of few fields means that the file is cut short.",
-                row=row - 1,
+                row=row,
                 line=line_offset + line,
             )
-    if row == 0:
+    if row < 0:
         return no_rows_error(path, ", only the line of column names")
     problem = f"cannot be read as {dialect.kind}"
     return malformed(path, problem, "It may be damaged: create or download it again.")

@@ -7,33 +7,36 @@ numbers, or makes the error that says what is wrong.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as compute
 import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
-from princomp.errors import NotNumericError, PrincompError
+from princomp.errors import PrincompError
 from princomp.io.readers.cells import (
-    LARGEST_INTEGER,
     bad_cell_hint,
     first_long_integer,
     is_text,
     long_integer_error,
     looks_numeric,
+    may_have_lost_digits,
 )
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_header import Header, structure_error
 from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Piece, count_lines
-from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit
+from princomp.io.readers.number_text import Unit
 from princomp.io.readers.source import copy_columns
 from princomp.linalg import empty
 
 _BOOLEANS = frozenset({"true", "false", "1", "0"})
+# A row, and all of the header, must fit into a block; very wide tables need larger ones. For these
+# words in an error of pyarrow, blocks grow up to so many bytes. pyarrow has one message for a long
+# header and for a file without rows.
+_LARGEST_BLOCKS = {"straddling": 1 << 30, "header is larger than block size": LONGEST_ROW}
 
 
 @dataclass(slots=True)
@@ -62,50 +65,43 @@ class Reader:
         schema = self._try(types_of_first_block)
         if schema is None:
             return None
-        # Integers and empty columns are read as floats, because a later cell may have a fraction.
-        number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
-        types = {}
-        for column in schema:
-            if column.name not in text and any(test(column.type) for test in number):
-                types[column.name] = pa.float64()
-            elif column.name not in text and pa.types.is_boolean(column.type):
-                types[column.name] = pa.bool_()
-            else:
-                # Dates are also read as text, so that they are shown as written in the file.
-                types[column.name] = pa.string()
-                if pa.types.is_temporal(column.type):
-                    self.kinds[column.name] = "time" if pa.types.is_time(column.type) else "date"
-        return self.read(names, types)
+        types = dict.fromkeys(names, pa.string())
+        for name, kind in zip(schema.names, schema.types, strict=True):
+            if pa.types.is_temporal(kind):
+                # Dates stay text, so that they are shown as written in the file.
+                self.kinds[name] = "time" if pa.types.is_time(kind) else "date"
+            elif name not in text and pa.types.is_boolean(kind):
+                types[name] = pa.bool_()
+            elif name not in text and kind in (pa.int64(), pa.float64(), pa.null()):
+                # Floats, because a later cell of integers, or of none, may have a fraction.
+                types[name] = pa.float64()
+        return self.read(types)
 
     def read_as_text(self, names: Sequence[str]) -> pa.Table | None:
         """Read every cell as text; None if even that fails."""
-        return self.read(names, dict.fromkeys(names, pa.string()))
+        return self.read(dict.fromkeys(names, pa.string()))
 
-    def read(self, names: Sequence[str], types: dict[str, Any]) -> pa.Table | None:
+    def read(self, types: Mapping[str, pa.DataType]) -> pa.Table | None:
         """Read columns with the given types."""
 
         def read() -> pa.Table:
             with self._stream() as stream:
-                table = pa_csv.read_csv(stream, **self._options(names, types))
+                table = pa_csv.read_csv(stream, **self._options(types, types))
             columns = map(self.dialect.number_format.without_missing, table.columns)
             return pa.table(list(columns), names=table.column_names)
 
         return self._try(read)
 
     def _try(self, read: Callable[[], Any]) -> pa.Table | None:
-        while True:
-            try:
-                return read()
-            except pa.ArrowInvalid as error:
-                # A row, and all of the header, must fit into a block; very wide tables need larger
-                # ones. pyarrow has one message for a long header and for a file without rows.
-                limits = {"straddling": 1 << 30, "header is larger than block size": LONGEST_ROW}
-                if not any(
-                    words in str(error) and self.block_size < limit
-                    for words, limit in limits.items()
-                ):
-                    return None
-                self.block_size *= 8
+        with self.dialect.reading():
+            while True:
+                try:
+                    return read()
+                except pa.ArrowInvalid as error:
+                    found = (size for words, size in _LARGEST_BLOCKS.items() if words in str(error))
+                    if self.block_size >= max(found, default=0):
+                        return None
+                    self.block_size *= 8
 
     def _stream(self) -> Any:
         if self.dialect.text is not None:
@@ -116,7 +112,7 @@ class Reader:
         file = pa.OSFile(os.fsencode(self.dialect.path))
         return pa.input_stream(file, compression=self.dialect.compression)
 
-    def _options(self, names: Sequence[str], types: dict[str, Any] | None = None) -> dict[str, Any]:
+    def _options(self, names: Iterable[str], types: Any = None) -> dict[str, Any]:
         return {
             "read_options": pa_csv.ReadOptions(
                 column_names=self.header.names,
@@ -144,42 +140,19 @@ class Reader:
 
         Only the first ``rows`` are checked; ``unit`` is that of the column, if its cells have one.
         """
-        with self.dialect.reading():
-            table = self.read_as_text([name])
-            if table is None:
-                return
-            cells = table.column(name)[:rows]
-            numbers = self.dialect.number_format.canonical(cells, unit)
+        table = self.read_as_text([name])
+        if table is None:
+            return
+        cells = table.column(name)[:rows]
+        numbers = self.dialect.number_format.canonical(cells, unit)
         long = first_long_integer(numbers.to_pylist())
         if long is not None:
             raise long_integer_error(name, long, cells[long].as_py(), origin)
 
 
-def cast_text(
-    cells: pa.ChunkedArray,
-    kind: pa.DataType,
-    number_format: NumberFormat = PLAIN,
-    unit: Unit | None = None,
-) -> pa.ChunkedArray | None:
-    """Convert a text column to the type ``kind``; None unless all its cells allow it."""
-    if kind == pa.bool_():
-        number_format, unit = NumberFormat(na=number_format.na), None
-    try:
-        cast = compute.cast(number_format.canonical(cells, unit), kind)
-    except pa.ArrowInvalid:
-        return None
-    return number_format.without_missing(cast)
-
-
 def are_integers(values: NDArray[np.float64]) -> bool:
     """Whether every value is a whole number, infinite or missing."""
     return bool(np.all((values == np.trunc(values)) | np.isnan(values)))
-
-
-def may_have_lost_digits(values: NDArray[np.float64]) -> bool:
-    """Whether some magnitudes are 2**53 or more, so that the integers in the text may differ."""
-    # Infinities count, because integers of hundreds of digits are read as infinity.
-    return bool(np.fmax.reduce(np.abs(values), initial=0.0) >= LARGEST_INTEGER)
 
 
 class Offset(NamedTuple):
@@ -242,9 +215,8 @@ class Parser:
         if piece.fault is not None:
             return None
         name = self.columns[0]
-        with self.dialect.reading():
-            table = self._reader(piece).read([name], {name: pa.binary()})
-            return None if table is None else int(table.num_rows)
+        table = self._reader(piece).read({name: pa.binary()})
+        return None if table is None else int(table.num_rows)
 
     def parse(self, piece: Piece, is_integer: Sequence[bool]) -> Parsed | None:
         """Numbers and ids of a piece; None if it has an error.
@@ -285,7 +257,6 @@ class Parser:
 
     def _cell_error(self, table: pa.Table, piece: Piece, offset: Offset) -> PrincompError | None:
         """The error for the first cell that is unlike the first cells of its column, if any."""
-        missing = self.dialect.number_format.missing
         for name in self.columns:
             is_boolean = name in self.booleans
             column = table.column(name)
@@ -293,20 +264,16 @@ class Parser:
             for i, (cell, value) in enumerate(
                 zip(column.to_pylist(), values.to_pylist(), strict=True)
             ):
-                if is_boolean:
-                    wrong = cell.strip().lower() not in _BOOLEANS and cell.strip() not in missing
-                else:
-                    wrong = value is not None and is_text(value)
-                if not wrong:
+                is_valid = cell.strip().lower() in _BOOLEANS if is_boolean else not is_text(value)
+                if is_valid or value is None:
                     continue
-                words, place = self._origin(piece, offset).describe_cell(name, i)
                 shown = repr(cell) if len(repr(cell)) <= 60 else f"{cell!r:.57}…'"
                 hint = bad_cell_hint(name, cell)
                 if looks_numeric(cell) and not is_boolean:
                     hint = "This looks like a decimal comma (decimal=',') or a thousands separator."
                 what = "neither true nor false" if is_boolean else "not a number"
-                problem = f"{words}: {shown} is {what}, unlike the first cells of the column"
-                return NotNumericError(problem, place=place, hint=hint)
+                problem = f"{shown} is {what}, unlike the first cells of the column"
+                return self._origin(piece, offset).cell_error(name, i, problem, hint)
         return None
 
     def refuse_long_integers(self, piece: Piece, j: int, offset: Offset) -> None:
@@ -336,7 +303,7 @@ class Parser:
         }
         if self.id_column is not None:
             types[self.id_column] = pa.string()
-        if not self.units and (table := reader.read(list(types), types)) is not None:
+        if not self.units and (table := reader.read(types)) is not None:
             return table
         # Convert from text: pyarrow alone does not recognize a missing cell with blanks around
         # it, for example.
@@ -345,20 +312,16 @@ class Parser:
             return None
         columns = dict(zip(table.column_names, table.columns, strict=True))
         for name in self.columns:
-            cast = cast_text(
-                columns[name], types[name], self.dialect.number_format, self.units.get(name)
-            )
+            number_format = self.dialect.number_format
+            cast = number_format.cast(columns[name], types[name], self.units.get(name))
             if cast is None:
                 return None
             columns[name] = cast
         return pa.table(columns)
 
     def _is_utf8(self, reader: Reader) -> bool:
-        text = reader.dialect.text or b""
-        if text.isascii():
-            return True
         try:
-            text.decode()
+            (reader.dialect.text or b"").decode()
         except UnicodeDecodeError:
             # Invalid bytes in excluded columns do not matter.
             return reader.read_as_text(self.candidates) is not None

@@ -17,9 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from princomp.io.readers.cells import may_have_lost_digits
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.delimited import detect_file_dialect, infer_table
-from princomp.io.readers.delimited_parse import Offset, Parsed, are_integers, may_have_lost_digits
+from princomp.io.readers.delimited_parse import Offset, Parsed, are_integers
 from princomp.io.readers.delimited_text import (
     Dialect,
     Piece,

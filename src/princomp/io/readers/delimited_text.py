@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _BLANKS = re.compile(r'"[^"]*"|[ \t]+')
 
 LINE_END = re.compile(r"\r\n?|\n")
+# A line with its end, or a last line without one.
+_LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++\Z")
 
 # A row longer than this is an error: an unclosed quote, or missing line ends.
 LONGEST_ROW = 2**26
@@ -127,8 +129,8 @@ class Dialect:
             newline="",
         )
 
-    def records(self) -> Iterator[tuple[int, int, list[str]]]:
-        """First line, last line and fields of each record that is not blank.
+    def records(self, header_lines: int = 0) -> Iterator[tuple[int, int, list[str]]]:
+        """First line, last line and fields of each record after the header that is not blank.
 
         Many times slower than pyarrow, so used only for the header and to locate errors.
         """
@@ -136,15 +138,15 @@ class Dialect:
             reader = csv.reader(file, delimiter=self.delimiter)
             last_line = 0
             for record in reader:
-                if record:
+                if record and last_line >= header_lines:
                     yield last_line + 1, reader.line_num, record
                 last_line = reader.line_num
 
     def line_of(self, row: int, header_lines: int = 0) -> int | None:
         """Line on which data row ``row``, from 0, starts, after ``header_lines`` lines of names."""
         with suppress(OSError, EOFError, csv.Error):
-            rows = (line for line, _, _ in self.records() if line > header_lines)
-            return next(islice(rows, row, None), None)
+            for line, _, _ in islice(self.records(header_lines), row, None):
+                return line
         return None
 
     def without_last_records(self, text: bytes, last: int) -> bytes:
@@ -203,22 +205,14 @@ class _CleanedText(io.RawIOBase):
         if not end and len(text) > LONGEST_ROW:
             end = len(text)  # no line ends; the error is reported later
         text, self._rest = text[:end], text[end:]
-        text, n_skipped = self._skipped(text)
+        if self._skip:
+            text, n_skipped = _LINE.subn("\n", text, self._skip)
+            self._skip -= n_skipped
         if self._dialect.comment:
             text = self._without_comments(text)
         if self._dialect.split_at_blanks:
             text = _BLANKS.sub(_as_tab, text)
-        return "\n" * n_skipped + text
-
-    def _skipped(self, text: str) -> tuple[str, int]:
-        """Return the text after the lines to skip, and how many of them were skipped."""
-        ends = [match.end() for match in islice(LINE_END.finditer(text), self._skip)]
-        n_skipped = len(ends)
-        text = text[ends[-1] :] if ends else text
-        if n_skipped < self._skip and text:  # a last line without an end
-            text, n_skipped = "", n_skipped + 1
-        self._skip -= n_skipped
-        return text, n_skipped
+        return text
 
     def _without_comments(self, text: str) -> str:
         """Remove comments, but not lines of quoted fields that look like comments.

@@ -20,7 +20,9 @@ from princomp.io.readers.cells import (
     convert_text_column,
     is_text,
     looks_numeric,
+    may_have_lost_digits,
     refuse_long_integers,
+    text_of,
 )
 from princomp.io.readers.columns import (
     Choice,
@@ -219,7 +221,8 @@ def convert(
     # faster than strided writes for 1,000,000 × 20 numbers, and needs no second copy.
     data = empty((n, len(choice.names)), _dtype(frame, choice, labels), order="F")
     for name in choice.names:
-        values = _values(frame.get_column(labels[name]), name, choice.requested, text, origin)
+        series = frame.get_column(labels[name])
+        values = column_numbers(series, name, choice.requested, text, origin)
         if values is None:
             left_out.append(name)
         else:
@@ -278,39 +281,36 @@ def _dtype(frame: Frame, choice: Choice, labels: Mapping[str, Any]) -> np.dtype[
     return np.dtype(np.float32 if single else np.float64)
 
 
-def _values(
+def column_numbers(
     series: Series, name: str, requested: bool, text: TextPolicy, origin: Origin
 ) -> NDArray[Any] | None:
-    """Return the numbers of a column, or None if it is left out."""
+    """Return the numbers of a column, or None if it is left out; ``text`` as in ``from_frame``."""
     kind = series.dtype
     may_leave_out = text == "leave out" and not requested
     if kind.is_float():
         return series.to_numpy()
     if kind.is_integer():
         _refuse_long_integers(series, name, origin)
-    if may_leave_out and isinstance(kind, (nw.Boolean, *CATEGORIES)):
+    if may_leave_out and isinstance(kind, (nw.Boolean, *CATEGORIES, *NOT_NUMBERS)):
         return None
     if kind.is_integer() or isinstance(kind, nw.Boolean):
         return series.cast(nw.Float64()).to_numpy()
     if kind.is_decimal():
         # Not all libraries round decimals to the nearest float64, but they do so with their text.
         numbers = series.cast(nw.String()).cast(nw.Float64()).to_numpy()
-        if not (np.abs(numbers) >= LARGEST_INTEGER).any():
+        if not may_have_lost_digits(numbers):
             return numbers
-        cells = _cells(series)
-        return convert_text_column(name, cells, requested=True, text=text, origin=origin)
-    if isinstance(kind, NOT_NUMBERS):
-        if may_leave_out:
-            return None
+        requested = True  # so that the cells are only checked
     elif isinstance(kind, _TEXT):
-        # Most text columns are left out, and checking distinct values is faster than all cells.
-        distinct = _as_text(series.unique().to_list()) if may_leave_out else []
+        # Categories become text, because a category 1 is a label, not a quantity. Most columns are
+        # left out, and checking distinct values is faster than all cells.
+        distinct = text_of(series.unique().to_list()) if may_leave_out else []
         if any(map(is_text, distinct)) and not any(map(looks_numeric, distinct)):
             return None
         return convert_text_column(
-            name, _as_text(_cells(series)), requested=requested, text=text, origin=origin
+            name, text_of(_cells(series)), requested=requested, text=text, origin=origin
         )
-    else:
+    elif not isinstance(kind, NOT_NUMBERS):
         array = series.to_numpy()
         if array.dtype.kind in "biuf":
             # A dtype unknown to narwhals (sparse, big-endian, …).
@@ -341,8 +341,3 @@ def _cells(series: Series) -> list[Any]:
     except ValueError:  # datetime cannot hold nanoseconds
         cells = series.cast(nw.String).to_list()
     return [None if is_missing else cell for cell, is_missing in zip(cells, missing, strict=True)]
-
-
-def _as_text(cells: list[Any]) -> list[str | None]:
-    """Convert categories to text, because a category 1 is a label, not a quantity."""
-    return [None if cell is None else str(cell) for cell in cells]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError
-from princomp.io.readers.columns import Choice, Origin, listed
+from princomp.io.readers.columns import Choice, Origin, Selection, listed
 from princomp.io.readers.number_text import NumberFormat, cell_unit
 
 if TYPE_CHECKING:
@@ -32,6 +32,16 @@ Series: TypeAlias = nw.Series[Any]
 CATEGORIES = (nw.Categorical, nw.Enum)
 # Types that never hold numbers, so that their cells need not be checked.
 NOT_NUMBERS = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary)
+# Words for the types of columns; others are called text.
+_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((nw.Date, nw.Datetime), "date"),
+    ((nw.Time, nw.Duration), "time"),
+    ((nw.Boolean,), "true/false"),
+    ((nw.List, nw.Array), "list"),
+    ((nw.Struct,), "record"),
+    ((nw.Binary,), "binary"),
+    (CATEGORIES, "categorical"),
+)
 # Number of cells that are checked in a column of Python objects.
 _SAMPLE_CELLS = 100
 # Words for classes of Python objects; other classes are called by their own name.
@@ -46,7 +56,7 @@ _OBJECT_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 )
 
 # Usual names of a first column of row labels; an unnamed first column gets the name "row".
-INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})
+_INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})
 _TOTALS = re.compile(
     r"(?i)(grand |sub)?(totals?|sums?|summe|gesamt|insgesamt|somme|suma|totale|mean|average|"
     r"mittelwert|moyenne|median)\W*"
@@ -109,18 +119,7 @@ def kind_of_column(series: Series) -> str:
 
 def kind_name(dtype: Any) -> str:
     """The word in notes for columns of a type."""
-    for types, kind in (
-        ((nw.Date, nw.Datetime), "date"),
-        ((nw.Time, nw.Duration), "time"),
-        ((nw.Boolean,), "true/false"),
-        ((nw.List, nw.Array), "list"),
-        ((nw.Struct,), "record"),
-        ((nw.Binary,), "binary"),
-        (CATEGORIES, "categorical"),
-    ):
-        if isinstance(dtype, types):
-            return kind
-    return "text"
+    return next((kind for types, kind in _KINDS if isinstance(dtype, types)), "text")
 
 
 # ---- columns that name or number the rows --------------------------------------------
@@ -162,7 +161,7 @@ def counting_notes(name: str, cells: NDArray[Any]) -> tuple[WarningNote, ...]:
 
 def has_index_name(label: object) -> bool:
     """Whether a column has a usual name of row labels, such as "Unnamed: 0" or "id"."""
-    return isinstance(label, str) and (label == "" or label.lower() in INDEX_NAMES)
+    return isinstance(label, str) and (label == "" or label.lower() in _INDEX_NAMES)
 
 
 def is_index_column(column: nw.Series[Any]) -> bool:
@@ -204,10 +203,17 @@ def without_row_numbers(
     return choice, counting_notes(label, first.to_numpy()) if first.dtype.is_integer() else ()
 
 
+def id_candidates(names: Iterable[str], selection: Selection, choice: Choice) -> list[str]:
+    """The columns among ``names`` that may be used as names of the rows, if these are wanted."""
+    if not selection.find_ids or choice.id_column is not None:
+        return []
+    other_uses = {*map(str, selection.exclude), *(choice.names if choice.requested else ())}
+    return [name for name in dict.fromkeys(names) if name not in other_uses]
+
+
 def find_id_column(
     table: pa.Table,
     first: str,
-    candidates: Sequence[str],
     choice: Choice,
     number_format: NumberFormat,
     *,
@@ -219,11 +225,9 @@ def find_id_column(
     Parameters
     ----------
     table : pyarrow.Table
-        The columns ``candidates``, as text.
+        The columns that may name the rows, as text.
     first : str
         Name of the first column of the file.
-    candidates : sequence of str
-        Columns that may name the rows.
     choice : Choice
     number_format : NumberFormat
     complete : bool
@@ -231,30 +235,28 @@ def find_id_column(
     unnamed : bool
         Whether the first column has no name in the file.
     """
-    first_cells = table.column(first).to_pylist() if first in candidates else []
+    is_candidate = first in table.column_names
+    first_cells = table.column(first).to_pylist() if is_candidate else []
     is_numbered = are_row_numbers(first_cells)
     # A table that begins in the second column of a sheet has a first column without cells.
-    is_empty = first in candidates and not any(first_cells)
-    has_index = first.lower() in INDEX_NAMES and not is_empty
-    unique = [
-        name for name in dict.fromkeys(candidates) if _is_unique_text(table, name, number_format)
-    ]
+    is_empty = is_candidate and not any(first_cells)
+    has_index = has_index_name(first) and not is_empty
+    unique = [name for name in table.column_names if _is_unique_text(table, name, number_format)]
     # Dates name rows only if nothing else does.
     heads = {name: table.column(name)[:100].to_pylist() for name in unique}
     unique = [name for name in unique if not all(map(_DATE.match, heads[name]))] or unique
-    left_out: list[str] = []
     if len(unique) == 1 and (is_numbered or not has_index):
         name = unique[0]
         why = f"which differs in {'all' if complete else f'the first {len(table):,}'} rows"
-        if is_numbered and name != first:
-            left_out = [first]
-    elif has_index and first in candidates:
+    elif has_index and is_candidate:
         name, why = first, "the first column"
     elif is_numbered:
         name, why = first, f"which counts them from {str(first_cells[0]).strip()}"
     else:
         return choice, []
-    names = tuple(other for other in choice.names if other != name and other not in left_out)
+    # A first column that counts the rows is left out, even if another one names them.
+    no_data = {name, first} if is_numbered else {name}
+    names = tuple(other for other in choice.names if other not in no_data)
     if not names:
         return choice, []
     column = f"column {name!r}, {why}"
@@ -267,7 +269,7 @@ def find_id_column(
             "left out; id_column=False keeps it as data"
         )
     notes = [note]
-    if left_out:
+    if len(no_data) > 1:
         what = "the first column" if unnamed else repr(first)
         notes.append(f"left out {what}, which counts the rows")
     return replace(choice, names=names, id_column=name), notes

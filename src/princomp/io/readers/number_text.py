@@ -114,9 +114,9 @@ class NumberFormat:
         import pyarrow.compute as compute
 
         cells = compute.replace_substring(compute.utf8_trim_whitespace(cells), "\u2212", "-")
-        missing = compute.is_in(cells, value_set=pa.array(sorted(self.missing)))
-        cells = compute.if_else(missing, pa.scalar(None, pa.string()), cells)
-        not_a_number = pa.scalar("not a number")
+        missing = compute.is_in(cells, value_set=pa.array(sorted(self.missing), cells.type))
+        cells = compute.if_else(missing, None, cells)
+        not_a_number = pa.scalar("not a number", cells.type)
         if unit is not None:
             before, after = re.escape(unit.before), re.escape(unit.after)
             pattern = f"^([+-]?){before}\\s*(.*?){after}$"
@@ -130,6 +130,22 @@ class NumberFormat:
             cells = compute.replace_substring_regex(cells, self._thousands_pattern, "")
         cells = compute.replace_substring(cells, self.decimal, ".")
         return compute.if_else(valid, cells, not_a_number)
+
+    def cast(
+        self, cells: pa.ChunkedArray, kind: pa.DataType, unit: Unit | None = None
+    ) -> pa.ChunkedArray | None:
+        """Convert text to numbers or booleans, as ``kind`` says; None unless all cells allow it."""
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
+        if kind == pa.bool_():
+            written = NumberFormat(na=self.na).canonical(cells)
+        else:
+            written = self.canonical(cells, unit)
+        try:
+            return self.without_missing(compute.cast(written, kind))
+        except pa.ArrowInvalid:
+            return None
 
     def without_missing(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """Replace the numbers of a column that mean a missing cell by null."""

@@ -239,6 +239,15 @@ def test_files_of_pandas_and_polars_are_read(tmp_path):
     assert_same(tmp_path / "pandas.parquet", exclude=["a", "b", "c"])
 
 
+def test_an_index_of_pandas_without_other_columns_is_read_as_a_column(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame(index=pd.Index([7, 2, 5], name="k")).to_parquet(path)
+    for read in (opened, whole):
+        table = read(path, find_ids=True)
+        assert (table.columns, table.id_column, table.notes) == (("k",), None, ())
+        assert read_all(table)[0].tolist() == [[7], [2], [5]]
+
+
 @pytest.mark.usefixtures("small_chunks")
 def test_categories_may_differ_from_batch_to_batch(tmp_path):
     kind = pa.dictionary(pa.int8(), pa.string())

@@ -297,6 +297,12 @@ def test_a_column_without_cells_and_name_names_no_rows(write):
     assert "left out 1 empty column: row" in table.notes
 
 
+def test_an_excluded_column_that_is_given_as_a_number_does_not_name_the_rows(write):
+    path = write("7,a,b\nu,1,2\nv,3,4.5\nw,5,7\n")
+    assert open_source(path, Selection(find_ids=True)).id_column == "7"
+    assert open_source(path, Selection(exclude=[7], find_ids=True)).id_column is None
+
+
 def test_a_column_named_by_a_number_sign_is_no_comment(write):
     path = write("#,name,group,x\n1,a,u,1.5\n2,b,v,2.5\n3,c,v,1.25\n")
     table = read_whole(path)
