@@ -71,19 +71,12 @@ class _Summarizer(NamedTuple):
         except NotFiniteError as error:
             if "row" not in error.place:
                 raise
-            raise self._located(error, start, rows, weights) from None
-
-    def _located(
-        self, error: NotFiniteError, start: int, rows: RowArray, weights: Weights
-    ) -> NotFiniteError:
-        """Count the row of a fault over the table: summaries leave out rows that do not count.
-
-        A variable of the caller would form a cycle of the error, its traceback and the caller's
-        frame, which would keep the stream open.
-        """
-        error = first_counted_fault(rows, weights, drop=self.drop) or error
-        error.place["row"] += start
-        return error
+            # Count the row over the table: summaries leave out rows that do not count. A variable
+            # of another name would form a cycle of the error, its traceback and this frame, which
+            # would keep the stream open.
+            error = first_counted_fault(rows, weights, drop=self.drop) or error
+            error.place["row"] += start
+            raise error from None
 
     def _summarized(
         self, summarize: Callable[..., Any], rows: RowArray, weights: Weights
