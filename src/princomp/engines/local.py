@@ -100,7 +100,6 @@ def fold(
     *,
     drop: bool = False,
     precise: bool = False,
-    threads: int | None = None,
     run: RunContext | None = None,
     step_name: str = "",
     initial: Any = None,
@@ -121,8 +120,6 @@ def fold(
         Leave out rows with NaN instead of raising.
     precise : bool
         Multiply in float64, even if the data are float32.
-    threads : int, optional
-        All processors by default.
     run : RunContext, optional
         Progress and checkpoint of the whole fit.
     step_name : str
@@ -154,7 +151,7 @@ def fold(
         if state is None and in_place and initial is not None:
             initial = deepcopy(initial.to_host())
         state = state or State(0, kind.empty(p) if initial is None else initial, 0)
-        states = (_update_all if in_place else _merge_all)(state, data, step, summarizer, threads)
+        states = (_update_all if in_place else _merge_all)(state, data, step, summarizer)
         recorded = states if run is None else run.record_states(states, in_place=in_place)
         with one_blas_thread(), closing(states):
             for latest in recorded:
@@ -189,7 +186,7 @@ def reduce_partition(
         return PartialResult(kind.empty(p), 0, 0)
     try:
         with limit_threads(threads):
-            return fold(kind, data, weights, drop=drop, precise=precise, threads=threads)
+            return fold(kind, data, weights, drop=drop, precise=precise)
     except PrincompError as error:
         return PartialResult(None, 0, n or 0, error)
 
@@ -234,13 +231,11 @@ def _concatenate(parts: list[RowArray]) -> RowArray:
     return Chunk.joined([Chunk(part) for part in parts]).data
 
 
-def _merge_all(
-    state: State, data: RowData, step: int, summarizer: _Summarizer, threads: int | None
-) -> Generator[State]:
+def _merge_all(state: State, data: RowData, step: int, summarizer: _Summarizer) -> Generator[State]:
     """Summarise blocks on threads, and merge the summaries in order."""
     n, p = data.shape
     small = n is not None and n * p < MIN_NUMBERS_FOR_THREADS
-    workers = 1 if small else threads or default_threads()
+    workers = 1 if small else default_threads()
     # The rows of a stream wait in memory: its blocks go to threads one by one.
     one_by_one = isinstance(data, Source) and not data.random_access
     task_blocks = 1 if one_by_one else blocks_per_task(step, p)
@@ -262,7 +257,7 @@ def _merge_all(
 
 
 def _update_all(
-    state: State, data: RowData, step: int, summarizer: _Summarizer, threads: int | None
+    state: State, data: RowData, step: int, summarizer: _Summarizer
 ) -> Generator[State]:
     """Add blocks to one summary in place.
 
@@ -272,7 +267,7 @@ def _update_all(
     """
     blocks = iter_blocks(data, step, state.row)
     load_next = partial(next, ((block.start, block.load()) for block in blocks), None)
-    with closing(blocks), limit_threads(threads):
+    with closing(blocks):
         loaded = load_next()
         while loaded is not None:
             add = partial(summarizer.kind.add, state.summary)
