@@ -165,24 +165,16 @@ class RobustModel(FittedModel[RobustFit]):
     missing: ClassVar[str] = "error"
 
     def block_scores(self, rows: FloatArray) -> FloatArray:
-        """Compute scores of rows in memory."""
+        """Compute scores of dense rows in memory."""
+        check_dense(rows)
         fit = self.result
-        with np.errstate(over="ignore"):  # chunk_scores refuses infinite scores
+        with np.errstate(over="ignore", invalid="ignore"):  # chunk_scores looks for the cause
             return (fit.centred(rows) @ fit.axes.T).astype(rows.dtype)
 
     def engine_scores(self, data: DistributedRows) -> FloatArray:
         """Refuse rows on an engine."""
         check_dense(data)
         raise AssertionError
-
-    def chunk_scores(
-        self, rows: FloatArray, data: RowData, first: int, origin: Origin | None = None
-    ) -> FloatArray:
-        """Compute scores of some rows of ``data``; ``first`` is the number of the first one."""
-        self.check_finite(rows, data, first, origin)
-        scores = self.block_scores(rows)
-        self._check_overflow(scores, first)
-        return scores
 
     def check_finite(
         self, rows: FloatArray, data: RowData, first: int, origin: Origin | None = None
