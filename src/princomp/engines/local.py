@@ -59,10 +59,6 @@ class _Summarizer(NamedTuple):
     drop: bool
     precise: bool
 
-    def summarize(self, block: Block) -> PartialResult:
-        """Return the summary of one block."""
-        return self.apply(self.kind.of, block.start, block.load())
-
     def apply(self, summarize: Callable[..., Any], start: int, rows: RowArray) -> PartialResult:
         """Call ``summarize`` with a block, without incomplete rows where these may be dropped."""
         weights = slice_weights(self.weights, start, start + rows.shape[0])
@@ -142,7 +138,7 @@ def fold(
     small = not isinstance(data, Source) and n <= step and n * p < MIN_NUMBERS_FOR_BLAS_THREADS
     # A block that is merged has other bits than one that is added in place.
     if small and run is None and not (in_place and initial is not None):
-        result = summarizer.summarize(Block(0, lambda: data))
+        result = summarizer.apply(kind.of, 0, data)
         return result if initial is None else result._replace(summary=initial.merge(result.summary))
     state = None if run is None else run.begin(step_name, n, _row_bytes(data))
     if state is None or not state.done:
@@ -233,7 +229,7 @@ def _concatenate(parts: list[RowArray]) -> RowArray:
 
 def _merge_all(state: State, data: RowData, step: int, summarizer: _Summarizer) -> Generator[State]:
     """Summarise blocks on threads, and merge the summaries in order."""
-    n, p = data.shape
+    (n, p), kind = data.shape, summarizer.kind
     small = n is not None and n * p < MIN_NUMBERS_FOR_THREADS
     workers = 1 if small else default_threads()
     # The rows of a stream wait in memory: its blocks go to threads one by one.
@@ -244,11 +240,11 @@ def _merge_all(state: State, data: RowData, step: int, summarizer: _Summarizer) 
     tasks = iter(lambda: list(islice(blocks, size)), [])
 
     def summarize(task: list[Block]) -> list[PartialResult]:
-        return [summarizer.summarize(block) for block in task]
+        return [summarizer.apply(kind.of, block.start, block.load()) for block in task]
 
     results = map_in_order(summarize, tasks, workers, prefetch=not small)
     # Allocating memory for another scatter takes longer than adding two of them.
-    options = {"overwrite": True} if summarizer.kind is Moments else {}
+    options = {"overwrite": True} if kind is Moments else {}
     with closing(results):
         for part in chain.from_iterable(results):
             summary = state.summary.merge(part.summary, **options)
