@@ -278,13 +278,9 @@ _SCHEMA = Schema(
 )
 
 
-def model_to_contents(
-    result: RobustFit,
-    parameters: dict[str, Any],
-    columns: Names,
-    id_column: str | None,
-) -> tuple[Arrays, Document]:
-    """Convert a fit to arrays by name and a document of plain values."""
+def model_to_contents(model: RobustModel, parameters: dict[str, Any]) -> tuple[Arrays, Document]:
+    """Convert a model, and the parameters of the estimator, to arrays by name and a document."""
+    result, columns = model.result, model.schema.names
     parameters = {**parameters, "random_state": int_or_none(parameters["random_state"])}
     # The divisors are those of the fit, also if the parameter was changed since.
     if result.scale is None:
@@ -296,7 +292,7 @@ def model_to_contents(
         estimator="RobustPCA",
         parameters={name: json_value(name, value) for name, value in parameters.items()},
         columns=None if columns is None else list(map(str, columns)),
-        id_column=id_column,
+        id_column=model.schema.id_column,
     )
     return _SCHEMA.arrays_of(result), {"princomp": __version__, **document}
 
