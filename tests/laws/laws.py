@@ -9,12 +9,20 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import EPS
+from princomp.engines.local import fold
 from princomp.errors import ShapeError
+from princomp.linalg import limit_threads
 from princomp.summaries import Moments, Pair, PairOf, Sketch, SketchOf, Triangle
 
 # Sums and products of n numbers of p columns lose at most about n + p roundings; a few
 # of them follow each other (shift, product, move to the mean, merge).
 _ROUNDINGS = 16
+
+
+def fold_on(threads, *arguments, **options):
+    """Fold on a number of threads; None for all processors."""
+    with limit_threads(threads):
+        return fold(*arguments, **options)
 
 
 def check_laws(kind, blocks, weights=None, *, rtol=0.0):

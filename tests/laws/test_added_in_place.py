@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from laws import check_laws
+from laws import check_laws, fold_on
 from princomp import PCA
 from princomp.engines.local import fold, iter_blocks
 from princomp.errors import NotFiniteError
@@ -57,7 +57,7 @@ def test_a_fold_is_the_merge_of_its_blocks(rng, small_blocks, dtype):
     np.testing.assert_allclose(whole.scatter / size, merged.scatter / size, rtol=0, atol=error)
     np.testing.assert_array_equal(whole.scatter, whole.scatter.T)
     for threads in (1, 3):
-        same_bits(fold(Moments, rows, threads=threads).summary, whole)
+        same_bits(fold_on(threads, Moments, rows).summary, whole)
 
 
 def test_an_earlier_summary_is_not_modified(rng, small_blocks):

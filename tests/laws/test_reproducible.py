@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from helpers import EPS, aligned
-from laws import same_bits
+from laws import fold_on, same_bits
 from princomp import PCA
 from princomp.engines import local
 from princomp.engines.local import fold, iter_blocks
@@ -53,9 +53,9 @@ def weights():
 
 def fold_reproducibly(kind, table, weights=None, **options):
     """The summary and the dropped rows by one thread; assert that more threads give the same."""
-    one, dropped, *_ = fold(kind, table, weights, threads=1, **options)
+    one, dropped, *_ = fold_on(1, kind, table, weights, **options)
     for threads in (2, 3, None):
-        other, also, *_ = fold(kind, table, weights, threads=threads, **options)
+        other, also, *_ = fold_on(threads, kind, table, weights, **options)
         assert dropped == also
         same_bits(one, other)
     with threadpool_limits(1):
@@ -101,7 +101,7 @@ def test_any_number_of_threads_names_the_first_non_finite_value(table):
     incomplete[2 * block_rows(COLUMNS) + 1, 9] = np.inf
     for threads in (1, 2, 3):
         with pytest.raises(ValueError) as caught:  # noqa: PT011 - the place is what matters
-            fold(Moments, incomplete, threads=threads)
+            fold_on(threads, Moments, incomplete)
         assert caught.value.place == {"row": 2 * block_rows(COLUMNS) + 1, "column": 9}
 
 
@@ -246,11 +246,11 @@ def test_neither_chunks_nor_threads_change_a_bit(kind, p, threads_for_small_tabl
     # The shortest last block has one row, the longest is full.
     for n in (2 * step + 1, 3 * step):
         table = rng.standard_normal((n, p)) * 3 + 100
-        expected = fold(kind, table, threads=1)
+        expected = fold_on(1, kind, table)
         for sizes in SIZES:
             for source in sources_of(table, sizes):
                 for threads in (1, 2):
-                    found = fold(kind, source, threads=threads)
+                    found = fold_on(threads, kind, source)
                     assert (found.dropped, found.rows) == (0, n)
                     same_parts(expected.summary, found.summary)
 
@@ -267,11 +267,11 @@ def test_weights_and_nan_of_a_stream_stay_with_their_rows(
     table[[0, 255, 256, 511, 1299], [0, 1, 2, 3, 8]] = np.nan
     weights = np.arange(n) % 4.0
     given = sp.csr_array(table) if sparse else table
-    expected = fold(kind, given, weights, threads=1, drop=True)
+    expected = fold_on(1, kind, given, weights, drop=True)
     assert expected.dropped == 5
     for sizes in ([1], [100], [10**9]):
         for source in sources_of(given, sizes):
-            found = fold(kind, source, weights, threads=2, drop=True)
+            found = fold_on(2, kind, source, weights, drop=True)
             assert (found.dropped, found.rows) == (5, n)
             same_parts(expected.summary, found.summary)
 
@@ -288,7 +288,7 @@ def test_the_first_non_finite_value_of_a_stream_is_named_by_row(
         for source in sources_of(table, sizes):
             for threads in (1, 2):
                 with pytest.raises(NotFiniteError) as caught:
-                    fold(kind, source, threads=threads)
+                    fold_on(threads, kind, source)
                 assert caught.value.place == {"row": 700, "column": 2}
                 assert caught.value.value == np.inf
 
@@ -300,10 +300,10 @@ def test_a_krylov_product_has_the_same_bits_from_any_chunks(threads_for_small_ta
     for given in (table, table.astype(np.float32), sp.csr_array(table * (table > 11))):
         kind = ImagesOf(vectors, Columns.of(given), divisor)
         weights = np.arange(200) % 3.0
-        expected = fold(kind, given, weights, threads=1).summary
+        expected = fold_on(1, kind, given, weights).summary
         for sizes in ([1], [7], [33, 64], [10**9]):
             for source in sources_of(given, sizes):
-                found = fold(kind, source, weights, threads=2).summary
+                found = fold_on(2, kind, source, weights).summary
                 assert found.rows == expected.rows == weights.sum()
                 assert found.image.tobytes() == expected.image.tobytes()
     # And it is the product with the scatter: n + p roundings of sums of n and p terms.
@@ -336,11 +336,11 @@ def test_a_stream_is_closed_if_a_fold_ends_early(threads_for_small_tables, rng):
                 ended.append(threading.get_ident())
 
     for threads in (1, 2):  # idle threads are kept
-        fold(Moments, Chunks(np.ones((900, 3)), [50]), threads=threads)
+        fold_on(threads, Moments, Chunks(np.ones((900, 3)), [50]))
     before = threading.active_count()
     for threads in (1, 2):
         with pytest.raises(NotFiniteError):
-            fold(Moments, Watched(table, [50]), threads=threads)
+            fold_on(threads, Moments, Watched(table, [50]))
     assert ended == [threading.get_ident()] * 2
     assert threading.active_count() == before
 

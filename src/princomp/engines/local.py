@@ -59,10 +59,6 @@ class _Summarizer(NamedTuple):
     drop: bool
     precise: bool
 
-    def summarize(self, block: Block) -> PartialResult:
-        """Return the summary of one block."""
-        return self.apply(self.kind.of, block.start, block.load())
-
     def apply(self, summarize: Callable[..., Any], start: int, rows: RowArray) -> PartialResult:
         """Call ``summarize`` with a block, without incomplete rows where these may be dropped."""
         weights = slice_weights(self.weights, start, start + rows.shape[0])
@@ -71,19 +67,12 @@ class _Summarizer(NamedTuple):
         except NotFiniteError as error:
             if "row" not in error.place:
                 raise
-            raise self._located(error, start, rows, weights) from None
-
-    def _located(
-        self, error: NotFiniteError, start: int, rows: RowArray, weights: Weights
-    ) -> NotFiniteError:
-        """Count the row of a fault over the table: summaries leave out rows that do not count.
-
-        A variable of the caller would form a cycle of the error, its traceback and the caller's
-        frame, which would keep the stream open.
-        """
-        error = first_counted_fault(rows, weights, drop=self.drop) or error
-        error.place["row"] += start
-        return error
+            # Count the row over the table: summaries leave out rows that do not count. A variable
+            # of another name would form a cycle of the error, its traceback and this frame, which
+            # would keep the stream open.
+            error = first_counted_fault(rows, weights, drop=self.drop) or error
+            error.place["row"] += start
+            raise error from None
 
     def _summarized(
         self, summarize: Callable[..., Any], rows: RowArray, weights: Weights
@@ -107,7 +96,6 @@ def fold(
     *,
     drop: bool = False,
     precise: bool = False,
-    threads: int | None = None,
     run: RunContext | None = None,
     step_name: str = "",
     initial: Any = None,
@@ -128,8 +116,6 @@ def fold(
         Leave out rows with NaN instead of raising.
     precise : bool
         Multiply in float64, even if the data are float32.
-    threads : int, optional
-        All processors by default.
     run : RunContext, optional
         Progress and checkpoint of the whole fit.
     step_name : str
@@ -152,7 +138,7 @@ def fold(
     small = not isinstance(data, Source) and n <= step and n * p < MIN_NUMBERS_FOR_BLAS_THREADS
     # A block that is merged has other bits than one that is added in place.
     if small and run is None and not (in_place and initial is not None):
-        result = summarizer.summarize(Block(0, lambda: data))
+        result = summarizer.apply(kind.of, 0, data)
         return result if initial is None else result._replace(summary=initial.merge(result.summary))
     state = None if run is None else run.begin(step_name, n, _row_bytes(data))
     if state is None or not state.done:
@@ -161,7 +147,7 @@ def fold(
         if state is None and in_place and initial is not None:
             initial = deepcopy(initial.to_host())
         state = state or State(0, kind.empty(p) if initial is None else initial, 0)
-        states = (_update_all if in_place else _merge_all)(state, data, step, summarizer, threads)
+        states = (_update_all if in_place else _merge_all)(state, data, step, summarizer)
         recorded = states if run is None else run.record_states(states, in_place=in_place)
         with one_blas_thread(), closing(states):
             for latest in recorded:
@@ -196,7 +182,7 @@ def reduce_partition(
         return PartialResult(kind.empty(p), 0, 0)
     try:
         with limit_threads(threads):
-            return fold(kind, data, weights, drop=drop, precise=precise, threads=threads)
+            return fold(kind, data, weights, drop=drop, precise=precise)
     except PrincompError as error:
         return PartialResult(None, 0, n or 0, error)
 
@@ -241,13 +227,11 @@ def _concatenate(parts: list[RowArray]) -> RowArray:
     return Chunk.joined([Chunk(part) for part in parts]).data
 
 
-def _merge_all(
-    state: State, data: RowData, step: int, summarizer: _Summarizer, threads: int | None
-) -> Generator[State]:
+def _merge_all(state: State, data: RowData, step: int, summarizer: _Summarizer) -> Generator[State]:
     """Summarise blocks on threads, and merge the summaries in order."""
-    n, p = data.shape
+    (n, p), kind = data.shape, summarizer.kind
     small = n is not None and n * p < MIN_NUMBERS_FOR_THREADS
-    workers = 1 if small else threads or default_threads()
+    workers = 1 if small else default_threads()
     # The rows of a stream wait in memory: its blocks go to threads one by one.
     one_by_one = isinstance(data, Source) and not data.random_access
     task_blocks = 1 if one_by_one else blocks_per_task(step, p)
@@ -256,11 +240,11 @@ def _merge_all(
     tasks = iter(lambda: list(islice(blocks, size)), [])
 
     def summarize(task: list[Block]) -> list[PartialResult]:
-        return [summarizer.summarize(block) for block in task]
+        return [summarizer.apply(kind.of, block.start, block.load()) for block in task]
 
     results = map_in_order(summarize, tasks, workers, prefetch=not small)
     # Allocating memory for another scatter takes longer than adding two of them.
-    options = {"overwrite": True} if summarizer.kind is Moments else {}
+    options = {"overwrite": True} if kind is Moments else {}
     with closing(results):
         for part in chain.from_iterable(results):
             summary = state.summary.merge(part.summary, **options)
@@ -269,7 +253,7 @@ def _merge_all(
 
 
 def _update_all(
-    state: State, data: RowData, step: int, summarizer: _Summarizer, threads: int | None
+    state: State, data: RowData, step: int, summarizer: _Summarizer
 ) -> Generator[State]:
     """Add blocks to one summary in place.
 
@@ -279,7 +263,7 @@ def _update_all(
     """
     blocks = iter_blocks(data, step, state.row)
     load_next = partial(next, ((block.start, block.load()) for block in blocks), None)
-    with closing(blocks), limit_threads(threads):
+    with closing(blocks):
         loaded = load_next()
         while loaded is not None:
             add = partial(summarizer.kind.add, state.summary)

@@ -145,13 +145,11 @@ class RunContext:
     ) -> None:
         self.checkpoint = checkpoint
         self.reporter = ProgressReporter(progress)
-        self._state: State | None = None
         self._draws_step = ""  # step of the current rule that draws at random
 
     def begin(self, step: str, total: int | None, row_bytes: float) -> State | None:
         """Begin a pass; return the state that an interrupted run had reached, if any."""
         saved = None if self.checkpoint is None else self.checkpoint.begin()
-        self._state = None
         self.reporter.begin(step, total, row_bytes, 0 if saved is None else saved.row)
         return saved
 
@@ -165,16 +163,17 @@ class RunContext:
     def record_states(self, states: Iterator[State], *, in_place: bool) -> Iterator[State]:
         """Yield the states of a pass, and record each one; save the last if an exception ends it.
 
-        States that are changed in place are not recorded while the next one is computed.
+        States that are changed in place are not saved while the next one is computed.
         """
+        may_save = False
         try:
             for state in states:
+                may_save = True
                 self.advance(state)
                 yield state
-                if in_place:
-                    self._state = None
+                may_save = not in_place
         except BaseException:
-            if self.checkpoint is not None and self._state is not None:
+            if self.checkpoint is not None and may_save:
                 # Raise the first error instead; if the disk is full, the old file is still there.
                 with suppress(OutputError):
                     self.checkpoint.save()
@@ -182,7 +181,6 @@ class RunContext:
 
     def advance(self, state: State) -> None:
         """Record that the rows before ``state.row`` are summed."""
-        self._state = state
         if self.checkpoint is not None:
             self.checkpoint.advance(state)
         # Last, since a callback may raise: by then, the rows are recorded as summed.
@@ -190,7 +188,6 @@ class RunContext:
 
     def finish(self, state: State) -> None:
         """Record that the pass is done."""
-        self._state = None
         if self.checkpoint is not None:
             try:
                 self.checkpoint.finish(state)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from princomp import __version__
+from princomp import __version__, engines  # the engine of ranks is loaded where it is used
 from princomp.core import (
     Fitted,
     LazyFit,
@@ -29,8 +29,6 @@ from princomp.io import PathLike, Rows, not_finite_error
 from princomp.summaries import SampleWeight, check_weights, slice_weights
 
 if TYPE_CHECKING:
-    # An engine is imported where it is used.
-    from princomp.engines import Agreement, RankInput, RankRows
     from princomp.estimators.estimator import PCA
 
 P = TypeVar("P", bound="PCA")
@@ -170,20 +168,20 @@ def finalize(self: P, *, comm: object = None) -> P:
     if comm is None:
         self._result  # noqa: B018  (solves)
         return self
-    from princomp.engines import spmd_merge
-
     shared = _shared_fit(self, Request())
     settings = settings_of(self, "finalize")
     settings["earlier_fit"] = None if shared is None else repr(Stream.fit_identity(shared))
 
-    def lead(total: Stream, agreement: Agreement) -> tuple[TableSchema, Fitted]:
+    def lead(total: Stream, agreement: engines.Agreement) -> tuple[TableSchema, Fitted]:
         request = self._request()
         shared = _shared_fit(self, request)
         schema = TableSchema(agreement.p, agreement.columns, None, type(self).__name__)
         lazy_fit = LazyFit(total, request, agreement.columns, shared)
         return schema, lazy_fit.fitted
 
-    schema, fitted = spmd_merge(comm, settings, lambda: _own_sums(self), _merge_streams, lead)
+    schema, fitted = engines.spmd_merge(
+        comm, settings, lambda: _own_sums(self), _merge_streams, lead
+    )
     self._schema, self._fitted, self._shared, self._checkpoint = schema, fitted, fitted, None
     return self
 
@@ -263,10 +261,8 @@ def _shared_fit(model: PCA, request: Request) -> Fitted | None:
     return model._shared if model._shared is fitted and request.decay == 1.0 else None
 
 
-def _own_sums(model: PCA) -> RankInput:
+def _own_sums(model: PCA) -> engines.RankInput:
     """The summary of the rows that only this rank has."""
-    from princomp.engines import RankInput
-
     request = model._request()
     if request.decay != 1.0:
         raise ParameterError(
@@ -276,12 +272,14 @@ def _own_sums(model: PCA) -> RankInput:
             hint="leave decay out, or weigh rows with sample_weight",
         )
     if "_fitted" not in model.__dict__:
-        return RankInput(None)
+        return engines.RankInput(None)
     own = _own_rows(model, request)
     summed = own.empty_copy()
     summed.merge(own)
     names = model._schema.names
-    return RankInput(summed, own.p, columns=None if names is None else tuple(map(str, names)))
+    return engines.RankInput(
+        summed, own.p, columns=None if names is None else tuple(map(str, names))
+    )
 
 
 def _merge_streams(one: Stream, other: Stream) -> Stream:
@@ -325,9 +323,8 @@ def fit_on_ranks(
     rereads : bool
         Whether the rows are read again afterwards, for their scores.
     """
-    from princomp.engines import spmd_fit
 
-    def read() -> RankInput:
+    def read() -> engines.RankInput:
         memory = check()
         if rereads:
             refuse_reading_twice(X)
@@ -340,14 +337,14 @@ def fit_on_ranks(
             )
         return rows_of_rank(X, sample_weight)._replace(memory=memory)
 
-    def lead(rows: RankRows) -> tuple[TableSchema, Any]:
+    def lead(rows: engines.RankRows) -> tuple[TableSchema, Any]:
         # A copy, because the rank with the least memory determines the limit.
         leader: Any = copy(estimator)
         leader.memory_limit = rows.memory
         leader.fit(rows, progress=progress)
         return leader._schema, leader._fitted
 
-    own, result = spmd_fit(comm, settings_of(estimator, "fit"), read, lead)
+    own, result = engines.spmd_fit(comm, settings_of(estimator, "fit"), read, lead)
     estimator._schema, estimator._fitted = result
     return own.data, own.columns, own.origin
 
@@ -360,11 +357,9 @@ def settings_of(estimator: Any, call: str) -> dict[str, Any]:
     return {**names, **parameters}
 
 
-def rows_of_rank(X: Any, sample_weight: SampleWeight) -> RankInput:
+def rows_of_rank(X: Any, sample_weight: SampleWeight) -> engines.RankInput:
     """Open the rows of this rank, which may have none."""
-    from princomp.engines import RankInput, empty_input
-
-    empty = empty_input(X)
+    empty = engines.empty_input(X)
     if empty is not None:
         checked_weights(sample_weight, 0)
         return empty
@@ -372,7 +367,7 @@ def rows_of_rank(X: Any, sample_weight: SampleWeight) -> RankInput:
     # As in a fit without ``comm``, columns without numbers are left out.
     (data, columns, origin), _ = TableSchema.read(X)
     if isinstance(data, DistributedRows):
-        return RankInput(data, data.p, None, data.columns, origin)
+        return engines.RankInput(data, data.p, None, data.columns, origin)
     names = None if columns is None else tuple(map(str, columns))
     weights = checked_weights(sample_weight, data.shape[0])
-    return RankInput(data, data.shape[1], weights, names, origin)
+    return engines.RankInput(data, data.shape[1], weights, names, origin)

@@ -207,6 +207,17 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
                 scaled = csr_array((scaled, data.indices, data.indptr), shape=data.shape)
             u, s, vt = svd(scaled, k, center=center)
             return u, np.ldexp(s, power), vt
+    return _triplets(data, columns, int(k), center)
+
+
+def _triplets(
+    data: Any, columns: Columns, k: int, center: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Compute the ``k`` largest triplets of rows whose squares are in range.
+
+    ``columns`` is the summary of the columns, about the origin unless ``center``.
+    """
+    n, p = data.shape
     variances = columns.column_scatter / max(columns.rows - 1.0, 1.0)
     exponent = safe_exponent(columns.column_scatter, data.dtype)
     divisor = np.full(p, 2.0**exponent) if exponent else None
@@ -220,7 +231,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     else:
         with one_blas_thread():
             rng = np.random.default_rng(0)
-            spectrum, _ = search_rows(rows, columns, int(k), tol=0.0, rng=rng)
+            spectrum, _ = search_rows(rows, columns, k, tol=0.0, rng=rng)
             assert spectrum is not None  # the search is not abandoned
             axes = spectrum.axes.astype(rows.dtype)
             u, s, rotation = lapack_svd(rows.matmul(axes.T))
@@ -229,7 +240,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
                 parts = svd(data.astype(np.float64), k, center=center)
                 u, s, vt = (part.astype(np.float32) for part in parts)
                 return u, s, vt
-            axes = _axes_by_qr(data, int(k), center, axes)
+            axes = _axes_by_qr(data, k, center, axes)
             u, s, rotation = lapack_svd(rows.matmul(axes.T))
         vt = rotation @ axes
     signs = fix_signs(vt[:k])
@@ -246,7 +257,7 @@ def _axes_by_qr(data: Any, k: int, center: bool, found: FloatArray) -> FloatArra
             "singular values below 1e-5 of the first may have errors of up to 1e-7 of the first: "
             f"a QR decomposition would be exact, but it does not fit in memory ({error})",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         return found
 

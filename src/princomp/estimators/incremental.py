@@ -15,7 +15,7 @@ from princomp.core import (
 )
 from princomp.engines import ProgressCallback
 from princomp.errors import NotAvailableError, ParameterError
-from princomp.estimators.base import FittedAttribute, refuse_reading_twice
+from princomp.estimators.base import FittedAttribute, estimator_from_document, refuse_reading_twice
 from princomp.estimators.estimator import PCA
 from princomp.io import PathLike
 from princomp.summaries import SampleWeight
@@ -153,10 +153,9 @@ class IncrementalPCA(PCA):
         saved = model_from_contents(tensors, document)
         parameters = saved.parameters._asdict()
         parameters["batch_size"] = document["parameters"].get("batch_size")
-        names = set(cls._get_param_names()) & set(parameters)
-        model = cls(**{name: parameters[name] for name in names})
+        model = estimator_from_document(cls, parameters, saved.schema.p, document)
         model._check_batch_size()
-        model._schema, model._fitted = saved.schema, saved.result
+        model._fitted = saved.result
         model.batch_size_ = model._used_batch_size(saved.schema.p)
         return model
 

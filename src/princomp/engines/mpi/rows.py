@@ -21,7 +21,7 @@ from princomp.engines.local import reduce_partition
 from princomp.engines.mpi.agreement import Agreement, Outcome, RankInput, agree, threads_of
 from princomp.engines.mpi.communicators import Communicator, communicator
 from princomp.errors import NotFiniteError, PrincompError
-from princomp.io import FileState, Source, not_finite_error, refuse_changed
+from princomp.io import Source, not_finite_error
 from princomp.summaries import check_weights
 
 T = TypeVar("T")
@@ -48,8 +48,6 @@ class RankRows(DistributedRows):
     memory: int
     # The rank where the last pass failed.
     failed_rank: int | None = None
-    # The states of this rank's files before the first pass.
-    initial_file_states: tuple[FileState, ...] | None = None
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise the rows of all ranks in one pass; called on rank 0."""
@@ -90,16 +88,14 @@ class RankRows(DistributedRows):
         data, weights = self.own.data, self.own.weights
         if data is None:
             return PartialResult(kind.empty(self.p), 0, 0)
-        if self.initial_file_states is None:
-            self.initial_file_states = data.file_states() if isinstance(data, Source) else ()
         # float32 rows are multiplied exactly where other ranks have float64.
         options = {"drop": drop, "precise": precise or data.dtype != self.dtype}
         if isinstance(data, DistributedRows):
             result = data.reduce(kind, **options)
         else:
             result = reduce_partition(kind, data, weights, **options, threads=self.threads)
-        if self.initial_file_states:
-            refuse_changed(self.initial_file_states, data.file_states())
+        if isinstance(data, Source):
+            data.file_states()  # raises an error if a file has changed since it was opened
         if result.fault is not None:
             return result._replace(fault=self._locate(result.fault))
         check_weights(weights, result.rows)

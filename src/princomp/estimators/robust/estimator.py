@@ -333,10 +333,10 @@ class RobustPCA(
         return model.result.outlier_map(dense_rows(*model.schema.open(X)))
 
     def _contents(self) -> tuple[Arrays, Document]:
-        result, schema = self._result, self._schema
+        model = self.__fitted_model__()
         check_robust_parameters(self)
         parameters = {name: getattr(self, name) for name in RobustPCA._get_param_names()}
-        return model_to_contents(result, parameters, schema.names, schema.id_column)
+        return model_to_contents(model, parameters)
 
     @classmethod
     def _from_contents(cls, tensors: Arrays, document: Document) -> Self:

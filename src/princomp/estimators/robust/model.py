@@ -165,24 +165,16 @@ class RobustModel(FittedModel[RobustFit]):
     missing: ClassVar[str] = "error"
 
     def block_scores(self, rows: FloatArray) -> FloatArray:
-        """Compute scores of rows in memory."""
+        """Compute scores of dense rows in memory."""
+        check_dense(rows)
         fit = self.result
-        with np.errstate(over="ignore"):  # chunk_scores refuses infinite scores
+        with np.errstate(over="ignore", invalid="ignore"):  # chunk_scores looks for the cause
             return (fit.centred(rows) @ fit.axes.T).astype(rows.dtype)
 
     def engine_scores(self, data: DistributedRows) -> FloatArray:
         """Refuse rows on an engine."""
         check_dense(data)
         raise AssertionError
-
-    def chunk_scores(
-        self, rows: FloatArray, data: RowData, first: int, origin: Origin | None = None
-    ) -> FloatArray:
-        """Compute scores of some rows of ``data``; ``first`` is the number of the first one."""
-        self.check_finite(rows, data, first, origin)
-        scores = self.block_scores(rows)
-        self._check_overflow(scores, first)
-        return scores
 
     def check_finite(
         self, rows: FloatArray, data: RowData, first: int, origin: Origin | None = None
@@ -286,13 +278,9 @@ _SCHEMA = Schema(
 )
 
 
-def model_to_contents(
-    result: RobustFit,
-    parameters: dict[str, Any],
-    columns: Names,
-    id_column: str | None,
-) -> tuple[Arrays, Document]:
-    """Convert a fit to arrays by name and a document of plain values."""
+def model_to_contents(model: RobustModel, parameters: dict[str, Any]) -> tuple[Arrays, Document]:
+    """Convert a model, and the parameters of the estimator, to arrays by name and a document."""
+    result, columns = model.result, model.schema.names
     parameters = {**parameters, "random_state": int_or_none(parameters["random_state"])}
     # The divisors are those of the fit, also if the parameter was changed since.
     if result.scale is None:
@@ -304,7 +292,7 @@ def model_to_contents(
         estimator="RobustPCA",
         parameters={name: json_value(name, value) for name, value in parameters.items()},
         columns=None if columns is None else list(map(str, columns)),
-        id_column=id_column,
+        id_column=model.schema.id_column,
     )
     return _SCHEMA.arrays_of(result), {"princomp": __version__, **document}
 
