@@ -82,7 +82,7 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     checkpoint, call = options["checkpoint"], None
     if checkpoint is not None:
         check_outputs([*outputs.values(), *io.Checkpoint.files(checkpoint)], files, force=True)
-        call = {"arguments": list(_command_arguments()), "folder": os.getcwd()}
+        call = {"arguments": list(click.get_current_context().obj), "folder": os.getcwd()}
     # This checks the flags before anything is read.
     if options["kernel"]:
         model: Any = kernel_estimator(options)
@@ -135,12 +135,6 @@ def _axis_angles(model: core.PCAModel, source: io.Source) -> FloatArray | None:
     # The fit is done, so a file that changed since or a constant resample must not be an error.
     bootstrap, _ = diagnostics.quick_bootstrap(model, model.n_samples, compute)
     return None if bootstrap is None else bootstrap.angle_quantiles((0.95,))[0]
-
-
-def _command_arguments() -> list[str]:
-    """The arguments of the command line, without the name of the program; see ``run``."""
-    arguments = click.get_current_context().find_root().obj
-    return arguments if isinstance(arguments, list) else []
 
 
 def _write_outputs(
@@ -215,7 +209,7 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
             hint="move the folder with the input back",
         ) from None
     # Errors are reported in the format that the first command or this one asked for.
-    _command_arguments()[:] = arguments
+    ctx.obj[:] = arguments
     fit_context = fit.make_context("fit", arguments[1:], parent=ctx.parent)
     # The checkpoint may have been moved since.
     fit_context.params["checkpoint"] = path
