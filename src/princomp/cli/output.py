@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from princomp import core, reports
+from princomp import __version__, core, reports
 from princomp.cli.hints import as_flags
 from princomp.errors import DataError, InUseError, counted, printable
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from princomp.engines import Progress, ProgressCallback
     from princomp.kernel_pca import KernelPCA
     from princomp.linalg import FloatArray
+
+# Version of the layout of documents; changes that break readers increase it.
+_VERSION = 1
 
 
 def echo(text: object = "", *, err: bool = False) -> None:
@@ -67,10 +70,11 @@ def print_notes(notes: Iterable[object]) -> None:
 
 
 def print_document(command: str, **contents: Any) -> None:
-    """Print the JSON document of a command; ``files`` are paths by name."""
+    """Print the versioned JSON document of a command; ``files`` are paths by name."""
     if "files" in contents:
         contents["files"] = {name: str(path) for name, path in contents["files"].items()}
-    print_json(reports.document(command, **contents))
+    head = {"document": f"princomp.{command}", "version": _VERSION, "princomp": __version__}
+    print_json({**head, **contents})
 
 
 def print_files(files: dict[str, Path]) -> None:
