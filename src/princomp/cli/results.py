@@ -161,7 +161,6 @@ def _write_blocks(
     """
     import numpy as np
 
-    start = 0
     with io.open_table(
         target,
         columns=columns,
@@ -172,13 +171,11 @@ def _write_blocks(
         force=force,
     ) as table:
         for data, ids in _blocks(source, compute):
-            stop = start + len(data)
             if numbered and ids is None:
-                ids = np.arange(start, stop).astype(object)
+                ids = np.arange(table.rows, table.rows + len(data)).astype(object)
             table.write(data, ids)
-            start = stop
-            advance(stop)
-    return start
+            advance(table.rows)
+    return table.rows
 
 
 def _blocks(source: io.Source, compute: Callable[..., Any]) -> Iterator[tuple[Any, Any]]:
