@@ -20,7 +20,6 @@ from princomp.cli.kinds_of_pca import (
     kind_options,
     pca_parameters,
     robust_estimator,
-    write_outliers,
 )
 from princomp.cli.options import (
     PATH,
@@ -165,8 +164,6 @@ def _write_outputs(
     if "scores" in outputs and source.id_column is not None and options["format"] == "npy":
         notes.append("npy files hold numbers only: the ids are not in scores.npy")
     with io.all_or_none():
-        if "outliers" in outputs:
-            write_outliers(model, source, outputs["outliers"], options["force"])
         write_results(model, source, outputs, options["force"], as_json)
     return notes
 
