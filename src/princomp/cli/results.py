@@ -142,7 +142,7 @@ def write_rows(
     import numpy as np
 
     output, as_json = options["output"], options["as_json"]
-    contents: dict[str, Any]
+    contents: dict[str, Any] = {"columns": columns, "notes": notes}
     if as_json and output is None:
         blocks = list(_blocks(source, compute))
         data, ids = np.concatenate([data for data, _ in blocks]), None
@@ -151,13 +151,12 @@ def write_rows(
         if source.id_column is not None:
             cells = np.concatenate([ids for _, ids in blocks])
             ids = [cell if isinstance(cell, str | int | None) else str(cell) for cell in cells]
-        contents = {"rows": len(data), "columns": columns, "notes": notes, "data": rows.tolist()}
-        print_document(command, **contents, ids=ids)
+        print_document(command, rows=len(data), **contents, data=rows.tolist(), ids=ids)
         return
     target, numbered = sys.stdout.buffer if output is None else output, command == "transform"
     n = _write_blocks(target, source, compute, columns, options["force"], numbered=numbered)
-    contents = {"rows": n, "columns": columns, "notes": notes, "files": {"data": output}}
-    print_result(command, as_json, list_files=False, **contents)
+    contents["files"] = {"data": output}
+    print_result(command, as_json, list_files=False, rows=n, **contents)
 
 
 def _write_blocks(
