@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import pkgutil
 import re
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 import princomp
 from command_line import ENVIRONMENT, ROOT
 from helpers import ENGINE_MODULES
+from princomp import errors
 
 NAMES = [
     "PCA",
@@ -161,6 +163,17 @@ def test_required_dependencies():
     assert project["requires-python"] == ">=3.11"
     for name in names:
         assert version(name)
+
+
+def test_errors_can_be_pickled_with_all_attributes():
+    classes = [vars(errors)[name] for name in errors.__all__ if name.endswith("Error")]
+    assert len(classes) > 10
+    for error_class in classes:
+        error = error_class("wrong", place={"row": 1}, hint="change it")
+        error.value = 2.0
+        found = pickle.loads(pickle.dumps(error))
+        assert type(found) is error_class
+        assert (str(found), found.args, vars(found)) == (str(error), error.args, vars(error))
 
 
 def test_the_package_has_a_py_typed_marker():

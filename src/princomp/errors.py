@@ -31,6 +31,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 __all__ = [
@@ -99,7 +100,8 @@ class PrincompError(Exception):
         return self.message if self.hint is None else f"{self.message}\nHint: {self.hint}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.message, self.place, self.hint)
+        # By default, only positional arguments would be passed on.
+        return partial(type(self), self.message, hint=self.hint), (), vars(self)
 
     @property
     def kind(self) -> str:
@@ -114,12 +116,6 @@ class PrincompError(Exception):
             "place": self.place,
             "hint": self.hint,
         }
-
-
-def _rebuild(
-    kind: type[PrincompError], message: str, place: dict[str, Any], hint: str | None
-) -> PrincompError:
-    return kind(message, place=place, hint=hint)
 
 
 class ParameterError(PrincompError, ValueError):
@@ -193,9 +189,6 @@ class NotFiniteError(DataError):
 
     # The value found, NaN or infinity, if it was in a block of rows.
     value: float | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (*super().__reduce__(), {"value": self.value})
 
 
 class NotNumericError(DataError):

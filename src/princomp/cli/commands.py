@@ -26,7 +26,7 @@ from princomp.cli.demo import demo
 from princomp.cli.fitting import choose, fit, plan, resume
 from princomp.cli.hints import as_flags
 from princomp.cli.models import inverse, merge, rotate, show, transform
-from princomp.cli.output import discard, echo, encodes_all, print_json, print_notes
+from princomp.cli.output import discard, echo, print_json, print_notes
 from princomp.cli.plotting import plot
 from princomp.cli.reporting import report
 
@@ -73,7 +73,8 @@ for _command in (
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     typed = list(sys.argv[1:] if arguments is None else arguments)
-    executed = typed.copy()  # ``resume`` puts the arguments of the resumed run here
+    # The obj of each context; ``resume`` puts the arguments of the resumed run here.
+    executed = typed.copy()
     signal.signal(signal.SIGTERM, _exit_on_signal)
     # A terminal or a connection was closed; ``nohup`` ignores this.
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
@@ -81,7 +82,7 @@ def run(arguments: list[str] | None = None) -> int:
     _replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A code page may lack characters of messages and names: write escapes for them.
-        if isinstance(stream, io.TextIOWrapper) and not encodes_all(stream):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         with warnings.catch_warnings():

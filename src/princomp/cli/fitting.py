@@ -20,7 +20,6 @@ from princomp.cli.kinds_of_pca import (
     kind_options,
     pca_parameters,
     robust_estimator,
-    write_outliers,
 )
 from princomp.cli.options import (
     PATH,
@@ -82,7 +81,7 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     checkpoint, call = options["checkpoint"], None
     if checkpoint is not None:
         check_outputs([*outputs.values(), *io.Checkpoint.files(checkpoint)], files, force=True)
-        call = {"arguments": list(_command_arguments()), "folder": os.getcwd()}
+        call = {"arguments": list(click.get_current_context().obj), "folder": os.getcwd()}
     # This checks the flags before anything is read.
     if options["kernel"]:
         model: Any = kernel_estimator(options)
@@ -137,12 +136,6 @@ def _axis_angles(model: core.PCAModel, source: io.Source) -> FloatArray | None:
     return None if bootstrap is None else bootstrap.angle_quantiles((0.95,))[0]
 
 
-def _command_arguments() -> list[str]:
-    """The arguments of the command line, without the name of the program; see ``run``."""
-    arguments = click.get_current_context().find_root().obj
-    return arguments if isinstance(arguments, list) else []
-
-
 def _write_outputs(
     model: Any, source: Any, outputs: dict[str, Path], options: dict[str, Any], as_json: bool
 ) -> list[str]:
@@ -171,8 +164,6 @@ def _write_outputs(
     if "scores" in outputs and source.id_column is not None and options["format"] == "npy":
         notes.append("npy files hold numbers only: the ids are not in scores.npy")
     with io.all_or_none():
-        if "outliers" in outputs:
-            write_outliers(model, source, outputs["outliers"], options["force"])
         write_results(model, source, outputs, options["force"], as_json)
     return notes
 
@@ -215,7 +206,7 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
             hint="move the folder with the input back",
         ) from None
     # Errors are reported in the format that the first command or this one asked for.
-    _command_arguments()[:] = arguments
+    ctx.obj[:] = arguments
     fit_context = fit.make_context("fit", arguments[1:], parent=ctx.parent)
     # The checkpoint may have been moved since.
     fit_context.params["checkpoint"] = path

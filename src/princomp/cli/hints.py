@@ -67,13 +67,11 @@ def as_flags(text: str, *, bare_names: bool = False) -> str:
 
     def replace_assignment(match: re.Match[str]) -> str:
         name, value = match.groups()
-        if match[0] in _FLAGS_OF_VALUES or name not in _FLAGS:
+        if match[0] in _FLAGS_OF_VALUES or name not in _FLAGS or value == "None":
             return _FLAGS_OF_VALUES.get(match[0], match[0])
         try:
             parsed = ast.literal_eval(value)
         except (ValueError, SyntaxError):
-            parsed = None
-        if parsed is None:
             return match[0]
         argument = _as_csv(parsed) if isinstance(parsed, list) else str(parsed)
         return f"{_FLAGS[name]} {shlex.quote(argument)}"

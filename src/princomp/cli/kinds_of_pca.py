@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp import core, errors, estimators, io
+from princomp import core, errors, estimators
 from princomp.cli.options import flag_of, read_options, robust_fit_options, with_options
 
 if TYPE_CHECKING:
@@ -253,24 +252,4 @@ def robust_estimator(options: dict[str, Any]) -> estimators.RobustPCA:
         support=0.75 if options["support"] is None else options["support"],
         scale=options["scale"],
         random_state=options["seed"] or 0,
-    )
-
-
-def write_outliers(model: estimators.RobustPCA, source: io.Source, file: Path, force: bool) -> None:
-    """Write the score and orthogonal distance of each row, and whether one exceeds its cut-off."""
-    import numpy as np
-
-    ids = None
-    if source.id_column is not None:
-        ids = np.concatenate(
-            [chunk.ids for chunk in source.checked_chunks() if chunk.ids is not None]
-        )
-    columns = (model.score_distances_, model.orthogonal_distances_, model.outliers_)
-    io.write_table(
-        file,
-        columns=["score_distance", "orthogonal_distance", "outlier"],
-        data=np.column_stack(columns).astype(np.float64),
-        ids=ids,
-        id_column=source.id_column,
-        force=force,
     )

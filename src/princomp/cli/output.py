@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from princomp import core, reports
+from princomp import __version__, core, reports
 from princomp.cli.hints import as_flags
 from princomp.errors import DataError, InUseError, counted, printable
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from princomp.engines import Progress, ProgressCallback
     from princomp.kernel_pca import KernelPCA
     from princomp.linalg import FloatArray
+
+# Version of the layout of documents; changes that break readers increase it.
+_VERSION = 1
 
 
 def echo(text: object = "", *, err: bool = False) -> None:
@@ -46,17 +49,12 @@ def one_line(text: str) -> str:
     return text.replace("\n", "\\u000a")
 
 
-def encodes_all(stream: object) -> bool:
-    """Whether a stream can encode every character."""
-    return (getattr(stream, "encoding", None) or "utf-8").lower().startswith("utf")
-
-
 def print_json(contents: dict[str, Any], **settings: Any) -> None:
     """Print one JSON document on stdout; ``settings`` are those of ``json.dumps``."""
     if "notes" in contents:
         contents = {**contents, "notes": [as_flags(str(note)) for note in contents["notes"]]}
     # An escape that the stream writes, such as \xe9, would not be JSON.
-    ascii_only = not encodes_all(sys.stdout)
+    ascii_only = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     echo(json.dumps(contents, ensure_ascii=ascii_only, **{"allow_nan": False, **settings}))
 
 
@@ -67,10 +65,11 @@ def print_notes(notes: Iterable[object]) -> None:
 
 
 def print_document(command: str, **contents: Any) -> None:
-    """Print the JSON document of a command; ``files`` are paths by name."""
+    """Print the versioned JSON document of a command; ``files`` are paths by name."""
     if "files" in contents:
         contents["files"] = {name: str(path) for name, path in contents["files"].items()}
-    print_json(reports.document(command, **contents))
+    head = {"document": f"princomp.{command}", "version": _VERSION, "princomp": __version__}
+    print_json({**head, **contents})
 
 
 def print_files(files: dict[str, Path]) -> None:

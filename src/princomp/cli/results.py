@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from princomp import core, io, reports
+from princomp import core, estimators, io, reports
 from princomp.cli.output import print_document, print_result, progress_bar
 from princomp.errors import OutputExistsError
 
-# Names of the columns, numbers, ids of the rows, and the name of the column of ids.
-Table: TypeAlias = tuple[list[str], Any, list[str], str]
+# Names of the columns, numbers, ids of the rows if any, and the name of the column of ids.
+Table: TypeAlias = tuple[list[str], Any, Any, str | None]
 
 
 def output_stem(files: Sequence[str]) -> str:
@@ -61,13 +61,15 @@ def result_files(files: Sequence[str], options: dict[str, Any]) -> dict[str, Pat
 def write_results(
     model: Any, source: io.Source, files: dict[str, Path], force: bool, quiet: bool
 ) -> None:
-    """Write the model, eigenvalues, and scores and loadings if requested."""
+    """Write the model, eigenvalues, and those of scores, loadings and outliers with a file."""
     fitted: Any = core.fitted_model(model)
     components = reports.component_names(fitted.k)
     if "scores" in files:
         n = fitted.n_samples
         write_scores(fitted.chunk_scores, source, files["scores"], components, force, quiet, n)
     tables: dict[str, Table] = {}
+    if "outliers" in files:
+        tables["outliers"] = _outlier_table(model, source)
     if "loadings" in files:
         labels = reports.column_labels(model)
         tables["loadings"] = components, fitted.result.loadings, labels, "variable"
@@ -79,6 +81,19 @@ def write_results(
         core.save_model(files["model"], model, overwrite=force)
     else:
         model.save(files["model"], overwrite=force)
+
+
+def _outlier_table(model: estimators.RobustPCA, source: io.Source) -> Table:
+    """Score and orthogonal distance of each row, and whether one exceeds its cut-off."""
+    import numpy as np
+
+    ids = None
+    if source.id_column is not None:
+        cells: Any = [chunk.ids for chunk in source.checked_chunks()]
+        ids = np.concatenate(cells)
+    columns = (model.score_distances_, model.orthogonal_distances_, model.outliers_)
+    data = np.column_stack(columns).astype(np.float64)
+    return ["score_distance", "orthogonal_distance", "outlier"], data, ids, source.id_column
 
 
 def write_tables(files: dict[str, Path], tables: dict[str, Table], force: bool) -> None:
@@ -127,7 +142,7 @@ def write_rows(
     import numpy as np
 
     output, as_json = options["output"], options["as_json"]
-    contents: dict[str, Any]
+    contents: dict[str, Any] = {"columns": columns, "notes": notes}
     if as_json and output is None:
         blocks = list(_blocks(source, compute))
         data, ids = np.concatenate([data for data, _ in blocks]), None
@@ -136,13 +151,12 @@ def write_rows(
         if source.id_column is not None:
             cells = np.concatenate([ids for _, ids in blocks])
             ids = [cell if isinstance(cell, str | int | None) else str(cell) for cell in cells]
-        contents = {"rows": len(data), "columns": columns, "notes": notes, "data": rows.tolist()}
-        print_document(command, **contents, ids=ids)
+        print_document(command, rows=len(data), **contents, data=rows.tolist(), ids=ids)
         return
     target, numbered = sys.stdout.buffer if output is None else output, command == "transform"
     n = _write_blocks(target, source, compute, columns, options["force"], numbered=numbered)
-    contents = {"rows": n, "columns": columns, "notes": notes, "files": {"data": output}}
-    print_result(command, as_json, list_files=False, **contents)
+    contents["files"] = {"data": output}
+    print_result(command, as_json, list_files=False, rows=n, **contents)
 
 
 def _write_blocks(
@@ -161,7 +175,6 @@ def _write_blocks(
     """
     import numpy as np
 
-    start = 0
     with io.open_table(
         target,
         columns=columns,
@@ -172,13 +185,11 @@ def _write_blocks(
         force=force,
     ) as table:
         for data, ids in _blocks(source, compute):
-            stop = start + len(data)
             if numbered and ids is None:
-                ids = np.arange(start, stop).astype(object)
+                ids = np.arange(table.rows, table.rows + len(data)).astype(object)
             table.write(data, ids)
-            start = stop
-            advance(stop)
-    return start
+            advance(table.rows)
+    return table.rows
 
 
 def _blocks(source: io.Source, compute: Callable[..., Any]) -> Iterator[tuple[Any, Any]]:

@@ -7,7 +7,7 @@ narrative   sentences about the analysis, its results and their reliability
 tables      the tables of the page
 figures     the figures of the page, as SVG
 text        texts of a language, from ``texts/``
-documents   the command line's results as JSON documents and tables
+documents   contents of the JSON documents and tables of the command line
 """
 
 import lazy_loader

@@ -3,7 +3,6 @@ from .documents import (
     column_labels as column_labels,
     column_names as column_names,
     component_names as component_names,
-    document as document,
     is_kernel_pca as is_kernel_pca,
     model_contents as model_contents,
     rates_table as rates_table,

@@ -115,21 +115,14 @@ def report(
     _check_arguments(diagnostics.fitted_of(model), title, data, bootstrap, training)
     level = diagnostics.checked_level(level)
     if X is None:
-        row_options = {
-            "sample_weight": sample_weight,
-            "groups": groups,
-            "metadata": metadata,
-            "ids": ids,
-            "training": training,
-            "bootstrap": bootstrap or None,
-        }
-        for name, value in row_options.items():
-            if value is not None:
-                raise errors.ParameterError(
-                    f"{name} needs rows, but X was not given",
-                    place={"parameter": name},
-                    hint=f"use report(model, X, {name}=…)",
-                )
+        _refuse_row_options(
+            sample_weight=sample_weight,
+            groups=groups,
+            metadata=metadata,
+            ids=ids,
+            training=training,
+            bootstrap=bootstrap or None,
+        )
     if path is not None:
         check_writable([path], force=overwrite)
     check_libraries()
@@ -184,6 +177,16 @@ def _check_arguments(
     if not isinstance(training, bool | np.bool_ | None):
         hint = "None compares the rows with those of the fit"
         raise errors.invalid_value("training", training, "True, False or None", hint)
+
+
+def _refuse_row_options(**options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise errors.ParameterError(
+                f"{name} needs rows, but X was not given",
+                place={"parameter": name},
+                hint=f"use report(model, X, {name}=…)",
+            )
 
 
 def check_libraries() -> None:

@@ -1,4 +1,4 @@
-"""Output of the command line about a model: JSON documents and tables of text."""
+"""Output of the command line about a model: contents of JSON documents, and tables of text."""
 
 from __future__ import annotations
 
@@ -6,26 +6,12 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from princomp import __version__
 from princomp.core import Fitted, FittedModel, PCAModel, fitted_model, unequal_columns
 from princomp.linalg import FloatArray
 
 if TYPE_CHECKING:
     from princomp.io import Source
     from princomp.kernel_pca import KernelPCA
-
-# Version of the layout of documents; changes that break readers increase it.
-_VERSION = 1
-
-
-def document(command: str, **contents: Any) -> dict[str, Any]:
-    """Return a versioned document of one command."""
-    return {
-        "document": f"princomp.{command}",
-        "version": _VERSION,
-        "princomp": __version__,
-        **contents,
-    }
 
 
 def component_names(k: int) -> list[str]:
