@@ -15,9 +15,8 @@ from princomp.summaries.space import Space
 Names = tuple[str, ...] | None
 Kind = TypeVar("Kind", bound="Centred")
 
-# A column may be constant if its scatter is below this many times the unit roundoff of the scatter
-# that it had.
-ROUNDING = 64
+# Units of roundoff by which sums of weights may be off.
+_WEIGHT_UNITS = 64
 _SUBNORMAL = np.finfo(np.float64).smallest_subnormal
 
 
@@ -160,7 +159,7 @@ class Centred:
                 hint="summarise the rows to remove as the same kind",
             )
         check_mergeable(self, other)
-        rows, rounding = self.rows - other.rows, self.rows * ROUNDING * EPS  # of sums of weights
+        rows, rounding = self.rows - other.rows, self.rows * _WEIGHT_UNITS * EPS  # of sums
         if rows < -rounding or (other.rows and not self.rows):
             raise ShapeError(
                 f"cannot remove {other.rows:g} rows from {self.rows:g}",
@@ -204,9 +203,6 @@ class Centred:
     def _slack_of_remaining(self, part: Centred, remaining: FloatArray) -> FloatArray:
         """Return the scatter (p,) that a constant column may have from rounding alone.
 
-        If equal numbers are added one by one, all sums round in the same direction: over the 256
-        rows of a chunk, their sum is off by up to 48 units (see docs/explain/numerics.md).
-
         Raises
         ------
         ShapeError
@@ -214,7 +210,7 @@ class Centred:
         """
         error = max(self.unit, part.unit) * self.column_scatter
         error += self.count * _SUBNORMAL  # of products that underflow
-        slack = ROUNDING * (error if self.lost is None else error + self.lost)
+        slack = self._sum_units * (error if self.lost is None else error + self.lost)
         upper = remaining + self.p * slack
         if (upper < 0).any():
             column = int(np.argmin(upper))
@@ -224,6 +220,15 @@ class Centred:
                 hint="remove only rows that were added before",
             )
         return slack
+
+    @property
+    def _sum_units(self) -> int:
+        """Units of roundoff that the difference of two scatters may lose: as a chunk has rows.
+
+        If equal numbers are added to a larger one, each addition may round by half a unit, all in
+        the same direction, in both scatters.
+        """
+        return 256
 
     def _put(self, array: FloatArray) -> Any:
         """Return the array in the memory that holds the scatter: here unchanged, on the host."""

@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.kernels import csr, entries_of, gram, is_shift_far, native, products, shift_of, wide
+from princomp.kernels import (
+    LONG_CHUNK_COLUMNS,
+    csr,
+    entries_of,
+    gram,
+    is_shift_far,
+    native,
+    products,
+    shift_of,
+    wide,
+)
 from princomp.linalg import (
     EPS,
     FloatArray,
@@ -22,7 +32,7 @@ from princomp.linalg import (
 )
 from princomp.summaries import blocks
 from princomp.summaries.blocks import CSR, Block, Weights, is_sparse
-from princomp.summaries.centred import ROUNDING, Centred, Joined, OnDevice, as_kind
+from princomp.summaries.centred import Centred, Joined, OnDevice, as_kind
 from princomp.summaries.columns import Columns
 
 # Sparse blocks with at least this density are converted to dense ones. At a density of 0.2, blocks
@@ -211,7 +221,7 @@ class Moments(Centred):
             constant = _constant_columns(candidates, products, slack)
             _lost_by_zeroing(lost, constant, products[np.isin(candidates, constant)])
             for j in candidates.tolist():  # no variance may be negative
-                scatter[j, j] = float(max(squares[j], slack[j] / ROUNDING))
+                scatter[j, j] = float(max(squares[j], slack[j] / self._sum_units))
             for j in constant.tolist():
                 scatter[j, :] = 0.0
                 scatter[:, j] = 0.0
@@ -231,6 +241,10 @@ class Moments(Centred):
         scatter = self.scatter * 1.0  # a copy, on any device
         self._add_outer(scatter, self.rows, self.mean)
         return self._with(scatter, **self._fields_about_origin())
+
+    @property
+    def _sum_units(self) -> int:
+        return 1024 if self.p >= LONG_CHUNK_COLUMNS else 256
 
     # ---- arithmetic on the scatter, which may be on a device -----------------------------
 

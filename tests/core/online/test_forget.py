@@ -24,6 +24,7 @@ from princomp.errors import (
     NotFiniteError,
     ShapeError,
 )
+from princomp.summaries import SketchOf
 
 # ---- forget -------------------------------------------------------------------------------------
 
@@ -240,3 +241,12 @@ def test_the_errors_of_means_count_where_few_rows_remain(solver, values):
     spectrum, variances = model._result.spectrum, truth(kept)[0]
     error = np.abs(model.explained_variance_ - variances).max()
     assert error <= spectrum.roundoff * spectrum.largest
+
+
+@pytest.mark.parametrize("kind", [Moments, SketchOf(4)])
+@pytest.mark.parametrize("p", [5, 200, 800])
+def test_columns_left_constant_after_much_larger_rows(kind, p, rng):
+    """Squares of equal rows are added to a larger sum: all roundings go in the same direction."""
+    large, equal = 1e8 * rng.standard_normal((58, p)), np.ones((1200, p))
+    both, part = kind.of(np.vstack([large, equal]), precise=True), kind.of(large, precise=True)
+    assert not both.remove(part).column_scatter.any()
