@@ -136,13 +136,9 @@ class NamesLocation(NamedTuple):
             dataset = dataset.fields(self.field)
         elif dataset.dtype.kind in "OS":
             dataset = dataset.asstr()
-        cells = dataset[start:stop]
-        if cells.dtype.kind == "S":
-            cells = np.char.decode(cells, "utf-8")
-        if cells.dtype.kind == "O":
-            texts = [x.decode() if isinstance(x, bytes) else str(x) for x in cells.tolist()]
-            return np.array(texts, object)
-        return cells.astype(str).astype(object)
+        # Fields of records hold bytes, and indices may be numbers.
+        texts = [x.decode() if isinstance(x, bytes) else str(x) for x in dataset[start:stop]]
+        return np.array(texts, object)
 
 
 def _column_names(
