@@ -387,11 +387,4 @@ def _load_csc(source: _SparseRows, arrays: Sequence[h5py.Dataset]) -> TableSourc
         n, p = source.member.shape
         matrix = compressed_matrix("csc", data, indices, ends, (n, p))
         ids = None if source.row_names is None else source.row_names.read(arrays[0].file)
-    return TableSource(
-        source.used_columns(matrix, 0),
-        ids=ids,
-        columns=source.columns,
-        notes=source.notes,
-        file=source.file,
-        unused=source.unused,
-    )
+    return TableSource.of(source, Chunk(source.used_columns(matrix, 0), ids))
