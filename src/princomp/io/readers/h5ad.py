@@ -376,12 +376,12 @@ def _load_csc(source: _SparseRows, arrays: Sequence[h5py.Dataset]) -> TableSourc
     path, inside = source.path, source.member.name
     nbytes = sum(array.shape[0] * array.dtype.itemsize for array in arrays[:2])
     if nbytes > _MAX_CSC_BYTES:
-        raise ParameterError(
-            f"{path}: {inside} is stored by columns (CSC) and takes {nbytes / 1e9:.1f} GB, "
-            "so that it can neither be read row by row nor be held",
-            place={"file": str(path), "parameter": "inside"},
-            hint="Store it by rows: adata.X = scipy.sparse.csr_matrix(adata.X), then write it.",
+        problem = (
+            f"{inside} is stored by columns (CSC) and takes {nbytes / 1e9:.1f} GB, "
+            "so that it can neither be read row by row nor be held"
         )
+        hint = "Store it by rows: adata.X = scipy.sparse.csr_matrix(adata.X), then write it."
+        raise file_error(ParameterError, path, problem, hint, parameter="inside")
     with reading(path, "AnnData"):
         data, indices, ends = (array[...] for array in arrays)
         n, p = source.member.shape
