@@ -241,8 +241,8 @@ def write_error(target: Path, error: OSError, replaced: Sequence[str] = ()) -> O
     return file_error(OutputError, target, problem, hint)
 
 
-def _publish_all(pending: Iterable[tuple[Path, Path, bool]]) -> None:
-    pending, published = list(pending), list[str]()
+def _publish_all(pending: Sequence[tuple[Path, Path, bool]]) -> None:
+    published: list[str] = []
     for _, target, force in pending:
         if not force and target.exists():
             raise _exists_error([target])
@@ -257,18 +257,16 @@ def _publish_all(pending: Iterable[tuple[Path, Path, bool]]) -> None:
 
 
 def _publish(temporary: Path, target: Path, force: bool) -> None:
-    try:
-        if force:
-            os.replace(temporary, target)
-        else:
-            os.link(temporary, target)
-    except OSError as error:
-        if force:
-            raise
-        if isinstance(error, FileExistsError) or target.exists():
-            raise _exists_error([target]) from error
-        # A file system without hard links: the error code depends on the system.
+    if force:
         os.replace(temporary, target)
+    else:
+        try:
+            os.link(temporary, target)
+        except OSError as error:
+            if isinstance(error, FileExistsError) or target.exists():
+                raise _exists_error([target]) from error
+            # A file system without hard links: the error code depends on the system.
+            os.replace(temporary, target)
     # The folder holds the name, so the folder is flushed too. Where the system cannot do that
     # (Windows, some network drives), the file's contents are on disk all the same.
     with contextlib.suppress(OSError):
