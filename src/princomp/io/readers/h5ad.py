@@ -146,7 +146,7 @@ def _column_names(
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
     """Unique column names of a matrix, None if it has none, and a note if any were repeated."""
     where = {"X": "var", "raw/X": "raw/var", "raw.X": "raw.var"}.get(member.name)
-    if where is None and member.name.startswith("layers/"):
+    if member.name.startswith("layers/"):
         where = "var"
     if where is None:
         return None, ()
