@@ -166,7 +166,7 @@ class Mapped(Source):
 
     def place_of(self, row: int) -> RowPlace:
         """Place of row number ``row``."""
-        return self.data.place_of(row) if isinstance(self.data, Source) else super().place_of(row)
+        return self.source.place_of(row)
 
     def file_states(self) -> tuple[FileState, ...]:
         """Current states of the files that hold the rows."""
