@@ -63,7 +63,6 @@ from .readers.memory import (
     as_rows as as_rows,
     checksum as checksum,
     from_sparse as from_sparse,
-    host_array as host_array,
     in_memory as in_memory,
     is_numeric_array as is_numeric_array,
     labels_of_float_frame as labels_of_float_frame,
@@ -71,7 +70,7 @@ from .readers.memory import (
     not_finite_error_in_source as not_finite_error_in_source,
     stored_arrays as stored_arrays,
 )
-from .readers.read_options import DETECT as DETECT, ReadOptions as ReadOptions
+from .readers.read_options import ReadOptions as ReadOptions
 from .readers.source import (
     Chunk as Chunk,
     FileState as FileState,

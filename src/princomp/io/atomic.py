@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from princomp.errors import OutputError, OutputExistsError, ParameterError, PrincompError
+from princomp.io.readers.reader_errors import file_error
 from princomp.linalg import run_uninterrupted
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -52,11 +53,8 @@ def check_writable(paths: Iterable[PathLike], *, force: bool) -> None:
     targets = [resolved_target(path) for path in paths]
     for i, target in enumerate(targets):
         if target in targets[:i]:
-            raise ParameterError(
-                f"{target}: two outputs would be written to the same file",
-                place={"file": str(target)},
-                hint="give each output a different name",
-            )
+            problem = "two outputs would be written to the same file"
+            raise file_error(ParameterError, target, problem, "give each output a different name")
         folder = next(folder for folder in target.parents if folder.exists())
         if not folder.is_dir():
             why = "is a file, not a folder"
@@ -64,11 +62,8 @@ def check_writable(paths: Iterable[PathLike], *, force: bool) -> None:
             why = "is write-protected"
         else:
             continue
-        raise OutputError(
-            f"{target}: cannot be created, because {folder} {why}",
-            place={"file": str(target)},
-            hint="choose another folder",
-        )
+        problem = f"cannot be created, because {folder} {why}"
+        raise file_error(OutputError, target, problem, "choose another folder")
     existing = [target for target in targets if target.exists()]
     if existing and not force:
         raise _exists_error(existing)
@@ -219,11 +214,8 @@ def resolved_target(path: PathLike) -> Path:
         ) from None
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
-        raise OutputError(
-            f"{Path(path)}: is {what}, so it cannot be replaced by an output",
-            place={"file": str(Path(path))},
-            hint="give the name of a file",
-        )
+        problem = f"is {what}, so it cannot be replaced by an output"
+        raise file_error(OutputError, Path(path), problem, "give the name of a file")
     try:
         return Path(os.path.realpath(path))
     except OSError as error:  # the current folder was deleted
@@ -244,15 +236,13 @@ def write_error(target: Path, error: OSError, replaced: Sequence[str] = ()) -> O
     disk_full = error.errno in (errno.ENOSPC, errno.EDQUOT, None)
     advice = "Free some space or choose" if disk_full else "Choose"
     outcome = f"Already written: {', '.join(replaced)}." if replaced else "Nothing was changed."
-    return OutputError(
-        f"{target}: could not be written: {error.strerror or error}",
-        place={"file": str(target)},
-        hint=f"{outcome} {advice} another folder, then run it again.",
-    )
+    problem = f"could not be written: {error.strerror or error}"
+    hint = f"{outcome} {advice} another folder, then run it again."
+    return file_error(OutputError, target, problem, hint)
 
 
-def _publish_all(pending: Iterable[tuple[Path, Path, bool]]) -> None:
-    pending, published = list(pending), list[str]()
+def _publish_all(pending: Sequence[tuple[Path, Path, bool]]) -> None:
+    published: list[str] = []
     for _, target, force in pending:
         if not force and target.exists():
             raise _exists_error([target])
@@ -267,18 +257,16 @@ def _publish_all(pending: Iterable[tuple[Path, Path, bool]]) -> None:
 
 
 def _publish(temporary: Path, target: Path, force: bool) -> None:
-    try:
-        if force:
-            os.replace(temporary, target)
-        else:
-            os.link(temporary, target)
-    except OSError as error:
-        if force:
-            raise
-        if isinstance(error, FileExistsError) or target.exists():
-            raise _exists_error([target]) from error
-        # A file system without hard links: the error code depends on the system.
+    if force:
         os.replace(temporary, target)
+    else:
+        try:
+            os.link(temporary, target)
+        except OSError as error:
+            if isinstance(error, FileExistsError) or target.exists():
+                raise _exists_error([target]) from error
+            # A file system without hard links: the error code depends on the system.
+            os.replace(temporary, target)
     # The folder holds the name, so the folder is flushed too. Where the system cannot do that
     # (Windows, some network drives), the file's contents are on disk all the same.
     with contextlib.suppress(OSError):

@@ -32,6 +32,7 @@ from princomp.io.model_file import (
     read_content,
     refuse_malformed,
 )
+from princomp.io.readers.reader_errors import file_error
 from princomp.solvers import Images
 from princomp.summaries import KINDS, pack, unpack
 
@@ -203,11 +204,9 @@ class Checkpoint:
         with refuse_malformed(_CHECKPOINT, path):
             command = document["command"]
         if not isinstance(command, dict):
-            raise CheckpointError(
-                f"{path}: was written by a program, not by the command line",
-                place={"file": str(path)},
-                hint="resume it in Python: PCA(…).fit(X, checkpoint=…) with the same arguments",
-            )
+            problem = "was written by a program, not by the command line"
+            hint = "resume it in Python: PCA(…).fit(X, checkpoint=…) with the same arguments"
+            raise file_error(CheckpointError, path, problem, hint)
         return command
 
     def _load(self) -> None:
@@ -332,22 +331,18 @@ def _acquire(path: Path) -> int | None:
             lock_file.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            raise OutputError(
-                f"{path}: could not be written: {error.strerror or error}",
-                place={"file": str(path)},
-                hint="give the checkpoint a name in another folder",
-            ) from error
+            problem = f"could not be written: {error.strerror or error}"
+            hint = "give the checkpoint a name in another folder"
+            raise file_error(OutputError, path, problem, hint) from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(handle)
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 return None  # a file system without locks
-            raise InUseError(
-                f"{path}: another run works on this checkpoint",
-                place={"file": str(path)},
-                hint="wait for it, or give this run a checkpoint of its own",
-            ) from None
+            problem = "another run works on this checkpoint"
+            hint = "wait for it, or give this run a checkpoint of its own"
+            raise file_error(InUseError, path, problem, hint) from None
         # A run that ended may have deleted the file between opening and locking.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.stat(lock_file), os.fstat(handle)):

@@ -33,6 +33,7 @@ from princomp.errors import (
 )
 from princomp.io.atomic import PathLike, atomic_write
 from princomp.io.model_schema import Arrays, Document
+from princomp.io.readers.reader_errors import file_error
 from princomp.linalg import format_bytes
 
 T = TypeVar("T")
@@ -195,11 +196,8 @@ def refuse_malformed(kind: Kind, path: PathLike) -> Iterator[None]:
         ) from None
     except _MALFORMED_ERRORS as error:
         cause = error.message if isinstance(error, PrincompError) else error
-        raise kind.error(
-            f"{name}: the contents are not those of a {kind.name} ({cause})",
-            place={"file": name},
-            hint=kind.repair_hint,
-        ) from None
+        problem = f"the contents are not those of a {kind.name} ({cause})"
+        raise file_error(kind.error, name, problem, kind.repair_hint) from None
 
 
 # ---- models -------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from princomp.errors import (
     ShapeError,
 )
 from princomp.io.atomic import PathLike, atomic_write, write_error
+from princomp.io.readers.reader_errors import file_error
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -313,11 +314,9 @@ def table_format(path: PathLike) -> str:
     for ending, format in _ENDINGS.items():
         if name.endswith(ending):
             return format
-    raise ParameterError(
-        f"{path}: its name does not say in which format to write the table",
-        place={"file": str(path)},
-        hint=f"Known endings are {', '.join(_ENDINGS)}.",
-    )
+    problem = "its name does not say in which format to write the table"
+    hint = f"Known endings are {', '.join(_ENDINGS)}."
+    raise file_error(ParameterError, path, problem, hint)
 
 
 # ---- encoders -----------------------------------------------------------------------------

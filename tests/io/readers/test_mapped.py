@@ -192,6 +192,17 @@ def test_an_image_that_overflows_names_its_row(rows):
         PCA(2).fit(Mapped(table, map))
 
 
+def test_an_image_that_overflows_names_the_label_of_its_row(rows):
+    table = pd.DataFrame(rows, index=[f"plot {i}" for i in range(len(rows))])
+    table.iloc[99] = 1e200
+    map = Nystrom.of(KernelFunction("poly", gamma=1.0, degree=3), rows[:20])
+    with pytest.raises(
+        NotFiniteError, match=r"overflows float64: the first is .*plot 99"
+    ) as caught:
+        PCA(2).fit(Mapped(table, map))
+    assert caught.value.place["label"] == "plot 99"
+
+
 def test_a_wrong_number_of_columns_is_refused(rows, map):
     with pytest.raises(ShapeError, match="rows have 3 columns, and the map was made of 4"):
         Mapped(rows[:, :3], map)

@@ -136,13 +136,9 @@ class NamesLocation(NamedTuple):
             dataset = dataset.fields(self.field)
         elif dataset.dtype.kind in "OS":
             dataset = dataset.asstr()
-        cells = dataset[start:stop]
-        if cells.dtype.kind == "S":
-            cells = np.char.decode(cells, "utf-8")
-        if cells.dtype.kind == "O":
-            texts = [x.decode() if isinstance(x, bytes) else str(x) for x in cells.tolist()]
-            return np.array(texts, object)
-        return cells.astype(str).astype(object)
+        # Fields of records hold bytes, and indices may be numbers.
+        texts = [x.decode() if isinstance(x, bytes) else str(x) for x in dataset[start:stop]]
+        return np.array(texts, object)
 
 
 def _column_names(
@@ -150,7 +146,7 @@ def _column_names(
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
     """Unique column names of a matrix, None if it has none, and a note if any were repeated."""
     where = {"X": "var", "raw/X": "raw/var", "raw.X": "raw.var"}.get(member.name)
-    if where is None and member.name.startswith("layers/"):
+    if member.name.startswith("layers/"):
         where = "var"
     if where is None:
         return None, ()
@@ -380,22 +376,15 @@ def _load_csc(source: _SparseRows, arrays: Sequence[h5py.Dataset]) -> TableSourc
     path, inside = source.path, source.member.name
     nbytes = sum(array.shape[0] * array.dtype.itemsize for array in arrays[:2])
     if nbytes > _MAX_CSC_BYTES:
-        raise ParameterError(
-            f"{path}: {inside} is stored by columns (CSC) and takes {nbytes / 1e9:.1f} GB, "
-            "so that it can neither be read row by row nor be held",
-            place={"file": str(path), "parameter": "inside"},
-            hint="Store it by rows: adata.X = scipy.sparse.csr_matrix(adata.X), then write it.",
+        problem = (
+            f"{inside} is stored by columns (CSC) and takes {nbytes / 1e9:.1f} GB, "
+            "so that it can neither be read row by row nor be held"
         )
+        hint = "Store it by rows: adata.X = scipy.sparse.csr_matrix(adata.X), then write it."
+        raise file_error(ParameterError, path, problem, hint, parameter="inside")
     with reading(path, "AnnData"):
         data, indices, ends = (array[...] for array in arrays)
         n, p = source.member.shape
         matrix = compressed_matrix("csc", data, indices, ends, (n, p))
         ids = None if source.row_names is None else source.row_names.read(arrays[0].file)
-    return TableSource(
-        source.used_columns(matrix, 0),
-        ids=ids,
-        columns=source.columns,
-        notes=source.notes,
-        file=source.file,
-        unused=source.unused,
-    )
+    return TableSource.of(source, Chunk(source.used_columns(matrix, 0), ids))

@@ -73,10 +73,8 @@ def open_file(path: Path, cache: int = 0) -> Iterator[h5py.File]:
             problem = "another program has it open to write"
             hint = "Close it there, or copy the file once nothing is written any more."
             raise malformed(path, problem, hint) from error
-    try:
+    with file:
         yield file
-    finally:
-        file.close()
 
 
 def members_of(path: Path, file: h5py.File, inside: str | None) -> tuple[list[Member], list[str]]:

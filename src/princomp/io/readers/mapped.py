@@ -151,7 +151,7 @@ class Mapped(Source):
             error.place["row"] += start
             if error.value is None:
                 raise self._overflow(error) from None
-            if self.allow_missing or isinstance(self.data, Source):
+            if self.allow_missing:
                 raise not_finite_error_in_source(self, error, columns=self.input_columns) from None
             names, origin = self.input_columns, self.source.row_origin
             raise not_finite_error(self.data, error, columns=names, origin=origin) from None
@@ -166,7 +166,7 @@ class Mapped(Source):
 
     def place_of(self, row: int) -> RowPlace:
         """Place of row number ``row``."""
-        return self.data.place_of(row) if isinstance(self.data, Source) else super().place_of(row)
+        return self.source.place_of(row)
 
     def file_states(self) -> tuple[FileState, ...]:
         """Current states of the files that hold the rows."""
@@ -200,8 +200,9 @@ def images_of(
     if not allow_missing:
         raise first_not_finite(rows)
     filled = rows.copy()
-    (filled.data if is_sparse(rows) else filled)[missing] = 0
-    if not np.isfinite(filled.data if is_sparse(rows) else filled).all():
+    cells = filled.data if is_sparse(filled) else filled
+    cells[missing] = 0
+    if not np.isfinite(cells).all():
         raise first_not_finite(filled)
     images = _checked_images(map, filled, out)
     if is_sparse(rows):

@@ -88,10 +88,7 @@ def read_if_small(source: Source, max_bytes: int) -> Source:
         size += stored_bytes(chunk.data)
         if size > max_bytes:
             return _PartlyRead(source, first_chunks, chunks)
-    data, ids = _joined(first_chunks, source)
-    kept = ("columns", "id_column", "notes", "file", "unused")
-    properties = {name: getattr(source, name) for name in kept}
-    return TableSource(data, ids=ids, line_of=source.row_origin.line_of, **properties)
+    return TableSource.of(source, _joined(first_chunks, source))
 
 
 def _joined(chunks: list[Chunk], source: Source) -> Chunk:

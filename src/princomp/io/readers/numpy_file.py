@@ -158,13 +158,11 @@ class NpySource(Source):
         if self._reads_directly:
             self._fill(block, start * self._width)
             return block
-        load = self._columns if self._fortran else self._rows
-        step = max(
-            1,
-            NUMBERS_PER_FORTRAN_CHUNK // self.p
-            if self._fortran
-            else NUMBERS_PER_CHUNK // self._width,
-        )
+        if self._fortran:
+            load, step = self._columns, NUMBERS_PER_FORTRAN_CHUNK // self.p
+        else:
+            load, step = self._rows, NUMBERS_PER_CHUNK // self._width
+        step = max(1, step)
         for first in range(start, stop, step):
             last = min(first + step, stop)
             numbers = load(first, last)

@@ -41,7 +41,7 @@ def import_optional(module: str, path: Path) -> Any:
 
 
 def file_error(
-    kind: type[Error], path: Path | str, problem: str, hint: str, **place: object
+    kind: type[Error], path: str | os.PathLike[str], problem: str, hint: str, **place: object
 ) -> Error:
     """Make an error about a file: its message and its place begin with the file."""
     return Origin(str(path)).error(kind, problem, hint, **place)

@@ -315,6 +315,13 @@ class TableSource(Source):
         self.data, self.ids, self.line_of = data, ids, line_of
         self.label_of = label_of if ids is None else ids.__getitem__
 
+    @classmethod
+    def of(cls, source: Source, rows: Chunk) -> TableSource:
+        """All rows of a source, with its names and notes."""
+        kept = ("columns", "id_column", "notes", "file", "unused")
+        properties = {name: getattr(source, name) for name in kept}
+        return cls(rows.data, ids=rows.ids, line_of=source.row_origin.line_of, **properties)
+
     @property
     def row_origin(self) -> Origin:
         """Where the rows come from."""

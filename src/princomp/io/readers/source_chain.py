@@ -161,12 +161,12 @@ def _column_positions(source: Source, i: int, first: Source) -> NDArray[np.intp]
         raise file_error(ColumnError, name, problem, hint, column=first.id_column)
     if (source.columns is None) != (first.columns is None):
         with_names, without = (known, name) if source.columns is None else (name, known)
-        raise ColumnError(
-            f"{name}: the columns of {without} have no names, those of {with_names} have, "
-            "so they cannot be bound to each other",
-            place={"file": name},
-            hint="Keep all tables in files with column names, such as CSV or Parquet, or in none.",
+        problem = (
+            f"the columns of {without} have no names, those of {with_names} have, "
+            "so they cannot be bound to each other"
         )
+        hint = "Keep all tables in files with column names, such as CSV or Parquet, or in none."
+        raise file_error(ColumnError, name, problem, hint)
     if source.columns is None or first.columns is None:
         if source.p != first.p:
             problem = f"has {source.p} columns, while {known} has {first.p}"

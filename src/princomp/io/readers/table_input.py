@@ -20,7 +20,7 @@ from princomp.errors import (
     invalid_value,
 )
 from princomp.io.readers.cells import read_number
-from princomp.io.readers.files import expand_patterns
+from princomp.io.readers.files import ending_of, expand_patterns, open_files, split_inside
 from princomp.io.readers.frames import from_frame, is_frame
 from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.memory import Rows, in_memory, is_numeric_array
@@ -76,8 +76,6 @@ class TableInput:
                 text="leave out",
             )
         else:
-            from princomp.io.readers.files import open_files
-
             source = open_files(
                 self.table if isinstance(self.table, list | tuple) else [self.table],
                 columns=requested,
@@ -260,8 +258,6 @@ def file_column(
     NotAvailableError
         The column is one of ``obs``, and ``untrusted=True``.
     """
-    from princomp.io.readers.files import open_files, split_inside
-
     if are_anndata_files(paths):
         if options.untrusted:
             problem = f"the column {name!r} of obs cannot be read with untrusted=True"
@@ -290,8 +286,6 @@ def file_column(
 
 def are_anndata_files(paths: Sequence[str | os.PathLike[str]]) -> bool:
     """Whether all files are AnnData files, whose named columns are outside the matrix."""
-    from princomp.io.readers.files import ending_of, split_inside
-
     return all(ending_of(split_inside(path)[0]) == ".h5ad" for path in paths)
 
 
