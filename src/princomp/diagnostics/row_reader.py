@@ -17,7 +17,7 @@ from princomp.diagnostics.tables import Contents, checked_frame, frame_of, table
 from princomp.engines import DistributedRows
 from princomp.errors import ColumnError, ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA, TableEstimator
-from princomp.io import Origin, Source, frame_origin, has_index_name, is_file
+from princomp.io import Origin, Source, TableInput, frame_origin, has_index_name, is_file
 from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight, Weights, check_weights, slice_weights
 
@@ -253,15 +253,12 @@ def _index_column(model: TableEstimator[Any], frame: nw.DataFrame[Any]) -> str |
     return first if has_index_name(first) and first not in analysed else None
 
 
-def _open_files(model: TableEstimator[Any], X: Any, id_column: str | None) -> Any:
+def _open_files(model: TableEstimator[Any], X: Any, id_column: str | None) -> Source:
     """Open files with the columns of the fit, and with names of their rows, if any."""
-    from princomp.io import TableInput, open_files
-
-    if isinstance(X, TableInput):
-        X = X if id_column is None else X.with_id_column(id_column)
-        return X.open(feature_names(model))
-    paths = X if isinstance(X, list | tuple) else [X]
-    return open_files(paths, columns=feature_names(model), id_column=id_column)
+    table = X if isinstance(X, TableInput) else TableInput(X)
+    if id_column is not None:
+        table = table.with_id_column(id_column)
+    return table.open(feature_names(model))
 
 
 def _object_array(values: Any) -> NDArray[Any]:
