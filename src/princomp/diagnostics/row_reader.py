@@ -265,10 +265,7 @@ def _object_array(values: Any) -> NDArray[Any]:
     if not np.iterable(values):
         expected = "the name of a column, or a sequence with one name for each row"
         raise invalid_value("ids", values, expected, "None numbers the rows")
-    items = list(values)
-    array = np.empty(len(items), dtype=object)
-    array[:] = items
-    return array
+    return np.fromiter(values, dtype=object)
 
 
 def _wrong_id_count(count: int, n: int) -> ShapeError:
