@@ -287,12 +287,11 @@ def pairs(
     rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level)
     axes = _empty_axes(figure, count, dark)
     names, note = drawn.axis_names(selected), ""
+    for ax in axes[np.triu_indices(count, k=1)]:
+        ax.set_visible(False)
     for i in range(count):
-        for j in range(count):
+        for j in range(i + 1):
             ax = axes[i, j]
-            if j > i:
-                ax.set_visible(False)
-                continue
             style.apply_style(ax)
             ax.tick_params(labelsize=style.SMALL - 1)
             xy = rows.scores[:, [j, i]]
