@@ -245,8 +245,7 @@ def _index_column(model: TableEstimator[Any], frame: nw.DataFrame[Any]) -> str |
     Fits leave such a column out. It does not name the rows if the fit analysed it, or if the frame
     has an index with names.
     """
-    index = getattr(frame.to_native(), "index", None)
-    if not frame.columns or (index is not None and frame_origin(frame.to_native()).label_of):
+    if not frame.columns or frame_origin(frame.to_native()).label_of:
         return None
     first = frame.columns[0]
     analysed = feature_names(model) or [first]
