@@ -102,7 +102,6 @@ def variable_measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArr
     axes, variances = axes_of(fitted, selected.indices), fitted.variances[selected.indices]
     mean_squares = fitted.analysed.column_scatter / (fitted.analysed.rows - 1.0)
     precise_axes = _with_small_columns(fitted, axes, variances, mean_squares)
-    scale = np.ones(fitted.p) if fitted.scale is None else fitted.scale
     squares, loadings = axes**2, axes * np.sqrt(variances)
     known = (mean_squares > 0) & ~lost_columns(fitted.analysed)
     # Divided before they are squared: small loadings of small columns keep their digits.
@@ -111,7 +110,7 @@ def variable_measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArr
     return {
         "axis": axes,
         "loading": loadings,
-        "correlation": _correlations(fitted, precise_axes, variances, scale),
+        "correlation": _correlations(fitted, precise_axes, variances),
         "cos2": np.minimum(cosines**2, 1.0),
         "contribution": 100.0 * squares / squares.sum(axis=0),
     }
@@ -139,12 +138,12 @@ def _with_small_columns(
     return result
 
 
-def _correlations(
-    fitted: Fitted, axes: FloatArray, variances: FloatArray, scale: FloatArray
-) -> FloatArray:
+def _correlations(fitted: Fitted, axes: FloatArray, variances: FloatArray) -> FloatArray:
     """Correlations (p, c) of columns and scores, both about their means."""
     covariances, score_variances, smallest = axes * variances, variances, 0.0
-    deviations = np.sqrt(fitted.column_variances) / scale
+    deviations = np.sqrt(fitted.column_variances)
+    if fitted.scale is not None:
+        deviations /= fitted.scale
     if not fitted.centred:
         covariances, smallest = _covariances_about_means(fitted, axes, variances, deviations)
         score_variances = np.einsum("ja,ja->a", axes, covariances)
