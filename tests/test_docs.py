@@ -172,6 +172,7 @@ INTERNAL_EXPORTS = {
     "princomp": {"PrincompError", "__version__"},  # PrincompError is listed with the other errors
     "princomp.diagnostics": set(),
     "princomp.errors": {"invalid_value"},
+    "princomp.plots": set(),
 }
 
 

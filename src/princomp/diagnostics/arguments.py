@@ -9,12 +9,12 @@ from functools import wraps
 from numbers import Real
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core import Fitted, HasModel, fill_docstring, fitted_model, is_number
+from princomp.core import Fitted, fill_docstring, fitted_model, is_number
 from princomp.diagnostics.tables import frame_of, table
 from princomp.errors import (
     ColumnError,
@@ -23,7 +23,7 @@ from princomp.errors import (
     ShapeError,
     invalid_value,
 )
-from princomp.estimators import PCA, with_names
+from princomp.estimators import PCA, TableEstimator, with_names
 from princomp.io import Source, TableInput
 from princomp.linalg import FloatArray
 
@@ -39,17 +39,6 @@ Components: TypeAlias = int | str | Iterable[int | str] | None
 
 
 # ---- what is read from estimators -----------------------------------------------------
-
-
-class FittedModel(HasModel[Any], Protocol):
-    """What diagnostics and figures need from a fitted estimator of any kind."""
-
-    n_features_in_: int
-    missing: str
-
-    @property
-    def id_column_(self) -> str | None:
-        """Column with the names of the rows."""
 
 
 def fitted_of(model: object) -> Fitted:
@@ -98,10 +87,9 @@ def feature_names(model: object) -> list[str] | None:
     return None if names is None else list(map(str, names))
 
 
-def variable_names(model: FittedModel | PCA) -> Names:
+def variable_names(model: TableEstimator[Any]) -> Names:
     """Return names of the columns (p,): x0, x1, … if the fit had none."""
-    names = feature_names(model) or [f"x{j}" for j in range(model.n_features_in_)]
-    return np.array(names, dtype=object)
+    return np.array(fitted_model(model).schema.text_names(), dtype=object)
 
 
 def lost_columns(summary: Moments | Triangle | Columns | Sketch) -> NDArray[np.bool_]:

@@ -98,10 +98,10 @@ def bootstrap(
     True True
     """
     _check_arguments(n, random_state, level, align)
-    rows_and_model = _in_order(model, X)
-    model, rows, weights = _model_and_rows(*rows_and_model, sample_weight, parameters)
+    given_model, given_rows = _in_order(model, X)
+    fitted, rows, weights = _model_and_rows(given_model, given_rows, sample_weight, parameters)
     return bootstrap_rows(
-        fitted_model(model),
+        fitted_model(fitted),
         rows,
         weights,
         n=int(n),
@@ -124,25 +124,25 @@ def _check_arguments(n: object, seed: object, level: object, align: object) -> N
         raise invalid_value("align", align, " or ".join(map(repr, _ALIGNMENTS)), hint)
 
 
-def _in_order(model: object, X: object) -> tuple[object, PCA | None]:
-    """Return the rows and the model, which were given in the reverse order before version 0.2."""
+def _in_order(model: object, X: object) -> tuple[PCA | None, object]:
+    """Return the model and the rows, which were given in the reverse order before version 0.2."""
     if isinstance(X, PCA):
         warnings.warn(
             "bootstrap(X, model) is now bootstrap(model, X); the old order ends with version 0.3",
             FutureWarning,
             stacklevel=3,
         )
-        return model, X
-    if isinstance(model, PCA) or model is None:
         return X, model
+    if isinstance(model, PCA) or model is None:
+        return model, X
     if X is not None:
         hint = "bootstrap(princomp.PCA(2).fit(X), X), or bootstrap(X, n_components=2)"
         raise not_a_pca(model, hint, hint)  # scikit-learn's does not store variances of columns
-    return model, None
+    return None, model
 
 
 def _model_and_rows(
-    X: object, model: PCA | None, sample_weight: SampleWeight, parameters: dict[str, Any]
+    model: PCA | None, X: object, sample_weight: SampleWeight, parameters: dict[str, Any]
 ) -> tuple[PCA, FloatArray, FloatArray | None]:
     """Return the model and the complete rows that it was fitted to, with their weights."""
     if model is None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.diagnostics.tables import pandas_or_dict
+from princomp.diagnostics.tables import pair_columns, pandas_or_dict
 from princomp.errors import invalid_value
 from princomp.linalg import FloatArray
 
@@ -149,17 +149,11 @@ class Bootstrap:
         }
 
     def _loadings(self) -> dict[str, NDArray[Any]]:
-        p, k = self.loadings.shape
-        names = self.columns or tuple(f"x{j}" for j in range(p))
+        variables = self.columns or tuple(f"x{j}" for j in range(len(self.loadings)))
+        names = {"variable": np.array(variables, dtype=object), "component": self._names}
         low, high = self.loading_interval
-        return {
-            "variable": np.repeat(np.array(names, dtype=object), k),
-            "component": np.tile(self._names, p),
-            "loading": self.loadings.ravel(),
-            "low": low.ravel(),
-            "high": high.ravel(),
-            "error": self.loading_error.ravel(),
-        }
+        measures = {"loading": self.loadings, "low": low, "high": high, "error": self.loading_error}
+        return pair_columns(names, measures, long=True)
 
     def __str__(self) -> str:
         median, high = self.angle_quantiles()

@@ -24,7 +24,7 @@ from princomp.diagnostics.arguments import (
     variable_names,
 )
 from princomp.diagnostics.row_reader import Block, RowReader
-from princomp.diagnostics.tables import is_long_form
+from princomp.diagnostics.tables import is_long_form, pair_columns
 from princomp.errors import NotAvailableError, counted
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
@@ -322,18 +322,8 @@ def contributions(
     projector, long = Projector.of(fitted_of(model)), is_long_form(form)
     reader = RowReader.open(model, X, ids=ids, frame=frame)
     row_ids, t2, q = reader.collect(lambda block: (block.ids, *projector.contributions(block.rows)))
-    names = variable_names(model)
-    if long:
-        contents = {
-            "row": np.repeat(row_ids, len(names)),
-            "variable": np.tile(names, len(row_ids)),
-            "t2": t2.ravel(),
-            "q": q.ravel(),
-        }
-        return reader.table(contents, by_row=False)
-    wide = {f"t2_{name}": t2[:, j] for j, name in enumerate(names)}
-    wide |= {f"q_{name}": q[:, j] for j, name in enumerate(names)}
-    return reader.table({"row": row_ids, **wide})
+    names = {"row": row_ids, "variable": variable_names(model)}
+    return reader.table(pair_columns(names, {"t2": t2, "q": q}, long), by_row=not long)
 
 
 # ---- rows beyond a limit --------------------------------------------------------------

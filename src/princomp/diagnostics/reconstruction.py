@@ -56,7 +56,6 @@ def reconstruction_error(
     [1.   0.16 0.06]
     """
     fitted = fitted_of(model)
-    kind = None
     if X is None:
         if sample_weight is not None:
             raise ParameterError(
@@ -64,17 +63,17 @@ def reconstruction_error(
                 place={"parameter": "sample_weight"},
                 hint="give X too; without it, the training rows have the weights of the fit",
             )
-        errors = _training_errors(fitted)
+        errors, kind = _training_errors(fitted), checked_frame(frame, model)
     else:
         reader = RowReader.open(model, X, sample_weight, frame=frame)
-        kind, errors = reader.frame, _row_errors(reader)
+        errors, kind = _row_errors(reader), reader.frame
     contents = {
         "components": np.arange(fitted.k + 1),
         "squared_error": errors,
         "rmse": np.sqrt(errors / fitted.p),
         "share": errors / (errors[0] if errors[0] > 0 else np.nan),
     }
-    return table(contents, kind or checked_frame(frame, model))
+    return table(contents, kind)
 
 
 def _training_errors(fitted: Fitted) -> FloatArray:

@@ -12,12 +12,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.core import Fitted, checked_weights, fitted_model
-from princomp.diagnostics.arguments import FittedModel, axes_of, feature_names, fitted_of
+from princomp.diagnostics.arguments import axes_of, feature_names, fitted_of
 from princomp.diagnostics.tables import Contents, checked_frame, frame_of, table
 from princomp.engines import DistributedRows
 from princomp.errors import ColumnError, ParameterError, ShapeError, invalid_value
-from princomp.estimators import PCA
-from princomp.io import Origin, Source, frame_origin, has_index_name, is_file
+from princomp.estimators import PCA, TableEstimator
+from princomp.io import Origin, Source, TableInput, frame_origin, has_index_name, is_file
 from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight, Weights, check_weights, slice_weights
 
@@ -53,7 +53,7 @@ class RowReader:
     weights : ndarray of shape (n,), optional
     """
 
-    model: FittedModel
+    model: TableEstimator[Any]
     data: Any
     origin: Origin | None
     ids: NDArray[Any] | None
@@ -64,7 +64,7 @@ class RowReader:
     @classmethod
     def open(
         cls,
-        model: FittedModel,
+        model: TableEstimator[Any],
         X: object,
         weights: SampleWeight = None,
         ids: Iterable[object] | None = None,
@@ -207,7 +207,7 @@ class RowReader:
         model = fitted_model(self.model)
         if isinstance(self.data, Source):
             model.check_finite(part, self.data, first, self.origin)
-        elif self.model.missing == "error" or np.isinf(values).any():
+        elif model.missing == "error" or np.isinf(values).any():
             model.check_finite(self.data, self.data, 0, self.origin)
         return _centred_and_scaled(self.fitted, model.fill(part))
 
@@ -239,39 +239,32 @@ def split_ids(
     return kept.to_native(), names
 
 
-def _index_column(model: FittedModel, frame: nw.DataFrame[Any]) -> str | None:
+def _index_column(model: TableEstimator[Any], frame: nw.DataFrame[Any]) -> str | None:
     """Return the first column if it is called "id" or the like, and names the rows.
 
     Fits leave such a column out. It does not name the rows if the fit analysed it, or if the frame
     has an index with names.
     """
-    index = getattr(frame.to_native(), "index", None)
-    if not frame.columns or (index is not None and frame_origin(frame.to_native()).label_of):
+    if not frame.columns or frame_origin(frame.to_native()).label_of:
         return None
     first = frame.columns[0]
     analysed = feature_names(model) or [first]
     return first if has_index_name(first) and first not in analysed else None
 
 
-def _open_files(model: FittedModel, X: Any, id_column: str | None) -> Any:
+def _open_files(model: TableEstimator[Any], X: Any, id_column: str | None) -> Source:
     """Open files with the columns of the fit, and with names of their rows, if any."""
-    from princomp.io import TableInput, open_files
-
-    if isinstance(X, TableInput):
-        X = X if id_column is None else X.with_id_column(id_column)
-        return X.open(feature_names(model))
-    paths = X if isinstance(X, list | tuple) else [X]
-    return open_files(paths, columns=feature_names(model), id_column=id_column)
+    table = X if isinstance(X, TableInput) else TableInput(X)
+    if id_column is not None:
+        table = table.with_id_column(id_column)
+    return table.open(feature_names(model))
 
 
 def _object_array(values: Any) -> NDArray[Any]:
     if not np.iterable(values):
         expected = "the name of a column, or a sequence with one name for each row"
         raise invalid_value("ids", values, expected, "None numbers the rows")
-    items = list(values)
-    array = np.empty(len(items), dtype=object)
-    array[:] = items
-    return array
+    return np.fromiter(values, dtype=object)
 
 
 def _wrong_id_count(count: int, n: int) -> ShapeError:

@@ -129,6 +129,32 @@ def checked_frame(frame: str | None, model: object, input_kind: str | None = Non
     return "pandas" if "pandas" in sys.modules else "listing"
 
 
+def pair_columns(names: Contents, measures: Contents, long: bool) -> dict[str, NDArray[Any]]:
+    """Arrange measures of pairs, such as rows and components, as columns of a table.
+
+    Parameters
+    ----------
+    names : dict of two str to ndarray
+        The names of the m things of one kind and the c things of another, by kind.
+    measures : dict of str to ndarray of shape (m, c)
+    long : bool
+        Whether the table has a row for each pair; otherwise it has one for each of the m things.
+    """
+    (kind, firsts), (other_kind, others) = names.items()
+    if not long:
+        wide = {
+            f"{measure}_{other}": values[:, j]
+            for measure, values in measures.items()
+            for j, other in enumerate(others)
+        }
+        return {kind: firsts, **wide}
+    return {
+        kind: np.repeat(firsts, len(others)),
+        other_kind: np.tile(others, len(firsts)),
+        **{measure: values.ravel() for measure, values in measures.items()},
+    }
+
+
 def table(contents: Contents, kind: str, index: Any = None) -> Any:
     """Make a frame of this kind; ``index`` labels the rows in pandas."""
     if kind == "listing":

@@ -10,7 +10,6 @@ import numpy as np
 from princomp.core import Fitted, renamed_parameters
 from princomp.diagnostics.arguments import (
     Components,
-    Names,
     Selection,
     axes_of,
     fitted_of,
@@ -21,7 +20,7 @@ from princomp.diagnostics.arguments import (
     variable_names,
 )
 from princomp.diagnostics.row_reader import Block, RowReader
-from princomp.diagnostics.tables import checked_frame, is_long_form, table
+from princomp.diagnostics.tables import checked_frame, is_long_form, pair_columns, table
 from princomp.errors import ParameterError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
@@ -94,8 +93,8 @@ def variables(
     selected = select_components(fitted.k, components)
     long = is_long_form(form)
     kind = checked_frame(frame, model)
-    names, measures = variable_names(model), variable_measures(fitted, selected)
-    return table(columns_by_component("variable", names, selected, measures, long), kind)
+    names = {"variable": variable_names(model), "component": selected.names}
+    return table(pair_columns(names, variable_measures(fitted, selected), long), kind)
 
 
 def variable_measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArray]:
@@ -103,7 +102,6 @@ def variable_measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArr
     axes, variances = axes_of(fitted, selected.indices), fitted.variances[selected.indices]
     mean_squares = fitted.analysed.column_scatter / (fitted.analysed.rows - 1.0)
     precise_axes = _with_small_columns(fitted, axes, variances, mean_squares)
-    scale = np.ones(fitted.p) if fitted.scale is None else fitted.scale
     squares, loadings = axes**2, axes * np.sqrt(variances)
     known = (mean_squares > 0) & ~lost_columns(fitted.analysed)
     # Divided before they are squared: small loadings of small columns keep their digits.
@@ -112,7 +110,7 @@ def variable_measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArr
     return {
         "axis": axes,
         "loading": loadings,
-        "correlation": _correlations(fitted, precise_axes, variances, scale),
+        "correlation": _correlations(fitted, precise_axes, variances),
         "cos2": np.minimum(cosines**2, 1.0),
         "contribution": 100.0 * squares / squares.sum(axis=0),
     }
@@ -140,12 +138,12 @@ def _with_small_columns(
     return result
 
 
-def _correlations(
-    fitted: Fitted, axes: FloatArray, variances: FloatArray, scale: FloatArray
-) -> FloatArray:
+def _correlations(fitted: Fitted, axes: FloatArray, variances: FloatArray) -> FloatArray:
     """Correlations (p, c) of columns and scores, both about their means."""
     covariances, score_variances, smallest = axes * variances, variances, 0.0
-    deviations = np.sqrt(fitted.column_variances) / scale
+    deviations = np.sqrt(fitted.column_variances)
+    if fitted.scale is not None:
+        deviations /= fitted.scale
     if not fitted.centred:
         covariances, smallest = _covariances_about_means(fitted, axes, variances, deviations)
         score_variances = np.einsum("ja,ja->a", axes, covariances)
@@ -263,9 +261,9 @@ def rows(
         shares = (t / np.sqrt(divisor)) ** 2 * (100.0 / (n - 1.0))
         return (*measures, shares if block.weights is None else shares * block.weights[:, None])
 
-    names, distance, *values = reader.collect(measure)
+    row_ids, distance, *values = reader.collect(measure)
     measures = dict(zip(("score", "cos2", "contribution"), values, strict=False))
-    contents = columns_by_component("row", names, selected, measures, long)
+    contents = pair_columns({"row": row_ids, "component": selected.names}, measures, long)
     contents["distance"] = np.repeat(distance, len(selected.names)) if long else distance
     return reader.table(contents, by_row=not long)
 
@@ -275,26 +273,3 @@ def _lengths(rows: FloatArray) -> FloatArray:
     exponents = np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1]
     scaled = np.ldexp(rows, -exponents[:, None])
     return np.ldexp(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), exponents)
-
-
-def columns_by_component(
-    first_column: str,
-    names: Names,
-    selected: Selection,
-    measures: dict[str, FloatArray],
-    long: bool,
-) -> dict[str, Names]:
-    """Arrange measures (m, c) of m things and c components as columns of a table."""
-    if not long:
-        wide = {
-            f"{name}_{component}": values[:, a]
-            for name, values in measures.items()
-            for a, component in enumerate(selected.names)
-        }
-        return {first_column: names, **wide}
-    count = len(selected.names)
-    return {
-        first_column: np.repeat(names, count),
-        "component": np.tile(selected.names, len(names)),
-        **{name: values.ravel() for name, values in measures.items()},
-    }

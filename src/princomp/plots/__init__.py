@@ -12,6 +12,8 @@
 Neither pyplot nor global settings of matplotlib are used.
 """
 
+import lazy_loader
+
 from princomp.errors import MissingLibraryError
 
 try:
@@ -22,55 +24,19 @@ except ImportError as error:
         hint="pip install 'princomp[plots]'",
     ) from error
 
-from princomp.plots.accessor import Plots
-from princomp.plots.drawn_rows import (
-    Groups,
-    Ids,
-    has_row_names,
-    pandas_index,
-    read_groups,
-    rows_with_scores,
-)
-from princomp.plots.grids import cos2, metadata
-from princomp.plots.outlier_map import outliers
-from princomp.plots.score_plots import biplot, pairs, scores
-from princomp.plots.scree_plot import scree
-from princomp.plots.style import (
-    ACCENTS,
-    DARK,
-    GROUP_COLOURS,
-    LIGHT,
-    contrast,
-    mix_colours,
-    new_axes,
-    readable_colour,
-)
-from princomp.plots.variable_plots import circle, contributions, loadings
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
-    "ACCENTS",
-    "DARK",
-    "GROUP_COLOURS",
-    "LIGHT",
-    "Groups",
-    "Ids",
     "Plots",
     "biplot",
     "circle",
-    "contrast",
     "contributions",
     "cos2",
-    "has_row_names",
     "loadings",
     "metadata",
-    "mix_colours",
     "new_axes",
     "outliers",
     "pairs",
-    "pandas_index",
-    "read_groups",
-    "readable_colour",
-    "rows_with_scores",
     "scores",
     "scree",
 ]

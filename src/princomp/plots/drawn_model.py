@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
@@ -22,7 +22,6 @@ from princomp.diagnostics import (
 from princomp.errors import ParameterError, ShapeError
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
-from princomp.linalg import FloatArray
 from princomp.solvers import Spectrum
 
 # If rates sum to 1 within this tolerance, further components have no variance.
@@ -62,16 +61,15 @@ def accept_any_model(figure: Callable[P, T]) -> Callable[P, T]:
 class DrawnModel(NamedTuple):
     """The parts of a fitted PCA or kernel PCA that figures use.
 
-    ``rank`` is the number of components with variance, or None if not all were computed, and
-    ``rates`` are the contribution rates (k,). ``p`` is the number of columns of a PCA, and the rank
-    of a kernel PCA, which has neither a result (``fitted``) nor verdicts.
+    ``rank`` is the number of components with variance, or None if not all were computed. ``p`` is
+    the number of columns of a PCA, and the rank of a kernel PCA, which has neither a result
+    (``fitted``) nor verdicts.
     """
 
     spectrum: Spectrum
     k: int
     rank: int | None
     p: int | None
-    rates: FloatArray
     fitted: Fitted | None = None
     verdicts: tuple[Verdict, ...] = ()
 
@@ -86,8 +84,8 @@ class DrawnModel(NamedTuple):
         """
         if not isinstance(model, KernelPCA):
             fitted = fitted_of(model)
-            rank, found = min(fitted.p, fitted.analysed.rank_limit), verdicts_of(fitted, bootstrap)
-            return cls(fitted.spectrum, fitted.k, int(rank), fitted.p, fitted.rates, fitted, found)
+            rank, found = min(fitted.p, fitted.analysed.rank_limit), _verdicts(fitted, bootstrap)
+            return cls(fitted.spectrum, fitted.k, int(rank), fitted.p, fitted, found)
         if bootstrap is not None:
             raise ParameterError(
                 "a kernel PCA has no bootstrap",
@@ -98,10 +96,25 @@ class DrawnModel(NamedTuple):
         known_rank = None
         if len(spectrum.variances) > k or float(spectrum.rates.sum()) > 1.0 - _RATE_TOLERANCE:
             known_rank = int((spectrum.variances > 0).sum())
-        return cls(spectrum, k, known_rank, known_rank, spectrum.rates[:k])
+        return cls(spectrum, k, known_rank, known_rank)
+
+    def axis_names(self, selected: Selection) -> list[str]:
+        """Names of components with their share of the *total* variance: ``PC1 (62.0%)``.
+
+        The name of a component that should not be interpreted says why: ``PC3 (8.9%, unstable)``.
+        """
+        remarks = {
+            verdict.component: f", {verdict.kind}"
+            for verdict in self.verdicts
+            if not verdict.interpretable
+        }
+        return [
+            f"{name} ({self.spectrum.rates[i]:.1%}{remarks.get(name, '')})"
+            for i, name in zip(selected.indices, selected.names, strict=True)
+        ]
 
 
-def verdicts_of(fitted: Fitted, bootstrap: Bootstrap | None) -> tuple[Verdict, ...]:
+def _verdicts(fitted: Fitted, bootstrap: Bootstrap | None) -> tuple[Verdict, ...]:
     """Verdicts of the components, by the angles of a bootstrap if there is one.
 
     Raises
@@ -130,22 +143,6 @@ def verdicts_of(fitted: Fitted, bootstrap: Bootstrap | None) -> tuple[Verdict, .
 
 
 # ---- components -----------------------------------------------------------------------
-
-
-def axis_names(
-    rates: FloatArray, selected: Selection, verdicts: Sequence[Verdict] = ()
-) -> list[str]:
-    """Names of components with their share of the *total* variance: ``PC1 (62.0%)``.
-
-    The name of a component that should not be interpreted says why: ``PC3 (8.9%, unstable)``.
-    """
-    remarks = {
-        verdict.component: f", {verdict.kind}" for verdict in verdicts if not verdict.interpretable
-    }
-    return [
-        f"{name} ({rates[i]:.1%}{remarks.get(name, '')})"
-        for i, name in zip(selected.indices, selected.names, strict=True)
-    ]
 
 
 def select_few(

@@ -182,10 +182,9 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
             place=place,
             hint="combine some of them",
         )
-    new_codes = np.full(len(column.labels) + 1, -1, dtype=np.intp)
-    new_codes[present] = np.arange(len(present))
+    new_codes = np.where(codes < 0, -1, np.searchsorted(present, codes))
     title = "" if column.name == "groups" else column.name
-    return Groups(new_codes[codes], tuple(str(column.labels[i]) for i in present), title)
+    return Groups(new_codes, tuple(str(column.labels[i]) for i in present), title)
 
 
 def choose_labelled(

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from numpy.typing import NDArray
 
-from princomp.core import Fitted, renamed_parameters
+from princomp.core import renamed_parameters
 from princomp.diagnostics import (
     Bootstrap,
     Components,
@@ -28,7 +28,7 @@ from princomp.errors import NotAvailableError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.plots import style
-from princomp.plots.drawn_model import accept_any_model, axis_names, verdicts_of
+from princomp.plots.drawn_model import DrawnModel, accept_any_model
 from princomp.plots.labels import display_name
 from princomp.summaries import SampleWeight
 
@@ -90,7 +90,7 @@ def cos2(
     )
     kept_or_shown = "kept" if components is None else "shown"
     sum_heading = f"sum of\n{len(summed.names)} {kept_or_shown}"
-    _draw_grid(ax, cells, names, [*_headings(fitted, selected, bootstrap), sum_heading])
+    _draw_grid(ax, cells, names, [*_headings(model, selected, bootstrap), sum_heading])
     ax.axvline(len(selected.indices) - 0.5, color=style.background_colour(ax), lw=5)
     style.add_note(
         ax,
@@ -141,8 +141,7 @@ def metadata(
     ------
     ParameterError, ShapeError, ColumnError, NotFiniteError
     """
-    fitted = fitted_of(model)
-    selected = select_components(fitted.k, components, _DEFAULT_COMPONENTS)
+    selected = select_components(fitted_of(model).k, components, _DEFAULT_COMPONENTS)
     table = metadata_table(
         model,
         X,
@@ -164,7 +163,7 @@ def metadata(
         ax,
         np.where(np.isnan(r), eta2, r),
         [f"{display_name(name)}{kind}" for name, kind in zip(names, kinds, strict=True)],
-        _headings(fitted, selected, bootstrap),
+        _headings(model, selected, bootstrap),
         np.where(np.isnan(r), style.GREEN, np.where(r > 0, style.BLUE, style.VERMILLION)),
         sum((p < limit).astype(int) for limit in (0.05, 0.01, 0.001)),
     )
@@ -182,9 +181,9 @@ def _names_width(names: Iterable[object]) -> float:
     return max(1.9, 0.6 + 0.09 * max(len(display_name(name)) for name in names))
 
 
-def _headings(fitted: Fitted, selected: Selection, bootstrap: Bootstrap | None) -> list[str]:
+def _headings(model: PCA, selected: Selection, bootstrap: Bootstrap | None) -> list[str]:
     """Names of components above the columns, in two or three lines."""
-    names = axis_names(fitted.rates, selected, verdicts_of(fitted, bootstrap))
+    names = DrawnModel.of(model, bootstrap).axis_names(selected)
     return [name.replace(" (", "\n(", 1).replace(", ", ",\n", 1) for name in names]
 
 

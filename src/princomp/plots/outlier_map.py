@@ -92,13 +92,10 @@ def outliers(
         x, y = np.arange(len(kept)), found.within
         drawn_limits = ((None, ""), found.limits[0])
     xy = np.column_stack([x, y])[kept]
-    ratios = [
-        values / limit
-        for values, (limit, _) in zip(xy.T, drawn_limits, strict=True)
-        if limit is not None
-    ]
-    ratio, count = np.max(ratios, axis=0) if ratios else None, len(xy)
-    beyond = np.zeros(count, dtype=bool) if ratio is None else ratio > 1.0
+    # Nothing is beyond a limit that is not known.
+    cutoffs = np.array([np.inf if limit is None else limit for limit, _ in drawn_limits])
+    ratio, count, any_limit = (xy / cutoffs).max(axis=1), len(xy), np.isfinite(cutoffs).any()
+    beyond = ratio > 1.0
 
     ax = style.styled_axes(ax, dark)
     density_note = _draw_rows(ax, xy, beyond)
@@ -106,7 +103,7 @@ def outliers(
     rows = DrawnRows(xy, found.names[kept], kept)
     n_beyond = int(beyond.sum())
     label = min(n_beyond, _DEFAULT_LABELS) if label is None else label
-    labelled = choose_labelled(label, rows, found.within[kept] if ratio is None else ratio)
+    labelled = choose_labelled(label, rows, ratio if any_limit else found.within[kept])
     every = "all " if by_row and k > 1 else ""
     within_label = f"{found.labels[0]} within {every}{counted(k, 'component')}"
     if by_row:
@@ -121,7 +118,7 @@ def outliers(
     verb = "is" if n_beyond == 1 else "are"
     style.add_note(
         ax,
-        "" if ratio is None else f"{n_beyond:,} of {counted(count, 'row')} {verb} beyond a limit",
+        f"{n_beyond:,} of {counted(count, 'row')} {verb} beyond a limit" if any_limit else "",
         density_note,
         *found.notes,
         rows.missing_note,

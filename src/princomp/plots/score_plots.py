@@ -28,7 +28,6 @@ from princomp.plots import marks, style
 from princomp.plots.drawn_model import (
     DrawnModel,
     accept_any_model,
-    axis_names,
     select_few,
     select_plane,
 )
@@ -106,7 +105,7 @@ def scores(
     drawn = DrawnModel.of(model, bootstrap)
     selected = select_plane(drawn.k, drawn.p, x, y)
     rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level, ids)
-    names = axis_names(drawn.rates, selected, drawn.verdicts)
+    names = drawn.axis_names(selected)
     return _draw(style.styled_axes(ax, dark), names, rows, row_groups, label)
 
 
@@ -170,7 +169,7 @@ def biplot(
     if len(order) < fitted.p:
         note += f", the {len(order)} of {fitted.p:,} variables that contribute most"
     arrows = (variable_names(model)[order], factor * loadings[order], note)
-    names = axis_names(drawn.rates, selected, drawn.verdicts)
+    names = drawn.axis_names(selected)
     return _draw(style.styled_axes(ax, dark), names, rows, row_groups, label, arrows)
 
 
@@ -287,13 +286,12 @@ def pairs(
     count = len(selected.indices)
     rows, row_groups = rows_and_groups(model, X, selected, groups, ellipses, level)
     axes = _empty_axes(figure, count, dark)
-    names, note = axis_names(drawn.rates, selected, drawn.verdicts), ""
+    names, note = drawn.axis_names(selected), ""
+    for ax in axes[np.triu_indices(count, k=1)]:
+        ax.set_visible(False)
     for i in range(count):
-        for j in range(count):
+        for j in range(i + 1):
             ax = axes[i, j]
-            if j > i:
-                ax.set_visible(False)
-                continue
             style.apply_style(ax)
             ax.tick_params(labelsize=style.SMALL - 1)
             xy = rows.scores[:, [j, i]]

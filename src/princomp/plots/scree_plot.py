@@ -88,30 +88,11 @@ def scree(
     shown = min(most, len(rates))
     if not shown or not drawn.spectrum.total > 0:
         raise ShapeError("there is no variance to show", hint="the rows of the fit are all equal")
-    numbers = np.arange(1, shown + 1)
 
     ax = style.styled_axes(ax, dark)
     accumulated = 100.0 * drawn.spectrum.accumulated[:shown]
+    lines = _draw_lines(ax, accumulated, _comparison_lines(null_rates, decision, drawn))
     k = drawn.k if decision is None or decision.k is None else decision.k
-    colour = style.readable_on_axes(ax, style.VERMILLION)
-    ax.plot(numbers, accumulated, color=colour, marker="o", ms=3.5, lw=1.1, label="accumulated")
-    lines = [accumulated]
-    for limit, label, dashes in _comparison_lines(null_rates, decision, drawn):
-        line = limit[:shown]
-        if limit.size == 1 and not dashes.endswith("s"):
-            line = np.full(shown, float(limit[0]))
-            ax.axhline(line[0], color=style.text_colour(ax), ls=dashes, lw=1.0, label=label)
-        else:
-            ax.plot(
-                numbers[: len(line)],
-                line,
-                dashes,
-                color=style.text_colour(ax),
-                lw=1.0,
-                ms=3,
-                label=label,
-            )
-        lines.append(line)
     top = 1.14 * max(float(line.max()) for line in lines)
     _draw_bars(ax, rates[:shown], min(k, shown), lines, top)
     _mark_k(ax, drawn, decision, k, shown)
@@ -130,6 +111,26 @@ def scree(
         below=48.0 if decision is not None and decision.measure == "p-value" else 36.0,
     )
     return ax
+
+
+def _draw_lines(
+    ax: Axes, accumulated: FloatArray, compared: Sequence[tuple[FloatArray, str, str]]
+) -> list[FloatArray]:
+    """Draw the cumulative sum, and lines to compare bars with; return the height at each bar."""
+    shown = len(accumulated)
+    numbers, ink = np.arange(1, shown + 1), style.text_colour(ax)
+    colour = style.readable_on_axes(ax, style.VERMILLION)
+    ax.plot(numbers, accumulated, color=colour, marker="o", ms=3.5, lw=1.1, label="accumulated")
+    lines = [accumulated]
+    for values, label, form in compared:
+        line = values[:shown]
+        if form == ":":  # one limit for all components
+            line = np.full(shown, float(values[0]))
+            ax.axhline(line[0], color=ink, ls=form, lw=1.0, label=label)
+        else:
+            ax.plot(numbers[: len(line)], line, form, color=ink, lw=1.0, ms=3, label=label)
+        lines.append(line)
+    return lines
 
 
 def _draw_bars(
@@ -198,7 +199,7 @@ def _null_rates(null: ArrayLike | None, total: float) -> FloatArray | None:
 def _comparison_lines(
     null_rates: FloatArray | None, decision: Decision | None, drawn: DrawnModel
 ) -> list[tuple[FloatArray, str, str]]:
-    """Lines to compare the bars with: values in percent, label, style."""
+    """Lines to compare the bars with: values in percent, label, style of ``Axes.plot``."""
     lines = [] if null_rates is None else [(null_rates, "without structure (null)", "--s")]
     if decision is None or decision.threshold is None:
         return lines

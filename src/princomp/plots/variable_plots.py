@@ -7,7 +7,6 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 from numpy.typing import NDArray
 
-from princomp.core import Fitted
 from princomp.diagnostics import (
     Bootstrap,
     Components,
@@ -23,13 +22,7 @@ from princomp.errors import ParameterError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.plots import style
-from princomp.plots.drawn_model import (
-    accept_any_model,
-    axis_names,
-    select_few,
-    select_plane,
-    verdicts_of,
-)
+from princomp.plots.drawn_model import DrawnModel, accept_any_model, select_few, select_plane
 from princomp.plots.labels import display_name, place_labels
 from princomp.plots.marks import draw_arrows, spokes
 
@@ -96,7 +89,7 @@ def circle(
     style.draw_zero_lines(ax)
     colour = style.muted_colour(ax)
     ax.add_patch(Circle((0, 0), 1.0, fill=False, color=colour, linewidth=0.8, zorder=0.4))
-    labels = axis_names(fitted.rates, selected, verdicts_of(fitted, bootstrap))
+    labels = DrawnModel.of(model, bootstrap).axis_names(selected)
     ax.set(xlabel=labels[0], ylabel=labels[1], xlim=(-1.5, 1.5), ylim=(-1.15, 1.15))
     ax.set(aspect="equal", xticks=(-1, -0.5, 0, 0.5, 1), yticks=(-1, -0.5, 0, 0.5, 1))
     draw_arrows(ax, r[order], style.BLUE)
@@ -181,7 +174,7 @@ def contributions(
     style.write_at(ax, label, (equal_share, 1.0), (0, 2), above=True, ha="center", va="bottom")
     ax.set_yticks(positions, [display_name(name) for name in names[order]])
     ax.tick_params(axis="y", length=0)
-    name = axis_names(fitted.rates, selected, verdicts_of(fitted, bootstrap))[0]
+    name = DrawnModel.of(model, bootstrap).axis_names(selected)[0]
     ax.set(xlabel=f"contribution to {name}, %")
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.set_xlim(0, right)
@@ -247,7 +240,7 @@ def loadings(
 
     ax = style.styled_axes(ax, dark, 6.4, 1.4 + len(order) * (0.2 + 0.1 * count))
     ax.axvline(0.0, color=style.muted_colour(ax, 0.5), lw=0.7, zorder=0.3)
-    _draw_loadings(ax, fitted, selected, order, bootstrap)
+    _draw_loadings(ax, model, selected, order, bootstrap)
     positions = np.arange(len(order))
     ax.set_yticks(positions, [display_name(name) for name in names[order]])
     ax.tick_params(axis="y", length=0)
@@ -273,17 +266,17 @@ def loadings(
 
 def _draw_loadings(
     ax: Axes,
-    fitted: Fitted,
+    model: PCA,
     selected: Selection,
     order: NDArray[np.intp],
     bootstrap: Bootstrap | None,
 ) -> None:
     """Draw a point for each variable and component, with components next to each other."""
-    labels = axis_names(fitted.rates, selected, verdicts_of(fitted, bootstrap))
+    loadings, labels = model.loadings_, DrawnModel.of(model, bootstrap).axis_names(selected)
     count = len(selected.indices)
     offsets = (np.arange(count) - (count - 1) / 2) * 0.7 / count
     for a, component in enumerate(selected.indices):
-        values, colour = fitted.loadings[order, component], style.GROUP_COLOURS[a]
+        values, colour = loadings[order, component], style.GROUP_COLOURS[a]
         y = np.arange(len(order)) + offsets[a]
         if bootstrap is None:
             ax.hlines(y, 0.0, values, color=colour, lw=1.0, zorder=1.5)
