@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import DataError, NotFiniteError, ParameterError, invalid_value
 from princomp.io import RowArray, Source, not_finite_error, rows_of
-from princomp.linalg import EPS, FloatArray
+from princomp.linalg import EPS, FloatArray, slices
 from princomp.summaries import (
     Columns,
     columns_to_centre,
@@ -317,8 +317,8 @@ def _squared_norms(rows: RowArray) -> FloatArray:
     if is_sparse(rows):
         return np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
     total = np.zeros(rows.shape[0])
-    for start in range(0, rows.shape[1], _EINSUM_COLUMNS):
-        part = rows[:, start : start + _EINSUM_COLUMNS]
+    for columns in slices(rows.shape[1], _EINSUM_COLUMNS):
+        part = rows[:, columns]
         total += np.einsum("ij,ij->i", part, part, dtype=np.float64)
     return total
 
