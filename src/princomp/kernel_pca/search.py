@@ -21,7 +21,7 @@ from princomp.engines import ProgressCallback, ProgressReporter
 from princomp.errors import NotFiniteError, ParameterError
 from princomp.io import RowArray
 from princomp.kernel_pca.exact import solve_matrix
-from princomp.kernel_pca.feature_space.solve import count_for_share
+from princomp.kernel_pca.feature_space.solve import count_components
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, median_gamma, shift_of
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.pre_images.methods import pre_images
@@ -315,7 +315,9 @@ class SolvedFold:
 
     def error(self, candidate: Candidate, by: str) -> float:
         """Compute the error of a candidate on the held-out rows."""
-        k = self._count_components(candidate.settings.n_components)
+        # As many as a separate fit with this ``n_components`` would keep.
+        spectrum, n_components = self.fitted.spectrum, candidate.settings.n_components
+        k = count_components(spectrum.variances[: self.fitted.k], spectrum.total, n_components)
         scores = self.scores[:, :k]
         if by == "reconstruction":
             residuals = np.maximum(self.squared_norms - np.einsum("ij,ij->i", scores, scores), 0.0)
@@ -328,16 +330,6 @@ class SolvedFold:
             squared_norms=self.training_squared_norms,
         )
         return float(np.sqrt(np.mean((self.held_out_rows - inverse.rows(scores)) ** 2)))
-
-    def _count_components(self, n_components: int | float | None) -> int:
-        """Count the components that a separate fit with ``n_components`` would keep."""
-        spectrum = self.fitted.spectrum
-        values = spectrum.variances[: self.fitted.k]
-        if n_components is None:
-            return int((values > 0).sum())
-        if isinstance(n_components, int):
-            return min(n_components, len(values))
-        return count_for_share(values, spectrum.total, n_components)
 
 
 def _largest_request(requests: Sequence[int | float | None]) -> int | float | None:
