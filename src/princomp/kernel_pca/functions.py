@@ -44,7 +44,7 @@ _MAX_ONE_SIDED_HALF = 10
 # Squared lengths between this and its inverse have the full precision of float64.
 _SMALLEST_SQUARE = 1e-280
 # Size of the sample for the median distance, which it estimates to about 1%.
-_MEDIAN_ROWS = 1500
+MEDIAN_ROWS = 1500
 # Squared distances below this share of the mean squared length lose half of their digits in
 # products of rows.
 _CANCELLED_SHARE = EPS**0.5
@@ -389,8 +389,8 @@ def median_gamma(rows: Any, *, seed: int = 0) -> float:
         hint = "leave such rows out, or fill the cells"
         raise not_finite_error(rows, first_not_finite(rows), columns=columns, hint=hint)
     n = rows.shape[0]
-    if n > _MEDIAN_ROWS:
-        rows = rows[np.sort(np.random.default_rng(seed).choice(n, _MEDIAN_ROWS, replace=False))]
+    if n > MEDIAN_ROWS:
+        rows = rows[np.sort(np.random.default_rng(seed).choice(n, MEDIAN_ROWS, replace=False))]
     if rows.shape[0] < 2:
         raise DataError("gamma='median' needs at least two rows", hint="give gamma a number")
     from sklearn.metrics.pairwise import euclidean_distances
