@@ -106,25 +106,13 @@ def sample_rows(
 
     The sample is in random order, so its first rows are a smaller sample. It takes one pass.
     """
+    data = rows
     if isinstance(rows, DistributedRows) and rows.resident:
         from princomp.kernel_pca.feature_maps.device import sample_on_device
 
-        sample: RowArray = sample_on_device(rows, count, seed, drop=drop)
-    else:
-        sample, rows = _sample_by_hash(rows, RowSampler(count, seed), drop, weights)
-    if not sample.shape[0]:
-        raise ShapeError(
-            "there is no row to choose landmarks from",
-            hint="pass at least one row without missing values, and with a weight above zero",
-        )
-    return sample, rows
-
-
-def _sample_by_hash(
-    rows: RowData, sampler: RowSampler, drop: bool, weights: Weights
-) -> tuple[RowArray, RowData]:
-    """Sample rows in one pass; also return all rows, to be read again."""
-    data = rows
+        sample = sample_on_device(rows, count, seed, drop=drop)
+        _check_sample(len(sample))
+        return sample, rows
     if isinstance(rows, Source) and not rows.repeatable:
         if isinstance(rows, DistributedRows):
             raise ParameterError(
@@ -133,14 +121,25 @@ def _sample_by_hash(
                 place={"parameter": "landmarks"},
                 hint="pass an array of landmarks",
             )
-        data, rows = first_rows(rows, max(_ROWS_READ_PER_ROW * sampler.max_rows, _MIN_SAMPLE))
+        data, rows = first_rows(rows, max(_ROWS_READ_PER_ROW * count, _MIN_SAMPLE))
         weights = None if weights is None else weights[: data.shape[0]]
+    sampler = RowSampler(count, seed)
     try:
         sample = fold(sampler, data, weights, drop=drop, step_name="landmarks").summary
     except NotFiniteError as error:
         columns = rows.columns if isinstance(rows, Source) else None
         raise not_finite_error(rows, error, columns=columns) from None
+    _check_sample(len(sample.hashes))
     return sample.table, rows
+
+
+def _check_sample(count: int) -> None:
+    """Raise ShapeError for a sample without rows."""
+    if not count:
+        raise ShapeError(
+            "there is no row to choose landmarks from",
+            hint="pass at least one row without missing values, and with a weight above zero",
+        )
 
 
 def check_rule(rule: str) -> None:
