@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -114,19 +114,17 @@ def _kind_of_products(name: str) -> str | None:
     return "products" if name in (*POLYNOMIALS, "sigmoid") else None
 
 
-def _group_by_kernel(combinations: list[Candidate]) -> Iterator[tuple[list[int], list[Candidate]]]:
-    """Group candidates by kernel matrix, with their positions."""
+def _group_by_kernel(combinations: list[Candidate]) -> list[list[int]]:
+    """Group the positions of candidates by kernel matrix."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for index, candidate in enumerate(combinations):
         kernel = _key(candidate.parameters.get(name) for name in _KERNEL_PARAMETERS)
         groups.setdefault(kernel, []).append(index)
     # Kernels of the same products of rows follow each other, so that these are computed once.
-    by_products = sorted(
+    return sorted(
         groups.values(),
-        key=lambda indices: str(_kind_of_products(str(combinations[indices[0]].settings.kernel))),
+        key=lambda indices: str(_kind_of_products(combinations[indices[0]].function.name)),
     )
-    for indices in by_products:
-        yield indices, [combinations[index] for index in indices]
 
 
 def _combinations(grid: Grid) -> list[dict[str, Any]]:
@@ -202,7 +200,8 @@ def fold_errors(
     reporter.begin("tuning", len(combinations) * len(folds), 0.0, unit="fits")
     errors, done = np.empty((len(combinations), len(folds))), 0
     shared = SharedProducts(rows)
-    for indices, group in _group_by_kernel(combinations):
+    for indices in _group_by_kernel(combinations):
+        group = [combinations[index] for index in indices]
         matrix = shared.matrix(group[0].function)
         for column, fold in enumerate(folds):
             solved = SolvedFold(matrix, shared, fold, group)
