@@ -409,3 +409,10 @@ def test_changes_to_the_rows_do_not_reach_the_model(rng):
         before = model.transform(new)
         training[:] = 0.0
         assert np.array_equal(model.transform(new), before)
+
+
+@pytest.mark.parametrize("solver", ["dense", "arpack"])
+def test_a_share_of_the_variance_may_be_a_numpy_number(solver):
+    X = np.random.default_rng(3).standard_normal((60, 5))
+    model = KernelPCA(np.float32(0.5), eigen_solver=solver).fit(X)
+    assert model.n_components_ == KernelPCA(0.5, eigen_solver=solver).fit(X).n_components_ < 5

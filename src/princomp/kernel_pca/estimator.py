@@ -267,15 +267,30 @@ class KernelPCA(
             If the fit needs more memory than the limit.
         ShapeError, ParameterError, DataError
         """
-        if comm is not None:
-            self._fit_on_ranks(X, sample_weight, comm, progress)
-        else:
-            self._fit(X, sample_weight, progress)
+        self._fit(X, sample_weight, comm, progress)
         return self
 
     def _fit(
-        self, X: Any, sample_weight: SampleWeight, progress: ProgressCallback | None = None
+        self,
+        X: Any,
+        sample_weight: SampleWeight,
+        comm: object,
+        progress: ProgressCallback | None = None,
+        *,
+        rereads: bool = False,
     ) -> Rows:
+        """Fit, and return the rows as they were read; with ``comm``, those of this rank.
+
+        ``rereads`` says that the caller will read the rows again, so an iterator is refused where
+        the fit does not keep its rows.
+        """
+        if comm is not None:
+            check = self._check_for_ranks
+            rows = fit_on_ranks(self, X, sample_weight, comm, check, progress, rereads=rereads)
+            self._inverse = None
+            return rows
+        if rereads and self.approximation is not None:
+            refuse_reading_twice(X)
         parameters, inverse = KernelParameters.of(self), None
         fitted: KernelFit
         with limit_threads(parameters.threads):
@@ -292,27 +307,15 @@ class KernelPCA(
         self._schema, self._fitted, self._inverse = schema, fitted, inverse
         return rows
 
-    def _fit_on_ranks(
-        self,
-        X: Any,
-        sample_weight: SampleWeight,
-        comm: object,
-        progress: ProgressCallback | None = None,
-        *,
-        rereads: bool = False,
-    ) -> Rows:
-        def check() -> int | None:
-            if KernelParameters.of(self).approximation is None:
-                raise ParameterError(
-                    "comm needs an approximation",
-                    place={"parameter": "comm"},
-                    hint="use approximation='nystrom' or 'features', or leave it out",
-                )
-            return None if self.memory_limit is None else byte_count(self.memory_limit)
-
-        rows = fit_on_ranks(self, X, sample_weight, comm, check, progress, rereads=rereads)
-        self._inverse = None
-        return rows
+    def _check_for_ranks(self) -> int | None:
+        """Check the parameters of a fit over ranks; return the memory limit in bytes, or None."""
+        if KernelParameters.of(self).approximation is None:
+            raise ParameterError(
+                "comm needs an approximation",
+                place={"parameter": "comm"},
+                hint="use approximation='nystrom' or 'features', or leave it out",
+            )
+        return None if self.memory_limit is None else byte_count(self.memory_limit)
 
     def fit_transform(
         self, X: Any, y: object = None, sample_weight: SampleWeight = None, *, comm: object = None
@@ -324,12 +327,7 @@ class KernelPCA(
         ParameterError
             For an iterator, with an approximation: its rows can be read only once.
         """
-        if comm is not None:
-            data, _, origin = self._fit_on_ranks(X, sample_weight, comm, rereads=True)
-            return self._training_scores(X, data, origin)
-        if self.approximation is not None:
-            refuse_reading_twice(X)
-        data, _, origin = self._fit(X, sample_weight)
+        data, _, origin = self._fit(X, sample_weight, comm, rereads=True)
         if self._result.complete:
             return self._result.training_scores
         return self._training_scores(X, data, origin)

@@ -70,6 +70,12 @@ def fit_from_contents(
     return _exact_fit(arrays, document, p)
 
 
+# The arrays of a kernel, of an exact fit or of a map.
+_KERNEL = {
+    "shift": Array("p", "kernel.shift", optional=True),
+    "divisors": Array("p", "kernel.divisors", optional=True, sign="positive", dtype="float64"),
+}
+
 # ---- exact fits --------------------------------------------------------------------------
 
 # Largest loss of orthogonality of eigenvectors in a file; that of a fit is far smaller.
@@ -114,8 +120,7 @@ _EXACT = Schema(
         "centre": Array("n", "expansion.centre"),
         "variances": Array("variances", "spectrum.variances", sign="not negative"),
         "axes": Array("k n", "spectrum.axes"),
-        "shift": Array("p", "kernel.shift", optional=True),
-        "divisors": Array("p", "kernel.divisors", optional=True, sign="positive", dtype="float64"),
+        **_KERNEL,
         "roots": Array("n 1", optional=True, sign="not negative"),
         "residuals": Array("k", "spectrum.residuals", optional=True, sign="not negative"),
     },
@@ -230,10 +235,6 @@ _MAP = {
     "gamma": Field(values.optional(values.NUMBER), "kernel.gamma"),
     "degree": Field(values.NUMBER),
     "coef0": Field(values.NUMBER),
-}
-_KERNEL = {
-    "shift": Array("p", optional=True),
-    "divisors": Array("p", optional=True, sign="positive", dtype="float64"),
 }
 _SEED = Field(values.COUNT)
 _MAPS = {

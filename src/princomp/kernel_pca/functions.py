@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import DataError, NotFiniteError, ParameterError, invalid_value
 from princomp.io import RowArray, Source, not_finite_error, rows_of
-from princomp.linalg import EPS, FloatArray
+from princomp.linalg import EPS, FloatArray, slices
 from princomp.summaries import (
     Columns,
     columns_to_centre,
@@ -44,7 +44,7 @@ _MAX_ONE_SIDED_HALF = 10
 # Squared lengths between this and its inverse have the full precision of float64.
 _SMALLEST_SQUARE = 1e-280
 # Size of the sample for the median distance, which it estimates to about 1%.
-_MEDIAN_ROWS = 1500
+MEDIAN_ROWS = 1500
 # Squared distances below this share of the mean squared length lose half of their digits in
 # products of rows.
 _CANCELLED_SHARE = EPS**0.5
@@ -317,8 +317,8 @@ def _squared_norms(rows: RowArray) -> FloatArray:
     if is_sparse(rows):
         return np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
     total = np.zeros(rows.shape[0])
-    for start in range(0, rows.shape[1], _EINSUM_COLUMNS):
-        part = rows[:, start : start + _EINSUM_COLUMNS]
+    for columns in slices(rows.shape[1], _EINSUM_COLUMNS):
+        part = rows[:, columns]
         total += np.einsum("ij,ij->i", part, part, dtype=np.float64)
     return total
 
@@ -389,8 +389,8 @@ def median_gamma(rows: Any, *, seed: int = 0) -> float:
         hint = "leave such rows out, or fill the cells"
         raise not_finite_error(rows, first_not_finite(rows), columns=columns, hint=hint)
     n = rows.shape[0]
-    if n > _MEDIAN_ROWS:
-        rows = rows[np.sort(np.random.default_rng(seed).choice(n, _MEDIAN_ROWS, replace=False))]
+    if n > MEDIAN_ROWS:
+        rows = rows[np.sort(np.random.default_rng(seed).choice(n, MEDIAN_ROWS, replace=False))]
     if rows.shape[0] < 2:
         raise DataError("gamma='median' needs at least two rows", hint="give gamma a number")
     from sklearn.metrics.pairwise import euclidean_distances

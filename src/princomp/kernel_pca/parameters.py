@@ -132,8 +132,10 @@ class KernelParameters(NamedTuple):
             name = "callable" if callable(model.kernel) else model.kernel
             check_method(pre_image, KernelFunction(name, gamma, model.degree))
         k, jobs, count = model.n_components, model.n_jobs, model.n_landmarks
+        if k is not None:
+            k = int(k) if is_number(k, Integral) else float(k)
         converted = {
-            "n_components": k if k is None or not is_number(k, Integral) else int(k),
+            "n_components": k,
             "n_landmarks": count if isinstance(count, str) else int(count),
             "kernel_params": dict(model.kernel_params or {}),
             "solver": _SOLVERS[model.eigen_solver],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -21,7 +21,7 @@ from princomp.engines import ProgressCallback, ProgressReporter
 from princomp.errors import NotFiniteError, ParameterError
 from princomp.io import RowArray
 from princomp.kernel_pca.exact import solve_matrix
-from princomp.kernel_pca.feature_space.solve import count_for_share
+from princomp.kernel_pca.feature_space.solve import count_components
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, median_gamma, shift_of
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.pre_images.methods import pre_images
@@ -114,19 +114,17 @@ def _kind_of_products(name: str) -> str | None:
     return "products" if name in (*POLYNOMIALS, "sigmoid") else None
 
 
-def _group_by_kernel(combinations: list[Candidate]) -> Iterator[tuple[list[int], list[Candidate]]]:
-    """Group candidates by kernel matrix, with their positions."""
+def _group_by_kernel(combinations: list[Candidate]) -> list[list[int]]:
+    """Group the positions of candidates by kernel matrix."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for index, candidate in enumerate(combinations):
         kernel = _key(candidate.parameters.get(name) for name in _KERNEL_PARAMETERS)
         groups.setdefault(kernel, []).append(index)
     # Kernels of the same products of rows follow each other, so that these are computed once.
-    by_products = sorted(
+    return sorted(
         groups.values(),
-        key=lambda indices: str(_kind_of_products(str(combinations[indices[0]].settings.kernel))),
+        key=lambda indices: str(_kind_of_products(combinations[indices[0]].function.name)),
     )
-    for indices in by_products:
-        yield indices, [combinations[index] for index in indices]
 
 
 def _combinations(grid: Grid) -> list[dict[str, Any]]:
@@ -202,7 +200,8 @@ def fold_errors(
     reporter.begin("tuning", len(combinations) * len(folds), 0.0, unit="fits")
     errors, done = np.empty((len(combinations), len(folds))), 0
     shared = SharedProducts(rows)
-    for indices, group in _group_by_kernel(combinations):
+    for indices in _group_by_kernel(combinations):
+        group = [combinations[index] for index in indices]
         matrix = shared.matrix(group[0].function)
         for column, fold in enumerate(folds):
             solved = SolvedFold(matrix, shared, fold, group)
@@ -315,7 +314,9 @@ class SolvedFold:
 
     def error(self, candidate: Candidate, by: str) -> float:
         """Compute the error of a candidate on the held-out rows."""
-        k = self._count_components(candidate.settings.n_components)
+        # As many as a separate fit with this ``n_components`` would keep.
+        spectrum, n_components = self.fitted.spectrum, candidate.settings.n_components
+        k = count_components(spectrum.variances[: self.fitted.k], spectrum.total, n_components)
         scores = self.scores[:, :k]
         if by == "reconstruction":
             residuals = np.maximum(self.squared_norms - np.einsum("ij,ij->i", scores, scores), 0.0)
@@ -328,16 +329,6 @@ class SolvedFold:
             squared_norms=self.training_squared_norms,
         )
         return float(np.sqrt(np.mean((self.held_out_rows - inverse.rows(scores)) ** 2)))
-
-    def _count_components(self, n_components: int | float | None) -> int:
-        """Count the components that a separate fit with ``n_components`` would keep."""
-        spectrum = self.fitted.spectrum
-        values = spectrum.variances[: self.fitted.k]
-        if n_components is None:
-            return int((values > 0).sum())
-        if isinstance(n_components, int):
-            return min(n_components, len(values))
-        return count_for_share(values, spectrum.total, n_components)
 
 
 def _largest_request(requests: Sequence[int | float | None]) -> int | float | None:

@@ -134,16 +134,13 @@ def _image_function(map: FeatureMap, space: Space) -> _ImageFunction:
 def _nystrom_images(map: Nystrom, space: Space) -> _ImageFunction:
     xp, kernel = space.xp, map.kernel
     dtype = space.dtype(map.dtype)
-    points = map.points.toarray() if is_sparse(map.points) else map.points
-    weights = space.put(map.weights, map.dtype)
-    shift = None
+    weights, shift = space.put(map.weights, map.dtype), None
+    points = kernel.sides(map.points).right if kernel.name == "cosine" else map.points
+    points = points.toarray() if is_sparse(points) else points
     if kernel.shift is not None:
         points, shift = points - kernel.shift, space.put(kernel.shift)
-    if kernel.divisors is not None:
+    if kernel.divisors is not None and kernel.name != "cosine":
         points = points / kernel.divisors
-    if kernel.name == "cosine":
-        points = kernel.sides(map.points).right
-        points = points.toarray() if is_sparse(points) else points
     # Differences of squares lose digits, as on the host.
     work_dtype = space.doubles if kernel.name == "rbf" or shift is not None else dtype
     host_dtype = np.float64 if work_dtype == space.doubles else map.dtype

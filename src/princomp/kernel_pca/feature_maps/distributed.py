@@ -48,11 +48,7 @@ def mapped(rows: Any, map: FeatureMap, *, allow_missing: bool = False) -> Source
     distributed = as_distributed(rows)
     if distributed is None:
         return Mapped(rows, map, allow_missing=allow_missing)
-    if distributed.p != map.p:
-        raise ShapeError(
-            f"rows have {distributed.p} columns, and the map was made for {map.p}",
-            hint="pass the columns that the map was made for, in their order",
-        )
+    map.check_columns(distributed.p)
     fields: dict[str, Any] = {
         "engine": distributed.engine,
         "rows": distributed.rows,

@@ -76,12 +76,8 @@ class FeatureMap:
         ShapeError
             For another number of columns.
         """
-        n = rows.shape[0]
-        if rows.shape[1] != self.p:
-            raise ShapeError(
-                f"rows have {rows.shape[1]} columns, and the map was made for {self.p}",
-                hint="pass the columns that the map was made for, in their order",
-            )
+        n, p = rows.shape
+        self.check_columns(p)
         if out is None:
             out = empty((n, self.width), self.dtype)
         # The NumPy fallback of the products calls BLAS, whose threads would split the sums.
@@ -92,6 +88,14 @@ class FeatureMap:
                 block = block if is_sparse(block) else np.ascontiguousarray(block)
                 self._map_block(block, out[start : start + BLOCK_ROWS])
         return out
+
+    def check_columns(self, p: int) -> None:
+        """Raise ShapeError for rows with another number of columns."""
+        if p != self.p:
+            raise ShapeError(
+                f"rows have {p} columns, and the map was made for {self.p}",
+                hint="pass the columns that the map was made for, in their order",
+            )
 
     def _map_block(self, rows: RowArray, out: FloatArray) -> None:
         """Write the images of at most ``BLOCK_ROWS`` rows."""

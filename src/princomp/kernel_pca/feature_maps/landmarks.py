@@ -21,7 +21,7 @@ from princomp.engines import DistributedRows, fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.io import RowArray, RowData, Source, first_rows, not_finite_error, rows_of
 from princomp.kernel_pca.functions import KernelFunction, Sides
-from princomp.linalg import FloatArray, eigh, empty
+from princomp.linalg import FloatArray, eigh, empty, slices
 from princomp.summaries import (
     Weights,
     block_rows,
@@ -237,13 +237,12 @@ def _sample_by_leverage(
     tail = float(values[rank:].sum()) / rank
     ridge = max(tail, float(values[0]) * count * np.finfo(np.float64).eps) or 1.0
     scores = empty(n)
-    step = max(1, 2**18 // count)
-    for start in range(0, n, step):
-        rows = sample[start : start + step].astype(np.float64)
+    for part in slices(n, max(1, 2**18 // count)):
+        rows = sample[part].astype(np.float64)
         with np.errstate(all="ignore"):  # a fit refuses rows whose kernel is not finite
             cross = kernel.tile(kernel.sides(rows), first) @ vectors.T
             captured = ((cross * cross) / (values + ridge)).sum(axis=1)
-        scores[start : start + step] = kernel.diagonal(rows) - captured
+        scores[part] = kernel.diagonal(rows) - captured
     # Rounding may make the score of a captured row negative: keep a small probability.
     scores = np.maximum(scores, scores.max() * 1e-12 if scores.max() > 0 else 1.0)
     # The smallest exponential numbers divided by scores are a weighted sample without repetition

@@ -19,15 +19,13 @@ from princomp.kernel_pca.feature_maps.fourier import Fourier
 from princomp.kernel_pca.feature_maps.landmarks import check_rule, landmarks, sample_rows
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
 from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
-from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction
+from princomp.kernel_pca.functions import MEDIAN_ROWS, POLYNOMIALS, KernelFunction
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.linalg import format_bytes
 from princomp.summaries import Weights
 
 M = TypeVar("M", bound=FeatureMap)
 
-# Rows from which a median γ is computed.
-_MEDIAN_ROWS = 1500
 # Maximum number of landmarks m: their eigenvalues take m³ operations.
 MAX_COUNT = 4096
 # The first number to try: at least _MIN_COUNT, and at least _COUNT_PER_COMPONENT per component.
@@ -65,7 +63,7 @@ def prepare_map(rows: RowData, parameters: KernelParameters, weights: Weights) -
     given, seed, drop = not isinstance(rule, str), parameters.seed, parameters.drop
     if isinstance(parameters.gamma, str) and not callable(parameters.kernel):
         # For a median γ.
-        sample, rows = sample_rows(rows, _MEDIAN_ROWS, seed=seed, drop=drop, weights=weights)
+        sample, rows = sample_rows(rows, MEDIAN_ROWS, seed=seed, drop=drop, weights=weights)
     kernel = parameters.function(sample)
     if parameters.approximation == "features":
         if given or rule != "uniform":

@@ -20,6 +20,7 @@ from princomp.linalg import (
     empty,
     for_each,
     one_blas_thread,
+    slices,
     stored_fields,
 )
 
@@ -122,11 +123,10 @@ def map_tiles(
     out = empty((n, width), dtype=dtype)
     step = max(1, _TILE_SIZE // max(m, 1))
 
-    def fill(start: int) -> None:
-        tile = function.tile(function.sides(rows[start : start + step]), points, dtype)
-        out[start : start + step] = transform(tile)
+    def fill(part: slice) -> None:
+        out[part] = transform(function.tile(function.sides(rows[part]), points, dtype))
 
     # One BLAS thread for each tile, so that no bit depends on the number of threads.
     with one_blas_thread():
-        for_each(fill, range(0, n, step), 1 if n * m < _MIN_PARALLEL_SIZE else None)
+        for_each(fill, slices(n, step), 1 if n * m < _MIN_PARALLEL_SIZE else None)
     return out

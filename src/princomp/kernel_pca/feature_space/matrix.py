@@ -21,7 +21,7 @@ from princomp.errors import NotFiniteError, row_words
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, check_values
 from princomp.kernels import sampled_rows
-from princomp.linalg import FloatArray, empty, for_each, map_in_order, one_blas_thread
+from princomp.linalg import FloatArray, empty, for_each, map_in_order, one_blas_thread, slices
 from princomp.summaries import is_sparse
 
 # Rows of a stripe, and columns of a tile of it: 2 MB of float64.
@@ -325,9 +325,8 @@ class PrecomputedMatrix:
         indices = sampled_rows(self.n, _SAMPLE_ROWS)
         offset = _mean_or_zero(matrix[np.ix_(indices, indices)])
         sums = np.zeros(self.n)
-        for start in range(0, self.n, _STRIPE_ROWS):
-            stripe = matrix[start : start + _STRIPE_ROWS].astype(np.float64) - offset
-            sums += self.centring.weights[start : start + _STRIPE_ROWS] @ stripe
+        for part in slices(self.n, _STRIPE_ROWS):
+            sums += self.centring.weights[part] @ (matrix[part].astype(np.float64) - offset)
         _check_finite(sums, self.function)
         diagonal = np.diagonal(matrix).astype(np.float64)
         self.sums = MatrixSums(self.centring, sums, diagonal, offset)
@@ -352,11 +351,10 @@ class PrecomputedMatrix:
         self.n_products += 1
         prepared = self.centring.before_product(vectors).astype(self.dtype)
         products = empty((self.n, vectors.shape[1]))
-        step = _STRIPE_ROWS if self._offset else self.n
-        for start in range(0, self.n, step):
-            stripe = self.matrix[start : start + step]
+        for part in slices(self.n, _STRIPE_ROWS if self._offset else self.n):
+            stripe = self.matrix[part]
             stripe = stripe - self._offset if self._offset else stripe
-            products[start : start + step] = stripe @ prepared
+            products[part] = stripe @ prepared
         return self.centring.after_product(products)
 
     def dense(self) -> FloatArray:
@@ -370,9 +368,8 @@ class PrecomputedMatrix:
 
 def _asymmetry(matrix: FloatArray) -> float:
     """Return the largest difference between an entry of K and its mirror image."""
-    starts, largest = range(0, len(matrix), _STRIPE_ROWS), 0.0
-    for i, j in combinations_with_replacement(starts, 2):
-        rows, columns = slice(i, i + _STRIPE_ROWS), slice(j, j + _STRIPE_ROWS)
+    largest = 0.0
+    for rows, columns in combinations_with_replacement(slices(len(matrix), _STRIPE_ROWS), 2):
         difference = matrix[rows, columns] - matrix[columns, rows].T
         largest = max(largest, float(np.abs(difference).max()))
     return largest

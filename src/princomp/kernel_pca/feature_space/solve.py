@@ -113,10 +113,7 @@ def _solve_dense(matrix: CentredMatrix, n_components: int | float | None) -> Spe
     values = values[: k if k < n // 3 else n]  # few pairs are returned without other values
     trace = checked_total(values[:k], matrix, trace, n_components)
     values = zero_rounding(values, matrix)
-    if not isinstance(n_components, int):
-        k = int((values > 0).sum())
-    if isinstance(n_components, float):
-        k = count_for_share(values, trace, n_components)
+    k = count_components(values, trace, n_components)
     axes, residuals = np.ascontiguousarray(vectors[:k]), np.zeros(k)
     if k and values[0] > 0.0:
         differences = full @ axes.T / values[0] - axes.T * (values[:k] / values[0])
@@ -223,7 +220,7 @@ def _solve_lanczos(
         values = zero_rounding(pairs.values, matrix)
         if isinstance(n_components, int):
             break
-        count = count_for_share(values, matrix.sums.trace, n_components)
+        count = count_components(values, matrix.sums.trace, n_components)
         if values[:count].sum() > n_components * matrix.sums.trace or k >= n or values[-1] == 0.0:
             k = count
             break
@@ -257,10 +254,19 @@ def _largest_eigenvalue_lower_bound(
     return max(min(squares / trace, np.sqrt(squares)) / scale, _SMALLEST)
 
 
-def count_for_share(values: FloatArray, trace: float, share: float) -> int:
-    """Count the fewest pairs whose sum exceeds a share of the trace, or all that are not zero."""
-    exceeding = np.flatnonzero(np.cumsum(values) > share * trace)
-    return int(exceeding[0]) + 1 if exceeding.size else int((values > 0).sum())
+def count_components(values: FloatArray, trace: float, n_components: int | float | None) -> int:
+    """Count the pairs to keep of those with eigenvalues ``values``, the largest first.
+
+    For a share, they are the fewest whose sum exceeds this share of the trace. Without a number,
+    and where no sum exceeds the share, they are all whose eigenvalue is not zero.
+    """
+    if isinstance(n_components, int):
+        return min(n_components, len(values))
+    if n_components is not None:
+        exceeding = np.flatnonzero(np.cumsum(values) > n_components * trace)
+        if exceeding.size:
+            return int(exceeding[0]) + 1
+    return int((values > 0).sum())
 
 
 # ---- rounding errors: which eigenvalues are zero, refused or resolved --------------------

@@ -48,6 +48,20 @@ class _ActiveRows(NamedTuple):
     direction: FloatArray
     step_length: FloatArray
 
+    def moved(
+        self,
+        where: NDArray[np.bool_],
+        position: FloatArray,
+        objective: FloatArray,
+        direction: FloatArray,
+    ) -> _ActiveRows:
+        """Move the rows ``where`` this is true to another position."""
+        return self._replace(
+            position=np.where(where[:, None], position, self.position),
+            objective=np.where(where, objective, self.objective),
+            direction=np.where(where[:, None], direction, self.direction),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class FixedPoint(Nearest):
@@ -121,35 +135,21 @@ class FixedPoint(Nearest):
         nearness /= nearness.sum(axis=1, keepdims=True)
         weighted_mean = np.einsum("nq,nqp->np", nearness, points[indices])
         value, direction, _ = self._objective(coefficients, weighted_mean)
-        nearest_point = points[indices[:, 0]]
-        nearest_value, nearest_direction, _ = self._objective(coefficients, nearest_point)
+        rows, step_length = np.arange(len(scores)), np.ones(len(scores))
+        start = _ActiveRows(rows, coefficients, weighted_mean, value, direction, step_length)
+        nearest = points[indices[:, 0]]
+        nearest_value, nearest_direction, _ = self._objective(coefficients, nearest)
         # Not "nearest_value < value": a value that overflowed is NaN, and worse than any.
-        nearest_is_better = ~(value <= nearest_value)
-        return _ActiveRows(
-            np.arange(len(scores)),
-            coefficients,
-            np.where(nearest_is_better[:, None], nearest_point, weighted_mean),
-            np.where(nearest_is_better, nearest_value, value),
-            np.where(nearest_is_better[:, None], nearest_direction, direction),
-            np.ones(len(scores)),
-        )
+        return start.moved(~(value <= nearest_value), nearest, nearest_value, nearest_direction)
 
     def _step(self, active: _ActiveRows) -> _ActiveRows:
         """Take one step of each row; halve the step where the objective rises."""
         trial = active.position + active.step_length[:, None] * active.direction
         value, direction, size = self._objective(active.coefficients, trial)
         better = value <= active.objective + _IGNORED_UNITS * EPS * size
-        step_length = np.where(
-            better,
-            np.minimum(active.step_length * _STEP_GROWTH, _MAX_STEP_LENGTH),
-            active.step_length / 2,
-        )
-        return active._replace(
-            position=np.where(better[:, None], trial, active.position),
-            objective=np.where(better, value, active.objective),
-            direction=np.where(better[:, None], direction, active.direction),
-            step_length=step_length,
-        )
+        longer = np.minimum(active.step_length * _STEP_GROWTH, _MAX_STEP_LENGTH)
+        step_length = np.where(better, longer, active.step_length / 2)
+        return active.moved(better, trial, value, direction)._replace(step_length=step_length)
 
 
 def objective_for(function: KernelFunction, points: FloatArray) -> Objective:

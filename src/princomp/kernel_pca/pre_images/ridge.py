@@ -23,6 +23,7 @@ from princomp.linalg import (
     format_bytes,
     one_blas_thread,
     reproducible_blas,
+    slices,
 )
 
 # Rows of the kernel matrix that are computed at a time.
@@ -145,13 +146,13 @@ def _kernel_between(function: KernelFunction, scores: FloatArray) -> FloatArray:
     try:
         sides = function.sides(scores)
 
-        def fill(start: int) -> None:
-            stop = min(start + _STRIPE_ROWS, n)
+        def fill(part: slice) -> None:
+            before = slice(part.stop)
             with np.errstate(all="ignore"):  # the caller reports values that are not finite
-                matrix[start:stop, :stop] = function.tile(sides[start:stop], sides[:stop])
+                matrix[part, before] = function.tile(sides[part], sides[before])
 
         with one_blas_thread():
-            for_each(fill, range(0, n, _STRIPE_ROWS))
+            for_each(fill, slices(n, _STRIPE_ROWS))
     except ValueError as error:
         # For example chi2, which refuses negative numbers, or a function of the user.
         raise DataError(
