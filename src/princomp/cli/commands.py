@@ -26,7 +26,7 @@ from princomp.cli.demo import demo
 from princomp.cli.fitting import choose, fit, plan, resume
 from princomp.cli.hints import as_flags
 from princomp.cli.models import inverse, merge, rotate, show, transform
-from princomp.cli.output import discard, echo, print_json, print_notes
+from princomp.cli.output import discard, echo, encodes_all, print_json, print_notes
 from princomp.cli.plotting import plot
 from princomp.cli.reporting import report
 
@@ -82,7 +82,7 @@ def run(arguments: list[str] | None = None) -> int:
     _replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A code page may lack characters of messages and names: write escapes for them.
-        if isinstance(stream, io.TextIOWrapper):
+        if isinstance(stream, io.TextIOWrapper) and not encodes_all(stream):
             stream.reconfigure(errors="backslashreplace")
     try:
         with warnings.catch_warnings():

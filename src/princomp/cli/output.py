@@ -49,12 +49,17 @@ def one_line(text: str) -> str:
     return text.replace("\n", "\\u000a")
 
 
+def encodes_all(stream: object) -> bool:
+    """Whether a stream can encode every character."""
+    return (getattr(stream, "encoding", None) or "utf-8").lower().startswith("utf")
+
+
 def print_json(contents: dict[str, Any], **settings: Any) -> None:
     """Print one JSON document on stdout; ``settings`` are those of ``json.dumps``."""
     if "notes" in contents:
         contents = {**contents, "notes": [as_flags(str(note)) for note in contents["notes"]]}
     # An escape that the stream writes, such as \xe9, would not be JSON.
-    ascii_only = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    ascii_only = not encodes_all(sys.stdout)
     echo(json.dumps(contents, ensure_ascii=ascii_only, **{"allow_nan": False, **settings}))
 
 
