@@ -182,22 +182,24 @@ class BatchSource(ColumnarSource):
     def __init__(
         self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], selection: Selection, file: str
     ) -> None:
-        remaining = iter(batches)
-        wanted = columnar_stream.NUMBERS_PER_CHUNK // max(1, len(schema))
-        wanted = max(1, min(columnar_stream.INSPECTED_ROWS, wanted))
-        first: list[pa.RecordBatch] = []
-        with reading(Path(file), columnar_stream.KIND):
-            for batch in remaining:
-                first.append(batch)
-                if (wanted := wanted - batch.num_rows) <= 0:
-                    break
-        # The first rows decide which columns hold numbers, and are then put back.
-        self._remaining: Iterable[pa.RecordBatch] = first
+        self._remaining = iter(batches)
+        self._opened = False
         super().__init__(schema, selection, file, None, whole=False)
-        self._remaining = itertools.chain(first, remaining)
+        self._opened = True
 
     def _batches(self, names: list[str], start: int) -> Batches:
-        yield from with_row_numbers(self._remaining)
+        batches: Iterable[pa.RecordBatch] = self._remaining
+        if not self._opened:
+            # Peek at the first rows, and put them back.
+            wanted = columnar_stream.NUMBERS_PER_CHUNK // max(1, len(self._kinds))
+            wanted = max(1, min(columnar_stream.INSPECTED_ROWS, wanted))
+            batches = []
+            for batch in self._remaining:
+                batches.append(batch)
+                if (wanted := wanted - batch.num_rows) <= 0:
+                    break
+            self._remaining = itertools.chain(batches, self._remaining)
+        yield from with_row_numbers(batches)
 
 
 def open_arrow_stream(stream: BinaryIO, selection: Selection, path: Path) -> BatchSource:
