@@ -73,7 +73,8 @@ for _command in (
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     typed = list(sys.argv[1:] if arguments is None else arguments)
-    # The obj of each context; ``resume`` puts the arguments of the resumed run here.
+    # Commands get this list as ``context.obj``; ``resume`` replaces its contents with the arguments
+    # of the resumed run.
     executed = typed.copy()
     signal.signal(signal.SIGTERM, _exit_on_signal)
     # A terminal or a connection was closed; ``nohup`` ignores this.

@@ -99,9 +99,9 @@ def bootstrap(
     """
     _check_arguments(n, random_state, level, align)
     given_model, given_rows = _in_order(model, X)
-    fitted, rows, weights = _model_and_rows(given_model, given_rows, sample_weight, parameters)
+    pca, rows, weights = _model_and_rows(given_model, given_rows, sample_weight, parameters)
     return bootstrap_rows(
-        fitted_model(fitted),
+        fitted_model(pca),
         rows,
         weights,
         n=int(n),

@@ -135,7 +135,8 @@ def pair_columns(names: Contents, measures: Contents, long: bool) -> dict[str, N
     Parameters
     ----------
     names : dict of two str to ndarray
-        The names of the m things of one kind and the c things of another, by kind.
+        Two entries, such as ``{"row": ids, "component": names}``: what the m rows and the c columns
+        of the measures are called.
     measures : dict of str to ndarray of shape (m, c)
     long : bool
         Whether the table has a row for each pair; otherwise it has one for each of the m things.

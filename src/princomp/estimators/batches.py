@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from princomp import __version__, engines  # the engine of ranks is loaded where it is used
+from princomp import __version__, engines  # its modules are loaded when a name is used
 from princomp.core import (
     Fitted,
     LazyFit,

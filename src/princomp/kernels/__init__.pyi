@@ -21,7 +21,9 @@ from .eigen import (
 )
 from .entries import Entries as Entries, entries_of as entries_of
 from .gram import (
+    CHUNK_ROWS as CHUNK_ROWS,
     LONG_CHUNK_COLUMNS as LONG_CHUNK_COLUMNS,
+    LONG_CHUNK_ROWS as LONG_CHUNK_ROWS,
     chunk_bytes as chunk_bytes,
     is_shift_far as is_shift_far,
     products as products,

@@ -38,7 +38,7 @@ _GOLDEN = np.uint64(2654435769)
 _PANEL_NUMBERS, _PANEL_ROWS = 2**18, 512
 # Rows of a BLAS product, which adds them one by one: equal rows all round in the same direction, so
 # the error grows with this number.
-_CHUNK_ROWS = 256
+CHUNK_ROWS = 256
 # A float32 product below this may have lost digits to underflow.
 _FLOAT32_TINY = 2.0**-96
 
@@ -90,14 +90,14 @@ def moments(block: FloatArray, weights: Weights = None, *, precise: bool = False
     return BlockMoments(status, out[:p], out[p : 2 * p], out[2 * p :].reshape(p, p))
 
 
-# Number of columns from which on chunks of float32 rows are twice as long.
-LONG_CHUNK_COLUMNS = SIZES["gram_long_columns"]
+# Number of columns from which on chunks are longer, and the most rows that they have then.
+LONG_CHUNK_COLUMNS, LONG_CHUNK_ROWS = SIZES["gram_long_columns"], SIZES["gram_long_rows"]
 
 
 def chunk_bytes(rows: int, columns: int) -> int:
     """Upper bound on the bytes that the kernel keeps per thread for a packed chunk of rows."""
-    chunk, long_rows = SIZES["gram_chunk_bytes"], SIZES["gram_long_rows"]
-    most = chunk if columns < LONG_CHUNK_COLUMNS else long_rows * 8 * columns
+    long_bytes = LONG_CHUNK_ROWS * 8 * columns
+    most = SIZES["gram_chunk_bytes"] if columns < LONG_CHUNK_COLUMNS else long_bytes
     return min(most, 8 * rows * (columns + 16)) + 2**16
 
 
@@ -108,7 +108,7 @@ def moments_twin(
     block = np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("="))
     m, p = block.shape
     dtype = np.dtype(np.float64) if precise else block.dtype
-    step = max(_PANEL_NUMBERS // p // _CHUNK_ROWS * _CHUNK_ROWS, _PANEL_ROWS)
+    step = max(_PANEL_NUMBERS // p // CHUNK_ROWS * CHUNK_ROWS, _PANEL_ROWS)
     with np.errstate(all="ignore"):  # overflow here shows in the status
         shift = shift_of(block, weights)
         rows = float(m) if weights is None else float(weights.sum())
@@ -189,8 +189,8 @@ def _panel(
 def products(rows: FloatArray) -> FloatArray:
     """``rowsᵀ rows``: chunks of rows multiplied in their precision, and added in float64."""
     m, p = rows.shape
-    whole = m // _CHUNK_ROWS * _CHUNK_ROWS
-    chunks = rows[:whole].reshape(-1, _CHUNK_ROWS, p)
+    whole = m // CHUNK_ROWS * CHUNK_ROWS
+    chunks = rows[:whole].reshape(-1, CHUNK_ROWS, p)
     product: FloatArray = (chunks.transpose(0, 2, 1) @ chunks).sum(axis=0, dtype=np.float64)
     if whole < m:
         product += rows[whole:].T @ rows[whole:]

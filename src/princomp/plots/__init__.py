@@ -26,6 +26,7 @@ except ImportError as error:
 
 __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
+# The public names; the stub also has those that other rooms use.
 __all__ = [
     "Plots",
     "biplot",

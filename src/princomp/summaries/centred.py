@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 import numpy as np
 
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
+from princomp.kernels import CHUNK_ROWS
 from princomp.linalg import EPS, FloatArray
 from princomp.summaries.blocks import block_rows, check_mergeable, merged_mean
 from princomp.summaries.space import Space
@@ -159,7 +160,7 @@ class Centred:
                 hint="summarise the rows to remove as the same kind",
             )
         check_mergeable(self, other)
-        rows, rounding = self.rows - other.rows, self.rows * _WEIGHT_UNITS * EPS  # of sums
+        rows, rounding = self.rows - other.rows, self.rows * _WEIGHT_UNITS * EPS
         if rows < -rounding or (other.rows and not self.rows):
             raise ShapeError(
                 f"cannot remove {other.rows:g} rows from {self.rows:g}",
@@ -223,12 +224,12 @@ class Centred:
 
     @property
     def _sum_units(self) -> int:
-        """Units of roundoff that the difference of two scatters may lose: as a chunk has rows.
+        """Units of roundoff by which the difference of two scatters may be off.
 
         If equal numbers are added to a larger one, each addition may round by half a unit, all in
-        the same direction, in both scatters.
+        the same direction. Both scatters have such sums, over a chunk of rows at most.
         """
-        return 256
+        return CHUNK_ROWS
 
     def _put(self, array: FloatArray) -> Any:
         """Return the array in the memory that holds the scatter: here unchanged, on the host."""

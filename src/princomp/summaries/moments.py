@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.kernels import (
+    CHUNK_ROWS,
     LONG_CHUNK_COLUMNS,
+    LONG_CHUNK_ROWS,
     csr,
     entries_of,
     gram,
@@ -244,7 +246,7 @@ class Moments(Centred):
 
     @property
     def _sum_units(self) -> int:
-        return 1024 if self.p >= LONG_CHUNK_COLUMNS else 256
+        return LONG_CHUNK_ROWS if self.p >= LONG_CHUNK_COLUMNS else CHUNK_ROWS
 
     # ---- arithmetic on the scatter, which may be on a device -----------------------------
 

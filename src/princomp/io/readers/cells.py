@@ -197,7 +197,8 @@ def convert_text_column(
         requested or at least half of its nonempty cells look like numbers.
     """
     numbers_read = [read_number(cell) for cell in cells]
-    nonempty = [cell for cell, x in zip(cells, numbers_read, strict=True) if x == x]  # not NaN
+    # Cells that are not NaN: x is a number, or None for text.
+    nonempty = [cell for cell, x in zip(cells, numbers_read, strict=True) if x == x]
     may_leave_out = text == "leave out" and not requested
     if may_leave_out and nonempty and all(isinstance(cell, bool | np.bool_) for cell in nonempty):
         return None

@@ -209,8 +209,9 @@ class ColumnarSource(Source):
     def _numbers(
         self, array: pa.Array, name: str, origin: Origin, required: bool = False
     ) -> NDArray[Any] | None:
-        required = required or self._choice.requested
-        return numbers_of(array, self._conversions[name], name, required, origin)
+        """Convert cells; text in a requested or ``required`` column is an error, else None."""
+        refuses_text = required or self._choice.requested
+        return numbers_of(array, self._conversions[name], name, refuses_text, origin)
 
     def _check_rows(self, rows: int) -> None:
         if self.rows is not None and rows != self.rows:

@@ -277,7 +277,7 @@ def structure_error(
                 problem = f"line {line} is not UTF-8 text"
                 hint = "Save the table in UTF-8, or give its encoding, such as encoding='cp1252'."
                 return malformed(path, problem, hint, line=line)
-    row = row_offset - 1
+    row = row_offset - 1  # the last row before those of the dialect
     for row, (line, _, record) in enumerate(dialect.records(header.lines), row_offset):
         if len(record) != p:
             noun = "field" if len(record) == 1 else "fields"

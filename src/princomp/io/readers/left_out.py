@@ -240,7 +240,7 @@ def find_id_column(
     is_numbered = are_row_numbers(first_cells)
     # A table that begins in the second column of a sheet has a first column without cells.
     is_empty = is_candidate and not any(first_cells)
-    has_index = has_index_name(first) and not is_empty
+    has_index = first.lower() in _INDEX_NAMES and not is_empty
     unique = [name for name in table.column_names if _is_unique_text(table, name, number_format)]
     # Dates name rows only if nothing else does.
     heads = {name: table.column(name)[:100].to_pylist() for name in unique}
@@ -255,8 +255,9 @@ def find_id_column(
     else:
         return choice, []
     # A first column that counts the rows is left out, even if another one names them.
-    no_data = {name, first} if is_numbered else {name}
-    names = tuple(other for other in choice.names if other not in no_data)
+    counted = is_numbered and name != first
+    without = {name, first} if counted else {name}
+    names = tuple(other for other in choice.names if other not in without)
     if not names:
         return choice, []
     column = f"column {name!r}, {why}"
@@ -269,7 +270,7 @@ def find_id_column(
             "left out; id_column=False keeps it as data"
         )
     notes = [note]
-    if len(no_data) > 1:
+    if counted:
         what = "the first column" if unnamed else repr(first)
         notes.append(f"left out {what}, which counts the rows")
     return replace(choice, names=names, id_column=name), notes

@@ -135,11 +135,12 @@ def _nystrom_images(map: Nystrom, space: Space) -> _ImageFunction:
     xp, kernel = space.xp, map.kernel
     dtype = space.dtype(map.dtype)
     weights, shift = space.put(map.weights, map.dtype), None
-    points = kernel.sides(map.points).right if kernel.name == "cosine" else map.points
+    cosine = kernel.name == "cosine"
+    points = kernel.sides(map.points).right if cosine else map.points
     points = points.toarray() if is_sparse(points) else points
     if kernel.shift is not None:
         points, shift = points - kernel.shift, space.put(kernel.shift)
-    if kernel.divisors is not None and kernel.name != "cosine":
+    if kernel.divisors is not None and not cosine:  # the sides of a cosine are already divided
         points = points / kernel.divisors
     # Differences of squares lose digits, as on the host.
     work_dtype = space.doubles if kernel.name == "rbf" or shift is not None else dtype

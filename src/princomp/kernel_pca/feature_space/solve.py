@@ -41,8 +41,8 @@ MAX_NEGATIVE_SHARE = 1e-5
 # Eigenvalues below this multiple of `eigenvalue_rounding` are set to zero. Measured errors reached
 # about 3 times the bound in sums and 5 times in LAPACK; the rest is a margin.
 _ZERO_FACTOR = 40.0
-# Eigenvalues are divided by at least this positive number.
-_SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
+# Divisors that may be zero, such as the first eigenvalue, are replaced by this.
+_SMALLEST_DIVISOR = float(np.finfo(np.float64).smallest_subnormal)
 # Variances below this many eps times the first one never count as resolved.
 _MIN_ROUNDOFF_UNITS = 10.0
 # Negative eigenvalues are allowed up to this many times Σw times the error of an entry: errors of
@@ -250,8 +250,8 @@ def _largest_eigenvalue_lower_bound(
     the result.
     """
     squares = float(((images * scale) ** 2).sum(axis=0).mean())
-    trace = max(matrix.sums.trace * scale, _SMALLEST)
-    return max(min(squares / trace, np.sqrt(squares)) / scale, _SMALLEST)
+    trace = max(matrix.sums.trace * scale, _SMALLEST_DIVISOR)
+    return max(min(squares / trace, np.sqrt(squares)) / scale, _SMALLEST_DIVISOR)
 
 
 def count_components(values: FloatArray, trace: float, n_components: int | float | None) -> int:
@@ -355,7 +355,7 @@ def spectrum_of(
         Whether a search by products with K found them, instead of LAPACK.
     """
     # If no eigenvalue is kept, the first is at least the mean of all n.
-    first = max(float(values[0]) if len(values) else trace / matrix.n, _SMALLEST)
+    first = max(float(values[0]) if len(values) else trace / matrix.n, _SMALLEST_DIVISOR)
     minimum = _MIN_ROUNDOFF_UNITS * float(np.finfo(matrix.dtype).eps)
     search = (_SEARCH_UNITS + _SEARCH_UNITS_PER_ROW * matrix.n) * EPS if searched else 0.0
     # If there are g groups of n / g rows with the same rounding errors, the matrix of errors has a

@@ -55,7 +55,7 @@ class _ActiveRows(NamedTuple):
         objective: FloatArray,
         direction: FloatArray,
     ) -> _ActiveRows:
-        """Move the rows ``where`` this is true to another position."""
+        """Return the rows with new values where ``where`` is true."""
         return self._replace(
             position=np.where(where[:, None], position, self.position),
             objective=np.where(where, objective, self.objective),

@@ -19,6 +19,7 @@ from columnar_cases import assert_same, numbers, opened, read_all, refused, save
 
 from princomp import read_table
 from princomp.errors import (
+    ColumnError,
     MalformedFileError,
     NotNumericError,
 )
@@ -246,6 +247,21 @@ def test_an_index_of_pandas_without_other_columns_is_read_as_a_column(tmp_path):
         table = read(path, find_ids=True)
         assert (table.columns, table.id_column, table.notes) == (("k",), None, ())
         assert read_all(table)[0].tolist() == [[7], [2], [5]]
+
+
+def test_a_first_column_without_a_name_is_analysed(tmp_path):
+    table = pa.table([[5.5, 9.1, 2.0], [1.0, 2.5, 4.0]], names=["", "x"])
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    read = opened(tmp_path / "t.parquet", find_ids=True)
+    assert (read.columns, read.id_column) == (("", "x"), None)
+
+
+def test_an_unknown_column_is_refused_before_batches_are_read():
+    schema, read = pa.schema([("x", pa.float64())]), []
+    batches = (read.append(i) for i in range(3))
+    with pytest.raises(ColumnError):
+        BatchSource(schema, batches, Selection(["z"]), "here")
+    assert not read
 
 
 @pytest.mark.usefixtures("small_chunks")
