@@ -36,8 +36,8 @@ _GOLDEN = np.uint64(2654435769)
 # The twin's panels have about _PANEL_NUMBERS numbers, and at least _PANEL_ROWS rows: about 2 MB of
 # doubles stay in a core's cache while they are shifted, summed and multiplied.
 _PANEL_NUMBERS, _PANEL_ROWS = 2**18, 512
-# Rows of a BLAS product, which adds them one by one: equal rows all round in the same direction, so
-# the error grows with this number.
+# Rows of a chunk, here and in gram.cpp. Their products are added one by one. Those of equal rows
+# all round in the same direction, so the error grows with this number.
 CHUNK_ROWS = 256
 # A float32 product below this may have lost digits to underflow.
 _FLOAT32_TINY = 2.0**-96

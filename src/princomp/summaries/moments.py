@@ -246,6 +246,7 @@ class Moments(Centred):
 
     @property
     def _sum_units(self) -> int:
+        # Chunks of many columns are longer.
         return LONG_CHUNK_ROWS if self.p >= LONG_CHUNK_COLUMNS else CHUNK_ROWS
 
     # ---- arithmetic on the scatter, which may be on a device -----------------------------

@@ -300,8 +300,8 @@ def column_numbers(
         numbers = series.cast(nw.String()).cast(nw.Float64()).to_numpy()
         if not may_have_lost_digits(numbers):
             return numbers
-        requested = True  # so that the cells are only checked
-    elif isinstance(kind, _TEXT):
+        return convert_text_column(name, _cells(series), requested=True, text=text, origin=origin)
+    if isinstance(kind, _TEXT):
         # Categories become text, because a category 1 is a label, not a quantity. Most columns are
         # left out, and checking distinct values is faster than all cells.
         distinct = text_of(series.unique().to_list()) if may_leave_out else []
@@ -310,7 +310,7 @@ def column_numbers(
         return convert_text_column(
             name, text_of(_cells(series)), requested=requested, text=text, origin=origin
         )
-    elif not isinstance(kind, NOT_NUMBERS):
+    if not isinstance(kind, NOT_NUMBERS):
         array = series.to_numpy()
         if array.dtype.kind in "biuf":
             # A dtype unknown to narwhals (sparse, big-endian, …).
