@@ -67,24 +67,24 @@ def check_bootstrap(model, rows, weights, found, seed):
 def _plain_bootstrap(model, rows, weights, k, seed):
     """Variances (b, k), totals, gaps, axes and errors (b,) of resamples, one by one.
 
-    Rows are moved to the first one before they are centred: their spread may be only a few units
-    of their mean. Scatters are sums of products about the mean of all rows, so their errors are
-    n + p units of the mean squares about it, also where a resample spreads less; and divided by its
-    divisors.
+    Rows are moved to the one with the largest weight before they are centred: their spread may be
+    only a few units of their mean, and a row that is never drawn may be far from the others.
+    Scatters are sums of products about the mean of all rows, so their errors are n + p units of the
+    mean squares about it, also where a resample spreads less; and divided by its divisors.
     """
     wide = rows.astype(np.float64).astype(LONG)
-    near_first = wide - wide[0]
     total = len(rows) if weights is None else float(weights.sum())
     # Bitwise the same shares give the same draws.
     shares = np.full(len(rows), 1.0 / len(rows)) if weights is None else weights / total
+    near_heaviest = wide - wide[shares.argmax()]
     size = round(total)
     draws = np.random.default_rng(seed).multinomial(size, shares, size=_RESAMPLES)
     centre = shares.astype(LONG) @ wide
-    centred = near_first - shares.astype(LONG) @ near_first
+    centred = near_heaviest - shares.astype(LONG) @ near_heaviest
     out = []
     for count in draws:
         weight = count.astype(LONG)
-        about_mean = near_first - weight @ near_first / size
+        about_mean = near_heaviest - weight @ near_heaviest / size
         about = about_mean if model.center else wide
         spread = weight @ about_mean**2 / (size - 1)
         if isinstance(model.scale, str):

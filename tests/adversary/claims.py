@@ -60,7 +60,7 @@ def promise_of(model):
     residuals = np.nan_to_num(np.asarray(certificate.residuals, dtype=float))
     missed = getattr(certificate, "missed", None)
     solver = getattr(model.plan_, "solver", "")
-    complete = solver not in ("randomized", "nystrom") and not (missed and missed > 1e-6)
+    complete = solver not in ("randomized", "nystrom") and not (missed and missed > 1e-3)
     return Promise(spectrum.roundoff, spectrum.squared, residuals, complete)
 
 

@@ -80,6 +80,11 @@ def copies_in_a_share_of_the_variance(folder):
     return Fit(PCA(0.3).fit(X), X, None)
 
 
+def copies_much_smaller_than_the_first(folder):
+    X = _of_spectrum(400, np.sqrt(np.repeat([1e10, 2.5, 1.4, 1.0, 0.025], [1, 23, 1, 15, 260])))
+    return Fit(PCA(32, svd_solver="lanczos").fit(X), X, None)
+
+
 # ---- the shift of a block ---------------------------------------------------------------
 
 

@@ -35,7 +35,7 @@ _PATIENCE = 20
 # Relative error allowed when eigenvalues are compared with the trace: far above that of float32.
 _TRACE_TOLERANCE = 1e-2
 # While checking for more copies, the residual of the next pair after the k wanted must be below
-# this, relative to the first eigenvalue, to be sure that the pair is not one of the k largest.
+# this, relative to the last value wanted, to be sure that the pair is not one of the k largest.
 _NEXT_PAIR_TOLERANCE = 1e-6
 
 
@@ -96,7 +96,8 @@ class TopPairs:
         worst = residuals[:k].max() / max(tol, EPS)
         if self._values_before is not None:
             residuals[:k] = np.maximum(residuals[:k], self._residual_before)
-            worst = max(worst, residuals[-1] / _NEXT_PAIR_TOLERANCE)
+            next_tol = max(_NEXT_PAIR_TOLERANCE * values[k - 1] / values[0], tol, EPS)
+            worst = max(worst, residuals[-1] / next_tol)
         largest = residuals[:k].max()
         products_left = self._forecast.update(products, worst)
         exhausted = stop >= space.size
@@ -110,7 +111,8 @@ class TopPairs:
         if done or (self.abandon is not None and self.abandon(products_left, products)):
             missed = 0.0
             if not (exhausted or rest_is_smaller(self.trace, values[:k])):
-                missed = miss_probability(space.size, self.copies, max(largest, tol))
+                error = relative_to_last(values[:k], max(largest, tol))
+                missed = miss_probability(space.size, self.copies, error)
                 # Copies that exceed the last value by no more than the tolerance are not searched.
                 if self._values_before is None and may_hide_copies(
                     values[:k], self.copies, tol, within_tol=True
@@ -381,22 +383,29 @@ def may_hide_copies(
     if copies > len(above):
         return False
     largest, smallest = above[: len(above) - copies + 1], above[copies - 1 :]
-    tied = largest - smallest <= max(_TIED, _COPY_UNITS * tol) * largest
+    tied = largest - smallest <= np.maximum(_TIED * largest, _COPY_UNITS * tol * values[0])
     least = EPS if within_tol else max(tol, EPS)
     larger = largest - values[-1] > _COPY_UNITS * least * values[0]
     return bool((tied & larger).any())
 
 
-def miss_probability(size: int, copies: int, residual: float) -> float:
+def miss_probability(size: int, copies: int, error: float) -> float:
     """Upper bound of the probability that a search misses an eigenvalue larger than its last.
 
     The smallest singular value of a random w × w matrix is below δ / √w with probability δ
     (Edelman 1988). So with probability 1 − δ, a random block of w = ``copies`` vectors has a
     component of at least δ / √(w·size) along each of w eigenvectors. The search ends when the
-    errors of the wanted vectors are at most ``residual``. A vector with a larger eigenvalue grows
-    faster than they do, so it stays hidden only if its component in the start was less than that.
+    errors of the wanted vectors are at most ``error``: their residuals, relative to the last
+    eigenvalue. A vector with an eigenvalue that is clearly larger grows faster than they do, so it
+    stays hidden only if its component in the start was less than that.
     """
-    return min(1.0, residual * math.sqrt(size * copies))
+    return min(1.0, error * math.sqrt(size * copies))
+
+
+def relative_to_last(values: FloatArray, error: float) -> float:
+    """Convert an error relative to the first value to one relative to the last that exceeds it."""
+    last = values[values > error * values[0]].min(initial=values[0])
+    return float(error * values[0] / max(last, np.finfo(np.float64).tiny))
 
 
 def rest_is_smaller(trace: float | None, values: FloatArray) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from princomp.linalg import EPS, FloatArray, Operator
 from princomp.solvers.bases import orthonormal
-from princomp.solvers.lanczos import may_hide_copies, miss_probability
+from princomp.solvers.lanczos import may_hide_copies, miss_probability, relative_to_last
 from princomp.solvers.ritz import FEWEST_UNITS
 from princomp.solvers.row_search import spectrum_of_pairs, tolerance
 from princomp.solvers.scatter_search import products_with, spectrum_of_scatter, trace_scale
@@ -82,7 +82,8 @@ class ShareOfTrace:
         if k is not None and residuals[:k].max() <= self.tol * values[0]:
             if may_hide_copies(values[:k], _BLOCK, self.tol, within_tol=True):
                 return _abandoned(space.products)
-            missed = miss_probability(space.size, _BLOCK, self.tol)
+            error = relative_to_last(values[:k], self.tol)
+            missed = miss_probability(space.size, _BLOCK, error)
             vectors = (coordinates[:k] @ space.vectors).T
             return Pairs(values[:k], vectors, residuals[:k], space.products, True, missed)
         return _abandoned(space.products) if full or self.too_many else None
