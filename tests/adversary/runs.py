@@ -292,8 +292,8 @@ def monomials(rows, gamma, degree, coef0):
 def _only_rounding_is_left(rows, weights, removed):
     """Whether the scatter of all columns is zero, or less than the rounding of rows removed.
 
-    It is as much as `summaries.centred.check_left_scatter` allows for: of the products' unit
-    roundoff, which for float32 rows in one fit is float32's.
+    As much as `summaries.centred` allows for: of the products' unit roundoff, which for float32
+    rows in one fit is float32's.
     """
     weights = np.ones(len(rows)) if weights is None else weights
     about = rows.astype(np.float64) - rows[0].astype(np.float64)
@@ -301,7 +301,9 @@ def _only_rounding_is_left(rows, weights, removed):
     left = weights @ about**2
     gone = 0.0 if removed is None else ((removed - np.average(rows, axis=0)) ** 2).sum(axis=0)
     unit = max(float(np.finfo(kind).eps) for kind in (np.float64, _floating(rows.dtype)))
-    return bool((left <= 64 * rows.shape[1] * unit * gone).all())
+    count = len(rows) + (0 if removed is None else len(removed))
+    units = max(64 * rows.shape[1], min(count, 256))
+    return bool((left <= units * unit * gone).all())
 
 
 def _floating(dtype):

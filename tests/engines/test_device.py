@@ -241,6 +241,8 @@ def test_nonfinite_values_are_reported_with_their_place(library, small_blocks, r
 
 @pytest.mark.parametrize("factor", [1e25, 1e-25, 1e-30, 1e-43])
 def test_squares_that_float32_cannot_hold_are_summed_in_float64(library, factor, rng):
+    if library.NAME == "cupy" and factor < np.finfo(np.float32).tiny:
+        pytest.skip("CuPy compiles its kernels to replace subnormal float32 numbers by zero")
     X = (rows_of(rng, mean=0.5) * factor).astype(np.float32)
     for solver in ("auto", "krylov"):
         assert_close(PCA(3, svd_solver=solver).fit(library.to_device(X)), PCA(3).fit(X), 1e-5)

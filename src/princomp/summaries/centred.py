@@ -16,8 +16,8 @@ from princomp.summaries.space import Space
 Names = tuple[str, ...] | None
 Kind = TypeVar("Kind", bound="Centred")
 
-# Units of roundoff by which sums of weights may be off.
-_WEIGHT_UNITS = 64
+# Units of roundoff by which sums of weights may be off, and scatters of few rows.
+_WEIGHT_UNITS = _FEWEST_UNITS = 64
 _SUBNORMAL = np.finfo(np.float64).smallest_subnormal
 
 
@@ -229,6 +229,13 @@ class Centred:
         If equal numbers are added to a larger one, each addition may round by half a unit, all in
         the same direction. Both scatters have such sums, over a chunk of rows at most.
         """
+        if self.lost is not None:  # from removed rows, whose number is not known
+            return self._chunk_rows
+        return min(self._chunk_rows, max(self.count, _FEWEST_UNITS))
+
+    @property
+    def _chunk_rows(self) -> int:
+        """Largest number of rows whose products are added one by one."""
         return CHUNK_ROWS
 
     def _put(self, array: FloatArray) -> Any:

@@ -245,7 +245,7 @@ class Moments(Centred):
         return self._with(scatter, **self._fields_about_origin())
 
     @property
-    def _sum_units(self) -> int:
+    def _chunk_rows(self) -> int:
         # Chunks of many columns are longer.
         return LONG_CHUNK_ROWS if self.p >= LONG_CHUNK_COLUMNS else CHUNK_ROWS
 

@@ -250,3 +250,15 @@ def test_columns_left_constant_after_much_larger_rows(kind, p, rng):
     large, equal = 1e8 * rng.standard_normal((58, p)), np.ones((1200, p))
     both, part = kind.of(np.vstack([large, equal]), precise=True), kind.of(large, precise=True)
     assert not both.remove(part).column_scatter.any()
+
+
+@pytest.mark.parametrize("kind", [Moments, SketchOf(4)])
+def test_few_rows_keep_variances_above_their_rounding_errors(kind, rng):
+    """Sums of 70 rows are off by at most 70 units, whichever the number of rows in a chunk."""
+    large, rows = rng.standard_normal((35, 2)), 1.8e-7 * rng.standard_normal((35, 2))
+    both, part = kind.of(np.vstack([large, rows])), kind.of(large)
+    exact = ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)
+    assert (exact > 70 * EPS * both.column_scatter).all()
+    left = both.remove(part).column_scatter
+    np.testing.assert_allclose(left, exact, rtol=0, atol=70 * EPS * both.column_scatter.max())
+    assert left.all()
