@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from helpers import EPS
+from helpers import EPS, EPS32
 from princomp import PCA, Moments, Triangle
 from princomp.solvers import dense
 from princomp.solvers.dense import solve_triangle
@@ -116,3 +116,15 @@ def test_a_scaled_sketch_of_fewer_rows_than_directions_includes_its_rounding(see
     errors = axes @ scaled.T @ scaled / (n - 1) - variances[:, None] * axes
     lengths = np.linalg.norm(errors.astype(np.float64), axis=1) / variances[0]
     assert (lengths <= 4 * model.certificate_.residuals + 4 * p * EPS).all()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_products_of_float32_rows_are_summed_over_few_rows(order):
+    """Products of the equal rows, added to a large sum, are all rounded in the same direction."""
+    X = np.zeros((8192, 3), dtype=np.float32, order=order)
+    X[::2048] = [[2000, 0, 0], [0, 2200, 2400], [2000, 0, 0], [0, 2200, 0]]
+    model = PCA(2, svd_solver="arpack").fit(X)
+    variances = np.linalg.eigvalsh(np.cov(X.astype(float).T))[:0:-1]
+    # Half a unit for each of the 512 rows whose products are summed in float32.
+    error = np.abs(model.explained_variance_ - variances).max()
+    assert error <= 512 * EPS32 / 2 * variances[0]
