@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from helpers import EPS, EPS32
+from helpers import EPS, EPS32, with_singular_values
 from princomp import PCA, Moments, Triangle
 from princomp.solvers import dense
 from princomp.solvers.dense import solve_triangle
@@ -128,3 +128,15 @@ def test_products_of_float32_rows_are_summed_over_few_rows(order):
     # Half a unit for each of the 512 rows whose products are summed in float32.
     error = np.abs(model.explained_variance_ - variances).max()
     assert error <= 512 * EPS32 / 2 * variances[0]
+
+
+def test_axes_beyond_the_rank_of_an_inexact_search_include_the_variance_not_found(rng):
+    # Copies of a variance of 0.05 may be missed with this tolerance: rows vary along axes added.
+    X = with_singular_values(100, np.sqrt(np.r_[1.0, np.full(94, 0.05)]), rng, p=130)[0]
+    model = PCA(svd_solver="lanczos", tol=0.0092).fit(X)
+    assert model.certificate_.missed == 1.0
+    axes, covariance = model.components_, np.cov(X.T)
+    images = axes @ covariance - model.explained_variance_[:, None] * axes
+    residuals = np.linalg.norm(images, axis=1) / model.explained_variance_[0]
+    claims = model.certificate_.residuals + model._result.spectrum.roundoff
+    assert (residuals <= 2 * claims).all()

@@ -220,7 +220,7 @@ def completed(spectrum: Spectrum, k: int) -> Spectrum:
         # of the other axes' residuals along this axis. If larger variances may have been missed,
         # it is bounded by all variance that is not accounted for.
         bound = math.hypot(spectrum.roundoff, *residuals[:sound].tolist())
-        if spectrum.missed is None and spectrum.largest > 0:
+        if spectrum.missed != 0.0 and spectrum.largest > 0:
             left_out = spectrum.total - float(spectrum.variances[:sound].sum())
             bound = max(bound, left_out / spectrum.largest)
         rest = np.full(k - sound, bound)
