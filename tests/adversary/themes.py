@@ -37,7 +37,7 @@ def _copies(rng):
         "k": float(rng.integers(10, 90)) / 100 if rng.random() < 0.15 else k,
         "solver": one_of(rng, {"auto": 0.6, "lanczos": 0.3, "krylov": 0.1}),
         "sequence": one_of(rng, {"fit": 0.8, "kernel": 0.2}),
-        # A first row so much longer makes all other eigenvalues small.
+        # A much longer first row makes all other eigenvalues small.
         "first": round(log_uniform(rng, 1e2, 1e7), 2) if rng.random() < 0.3 else 0,
     }
 

@@ -403,7 +403,7 @@ def miss_probability(size: int, copies: int, error: float) -> float:
 
 
 def relative_to_last(values: FloatArray, error: float) -> float:
-    """Convert an error relative to the first value to one relative to the last that exceeds it."""
+    """Convert an error in units of the first value to units of the last value that exceeds it."""
     last = values[values > error * values[0]].min(initial=values[0])
     return float(error * values[0] / max(last, np.finfo(np.float64).tiny))
 

@@ -16,8 +16,10 @@ from princomp.summaries.space import Space
 Names = tuple[str, ...] | None
 Kind = TypeVar("Kind", bound="Centred")
 
-# Units of roundoff by which sums of weights may be off, and scatters of few rows.
-_WEIGHT_UNITS = _FEWEST_UNITS = 64
+# Units of roundoff by which sums of weights may be off.
+_WEIGHT_UNITS = 64
+# Units of roundoff by which the scatter of a few rows may be off.
+_FEWEST_UNITS = 64
 _SUBNORMAL = np.finfo(np.float64).smallest_subnormal
 
 

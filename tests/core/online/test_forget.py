@@ -254,7 +254,7 @@ def test_columns_left_constant_after_much_larger_rows(kind, p, rng):
 
 @pytest.mark.parametrize("kind", [Moments, SketchOf(4)])
 def test_few_rows_keep_variances_above_their_rounding_errors(kind, rng):
-    """Sums of 70 rows are off by at most 70 units, whichever the number of rows in a chunk."""
+    """Sums of 70 rows are off by at most 70 units, though a chunk has room for 256."""
     large, rows = rng.standard_normal((35, 2)), 1.8e-7 * rng.standard_normal((35, 2))
     both, part = kind.of(np.vstack([large, rows])), kind.of(large)
     exact = ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)
