@@ -24,8 +24,8 @@ _PANEL_BYTES, _STRIP, _TILE = SIZES["dense_panel_bytes"], SIZES["strip_rows"], S
 # 4,000 × 4,000 float32 times 16 vectors takes 18, 12, 11, 12 and 15 ms with panels of 32, 64, 128,
 # 256 and 500 rows: in short panels BLAS spends its time on packing, and long ones exceed the cache.
 _TWIN_PANEL_BYTES, _MIN_PANEL_ROWS, _LONG_PANEL_ROWS = 2**22, 32, 128
-# Float32 panels have at most _SINGLE_ROWS rows, like the chunks of the kernel (strips.hpp): products
-# of equal rows that are added to a large sum may all be rounded in the same direction.
+# Float32 panels have at most _SINGLE_ROWS rows, like the kernel's chunks (strips.hpp): products of
+# equal rows that are added to a large sum may all be rounded in the same direction.
 _SINGLE_ROWS = 512
 # Maximum bytes of a tile of columns over all rows, which the kernel centres at a time; with more
 # rows, A is read twice. On two cores, 1,000 × 20,000 takes 1.4 (float64) and 1.2 (float32) times
