@@ -103,6 +103,16 @@ def test_a_triangle_made_from_squares_claims_their_error_however_small(rng):
     assert found.roundoff >= EPS
 
 
+def _residuals(model, rows):
+    """Residuals (k,) of the axes of a model of standardised rows, computed in extended precision.
+
+    They are relative to the first variance.
+    """
+    axes, variances = model.components_.astype(np.longdouble), model.explained_variance_
+    errors = axes @ rows.T @ rows / (len(rows) - 1) - variances[:, None] * axes
+    return np.linalg.norm(errors.astype(np.float64), axis=1) / variances[0]
+
+
 @pytest.mark.parametrize("seed", [20, 28, 167, 193])
 def test_a_scaled_sketch_of_fewer_rows_than_directions_includes_its_rounding(seed):
     """The rounding errors of large columns are in all rows of a sketch; scaling enlarges them."""
@@ -112,10 +122,21 @@ def test_a_scaled_sketch_of_fewer_rows_than_directions_includes_its_rounding(see
     rows *= 10.0 ** -rng.uniform(0, 8, p)
     model = PCA(9, svd_solver="sketch", scale="unit", center=False).partial_fit(rows)
     scaled = (rows / rows.std(axis=0, ddof=1)).astype(np.longdouble)
-    axes, variances = model.components_.astype(np.longdouble), model.explained_variance_
-    errors = axes @ scaled.T @ scaled / (n - 1) - variances[:, None] * axes
-    lengths = np.linalg.norm(errors.astype(np.float64), axis=1) / variances[0]
-    assert (lengths <= 4 * model.certificate_.residuals + 4 * p * EPS).all()
+    claimed = model.certificate_.residuals
+    assert (_residuals(model, scaled) <= 4 * claimed + 4 * p * EPS).all()
+
+
+@pytest.mark.parametrize("seed", [66, 257, 124])
+def test_a_scaled_sketch_of_many_rows_includes_its_rounding(seed):
+    """Variances fall so quickly that the sketch leaves out rounding errors alone."""
+    n, p = 60, 140
+    rows = 1 / (1 + np.arange(n)[:, None] + np.arange(p))  # a Hilbert matrix
+    rows *= 10.0 ** -np.random.default_rng(seed).uniform(0, 10, p)
+    model = PCA(7, svd_solver="sketch", scale="unit").fit(rows)
+    wide = rows.astype(np.longdouble)
+    scaled = (wide - wide.mean(axis=0)) / wide.std(axis=0, ddof=1)
+    claimed = model.certificate_.residuals
+    assert (_residuals(model, scaled) <= 4 * claimed + 4 * p * EPS).all()
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -75,6 +75,9 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
         # amplified by unequal divisors, it may be several times as large as its diagonal.
         bound = 16.0 * float(np.abs(left_out).sum()) + sketch.effective_unit * total / scale
         residuals = np.minimum(residuals, bound / values[0])
+        # Without rounding errors, the approximation never exceeds the scatter, on no axis.
+        excess = float(np.maximum(-left_out, 0.0).sum())
+        residuals = np.maximum(residuals, excess / values[0])
         if min(sketch.p, sketch.rank_limit) <= width:
             rounding = _rounding(sketch, divisor, scale, factor, axes)
             residuals = np.maximum(residuals, rounding / values[0])

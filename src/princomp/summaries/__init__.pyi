@@ -41,6 +41,7 @@ from .device_summaries import (
     DeviceMoments as DeviceMoments,
     DeviceTriangle as DeviceTriangle,
     moments_on as moments_on,
+    summary_on as summary_on,
     triangle_on as triangle_on,
 )
 from .extremes import Extremes as Extremes

@@ -14,6 +14,7 @@ from princomp.summaries.centred import Centred, OnDevice, as_kind
 from princomp.summaries.device_faults import check_read_once, counted_rows, first_fault
 from princomp.summaries.device_sums import sums_of
 from princomp.summaries.moments import Moments, products_unit
+from princomp.summaries.pair import Pair
 from princomp.summaries.space import DeviceArray, DeviceTable, Space
 from princomp.summaries.triangle import Triangle, panel_length
 
@@ -76,8 +77,8 @@ class DeviceMoments(OnDevice, Moments):
             if self.space.is_same_device(other.space):
                 return other
             other = other.to_host()
-        scatter, diagonal = self.space.put(other.scatter), np.array(other.column_scatter)
-        return as_kind(DeviceMoments, other, scatter=scatter, space=self.space, diagonal=diagonal)
+        moments: DeviceMoments = summary_on(self.space, other)
+        return moments
 
     def _with(self, scatter: DeviceArray, **changes: Any) -> DeviceMoments:
         """Return moments of this kind with another scatter and other fields."""
@@ -154,6 +155,19 @@ class DeviceTriangle(OnDevice, Triangle):
         mean = self.space.put(np.sqrt(self.rows) * self.mean)
         factor = _compressed(self.space, [self.factor, mean[None, :]])
         return replace(self, factor=factor, **self._fields_about_origin())
+
+
+def summary_on(space: Space, summary: Any) -> Any:
+    """Copy Moments or a Triangle from the host to a device; other summaries stay on the host."""
+    if isinstance(summary, Pair):
+        return Pair(summary_on(space, summary.first), summary.second)
+    if type(summary) is Moments:
+        scatter, diagonal = space.put(summary.scatter), np.array(summary.column_scatter)
+        return as_kind(DeviceMoments, summary, scatter=scatter, space=space, diagonal=diagonal)
+    if type(summary) is Triangle:
+        factor = space.put(summary.factor)
+        return as_kind(DeviceTriangle, summary, factor=factor, space=space)
+    return summary
 
 
 def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:

@@ -40,6 +40,7 @@ from princomp.summaries import (
     images_on,
     moments_on,
     sketch_on,
+    summary_on,
     triangle_on,
 )
 
@@ -90,6 +91,10 @@ class AbstractDeviceRows(DistributedRows):
         if self.weights is None:
             return ()
         return (f"weights with checksum {checksum([self.space.get(self.weights)])}",)
+
+    def restored(self, summary: Any) -> Any:
+        """Return the summary from a checkpoint, on the device again."""
+        return summary_on(self.space, summary)
 
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows on the device in one pass."""
