@@ -16,6 +16,7 @@ from princomp.diagnostics import rows
 from princomp.errors import (
     ConstantColumnError,
     NotAvailableError,
+    NotFiniteError,
     ParameterError,
     ShapeError,
 )
@@ -186,6 +187,15 @@ def test_invalid_arguments_are_refused(normal):
     few = np.array([[1.0, 2], [1, 3], [1, 5], [2, 9]])
     with pytest.raises(ConstantColumnError, match="in a resample"):
         bootstrap(few, n=200, scale="unit")
+
+
+@pytest.mark.parametrize("p", [4, 260], ids=["few columns", "many columns"])
+def test_sums_of_squares_that_overflow_in_a_resample_are_refused(p, rng):
+    """The sum of squares of each column is in range, but not the sum over all columns."""
+    X, weights = 4e150 * rng.choice([-1.0, 1.0], (8, p)), np.full(8, 1e6)
+    model = PCA(2, svd_solver="lanczos").fit(X, sample_weight=weights)
+    with pytest.raises(NotFiniteError, match=r"in a resample.*overflow float64"):
+        bootstrap(model, X, sample_weight=weights, n=20)
 
 
 def test_the_old_order_of_arguments_warns(normal):

@@ -86,6 +86,8 @@ def bootstrap(
         For fewer than two rows.
     ConstantColumnError
         If a column to be scaled is constant in a resample.
+    NotFiniteError
+        If sums of squares overflow in a resample.
 
     Examples
     --------

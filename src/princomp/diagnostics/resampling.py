@@ -14,7 +14,13 @@ import numpy as np
 from princomp.core import PCAModel
 from princomp.diagnostics.bootstrap_result import Bootstrap
 from princomp.engines import ProgressCallback, ProgressReporter
-from princomp.errors import ConstantColumnError, ParameterError, PrincompError, ShapeError
+from princomp.errors import (
+    ConstantColumnError,
+    NotFiniteError,
+    ParameterError,
+    PrincompError,
+    ShapeError,
+)
 from princomp.linalg import FloatArray, binary_exponent, eigh, eigh_top, empty, one_blas_thread
 from princomp.summaries import Columns, Extremes, Names, divisors
 
@@ -53,6 +59,8 @@ def bootstrap_rows(
         For too many resamples, or rows other than those of the fit.
     ConstantColumnError
         If a column to be scaled is constant in a resample.
+    NotFiniteError
+        If sums of squares overflow in a resample.
     ShapeError
         For fewer than two rows.
     NotAvailableError
@@ -72,7 +80,7 @@ def bootstrap_rows(
     parts, done = [], 0
     reporter = ProgressReporter(progress)
     reporter.begin("bootstrap", n, 0.0, unit="resamples")
-    with one_blas_thread():
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         for resamples in resample(table, n, np.random.default_rng(seed)):
             parts.append(_align(resamples, axes, loadings, align))
             done += len(resamples.totals)
@@ -224,6 +232,8 @@ def resample(table: Table, n: int, rng: np.random.Generator) -> Iterator[Resampl
     ------
     ConstantColumnError
         If a column to be scaled is constant in a resample.
+    NotFiniteError
+        If sums of squares overflow.
     """
     p = table.rows.shape[1]
     # The counts do not depend on the step: the generator continues in order.
@@ -259,6 +269,7 @@ def _analyse_by_products(table: Table, counts: FloatArray) -> Resamples:
     if divisor is not None:
         scatters /= divisor[:, :, None]
         scatters /= divisor[:, None, :]
+    _check_finite(np.einsum("bjj->b", scatters))
     values, vectors = np.linalg.eigh(scatters)
     values = np.maximum(values[:, ::-1], 0.0) / (size - 1.0)
     axes = vectors.transpose(0, 2, 1)[:, ::-1][:, : table.k]
@@ -272,7 +283,9 @@ def _analyse_by_rows(table: Table, count: FloatArray) -> Resamples:
     rows, count = table.rows[kept], count[kept]
     offset = count @ rows / size
     rows = rows - offset
-    divisor = _divisors(table, count[None], (count @ rows**2)[None], rows)
+    squares = count @ rows**2
+    _check_finite(squares)
+    divisor = _divisors(table, count[None], squares[None], rows)
     if not table.centred:
         rows += offset + table.mean
     if divisor is not None:
@@ -280,6 +293,7 @@ def _analyse_by_rows(table: Table, count: FloatArray) -> Resamples:
     rows *= np.sqrt(count)[:, None]
     wide = rows.shape[1] > len(rows)
     products = rows @ rows.T if wide else rows.T @ rows
+    _check_finite(products.trace())
     only_top = k < _TOP_SHARE * len(products)
     values, vectors = eigh_top(products, k) if only_top else eigh(products)
     values, vectors = np.maximum(values[:k], 0.0), vectors[:k]
@@ -293,6 +307,15 @@ def _analyse_by_rows(table: Table, count: FloatArray) -> Resamples:
         vectors = np.pad(vectors, ((0, missing), (0, 0)))
     total = products.trace() / (size - 1.0)
     return Resamples(values / (size - 1.0), np.asarray(total), vectors)
+
+
+def _check_finite(squares: FloatArray) -> None:
+    """Raise NotFiniteError if sums of squares overflowed; no product or eigenvalue is larger."""
+    if not np.isfinite(squares).all():
+        raise NotFiniteError(
+            "in a resample, sums of squares of the columns overflow float64",
+            hint="divide the columns by a power of ten",
+        )
 
 
 def _divisors(
