@@ -127,9 +127,23 @@ def _routes(rng):
     }
 
 
+def _unequal_columns(rng):
+    """Scaled columns in units that differ by many orders of magnitude."""
+    return {
+        "n": log_uniform(rng, 4, 300),
+        "p": log_uniform(rng, 2, 300),
+        "pattern": one_of(rng, ("hilbert", "falling", "low rank", "repeated eigenvalues")),
+        "column_decades": round(rng.uniform(2, 14), 2),
+        "scale": one_of(rng, ("unit", "range", "pareto")),
+        "solver": one_of(rng, ("auto", "full", "lanczos", "krylov", "sketch")),
+        "source": "array",
+        "sequence": "fit",
+    }
+
+
 # Probabilities of the themes; None leaves a recipe unchanged.
 THEMES = {
-    None: 0.68,
+    None: 0.65,
     _copies: 0.06,
     _share: 0.01,
     _markers: 0.05,
@@ -137,6 +151,7 @@ THEMES = {
     _range: 0.05,
     _device: 0.06,
     _routes: 0.04,
+    _unequal_columns: 0.03,
 }
 
 
