@@ -132,10 +132,13 @@ def _unequal_columns(rng):
     return {
         "n": log_uniform(rng, 4, 300),
         "p": log_uniform(rng, 2, 300),
-        "pattern": one_of(rng, ("hilbert", "falling", "low rank", "repeated eigenvalues")),
+        "pattern": one_of(rng, {"hilbert": 0.6, "falling": 0.2, "low rank": 0.2}),
+        "k": log_uniform(rng, 1, 12),
         "column_decades": round(rng.uniform(2, 14), 2),
         "scale": one_of(rng, ("unit", "range", "pareto")),
         "solver": one_of(rng, ("auto", "full", "lanczos", "krylov", "sketch")),
+        "dtype": "float64",
+        "power": 0,
         "source": "array",
         "sequence": "fit",
     }
