@@ -6,25 +6,34 @@ Inputs that reach new code are saved in ``build/fuzz/TARGET``, and failing ones 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import atheris
 
+ROOT = Path(__file__).parents[2]
+CORPUS, FOUND = Path(__file__).parent / "corpus", ROOT / "build" / "fuzz"
+# Rooms of the readers and of what they call; all of their modules are instrumented, also those
+# that are otherwise imported on first use.
+ROOMS = ("cli", "core", "estimators", "io", "linalg", "summaries")
+
+# Modules that the loader of an editable install imports are not instrumented.
+sys.meta_path = [one for one in sys.meta_path if "editable" not in type(one).__module__]
+sys.path.insert(0, str(ROOT / "src"))
+
 with atheris.instrument_imports(include=["princomp"]):
+    for room in ROOMS:
+        folder = ROOT / "src" / "princomp" / room
+        for file in sorted(folder.rglob("*.py")):
+            parts = file.relative_to(ROOT / "src").with_suffix("").parts
+            import_module(".".join(parts).removesuffix(".__init__"))
     from targets import TARGETS
-
-    import princomp.cli
-
-    # Modules that are otherwise imported on first use.
-    import princomp.cli.commands
-    import princomp.io
-    import princomp.io.readers.files  # noqa: F401
-
-CORPUS = Path(__file__).parent / "corpus"
-FOUND = Path(__file__).parents[2] / "build" / "fuzz"
 
 
 def main() -> None:
+    loader = type(sys.modules["princomp.io"].__loader__)
+    assert issubclass(loader, SourceFileLoader), f"{loader} loaded princomp without instruments"
     name, *options = sys.argv[1:]
     (FOUND / name).mkdir(parents=True, exist_ok=True)
     options += [f"-artifact_prefix={FOUND / name}-", "-rss_limit_mb=3000", "-timeout=30"]
