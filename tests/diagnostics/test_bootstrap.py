@@ -189,6 +189,22 @@ def test_invalid_arguments_are_refused(normal):
         bootstrap(few, n=200, scale="unit")
 
 
+def test_a_far_row_of_small_weight_makes_no_column_constant(rng):
+    X, weights = rng.standard_normal((40, 3)), np.ones(40)
+    X[0, 1], weights[0] = 1e9, 1e-20
+    model = PCA(2, scale="unit").fit(X, sample_weight=weights)
+    found = bootstrap(model, X, sample_weight=weights, n=20)
+    # The far row is never drawn, and the variances of three standardised columns sum to 3.
+    assert (found.variance_interval > 0).all()
+    assert (found.variance_interval < 3).all()
+
+
+@pytest.mark.parametrize("p", [4, 300], ids=["few columns", "many columns"])
+def test_a_bootstrap_of_no_components_is_empty(p, rng):
+    X = rng.standard_normal((30, p))
+    assert bootstrap(PCA(0).fit(X), X, n=5).variance_interval.shape == (2, 0)
+
+
 @pytest.mark.parametrize("p", [4, 260], ids=["few columns", "many columns"])
 def test_sums_of_squares_that_overflow_in_a_resample_are_refused(p, rng):
     """The sum of squares of each column is in range, but not the sum over all columns."""

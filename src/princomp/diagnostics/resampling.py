@@ -294,7 +294,7 @@ def _analyse_by_rows(table: Table, count: FloatArray) -> Resamples:
     wide = rows.shape[1] > len(rows)
     products = rows @ rows.T if wide else rows.T @ rows
     _check_finite(products.trace())
-    only_top = k < _TOP_SHARE * len(products)
+    only_top = 0 < k < _TOP_SHARE * len(products)
     values, vectors = eigh_top(products, k) if only_top else eigh(products)
     values, vectors = np.maximum(values[:k], 0.0), vectors[:k]
     if wide:
@@ -327,7 +327,7 @@ def _divisors(
     size, divisors_by_resample = float(table.size), []
     zeros = np.zeros(scatters.shape[1])
     # Below this share of a column's own scatter, cancellation leaves only rounding errors.
-    rounding_errors = 1e-13 * size * table.rows.var(axis=0)
+    rounding_errors = 1e-13 * size * (table.probabilities @ table.rows**2)
     for count, scatter in zip(counts, scatters, strict=True):
         extremes = None
         if table.scale == "range":

@@ -118,7 +118,7 @@ class DistributedRows(Source):
 
     A subclass implements ``reduce``, ``chunks``, which brings partitions to this process for work
     that summaries cannot do, and, if its engine has lazy tables, ``map_rows``. All implementations
-    keep three laws:
+    follow three rules:
 
     1. ``reduce`` summarises each partition with
        :func:`~princomp.engines.local.reduce_partition` and merges the partial results in the
@@ -138,7 +138,7 @@ class DistributedRows(Source):
     """
 
     engine: str
-    # A field, unlike that of other sources: copies made by ``dataclasses.replace`` keep it.
+    # A dataclass field, unlike in other sources: ``dataclasses.replace`` keeps it.
     repeatable: bool = True
     weights: Any = None
 
@@ -189,7 +189,8 @@ class DistributedRows(Source):
     def restored(self, summary: Any) -> Any:
         """Return the summary of these rows from a checkpoint as ``reduce`` returned it.
 
-        A file has no devices; without this, another solver would give other bits.
+        A checkpoint has only arrays of the host. Rows on a device move them back, so that the
+        same solver runs, with the same bits.
         """
         return summary
 
@@ -251,7 +252,7 @@ class DistributedRows(Source):
 def as_distributed(X: object, columns: Sequence[str] | None = None) -> DistributedRows | None:
     """Return X as rows on an engine (X itself if it already is that); None for other tables.
 
-    ``columns`` are those of a fit, which are kept also if the first one seems to number the rows.
+    ``columns`` are those of a fit, which are kept even if the first one looks like a row index.
     """
     if isinstance(X, DistributedRows):
         return X

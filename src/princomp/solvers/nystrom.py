@@ -1,4 +1,4 @@
-"""Top k of a sketch: the Nyström approximation of the scatter, with an estimate of its error.
+"""Leading components of a sketch: a Nyström approximation of the scatter, with an error estimate.
 
 J. A. Tropp, A. Yurtsever, M. Udell, V. Cevher (NIPS 2017), algorithm 3. The approximation
 never exceeds the scatter, so each variance is a lower bound. Some directions Θ are held out to
@@ -75,7 +75,7 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
         # amplified by unequal divisors, it may be several times as large as its diagonal.
         bound = 16.0 * float(np.abs(left_out).sum()) + sketch.effective_unit * total / scale
         residuals = np.minimum(residuals, bound / values[0])
-        # Without rounding errors, the approximation never exceeds the scatter, on no axis.
+        # Without rounding errors, the approximation exceeds the scatter on no axis.
         excess = float(np.maximum(-left_out, 0.0).sum())
         residuals = np.maximum(residuals, excess / values[0])
         if min(sketch.p, sketch.rank_limit) <= width:
@@ -114,8 +114,8 @@ def _rounding(
 ) -> FloatArray:
     """Estimate ‖E v‖ (k,) if the sketch leaves nothing out: E is rounding, amplified by divisors.
 
-    Row i of EDΘ has mean square Σⱼ Eᵢⱼ²Dⱼ². If the p terms are about equal, |Eᵢⱼ| is about the root
-    of this sum over √p Dⱼ. E is symmetric, so the same bound holds with i and j exchanged. For an
+    Row i of EDΘ has mean square Σⱼ Eᵢⱼ²Dⱼ². If the p terms are about equal, |Eᵢⱼ| is about
+    √(sum / p) / Dⱼ. E is symmetric, so the same bound holds with i and j exchanged. For an
     axis of columns with large divisors, DΘ does not show the rounding errors of other columns; the
     rows of those columns do.
     """
@@ -167,9 +167,9 @@ def _nystrom(
     shift = sketch.effective_unit * np.sqrt(norm)
     divisor = _unit_divisor(sketch)
     if divisor is not None:
-        shift /= float(divisor.max())  # Ω, and so Y, are larger by this factor
+        shift /= float(divisor.max())  # Ω and Y are multiplied by this factor
     triangle = root = None
-    if sketch.divisor is None:  # with rows of Ω of unequal lengths, products lose twice the digits
+    if sketch.divisor is None:  # if rows of Ω have unequal lengths, ΩᵀΩ loses twice as many digits
         triangle = _shifted_triangle(gram, core, shift)
     if triangle is None:
         root = _pseudo_inverse_root(sketch, width, scale, shift)
