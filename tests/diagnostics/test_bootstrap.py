@@ -48,6 +48,21 @@ def test_many_columns_are_resampled_in_several_batches(rng):
     check_resamples(rng.standard_normal((80, 250)) * np.linspace(3, 1, 250), 40, n_components=2)
 
 
+@pytest.mark.parametrize("far", [1e8, 1e20])
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("scale", [None, "unit", "pareto", "range"])
+@pytest.mark.parametrize("columns", [3, 260])
+def test_resamples_without_a_far_row_keep_their_digits(far, center, scale, columns, rng):
+    """They looked constant, or had variances of rounding errors."""
+    X = rng.standard_normal((20, columns)) * 3 + 5
+    X[0, 1] = far
+    found = bootstrap(X, n=12, level=0.9, n_components=1, scale=scale, center=center)
+    models = by_hand(X, 12, 0, n_components=1, scale=scale, center=center)
+    variances = np.array([model.explained_variance_ for model in models])
+    ends = np.quantile(variances, [0.05, 0.95], axis=0)
+    np.testing.assert_allclose(found.variance_interval, ends, rtol=1e-9)
+
+
 def check_resamples(X, n, **parameters):
     """Compare a bootstrap with the fits of the repeated rows."""
     found = bootstrap(X, n=n, random_state=7, level=0.5, **parameters)

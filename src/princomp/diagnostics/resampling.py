@@ -36,6 +36,9 @@ _QUICK_RESAMPLES, _QUICK_COST, _DRAW_COST, _EIGH_COST = 200, 2e9, 100, 10
 _FEW_COLUMNS = 256
 # Numbers in memory at a time: products of columns, and scatters.
 _MAX_PRODUCTS, _MAX_SCATTERS = 2**21, 2**21
+# Squares of a column about the mean of a resample that are below this share of those about the mean
+# of the table have lost digits: rows far from all others were not drawn.
+_CANCELLED = 1e-6
 # If fewer than this share of the eigenvectors are needed, only those are computed.
 _TOP_SHARE = 0.2
 
@@ -157,13 +160,21 @@ def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Tab
         )
     size = round(total)
     probabilities = np.full(len(rows), 1.0 / len(rows)) if weights is None else weights / total
-    scale, centred = model.parameters.scale, rows - mean
+    scale, centred = model.parameters.scale, _subtracted(rows, mean)
     if scale is not None and not isinstance(scale, str):
-        centred, mean, scale = centred / fitted.scale, mean / fitted.scale, None
+        centred, rows, mean = (numbers / fitted.scale for numbers in (centred, rows, mean))
+        scale = None
     names, constant = model.schema.names, model.parameters.constant
     return Table(
-        centred, mean, probabilities, size, fitted.k, scale, fitted.centred, names, constant
+        centred, rows, mean, probabilities, size, fitted.k, scale, fitted.centred, names, constant
     )
+
+
+def _subtracted(rows: FloatArray, mean: FloatArray) -> FloatArray:
+    """Rows about their mean; columns of equal values are exactly zero."""
+    centred = rows - mean
+    centred[:, rows.min(axis=0) == rows.max(axis=0)] = 0.0
+    return centred
 
 
 def _align(
@@ -199,6 +210,8 @@ class Table(NamedTuple):
     ----------
     rows : ndarray of shape (n, p)
         Centred rows in float64.
+    given : ndarray of shape (n, p)
+        The same rows, not centred.
     mean : ndarray of shape (p,)
     probabilities : ndarray of shape (n,)
         Probability of each row.
@@ -207,6 +220,7 @@ class Table(NamedTuple):
     """
 
     rows: FloatArray
+    given: FloatArray
     mean: FloatArray
     probabilities: FloatArray
     size: int
@@ -261,10 +275,17 @@ def _analyse_by_products(table: Table, counts: FloatArray) -> Resamples:
     scatters[:, upper[0], upper[1]] = sums
     scatters[:, upper[1], upper[0]] = sums
     offsets = counts @ rows / size
+    squares = np.einsum("bjj->bj", scatters).copy()
     scatters -= size * offsets[:, :, None] * offsets[:, None, :]
+    means = offsets + table.mean
+    cancelled = np.einsum("bjj->bj", scatters) < _CANCELLED * squares
+    for b in np.flatnonzero(cancelled.any(axis=1)):
+        centred, count, means[b] = _centred(table, counts[b])
+        columns = np.flatnonzero(cancelled[b])
+        products = (centred[:, columns] * count[:, None]).T @ centred
+        scatters[b, columns], scatters[b][:, columns] = products, products.T
     divisor = _divisors(table, counts, np.einsum("bjj->bj", scatters))
     if not table.centred:
-        means = offsets + table.mean
         scatters += size * means[:, :, None] * means[:, None, :]
     if divisor is not None:
         scatters /= divisor[:, :, None]
@@ -279,15 +300,12 @@ def _analyse_by_products(table: Table, counts: FloatArray) -> Resamples:
 def _analyse_by_rows(table: Table, count: FloatArray) -> Resamples:
     """Analyse one resample through its distinct rows, weighted by the roots of their counts."""
     size, k = float(table.size), table.k
-    kept = count > 0
-    rows, count = table.rows[kept], count[kept]
-    offset = count @ rows / size
-    rows = rows - offset
+    rows, count, mean = _centred(table, count)
     squares = count @ rows**2
     _check_finite(squares)
     divisor = _divisors(table, count[None], squares[None], rows)
     if not table.centred:
-        rows += offset + table.mean
+        rows += mean
     if divisor is not None:
         rows /= divisor[0]
     rows *= np.sqrt(count)[:, None]
@@ -309,6 +327,21 @@ def _analyse_by_rows(table: Table, count: FloatArray) -> Resamples:
     return Resamples(values / (size - 1.0), np.asarray(total), vectors)
 
 
+def _centred(table: Table, count: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Distinct rows (m, p) of a resample about its mean, their counts (m,), and its mean (p,)."""
+    kept = count > 0
+    rows, count = table.rows[kept], count[kept]
+    offset = count @ rows / table.size
+    rows, mean = rows - offset, offset + table.mean
+    cancelled = np.flatnonzero(count @ rows**2 <= _CANCELLED * table.size * offset**2)
+    if cancelled.size:
+        # The mean of the table, which other rows moved far away, has rounded these.
+        given = table.given[kept][:, cancelled]
+        mean[cancelled] = count @ given / table.size
+        rows[:, cancelled] = _subtracted(given, mean[cancelled])
+    return rows, count, mean
+
+
 def _check_finite(squares: FloatArray) -> None:
     """Raise NotFiniteError if sums of squares overflowed; no product or eigenvalue is larger."""
     if not np.isfinite(squares).all():
@@ -326,13 +359,10 @@ def _divisors(
         return None  # an array of divisors was applied before
     size, divisors_by_resample = float(table.size), []
     zeros = np.zeros(scatters.shape[1])
-    # Below this share of a column's own scatter, cancellation leaves only rounding errors.
-    rounding_errors = 1e-13 * size * (table.probabilities @ table.rows**2)
     for count, scatter in zip(counts, scatters, strict=True):
         extremes = None
         if table.scale == "range":
-            extremes = Extremes.of(table.rows[count > 0] if rows is None else rows)
-        scatter = np.where(scatter > rounding_errors, scatter, 0.0)
+            extremes = Extremes.of(table.given[count > 0] if rows is None else rows)
         columns = Columns(size, len(count), zeros, zeros, scatter)
         try:
             divisor = divisors(table.scale, columns, extremes, table.names, table.constant)
