@@ -283,6 +283,20 @@ def test_one_value_for_all_rows_is_refused(arrests, unit, value):
             function(unit, arrests, {"a": value})
 
 
+@pytest.mark.parametrize("values", [np.arange(50) % 7, np.arange(50) ** 0.5, np.arange(50) > 20])
+def test_masked_values_are_missing(arrests, unit, values):
+    mask = np.arange(50) == 3
+    masked = np.ma.array(values.astype(values.dtype), mask=mask)
+    masked.data[3] = 1
+    plain = [None if hidden else value for value, hidden in zip(values, mask, strict=True)]
+    for data in (masked, np.ma.column_stack([masked, masked]), {"data": masked}):
+        table = metadata(unit, arrests, data, frame="listing")
+        expected = metadata(unit, arrests, {"data": plain}, frame="listing")
+        assert table["n"][0] == expected["n"][0] == 49
+        for name in ("r", "eta2", "p_value"):
+            np.testing.assert_array_equal(table[name][:2], expected[name])
+
+
 def test_numbers_near_the_largest_float_are_correlated(arrests, unit):
     x = np.linspace(-1.0, 1.0, 50)
     data = {"x": x, "huge": np.ldexp(x, 1023)}

@@ -165,6 +165,7 @@ def _read_columns(data: object, what: str) -> dict[str, tuple[str, Any]]:
     series = nw.from_native(data, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return {str(series.name or what): _read_cells(series)}
+    data = _without_mask(data)
     try:
         array = np.asarray(data)
     except ValueError:  # rows of different lengths
@@ -191,6 +192,7 @@ def _read_cells(cells: Any) -> tuple[str, Any]:
         if not isinstance(series.dtype, nw.Object):
             return type(series.dtype).__name__, series
         cells = series.to_list()
+    cells = _without_mask(cells)
     try:
         array = np.asarray(cells)
     except ValueError:  # cells of different lengths
@@ -213,6 +215,13 @@ def _read_cells(cells: Any) -> tuple[str, Any]:
     if all(isinstance(value, str | int | np.integer | np.bool_) for value in present):
         return "categorical", values
     return f"{type(present[0]).__name__} objects", values
+
+
+def _without_mask(values: Any) -> Any:
+    """Replace the masked values of a NumPy array by None; return any other object unchanged."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        return np.where(values.mask, None, np.asarray(np.ma.getdata(values)))
+    return values
 
 
 def _as_float(value: Any) -> float:
