@@ -171,6 +171,15 @@ def test_rounding_in_a_constant_column_does_not_rotate(shape, rng):
     np.testing.assert_allclose(found, rotate(model).loadings, atol=1e-9)
 
 
+@pytest.mark.parametrize("method", ["varimax", "promax"])
+@pytest.mark.parametrize("kaiser", [True, False])
+def test_a_dropped_column_does_not_rotate(method, kaiser, arrests):
+    X = np.column_stack([np.ones(len(arrests)), arrests])
+    dropped = rotate(PCA(2, scale="unit", constant="drop").fit(X), method, kaiser=kaiser)
+    without = rotate(PCA(2, scale="unit").fit(arrests), method, kaiser=kaiser)
+    np.testing.assert_allclose(dropped.loadings[1:], without.loadings, atol=1e-12)
+
+
 def test_a_rotation_keeps_the_fit_that_was_rotated(arrests):
     model = PCA(2).fit(arrests[:25])
     found = rotate(model)

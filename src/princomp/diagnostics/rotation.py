@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from princomp.core import fitted_model, is_number
+from princomp.core import Request, fitted_model, is_number
 from princomp.diagnostics.arguments import feature_names, fitted_of, not_a_pca, variable_names
 from princomp.diagnostics.tables import pandas_or_dict
 from princomp.errors import (
@@ -219,8 +219,12 @@ def rotate(
     exponent = binary_exponent(loadings)
     scaled = np.ldexp(loadings, -exponent)
     # Normalised, the rounding errors in a constant column would count as much as other loadings.
-    varying = fitted_of(model).analysed.column_scatter != 0
-    matrix, iterations, converged = varimax(scaled * varying[:, None], kaiser)
+    fitted = fitted_of(model)
+    varying = fitted.analysed.column_scatter != 0
+    sound, dropped = scaled * varying[:, None], Request.of(model).dropped_columns(fitted.summary)
+    if dropped.size:  # their zeros would count in the means of squared loadings
+        sound = np.delete(sound, dropped, axis=0)
+    matrix, iterations, converged = varimax(sound, kaiser)
     if not converged:
         warnings.warn(
             f"varimax did not converge in {iterations:,} sweeps; several rotations may be equally "
