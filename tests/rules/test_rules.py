@@ -191,6 +191,11 @@ def test_permuted_tables_keep_the_values_of_the_columns():
 
 
 @pytest.mark.parametrize("rule", [GavishDonoho(0.5), MarchenkoPastur(0.5)])
+def test_noise_whose_square_overflows_leaves_nothing(rule):
+    assert apply_rule(type(rule)(noise=1e200), known_of(ranked(3))).k == 0
+
+
+@pytest.mark.parametrize("rule", [GavishDonoho(0.5), MarchenkoPastur(0.5)])
 def test_noise_that_is_known_is_used(rule):
     X = ranked(3)
     found = rule.decide(known_of(X))

@@ -134,7 +134,7 @@ class MarchenkoPastur:
         longer_side, beta = _longer_side_and_ratio(known)
         values = known.possible[: known.whole_freedom]
         if self.noise is not None:
-            noise_variance, origin = self.noise**2, "noise"
+            noise_variance, origin = float(np.float64(self.noise) ** 2), "noise"
         else:
             median, origin = float(np.median(values)), "noise of the median variance"
             noise_variance = median * known.divisor / (longer_side * law_median(beta))
