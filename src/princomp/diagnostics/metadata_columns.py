@@ -219,9 +219,11 @@ def _read_cells(cells: Any) -> tuple[str, Any]:
 
 def _without_mask(values: Any) -> Any:
     """Replace the masked values of a NumPy array by None; return any other object unchanged."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        return np.where(values.mask, None, np.asarray(np.ma.getdata(values)))
-    return values
+    if not np.ma.is_masked(values):
+        return values
+    cells = np.ma.getdata(values).astype(object)
+    cells[np.ma.getmaskarray(values)] = None
+    return cells
 
 
 def _as_float(value: Any) -> float:

@@ -279,12 +279,16 @@ def _analyse_by_products(table: Table, counts: FloatArray) -> Resamples:
     scatters -= size * offsets[:, :, None] * offsets[:, None, :]
     means = offsets + table.mean
     cancelled = np.einsum("bjj->bj", scatters) < _CANCELLED * squares
-    for b in np.flatnonzero(cancelled.any(axis=1)):
+    far = cancelled.any(axis=1)
+    for b in np.flatnonzero(far):
         centred, count, means[b] = _centred(table, counts[b])
         columns = np.flatnonzero(cancelled[b])
         products = (centred[:, columns] * count[:, None]).T @ centred
         scatters[b, columns], scatters[b][:, columns] = products, products.T
-    divisor = _divisors(table, counts, np.einsum("bjj->bj", scatters))
+    # Ranges need the rows as given where centring has rounded the rows that were drawn.
+    sources = (table.given if lost else table.rows for lost in far)
+    drawn = (source[count > 0] for source, count in zip(sources, counts, strict=True))
+    divisor = _divisors(table, counts, np.einsum("bjj->bj", scatters), drawn)
     if not table.centred:
         scatters += size * means[:, :, None] * means[:, None, :]
     if divisor is not None:
@@ -303,7 +307,7 @@ def _analyse_by_rows(table: Table, count: FloatArray) -> Resamples:
     rows, count, mean = _centred(table, count)
     squares = count @ rows**2
     _check_finite(squares)
-    divisor = _divisors(table, count[None], squares[None], rows)
+    divisor = _divisors(table, count[None], squares[None], iter([rows]))
     if not table.centred:
         rows += mean
     if divisor is not None:
@@ -352,9 +356,9 @@ def _check_finite(squares: FloatArray) -> None:
 
 
 def _divisors(
-    table: Table, counts: FloatArray, scatters: FloatArray, rows: FloatArray | None = None
+    table: Table, counts: FloatArray, scatters: FloatArray, drawn: Iterator[FloatArray]
 ) -> FloatArray | None:
-    """Divisors (b, p) of the columns of each resample."""
+    """Divisors (b, p) of the columns of each resample, whose rows are ``drawn``."""
     if table.scale is None:
         return None  # an array of divisors was applied before
     size, divisors_by_resample = float(table.size), []
@@ -362,7 +366,7 @@ def _divisors(
     for count, scatter in zip(counts, scatters, strict=True):
         extremes = None
         if table.scale == "range":
-            extremes = Extremes.of(table.given[count > 0] if rows is None else rows)
+            extremes = Extremes.of(next(drawn))
         columns = Columns(size, len(count), zeros, zeros, scatter)
         try:
             divisor = divisors(table.scale, columns, extremes, table.names, table.constant)
