@@ -164,6 +164,15 @@ def test_column_variances_of_a_model_from_scikit_learn_are_exact_or_not_known(rn
             np.testing.assert_allclose(full.var_, X.var(axis=0, ddof=1), rtol=1e-4)
 
 
+@pytest.mark.parametrize("solver", ["full", "covariance_eigh"])
+def test_rounding_of_float32_is_noise_in_a_model_from_scikit_learn(solver, rng):
+    X = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 8))
+    theirs = decomposition.PCA(whiten=True, svd_solver=solver).fit(X.astype(np.float32))
+    model = PCA.from_sklearn(theirs)
+    assert model.certificate_.below_resolution.tolist() == [False] * 3 + [True] * 5
+    assert not model.transform(X)[:, 3:].any()  # not magnified to unit variance
+
+
 @pytest.mark.parametrize("seed", [18, 22, 33, 40, 55, 62])
 def test_rescaling_ignores_rounding_outside_the_mean_axis(seed):
     means = np.array([0, 1e8, 1e10, 1e10, 2e10, 2e10])

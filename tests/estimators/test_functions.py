@@ -59,6 +59,8 @@ def test_ddof_sets_the_divisor_of_the_standard_deviation(arrests):
     np.testing.assert_allclose(pca(arrests, ddof=0), pca(arrests) * np.sqrt(n / (n - 1)))
     scores = pca(arrests, 1.0, ddof=0)
     np.testing.assert_allclose(np.sum(scores**2), np.sum(_standardised(arrests, 0) ** 2))
+    for ddof in (0, 1):
+        assert pca(arrests.astype(np.float32), ddof=ddof).dtype == np.float32
 
 
 def test_every_kind_of_table_gives_the_same_scores(arrests):

@@ -30,7 +30,7 @@ from princomp.io import (
     read_if_small,
     read_whole,
 )
-from princomp.linalg import EPS, FloatArray
+from princomp.linalg import FloatArray
 from princomp.solvers import Spectrum
 from princomp.summaries import Columns, Extremes, Names, SampleWeight, Weights, stored_bytes
 
@@ -259,16 +259,19 @@ def fit_of_components(
     column_variances: FloatArray,
     n_samples: int,
     reason: str,
+    unit: float,
+    squared: bool,
 ) -> Fitted:
     """Return the result for components (k, p) that another library computed.
 
-    Unknown ``column_variances`` (p,) are NaN.
+    Unknown ``column_variances`` (p,) are NaN. ``unit`` is the unit roundoff of the computation;
+    ``squared`` tells whether it formed a covariance matrix, as in :class:`Spectrum`.
     """
     k, p = axes.shape
     scatter = column_variances * (n_samples - 1.0)
     return Fitted(
         summary=Columns(float(n_samples), n_samples, mean, np.zeros(p), scatter),
-        spectrum=Spectrum(variances, axes, total, p * EPS, missed=None),
+        spectrum=Spectrum(variances, axes, total, p * unit, squared, missed=None),
         k=k,
         scale=None,
         centred=True,

@@ -246,7 +246,7 @@ class Stream:
         self.dropped = dropped - folded.dropped
 
     def merge(self, other: Stream) -> None:
-        """Add all rows of another stream.
+        """Add all rows of another stream, as rows that follow these: with decay, these fade.
 
         Summaries of different kinds are merged to the kind with less detail, with a note in
         :attr:`notes`.
@@ -268,6 +268,8 @@ class Stream:
                 )
             mine, theirs = main_summary(mine), main_summary(theirs)
         kinds = {main_summary(total).kind for total in (mine, theirs)}
+        if self.decay != 1.0:  # the other rows follow these
+            mine = mine.faded(self.decay**other.rows_seen)
         total = mine.merge(theirs)
         self._summary, self._kind, self._buffer = total, kind_of(total), RowBuffer()
         notes = (*self.notes, *other.notes)

@@ -134,6 +134,21 @@ def test_a_model_with_decay_continues_after_saving(table, tmp_path):
     np.testing.assert_allclose(model.mean_, np.average(table, axis=0, weights=weights), rtol=1e-13)
 
 
+@pytest.mark.parametrize("solver", EXACT)
+@pytest.mark.usefixtures("small_blocks")
+def test_rows_of_a_merged_model_follow_the_others(solver, table):
+    parameters = {"svd_solver": solver, "decay": 0.97}
+    model = fit_in_batches(PCA(**parameters), table[:101], 7)
+    model.merge(fit_in_batches(PCA(**parameters), table[101:150], 7))
+    whole = fit_in_batches(PCA(**parameters), table[:150], 7)
+    assert_close(model, whole)
+    assert model.summary_.rows == pytest.approx(whole.summary_.rows, rel=200 * EPS)
+    # As when rows are added after a fit, the rows of a fit have equal weights.
+    model.merge(PCA(**parameters).fit(table[150:]))
+    weights = np.r_[0.97 ** np.arange(199, 49, -1), np.ones(50)]
+    np.testing.assert_allclose(model.mean_, np.average(table, axis=0, weights=weights), rtol=1e-13)
+
+
 # ---- saved and copied ---------------------------------------------------------------------------
 
 
