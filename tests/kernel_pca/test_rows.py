@@ -87,6 +87,37 @@ def test_fit_transform_scores_the_rows_of_an_iterator(weights):
     np.testing.assert_array_equal(scores, model.fit_transform(rows, sample_weight=weights))
 
 
+@pytest.mark.parametrize("approximation", [None, "nystrom"])
+def test_the_divisor_is_the_sum_of_weights_minus_one(approximation):
+    rows, weights = ROWS[:5], np.array([0.1, 0.2, 0.3, 0.4, 0.5])  # their sum is 1.5
+    model = KernelPCA(2, approximation=approximation).fit(rows, sample_weight=weights)
+    centred = rows - weights @ rows / 1.5
+    values = np.linalg.eigvalsh((centred.T * weights) @ centred)[:0:-1]
+    np.testing.assert_allclose(model.explained_variance_, values / 0.5, rtol=1e-12)
+    np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+@pytest.mark.parametrize("solver", ["dense", "arpack"])
+def test_fit_transform_has_the_scores_of_rows_of_small_weights(kernel, solver):
+    rows, weights = ROWS if kernel == "rbf" else ROWS @ ROWS.T, np.ones(40)
+    weights[:8] = 10.0 ** -np.arange(5, 101, 12)
+    model = KernelPCA(2, kernel=kernel, eigen_solver=solver)
+    scores = model.fit_transform(rows, sample_weight=weights)
+    expected = model.transform(rows)
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("approximation", [None, "nystrom"])
+def test_sparse_rows_may_have_indices_of_64_bits(kernel, approximation):
+    rows = sp.csr_array(np.where(ROWS > 0, ROWS, 0.0))
+    model = KernelPCA(2, kernel=kernel, gamma=0.3, approximation=approximation)
+    expected = model.fit(rows).transform(rows)
+    rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+    np.testing.assert_array_equal(model.fit(rows).transform(rows), expected)
+
+
 @pytest.mark.parametrize("more", [{"n_landmarks": 10}, {"gamma": "median"}], ids=str)
 @pytest.mark.parametrize("kind", ["partial_fit", "iterator", "function"])
 def test_rows_of_weight_zero_are_no_landmarks(kind, more):

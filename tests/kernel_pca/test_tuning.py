@@ -453,3 +453,11 @@ def test_products_of_rows_are_computed_once_for_all_kernels_of_them(monkeypatch)
     grid = {"gamma": [0.1, 0.2, 0.4], "kernel": ["rbf", "poly"]}
     tune(make_circles(60, random_state=0)[0], grid, cv=2, model=KernelPCA(2))
     assert sorted(computed) == ["distances", "products"]
+
+
+def test_a_median_gamma_is_ignored_by_kernels_without_gamma():
+    rows = np.repeat([[0.0, 1.0], [2.0, 0.5], [1.0, 3.0]], [26, 2, 2], axis=0)
+    found = tune(rows, {"kernel": ["linear"], "n_components": [1, 2]})
+    assert found.best["n_components"] == 2
+    with pytest.raises(ParameterError, match="gamma='mean' is not valid"):
+        tune(rows, {"kernel": ["linear"], "gamma": ["mean"]})

@@ -29,6 +29,9 @@ from princomp.linalg import FloatArray, cached_property
 from princomp.solvers import Spectrum
 from princomp.summaries import Weights, stored_bytes
 
+# Scores of rows of less than this share of the mean weight are not computed from eigenvectors.
+_LIGHT_SHARE = 1e-4
+
 
 @dataclass(frozen=True, eq=False)
 class ExactFit:
@@ -121,6 +124,11 @@ class ExactFit:
             # Scores of rows of weight zero are unknown: they were left out of the eigenproblem.
             known = self.roots > 0
             scores = np.where(known, scores / np.where(known, self.roots, 1.0), np.nan)
+            # Division by a small root enlarges rounding errors.
+            limit = _LIGHT_SHARE * float((self.roots**2).sum()) / self.n_samples
+            light = np.flatnonzero(known & (self.roots**2 < limit))
+            if light.size:
+                scores[light] = self.scores(self.points[light])
         return scores.astype(self.dtype)
 
     @cached_property

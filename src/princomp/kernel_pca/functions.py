@@ -243,6 +243,9 @@ class KernelFunction:
         options = dict(self.parameters)
         if self.call is None and self.takes_gamma:
             options = {"gamma": self.gamma}
+        if self.name == "laplacian":
+            # scikit-learn accepts indices of 32 bits only, which are enough for a tile.
+            left, right = (_with_short_indices(side) for side in (left, right))
         if self.name.endswith("chi2"):
             # scikit-learn accepts dense rows only, so make the rows of this tile dense.
             left, right = (side.toarray() if is_sparse(side) else side for side in (left, right))
@@ -310,6 +313,14 @@ def divide_columns(rows: RowArray, divisors: FloatArray | None) -> RowArray:
         return (rows / divisors).astype(rows.dtype, copy=False)
     values = (rows.data / divisors[rows.indices]).astype(rows.dtype, copy=False)
     return sp.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _with_short_indices(rows: RowArray) -> RowArray:
+    """Return CSR rows with indices of 32 bits, and dense rows as they are."""
+    if not is_sparse(rows) or rows.indices.dtype == np.int32:
+        return rows
+    indices, starts = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    return sp.csr_array((rows.data, indices, starts), shape=rows.shape)
 
 
 def _squared_norms(rows: RowArray) -> FloatArray:

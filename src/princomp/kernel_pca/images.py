@@ -74,7 +74,8 @@ class ImageFit:
     @property
     def divisor(self) -> float:
         """Divisor that turns eigenvalues into variances."""
-        return max(float(self._pca_result.summary.rows) - 1.0, 1.0)
+        total = float(self._pca_result.summary.rows)
+        return total - 1.0 if total > 1.0 else 1.0
 
     @property
     def dtype(self) -> np.dtype[Any]:

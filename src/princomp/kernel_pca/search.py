@@ -22,7 +22,13 @@ from princomp.errors import NotFiniteError, ParameterError
 from princomp.io import RowArray
 from princomp.kernel_pca.exact import solve_matrix
 from princomp.kernel_pca.feature_space.solve import count_components
-from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, median_gamma, shift_of
+from princomp.kernel_pca.functions import (
+    GAMMA_KERNELS,
+    POLYNOMIALS,
+    KernelFunction,
+    median_gamma,
+    shift_of,
+)
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.pre_images.methods import pre_images
 from princomp.linalg import FloatArray
@@ -80,7 +86,8 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
     median = cache(lambda: median_gamma(rows))
     for chosen in _combinations(grid):
         if isinstance(gamma := chosen.get("gamma", model.gamma), str):
-            chosen["gamma"] = _gamma_value(gamma, median)
+            named = chosen.get("kernel", model.kernel) in GAMMA_KERNELS
+            chosen["gamma"] = _gamma_value(gamma, median if named else lambda: 1.0)
         trial = clone(model).set_params(**chosen)
         if by == "pre_image" and trial.pre_image is None:
             trial.pre_image = "ridge" if trial.fit_inverse_transform else "fixed_point"

@@ -131,6 +131,17 @@ def test_single_pass_rows_are_sampled_from_the_start_and_kept(rows):
     assert as_set(points_of(iter([rows[:7]]), 50)) == as_set(rows[:7])
 
 
+def test_kmeans_centres_lie_between_the_rows():
+    """Rounding must not make a centre of zeros negative, which "chi2" refuses."""
+    rng = np.random.default_rng(0)
+    rows = np.where(rng.random((300, 8)) < 0.7, 0.0, rng.random((300, 8)))
+    model = KernelPCA(
+        2, kernel="chi2", approximation="nystrom", landmarks="kmeans", n_landmarks=20
+    ).fit(rows)
+    assert model.landmarks_.min() >= 0.0
+    assert (model.landmarks_ <= rows.max(axis=0)).all()
+
+
 @pytest.mark.parametrize("rule", ["kmeans", "leverage"])
 def test_other_rules_are_reproducible(rule, rows):
     one, two = (points_of(each, 40, rule=rule, seed=2) for each in (rows, rows[::-1]))

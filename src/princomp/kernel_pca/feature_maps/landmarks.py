@@ -216,7 +216,8 @@ def _kmeans_centres(sample: RowArray, count: int, kernel: KernelFunction, seed: 
         warnings.simplefilter("ignore")
         kmeans.fit(rows)
     centres = kmeans.cluster_centers_ if divisors is None else kmeans.cluster_centers_ * divisors
-    return np.asarray(centres + mean, dtype=sample.dtype)
+    # Rounding may move a centre out of the range of the rows, such as below zero.
+    return np.clip(np.asarray(centres + mean, sample.dtype), sample.min(axis=0), sample.max(axis=0))
 
 
 def _sample_by_leverage(

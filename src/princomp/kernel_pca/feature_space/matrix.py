@@ -70,7 +70,8 @@ class Centring:
     @property
     def divisor(self) -> float:
         """Divisor that turns eigenvalues into variances."""
-        return max(self.total_weight - 1.0, 1.0)
+        total = self.total_weight
+        return total - 1.0 if total > 1.0 else 1.0
 
     @property
     def error_gain(self) -> float:
