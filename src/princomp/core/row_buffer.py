@@ -53,6 +53,11 @@ class RowBuffer:
         self._batches: tuple[Any, Any, Weights] | None = None
         self._weighted = False
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether some of the rows are sparse."""
+        return self._batches is not None
+
     def appended(self, rows: Any, weights: Weights, expected: int) -> RowBuffer:
         """Return these rows and then copies of others; about ``expected`` are expected in all."""
         if not rows.shape[0]:

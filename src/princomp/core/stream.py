@@ -164,9 +164,11 @@ class Stream:
             self._add_distributed(rows)
             return
         self._check_squares(rows, weights)
-        n, step, buffer = rows.shape[0], self._block_rows, self._buffer
+        n, buffer = rows.shape[0], self._buffer
+        step = self._block_rows(sparse=is_sparse(rows) or buffer.is_sparse)
+        max_buffered = step if step * self.p > _LARGE_BLOCK else BLOCKS_AT_ONCE * step
         n_whole, stop = (buffer.count + n) // step * step, 0
-        if buffer.count + n >= self._max_buffered and n_whole:
+        if buffer.count + n >= max_buffered and n_whole:
             # Fill the buffer up to a whole block, and add the other whole blocks without copying.
             first, stop = -buffer.count % step, n_whole - buffer.count
             summary, dropped = self._summary, 0
@@ -177,7 +179,7 @@ class Stream:
             summary, more = self._add_to(summary, *_slice_rows(rows, weights, first, stop))
             self._summary, buffer = summary, RowBuffer()
             self.dropped += dropped + more
-        self._buffer = buffer.appended(*_slice_rows(rows, weights, stop, n), self._max_buffered)
+        self._buffer = buffer.appended(*_slice_rows(rows, weights, stop, n), max_buffered)
         self.dtype = rows.dtype if self.dtype is None else np.result_type(self.dtype, rows.dtype)
         self.rows_seen += n
         self.bytes_read += stored_bytes(rows)
@@ -293,19 +295,13 @@ class Stream:
         summary, dropped = self._add_to(self._summary, *self._buffer.table())
         return summary, self.dropped + dropped
 
-    @property
-    def _block_rows(self) -> int:
-        return int(self._kind.block_rows(self.p))
+    def _block_rows(self, *, sparse: bool) -> int:
+        return int(self._kind.block_rows(self.p, sparse=sparse))
 
     @property
     def p(self) -> int:
         """Number of columns."""
         return int(main_summary(self._summary).p)
-
-    @property
-    def _max_buffered(self) -> int:
-        step = self._block_rows
-        return step if step * self.p > _LARGE_BLOCK else BLOCKS_AT_ONCE * step
 
     def _check_squares(self, rows: Any, weights: Weights) -> None:
         """Refuse rows that are not finite, or whose squares would overflow in the summary."""
@@ -341,7 +337,7 @@ class Stream:
         if decay == 1.0:
             folded = fold(kind, rows, weights, drop=drop, precise=True, initial=summary)
             return folded.summary, folded.dropped
-        dropped, step = 0, self._block_rows
+        dropped, step = 0, self._block_rows(sparse=is_sparse(rows))
         for start in range(0, rows.shape[0], step):
             block = rows[start : start + step]
             ages = np.arange(block.shape[0] - 1, -1, -1, dtype=np.float64)

@@ -212,3 +212,17 @@ def test_a_sketch_with_unequal_divisors_estimates_its_residual(decades, power):
     expected = np.linalg.svd(scaled, compute_uv=False)[0] ** 2 / (n - 1)
     residual = model.certificate_.residuals[0]
     assert abs(model.explained_variance_[0] / expected - 1) <= 3 * residual < 1e-9
+
+
+def test_sparse_rows_are_cut_into_the_same_blocks_in_any_batches(monkeypatch, rng):
+    """Sketches take more sparse rows than dense ones as a block."""
+    monkeypatch.setattr("princomp.summaries.sketch.NUMBERS_PER_WIDE_BLOCK", 1)
+    monkeypatch.setattr("princomp.summaries.sketch.MIN_ROWS_PER_SPARSE_BLOCK", 128)
+    X = sp.random_array((700, 60), density=0.2, format="csr", rng=rng)
+    whole = sketch_pca(3).fit(X)
+    for size in (7, 100, 300, 700):
+        assert_same_bits(fit_in_batches(sketch_pca(3), X, size), whole)
+    mixed = sketch_pca(3).partial_fit(X[:100]).partial_fit(X[100:110].toarray())
+    mixed.partial_fit(X[110:200].toarray()).partial_fit(X[200:])
+    assert mixed.n_samples_ == 700
+    np.testing.assert_allclose(mixed.explained_variance_, whole.explained_variance_, rtol=1e-12)
