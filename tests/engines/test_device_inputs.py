@@ -8,6 +8,7 @@ import on_torch
 import pytest
 
 import princomp
+from faults.disk import bits
 from princomp import PCA, KernelPCA, RobustPCA
 from princomp.errors import (
     NotAvailableError,
@@ -159,3 +160,17 @@ def test_the_hint_says_where_cells_are_filled(rows):
     with pytest.raises(NotFiniteError, match="row 3") as caught:
         model.transform(torch.from_numpy(rows))
     assert "host's memory" in caught.value.hint
+
+
+@pytest.mark.parametrize("library", [on_torch, on_strict])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"svd_solver": "full"}, {"svd_solver": "sketch"}, {"scale": "range"}],
+    ids=["moments", "triangle", "sketch", "range"],
+)
+def test_a_fit_resumed_on_a_device_has_the_same_bits(library, options, rows, tmp_path):
+    """The summary in the checkpoint is on the host, and its solvers give other bits."""
+    X = library.to_device(rows)
+    model = PCA(3, **options).fit(X, checkpoint=tmp_path / "run")
+    resumed = PCA(3, **options).fit(X, checkpoint=tmp_path / "run")
+    assert bits(resumed) == bits(model)
