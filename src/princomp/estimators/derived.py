@@ -37,7 +37,7 @@ from princomp.io import (
     is_frame,
     refuse_duplicates,
 )
-from princomp.linalg import EPS, FloatArray
+from princomp.linalg import FloatArray
 from princomp.rules import Rule, for_fraction
 from princomp.summaries import (
     Columns,
@@ -223,8 +223,7 @@ def from_sklearn(
         complete = k >= min(n - 1, p)
         column_variances = variances @ axes**2 if complete else np.full(p, np.nan)
     # scikit-learn decomposes float32 rows in float32: by an SVD, except for one of its solvers.
-    in_float32 = model.components_.dtype == np.float32
-    squares = getattr(model, "_fit_svd_solver", "") == "covariance_eigh"
+    dtype, solver = model.components_.dtype, getattr(model, "_fit_svd_solver", "")
     fitted = fit_of_components(
         axes,
         variances,
@@ -233,8 +232,8 @@ def from_sklearn(
         column_variances=column_variances,
         n_samples=n,
         reason=f"fitted by sklearn.decomposition.{type(model).__name__}",
-        unit=float(np.finfo(np.float32).eps) if in_float32 else EPS,
-        squared=squares or not in_float32,
+        unit=float(np.finfo(dtype).eps),
+        squared=dtype != np.float32 or solver == "covariance_eigh",
     )
     pca = cls(fitted.k, whiten=bool(model.whiten))
     if feature_names is None:

@@ -86,8 +86,8 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
     median = cache(lambda: median_gamma(rows))
     for chosen in _combinations(grid):
         if isinstance(gamma := chosen.get("gamma", model.gamma), str):
-            named = chosen.get("kernel", model.kernel) in GAMMA_KERNELS
-            chosen["gamma"] = _gamma_value(gamma, median if named else lambda: 1.0)
+            uses_gamma = chosen.get("kernel", model.kernel) in GAMMA_KERNELS
+            chosen["gamma"] = _gamma_value(gamma, median if uses_gamma else lambda: 1.0)
         trial = clone(model).set_params(**chosen)
         if by == "pre_image" and trial.pre_image is None:
             trial.pre_image = "ridge" if trial.fit_inverse_transform else "fixed_point"
