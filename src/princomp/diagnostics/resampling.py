@@ -339,7 +339,7 @@ def _centred(table: Table, count: FloatArray) -> tuple[FloatArray, FloatArray, F
     rows, mean = rows - offset, offset + table.mean
     cancelled = np.flatnonzero(count @ rows**2 <= _CANCELLED * table.size * offset**2)
     if cancelled.size:
-        # The mean of the table, which other rows moved far away, has rounded these.
+        # Subtracting the mean of the table, which is far away, has rounded these columns.
         given = table.given[kept][:, cancelled]
         mean[cancelled] = count @ given / table.size
         rows[:, cancelled] = _subtracted(given, mean[cancelled])

@@ -135,7 +135,7 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     scores: FloatArray = model.truncated(k or model.n_components_).transform(data)
     if ddof == 0:
         rows = model.summary_.rows
-        scores = scores * math.sqrt(rows / (rows - 1.0))  # a number of Python keeps float32
+        scores = scores * math.sqrt(rows / (rows - 1.0))  # a Python float keeps float32
     return scores
 
 
