@@ -83,9 +83,9 @@ recorded: $(ENGINES) ## digests of 200 fits, to the bit: WRITE=FILE before a cha
 	$(BIN)/python tests/recorded/recorded_fits.py $(if $(COMPARE),--compare '$(COMPARE)',--write \
 	  '$(or $(WRITE),build/recorded.json)') $(if $(ONLY),--only '$(ONLY)')
 
-adversary: $(ENGINES) ## search for wrong answers (MINUTES=5 SEED=… for a run, SMALL=100000 for small problems, CASE=… for one again)
+adversary: $(ENGINES) ## search for wrong answers (MINUTES=5 SEED=… KIND=sketch for a run, SMALL=100000 for small problems, CASE=… for one again)
 	$(BIN)/python tests/adversary/search.py $(if $(CASE),--case $(CASE),$(if $(SMALL),--small $(SMALL), \
-	  --minutes $(or $(MINUTES),5)) $(if $(SEED),--seed $(SEED)))
+	  --minutes $(or $(MINUTES),5) $(if $(KIND),--kind $(KIND))) $(if $(SEED),--seed $(SEED)))
 
 FUZZED := $(VENV)/.fuzz
 $(FUZZED): $(STAMP) tests/fuzz/requirements.txt

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import tables
 from handed import SOURCES
+from kinds import values_of
 from tables import one_of
 from themes import apply_theme
 
@@ -123,13 +124,18 @@ def feasible(recipe):
 
 
 def recipe_of(name):
-    """The recipe of a case: a seed, and the seeds of changes after dots; "s" for a small one."""
+    """The recipe of a case: a seed, and the seeds of changes after dots.
+
+    "s" before the seed stands for a small case, and "sketch:" for one of this kind.
+    """
     first, *changes = str(name).split(".")
+    kind, _, first = first.rpartition(":")
     if first.startswith("s"):
         recipe = small(np.random.default_rng([8, int(first[1:])]))
     else:
         rng = np.random.default_rng([0, int(first)])
-        recipe = apply_theme({**tables.draw(rng), **draw(rng)}, rng)
+        recipe = {**tables.draw(rng), **draw(rng)}
+        recipe = {**recipe, **values_of(kind, rng)} if kind else apply_theme(recipe, rng)
     recipe = feasible(tables.fitted_to_limits(recipe))
     for seed in changes:
         recipe = mutated(recipe, np.random.default_rng([3, int(seed)]))

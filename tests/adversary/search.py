@@ -1,13 +1,15 @@
 """A search for wrong answers: random recipes, and changes of those with the largest errors.
 
     python tests/adversary/search.py --minutes 30            one process a processor
+    python tests/adversary/search.py --kind sketch           cases of one kind
     python tests/adversary/search.py --small 100000          so many problems of up to 8 × 8
     python tests/adversary/search.py --case 7.3.12           one case again, with all findings
     python tests/adversary/search.py --recipe "{'n': 8, …}"  the same for a recipe
 
-Case 7 is drawn with seed 7; case 7.3.12 is case 7 changed with seed 3, then with seed 12; case s7
-is a small problem drawn with seed 7. The exit status is 1 where an error was more than ten times
-what the certificate claims, and where a case crashed or took longer than --limit.
+Case 7 is drawn with seed 7; case 7.3.12 is case 7 changed with seed 3, then with seed 12; case
+sketch:7 is one of the kind "sketch", and case s7 a small problem, drawn with seed 7. The exit
+status is 1 where an error was more than ten times what the certificate claims, and where a case
+crashed or took longer than --limit.
 """
 
 from __future__ import annotations
@@ -34,14 +36,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 import tables
 from claims import FACTOR, Finding, findings_of, truth_arguments, worst_of
+from kinds import KINDS
 from oracle import truths
 from recipes import recipe_of
 from runs import run
 
 from princomp.errors import ConstantColumnError, PrincompError
 
-# Number of cases kept for changes, and the probability of a change instead of a new case.
-_KEPT, _CHANGED = 32, 0.5
+# Number of cases kept for changes, the probability of a change instead of a new case, and that a
+# new case is of a kind that was often wrong.
+_KEPT, _CHANGED, _OF_A_KIND = 32, 0.5, 0.4
 # Seconds of processor time after which a case counts as hanging (most take less than one), and the
 # factor for wall-clock time, for a process that waits for ever.
 _LIMIT, _WAITING = 300.0, 10.0
@@ -159,10 +163,11 @@ def _compare(recipe, name, fit, changed, truth=None):
 # ---- the search -------------------------------------------------------------------------
 
 
-def _search(first_seed, until, limit, report):
+def _search(first_seed, until, limit, report, kind=None):
     """Try case after case; ``report`` gets the name of each before, and its Outcome after.
 
-    A signal ends the process if a case takes more than ``limit`` seconds of the processor.
+    With ``kind``, all new cases are of this kind. A signal ends the process if a case takes more
+    than ``limit`` seconds of the processor.
     """
     rng, nearest, seed = np.random.default_rng([4, first_seed]), {}, first_seed
     while seed == first_seed or time.time() < until:
@@ -171,6 +176,8 @@ def _search(first_seed, until, limit, report):
             name = f"{parent.name}.{int(rng.integers(10_000))}"
         else:
             parent, name = None, str(seed)
+            if kind or rng.random() < _OF_A_KIND:
+                name = f"{kind or tables.one_of(rng, list(KINDS))}:{seed}"
             seed += 1
         report(name)
         if hasattr(signal, "setitimer"):
@@ -207,11 +214,11 @@ def _failed_case(name, what):
 class _Worker:
     """A process that searches. A case that hangs or crashes costs this process, not the search."""
 
-    def __init__(self, seed, until, limit):
-        self.seed, self.until, self.limit, self.name = seed, until, limit, ""
+    def __init__(self, seed, until, limit, kind=None):
+        self.seed, self.until, self.limit, self.kind, self.name = seed, until, limit, kind, ""
         self.since = time.monotonic()
         self.reports, sender = _SPAWN.Pipe(duplex=False)
-        arguments = (seed, until, limit, sender.send)
+        arguments = (seed, until, limit, sender.send, kind)
         self.process = _SPAWN.Process(target=_search, args=arguments, daemon=True)
         self.process.start()
         sender.close()
@@ -224,7 +231,7 @@ class _Worker:
             if isinstance(message, str):
                 self.name = message
                 if "." not in message:
-                    self.seed = int(message)
+                    self.seed = int(message.rpartition(":")[2])
             else:
                 self.name = ""
                 yield message
@@ -234,7 +241,7 @@ class _Worker:
         self.process.kill()
         self.process.join()
         left = time.time() < self.until
-        return _Worker(self.seed + 1, self.until, self.limit) if left else None
+        return _Worker(self.seed + 1, self.until, self.limit, self.kind) if left else None
 
     @property
     def end(self):
@@ -245,10 +252,13 @@ class _Worker:
         return f"the process ended with exit code {code}"
 
 
-def run_search(first_seeds, seconds, limit=_LIMIT, report=print):
-    """Search in one process per first seed; counts by group, and counterexamples by kind."""
+def run_search(first_seeds, seconds, limit=_LIMIT, report=print, kind=None):
+    """Search in one process per first seed; counts by group, and counterexamples by kind.
+
+    With ``kind``, one of KINDS, all new cases are of this kind.
+    """
     until, seen, wrong = time.time() + seconds, {}, {}
-    workers = [_Worker(seed, until, limit) for seed in first_seeds]
+    workers = [_Worker(seed, until, limit, kind) for seed in first_seeds]
 
     def take(outcome):
         _count(seen, outcome)
@@ -335,6 +345,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=None, help="the first; by default of the time")
+    parser.add_argument("--kind", choices=KINDS, help="only cases of this kind")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--small", type=int, help="so many problems of up to 8 rows and columns")
     text = "seconds of the processor for a case"
@@ -360,7 +371,7 @@ def main(arguments=None):
     count = max(options.processes, 1)
     seeds = [seed + 10**9 * i for i in range(count)]
     print(f"{count} processes for {options.minutes:g} minutes, seeds from {seeds}", flush=True)
-    seen, wrong = run_search(seeds, 60 * options.minutes, options.limit)
+    seen, wrong = run_search(seeds, 60 * options.minutes, options.limit, kind=options.kind)
     print(summary_of(seen, wrong))
     return int(bool(wrong))
 

@@ -16,6 +16,7 @@ import search
 import tables
 from claims import FACTOR, findings_of, worst_of
 from kernel_oracle import Kernel, kernel_truth
+from kinds import KINDS
 from known import KNOWN
 from oracle import LONG, LONG_EPS, truth, truths
 from recipes import SMALL as SMALL_SEQUENCES
@@ -203,12 +204,12 @@ def test_small_problems_have_no_error_beyond_their_claims():
     assert tried == set(SMALL_SEQUENCES)
 
 
-def _outcomes(seeds, *, engines):
+def _outcomes(names, *, engines):
     """Outcomes of the cases whose rows are on an engine, or of the others."""
-    recipes = {seed: search.recipe_of(seed) for seed in seeds}
+    recipes = {name: search.recipe_of(name) for name in names}
     return [
-        search.run_case(recipe, str(seed))
-        for seed, recipe in recipes.items()
+        search.run_case(recipe, str(name))
+        for name, recipe in recipes.items()
         if (recipe["source"] in ON_ENGINES) == engines
     ]
 
@@ -217,6 +218,18 @@ def _outcomes(seeds, *, engines):
 @extended
 def test_no_error_is_ten_times_what_is_claimed(part):
     _check(_outcomes(range(FIRST + part, FIRST + CASES, PARTS), engines=False))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=[pytest.mark.engines] * (kind == "engine")) for kind in KINDS],
+)
+@extended
+def test_no_error_in_cases_of_a_kind_is_ten_times_what_is_claimed(kind):
+    outcomes = _outcomes([f"{kind}:{seed}" for seed in range(8)], engines=False)
+    wrong = [str(outcome) for outcome in outcomes if outcome.wrong]
+    assert not wrong, "\n".join(wrong)
+    assert not all(outcome.refused for outcome in outcomes)
 
 
 @pytest.mark.engines
