@@ -67,8 +67,8 @@ def check_bootstrap(model, rows, weights, found, seed):
 def _plain_bootstrap(model, rows, weights, k, seed):
     """Variances (b, k), totals, gaps, axes and errors (b,) of resamples, one by one.
 
-    Rows are moved to the one with the largest weight before they are centred: their spread may be
-    only a few units of their mean, and a row that is never drawn may be far from the others.
+    Rows are moved to the one that is drawn most often before they are centred: their spread may be
+    only a few units of their mean, and a row that is not drawn may be far from the others.
     Scatters are sums of products about the mean of all rows, so their errors are n + p units of the
     mean squares about it, also where a resample spreads less; and divided by its divisors.
     """
@@ -84,7 +84,8 @@ def _plain_bootstrap(model, rows, weights, k, seed):
     out = []
     for count in draws:
         weight = count.astype(LONG)
-        about_mean = near_heaviest - weight @ near_heaviest / size
+        near = wide - wide[count.argmax()]
+        about_mean = near - weight @ near / size
         about = about_mean if model.center else wide
         spread = weight @ about_mean**2 / (size - 1)
         if isinstance(model.scale, str):
@@ -96,10 +97,10 @@ def _plain_bootstrap(model, rows, weights, k, seed):
         scatter = (about * weight[:, None]).T @ about / (size - 1)
         reach = (weight @ (centred / divisor) ** 2).sum() / (size - 1)
         reach += 0 if model.center else (size / (size - 1)) * ((centre / divisor) ** 2).sum()
-        near = EPS * np.abs(centre / divisor).max() * np.sqrt(reach) * 2
+        moved = EPS * np.abs(centre / divisor).max() * np.sqrt(reach) * 2
         values, vectors = np.linalg.eigh(scatter.astype(np.float64))
         values, vectors = np.maximum(values[::-1], 0), vectors.T[::-1]
-        error = float(EPS * (sum(rows.shape) + 16) * reach + near)
+        error = float(EPS * (sum(rows.shape) + 16) * reach + moved)
         if isinstance(model.scale, str):
             # A divisor has the relative error of its column's scatter.
             lost = EPS * (sum(rows.shape) + 16) * (weight @ centred**2) / spread / (size - 1)
