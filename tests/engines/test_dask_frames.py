@@ -136,3 +136,10 @@ def test_weights_of_a_frame_are_a_series_or_one_of_its_columns(frame, weights):
         PCA().fit(df, sample_weight="z")
     with pytest.raises(ParameterError, match="200 weights in memory"):
         PCA().fit(df[NAMES], sample_weight=weights)
+
+
+def test_impute_fills_the_cells_of_a_frame(frame):
+    frame.iloc[::7, 1] = np.nan
+    model = PCA(2, missing="em").fit(frame)
+    filled = model.impute(dd.from_pandas(frame, npartitions=3))
+    np.testing.assert_allclose(filled, model.impute(frame).to_numpy(), rtol=1e-13)
