@@ -6,6 +6,7 @@ without centring. ``PCA().fit(df)`` does the first and returns a complete model.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -80,7 +81,8 @@ def compute_svd(
     compute_u : bool, default=False
         Whether to compute left singular vectors.
     r_cond : float, default=1e-9
-        Singular values up to this fraction of the largest are treated as zero and left out.
+        Singular values up to this fraction of the largest are treated as zero and left out. A
+        warning says if others may be rounding errors of the solver.
     mode : {"auto", "mllib"}
         Choose the solver by princomp's rule, or by MLlib's (:func:`mllib_solver`).
 
@@ -98,6 +100,15 @@ def compute_svd(
     model = PCA(k, center=False, svd_solver=solver).fit(rows)
     s = model.singular_values_
     s = s[s > r_cond * s[0]] if len(s) else s
+    unresolved = np.flatnonzero(model.certificate_.below_resolution[: len(s)])
+    if unresolved.size:
+        warnings.warn(
+            f"singular values up to {s[unresolved[0]] / s[0]:.1g} of the largest are below the "
+            "resolution of the solver, so they and their vectors may be rounding errors: "
+            "mode='auto' resolves smaller ones, and a larger r_cond leaves them out",
+            UserWarning,
+            stacklevel=2,
+        )
     V = model.components_[: len(s)].T
     if not compute_u:
         return SVD(None, s, V)

@@ -7,7 +7,7 @@ import pytest
 from on_dask import missing
 from test_same_answer import compare, parts_of
 
-from princomp import PCA, read_table
+from princomp import PCA, diagnostics, read_table
 from princomp.errors import (
     ColumnError,
     NotFiniteError,
@@ -136,3 +136,17 @@ def test_weights_of_a_frame_are_a_series_or_one_of_its_columns(frame, weights):
         PCA().fit(df, sample_weight="z")
     with pytest.raises(ParameterError, match="200 weights in memory"):
         PCA().fit(df[NAMES], sample_weight=weights)
+
+
+def test_impute_fills_the_cells_of_a_frame(frame):
+    frame.iloc[::7, 1] = np.nan
+    model = PCA(2, missing="em").fit(frame)
+    filled = model.impute(dd.from_pandas(frame, npartitions=3))
+    np.testing.assert_allclose(filled, model.impute(frame).to_numpy(), rtol=1e-13)
+
+
+def test_diagnostics_of_a_frame_give_no_warning(frame):
+    # narwhals warns of each Dask frame that it wraps.
+    model = PCA(2).fit(frame)
+    found = diagnostics.distances(model, dd.from_pandas(frame, npartitions=3))
+    np.testing.assert_allclose(found["t2"], diagnostics.distances(model, frame)["t2"], rtol=1e-10)

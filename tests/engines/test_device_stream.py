@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -409,3 +410,14 @@ def test_a_lazy_frame_of_dask_is_refused_with_its_method(table):
     lazy = dd.from_pandas(pd.DataFrame(table, columns=list("abcdef")), npartitions=2)
     with pytest.raises(ParameterError, match=r"Call \.compute\(\)"):
         princomp.on_device(lazy, "cpu")
+
+
+def test_the_certificate_counts_the_rounding_of_many_small_batches():
+    # Sums of equal squares near 1.4 all round in one direction.
+    batch, count = torch.tensor([[0.7**0.5], [-(0.7**0.5)]], dtype=torch.float64), 1500
+    model = PCA(1)
+    for _ in range(count):
+        model.partial_fit(batch)
+    exact = count * Fraction(PCA(1).fit(batch).summary_.scatter.item())
+    error = abs(Fraction(model.summary_.scatter.item()) / exact - 1)
+    assert 64 * EPS < error < model._result.spectrum.roundoff

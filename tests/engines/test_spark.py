@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from helpers import aligned
 from princomp import PCA, read_table
 from princomp.errors import (
+    CheckpointError,
     ColumnError,
     NotAvailableError,
     NotFiniteError,
@@ -305,6 +306,27 @@ def persisted(frame):
     return frame.sparkSession.sparkContext._jsc.getPersistentRDDs()
 
 
+def test_a_checkpoint_of_other_rows_is_refused(spark, columns, rows, tmp_path):
+    def local(table):
+        return spark.createDataFrame(pd.DataFrame(table, columns=columns.columns))
+
+    columns.write.parquet(str(tmp_path / "rows"))
+    read = spark.read.parquet(str(tmp_path / "rows"))
+    for number, (frame, same, other) in enumerate(
+        [
+            (read.where("x0 > 5"), read.where("x0 > 5"), read.where("x0 > 4")),
+            (columns.where("x0 > 5"), columns.where("x0 > 5"), columns.where("x0 > 4")),
+            (local(rows), local(rows), local(rows + 1.0)),
+        ]
+    ):
+        path = tmp_path / f"run{number}"
+        model = PCA(2).fit(frame, checkpoint=path)
+        with pytest.raises(CheckpointError):
+            PCA(2).fit(other, checkpoint=path)
+        resumed = PCA(2).fit(same, checkpoint=path)
+        assert np.array_equal(resumed.components_, model.components_)
+
+
 # ---- compared with MLlib ----------------------------------------------------------------------
 
 
@@ -352,6 +374,16 @@ def test_singular_values_that_are_zero_are_left_out(columns):
     assert len(found.s) == 2
     assert found.V.shape == (3, 2)
     assert found.U is None
+
+
+def test_a_warning_says_which_singular_values_may_be_rounding_errors(columns):
+    # Twelve columns of rank 2, whose squares do not resolve the other singular values.
+    sums = [f"x0 * {0.1 + i / 7} + x1 * {1.3 - i / 9} as y{i}" for i in range(12)]
+    rank2 = columns.selectExpr(*sums)
+    assert len(compute_svd(rank2, 12).s) == 2
+    with pytest.warns(UserWarning, match="may be rounding errors"):
+        compute_svd(rank2, 12, mode="mllib")
+    assert len(compute_svd(rank2, 12, r_cond=1e-6, mode="mllib").s) == 2
 
 
 def test_mllib_solver_follows_mllibs_rule():

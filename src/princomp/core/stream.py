@@ -8,6 +8,7 @@ block yet are buffered. With decay d, a row seen r rows ago has the weight dʳ.
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
 )
-from princomp.linalg import default_threads, one_blas_thread
+from princomp.linalg import EPS, default_threads, one_blas_thread
 from princomp.summaries import (
     Extremes,
     Moments,
@@ -45,6 +46,11 @@ BLOCKS_AT_ONCE, _LARGE_BLOCK = default_threads(), 2**21
 _MAX_SCATTER = float(np.finfo(np.float64).max) / 2**20
 # The squares of any number of values below this size can be summed in float64.
 _SAFE_VALUE = 1e140
+
+# Each merge rounds the scatter. If equal rows are added, all roundings may go in one direction, by
+# 3/16 units per merge. A spectrum allows for _FEW_MERGES of them; the errors of more are added to
+# ``lost``, which a spectrum multiplies by 64 at least.
+_FEW_MERGES, _LOST_UNITS = 256, 3 / 16 / 64 * EPS
 
 # Notes in the plan about summaries whose kind has changed; _MERGE_NOTES by the kind after a merge.
 _FROM_COMPONENTS = (
@@ -79,6 +85,8 @@ class Stream:
     continued_fits: frozenset[tuple[Any, ...]] = frozenset()
     # Notes for the plan about summaries whose kind has changed.
     notes: tuple[str, ...] = ()
+    # Number of summaries that were merged one by one, other than blocks.
+    _merges = 0
 
     def __init__(self, request: Request, p: int, summary: Any = None) -> None:
         check_components(request, p)
@@ -146,7 +154,7 @@ class Stream:
         stream = copy(self)
         stream._summary, stream._buffer = self._kind.empty(self.p), RowBuffer()
         stream.dtype, stream.continued_fits = None, frozenset()
-        stream.rows_seen = stream.dropped = stream.bytes_read = 0
+        stream.rows_seen = stream.dropped = stream.bytes_read = stream._merges = 0
         return stream
 
     # ---- rows in and out -------------------------------------------------------------------
@@ -193,7 +201,8 @@ class Stream:
                 hint="leave decay out, or give the rows in arrays of NumPy",
             )
         folded = fold(self._kind, rows, drop=self.drop, precise=True)
-        self._summary = self._summary.merge(folded.summary)
+        self._merges += 1
+        self._summary = self._with_errors(self._summary.merge(folded.summary))
         self.dtype = rows.dtype if self.dtype is None else np.result_type(self.dtype, rows.dtype)
         self.rows_seen += folded.rows
         self.dropped += folded.dropped
@@ -272,7 +281,8 @@ class Stream:
         kinds = {main_summary(total).kind for total in (mine, theirs)}
         if self.decay != 1.0:  # the other rows follow these
             mine = mine.faded(self.decay**other.rows_seen)
-        total = mine.merge(theirs)
+        self._merges += 1 + other._merges
+        total = self._with_errors(mine.merge(theirs))
         self._summary, self._kind, self._buffer = total, kind_of(total), RowBuffer()
         notes = (*self.notes, *other.notes)
         if len(kinds) > 1:
@@ -285,6 +295,15 @@ class Stream:
         self.rows_seen += other.rows_seen
         self.dropped = dropped + their_dropped
         self.bytes_read += other.bytes_read
+
+    def _with_errors(self, total: Any) -> Any:
+        """Return a summary after a merge with the rounding error of that merge, after many."""
+        if isinstance(total, Pair):
+            return Pair(self._with_errors(total.first), total.second)
+        if self._merges <= _FEW_MERGES or isinstance(total, Triangle):
+            return total
+        lost = 0.0 if total.lost is None else total.lost
+        return replace(total, lost=lost + _LOST_UNITS * total.column_scatter)
 
     # ---- the summary so far ----------------------------------------------------------------
 

@@ -85,7 +85,7 @@ def frame_of(X: object) -> nw.DataFrame[Any] | None:
     if isinstance(X, np.ndarray | list | tuple | dict) or is_file(X):
         return None
     try:
-        wrapped = nw.from_native(X, pass_through=True)
+        wrapped = nw.from_native(X, eager_only=True, pass_through=True)
     except DuplicateError:
         return None  # reading the rows raises an error with the duplicate name
     return wrapped if isinstance(wrapped, nw.DataFrame) else None

@@ -27,6 +27,7 @@ from princomp.core import (
     truncated_to,
     verify_table,
 )
+from princomp.engines import DistributedRows
 from princomp.errors import DataError, ParameterError, ShapeError, invalid_value
 from princomp.io import (
     Origin,
@@ -397,8 +398,8 @@ def impute(self: PCA, X: Any) -> Any:
     Returns
     -------
     ndarray or frame of shape (n, p)
-        In the precision and the units of X. If X is a frame, a frame of the same kind, without
-        columns that were not in the fit. A row without any known cell stays empty.
+        In the precision and the units of X. If X is a frame in memory, a frame of the same kind,
+        without columns that were not in the fit. A row without any known cell stays empty.
 
     Raises
     ------
@@ -427,7 +428,9 @@ def impute(self: PCA, X: Any) -> Any:
         parts.append(model.fill(rows))
         first += rows.shape[0]
     filled = np.array(parts[0]) if len(parts) == 1 else np.concatenate(parts)
-    return frame_like(X, filled, model.schema.names) if is_frame(X) else filled
+    if not isinstance(data, DistributedRows) and is_frame(X):
+        return frame_like(X, filled, model.schema.names)
+    return filled
 
 
 def verify(self: PCA, X: Any, sample_weight: SampleWeight = None) -> Certificate:

@@ -8,9 +8,12 @@ collected. No row is cached.
 
 from __future__ import annotations
 
+import io
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -47,6 +50,8 @@ _TYPE_WORDS = {
 
 # Number of rows that are read to find the length of arrays, and whether all vectors are sparse.
 _INSPECTED_ROWS = 20
+# In the text of a plan, after the name of each expression.
+_EXPRESSION_NUMBER = re.compile(r"#\d+L?")
 # Known layouts of frames: finding a layout is a job of Spark, and both fit and transform need it. A
 # frame never changes.
 _layouts: WeakKeyDictionary[Any, RowLayout] = WeakKeyDictionary()
@@ -184,12 +189,19 @@ class SparkRows(DistributedRows):
         return replace(rows, weights=weights, layout=rows.layout._replace(weighted=True))
 
     def fingerprint(self) -> tuple[str, ...]:
-        """Return the columns, and a checksum of the files that Spark knows of."""
-        files = "\n".join(sorted(self.frame.inputFiles()))
+        """Return the columns, and a checksum of the files and of the plan that makes the rows."""
+        printed, files = io.StringIO(), sorted(self.frame.inputFiles())
+        with redirect_stdout(printed):  # the only public way to the text that Connect has, too
+            self.frame.explain(mode="extended")
+        plan = printed.getvalue().partition("== Analyzed")[2].partition("== Optimized")[0]
+        # Numbers of expressions differ from session to session. So does the hash of a plan that
+        # reads files; of other plans, only the hash shows the values of local rows.
+        parts = [*files, _EXPRESSION_NUMBER.sub("", plan)]
+        parts += [] if files else [str(self.frame.semanticHash())]
         return (
             *self.value_columns,
             f"weights: {self.weights}",
-            f"files: {zlib.crc32(files.encode()):08x}",
+            f"rows: {zlib.crc32(chr(10).join(parts).encode()):08x}",
         )
 
     def map_rows(
