@@ -17,11 +17,10 @@ from princomp.cli.options import (
     command,
     data_argument,
     files_argument,
-    flag_of,
     format_option,
-    given_parameters,
     model_argument,
     read_options,
+    refuse_read_options,
     table_output_options,
     with_options,
 )
@@ -54,8 +53,8 @@ def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
     from princomp.rules import name_of
 
     notes: list[str] = []
-    if not rows and (ignored := given_parameters() - {"model", "as_json"}):
-        raise click.UsageError(f"{flag_of(min(ignored))} has no effect without --verify")
+    if not rows:
+        refuse_read_options("--verify")
     pca: Any = estimators.load_model(model)
     fitted: Any = core.fitted_model(pca)
     # A robust fit has no certificate and no plan.
@@ -256,6 +255,8 @@ def rotate(
 
     if power is not None and method == "varimax":
         raise click.UsageError("--power is an option of promax: leave it out, or choose promax")
+    if not files:
+        refuse_read_options("DATA")
     pca: Any = estimators.load(model)
     check_plain(pca, model, "only a PCA can be rotated")
     folder = output or Path(f"{model.name.partition('.')[0]}_{method}")

@@ -21,6 +21,7 @@ from princomp.cli.options import (
     force_option,
     model_argument,
     read_options,
+    refuse_read_options,
 )
 from princomp.cli.output import print_result
 from princomp.cli.results import check_outputs
@@ -177,6 +178,8 @@ def _check_arguments(figure: str, files: tuple[str, ...], figure_options: dict[s
         raise click.UsageError(f"{figure} draws rows: give DATA after MODEL")
     if not files and "bootstrap" in figure_options:
         raise click.UsageError("--bootstrap resamples rows: give DATA, the rows of the fit")
+    if not files:
+        refuse_read_options("DATA")
     if "groups" not in figure_options:
         for name in ("ellipses", "level"):
             if name in figure_options and figure != "outliers":

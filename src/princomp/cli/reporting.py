@@ -18,6 +18,7 @@ from princomp.cli.options import (
     force_option,
     given_parameters,
     names_option,
+    refuse_read_options,
 )
 from princomp.cli.output import print_result
 from princomp.cli.results import check_outputs, output_stem
@@ -106,9 +107,10 @@ def _check_arguments(files: Sequence[str], is_fit: bool) -> None:
     if is_fit and "training" in given:
         raise click.UsageError(f"{files[0]} is fitted here, so its rows are those of the fit")
     if not is_fit and len(files) == 1:
-        for name in ("groups", "metadata", "training", "bootstrap"):
+        for name in ("groups", "metadata", "training", "bootstrap", "level"):
             if name in given:
                 raise click.UsageError(f"--{name} needs rows: give DATA after MODEL")
+        refuse_read_options("DATA")
 
 
 def _metadata(
