@@ -89,7 +89,6 @@ def test_scores_of_float32_tables_are_written(princomp, tmp_path, fitted):
         (("rotate", "varimax", "m.pca", "--power", 3), 2, "promax"),
         (("rotate", "promax", "m.pca", "--power", 1), 2, "power"),
         (("rotate", "varimax", "no.pca"), 66, "no.pca"),
-        (("rotate", "varimax", "m.pca", "--no-id"), 2, "--no-id has no effect without DATA"),
         (("rotate", "varimax", "m.pca", "other.csv"), 65, "lacks columns"),
         (("rotate", "varimax", "flat.pca"), 65, "component 2 has no variance"),
     ],

@@ -129,7 +129,6 @@ def test_rows_that_a_figure_does_not_need_are_ignored_with_a_note(
         (("pie",), 2, "pie"),
         (("scree", "--rule", "nobody"), 2, "nobody"),
         (("scree", "--rule", "permutation"), 2, "give DATA"),
-        (("scree", "--no-header"), 2, "--header/--no-header has no effect without DATA"),
         (("biplot", "DATA", "--factor", 0), 2, "factor must be a positive number"),
         (("circle", "--rule", "parallel"), 2, "--rule has no effect on circle"),
         (("scree", "HALF", "--rule", "parallel"), 2, "other variances"),

@@ -19,8 +19,8 @@ from princomp.cli.options import (
     files_argument,
     format_option,
     model_argument,
+    notes_on_read_options,
     read_options,
-    refuse_read_options,
     table_output_options,
     with_options,
 )
@@ -52,9 +52,7 @@ def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
     """Show the variances, plan and certificate of MODEL."""
     from princomp.rules import name_of
 
-    notes: list[str] = []
-    if not rows:
-        refuse_read_options("--verify")
+    notes = [] if rows else notes_on_read_options("--verify")
     pca: Any = estimators.load_model(model)
     fitted: Any = core.fitted_model(pca)
     # A robust fit has no certificate and no plan.
@@ -255,8 +253,6 @@ def rotate(
 
     if power is not None and method == "varimax":
         raise click.UsageError("--power is an option of promax: leave it out, or choose promax")
-    if not files:
-        refuse_read_options("DATA")
     pca: Any = estimators.load(model)
     check_plain(pca, model, "only a PCA can be rotated")
     folder = output or Path(f"{model.name.partition('.')[0]}_{method}")
@@ -270,7 +266,7 @@ def rotate(
         rotation = diagnostics.rotate(
             pca, method, kaiser=not no_kaiser, power=4.0 if power is None else power
         )
-    components, notes = rotation.names, []
+    components, notes = rotation.names, [] if files else notes_on_read_options("DATA")
     if not rotation.converged:
         notes.append(f"varimax did not converge in {rotation.iterations:,} sweeps")
     if files:

@@ -200,14 +200,15 @@ read_options = with_options(
 )
 
 
-def refuse_read_options(required: str) -> None:
-    """Refuse options of reading where no table is read, because ``required`` was not given."""
-    given = given_parameters()
-    reader: Any = read_options(click.Command("read"))
-    for option in reader.params:
-        if option.name in given:
-            flag = "/".join([*option.opts, *option.secondary_opts])
-            raise click.UsageError(f"{flag} has no effect without {required}")
+def notes_on_read_options(required: str) -> list[str]:
+    """Name the options of reading that are ignored, since ``required`` was not given."""
+    given, reader = given_parameters(), click.Command("read")
+    read_options(reader)
+    return [
+        f"{'/'.join([*option.opts, *option.secondary_opts])} has no effect without {required}"
+        for option in reader.params
+        if option.name in given
+    ]
 
 
 def _scale_option(more_ways: str = "", *more_choices: str) -> Option:

@@ -20,8 +20,8 @@ from princomp.cli.options import (
     data_argument,
     force_option,
     model_argument,
+    notes_on_read_options,
     read_options,
-    refuse_read_options,
 )
 from princomp.cli.output import print_result
 from princomp.cli.results import check_outputs
@@ -138,7 +138,7 @@ def plot(
         if options[name] is not None and options[name] is not False
     }
     _check_arguments(figure, files, figure_options)
-    notes: list[str] = []
+    notes = [] if files else notes_on_read_options("DATA")
     if files and FIGURES[figure][0] != "rows" and not figure_options.keys() & {"rule", "bootstrap"}:
         notes, files = [f"{figure} draws the model alone: DATA is ignored"], ()
     pca = estimators.load(model)
@@ -178,8 +178,6 @@ def _check_arguments(figure: str, files: tuple[str, ...], figure_options: dict[s
         raise click.UsageError(f"{figure} draws rows: give DATA after MODEL")
     if not files and "bootstrap" in figure_options:
         raise click.UsageError("--bootstrap resamples rows: give DATA, the rows of the fit")
-    if not files:
-        refuse_read_options("DATA")
     if "groups" not in figure_options:
         for name in ("ellipses", "level"):
             if name in figure_options and figure != "outliers":

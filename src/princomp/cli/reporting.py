@@ -18,7 +18,7 @@ from princomp.cli.options import (
     force_option,
     given_parameters,
     names_option,
-    refuse_read_options,
+    notes_on_read_options,
 )
 from princomp.cli.output import print_result
 from princomp.cli.results import check_outputs, output_stem
@@ -97,6 +97,8 @@ def report(
         level=options["level"],
         overwrite=force,
     )
+    if rows is None:
+        notes = [*notes, *notes_on_read_options("DATA")]
     k, outputs = pca.n_components_, {"report": output}
     print_result("report", as_json, n_components=k, notes=notes, files=outputs)
 
@@ -110,7 +112,6 @@ def _check_arguments(files: Sequence[str], is_fit: bool) -> None:
         for name in ("groups", "metadata", "training", "bootstrap", "level"):
             if name in given:
                 raise click.UsageError(f"--{name} needs rows: give DATA after MODEL")
-        refuse_read_options("DATA")
 
 
 def _metadata(
