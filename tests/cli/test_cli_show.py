@@ -88,10 +88,21 @@ def test_show_names_the_estimator(princomp, model, arrests, tmp_path):
     assert "50 rows × 4 columns" in princomp("show", "i.pca").out
 
 
-def test_options_of_reading_need_rows(princomp, tmp_path):
-    assert princomp("fit", ARRESTS, "-k", 2, "-o", "r").code == 0
-    found = princomp("show", "r/model.pca", "--sep", ";")
-    assert (found.code, "--sep has no effect without --verify" in found.err) == (2, True)
+@pytest.mark.parametrize(
+    ("args", "note"),
+    [
+        (("show", "m.pca", "--sep", ";"), "--sep has no effect without --verify"),
+        (
+            ("plot", "scree", "m.pca", "--no-header", "-o", "s.svg"),
+            "--header/--no-header has no effect without",
+        ),
+        (("report", "m.pca", "--na", "x"), "--na has no effect without DATA"),
+        (("rotate", "varimax", "m.pca", "--no-id"), "--no-id has no effect without DATA"),
+    ],
+)
+def test_options_of_reading_without_rows_are_ignored_with_a_note(princomp, model, args, note):
+    done = princomp(*args)
+    assert (done.code, note in done.err) == (0, True)
 
 
 def test_notes_of_verified_rows_are_in_the_document(princomp):

@@ -75,6 +75,14 @@ def test_angles_without_all_variances(rng):
     assert np.isnan(found[1])
 
 
+@pytest.mark.parametrize("scale", [None, "unit"])
+def test_two_rows_say_nothing_about_their_axis(scale):
+    judged = verdicts_of(PCA(1, scale=scale).fit([[1.0, 2.0, 3.0], [2.0, 5.0, 1.0]]))
+    assert [one.kind for one in judged] == ["untested"]
+    (only,) = verdicts_of(PCA(1).fit([[1.0], [2.0]]))  # there is no other direction
+    assert (only.kind, only.angle) == ("solid", 0.0)
+
+
 def test_one_line_per_kind_for_any_number_of_components(rng):
     lines = verdict_lines(verdicts_of(PCA().fit(rng.standard_normal((60, 30)))))
     assert len(lines) <= 5

@@ -129,6 +129,11 @@ def test_the_choice_of_components_is_described(arrests):
         PCA(0.8, scale="unit").fit(arrests)
     )
     assert "All components were kept" in _text(PCA(scale="unit").fit(arrests))
+    # Without n_components, this solver leaves one out, as scikit-learn's does.
+    text = _text(PCA(scale="unit", svd_solver="arpack").fit(arrests))
+    assert "3 components of 4 explain" in text
+    assert "components were kept" not in text
+    assert "set by the user" not in text
     assert "“broken-stick” 1" in _text(PCA(2, scale="unit").fit(arrests))
 
 

@@ -96,6 +96,7 @@ def test_a_report_without_rows_says_so(princomp, model_file, tmp_path):
         (("MODEL", "--metadata", "turn"), 2, "--metadata needs rows"),
         (("MODEL", "--training"), 2, "--training needs rows"),
         (("MODEL", "--bootstrap", 0), 2, "--bootstrap needs rows"),
+        (("MODEL", "--level", 0.9), 2, "--level needs rows"),
         (("MODEL", "DATA", "--bootstrap", 1), 2, "2 or more"),
         (("MODEL", "DATA", "--groups", "nobody"), 65, "nobody"),
         (("MODEL", "DATA", "--groups", "Murder"), 65, "analyses"),

@@ -17,10 +17,9 @@ from princomp.cli.options import (
     command,
     data_argument,
     files_argument,
-    flag_of,
     format_option,
-    given_parameters,
     model_argument,
+    notes_on_read_options,
     read_options,
     table_output_options,
     with_options,
@@ -53,9 +52,7 @@ def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
     """Show the variances, plan and certificate of MODEL."""
     from princomp.rules import name_of
 
-    notes: list[str] = []
-    if not rows and (ignored := given_parameters() - {"model", "as_json"}):
-        raise click.UsageError(f"{flag_of(min(ignored))} has no effect without --verify")
+    notes = [] if rows else notes_on_read_options("--verify")
     pca: Any = estimators.load_model(model)
     fitted: Any = core.fitted_model(pca)
     # A robust fit has no certificate and no plan.
@@ -269,7 +266,7 @@ def rotate(
         rotation = diagnostics.rotate(
             pca, method, kaiser=not no_kaiser, power=4.0 if power is None else power
         )
-    components, notes = rotation.names, []
+    components, notes = rotation.names, [] if files else notes_on_read_options("DATA")
     if not rotation.converged:
         notes.append(f"varimax did not converge in {rotation.iterations:,} sweeps")
     if files:

@@ -200,6 +200,17 @@ read_options = with_options(
 )
 
 
+def notes_on_read_options(required: str) -> list[str]:
+    """Name the options of reading that are ignored, since ``required`` was not given."""
+    given, reader = given_parameters(), click.Command("read")
+    read_options(reader)
+    return [
+        f"{'/'.join([*option.opts, *option.secondary_opts])} has no effect without {required}"
+        for option in reader.params
+        if option.name in given
+    ]
+
+
 def _scale_option(more_ways: str = "", *more_choices: str) -> Option:
     return choice_option(
         "--scale",

@@ -20,6 +20,7 @@ from princomp.cli.options import (
     data_argument,
     force_option,
     model_argument,
+    notes_on_read_options,
     read_options,
 )
 from princomp.cli.output import print_result
@@ -137,7 +138,7 @@ def plot(
         if options[name] is not None and options[name] is not False
     }
     _check_arguments(figure, files, figure_options)
-    notes: list[str] = []
+    notes = [] if files else notes_on_read_options("DATA")
     if files and FIGURES[figure][0] != "rows" and not figure_options.keys() & {"rule", "bootstrap"}:
         notes, files = [f"{figure} draws the model alone: DATA is ignored"], ()
     pca = estimators.load(model)

@@ -18,6 +18,7 @@ from princomp.cli.options import (
     force_option,
     given_parameters,
     names_option,
+    notes_on_read_options,
 )
 from princomp.cli.output import print_result
 from princomp.cli.results import check_outputs, output_stem
@@ -96,6 +97,8 @@ def report(
         level=options["level"],
         overwrite=force,
     )
+    if rows is None:
+        notes = [*notes, *notes_on_read_options("DATA")]
     k, outputs = pca.n_components_, {"report": output}
     print_result("report", as_json, n_components=k, notes=notes, files=outputs)
 
@@ -106,7 +109,7 @@ def _check_arguments(files: Sequence[str], is_fit: bool) -> None:
     if is_fit and "training" in given:
         raise click.UsageError(f"{files[0]} is fitted here, so its rows are those of the fit")
     if not is_fit and len(files) == 1:
-        for name in ("groups", "metadata", "training", "bootstrap"):
+        for name in ("groups", "metadata", "training", "bootstrap", "level"):
             if name in given:
                 raise click.UsageError(f"--{name} needs rows: give DATA after MODEL")
 

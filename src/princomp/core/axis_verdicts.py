@@ -125,7 +125,8 @@ def axis_angles(fitted: Fitted) -> FloatArray:
     The entry of axis i along axis j has the asymptotic variance λᵢλⱼ / ((n − 1)(λᵢ − λⱼ)²)
     (Anderson 1963). The quantile of the sum of squares is that of a scaled χ² with the same mean
     and variance. Each variance that the fit did not compute is replaced by their mean. The angle
-    of the last computed component is then unknown, since the next variance is unknown.
+    of the last computed component is then unknown, since the next variance is unknown. So is that
+    of the only direction in which two rows differ.
     """
     spectrum, k = fitted.spectrum, fitted.k
     angles = np.full(k, np.nan)
@@ -133,6 +134,8 @@ def axis_angles(fitted: Fitted) -> FloatArray:
     if fitted.n_samples is None or not spectrum.total > 0 or n_minus_1 <= 0:
         return angles
     rank = int(min(fitted.p, fitted.analysed.rank_limit))
+    if rank == 1 < fitted.p:  # two rows show no variance in any other direction
+        return angles
     known = spectrum.variances[:rank] / spectrum.total
     others, counts = known, np.ones(len(known))
     if len(known) < rank:

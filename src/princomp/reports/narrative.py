@@ -83,8 +83,8 @@ def _choice(request: Request) -> tuple[str, object]:
         return "decision", (decision.rule, decision.reason)
     if isinstance(n_components, float) and 0 < n_components < 1:
         return "share", f"{n_components:.4g}"
-    if n_components is None:
-        return "all", ""
+    if n_components is None:  # some solvers then leave out the last one, as scikit-learn's do
+        return "all" if request.fitted.k == request.max_components else "most", ""
     name = name_of(n_components)
     return ("rule", name) if isinstance(name, str) else ("number", "")
 
