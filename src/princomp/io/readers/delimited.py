@@ -52,7 +52,12 @@ def detect_file_dialect(
     with reading(path, "delimited text"), open_decompressed(path, compression) as stream:
         head = stream.read(DETECT_BYTES)
     return detect_dialect(
-        head, path, separator=delimiter, compression=compression, options=selection.options
+        head,
+        path,
+        separator=delimiter,
+        compression=compression,
+        options=selection.options,
+        complete=len(head) < DETECT_BYTES,
     )
 
 
