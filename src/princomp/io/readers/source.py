@@ -7,12 +7,13 @@ into logical blocks by row number, so a table has the same summary from every so
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -167,7 +168,7 @@ class Source:
     file : str, optional
         The name of the input in messages.
     unused : tuple of str
-        Columns of the input that the user did not ask for.
+        Columns of the input that the user did not ask for, or a first one that counts the rows.
     stored : int, optional
         For sparse rows, the number of stored values; chunks are then CSR arrays.
     nbytes : int, optional
@@ -195,6 +196,8 @@ class Source:
     states_at_open = tuple[FileState, ...]()
     # The chosen columns and read options in words, which ``open_source`` sets.
     selected = ""
+    # The unit, or "", of each column of a text that has numbers.
+    units: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def properties(self) -> dict[str, Any]:
         """The parameters of this source, to construct another source of the same rows."""
