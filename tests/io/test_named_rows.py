@@ -7,8 +7,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from princomp import PCA, KernelPCA, RobustPCA
+from princomp import PCA, KernelPCA, RobustPCA, read_table
 from princomp.errors import ColumnError, NotFiniteError, NotNumericError, row_words
+from princomp.io import named_column
 from princomp.io.readers import files
 
 X = np.array([[1.0, 2.0], [3.0, 1.0], [np.nan, 4.0], [0.0, 5.0]])
@@ -117,3 +118,16 @@ def test_files_with_a_column_in_other_units_are_refused(small, tmp_path, monkeyp
     columns = ["x", "y"]
     assert files.open_files([paths["kg"], paths["none"]], columns=columns).columns == ("x", "y")
     assert files.open_files([paths["none"], paths["kg"]], columns=columns).columns == ("x", "y")
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_named_columns_are_read_with_the_options_of_the_file(small, tmp_path, monkeypatch):
+    if not small:
+        monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
+    path, other = tmp_path / "t.csv", tmp_path / "u.csv"
+    path.write_text("a;depth;soil\n1,5;-1,25;1,5 clay\n2,5;-999;none\n3;2;sand\n")
+    other.write_text("a,depth,soil\n1.5,-0.25,x\n2.5,-999.0,none\n3,NA,y\n")
+    rows = read_table([path, other], columns=["a"], na=["-999", "none"])
+    depth = named_column(rows, "depth")
+    np.testing.assert_array_equal(depth, [-1.25, np.nan, 2, -0.25, np.nan, np.nan])
+    assert named_column(rows, "soil").tolist() == ["1,5 clay", None, "sand", "x", None, "y"]

@@ -119,6 +119,7 @@ def infer_table(
         for name in converted.columns or ()
         if table.column(name).null_count < len(table)
     }
+    converted.number_format = dialect.number_format
     converted.line_of = partial(file.line_of, header_lines=header.lines)
     parser = Parser(
         file, header, converted.columns or (), choice.id_column, table.column_names, booleans, units

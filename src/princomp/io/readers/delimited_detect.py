@@ -153,7 +153,7 @@ def _detect_encoding(head: bytes) -> str:
 
 
 def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> str:
-    # Whether the first line has about as many fields as the others, the share of numbers, the width.
+    # Whether the first line has about as many fields, the share of numbers, the number of fields.
     found: dict[str, tuple[bool, float, int]] = {}
     for sep in ",;\t|":
         width, share = _width_and_share(lines, sep)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import InputChangedError, PrincompError
 from princomp.io.readers.columns import Origin, RowPlace, plain_label
+from princomp.io.readers.number_text import PLAIN, NumberFormat
 from princomp.io.readers.reader_errors import reading
 
 # Rows that are copied from columns to C order at once, so that they stay in the CPU cache.
@@ -198,6 +199,8 @@ class Source:
     selected = ""
     # The unit, or "", of each column of a text that has numbers.
     units: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    # How a text writes numbers, also those in the id column.
+    number_format: ClassVar[NumberFormat] = PLAIN
 
     def properties(self) -> dict[str, Any]:
         """The parameters of this source, to construct another source of the same rows."""
