@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import InputChangedError, PrincompError
 from princomp.io.readers.columns import Origin, RowPlace, plain_label
-from princomp.io.readers.number_text import PLAIN, NumberFormat
+from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.reader_errors import reading
 
 # Rows that are copied from columns to C order at once, so that they stay in the CPU cache.
@@ -198,9 +198,9 @@ class Source:
     # The chosen columns and read options in words, which ``open_source`` sets.
     selected = ""
     # The unit, or "", of each column of a text that has numbers.
-    units: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    units = cast(Mapping[str, str], MappingProxyType({}))
     # How a text writes numbers, also those in the id column.
-    number_format: ClassVar[NumberFormat] = PLAIN
+    number_format = PLAIN
 
     def properties(self) -> dict[str, Any]:
         """The parameters of this source, to construct another source of the same rows."""

@@ -281,7 +281,8 @@ def file_column(
         hint = "Keep the table, with this column, as CSV or Parquet."
         raise file_error(ColumnError, file, problem, hint, column=name) from None
     cells: list[Any] = []
-    for part in getattr(source, "sources", (source,)):
+    parts: Sequence[Any] = getattr(source, "sources", (source,))
+    for part in parts:
         found = [cell for chunk in part.checked_chunks() for cell in chunk.ids]
         if part.number_format != PLAIN and all(isinstance(cell, str | None) for cell in found):
             found = part.number_format.plain_column(found)
