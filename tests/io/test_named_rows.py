@@ -7,8 +7,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from princomp import PCA, KernelPCA, RobustPCA
-from princomp.errors import NotFiniteError, NotNumericError, row_words
+from princomp import PCA, KernelPCA, RobustPCA, read_table
+from princomp.errors import ColumnError, NotFiniteError, NotNumericError, row_words
+from princomp.io import named_column
 from princomp.io.readers import files
 
 X = np.array([[1.0, 2.0], [3.0, 1.0], [np.nan, 4.0], [0.0, 5.0]])
@@ -77,3 +78,56 @@ def test_errors_in_text_files_name_the_line(small, named, tmp_path, monkeypatch,
         **({"label": "Iowa"} if named else {}),
     }
     assert where in princomp("fit", path).err
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("small", [True, False])
+def test_row_numbers_before_names_are_left_out_of_all_files(ending, small, tmp_path, monkeypatch):
+    if not small:
+        monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
+    frame = pd.DataFrame(np.array([[1.0, 5], [2, 3], [4, 4], [3, 7], [0, 2], [6, 1]]))
+    frame.columns = ["a", "b"]
+    frame.insert(0, "key", range(1, 7))
+    frame.insert(1, "name", list("uvwxyz"))
+    paths = [tmp_path / f"{part}.{ending}" for part in (1, 2)]
+    for path, part in zip(paths, (frame[:3], frame[3:]), strict=True):
+        if ending == "csv":
+            part.to_csv(path, index=False)
+        else:
+            part.to_parquet(path, index=False)
+    source = files.open_files(paths)
+    assert (source.columns, source.id_column) == (("a", "b"), "name")
+    data, ids = zip(*((chunk.data, chunk.ids) for chunk in source.chunks()), strict=True)
+    np.testing.assert_array_equal(np.concatenate(data), frame[["a", "b"]])
+    assert np.concatenate(ids).tolist() == list("uvwxyz")
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_files_with_a_column_in_other_units_are_refused(small, tmp_path, monkeypatch):
+    if not small:
+        monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
+    paths = {unit: tmp_path / f"{unit}.csv" for unit in ("kg", "g", "", "none")}
+    for unit, path in paths.items():
+        cells = [f"{x} {unit}".strip() if unit != "none" else "" for x in (1, 3, 2)]
+        path.write_text("x,y\n" + "".join(f"{cell},{cell[:1] or 1}\n" for cell in cells))
+    for unit, words in (("g", "is in g, that of"), ("", "is in no unit, that of")):
+        with pytest.raises(ColumnError, match=f"'x' {words} .*kg.csv in kg"):
+            files.open_files([paths["kg"], paths[unit]])
+    with pytest.raises(ColumnError, match=r"'x' is in kg, that of .* in none"):
+        files.open_files([paths[""], paths["kg"]])
+    columns = ["x", "y"]
+    assert files.open_files([paths["kg"], paths["none"]], columns=columns).columns == ("x", "y")
+    assert files.open_files([paths["none"], paths["kg"]], columns=columns).columns == ("x", "y")
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_named_columns_are_read_with_the_options_of_the_file(small, tmp_path, monkeypatch):
+    if not small:
+        monkeypatch.setattr(files, "SMALL_FILE_BYTES", 0)
+    path, other = tmp_path / "t.csv", tmp_path / "u.csv"
+    path.write_text("a;depth;soil\n1,5;-1,25;1,5 clay\n2,5;-999;none\n3;2;sand\n")
+    other.write_text("a,depth,soil\n1.5,-0.25,x\n2.5,-999.0,none\n3,NA,y\n")
+    rows = read_table([path, other], columns=["a"], na=["-999", "none"])
+    depth = named_column(rows, "depth")
+    np.testing.assert_array_equal(depth, [-1.25, np.nan, 2, -0.25, np.nan, np.nan])
+    assert named_column(rows, "soil").tolist() == ["1,5 clay", None, "sand", "x", None, "y"]

@@ -49,7 +49,17 @@ def path(request, tmp_path):
 
 def test_isolated_sources_equal_plain_ones(path):
     plain, isolated = open_files([path]), open_files([path], options=UNTRUSTED)
-    for name in ("rows", "p", "dtype", "columns", "id_column", "notes", "unused", "stored"):
+    for name in (
+        "rows",
+        "p",
+        "dtype",
+        "columns",
+        "id_column",
+        "notes",
+        "unused",
+        "stored",
+        "units",
+    ):
         assert getattr(isolated, name) == getattr(plain, name), name
     for start in (0, 7):
         plain_chunk, isolated_chunk = next(plain.chunks(start)), next(isolated.chunks(start))
@@ -110,7 +120,7 @@ def test_a_process_that_ends_within_an_array_is_reported(tmp_path, monkeypatch):
     path, script = tmp_path / "rows.csv", tmp_path / "python"
     path.write_text("a,b\n1,2\n")
     facts = {"rows": 1, "p": 2, "columns": ["a", "b"], "id_column": None, "unused": []}
-    facts |= {"stored": None, "nbytes": 8, "notes": [], "dtype": "<f8"}
+    facts |= {"stored": None, "nbytes": 8, "notes": [], "dtype": "<f8", "units": {}}
     lines = json.dumps(facts) + "\n" + json.dumps({"rows": 1, "stored": None, "ids": None}) + "\n"
     script.write_text(f"#!{sys.executable}\nimport os\nos.write(1, {lines.encode() + b'1234'!r})\n")
     script.chmod(0o755)

@@ -132,6 +132,14 @@ def test_tabs_are_detected_after_byte_order_marks_and_blank_lines():
     assert opened(b'"a\tb",c\n1,2\n').columns == ("a\tb", "c")
 
 
+@pytest.mark.parametrize("shift", range(6))
+def test_the_part_of_a_line_where_detection_ends_decides_nothing(shift):
+    row = ";".join(["1.234"] * 40)
+    content = "\n".join([";".join(map(str, range(39))) + ";x" + "x" * shift, *[row] * 400])
+    error = refused(MalformedFileError, content.encode())
+    assert "'1.234' may be 1.234 or 1234" in str(error)
+
+
 def test_chunks_of_every_format_can_start_at_any_row(monkeypatch):
     monkeypatch.setattr(delimited_stream, "MIN_PIECE_BYTES", 64)
     monkeypatch.setattr(delimited_stream, "MAX_PIECE_BYTES", 64)

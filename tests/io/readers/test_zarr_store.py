@@ -162,6 +162,19 @@ def test_the_only_or_the_named_table_is_read(tmp_path, version):
     assert "1 dimensions" in str(refused(ShapeError, path, inside="v"))
 
 
+def test_a_store_of_anndata_means_its_matrix_x(tmp_path):
+    x = np.arange(6.0).reshape(2, 3)
+    path = tmp_path / "t.zarr"
+    zarr.create_group(path, attributes={"encoding-type": "anndata"})
+    save(path, x[:, :2], "obsm/X_pca")
+    save(path, np.ones(3), "X/data")  # of a sparse matrix
+    assert "X/data (3, float64)" in str(refused(ShapeError, path))
+    np.testing.assert_array_equal(read_all(opened(path, inside="obsm/X_pca")), x[:, :2])
+    shutil.rmtree(path / "X")
+    save(path, x, "X")
+    np.testing.assert_array_equal(read_all(opened(path)), x)
+
+
 def test_a_zip_holds_several_arrays_as_a_folder_does(tmp_path):
     x = np.arange(6.0).reshape(2, 3)
     path = save(tmp_path / "t.zarr", x, "g/x")

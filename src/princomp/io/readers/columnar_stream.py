@@ -120,7 +120,7 @@ class ColumnarSource(Source):
             self._kinds = {field.name: field.type for field in schema}
             self._conversions = {name: conversion_of(kind) for name, kind in self._kinds.items()}
         choice = self._find_ids(selection, choice)
-        self._choice, self.id_column = choice, choice.id_column
+        self._choice, self.id_column, self.unused = choice, choice.id_column, choice.unused
         if not whole:
             self._resolve_columns()
 

@@ -52,7 +52,12 @@ def detect_file_dialect(
     with reading(path, "delimited text"), open_decompressed(path, compression) as stream:
         head = stream.read(DETECT_BYTES)
     return detect_dialect(
-        head, path, separator=delimiter, compression=compression, options=selection.options
+        head,
+        path,
+        separator=delimiter,
+        compression=compression,
+        options=selection.options,
+        complete=len(head) < DETECT_BYTES,
     )
 
 
@@ -109,6 +114,12 @@ def infer_table(
     if selection.find_ids and not choice.requested and others and first == header.names[0]:
         notes += counting_notes(first, converted.data[:, 0])
     converted.notes = (*notes, *converted.notes)
+    converted.units = {
+        name: str(units.get(name, ""))
+        for name in converted.columns or ()
+        if table.column(name).null_count < len(table)
+    }
+    converted.number_format = dialect.number_format
     converted.line_of = partial(file.line_of, header_lines=header.lines)
     parser = Parser(
         file, header, converted.columns or (), choice.id_column, table.column_names, booleans, units

@@ -39,11 +39,17 @@ _CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FRACTION = re.compile(r"[+-]?[0-9]*([.,])[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DECIMAL_COMMA = re.compile(r'"?[+\-\u2212]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?"?')
-_UNITS = re.compile(r"[%‰°$€£¥₹]")
+_UNITS = re.compile(r"[%‰°$€£¥₹]|\s[A-Za-zµμ°/²³]{1,8}$")
 
 
 def detect_dialect(
-    head: bytes, path: Path, *, separator: str | None, compression: str | None, options: ReadOptions
+    head: bytes,
+    path: Path,
+    *,
+    separator: str | None,
+    compression: str | None,
+    options: ReadOptions,
+    complete: bool = True,
 ) -> Dialect:
     """Detect how a text is written.
 
@@ -57,6 +63,8 @@ def detect_dialect(
         The separator that the file's ending implies; None if it implies none.
     compression : str, optional
     options : ReadOptions
+    complete : bool
+        Whether ``head`` is the whole text, so that its last line is not cut.
 
     Raises
     ------
@@ -76,6 +84,8 @@ def detect_dialect(
         text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
     # str.splitlines would also split at other characters, such as U+2028, which cells may contain.
     lines = LINE_END.split(text.lstrip("\ufeff"))
+    if not complete and len(lines) > 1:
+        lines.pop()  # a part of 1.234, such as 1.2, could decide about the marks in numbers
     skip = options.skip or 0
     requested = options.sep
     if options.skip is None and (found := re.fullmatch(r"(?i)sep=(.)", lines[0])):
@@ -143,11 +153,13 @@ def _detect_encoding(head: bytes) -> str:
 
 
 def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> str:
-    found: dict[str, tuple[float, int]] = {}
+    # Whether the first line has about as many fields, the share of numbers, the number of fields.
+    found: dict[str, tuple[bool, float, int]] = {}
     for sep in ",;\t|":
         width, share = _width_and_share(lines, sep)
         if width > 1:
-            found[sep] = (share, width)
+            top = len(_records(lines, sep)[0][1])
+            found[sep] = (top > 1 and abs(top - width) < 2, share, width)
     width, share = _width_and_share(lines, " ")
     first = _records(lines, " ")[0][1] if width > 1 else []
     may_be_blank = len(first) in (width - 1, width)
@@ -157,7 +169,7 @@ def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> 
         if share > 0.5 and may_be_blank:
             raise _blank_question(path, width, default)
         return default
-    if found.keys() == {","} and found[","][0] < 1 and width > 1 and _has_decimal_commas(lines):
+    if found.keys() == {","} and found[","][1] < 1 and width > 1 and _has_decimal_commas(lines):
         if default is None and (share == 1 or not any("," in cell for cell in first)):
             return " "
         if may_be_blank:
@@ -167,8 +179,8 @@ def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> 
     if rivals and default not in (best, *rivals):
         raise malformed(
             path,
-            f"its fields may be separated by {_SEPARATORS[best]} ({found[best][1]} columns) or by "
-            f"{_SEPARATORS[rivals[0]]} ({found[rivals[0]][1]} columns)",
+            f"its fields may be separated by {_SEPARATORS[best]} ({found[best][2]} columns) or by "
+            f"{_SEPARATORS[rivals[0]]} ({found[rivals[0]][2]} columns)",
             f"Choose one: sep={best!r} or sep={rivals[0]!r}.",
         )
     return best
@@ -328,4 +340,4 @@ def _cells(lines: Sequence[str], sep: str) -> Iterator[tuple[int, int, str]]:
     """Line number, column number and text of each cell, without units."""
     for line, record in _records(lines, sep):
         for column, cell in enumerate(record):
-            yield line, column, plain_minus(_UNITS.sub("", cell).strip())
+            yield line, column, plain_minus(_UNITS.sub("", cell.strip()).strip())

@@ -101,7 +101,8 @@ class DelimitedSource(Source):
         table, self._parser = infer_table(replace(dialect, text=head), selection, complete=complete)
         header, n = self._parser.header, table.data.shape[0]
         super().__init__(**{**table.properties(), "rows": None, "nbytes": None})
-        self.repeatable = not once
+        self.repeatable, self.units = not once, table.units
+        self.number_format = dialect.number_format
         if not complete and dialect.skip_end is None:
             checked = not once and refuse_totals_at_end(dialect, len(header.names))
             if not checked:

@@ -194,9 +194,13 @@ def open_files(
     with_ids = without_ids._replace(id_column=id_column or None, find_ids=id_column is None)
     first = open_source(paths[0], with_ids)
     try:
-        # All files use the id column of the first file.
+        # All files use the id column of the first file, and leave out its column of row numbers.
         with_ids = without_ids._replace(id_column=first.id_column)
         others = [open_source(path, with_ids) for path in paths[1:]]
+        for i, source in enumerate(others):
+            if counting := [name for name in first.unused if name in (source.columns or ())]:
+                selection = with_ids._replace(exclude=[*exclude, *counting])
+                others[i] = open_source(paths[i + 1], selection)
     except (ColumnError, ParameterError) as error:
         if id_column is not None or not _lacks_id_column(error, first.id_column):
             raise

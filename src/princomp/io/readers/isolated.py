@@ -27,6 +27,7 @@ import scipy.sparse as sp
 from princomp import errors
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.left_out import LeftOut, WarningNote
+from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import Chunk, FileState, Source
@@ -63,6 +64,9 @@ class IsolatedSource(Source):
             "name": str(name),
             "options": asdict(replace(selection.options, untrusted=False)),
         }
+        options = selection.options
+        decimal = options.decimal or "."
+        self.number_format = NumberFormat(decimal, options.thousands, options.na)
         before = self.current_states()
         with _Reader({**self._request, "start": None}, self._path, timeout) as reader:
             self._header = reader.message()
@@ -74,6 +78,7 @@ class IsolatedSource(Source):
             notes = tuple(_NOTE_TYPES.get(kind, str)(text) for text, kind in header["notes"])
             dtype = np.dtype({"<f4": np.float32, "<f8": np.float64}[header["dtype"]])
             super().__init__(dtype=dtype, file=str(name), notes=notes, **properties)
+            self.units = dict(header["units"])
         self.states_at_open = before
         self.file_states()
 
@@ -239,7 +244,8 @@ def _json_value(cell: object) -> object:
 def _header(source: Source) -> dict[str, Any]:
     fields = {field: getattr(source, field) for field in _HEADER_FIELDS}
     notes = [(str(note), type(note).__name__) for note in source.notes]
-    return {**fields, "dtype": source.dtype.newbyteorder("<").str, "notes": notes}
+    dtype = source.dtype.newbyteorder("<").str
+    return {**fields, "dtype": dtype, "notes": notes, "units": dict(source.units)}
 
 
 def _parts(chunk: Chunk) -> tuple[dict[str, Any], *tuple[Any, ...]]:

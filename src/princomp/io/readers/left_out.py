@@ -273,6 +273,7 @@ def find_id_column(
     if counted:
         what = "the first column" if unnamed else repr(first)
         notes.append(f"left out {what}, which counts the rows")
+        choice = replace(choice, unused=tuple(dict.fromkeys((*choice.unused, first))))
     return replace(choice, names=names, id_column=name), notes
 
 

@@ -95,11 +95,24 @@ class NumberFormat:
         return math.nan if number in self._missing_numbers else number
 
     def _number(self, text: str) -> float | None:
-        if re.fullmatch(self._pattern, text) is None:
-            return None
+        return None if re.fullmatch(self._pattern, text) is None else float(self._plain(text))
+
+    def _plain(self, text: str) -> str:
         if self.thousands is not None:
             text = re.sub(self._thousands_pattern, "", text)
-        return float(text.replace(self.decimal, "."))
+        return text.replace(self.decimal, ".")
+
+    def plain_column(self, cells: Iterable[str | None]) -> list[str | None]:
+        """Cells with None for those in ``na`` and, if no cell is text, numbers as in Python."""
+        words = {word.strip() for word in self.na}
+        found: list[str | None] = []
+        for cell in cells:
+            text = plain_minus((cell or "").strip())
+            is_na = text in words or self._number(text) in self._missing_numbers
+            found.append(None if is_na else cell)
+        if self.is_plain or any(cell and self.is_text(cell) for cell in found):
+            return found
+        return [cell and self._plain(cell.strip()) for cell in found]
 
     def is_text(self, cell: str) -> bool:
         """Whether a cell is neither a number nor missing."""

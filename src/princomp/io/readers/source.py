@@ -7,12 +7,13 @@ into logical blocks by row number, so a table has the same summary from every so
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import InputChangedError, PrincompError
 from princomp.io.readers.columns import Origin, RowPlace, plain_label
+from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.reader_errors import reading
 
 # Rows that are copied from columns to C order at once, so that they stay in the CPU cache.
@@ -167,7 +169,7 @@ class Source:
     file : str, optional
         The name of the input in messages.
     unused : tuple of str
-        Columns of the input that the user did not ask for.
+        Columns of the input that the user did not ask for, or a first one that counts the rows.
     stored : int, optional
         For sparse rows, the number of stored values; chunks are then CSR arrays.
     nbytes : int, optional
@@ -195,6 +197,10 @@ class Source:
     states_at_open = tuple[FileState, ...]()
     # The chosen columns and read options in words, which ``open_source`` sets.
     selected = ""
+    # The unit, or "", of each column of a text that has numbers.
+    units = cast(Mapping[str, str], MappingProxyType({}))
+    # How a text writes numbers, also those in the id column.
+    number_format = PLAIN
 
     def properties(self) -> dict[str, Any]:
         """The parameters of this source, to construct another source of the same rows."""

@@ -155,6 +155,12 @@ def _sum_if_known(counts: Iterable[int | None]) -> int | None:
 def _column_positions(source: Source, i: int, first: Source) -> NDArray[np.intp] | None:
     """Positions in ``source`` of the columns of ``first``; None if the order is the same."""
     name, known = _name(source, i), _name(first, 0)
+    for column, unit in source.units.items():
+        if unit != (usual := first.units.get(column, unit)):
+            problem = f"its column {column!r} is in {unit or 'no unit'}, that of {known} in "
+            problem += usual or "none"
+            hint = f"Write the column in one unit, or exclude {column!r}."
+            raise file_error(ColumnError, name, problem, hint, column=column)
     if first.id_column is not None and source.id_column is None:
         problem = f"has no id column, while {known} has {first.id_column!r}"
         hint = "Give every file an id column, or read them without one."

@@ -24,6 +24,7 @@ from princomp.io.readers.files import ending_of, expand_patterns, open_files, sp
 from princomp.io.readers.frames import from_frame, is_frame
 from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.memory import Rows, in_memory, is_numeric_array
+from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.reader_errors import file_error, import_optional
 from princomp.io.readers.source import Source, TableSource
@@ -279,9 +280,14 @@ def file_column(
         problem = f"no column {name!r}: it holds numbers only"
         hint = "Keep the table, with this column, as CSV or Parquet."
         raise file_error(ColumnError, file, problem, hint, column=name) from None
-    return np.concatenate(
-        [np.asarray(chunk.ids, dtype=object) for chunk in source.checked_chunks()]
-    )
+    cells: list[Any] = []
+    parts: Sequence[Any] = getattr(source, "sources", (source,))
+    for part in parts:
+        found = [cell for chunk in part.checked_chunks() for cell in chunk.ids]
+        if part.number_format != PLAIN and all(isinstance(cell, str | None) for cell in found):
+            found = part.number_format.plain_column(found)
+        cells += found
+    return np.fromiter(cells, object, len(cells))
 
 
 def are_anndata_files(paths: Sequence[str | os.PathLike[str]]) -> bool:

@@ -55,6 +55,9 @@ def open_zarr(path: Path, selection: Selection, inside: str | None = None) -> So
     refuse_id_column(selection, "a Zarr array", origin)
     name = (inside or "").strip("/") or None
     with _open_store(path, name) as node:
+        with reading(path, "Zarr"):
+            if name is None and node.attrs.get("encoding-type") == "anndata":
+                name = "X"  # not an embedding, which may be the only dense matrix
         member = pick_array(_members_of(path, node), name, origin)
         with reading(path, "Zarr"):
             array = node

@@ -414,3 +414,21 @@ def test_columns_may_be_named_by_percentages(write):
 def test_columns_after_text_may_be_named_by_whole_numbers(write, names):
     table = read_whole(write(f"{names}\na,x,u,v,1.5,2,3\nb,y,u,w,2.5,1,4\nc,z,u,v,3,4,1\n"))
     assert list(table.columns) == names.split(",")[4:]
+
+
+@pytest.mark.parametrize(("name", "sep"), [("t.csv", ";"), ("t.tsv", "\t"), ("t.txt", "|")])
+def test_few_decimal_commas_among_text_do_not_separate_columns(write, name, sep):
+    lines = ["site,soil,crop,lab,count,ph", "a,u,w,l,3,1.5", "b,u,w,l,6,2.5", "c,v,w,l,2,4.25"]
+    text = "\n".join(line.replace(",", sep).replace(".", ",") for line in lines)
+    table = read_whole(write(text, name))
+    assert table.columns == ("count", "ph")
+    assert table.data.tolist() == [[3, 1.5], [6, 2.5], [2, 4.25]]
+
+
+def test_units_in_letters_do_not_hide_the_marks_in_numbers(write):
+    table = read_whole(write("x;y\n1,5 kg;2\n2,5 kg;4\n3,25 kg;3\n"))
+    assert table.data.tolist() == [[1.5, 2], [2.5, 4], [3.25, 3]]
+    unclear = write("x;y\n1.234 kg;2\n2.345 kg;4\n3.456 kg;3\n")
+    assert "'1.234' may be 1.234 or 1234" in str(refused(MalformedFileError, unclear))
+    table = read_whole(write("x;y\n1.234 kg;2,5\n2.345 kg;4,5\n3.456 kg;3\n"))
+    assert table.data.tolist() == [[1234, 2.5], [2345, 4.5], [3456, 3]]
