@@ -86,6 +86,27 @@ def test_numbers_of_every_real_kind_become_native_floats(tmp_path, dtype, versio
     np.testing.assert_array_equal(read_all(source), x.astype(float))
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_numbers_packed_by_xarray_are_unpacked(tmp_path, version):
+    x = np.array([[100, -9, 3], [-1, 0, -9]], "f4")
+    attributes, options = {"_ARRAY_DIMENSIONS": ["time", "cell"], "scale_factor": 0.5}, {}
+    if version == 2:
+        options["fill_value"] = -9.0
+    else:
+        attributes["_FillValue"] = "AAAAAAAAIsA="  # the eight bytes of -9.0
+    path = save(tmp_path / "t.zarr", x, zarr_format=version, attributes=attributes, **options)
+    source = opened(path)
+    np.testing.assert_array_equal(read_all(source), [[50, np.nan, 1.5], [-0.5, 0, np.nan]])
+    assert "-9 marks missing cells" in source.notes
+
+
+def test_the_fill_value_of_other_arrays_is_a_number(tmp_path):
+    x = np.array([[1, 0, 1], [0, 1, 2]], "f8")
+    source = opened(save(tmp_path / "t.zarr", x, zarr_format=2, fill_value=0.0))
+    np.testing.assert_array_equal(read_all(source), x)
+    assert source.notes == ()
+
+
 @pytest.mark.parametrize(
     "options",
     [

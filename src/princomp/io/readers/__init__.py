@@ -17,7 +17,7 @@ number_text, workbook          number formats in text; sheets of .xlsx files as 
 columnar*                      Parquet and Arrow: files and streams, chunks, columns
 numpy_file                     npy
 hdf5, h5ad, zarr_store         HDF5, AnnData and Zarr
-array_lookup, stored_array, chunk_plan   shared code of HDF5, AnnData, Zarr, npy and npz
+array_lookup, stored_array, chunk_plan, packing   shared code of HDF5, AnnData, Zarr, npy, npz
 sparse_files                   npz and MatrixMarket
 cells, columns, reader_errors   cells as numbers, choice of columns, errors of libraries
 mapped                         rows after a feature map

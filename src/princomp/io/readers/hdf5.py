@@ -15,6 +15,7 @@ import numpy as np
 from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_id_column
 from princomp.io.readers.chunk_plan import Tiling
 from princomp.io.readers.columns import Origin, Selection
+from princomp.io.readers.packing import Packing
 from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import Source
 from princomp.io.readers.stored_array import StoredArray
@@ -157,7 +158,8 @@ def dataset_source(
             raise malformed(path, problem, hint)
         tile_rows, tile_columns = dataset.chunks or (1, member.shape[1])
         filters = dataset.id.get_create_plist().get_nfilters()
-        nbytes = dataset.id.get_storage_size()
+        nbytes, packing = dataset.id.get_storage_size(), Packing.of(dataset.attrs)
     # For a read that spans tiles side by side, HDF5 copies only a few bytes at a time.
     tiling = Tiling(tile_rows, tile_columns, whole_tiles=filters > 0, separate_columns=True)
-    return Hdf5Array.of(path, member, names, selection, tiling=tiling, nbytes=nbytes, **more)
+    more |= {"tiling": tiling, "packing": packing, "nbytes": nbytes}
+    return Hdf5Array.of(path, member, names, selection, **more)

@@ -20,6 +20,7 @@ from princomp.io.readers.array_lookup import Member, numbered_columns
 from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.chunk_plan import ChunkPlan, Tiling, column_ranges
 from princomp.io.readers.columns import Origin, Selection, choose_columns
+from princomp.io.readers.packing import Packing
 from princomp.io.readers.reader_errors import malformed, reading
 from princomp.io.readers.source import Chunk, FileState, Source, file_state
 from princomp.linalg import empty
@@ -214,9 +215,12 @@ class StoredArray(MemberSource):
     ----------
     tiling : Tiling
         Layout of the array in the store.
+    packing : Packing
+        How its numbers become values.
     """
 
     tiling: Tiling
+    packing: Packing
     plan: ChunkPlan = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -227,7 +231,7 @@ class StoredArray(MemberSource):
         self.tiling = self.tiling._replace(tile_rows=min(self.tiling.tile_rows, n))
         self.plan = ChunkPlan.of(self.tiling, self._width, row_bytes)
         self.reader_bytes = type(self).reader_bytes + min(self.plan.rows_per_read, n) * row_bytes
-        self.notes = (*self.notes, *self.plan.notes(self.path))
+        self.notes = (*self.notes, *self.packing.notes, *self.plan.notes(self.path))
 
     def _open_store(self) -> AbstractContextManager[Any]:
         """Open the store; each pass over the rows has its own handle."""
@@ -263,7 +267,7 @@ class StoredArray(MemberSource):
                 for first_row in range(first, last, self.plan.rows_per_chunk):
                     rows = block[first_row - first : first_row - first + self.plan.rows_per_chunk]
                     origin = Origin(self.file, offset=first_row)
-                    data = to_floats(rows, self._positions, origin, label)
+                    data = self.packing.unpack(to_floats(rows, self._positions, origin, label))
                     if len(rows) < len(block) and np.may_share_memory(data, block):
                         data = data.copy()  # a view would keep the whole band in memory
                     stop = first_row + len(rows)

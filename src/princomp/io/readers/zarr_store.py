@@ -16,6 +16,7 @@ from princomp.errors import InputNotFoundError
 from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_id_column
 from princomp.io.readers.chunk_plan import Tiling
 from princomp.io.readers.columns import Origin, Selection
+from princomp.io.readers.packing import Packing
 from princomp.io.readers.reader_errors import file_error, folder_hint, malformed, reading
 from princomp.io.readers.source import FileState, Source, files_below
 from princomp.io.readers.stored_array import StoredArray
@@ -64,6 +65,8 @@ def open_zarr(path: Path, selection: Selection, inside: str | None = None) -> So
             if node.path != member.name:
                 array = node[member.name.removeprefix(node.path).strip("/")]
             names = name_list(array.attrs.get("columns"), member.shape[1])
+            old = array.metadata.zarr_format == 2
+            packing = Packing.of(array.attrs, array.fill_value if old else None)
             tile_rows, tile_columns = array.chunks
             shards = array.shards
             if shards is not None and shards[0] * member.shape[1] <= 2**20:
@@ -73,7 +76,9 @@ def open_zarr(path: Path, selection: Selection, inside: str | None = None) -> So
         if shards is not None:
             _refuse_empty(path, member.name)
     tiling = Tiling(tile_rows, tile_columns)
-    return ZarrArray.of(path, member, names, selection, tiling=tiling, nbytes=nbytes)
+    return ZarrArray.of(
+        path, member, names, selection, tiling=tiling, packing=packing, nbytes=nbytes
+    )
 
 
 @contextmanager

@@ -279,3 +279,23 @@ def test_files_of_a_virtual_dataset_must_be_there(tmp_path, fill):
         else:
             error = refused(MalformedFileError, open_hdf5, path)
             assert f"x has rows of {absent}, which cannot be read" in str(error)
+
+
+def test_numbers_packed_by_netcdf_are_unpacked(tmp_path):
+    path = save(tmp_path / "t.h5", x=np.array([[100, -32768, 3], [-1, 0, -99]], "i2"))
+    with h5py.File(path, "a") as file:
+        # netCDF writes arrays of one number.
+        file["x"].attrs["_FillValue"] = np.array([-32768], "i2")
+        file["x"].attrs["missing_value"] = np.int16(-99)
+        file["x"].attrs["scale_factor"] = np.array([0.5])
+        file["x"].attrs["add_offset"] = 280.0
+    source = opened(path)
+    np.testing.assert_array_equal(read_all(source), [[330, np.nan, 281.5], [279.5, 280, np.nan]])
+    assert source.notes == (
+        "-32768 or -99 marks missing cells",
+        "values are the stored numbers × 0.5 + 280",
+    )
+    with h5py.File(path, "a") as file:
+        file["x"].attrs["scale_factor"] = "half"
+    error = refused(MalformedFileError, open_hdf5, path)
+    assert "'scale_factor' is 'half', which is not a number" in str(error)
