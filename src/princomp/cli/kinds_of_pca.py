@@ -83,8 +83,12 @@ kind_options = with_options(
         metavar="NUMBER|median",
         help="Gamma of the kernel; median is computed from distances of rows. 1/p by default.",
     ),
-    click.option("--degree", type=click.FloatRange(min=0), help="Degree of --kernel poly; 3."),
-    click.option("--coef0", type=float, help="Constant of --kernel poly and sigmoid; 1."),
+    click.option(
+        "--degree", type=click.FloatRange(min=0), help="Degree of --kernel poly, 3 by default."
+    ),
+    click.option(
+        "--coef0", type=float, help="Constant of --kernel poly and sigmoid, 1 by default."
+    ),
     click.option(
         "--approximation",
         type=click.Choice(["nystrom", "features"]),
@@ -106,7 +110,9 @@ kind_options = with_options(
         type=click.Choice(["ridge", "fixed_point", "distance"]),
         help="How 'princomp inverse' finds rows; none by default.",
     ),
-    click.option("--alpha", type=click.FloatRange(min=0), help="Penalty of --pre-image ridge; 1."),
+    click.option(
+        "--alpha", type=click.FloatRange(min=0), help="Penalty of --pre-image ridge, 1 by default."
+    ),
     read_options,
 )
 

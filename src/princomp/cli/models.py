@@ -137,7 +137,7 @@ def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
             ) from None
     merged.save(output, overwrite=force)
     if as_json:
-        print_document("merge", **reports.model_contents(merged), files={"model": output})
+        print_document("merge", **reports.model_contents(merged), files={"model": output}, notes=[])
         return
     print_summary(merged)
     print_files({"model": output})
@@ -225,7 +225,7 @@ def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> tuple[A
 @click.option(
     "--power",
     type=click.FloatRange(min=1, min_open=True),
-    help="For promax: a larger power gives smaller loadings and larger correlations; 4.",
+    help="For promax: a larger power gives smaller loadings and larger correlations. 4 by default.",
 )
 @click.option("--no-kaiser", is_flag=True, help="Do not normalise the rows of the loadings.")
 @click.option("-o", "--output", type=PATH, help="Folder for the results; NAME_varimax by default.")

@@ -278,12 +278,12 @@ robust_fit_options = with_options(
     click.option(
         "--support",
         type=click.FloatRange(0.5, 1.0),
-        help="With --robust: share of the rows that are surely not outliers; 0.75.",
+        help="With --robust: share of the rows that are surely not outliers, 0.75 by default.",
     ),
     click.option(
         "--seed",
         type=SEED,
-        help="With --robust, --approximation, --solver randomized or a rule: random seed; 0.",
+        help="With --robust, --approximation, --solver randomized or a rule: seed, 0 by default.",
     ),
 )
 choose_options = with_options(

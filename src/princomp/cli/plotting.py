@@ -94,7 +94,7 @@ def _check_extension(_: click.Context, __: click.Parameter, value: Path) -> Path
     type=click.Choice(["rows", "mean", "none"]),
     help="Ellipses of each group: for a new row, for its mean, or none.",
 )
-@click.option("--level", type=LEVEL, help="Level of limits and ellipses; 0.95.")
+@click.option("--level", type=LEVEL, help="Level of limits and ellipses, 0.95 by default.")
 @click.option(
     "--label",
     callback=_parse_label,

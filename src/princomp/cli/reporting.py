@@ -56,7 +56,7 @@ def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -
     metavar="N",
     help="Intervals from N resamples, 0 for none; by default 200, if that is quick (0.5 s).",
 )
-@click.option("--level", type=LEVEL, default=0.95, help="Level of the limits; 0.95.")
+@click.option("--level", type=LEVEL, default=0.95, help="Level of the limits, 0.95 by default.")
 @force_option
 @fit_options
 def report(

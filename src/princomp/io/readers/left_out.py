@@ -180,10 +180,10 @@ def is_index_column(column: nw.Series[Any]) -> bool:
 
 
 def row_numbers_note(label: str, *, has_index: bool = False) -> WarningNote:
-    """Note on a first column that numbers the rows; a frame with an index could hold it there."""
+    """Note on a first column that identifies the rows, which a frame could have as its index."""
     by_index = f", or name the rows by it with frame.set_index({label!r})" if has_index else ""
     return WarningNote(
-        f"left out {label!r}, the first column, which numbers the rows: rename it to analyse "
+        f"left out {label!r}, the first column, which identifies the rows: rename it to analyse "
         f"it{by_index}"
     )
 
