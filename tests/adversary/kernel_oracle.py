@@ -127,7 +127,8 @@ def kernel_truth(kernel, rows, weights, dtype, matrix=None):
     # Centred about the mean entry, so that equal entries have no rounding.
     centred = (values - means) - (means - shares @ means)[:, None]
     centred *= np.sqrt(np.outer(weight, weight))
-    degrees = max(float(weight.sum()) - 1, 1.0)
+    total = float(weight.sum())
+    degrees = total - 1 if total > 1 else 1.0
     largest = float(np.abs(values).max())
     if n <= _SIDE:
         ((sizes, axes),) = svd_of([centred])
