@@ -176,16 +176,18 @@ ODD_FILES = [
         "tabs.csv", "Tabs in a .csv file", delimited(sep="\t"), "read", note="separated by tabs"
     ),
     OddFile("tabs.txt", "Tabs in a .txt file", delimited(sep="\t"), "read"),
-    OddFile("bars.txt", "Vertical bars", delimited(sep="|"), "read", note="separated by bars"),
     OddFile(
-        "blanks.txt", "Columns lined up by blanks", delimited(sep="   "), "read", note="by blanks"
+        "bars.txt", "Vertical bars", delimited(sep="|"), "read", note="separated by vertical bars"
+    ),
+    OddFile(
+        "blanks.txt", "Columns lined up by blanks", delimited(sep="   "), "read", note="by spaces"
     ),
     OddFile(
         "blanks.csv",
         "The same in a .csv file",
         delimited(sep="   "),
         "asks for the separator",
-        question="may be separated by blanks (2 columns)",
+        question="may be separated by spaces (2 columns)",
         answer={"sep": " "},
     ),
     OddFile(
@@ -359,7 +361,7 @@ ODD_FILES = [
         "Latin-1",
         delimited(GROUPS, header=("größe", "height", "weight")).encode("latin-1"),
         "read",
-        note="Latin-1",
+        note="Western European (cp1252)",
     ),
     OddFile("windows.csv", "Line ends of Windows", PLAIN.replace("\n", "\r\n"), "read"),
     OddFile(

@@ -1,8 +1,9 @@
 """Rows that are added and removed over time, and their summary so far.
 
 The rows of all batches are cut into the same logical blocks as those of one table. So the result
-does not depend on the sizes of the batches, not even in the last bit. Rows that do not fill a
-block yet are buffered. With decay d, a row seen r rows ago has the weight dʳ.
+does not depend on the sizes of the batches, not even in the last bit, as long as rows are only
+added: ``merge`` and ``remove`` end a block early. Rows that do not fill a block yet are buffered.
+With decay d, a row that r rows have followed, incomplete ones included, has dʳ times its weight.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ from princomp.summaries import (
 # Rows are buffered until BLOCKS_AT_ONCE blocks can be summed at once, or one block if a block has
 # more than _LARGE_BLOCK numbers.
 BLOCKS_AT_ONCE, _LARGE_BLOCK = default_threads(), 2**21
-# A block is shifted before its mean is known, so its sums may be 2**20 times its scatter.
+# A block is shifted by an estimate of its mean, so sums on the way may be 2**20 times its scatter.
 _MAX_SCATTER = float(np.finfo(np.float64).max) / 2**20
 # The squares of any number of values below this size can be summed in float64.
 _SAFE_VALUE = 1e140
 
-# Each merge rounds the scatter. If equal rows are added, all roundings may go in one direction, by
-# 3/16 units per merge. A spectrum allows for _FEW_MERGES of them; the errors of more are added to
-# ``lost``, which a spectrum multiplies by 64 at least.
-_FEW_MERGES, _LOST_UNITS = 256, 3 / 16 / 64 * EPS
+# Each merge rounds the scatter. If equal rows are added again and again, the errors may all have
+# one sign, and reach 3/16 EPS per merge. The error bound of a spectrum covers _FEW_MERGES of them;
+# those of later merges are added to ``lost``, which the bound contains 64 times or more.
+_FEW_MERGES, _LOST_PER_MERGE = 256, 3 / 16 / 64 * EPS
 
 # Notes in the plan about summaries whose kind has changed; _MERGE_NOTES by the kind after a merge.
 _FROM_COMPONENTS = (
@@ -85,7 +86,7 @@ class Stream:
     continued_fits: frozenset[tuple[Any, ...]] = frozenset()
     # Notes for the plan about summaries whose kind has changed.
     notes: tuple[str, ...] = ()
-    # Number of summaries that were merged one by one, other than blocks.
+    # Number of summaries of more than a block that were merged, since the stream was made.
     _merges = 0
 
     def __init__(self, request: Request, p: int, summary: Any = None) -> None:
@@ -165,8 +166,10 @@ class Stream:
         Raises
         ------
         NotFiniteError
-            For infinity, for NaN unless such rows are dropped, and if squares overflow;
-            no row is added then.
+            For infinity, for NaN unless such rows are dropped, and if squares overflow. No row
+            is added then.
+        NotAvailableError
+            With decay, for rows that an engine holds.
         """
         if isinstance(rows, DistributedRows):
             self._add_distributed(rows)
@@ -175,10 +178,10 @@ class Stream:
         n, buffer = rows.shape[0], self._buffer
         step = self._block_rows(sparse=is_sparse(rows) or buffer.is_sparse)
         max_buffered = step if step * self.p > _LARGE_BLOCK else BLOCKS_AT_ONCE * step
-        n_whole, stop = (buffer.count + n) // step * step, 0
-        if buffer.count + n >= max_buffered and n_whole:
+        whole_rows, stop = (buffer.count + n) // step * step, 0
+        if buffer.count + n >= max_buffered and whole_rows:
             # Fill the buffer up to a whole block, and add the other whole blocks without copying.
-            first, stop = -buffer.count % step, n_whole - buffer.count
+            first, stop = -buffer.count % step, whole_rows - buffer.count
             summary, dropped = self._summary, 0
             if buffer.count:
                 part = _slice_rows(rows, weights, 0, first)
@@ -188,7 +191,7 @@ class Stream:
             self._summary, buffer = summary, RowBuffer()
             self.dropped += dropped + more
         self._buffer = buffer.appended(*_slice_rows(rows, weights, stop, n), max_buffered)
-        self.dtype = rows.dtype if self.dtype is None else np.result_type(self.dtype, rows.dtype)
+        self.dtype = _wider(self.dtype, rows.dtype)
         self.rows_seen += n
         self.bytes_read += stored_bytes(rows)
 
@@ -202,8 +205,8 @@ class Stream:
             )
         folded = fold(self._kind, rows, drop=self.drop, precise=True)
         self._merges += 1
-        self._summary = self._with_errors(self._summary.merge(folded.summary))
-        self.dtype = rows.dtype if self.dtype is None else np.result_type(self.dtype, rows.dtype)
+        self._summary = self._with_merge_error(self._summary.merge(folded.summary))
+        self.dtype = _wider(self.dtype, rows.dtype)
         self.rows_seen += folded.rows
         self.dropped += folded.dropped
         self.bytes_read += rows.nbytes or folded.rows * rows.p * rows.dtype.itemsize
@@ -211,12 +214,17 @@ class Stream:
     def remove(self, rows: Any, weights: Weights) -> None:
         """Remove rows that were added before.
 
+        The rows are subtracted from the summary, which does not know whether they are in it.
+        Ranges are dropped, and a triangle becomes a scatter.
+
         Raises
         ------
         NotAvailableError
             If the summary does not allow it: with ``"full"``, ranges or decay.
         ShapeError
-            If more rows are removed than were added.
+            If more rows, or more incomplete ones, are removed than were added.
+        MemoryLimitError
+            If the scatter of a triangle does not fit in memory.
         """
         total, dropped = self.summary_and_dropped()
         notes = self.notes
@@ -247,13 +255,13 @@ class Stream:
                 "rows were left out before",
                 hint="remove only rows that were added before",
             )
-        left, added = self.rows_seen - folded.rows, total.rows
-        if not left and abs(added - folded.summary.rows) <= WEIGHT_TOLERANCE * added:
-            self._summary = kind.empty(self.p)  # not a few units of rounding of sums of weights
+        remaining, added = self.rows_seen - folded.rows, total.rows
+        if not remaining and abs(added - folded.summary.rows) <= WEIGHT_TOLERANCE * added:
+            self._summary = kind.empty(self.p)  # a difference would leave rounding errors
         else:
             self._summary = total.remove(folded.summary)
         self._kind, self.notes, self._buffer = kind, notes, RowBuffer()
-        self.rows_seen = left
+        self.rows_seen = remaining
         self.dropped = dropped - folded.dropped
 
     def merge(self, other: Stream) -> None:
@@ -282,28 +290,27 @@ class Stream:
         if self.decay != 1.0:  # the other rows follow these
             mine = mine.faded(self.decay**other.rows_seen)
         self._merges += 1 + other._merges
-        total = self._with_errors(mine.merge(theirs))
+        total = self._with_merge_error(mine.merge(theirs))
         self._summary, self._kind, self._buffer = total, kind_of(total), RowBuffer()
         notes = (*self.notes, *other.notes)
         if len(kinds) > 1:
             kept = main_summary(total).kind
             notes = (*notes, f"merged {' and '.join(sorted(kinds))}: {_MERGE_NOTES[kept]}")
         self.notes = tuple(dict.fromkeys(notes))
-        dtypes = [dtype for dtype in (self.dtype, other.dtype) if dtype is not None]
-        self.dtype = np.result_type(*dtypes) if dtypes else None
+        self.dtype = _wider(self.dtype, other.dtype)
         self.continued_fits |= other.continued_fits
         self.rows_seen += other.rows_seen
         self.dropped = dropped + their_dropped
         self.bytes_read += other.bytes_read
 
-    def _with_errors(self, total: Any) -> Any:
-        """Return a summary after a merge with the rounding error of that merge, after many."""
+    def _with_merge_error(self, total: Any) -> Any:
+        """Return a merged summary; after many merges, ``lost`` contains the error of this one."""
         if isinstance(total, Pair):
-            return Pair(self._with_errors(total.first), total.second)
+            return Pair(self._with_merge_error(total.first), total.second)
         if self._merges <= _FEW_MERGES or isinstance(total, Triangle):
             return total
         lost = 0.0 if total.lost is None else total.lost
-        return replace(total, lost=lost + _LOST_UNITS * total.column_scatter)
+        return replace(total, lost=lost + _LOST_PER_MERGE * total.column_scatter)
 
     # ---- the summary so far ----------------------------------------------------------------
 
@@ -360,12 +367,12 @@ class Stream:
         for start in range(0, rows.shape[0], step):
             block = rows[start : start + step]
             ages = np.arange(block.shape[0] - 1, -1, -1, dtype=np.float64)
-            block_weights = decay**ages
+            fading = decay**ages
+            block_weights: Weights = fading
             if weights is not None:
-                block_weights *= weights[start : start + step]
+                block_weights = fading * weights[start : start + step]
             if drop:
-                block, kept, n_missing = drop_incomplete(block, block_weights)
-                block_weights = block_weights if kept is None else kept
+                block, block_weights, n_missing = drop_incomplete(block, block_weights)
                 dropped += n_missing
             with one_blas_thread():
                 part = kind.of(block, block_weights, precise=True)
@@ -385,12 +392,19 @@ def _check_decay(request: Request) -> None:
 def _squares_fit(rows: Any) -> bool:
     """Whether the rows are finite and small enough to be squared, found in one pass."""
     values = rows.data if is_sparse(rows) else rows
-    # NaN passes through both and fails the comparison.
+    # With a NaN, both max and min are NaN, and the comparison is false.
     return not values.size or bool(float(max(values.max(), -values.min())) < _SAFE_VALUE)
 
 
 def _cannot_remove(why: str, hint: str) -> NotAvailableError:
-    return NotAvailableError(f"rows cannot be forgotten here: {why}", hint=hint)
+    return NotAvailableError(f"rows cannot be removed from this model: {why}", hint=hint)
+
+
+def _wider(one: np.dtype[Any] | None, other: np.dtype[Any] | None) -> np.dtype[Any] | None:
+    """The dtype that holds both; None is that of no rows."""
+    if one is None or other is None:
+        return other if one is None else one
+    return np.result_type(one, other)
 
 
 def _slice_rows(rows: Any, weights: Weights, start: int, stop: int) -> tuple[Any, Weights]:

@@ -97,7 +97,7 @@ def test_numbers_packed_by_xarray_are_unpacked(tmp_path, version):
     path = save(tmp_path / "t.zarr", x, zarr_format=version, attributes=attributes, **options)
     source = opened(path)
     np.testing.assert_array_equal(read_all(source), [[50, np.nan, 1.5], [-0.5, 0, np.nan]])
-    assert "-9 marks missing cells" in source.notes
+    assert "missing cells are stored as -9" in source.notes
 
 
 def test_the_fill_value_of_other_arrays_is_a_number(tmp_path):

@@ -1,7 +1,7 @@
 """Detect how delimited text is written: encoding, separator, decimal mark, comments.
 
 Each property is set by an option, by unambiguous evidence in the first part of the text, or by
-the default of the file's ending. A text that can be read in two ways is refused; the error names
+the default of the file extension. A text that can be read in two ways is refused; the error names
 both.
 """
 
@@ -27,11 +27,10 @@ from princomp.io.readers.reader_errors import malformed, reading
 DETECT_BYTES = 1 << 20
 _MAX_RECORDS, _MAX_CELLS = 500, 20_000
 
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}
 _ONE_GROUP = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
-_GROUPS = re.compile(
-    r"[+-]?[0-9]{1,3}(?:([.,'’ \u00a0\u202f])[0-9]{3})(?:\1[0-9]{3})*([.,][0-9]+)?"
-)
+# Groups of three digits, such as 1.234.567,8 or 1 234.
+_GROUPS = re.compile(r"[+-]?[0-9]{1,3}([.,'’ \u00a0\u202f])[0-9]{3}(?:\1[0-9]{3})*([.,][0-9]+)?")
 # An IP address, such as 192.168.100.101.
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _ADDRESS = re.compile(rf"(?:{_OCTET}\.){{3}}{_OCTET}")
@@ -39,6 +38,7 @@ _CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FRACTION = re.compile(r"[+-]?[0-9]*([.,])[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DECIMAL_COMMA = re.compile(r'"?[+\-\u2212]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?"?')
+# A sign such as % or €, or a word at the end, such as kg.
 _UNITS = re.compile(r"[%‰°$€£¥₹]|\s[A-Za-zµμ°/²³]{1,8}$")
 
 
@@ -60,7 +60,7 @@ def detect_dialect(
     path : Path
         The file; also its name in messages.
     separator : str, optional
-        The separator that the file's ending implies; None if it implies none.
+        The separator that the file extension implies; None if it implies none.
     compression : str, optional
     options : ReadOptions
     complete : bool
@@ -75,10 +75,10 @@ def detect_dialect(
     # The name of a codec is "utf-16" for all of its aliases, such as "UTF16".
     given = options.encoding
     encoding = codecs.lookup(given).name if given else _detect_encoding(head)
-    if options.encoding is None and encoding.startswith("utf-16"):
+    if given is None and encoding.startswith("utf-16"):
         notes.append("the text is UTF-16")
-    elif options.encoding is None and not encoding.startswith("utf-8"):
-        notes.append("the text is not UTF-8, and read as Latin-1")
+    elif given is None and not encoding.startswith("utf-8"):
+        notes.append(f"the text is not UTF-8; it was read as Western European ({encoding})")
     # The last character may be incomplete; invalid bytes are reported when the text is read.
     with reading(path, "delimited text"):
         text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
@@ -89,7 +89,7 @@ def detect_dialect(
     skip = options.skip or 0
     requested = options.sep
     if options.skip is None and (found := re.fullmatch(r"(?i)sep=(.)", lines[0])):
-        skip, requested = 1, requested or found[1]
+        skip, requested = 1, requested or found[1]  # a line for Excel
         if not requested.isascii():
             problem = f"line 1: its separator {requested!r} is not an ASCII character"
             hint = "Save the table with commas or tabs between its columns."
@@ -97,7 +97,7 @@ def detect_dialect(
     comment = options.comment
     if comment is None:
         top = next((line for line in lines[skip:] if line.strip()), "")
-        # A column may be called #, and a comment is longer.
+        # A # before a separator is the name of a column, not a comment.
         comment = "#" if re.match(r"#(?!\s*[,;\t|])", top) else ""
         if comment:
             notes.append("lines that begin with '#' are comments; comment='' reads them")
@@ -167,13 +167,13 @@ def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> 
         if default is None:
             return " " if width > 1 else ","
         if share > 0.5 and may_be_blank:
-            raise _blank_question(path, width, default)
+            raise _spaces_error(path, width, default)
         return default
     if found.keys() == {","} and found[","][1] < 1 and width > 1 and _has_decimal_commas(lines):
         if default is None and (share == 1 or not any("," in cell for cell in first)):
             return " "
         if may_be_blank:
-            raise _blank_question(path, width, ",")
+            raise _spaces_error(path, width, ",")
     best = max(found, key=lambda sep: (found[sep], sep == default))
     rivals = [sep for sep in found if sep != best and found[sep] == found[best]]
     if rivals and default not in (best, *rivals):
@@ -186,11 +186,11 @@ def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> 
     return best
 
 
-def _blank_question(path: Path, width: int, sep: str) -> MalformedFileError:
+def _spaces_error(path: Path, width: int, sep: str) -> MalformedFileError:
     return malformed(
         path,
-        f"its fields may be separated by blanks ({width} columns), not by {_SEPARATORS[sep]}",
-        f"Say which it is: sep=' ' splits lines at blanks, sep={sep!r} does not.",
+        f"its fields may be separated by spaces ({width} columns), not by {_SEPARATORS[sep]}",
+        f"Say which it is: sep=' ' splits lines at spaces, sep={sep!r} does not.",
     )
 
 
@@ -243,13 +243,13 @@ class _Evidence(NamedTuple):
     unclear : dict
         For a comma or a point, the first cell of each column in which it may be a decimal mark or
         separate thousands.
-    separators : dict
+    thousands : dict
         For each mark that seems to separate thousands, the numbers of the columns in which it does.
     """
 
     decimal: dict[str, tuple[int, str]]
     unclear: dict[str, dict[int, tuple[int, str]]]
-    separators: dict[str, set[int]]
+    thousands: dict[str, set[int]]
 
 
 def _detect_number_format(
@@ -266,10 +266,10 @@ def _detect_number_format(
     if thousands is None:
         other = "." if decimal == "," else ","
         is_decimal = decimal in evidence.decimal
-        if other in evidence.separators or (other in evidence.unclear and is_decimal):
+        if other in evidence.thousands or (other in evidence.unclear and is_decimal):
             thousands = other
         else:
-            thousands = next(iter(sorted(evidence.separators.keys() - {".", ","})), None)
+            thousands = min(evidence.thousands.keys() - {".", ","}, default=None)
         if thousands is not None:
             notes.append(f"thousands are separated by {thousands!r}")
     return NumberFormat(decimal, thousands, options.na)
@@ -279,37 +279,34 @@ def _detect_decimal(evidence: _Evidence, sep: str, path: Path) -> str:
     comma, point = evidence.decimal.get(","), evidence.decimal.get(".")
     if comma and point:
         (line, one), (other_line, other) = comma, point
-        raise _ambiguous_error(
+        raise malformed(
             path,
             f"line {line} has {one!r}, with a decimal comma, and line {other_line} {other!r}, "
             "with a decimal point",
-            line,
+            "Say which it is: decimal=',' (1,5 is one and a half) or decimal='.'.",
+            line=line,
         )
-    grouped, points = evidence.separators.get("."), evidence.unclear.get(".", {})
-    # Points that separate thousands (1.234.567) imply decimal commas. But such cells may be part
-    # numbers (192.168.100): if cells such as 1.234 are only in other columns, they stay unclear.
+    grouped, points = evidence.thousands.get("."), evidence.unclear.get(".", {})
+    # Points that separate thousands (1.234.567) imply decimal commas. But such cells may be
+    # product codes (192.168.100): if cells such as 1.234 are only in other columns, they stay
+    # unclear.
     if comma or (grouped and not point and (not points or grouped & points.keys())):
         return ","
-    if point or "," in evidence.separators:
+    if point or "," in evidence.thousands:
         return "."
     unclear = evidence.unclear.get(",") or (points if sep == ";" or grouped else {})
     if unclear:
         line, cell = next(iter(unclear.values()))
         as_fraction, as_thousands = cell.replace(",", "."), re.sub("[.,]", "", cell)
-        raise _ambiguous_error(
-            path, f"line {line}: {cell!r} may be {as_fraction} or {as_thousands}", line
+        mark = "," if "," in cell else "."
+        raise malformed(
+            path,
+            f"line {line}: {cell!r} may be {as_fraction} or {as_thousands}",
+            f"Say which it is: decimal={mark!r} reads {as_fraction}, thousands={mark!r} reads "
+            f"{as_thousands}.",
+            line=line,
         )
     return "."
-
-
-def _ambiguous_error(path: Path, what: str, line: int) -> MalformedFileError:
-    return malformed(
-        path,
-        what,
-        "Say which it is: decimal=',' (1,5 is one and a half), or decimal='.', "
-        "with thousands=',' where commas separate thousands.",
-        line=line,
-    )
 
 
 def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:
@@ -320,7 +317,7 @@ def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:
             evidence.unclear.setdefault(group[1], {}).setdefault(column, located)
         elif groups := _GROUPS.fullmatch(cell):
             mark, fraction = groups[1], groups[2]
-            # Such as 1.234.5: a date or a version.
+            # Such as 1.234.5, a version.
             if (fraction and fraction[0] == mark) or _ADDRESS.fullmatch(cell):
                 continue
             if fraction:
@@ -330,7 +327,7 @@ def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:
                     evidence.decimal.setdefault(mark, located)
             else:
                 mark = " " if mark.isspace() else mark
-                evidence.separators.setdefault(mark, set()).add(column)
+                evidence.thousands.setdefault(mark, set()).add(column)
         elif match := _FRACTION.fullmatch(cell):
             evidence.decimal.setdefault(match[1], located)
     return evidence

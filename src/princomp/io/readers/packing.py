@@ -15,7 +15,9 @@ _MISSING = ("_FillValue", "missing_value")
 
 
 class Packing(NamedTuple):
-    """How stored numbers become values, by the CF conventions (section 8.1).
+    """How stored numbers become values, by the CF conventions (sections 2.5.1 and 8.1).
+
+    Limits of valid values (``valid_range``) and ``_Unsigned`` are ignored.
 
     Parameters
     ----------
@@ -33,20 +35,20 @@ class Packing(NamedTuple):
     def of(cls, attributes: Mapping[str, Any], fill_value: object = None) -> Self:
         """Read the attributes of an array.
 
-        ``fill_value`` is that of an array in Zarr version 2, where xarray has it in place of the
-        attribute ``_FillValue``.
+        ``fill_value`` is that of an array in Zarr version 2, where xarray stores ``_FillValue``. It
+        marks missing cells only in arrays of xarray; in others it is a number, usually 0.
 
         Raises
         ------
         ValueError
-            If an attribute is not a number.
+            If an attribute is not a number, or a factor or an offset not one finite number.
         """
         found = {name: attributes[name] for name in _MISSING if name in attributes}
         if "_ARRAY_DIMENSIONS" in attributes and fill_value is not None:
             found["fill_value"] = fill_value
-        missing = [number for item in found.items() for number in _numbers(*item)]
-        (factor,) = _numbers("scale_factor", attributes.get("scale_factor", 1.0))
-        (offset,) = _numbers("add_offset", attributes.get("add_offset", 0.0))
+        missing = [number for name in found for number in _numbers(name, found[name])]
+        factor = _one_number("scale_factor", attributes.get("scale_factor", 1.0))
+        offset = _one_number("add_offset", attributes.get("add_offset", 0.0))
         # NaN is missing in any case.
         kept = tuple(dict.fromkeys(number for number in missing if not np.isnan(number)))
         return cls(kept, factor, offset)
@@ -54,14 +56,14 @@ class Packing(NamedTuple):
     @property
     def notes(self) -> tuple[str, ...]:
         """What the attributes change, for the user."""
-        listed = " or ".join(f"{number:g}" for number in self.missing)
-        missing = (f"{listed} marks missing cells",) if listed else ()
-        is_scaled = (self.factor, self.offset) != (1.0, 0.0)
-        scaled = f"values are the stored numbers × {self.factor:g} + {self.offset:g}"
-        return (*missing, scaled) if is_scaled else missing
+        marks = ", ".join(map(_in_words, self.missing))
+        missing = (f"missing cells are stored as {marks}",) if marks else ()
+        scaled = (f"stored numbers were multiplied by {_in_words(self.factor)} (scale_factor)",)
+        moved = (f"{_in_words(self.offset)} was added to stored numbers (add_offset)",)
+        return missing + scaled * (self.factor != 1.0) + moved * (self.offset != 0.0)
 
     def unpack(self, stored: FloatArray) -> FloatArray:
-        """Compute the values (m, p) of stored numbers, in a new array if any differ."""
+        """Compute the values (m, p) of stored numbers: the same array if nothing is packed."""
         if self == Packing():
             return stored
         values = stored * self.factor + self.offset
@@ -73,10 +75,22 @@ class Packing(NamedTuple):
 def _numbers(name: str, attribute: Any) -> tuple[float, ...]:
     """The numbers of an attribute."""
     try:
-        if isinstance(attribute, str):  # by xarray in Zarr version 3
+        if isinstance(attribute, str):  # xarray writes eight bytes in base64 to Zarr version 3
             return struct.unpack("<d", base64.standard_b64decode(attribute))
         return tuple(np.asarray(attribute, np.float64).ravel().tolist())
     except (TypeError, ValueError, struct.error):
         raise ValueError(
             f"the attribute {name!r} is {attribute!r}, which is not a number"
         ) from None
+
+
+def _one_number(name: str, attribute: Any) -> float:
+    """The one finite number of an attribute."""
+    numbers = _numbers(name, attribute)
+    if len(numbers) != 1 or not np.isfinite(numbers[0]):
+        raise ValueError(f"the attribute {name!r} is {attribute!r}, which is not one finite number")
+    return numbers[0]
+
+
+def _in_words(number: float) -> str:
+    return repr(number).removesuffix(".0")

@@ -17,7 +17,7 @@ class ReadOptions:
     Parameters
     ----------
     sep : str, optional
-        Field separator: one character; " " matches any number of blanks.
+        Field separator: one character; " " matches any number of spaces and tabs.
     decimal : {".", ","}, optional
         Decimal separator.
     thousands : str, optional

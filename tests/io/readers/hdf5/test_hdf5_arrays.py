@@ -292,10 +292,11 @@ def test_numbers_packed_by_netcdf_are_unpacked(tmp_path):
     source = opened(path)
     np.testing.assert_array_equal(read_all(source), [[330, np.nan, 281.5], [279.5, 280, np.nan]])
     assert source.notes == (
-        "-32768 or -99 marks missing cells",
-        "values are the stored numbers × 0.5 + 280",
+        "missing cells are stored as -32768, -99",
+        "stored numbers were multiplied by 0.5 (scale_factor)",
+        "280 was added to stored numbers (add_offset)",
     )
-    with h5py.File(path, "a") as file:
-        file["x"].attrs["scale_factor"] = "half"
-    error = refused(MalformedFileError, open_hdf5, path)
-    assert "'scale_factor' is 'half', which is not a number" in str(error)
+    for factor, problem in (("half", "is 'half', which is not a number"), ([1.0, 2], "not one")):
+        with h5py.File(path, "a") as file:
+            file["x"].attrs["scale_factor"] = factor
+        assert problem in str(refused(MalformedFileError, open_hdf5, path))

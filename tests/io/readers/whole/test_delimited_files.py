@@ -246,6 +246,16 @@ def test_points_that_may_separate_thousands_are_refused(write):
     assert "line 2: '1.125' may be 1.125 or 1125" in str(error)
 
 
+@pytest.mark.parametrize(("mark", "sep"), [(".", ";"), (",", "\t")])
+def test_the_hint_on_unclear_marks_gives_both_readings(write, mark, sep):
+    path = write(f"a{sep}b\n1{mark}234{sep}2\n2{mark}345{sep}1\n")
+    hint = refused(MalformedFileError, path).hint
+    assert f"decimal={mark!r} reads 1.234, thousands={mark!r} reads 1234" in hint
+    for option, expected in (("decimal", 1.234), ("thousands", 1234)):
+        table = read_whole(path, options=ReadOptions(**{option: mark}))
+        assert table.data[0].tolist() == [expected, 2]
+
+
 @pytest.mark.parametrize("code", ["1,5", "1,234,567", "123.456.789", "192.168.100.101"])
 def test_numeric_cells_of_workbooks_do_not_depend_on_cells_of_text(tmp_path, code):
     openpyxl = pytest.importorskip("openpyxl")
@@ -388,14 +398,14 @@ def test_quotes_are_found_after_any_separator_and_a_byte_order_mark(write, sep, 
 
 def test_decimal_commas_between_blanks_are_no_separators(write):
     text = "x y\n1 2,5\n2 3,25\n3 4,125\n"
-    assert "may be separated by blanks" in str(refused(MalformedFileError, write(text)))
+    assert "may be separated by spaces" in str(refused(MalformedFileError, write(text)))
     for lines in (text, text.replace("x y\n", "")):
         data = read_whole(write(lines, "t.txt"), options=ReadOptions(header=lines == text)).data
         assert data.tolist() == [[1, 2.5], [2, 3.25], [3, 4.125]]
     numbered = "item 1,5\nitem 2,7\nitem 3,9\n"
     for name in ("t.csv", "t.txt"):
         error = refused(MalformedFileError, write(numbered, name))
-        assert "separated by blanks (2 columns), not by commas" in str(error)
+        assert "separated by spaces (2 columns), not by commas" in str(error)
     named = "name x\nu 2,5\nv 3,5\nw 4,5\n"
     assert read_whole(write(named, "t.txt")).data.tolist() == [[2.5], [3.5], [4.5]]
     grouped = "x,y\n1 234,u\n2 345,v\n3 456,u\n"
