@@ -320,14 +320,15 @@ def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:
             # Such as 1.234.5, a version.
             if (fraction and fraction[0] == mark) or _ADDRESS.fullmatch(cell):
                 continue
+            if cell.lstrip("+-").startswith("0"):
+                # 0.123 is a fraction, and 0.123.456 a code: thousands do not begin with 0.
+                if mark in ".," and cell.count(mark) == 1 and not fraction:
+                    evidence.decimal.setdefault(mark, located)
+                continue
             if fraction:
                 evidence.decimal.setdefault(fraction[0], located)
-            if cell.lstrip("+-").startswith("0"):
-                if mark in ".,":
-                    evidence.decimal.setdefault(mark, located)
-            else:
-                mark = " " if mark.isspace() else mark
-                evidence.thousands.setdefault(mark, set()).add(column)
+            mark = " " if mark.isspace() else mark
+            evidence.thousands.setdefault(mark, set()).add(column)
         elif match := _FRACTION.fullmatch(cell):
             evidence.decimal.setdefault(match[1], located)
     return evidence

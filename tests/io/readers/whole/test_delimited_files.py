@@ -246,6 +246,13 @@ def test_points_that_may_separate_thousands_are_refused(write):
     assert "line 2: '1.125' may be 1.125 or 1125" in str(error)
 
 
+def test_codes_that_begin_with_zero_decide_nothing(write):
+    table = read_whole(write("part;x\n0.123.456;1,5\n0.123.457;2,25\n"))
+    assert table.columns == ("x",)
+    assert table.data.tolist() == [[1.5], [2.25]]
+    assert read_whole(write("x;y\n0,123;1\n0,456;2\n")).data[0].tolist() == [0.123, 1]
+
+
 @pytest.mark.parametrize(("mark", "sep"), [(".", ";"), (",", "\t")])
 def test_the_hint_on_unclear_marks_gives_both_readings(write, mark, sep):
     path = write(f"a{sep}b\n1{mark}234{sep}2\n2{mark}345{sep}1\n")
