@@ -152,35 +152,54 @@ def _detect_encoding(head: bytes) -> str:
 # ---- separator ------------------------------------------------------------------------
 
 
+class _Layout(NamedTuple):
+    """Lines split at a separator; the larger of two layouts is the likelier one.
+
+    Parameters
+    ----------
+    header_fits : bool
+        Whether the first line has as many fields as the others, or one more or less.
+    number_share : float
+        Share of numbers among the cells.
+    width : int
+        Number of fields in most lines.
+    """
+
+    header_fits: bool
+    number_share: float
+    width: int
+
+
 def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> str:
-    # Whether the first line has about as many fields, the share of numbers, the number of fields.
-    found: dict[str, tuple[bool, float, int]] = {}
+    found: dict[str, _Layout] = {}
     for sep in ",;\t|":
         width, share = _width_and_share(lines, sep)
         if width > 1:
             top = len(_records(lines, sep)[0][1])
-            found[sep] = (top > 1 and abs(top - width) < 2, share, width)
+            found[sep] = _Layout(top > 1 and abs(top - width) < 2, share, width)
     width, share = _width_and_share(lines, " ")
     first = _records(lines, " ")[0][1] if width > 1 else []
-    may_be_blank = len(first) in (width - 1, width)
+    # A name for each column, but perhaps none for that of the row names.
+    header_fits_spaces = len(first) in (width - 1, width)
     if not found:
         if default is None:
             return " " if width > 1 else ","
-        if share > 0.5 and may_be_blank:
+        if share > 0.5 and header_fits_spaces:
             raise _spaces_error(path, width, default)
         return default
-    if found.keys() == {","} and found[","][1] < 1 and width > 1 and _has_decimal_commas(lines):
+    only_commas = found.keys() == {","} and found[","].number_share < 1
+    if only_commas and width > 1 and _has_decimal_commas(lines):
         if default is None and (share == 1 or not any("," in cell for cell in first)):
             return " "
-        if may_be_blank:
+        if header_fits_spaces:
             raise _spaces_error(path, width, ",")
     best = max(found, key=lambda sep: (found[sep], sep == default))
     rivals = [sep for sep in found if sep != best and found[sep] == found[best]]
     if rivals and default not in (best, *rivals):
         raise malformed(
             path,
-            f"its fields may be separated by {_SEPARATORS[best]} ({found[best][2]} columns) or by "
-            f"{_SEPARATORS[rivals[0]]} ({found[rivals[0]][2]} columns)",
+            f"its fields may be separated by {_SEPARATORS[best]} ({found[best].width} columns) or by "
+            f"{_SEPARATORS[rivals[0]]} ({found[rivals[0]].width} columns)",
             f"Choose one: sep={best!r} or sep={rivals[0]!r}.",
         )
     return best
