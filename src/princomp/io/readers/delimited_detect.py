@@ -198,8 +198,8 @@ def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> 
     if rivals and default not in (best, *rivals):
         raise malformed(
             path,
-            f"its fields may be separated by {_SEPARATORS[best]} ({found[best].width} columns) or by "
-            f"{_SEPARATORS[rivals[0]]} ({found[rivals[0]].width} columns)",
+            f"its fields may be separated by {_SEPARATORS[best]} ({found[best].width} columns) "
+            f"or by {_SEPARATORS[rivals[0]]} ({found[rivals[0]].width} columns)",
             f"Choose one: sep={best!r} or sep={rivals[0]!r}.",
         )
     return best
