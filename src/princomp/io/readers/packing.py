@@ -56,11 +56,16 @@ class Packing(NamedTuple):
     @property
     def notes(self) -> tuple[str, ...]:
         """What the attributes change, for the user."""
-        marks = ", ".join(map(_in_words, self.missing))
-        missing = (f"missing cells are stored as {marks}",) if marks else ()
-        scaled = (f"stored numbers were multiplied by {_in_words(self.factor)} (scale_factor)",)
-        moved = (f"{_in_words(self.offset)} was added to stored numbers (add_offset)",)
-        return missing + scaled * (self.factor != 1.0) + moved * (self.offset != 0.0)
+        notes = []
+        if self.missing:
+            notes.append(f"missing cells are stored as {', '.join(map(_in_words, self.missing))}")
+        if self.factor != 1.0:
+            notes.append(
+                f"stored numbers were multiplied by {_in_words(self.factor)} (scale_factor)"
+            )
+        if self.offset != 0.0:
+            notes.append(f"{_in_words(self.offset)} was added to stored numbers (add_offset)")
+        return tuple(notes)
 
     def unpack(self, stored: FloatArray) -> FloatArray:
         """Compute the values (m, p) of stored numbers: the same array if nothing is packed."""
