@@ -100,9 +100,9 @@ def test_scores_and_rows_stay_on_the_device(library, small_blocks, rng):
     np.testing.assert_allclose(both, PCA(3).fit_transform(X), atol=1e-5)
 
 
-@pytest.mark.parametrize("mean", [0.0, 1e5])
-def test_scores_keep_their_digits_for_any_mean(library, mean, rng):
-    X = rows_of(rng, dtype=np.float32, mean=mean)
+@pytest.mark.parametrize(("mean", "unit"), [(0.0, 1.0), (1e5, 1.0), (1e5, 1e-30)])
+def test_scores_keep_their_digits_for_any_mean(library, mean, unit, rng):
+    X = rows_of(rng, dtype=np.float32, mean=mean) * np.float32(unit)
     model = PCA(2).fit(X)
     found, expected = library.to_host(model.transform(library.to_device(X))), model.transform(X)
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6 * np.abs(expected).max())

@@ -174,7 +174,8 @@ class AbstractDeviceRows(DistributedRows):
             mean, mean_low, axes = parts_of(self.dtype, whiten=whiten)
             dtype = axes.dtype  # float64 where the axes overflow float32
             offset = None
-            if not back and (mean**2 <= _NEAR_ZERO**2 * fitted.column_variances).all():
+            # Not by squares, which may underflow in float32.
+            if not back and (np.abs(mean) <= _NEAR_ZERO * np.sqrt(fitted.column_variances)).all():
                 exact_mean = mean.astype(np.float64) + mean_low
                 offset = self.space.put(-(exact_mean @ axes.astype(np.float64)), dtype)
             parts = (self.space.put(part, dtype) for part in (mean, mean_low, axes))
