@@ -174,3 +174,13 @@ def test_a_fit_resumed_on_a_device_has_the_same_bits(library, options, rows, tmp
     model = PCA(3, **options).fit(X, checkpoint=tmp_path / "run")
     resumed = PCA(3, **options).fit(X, checkpoint=tmp_path / "run")
     assert bits(resumed) == bits(model)
+
+
+@pytest.mark.parametrize("library", [on_torch, on_strict])
+def test_deviations_that_underflow_and_sum_to_zero_are_no_constant(library):
+    first = np.float32([2.376007e-28, 2.375993e-28, 2.376e-28])
+    constant = np.full(3, 7.92e-29, "f4")
+    X = np.stack([first, constant, constant], axis=1) * np.float32(1e10)
+    found, expected = PCA().fit(library.to_device(X)), PCA().fit(X)
+    assert found.total_variance_ == pytest.approx(expected.total_variance_, rel=1e-6, abs=0)
+    assert expected.total_variance_ > 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from princomp.kernels import sampled_rows
 from princomp.linalg import FloatArray, restore_underflowed, slices
@@ -207,8 +207,26 @@ class _RunningSums:
         """Whether float32 squares may have underflowed, other than those of constant columns."""
         if self.right is not None:
             return bool(safe_exponent(squares, self.precision))
+        if self.precision.itemsize != 4:
+            return False
         tiny = squares < FLOAT32_TINY * max(self.count, 1)
-        return self.precision.itemsize == 4 and bool((tiny & ((sums != 0) | (squares > 0))).any())
+        zero = (sums == 0) & (squares == 0)
+        return bool((tiny & ~zero).any()) or (bool(zero.any()) and self._varies(zero))
+
+    def _varies(self, columns: NDArray[np.bool_]) -> bool:
+        """Whether any of these columns differs from the shift.
+
+        Deviations whose squares underflow may sum to zero, as in a constant column.
+        """
+        if not self.table.repeatable:
+            return False
+        space, xp = self.space, self.space.xp
+        chosen = space.put(columns.astype(np.float64)) > 0
+        for block in self.table.blocks(space.rows_at_a_time(self.table.p)):
+            rows = xp.astype(block.rows, self.work, copy=False)
+            if bool(xp.any((rows != self.shift) & chosen)):
+                return True
+        return False
 
     def result(self) -> Sums:
         space = self.space
