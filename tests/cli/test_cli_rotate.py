@@ -86,7 +86,6 @@ def test_scores_of_float32_tables_are_written(princomp, tmp_path, fitted):
     ("args", "code", "message"),
     [
         (("rotate", "quartimax", "m.pca"), 2, "quartimax"),
-        (("rotate", "varimax", "m.pca", "--power", 3), 2, "promax"),
         (("rotate", "promax", "m.pca", "--power", 1), 2, "power"),
         (("rotate", "varimax", "no.pca"), 66, "no.pca"),
         (("rotate", "varimax", "m.pca", "other.csv"), 65, "lacks columns"),
@@ -105,6 +104,11 @@ def test_invalid_rotations_are_refused_and_nothing_is_written(
     assert message in done.error["message"]
     assert done.error["hint"]
     assert files_in(tmp_path) == before
+
+
+def test_varimax_ignores_the_power_with_a_note(princomp, model):
+    done = princomp("rotate", "varimax", model, "--power", 3, "-o", "out")
+    assert (done.code, done.err) == (0, "note: --power has no effect on varimax\n")
 
 
 def test_one_component_is_its_own_rotation(princomp, tmp_path):

@@ -201,12 +201,18 @@ def test_frames_and_dicts_of_a_rotation(arrests):
     assert found.transform(frame).shape == (50, 2)
 
 
+def test_varimax_ignores_the_power_with_a_warning(model):
+    with pytest.warns(UserWarning, match="power=3 has no effect with method='varimax'") as caught:
+        found = rotate(model, "varimax", power=3)
+    assert caught[0].filename == __file__
+    np.testing.assert_array_equal(found.loadings, rotate(model, "varimax").loadings)
+
+
 def test_invalid_arguments_are_refused(model, arrests):
     for change, word in (
         ({"method": "quartimax"}, "method"),
         ({"kaiser": 1}, "kaiser"),
         ({"method": "promax", "power": 1}, "power"),
-        ({"method": "varimax", "power": 3}, "power"),
     ):
         with pytest.raises(ParameterError) as caught:
             rotate(model, **change)

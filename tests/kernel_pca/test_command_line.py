@@ -350,13 +350,6 @@ def test_merge_refusals_explain_why(princomp, tmp_path):
         ),
         (("--pre-image", "ridge"), "--pre-image has no effect without --kernel"),
         (("--alpha", 1), "--alpha has no effect without --pre-image ridge"),
-        (("--kernel", "rbf", "-k", "parallel"), "rule for a linear PCA"),
-        (("--kernel", "precomputed", "--scale", "unit"), "--kernel precomputed does not have"),
-        (("--kernel", "rbf", "--scale", "mad"), "--scale mad is an option of robust fits"),
-        (("--kernel", "rbf", "--no-center"), "--no-center cannot be used with --kernel"),
-        (("--kernel", "rbf", "--solver", "full"), "--solver cannot be used with --kernel"),
-        (("--kernel", "rbf", "--checkpoint", "c"), "--checkpoint cannot be used with --kernel"),
-        (("--kernel", "rbf", "--robust"), "--robust cannot be used with --kernel"),
         (("--kernel", "rbf", "--support", "0.6"), "--support has no effect without --robust"),
         (("--kernel", "linear", "--gamma", 1), "--gamma has no effect without --kernel poly, rbf"),
         (("--kernel", "rbf", "--degree", 2), "--degree has no effect without --kernel poly"),
@@ -378,6 +371,29 @@ def test_merge_refusals_explain_why(princomp, tmp_path):
             ("--kernel", "rbf", "--approximation", "features", "--landmark-rule", "kmeans"),
             "--landmark-rule has no effect without --approximation nystrom",
         ),
+    ],
+)
+def test_options_without_effect_are_ignored_with_a_note(princomp, tmp_path, words, reported):
+    done = princomp("fit", ARRESTS, *words, "-k", 2, "-o", "r", "--json")
+    assert done.code == 0
+    assert any(note.startswith(reported) for note in done.document["notes"])
+    needed = [words.index(word) for word in ("--kernel", "--approximation") if word in words]
+    needed = [word for at in needed if "--kernel" in words for word in words[at : at + 2]]
+    assert princomp("fit", ARRESTS, *needed, "-k", 2, "-o", "plain", "--json").code == 0
+    for name in ("scores.csv", "eigenvalues.csv"):
+        assert (tmp_path / "r" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "reported"),
+    [
+        (("--kernel", "rbf", "-k", "parallel"), "rule for a linear PCA"),
+        (("--kernel", "precomputed", "--scale", "unit"), "--kernel precomputed does not have"),
+        (("--kernel", "rbf", "--scale", "mad"), "--scale mad is an option of robust fits"),
+        (("--kernel", "rbf", "--no-center"), "--no-center cannot be used with --kernel"),
+        (("--kernel", "rbf", "--solver", "full"), "--solver cannot be used with --kernel"),
+        (("--kernel", "rbf", "--checkpoint", "c"), "--checkpoint cannot be used with --kernel"),
+        (("--kernel", "rbf", "--robust"), "--robust cannot be used with --kernel"),
         (
             ("--kernel", "rbf", "--approximation", "features", "--pre-image", "ridge"),
             "random features do not keep",

@@ -16,6 +16,7 @@ from princomp.cli.kinds_of_pca import (
     NO_LOADINGS,
     check_kind,
     cost_notes,
+    drop_ineffective,
     kernel_estimator,
     kind_options,
     pca_parameters,
@@ -76,6 +77,7 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     standard input (CSV, TSV, an Arrow stream or npy).
     """
     check_kind(options)
+    notes_on_options = drop_ineffective(options)
     outputs = result_files(files, options)
     check_outputs(outputs.values(), files, force=options["force"])
     checkpoint, call = options["checkpoint"], None
@@ -90,6 +92,7 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     else:
         model = pca_parameters(options)
     source = open_for_fit(files, options)
+    source.notes = (*source.notes, *notes_on_options)
     if not as_json:
         if checkpoint is not None and checkpoint.exists():
             print_notes([f"continuing from {checkpoint}"])

@@ -118,38 +118,15 @@ kind_options = with_options(
 
 
 def check_kind(options: dict[str, Any]) -> None:
-    """Refuse options that cannot be used together, or have no effect without another.
+    """Refuse options that contradict each other.
 
     Raises
     ------
     click.UsageError
     """
-    kernel, approximation, robust = options["kernel"], options["approximation"], options["robust"]
-    gamma_kernels = ("poly", "rbf", "sigmoid", "laplacian", "chi2")
-    uses_seed = (
-        robust
-        or approximation is not None
-        or options["solver"] == "randomized"
-        or isinstance(options["k"], str)
-    )
-    requirements = {
-        "gamma": (kernel in gamma_kernels, f"--kernel {', '.join(gamma_kernels)}"),
-        "degree": (kernel == "poly", "--kernel poly"),
-        "coef0": (kernel in ("poly", "sigmoid"), "--kernel poly or sigmoid"),
-        "approximation": (kernel is not None, "--kernel"),
-        "landmarks": (approximation is not None, "--approximation nystrom or features"),
-        "landmark_rule": (approximation == "nystrom", "--approximation nystrom"),
-        "pre_image": (kernel is not None, "--kernel"),
-        "alpha": (options["pre_image"] == "ridge", "--pre-image ridge"),
-        "support": (robust, "--robust"),
-        "seed": (uses_seed, "--robust, --approximation, --solver randomized or a rule for -k"),
-    }
-    for name, (has_effect, requirement) in requirements.items():
-        if options[name] is not None and not has_effect:
-            raise click.UsageError(f"{flag_of(name)} has no effect without {requirement}")
-    if kernel is not None:
-        _check_kernel(kernel, options)
-    if robust:
+    if options["kernel"] is not None:
+        _check_kernel(options["kernel"], options)
+    if options["robust"]:
         _refuse_ignored("--robust", options, "plain", _REFUSED_WITH_ROBUST)
         if options["scale"] not in (None, "mad"):
             raise click.UsageError(
@@ -162,14 +139,47 @@ def check_kind(options: dict[str, Any]) -> None:
         )
 
 
+def drop_ineffective(options: dict[str, Any]) -> list[str]:
+    """Set options that have no effect on this kind of PCA to None; return notes on them."""
+    kernel, approximation, robust = options["kernel"], options["approximation"], options["robust"]
+    gamma_kernels = ("poly", "rbf", "sigmoid", "laplacian", "chi2")
+    uses_seed = (
+        robust
+        or (kernel is not None and approximation is not None)
+        or options["solver"] == "randomized"
+        or isinstance(options["k"], str)
+    )
+    conditions = {
+        "gamma": (kernel in gamma_kernels, f"without --kernel {', '.join(gamma_kernels)}"),
+        "degree": (kernel == "poly", "without --kernel poly"),
+        "coef0": (kernel in ("poly", "sigmoid"), "without --kernel poly or sigmoid"),
+        "approximation": (kernel is not None, "without --kernel"),
+        "landmarks": (approximation is not None, "without --approximation nystrom or features"),
+        "landmark_rule": (approximation == "nystrom", "without --approximation nystrom"),
+        "pre_image": (kernel is not None, "without --kernel"),
+        "alpha": (options["pre_image"] == "ridge", "without --pre-image ridge"),
+        "support": (robust, "without --robust"),
+        "seed": (
+            uses_seed,
+            "without --robust, --approximation, --solver randomized or a rule for -k",
+        ),
+    }
+    if kernel == "linear":
+        conditions["alpha"] = False, "with --kernel linear: its inverse is exact"
+    notes = []
+    for name, (has_effect, condition) in conditions.items():
+        if options[name] is not None and not has_effect:
+            notes.append(f"{flag_of(name)} has no effect {condition}")
+            options[name] = None
+    return notes
+
+
 def _check_kernel(kernel: str, options: dict[str, Any]) -> None:
     _refuse_ignored("--kernel", options, "linear", _REFUSED_WITH_KERNEL)
     if kernel == "precomputed" and options["scale"] is not None:
         raise click.UsageError(
             "--scale needs columns of rows, which --kernel precomputed does not have"
         )
-    if options["alpha"] is not None and kernel == "linear":
-        raise click.UsageError("--alpha has no effect with --kernel linear: its inverse is exact")
     if options["approximation"] == "features" and options["pre_image"] is not None:
         raise click.UsageError(
             "--pre-image needs rows, which random features do not keep: choose --approximation "

@@ -251,8 +251,6 @@ def rotate(
     """
     import numpy as np
 
-    if power is not None and method == "varimax":
-        raise click.UsageError("--power is an option of promax: leave it out, or choose promax")
     pca: Any = estimators.load(model)
     check_plain(pca, model, "only a PCA can be rotated")
     folder = output or Path(f"{model.name.partition('.')[0]}_{method}")
@@ -267,6 +265,8 @@ def rotate(
             pca, method, kaiser=not no_kaiser, power=4.0 if power is None else power
         )
     components, notes = rotation.names, [] if files else notes_on_read_options("DATA")
+    if power is not None and method == "varimax":
+        notes.append("--power has no effect on varimax")
     if not rotation.converged:
         notes.append(f"varimax did not converge in {rotation.iterations:,} sweeps")
     if files:

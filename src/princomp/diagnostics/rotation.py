@@ -19,7 +19,6 @@ from princomp.diagnostics.tables import pandas_or_dict
 from princomp.errors import (
     NotAvailableError,
     NotNumericError,
-    ParameterError,
     ShapeError,
     invalid_value,
 )
@@ -183,6 +182,7 @@ def rotate(
         small loadings count as much as others.
     power : float, default=4
         Power of promax, above 1. Larger powers give smaller loadings and larger correlations.
+        Varimax ignores it, with a warning.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def rotate(
     Raises
     ------
     ParameterError
-        For an invalid argument, or ``power`` other than 4 with varimax.
+        For an invalid argument.
     ShapeError
         For a model without components.
     NotAvailableError
@@ -268,11 +268,7 @@ def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> Non
     if not (is_number(power, Real) and 1 < power < np.inf):
         raise invalid_value("power", power, "a number above 1", "4 is usual")
     if method == "varimax" and power != 4:
-        raise ParameterError(
-            f"power={power!r} has no effect with method='varimax'",
-            place={"parameter": "power"},
-            hint="leave it out, or use method='promax'",
-        )
+        warnings.warn(f"power={power!r} has no effect with method='varimax'", stacklevel=3)
     fitted = fitted_of(model)
     if not fitted.k:
         raise ShapeError(
