@@ -22,26 +22,30 @@ def frame():
 
 
 def numbered(frame, name, numbers=None):
+    """The frame with a first column of numbers: those given, or the row numbers."""
     return pd.concat([pd.Series(numbers or range(len(frame)), name=name), frame], axis=1)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    "of", [lambda f: f, pl.from_pandas, lambda f: f.astype("float32")], ids=["pandas", "pl", "f4"]
+    "convert",
+    [lambda f: f, pl.from_pandas, lambda f: f.astype("float32")],
+    ids=["pandas", "polars", "float32"],
 )
-def test_a_first_column_that_numbers_the_rows_is_left_out_with_a_warning(frame, name, of):
-    table = of(numbered(frame, name))
+def test_a_first_column_that_numbers_the_rows_is_left_out_with_a_warning(frame, name, convert):
+    table = convert(numbered(frame, name))
     with pytest.warns(UserWarning, match=f"left out '{name}', the first column, .*rename it"):
         model = PCA(2).fit(table)
     assert list(model.feature_names_in_) == ["a", "b", "c"]
     assert any(f"left out {name!r}, the first column" in note for note in read_table(table).notes)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        expected = PCA(2).fit(of(frame))
-        for rows in (table, of(frame)):
-            np.testing.assert_array_equal(model.transform(rows), expected.transform(of(frame)))
-        # Rows that are out of order, or not all.
-        assert model.transform(of(numbered(frame, name))[5:2:-1]).shape == (3, 2)
+        plain = convert(frame)
+        expected = PCA(2).fit(plain).transform(plain)
+        for rows in (table, plain):
+            np.testing.assert_array_equal(model.transform(rows), expected)
+        # Some of the rows, in reverse order.
+        assert model.transform(convert(numbered(frame, name))[5:2:-1]).shape == (3, 2)
 
 
 def test_row_numbers_are_left_out_of_all_parts_of_a_table(frame):
@@ -70,7 +74,7 @@ def test_row_numbers_are_left_out_of_batches(frame, kind, tmp_path):
     assert kind(2).fit(renamed).n_features_in_ == 4
 
 
-def test_fractions_that_are_named_as_row_numbers_are_kept_in_all_batches(frame):
+def test_fractions_with_a_name_for_row_numbers_are_kept_in_all_batches(frame):
     measured = frame.rename(columns={"a": "index"})
     measured.loc[:5, "index"] = np.arange(6.0)  # whole numbers in the first batch only
     model = PCA(2).fit(part for part in (measured[:6], measured[6:]))
@@ -157,10 +161,9 @@ def test_files_cause_the_same_warning_as_frames(frame, tmp_path, kind):
 
 
 def test_a_warning_names_the_file_where_not_all_files_have_the_column(frame, tmp_path):
-    for name, cells in (("one.csv", "x"), ("two.csv", 1.5)):
-        frame.assign(d=cells).to_csv(tmp_path / name, index=False)
-    frame.assign(d="x", e=["x", "y"] * 6).to_csv(tmp_path / "two.csv", index=False)
     paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    frame.assign(d="x").to_csv(paths[0], index=False)
+    frame.assign(d="x", e=["x", "y"] * 6).to_csv(paths[1], index=False)
     with pytest.warns(UserWarning, match=r"one\.csv: left out 1 text column: d; .*columns: d, e"):
         PCA(1).fit(paths)
 
@@ -180,9 +183,7 @@ def test_a_mixed_column_is_reported_by_its_text(frame):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_first_column_of_fractions_that_names_the_rows_is_named_in_a_warning(
-    frame, ending, tmp_path
-):
+def test_fractions_with_a_name_for_row_numbers_are_left_out_of_files(frame, ending, tmp_path):
     table, path = frame.rename(columns={"a": "index"}), tmp_path / f"t.{ending}"
     table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
     with pytest.warns(UserWarning, match="column 'index' holds fractions, but its name"):

@@ -29,7 +29,7 @@ from princomp.linalg import FloatArray, cached_property
 from princomp.solvers import Spectrum
 from princomp.summaries import Weights, stored_bytes
 
-# Scores of rows of less than this share of the mean weight are not computed from eigenvectors.
+# Scores of rows with a weight below this share of the mean are not computed from eigenvectors.
 _LIGHT_SHARE = 1e-4
 
 
@@ -49,6 +49,13 @@ class ExactFit:
         Square roots of the weights of the rows, unless all are 1.
     n_samples : int
         Rows of positive weight: fewer than n only for a kernel matrix.
+    dtype : numpy dtype
+        Precision of scores and eigenvectors.
+    plan : KernelPlan
+    bytes_read : int
+        Bytes of rows, or of the kernel matrix, that the products read.
+    dropped : int
+        Number of rows that were left out for missing cells.
     complete : bool
         Whether no row was left out, for its weight or for missing cells.
     matrix : ndarray of shape (n, n), optional
@@ -150,7 +157,10 @@ class ExactFit:
         return self.scores(in_memory(rows, 0))
 
     def squared_norms(self, rows: RowArray, diagonal: FloatArray | None = None) -> FloatArray:
-        """Compute the squared lengths of centred images (m,)."""
+        """Compute the squared lengths of centred images (m,).
+
+        ``diagonal`` (m,) is k(x, x) of the rows if they are a precomputed kernel (m, n).
+        """
         expansion = self.expansion
         if diagonal is None:
             return expansion.squared_norms(rows)
@@ -207,6 +217,7 @@ def _scatter(n: int, indices: NDArray[np.intp], values: FloatArray) -> FloatArra
 
 
 def _exact_fit(matrix: CentredMatrix, parameters: KernelParameters) -> ExactFit:
+    """Compute the eigenpairs of a centred kernel matrix, and the axes that they give."""
     solution = solve(matrix, parameters)
     spectrum, centring, sums = solution.spectrum, matrix.centring, matrix.sums
     function, rows = matrix.function, matrix.rows

@@ -1,4 +1,4 @@
-"""Products of CSR rows with a block of vectors, from one side or both, and their scatter.
+"""Products of CSR rows with a block of vectors, from one side or both, and scatters of the rows.
 
 For each row x, with its share c and factor f, one pass computes all or part of
 
@@ -9,7 +9,8 @@ two products, so a large mean causes no more cancellation than in two separate p
 
 The columns of the block are divided among threads in whole cache lines. One thread sums each
 column, in the order of the entries, so the bits do not depend on the number of threads. If there is
-only one line, the rows are divided into two halves instead, for any number of threads.
+only one line of columns with many entries each, the rows are halved instead, for any number of
+threads.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _ROWS, _ROWS_PER_COLUMN = 1024, 16
 # Rows that SciPy adds one by one: equal rows all round in the same direction, so the error grows
 # with their number.
 _TWIN_ROWS = 1024
-# A scatter of at most _GROUPED columns, as in csr.cpp, is summed in groups of _GROUP rows.
+# For at most _GROUPED columns (as GROUPED in csr.cpp), it adds groups of _GROUP rows instead.
 _GROUPED, _GROUP = 256, 256
 
 
@@ -254,9 +255,9 @@ class _Pass:
         parts = min(threads, lines)
         cuts = [lines * i // parts * per_line for i in range(parts + 1)]
         row_ends = [n * i // halves for i in range(halves + 1)]
-        blocks = scratch("csr given", (height * cuts[-1],), self.dtype)
-        sums = scratch("csr made", (halves, p * cuts[-1]), self.dtype)
-        out = scratch("csr into", (halves, p, width), np.float64)
+        blocks = scratch("csr blocks", (height * cuts[-1],), self.dtype)
+        sums = scratch("csr sums", (halves, p * cuts[-1]), self.dtype)
+        out = scratch("csr out", (halves, p, width), np.float64)
         totals = np.zeros((halves, cuts[-1]))
         offset = np.zeros(cuts[-1], self.dtype)
         if shift is not None:
@@ -295,7 +296,7 @@ class _Pass:
         into: FloatArray | None = None,
         total: FloatArray | None = None,
     ) -> None:
-        """Call the kernel for some rows; ``middle`` and ``share`` contain all rows."""
+        """Call the kernel for some rows; ``middle`` has all rows, like the shares and factors."""
         block = middle if right is None else right
         assert block is not None
         assert self.kernel is not None

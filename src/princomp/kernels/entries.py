@@ -59,7 +59,8 @@ def entries_of(matrix: sp.csr_array) -> Entries:
     Raises
     ------
     DataError
-        If an index is not a valid column, or the row ends (``indptr``) do not ascend.
+        If an index is not a valid column, or the row ends (``indptr``) do not ascend from 0 to at
+        most the number of values.
     """
     n, p = (int(length) for length in matrix.shape)
     values = np.ascontiguousarray(matrix.data)
@@ -70,9 +71,9 @@ def entries_of(matrix: sp.csr_array) -> Entries:
     columns: NDArray[Any] = np.ascontiguousarray(matrix.indices, dtype=dtype)
     ends: NDArray[Any] = np.ascontiguousarray(matrix.indptr, dtype=dtype)
     stored = min(len(values), len(columns))
-    ascending = len(ends) == n + 1 and int(ends[0]) == 0 and int(ends[-1]) <= stored
-    if not (ascending and (ends[1:] >= ends[:-1]).all()):
-        raise _damaged("its row ends are not in ascending order")
+    in_bounds = len(ends) == n + 1 and int(ends[0]) == 0 and int(ends[-1]) <= stored
+    if not (in_bounds and (ends[1:] >= ends[:-1]).all()):
+        raise _damaged(f"its row ends are not in ascending order from 0 to at most {stored}")
     columns = columns[: ends[-1]]
     if len(columns) and not 0 <= int(columns.min()) <= int(columns.max()) < p:
         position = int(np.argmax((columns < 0) | (columns >= p)))

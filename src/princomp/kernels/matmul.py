@@ -54,7 +54,7 @@ class RightFactor:
 
 
 def _packed(matrix: FloatArray) -> FloatArray:
-    """Panels (k, 64 bytes) of columns, one after the other, the last padded with zeros."""
+    """Return panels (k, 64 bytes) of columns, one after the other; zeros pad the last."""
     k, n = matrix.shape
     lanes = CACHE_LINE // matrix.itemsize
     whole = n // lanes * lanes

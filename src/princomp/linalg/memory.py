@@ -19,12 +19,12 @@ _SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*((?:[KMGTkmgt][Ii]?)?)[Bb]?\s*")
 
 
 def byte_count(size: object) -> int:
-    """Convert a size such as "2GB", "512 MiB", "1.5G" or a number of bytes to bytes.
+    """Convert a ``memory_limit`` such as "2GB", "512 MiB", "1.5G" or a number to bytes.
 
     Raises
     ------
     ParameterError
-        If ``size`` is not a memory size.
+        If ``size`` is not a memory size of at least one byte.
     """
     number: float | None = None
     if isinstance(size, str):
@@ -53,6 +53,7 @@ def free_memory() -> int:
 
 
 def _free_on_machine() -> int:
+    """Bytes that are free on this machine, or a guess where the system does not tell."""
     available = _named_number(Path("/proc/meminfo"), "MemAvailable:")
     if available is not None:
         return available * 1024
@@ -60,7 +61,7 @@ def _free_on_machine() -> int:
         # The free memory is unknown: assume half of the total.
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, OSError, ValueError):
-        return 4 * 10**9
+        return 4 * 10**9  # not even the total is known
 
 
 def _free_in_container(root: Path = Path("/sys/fs/cgroup")) -> int:
@@ -75,7 +76,7 @@ def _free_in_container(root: Path = Path("/sys/fs/cgroup")) -> int:
             continue
         # Files in the page cache count as used, but are released on demand.
         return max(left + (_named_number(folder / "memory.stat", cached) or 0), 0)
-    return 2**62
+    return 2**62  # no limit
 
 
 def _named_number(path: Path, name: str) -> int | None:

@@ -2,7 +2,7 @@
 
 A symmetric matrix is reduced to tridiagonal form once. Then all its eigenvalues are computed. If k
 is a rule, it chooses the number of eigenvectors from them. Only these eigenvectors are computed and
-transformed back: for k ≪ n this is half the work of a full decomposition, and a rule for k needs no
+transformed back: for k ≪ p this is half the work of a full decomposition, and a rule for k needs no
 second decomposition.
 """
 
@@ -163,7 +163,7 @@ def from_small_spectrum(
 
 
 def solve_triangle(triangle: Triangle, k: AxisCount = None) -> Spectrum:
-    """Compute min(r, p) variances and the first axes of a triangle.
+    """Compute min(r, p) variances and the first axes of a triangle with r rows.
 
     The error of a singular value is about ``u σ₁``, compared with ``u σ₁² / σ`` on the covariance
     route or for a factor made from a scatter. Parameters are those of :func:`solve_moments`.
@@ -179,8 +179,8 @@ def solve_triangle(triangle: Triangle, k: AxisCount = None) -> Spectrum:
     squared = unit > EPS
     if triangle.lost is not None and total > 0.0:
         share = float(triangle.lost.max()) / (float(variances[0]) * divisor)
-        # Even if it is below EPS, because other rows are much larger, it may be far above the error
-        # of small variances that were never squared.
+        # Even a share below EPS may be far above the error of small variances that were never
+        # squared.
         unit, squared = max(unit, min(share, 1.0)), squared or share > error**2
     if squared and variances.size:
         error = roundoff_of_products(p, unit, total, float(variances[0]), triangle.count)
@@ -192,7 +192,7 @@ def solve_triangle(triangle: Triangle, k: AxisCount = None) -> Spectrum:
 
 
 def within_rank(variances: FloatArray, limit: int) -> FloatArray:
-    """Set variances after the first ``limit``, the largest possible rank, to zero: only noise."""
+    """Set variances beyond the largest possible rank, ``limit``, to zero: they are only noise."""
     if limit < len(variances):
         # Variances must descend: no negative one may precede the zeros.
         variances = np.maximum(variances, 0.0)
@@ -205,7 +205,7 @@ def eigenpairs(matrix: FloatArray, k: VectorCount = None) -> tuple[FloatArray, F
 
     Parameters
     ----------
-    matrix : ndarray of shape (n, n)
+    matrix : ndarray of shape (size, size)
         Symmetric, float64. It is not changed.
     k : int or callable, optional
         Number of eigenvectors, or a rule that chooses it from the eigenvalues. All by default.
@@ -244,6 +244,7 @@ def _reduced(matrix: FloatArray, k: VectorCount) -> tuple[FloatArray, FloatArray
             return None
         count = k(np.ldexp(values[::-1], power)) if callable(k) else k
         found = _of_tridiagonal(diagonal, off_diagonal, min(count, size))
+    # The transformation leaves the first entry of each vector as it is.
     if found is None or (found.size and not _transform_back(reduced, found[1:])):
         return None
     return np.ldexp(values[::-1], power), found.T[::-1]
@@ -254,11 +255,11 @@ def _transform_back(reduced: Tridiagonal, vectors: FloatArray) -> bool:
     count = vectors.shape[1]
     step = -(-count // -(-count // _VECTORS_PER_TASK))
 
-    def transform(at: int) -> bool:
-        some = vectors[:, at : at + step]
-        size = 64 * some.shape[1] + 65 * 64  # LAPACK's largest panels, and their triangle
+    def transform(start: int) -> bool:
+        some = vectors[:, start : start + step]
+        workspace = 64 * some.shape[1] + 65 * 64  # LAPACK's largest panels, and their triangle
         some[:], _, failed = lapack.dormqr(
-            "L", "N", reduced.reflectors, reduced.factors, some, size
+            "L", "N", reduced.reflectors, reduced.factors, some, workspace
         )
         return not failed
 
@@ -276,9 +277,9 @@ def _of_tridiagonal(diagonal: FloatArray, off_diagonal: FloatArray, k: int) -> F
         return None if failed else vectors[:, size - k :]
     if not k:
         return np.empty((size, 0))
-    ends = (0.0, 0.0, size - k + 1, size)
+    unused, first, last = 0.0, size - k + 1, size
     found, values, blocks, splits, failed = lapack.dstebz(
-        diagonal, off_diagonal, _BY_NUMBER, *ends, 0.0, _BY_BLOCK
+        diagonal, off_diagonal, _BY_NUMBER, unused, unused, first, last, 0.0, _BY_BLOCK
     )
     if failed or found != k:
         return None

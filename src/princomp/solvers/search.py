@@ -1,7 +1,7 @@
 """Search for eigenpairs: each step grows the search space, and a rule ends the search.
 
 Block Lanczos with full reorthogonalisation and thick restart, after Golub & Underwood (1977) and Wu
-& Simon (2000). The residuals of the wanted pairs end it, never a number of iterations.
+& Simon (2000). Pairs are accepted by their residuals, never after a number of iterations.
 """
 
 from __future__ import annotations
@@ -140,9 +140,10 @@ class SearchSpace:
         # Relative to the longest image so far, not to this one: components along the leading
         # eigenvectors that remain in a block are multiplied by the largest eigenvalue.
         self._rounding_norm = EPS * self._largest_so_far
+        # `extend` makes another pass of Gram-Schmidt if an image is shorter than this.
         self._norm_needed = max(norm * ratio, _NOISE * self._rounding_norm)
-        # The second pass of Gram-Schmidt, which is usually enough (Kahan; Parlett 1998); `extend`
-        # makes another one if not. The image is in scratch memory that the next step reuses.
+        # The second pass, which is usually enough (Kahan; Parlett 1998). The image is in scratch
+        # memory that the next step reuses.
         self._image, _ = project_out(image, self.vectors, "projected")
 
     def pairs(self, count: int | None = None) -> tuple[FloatArray, FloatArray]:
@@ -220,7 +221,7 @@ class SearchSpace:
 
 
 def _largest_norm(vectors: FloatArray) -> float:
-    """Norm of the longest of some vectors (m, size)."""
+    """Norm of the longest of some vectors (m, size); at least 1e-150, so that it is not zero."""
     return float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors).max(initial=1e-300)))
 
 

@@ -21,7 +21,7 @@ class Pair:
         return float(self.first.rows)
 
     def to_host(self) -> Pair:
-        """Return the pair with its arrays in this process's memory."""
+        """Return the pair with the first summary on the host, where the second one always is."""
         return Pair(self.first.to_host(), self.second)
 
     def merge(self, other: Pair) -> Pair:
@@ -30,7 +30,15 @@ class Pair:
 
 
 class PairOf:
-    """A kind of summary that computes a :class:`Pair` of two other kinds."""
+    """A kind of summary that computes a :class:`Pair` of two other kinds.
+
+    Parameters
+    ----------
+    first : summary kind
+        It determines the blocks, and whether they are added in place.
+    second : summary kind
+        A small summary, such as Extremes.
+    """
 
     complete_only = True
 

@@ -19,7 +19,7 @@ from princomp.linalg import FloatArray, slices
 # An array or a scalar of another library: the array API standard defines no types for them.
 DeviceArray: TypeAlias = Any
 
-# Blocks of wide rows have more numbers than the size of a block, but at most this many rows.
+# Blocks of wide rows have more than ``block_size`` numbers, but at most this many rows.
 _MAX_ROWS = 4096
 
 
@@ -58,7 +58,7 @@ class Space:
     free_memory: Callable[[], int | None] = lambda: None
 
     def rows_at_a_time(self, p: int) -> int:
-        """Rows of a block of p columns: enough to make the work on p × p numbers small."""
+        """Rows of a block of p columns: enough to make work on p × p numbers a small share."""
         return max(self.block_size // max(p, 1), min(p, _MAX_ROWS), 256)
 
     @property

@@ -69,8 +69,8 @@ class DeviceStream(AbstractDeviceRows):
 
     data: RowData
     limit: int | None = None
+    # Rows that the current pass has read, and bytes of the summary that it computes.
     rows_read: int = 0
-    # Bytes of the sums that the blocks are added to.
     summary_bytes: int = 0
 
     def place_of(self, row: int) -> RowPlace:
@@ -120,7 +120,7 @@ class DeviceStream(AbstractDeviceRows):
         """Summarise all rows in one pass, unless the sums do not fit on the device."""
         self.summary_bytes = _summary_bytes(kind, self.p)
         try:
-            self._max_block_rows()
+            self._max_block_rows()  # raises before the pass begins
             result = super().reduce(kind, drop=drop, precise=precise)
         finally:
             self.summary_bytes = 0
@@ -135,7 +135,7 @@ class DeviceStream(AbstractDeviceRows):
             If there is room for too few rows.
         """
         if self.limit is None:
-            return 2**40
+            return 2**40  # no limit
         rows = (self.limit - self.summary_bytes) // (_BYTES_PER_NUMBER * self.p)
         if rows < _MIN_BLOCK_ROWS:
             needed = self.summary_bytes + _MIN_BLOCK_ROWS * _BYTES_PER_NUMBER * self.p
@@ -144,7 +144,7 @@ class DeviceStream(AbstractDeviceRows):
                 f"the memory limit is {format_bytes(self.limit)}",
                 place={"parameter": "memory_limit", "limit": self.limit, "needed": needed},
                 hint=f"allow {format_bytes(1.05 * needed)}, or use svd_solver='krylov' with a "
-                "whole number of components, which forms no p × p",
+                "whole number of components, which forms no p × p matrix",
             )
         return int(rows)
 
@@ -212,7 +212,7 @@ def on_device(X: Any, device: Any = "cuda", *, memory_limit: int | str | None = 
 def _copy_blocks(blocks: Iterable[NDArray[Any]], space: Space) -> Iterator[Any]:
     """Yield host blocks as arrays on a device; each is valid until the next but one is taken.
 
-    No block is longer than the first.
+    No block may be longer than the first.
     """
     if getattr(space.device, "type", "") == "cuda":
         yield from _pinned(blocks, space.device)
@@ -242,11 +242,11 @@ def _pinned(blocks: Iterable[NDArray[Any]], device: Any) -> Iterator[Any]:
                     host_buffer = torch.empty(block.shape, dtype=dtype, pin_memory=True)
                     device_buffer = torch.empty(block.shape, dtype=dtype, device=device)
                     buffers.append((host_buffer, device_buffer, cuda.Event(), cuda.Event()))
-                # The memory may belong to arrays that the device still uses.
+                # The new memory may have belonged to arrays that the device still uses.
                 copy_stream.wait_stream(compute_stream)
             host_buffer, device_buffer, copied, consumed = buffers[number % 2]
             if number >= 2:
-                copied.synchronize()  # until then the pinned half is being read
+                copied.synchronize()  # until then its last copy reads this buffer
             mark_unwritten(host_buffer.numpy())[:m] = block
             with cuda.stream(copy_stream):
                 if number >= 2:

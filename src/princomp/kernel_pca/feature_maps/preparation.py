@@ -26,7 +26,7 @@ from princomp.summaries import Weights
 
 M = TypeVar("M", bound=FeatureMap)
 
-# Maximum number of landmarks m: their eigenvalues take m³ operations.
+# Maximum number of landmarks or features m: eigenvalues of an m × m matrix take m³ operations.
 MAX_COUNT = 4096
 # The first number to try: at least _MIN_COUNT, and at least _COUNT_PER_COMPONENT per component.
 _MIN_COUNT, _COUNT_PER_COMPONENT = 50, 4
@@ -39,7 +39,7 @@ _SCATTERS = 10
 
 
 class PreparedMap(NamedTuple):
-    """A feature map, its estimated error (or NaN), notes for the plan, and rows to map.
+    """A feature map, the rows to map, the estimated error (or NaN), and notes for the plan.
 
     Rows that can be read only once were partly read to make the map; ``rows`` has all of them.
     """
@@ -78,7 +78,7 @@ def prepare_map(rows: RowData, parameters: KernelParameters, weights: Weights) -
         return PreparedMap(map, rows, float("nan"), (f"{map.width:,} features",))
     if isinstance(count, str) and not given:
         return sized_nystrom_map(rows, kernel, parameters, weights)
-    number = 1 if isinstance(count, str) else count
+    number = 1 if isinstance(count, str) else count  # ignored if the landmarks are given
     points, rows = landmarks(rows, number, kernel, rule=rule, seed=seed, drop=drop, weights=weights)
     nystrom = Nystrom.of(kernel, points, rows.dtype)
     name = "given" if given else rule
@@ -105,7 +105,7 @@ def missing_share(map: FeatureMap, rows: RowArray) -> float:
 
 
 def kernel_error(map: FeatureMap, rows: RowArray) -> float:
-    """Compute ‖ZZᵀ − K‖ / ‖K‖ in the Frobenius norm, for rows (m, p)."""
+    """Compute ‖ZZᵀ − K‖ / ‖K‖, in the Frobenius norm, for the images Z and the kernel K of rows."""
     sides = map.kernel.sides(rows.astype(np.float64))
     exact = map.kernel.tile(sides, sides)
     images = map.images(rows).astype(np.float64)
@@ -151,7 +151,7 @@ def sized_nystrom_map(
         share = missing_share(map, sample[-_HELD_OUT:])
         return map, 0.0 if math.isnan(share) else share
 
-    # The sample has all distinct rows if they are fewer than its size.
+    # If the sample is smaller than requested, it has all distinct rows.
     tolerance = parameters.approximation_tol
     map, share = _double_until_enough(make_map, min_count, min(max_count, n), tolerance)
     found = f"{map.m:,} landmarks leave out {share:.2g} of the variance"
@@ -194,7 +194,7 @@ def sized_random_map(
     tolerance = parameters.approximation_tol
     map, error = _double_until_enough(make_map, min_count, max_count, tolerance)
     found = f"{map.width:,} features: estimated relative error of the kernel matrix {error:.2g}"
-    shortfall = f"{map.width} features: the error of the kernel matrix is {error:.2g}"
+    shortfall = f"{map.width:,} features: the error of the kernel matrix is {error:.2g}"
     return PreparedMap(map, rows, error, _notes(found, shortfall, error, tolerance))
 
 
@@ -224,7 +224,7 @@ def _count_bounds(p: int, parameters: KernelParameters) -> tuple[int, int]:
     MemoryLimitError
     """
     k, limit = parameters.n_components, parameters.limit
-    min_count = max(_MIN_COUNT, _COUNT_PER_COMPONENT * (k if isinstance(k, int) else 10))
+    min_count = max(_MIN_COUNT, _COUNT_PER_COMPONENT * k) if isinstance(k, int) else _MIN_COUNT
     # Bytes of m landmarks or features: squares m² + per_row (m + _HELD_OUT).
     squares, per_row = 8 * _SCATTERS, 3 * 8 * p
     needed = squares * min_count**2 + per_row * (min_count + _HELD_OUT)
