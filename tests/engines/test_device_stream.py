@@ -404,6 +404,14 @@ def test_columns_of_a_frame_are_left_out_as_in_a_fit(table, tmp_path):
     np.testing.assert_allclose(scores.numpy(), expected.transform(table), atol=1e-12)
 
 
+def test_row_numbers_in_batches_of_frames_are_left_out_with_a_warning(table):
+    frame = pd.DataFrame(table, columns=list("abcdef"))
+    frame.insert(0, "Unnamed: 0", range(N))
+    with pytest.warns(UserWarning, match="left out 'Unnamed: 0', the first column"):
+        model = PCA(2).fit(princomp.on_device(lambda: iter([frame[:50], frame[50:]]), "cpu"))
+    assert_close(model, PCA(2).fit(table))
+
+
 @pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
 def test_a_lazy_frame_of_dask_is_refused_with_its_method(table):
     dd = pytest.importorskip("dask.dataframe")

@@ -96,10 +96,27 @@ def test_an_error_within_rounding_is_not_known(rows):
     assert sized_nystrom_map(rows[:40] + 1e7, far, settings()).error == 0.0  # all are landmarks
 
 
+@pytest.mark.parametrize("approximation", ["nystrom", "features"])
+def test_a_map_does_not_grow_beyond_the_memory_of_the_fit(approximation, rng):
+    X = rng.standard_normal((2000, 50))
+    options = {"kernel": "rbf", "gamma": 0.1, "approximation": approximation}
+    model = KernelPCA(2, **options, memory_limit="60MB").fit(X)
+    assert model.approximation_error_ > 0.01
+    assert model.plan_.memory <= 60e6
+
+
+def test_rows_that_are_read_ahead_to_sample_from_count_for_the_memory_limit(rng):
+    # 10 rows are read for each row of the sample, since an iterator cannot be read again.
+    batches = (rng.standard_normal((500, 1000)) for _ in range(30))
+    model = KernelPCA(2, kernel="rbf", approximation="nystrom", memory_limit="48MB")
+    with pytest.raises(MemoryLimitError, match="50 landmarks or features need"):
+        model.fit(batches)
+
+
 def test_the_memory_limit_stops_the_search_with_a_note(rows):
-    found = sized_nystrom_map(rows, RBF, settings(tolerance=1e-6, memory_limit=2_000_000))
+    found = sized_nystrom_map(rows, RBF, settings(tolerance=1e-6, memory_limit=60_000_000))
     assert found.error > 1e-6
-    assert 80 * found.map.m**2 < 2_000_000
+    assert 80 * found.map.m**2 < 60_000_000
     assert found.map.m > 100
     assert f"{found.map.m} landmarks" in found.notes[1]
     assert "more than the tolerance of 1e-06" in found.notes[1]

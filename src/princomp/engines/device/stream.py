@@ -193,13 +193,14 @@ def on_device(X: Any, device: Any = "cuda", *, memory_limit: int | str | None = 
             X = from_frame(X, find_ids=True, text="leave out")
     data, columns, origin = rows_of(X)
     is_source = isinstance(data, Source)
+    source = data if is_source else X
     return DeviceStream(
         engine=space.name,
         rows=data.shape[0],
         p=data.shape[1],
         dtype=np.dtype(data.dtype),
         columns=columns,
-        notes=X.notes if isinstance(X, Source) else (),
+        notes=source.notes if isinstance(source, Source) else (),
         file=None if origin is None else origin.file,
         nbytes=data.nbytes if is_source else stored_bytes(data),
         space=space,

@@ -35,7 +35,7 @@ RULES = ("uniform", "kmeans", "leverage")
 # Size of the sample for centres and leverage scores: rows for each landmark, and minimum.
 _ROWS_PER_LANDMARK, _MIN_SAMPLE = 10, 5_000
 # Rows of an iterator that are read to sample from, for each row of the sample.
-_ROWS_READ_PER_ROW = 10
+ROWS_READ_PER_ROW = 10
 # Steps of k-means: a few are enough, since Nyström's error depends on how far rows are from a
 # centre, not on its last digits (Zhang and Kwok 2010).
 _KMEANS_STEPS = 10
@@ -121,7 +121,7 @@ def sample_rows(
                 place={"parameter": "landmarks"},
                 hint="pass an array of landmarks",
             )
-        data, rows = first_rows(rows, max(_ROWS_READ_PER_ROW * count, _MIN_SAMPLE))
+        data, rows = first_rows(rows, max(ROWS_READ_PER_ROW * count, _MIN_SAMPLE))
         weights = None if weights is None else weights[: data.shape[0]]
     sampler = RowSampler(count, seed)
     try:

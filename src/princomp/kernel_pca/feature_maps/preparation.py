@@ -12,11 +12,18 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from princomp.errors import MemoryLimitError, ParameterError
-from princomp.io import RowArray, RowData
+from princomp.core import PCAParameters, plan_table
+from princomp.errors import MemoryLimitError, ParameterError, PrincompError
+from princomp.io import RowArray, RowData, Source
+from princomp.kernel_pca.feature_maps.distributed import mapped
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
-from princomp.kernel_pca.feature_maps.landmarks import check_rule, landmarks, sample_rows
+from princomp.kernel_pca.feature_maps.landmarks import (
+    ROWS_READ_PER_ROW,
+    check_rule,
+    landmarks,
+    sample_rows,
+)
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
 from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
 from princomp.kernel_pca.functions import MEDIAN_ROWS, POLYNOMIALS, KernelFunction
@@ -127,7 +134,7 @@ def sized_nystrom_map(
     MemoryLimitError
         If the smallest number does not fit in the limit.
     """
-    min_count, max_count = _count_bounds(rows.shape[1], parameters)
+    min_count, max_count = _count_bounds(rows, parameters)
     seed, rule, dtype = parameters.seed, parameters.landmarks, rows.dtype
     assert isinstance(rule, str)  # landmarks that are given have a number
     check_rule(rule)
@@ -153,7 +160,8 @@ def sized_nystrom_map(
 
     # If the sample is smaller than requested, it has all distinct rows.
     tolerance = parameters.approximation_tol
-    map, share = _double_until_enough(make_map, min_count, min(max_count, n), tolerance)
+    bounds = min_count, min(max_count, n)
+    map, share = _double_until_enough(make_map, bounds, tolerance, _fits(rows, parameters))
     found = f"{map.m:,} landmarks leave out {share:.2g} of the variance"
     if math.isnan(share):
         found = f"{map.m:,} landmarks: the variance is too close to rounding to estimate the error"
@@ -183,7 +191,7 @@ def sized_random_map(
     As :func:`sized_nystrom_map`; the estimate is the relative error of the kernel matrix of up to
     1,000 rows (``kernel_error``). It falls as 1/√D: 0.1 is reached soon, 0.01 rarely.
     """
-    min_count, max_count = _count_bounds(rows.shape[1], parameters)
+    min_count, max_count = _count_bounds(rows, parameters)
     seed, dtype = parameters.seed, rows.dtype
     sample, rows = sample_rows(rows, _HELD_OUT, seed=seed, drop=parameters.drop, weights=weights)
 
@@ -192,22 +200,48 @@ def sized_random_map(
         return map, kernel_error(map, sample)
 
     tolerance = parameters.approximation_tol
-    map, error = _double_until_enough(make_map, min_count, max_count, tolerance)
+    bounds = min_count, max_count
+    map, error = _double_until_enough(make_map, bounds, tolerance, _fits(rows, parameters))
     found = f"{map.width:,} features: estimated relative error of the kernel matrix {error:.2g}"
     shortfall = f"{map.width:,} features: the error of the kernel matrix is {error:.2g}"
     return PreparedMap(map, rows, error, _notes(found, shortfall, error, tolerance))
 
 
 def _double_until_enough(
-    make_map: Callable[[int], tuple[M, float]], min_count: int, max_count: int, tolerance: float
+    make_map: Callable[[int], tuple[M, float]],
+    bounds: tuple[int, int],
+    tolerance: float,
+    fits: Callable[[FeatureMap], bool],
 ) -> tuple[M, float]:
-    """Make larger maps until the estimated error of one is within the tolerance, or not known."""
-    m = min(min_count, max_count)
-    while True:
-        map, error = make_map(m)
-        if not error > tolerance or m >= max_count:
-            return map, error
+    """Make larger maps until the estimated error of one is within the tolerance, or not known.
+
+    A map does not grow if a PCA of its images would not fit in memory then.
+    """
+    m, max_count = min(bounds), bounds[1]
+    map, error = make_map(m)
+    while error > tolerance and m < max_count:
         m = min(2 * m, max_count)
+        larger, its_error = make_map(m)
+        if not fits(larger):
+            break
+        map, error = larger, its_error
+    return map, error
+
+
+def _fits(rows: RowData, parameters: KernelParameters) -> Callable[[FeatureMap], bool]:
+    """Return a function that says whether a PCA of the images of a map fits in memory."""
+    pca = PCAParameters(parameters.n_components, memory_limit=parameters.limit)
+
+    def fits(map: FeatureMap) -> bool:
+        try:
+            plan_table(mapped(rows, map, allow_missing=True), pca)
+        except MemoryLimitError:
+            return False
+        except PrincompError:
+            pass  # the fit reports it
+        return True
+
+    return fits
 
 
 def _notes(found: str, shortfall: str, error: float, tolerance: float) -> tuple[str, ...]:
@@ -216,7 +250,7 @@ def _notes(found: str, shortfall: str, error: float, tolerance: float) -> tuple[
     return (found,) if not error > tolerance else (found, warning)
 
 
-def _count_bounds(p: int, parameters: KernelParameters) -> tuple[int, int]:
+def _count_bounds(rows: RowData, parameters: KernelParameters) -> tuple[int, int]:
     """Compute the fewest landmarks or features to try, and the most whose sums and samples fit.
 
     Raises
@@ -226,7 +260,9 @@ def _count_bounds(p: int, parameters: KernelParameters) -> tuple[int, int]:
     k, limit = parameters.n_components, parameters.limit
     min_count = max(_MIN_COUNT, _COUNT_PER_COMPONENT * k) if isinstance(k, int) else _MIN_COUNT
     # Bytes of m landmarks or features: squares m² + per_row (m + _HELD_OUT).
-    squares, per_row = 8 * _SCATTERS, 3 * 8 * p
+    squares, per_row = 8 * _SCATTERS, 3 * 8 * rows.shape[1]
+    if isinstance(rows, Source) and not rows.repeatable:
+        per_row += ROWS_READ_PER_ROW * rows.dtype.itemsize * rows.shape[1]
     needed = squares * min_count**2 + per_row * (min_count + _HELD_OUT)
     if needed > limit:
         raise MemoryLimitError(
