@@ -253,6 +253,14 @@ def test_weights_too_large_to_count_are_refused(weight):
     assert bootstrap(X, n=200, sample_weight=np.full(10, 1e12)).n == 200
 
 
+@pytest.mark.parametrize("scales", [(None, "unit"), ("unit", None)])
+def test_a_scale_that_was_set_after_the_fit_is_refused(scales, normal):
+    model = PCA(2, scale=scales[0]).fit(normal).set_params(scale=scales[1])
+    with pytest.raises(ParameterError, match="was set since"):
+        bootstrap(model, normal, n=20)
+    assert bootstrap(model.set_params(scale=scales[0]), normal, n=20).n == 20
+
+
 def test_a_model_of_scikit_learn(normal):
     sklearn_pca = decomposition.PCA(2).fit(normal)
     found = bootstrap(PCA.from_sklearn(sklearn_pca), normal, n=20)

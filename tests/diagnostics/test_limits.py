@@ -171,6 +171,13 @@ def test_constant_rows_have_no_limit():
     assert table["t2"].tolist() == table["q"].tolist() == [0.0] * 10
 
 
+def test_a_model_without_components_has_no_limit_of_t2(arrests):
+    found = limits(PCA(0).fit(arrests))
+    assert found.t2_new is None
+    assert found.reasons == {"t2": "the model has no components"}
+    assert found.q > 0
+
+
 def test_unmet_assumptions_of_limits_are_reported(arrests):
     assert "center=False" in limits(PCA(2, center=False).fit(arrests)).reasons["t2"]
     unknown = PCA.from_covariance(np.cov(arrests.T), n_components=2)

@@ -270,6 +270,18 @@ def test_the_text_nan_is_a_category_and_nan_is_missing(arrests, unit):
     assert mixed["kind"][::2].tolist() == ["categorical", "numeric"]
 
 
+def test_cells_of_a_list_of_rows_keep_their_types(arrests, unit):
+    x = np.arange(50.0)
+    data = [[i, "ab"[i % 2] if i else np.nan, i % 2 == 0] for i in range(50)]
+    found = metadata(unit, arrests, data, frame="listing")
+    g = [None, *(row[1] for row in data[1:])]
+    expected = metadata(
+        unit, arrests, {"data_0": x, "data_1": g, "data_2": x % 2 == 0}, frame="listing"
+    )
+    for name in found.columns:
+        np.testing.assert_array_equal(found[name], expected[name])
+
+
 def test_supplementary_rows_do_not_change_axes(arrests, unit):
     before = unit.components_.copy()
     rows(unit, arrests * 3, supplementary=True)

@@ -21,6 +21,7 @@ from princomp.rules import (
     apply_rule,
 )
 from princomp.rules.marchenko_pastur import law_median, optimal_median_factor, optimal_threshold
+from princomp.rules.parallel import _normal_variances
 from princomp.rules.scree import broken_stick
 
 # ---- known answers -----------------------------------------------------------------------
@@ -69,6 +70,15 @@ def test_permuted_tables_without_variance_are_no_evidence():
     X[0, :4], X[1, 4] = 4.0, 2.0
     for seed in range(6):
         assert choose(X, "permutation", center=False, random_state=seed).k == {"permutation": 1}
+
+
+@pytest.mark.parametrize("seed", [21, 29])
+def test_a_permutation_test_that_stops_early_is_not_significant(seed):
+    # Two of 40 or 47 tables exceed this one: a share below 0.05, but (2 + 1) / (50 + 1) is above.
+    X = np.random.default_rng(seed).standard_normal((20, 4))
+    found = choose(X, [Permutation(draws=50)], random_state=seed)["permutation"]
+    assert found.k == 0
+    assert found.statistic[0] > 0.05
 
 
 def test_the_last_component_is_not_tested(rng):
@@ -179,6 +189,14 @@ def test_normal_tables_are_drawn_as_if_row_by_row(shape, scale):
     error = np.sqrt((drawn.var(axis=0) + direct.var(axis=0)) / 400)
     assert (np.abs(drawn.mean(axis=0) - direct.mean(axis=0)) < 4 * error + 1e-12).all()
     np.testing.assert_allclose(drawn.std(axis=0)[0], direct.std(axis=0)[0], rtol=0.25)
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (5, 8)])
+@pytest.mark.parametrize("facts", [{"centred": False}, {"rows": 3.9, "count": 6}])
+def test_normal_tables_have_the_total_variance_of_the_table(shape, facts, rng):
+    known = known_of(rng.standard_normal(shape), **facts)
+    totals = [_normal_variances(known, rng).sum() for _ in range(2000)]
+    assert np.mean(totals) == pytest.approx(known.total, rel=0.04)
 
 
 def test_permuted_tables_keep_the_values_of_the_columns():

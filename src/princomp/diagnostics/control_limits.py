@@ -150,7 +150,7 @@ def _why_no_t2_limit(fitted: Fitted, k: int) -> str | None:
     if not fitted.centred:
         return "the limits assume an estimated mean, and the model has center=False"
     if not k:
-        return "all components have zero variance"
+        return "all components have zero variance" if fitted.k else "the model has no components"
     n = float(fitted.summary.rows)
     if n <= k + 1:
         return f"{n:g} rows are too few for {counted(k, 'component')}: more than k + 1 are needed"

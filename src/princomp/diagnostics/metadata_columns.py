@@ -179,6 +179,8 @@ def _read_columns(data: object, what: str) -> dict[str, tuple[str, Any]]:
         )
     if array.ndim == 1:
         return {what: _read_cells(data)}
+    if isinstance(data, list | tuple):  # NumPy would turn numbers and NaN into text
+        array = np.array(data, dtype=object)
     return {f"{what}_{j}": _read_cells(array[:, j]) for j in range(array.shape[1])}
 
 

@@ -158,9 +158,17 @@ def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Tab
             place={"parameter": "X"},
             hint="give the rows and weights of the fit, or leave out the model",
         )
+    scale = model.parameters.scale
+    if (scale is None) is not (fitted.scale is None):
+        raise ParameterError(
+            f"the fit had {'no scale' if fitted.scale is None else 'a scale'}, and scale={scale!r} "
+            "was set since",
+            place={"parameter": "scale"},
+            hint="fit again, or set scale as it was",
+        )
     size = round(total)
     probabilities = np.full(len(rows), 1.0 / len(rows)) if weights is None else weights / total
-    scale, centred = model.parameters.scale, _subtracted(rows, mean)
+    centred = _subtracted(rows, mean)
     if scale is not None and not isinstance(scale, str):
         centred, rows, mean = (numbers / fitted.scale for numbers in (centred, rows, mean))
         scale = None

@@ -97,7 +97,9 @@ def _normal_variances(known: Known, rng: np.random.Generator) -> FloatArray:
     does not depend on N.
     """
     degrees_of_freedom, p = known.whole_freedom, known.columns
-    deviations = np.sqrt(known.column_variances)
+    # The divisor of variances differs from the degrees of freedom without centring, and where
+    # weights sum to a fraction.
+    deviations = np.sqrt(known.column_variances) * np.sqrt(known.divisor / degrees_of_freedom)
     if degrees_of_freedom < p:
         rows = rng.standard_normal((degrees_of_freedom, p))
         if known.standardised:
