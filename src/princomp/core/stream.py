@@ -158,6 +158,12 @@ class Stream:
         stream.rows_seen = stream.dropped = stream.bytes_read = stream._merges = 0
         return stream
 
+    def with_request(self, request: Request) -> Stream:
+        """A copy to change under the present parameters, which may differ from earlier ones."""
+        stream = copy(self)
+        stream._request = request
+        return stream
+
     # ---- rows in and out -------------------------------------------------------------------
 
     def add(self, rows: Any, weights: Weights) -> None:
@@ -253,6 +259,12 @@ class Stream:
             raise ShapeError(
                 f"{folded.dropped} of the rows to remove have missing values, and {dropped} such "
                 "rows were left out before",
+                hint="remove only rows that were added before",
+            )
+        removed, complete = folded.rows - folded.dropped, self.rows_seen - dropped
+        if removed > complete:  # their weights may be smaller than those of all rows
+            raise ShapeError(
+                f"cannot remove {removed:,} rows from {complete:,}",
                 hint="remove only rows that were added before",
             )
         remaining, added = self.rows_seen - folded.rows, total.rows
