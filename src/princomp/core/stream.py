@@ -292,7 +292,7 @@ class Stream:
         mine, dropped = self.summary_and_dropped()
         theirs, their_dropped = other.summary_and_dropped()
         if isinstance(mine, Pair) != isinstance(theirs, Pair):
-            if self._request.by_range:
+            if self._request.by_range and isinstance(mine, Pair):
                 raise NotAvailableError(
                     "the other fit kept no ranges of its columns, which scale='range' needs",
                     hint="fit the other one with scale='range', too",

@@ -208,6 +208,10 @@ def test_rows_can_be_forgotten_after_the_parameter_that_forbids_it_has_changed(t
         other = PCA().partial_fit(table[:50])
         model = PCA(**options).partial_fit(table[50:]).set_params(svd_solver="auto", scale="unit")
         assert_close(model.merge(other), PCA(scale="unit").fit(table))
+    model = PCA().partial_fit(table[:50]).set_params(scale="range")
+    model.merge(PCA(scale="range").partial_fit(table[50:]))
+    with pytest.raises(NotAvailableError, match="not kept by this fit"):
+        _ = model.components_
 
 
 def test_a_single_row_can_be_forgotten(table):
