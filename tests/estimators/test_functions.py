@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+import sklearn
 
 from command_line import ARRESTS
 from helpers import EPS, aligned, assert_orthonormal, assert_sign_rule
@@ -61,6 +62,11 @@ def test_ddof_sets_the_divisor_of_the_standard_deviation(arrests):
     np.testing.assert_allclose(np.sum(scores**2), np.sum(_standardised(arrests, 0) ** 2))
     for ddof in (0, 1):
         assert pca(arrests.astype(np.float32), ddof=ddof).dtype == np.float32
+
+
+def test_scores_are_an_array_where_transform_returns_frames(arrests):
+    with sklearn.config_context(transform_output="pandas"):
+        assert type(pca(arrests)) is np.ndarray
 
 
 def test_every_kind_of_table_gives_the_same_scores(arrests):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ class LazyFit:
     Parameters
     ----------
     stream : Stream
+        The rows so far. A copy is changed, never this one.
     request : Request
     names : tuple of str or None
     shared_fit : Fitted, optional
@@ -54,21 +54,16 @@ class LazyFit:
                     place={"parameter": name},
                     hint=f"set {name} back, or begin with a new model",
                 )
-        self._stream, self._request, self._names = stream, request, names
+        self.stream, self._request, self._names = stream, request, names
         self.shared_fit = shared_fit
-
-    @property
-    def stream(self) -> Stream:
-        """A copy of the rows so far, to which rows can be added without changing this fit."""
-        return copy(self._stream)
 
     @cached_property
     def all_rows(self) -> Stream:
         """The rows so far, including those that other ranks share."""
         if self.shared_fit is None:
-            return self._stream
+            return self.stream
         stream = Stream.from_fit(self.shared_fit, self._request)
-        stream.merge(self._stream)
+        stream.merge(self.stream)
         return stream
 
     @property

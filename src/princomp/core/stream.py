@@ -158,6 +158,12 @@ class Stream:
         stream.rows_seen = stream.dropped = stream.bytes_read = stream._merges = 0
         return stream
 
+    def with_request(self, request: Request) -> Stream:
+        """A copy to change under the present parameters, which may differ from earlier ones."""
+        stream = copy(self)
+        stream._request = request
+        return stream
+
     # ---- rows in and out -------------------------------------------------------------------
 
     def add(self, rows: Any, weights: Weights) -> None:
@@ -255,6 +261,12 @@ class Stream:
                 "rows were left out before",
                 hint="remove only rows that were added before",
             )
+        removed, complete = folded.rows - folded.dropped, self.rows_seen - dropped
+        if removed > complete:  # their weights may be smaller than those of all rows
+            raise ShapeError(
+                f"cannot remove {removed:,} rows from {complete:,}",
+                hint="remove only rows that were added before",
+            )
         remaining, added = self.rows_seen - folded.rows, total.rows
         if not remaining and abs(added - folded.summary.rows) <= WEIGHT_TOLERANCE * added:
             self._summary = kind.empty(self.p)  # a difference would leave rounding errors
@@ -280,7 +292,7 @@ class Stream:
         mine, dropped = self.summary_and_dropped()
         theirs, their_dropped = other.summary_and_dropped()
         if isinstance(mine, Pair) != isinstance(theirs, Pair):
-            if self._request.by_range:
+            if self._request.by_range and isinstance(mine, Pair):
                 raise NotAvailableError(
                     "the other fit kept no ranges of its columns, which scale='range' needs",
                     hint="fit the other one with scale='range', too",

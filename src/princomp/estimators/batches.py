@@ -242,7 +242,7 @@ def _own_rows(model: PCA, request: Request) -> Stream:
     """The rows of this rank as a stream to continue; the current fit is not changed."""
     fitted = model._fitted
     if isinstance(fitted, LazyFit):
-        return fitted.stream
+        return fitted.stream.with_request(request)
     stream = Stream.from_fit(fitted, request)
     return stream if _shared_fit(model, request) is None else stream.empty_copy()
 
@@ -251,7 +251,7 @@ def _all_rows(model: PCA, request: Request) -> Stream:
     """All rows of a fit as a stream, including those of other ranks."""
     fitted = model._fitted
     if isinstance(fitted, LazyFit):
-        return copy(fitted.all_rows)
+        return fitted.all_rows.with_request(request)
     return Stream.from_fit(fitted, request)
 
 

@@ -132,7 +132,8 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
             error.hint = "leave such rows out, or use PCA(scale='unit', missing='drop')"
         raise
     k = for_fraction(model.contribution_rate_, float(threshold), reach=True)
-    scores: FloatArray = model.truncated(k or model.n_components_).transform(data)
+    # Not transform, which returns a frame if scikit-learn is configured so.
+    scores: FloatArray = model.truncated(k or model.n_components_)._scores(data)
     if ddof == 0:
         rows = model.summary_.rows
         scores = scores * math.sqrt(rows / (rows - 1.0))  # a Python float keeps float32

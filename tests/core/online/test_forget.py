@@ -131,6 +131,7 @@ def test_rows_that_were_never_added_cannot_be_forgotten(table, rng):
         for rows, weights, match in (
             (np.vstack([table, table[:1]]), None, "cannot remove 201 rows from 200"),
             (table, 1.5, "cannot remove 300 rows"),
+            (np.vstack([table, table[:1]]), 0.5, "cannot remove 201 rows from 200"),
             (table[:20] * [1, 1, 50, 1, 1], None, "spread further in column 2"),
         ):
             with pytest.raises(ShapeError, match=match):
@@ -197,6 +198,20 @@ def test_models_that_cannot_forget(table):
         assert bits(model) == before
     with pytest.raises(NotFittedError):
         PCA().forget(table)
+
+
+def test_rows_can_be_forgotten_after_the_parameter_that_forbids_it_has_changed(table):
+    for options in ({"svd_solver": "full"}, {"scale": "range"}):
+        model = PCA(**options).partial_fit(table).set_params(svd_solver="auto", scale="unit")
+        assert_close(model.forget(table[:50]), PCA(scale="unit").fit(table[50:]))
+        # A fit without ranges can be merged then, too.
+        other = PCA().partial_fit(table[:50])
+        model = PCA(**options).partial_fit(table[50:]).set_params(svd_solver="auto", scale="unit")
+        assert_close(model.merge(other), PCA(scale="unit").fit(table))
+    model = PCA().partial_fit(table[:50]).set_params(scale="range")
+    model.merge(PCA(scale="range").partial_fit(table[50:]))
+    with pytest.raises(NotAvailableError, match="not kept by this fit"):
+        _ = model.components_
 
 
 def test_a_single_row_can_be_forgotten(table):
