@@ -49,9 +49,10 @@ _MAX_SCATTER = float(np.finfo(np.float64).max) / 2**20
 _SAFE_VALUE = 1e140
 
 # Each merge rounds the scatter. If equal rows are added again and again, the errors may all have
-# one sign, and reach 3/16 EPS per merge. The error bound of a spectrum covers _FEW_MERGES of them;
-# those of later merges are added to ``lost``, which the bound contains 64 times or more.
-_FEW_MERGES, _LOST_PER_MERGE = 256, 3 / 16 / 64 * EPS
+# one sign, and be 3/8 EPS of the scatter at that time on average. The error bound of a spectrum
+# covers _FEW_MERGES of them; those of later merges are added to ``lost``, which the bound contains
+# 64 times or more.
+_FEW_MERGES, _LOST_PER_MERGE = 256, 3 / 8 / 64 * EPS
 
 # Notes in the plan about summaries whose kind has changed; _MERGE_NOTES by the kind after a merge.
 _FROM_COMPONENTS = (

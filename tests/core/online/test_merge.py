@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -289,3 +290,17 @@ def test_an_unfitted_model_cannot_be_merged(order, table):
     one, other = [PCA().fit(table), PCA()][::order]
     with pytest.raises(NotFittedError):
         one.merge(other)
+
+
+@pytest.mark.parametrize("seed", [8, 18])
+def test_the_certificate_counts_the_rounding_of_many_merges(seed):
+    # Equal rows are merged again and again, so errors in one direction add up.
+    rng, count = np.random.default_rng(seed), 1500
+    batch = rng.standard_normal((3, 1)) * rng.uniform(0.5, 2)
+    model, part = PCA(1).fit(batch), PCA(1).fit(batch)
+    for _ in range(count - 1):
+        model.merge(part)
+    values = [Fraction(float(x)) for x in batch[:, 0]]
+    exact = count * sum((x - sum(values) / 3) ** 2 for x in values)
+    error = abs(Fraction(float(model.summary_.scatter.item())) / exact - 1)
+    assert 100 * EPS < error < model._result.spectrum.roundoff
