@@ -117,10 +117,10 @@ class KernelPCAModel(FittedModel[KernelFit]):
         with np.errstate(over="ignore", invalid="ignore"):  # checked below
             scores = self.result.scores(filled)
         finite = np.isfinite(scores).all(axis=1)
+        if unknown is not None:
+            scores[unknown], finite[unknown] = np.nan, True
         if not finite.all():
             raise scores_overflow(first + int(np.argmin(finite)), scores.dtype)
-        if unknown is not None:
-            scores[unknown] = np.nan
         return ScoredRows(rows, scores, filled)
 
 
