@@ -383,3 +383,23 @@ def reference_first(K):
     """The first eigenvalue of the centred matrix K."""
     means = K.mean(axis=0)
     return np.linalg.eigvalsh((K - means - means[:, None] + means.mean()).astype(float))[-1]
+
+
+@pytest.mark.parametrize("approximation", [None, "nystrom", "features"])
+@pytest.mark.parametrize("options", [{"gamma": 1e-8}, {"kernel": "poly", "coef0": 1e3}])
+def test_float32_rows_have_the_scores_of_a_float64_fit(options, approximation, rng):
+    """Kernel values that are nearly equal cancel, so float32 would keep nothing of their scores."""
+    X = rng.standard_normal((60, 4))
+    options = {"kernel": "rbf", "approximation": approximation, "n_landmarks": 60} | options
+    model, rows = KernelPCA(3, **options).fit(X), X.astype(np.float32)
+    scores, expected = model.transform(rows), model.transform(rows.astype(np.float64))
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+
+
+def test_learned_pre_images_of_float32_scores(rng):
+    X = rng.standard_normal((200, 6)).astype(np.float32)
+    model = KernelPCA(10, kernel="poly", pre_image="ridge", alpha=1e-6).fit(X)
+    scores = model.transform(X)
+    expected = model.inverse_transform(scores.astype(np.float64))
+    np.testing.assert_allclose(model.inverse_transform(scores), expected, rtol=0, atol=1e-6)

@@ -53,15 +53,29 @@ def test_cells_of_rows_of_weight_zero_may_be_missing(missing, kind):
     np.testing.assert_allclose(given.eigenvalues_, whole.eigenvalues_, rtol=1e-12)
 
 
+@pytest.mark.parametrize("approximation", [None, "nystrom"])
 @pytest.mark.parametrize("kind", [np.array, sp.csr_array])
-def test_the_place_of_a_missing_cell_counts_rows_of_weight_zero(kind):
+def test_the_place_of_a_missing_cell_counts_rows_of_weight_zero(kind, approximation):
     rows = kind(with_nan((3, 1), (25, 2)))
     with pytest.raises(NotFiniteError, match="the first at row 25, column 2; 2 NaN"):
-        KernelPCA(2).fit(rows, sample_weight=WEIGHTS)
+        KernelPCA(2, approximation=approximation).fit(rows, sample_weight=WEIGHTS)
     K = ROWS @ ROWS.T
     K[3, 4] = K[25, 30] = np.nan
     with pytest.raises(NotFiniteError, match=r"row 25, column 30; 1 NaN[\s\S]*compute the kernel"):
         KernelPCA(2, kernel="precomputed").fit(K, sample_weight=WEIGHTS)
+
+
+def correlation(x, y):
+    x, y = x - x.mean(), y - y.mean()
+    return float(x @ y / np.sqrt((x @ x) * (y @ y)))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_a_row_without_known_cells_has_no_scores_with_any_kernel():
+    """The kernel may be undefined for zeros, which replace cells that are missing."""
+    rows = with_nan(4, (7, 0))
+    scores = KernelPCA(2, kernel=correlation, missing="drop").fit_transform(rows)
+    assert np.isnan(scores).any(axis=1).nonzero()[0].tolist() == [4, 7]
 
 
 @pytest.mark.parametrize("missing", ["em", "nipals"])

@@ -21,6 +21,7 @@ from princomp.kernel_pca.feature_maps import mapped, prepare_map
 from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.rows import (
+    check_counted,
     complete_rows,
     imputer_for,
     in_memory,
@@ -76,7 +77,10 @@ def fit_images(
         data, weights, _ = complete_rows(table, weights, parameters.missing, imputer)
     elif not isinstance(data, Source):
         # A row of weight zero must not become a landmark.
-        data, weights = rows_with_weight(data, weights)
+        kept, positive = rows_with_weight(data, weights)
+        if kept.shape[0] < data.shape[0]:  # later checks count the rows that are left
+            check_counted(rows, weights, parameters.missing)
+        data, weights = kept, positive
     fit, data = _fit_first_rows((data, columns, origin), weights, parameters)
     images = mapped(data, fit.map, allow_missing=parameters.drop)
     fit.images.fit(images, sample_weight=weights, progress=progress)

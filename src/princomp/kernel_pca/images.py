@@ -174,10 +174,10 @@ class ImageFit:
         return replace(self, images=model)
 
     def scores(self, rows: RowArray) -> FloatArray:
-        """Compute scores of rows (m, p)."""
+        """Compute scores of rows (m, p), in their precision."""
         if self.expansion is not None:
             return self.expansion.scores(rows)
-        return self._pca_result.scores(self.map.images(rows))
+        return self._pca_result.scores(self.map.images(rows)).astype(rows.dtype, copy=False)
 
     def scores_on_engine(self, rows: DistributedRows, *, drop: bool) -> Any:
         """Compute scores on the engine that holds the rows."""

@@ -73,17 +73,13 @@ def complete_rows(
     ShapeError
         If no row is left.
     """
-    data, columns, origin = table
-    rows, positive = rows_with_weight(data, weights)
+    rows, positive = rows_with_weight(table[0], weights)
     if np.isfinite(_values(rows)).all():
         return rows, positive, 0
     if imputer is not None:  # it has refused infinite values
         rows = imputer.impute(rows)  # rows without any known cell stay as they are
-    elif fault := first_counted_fault(data, weights, drop=missing == "drop"):
-        # tune does not fill cells.
-        others = ", missing='em' or missing='nipals'" if missing == "error" else ""
-        hint = f"fill the cells, or use missing='drop'{others}"
-        raise not_finite_error(data, fault, columns=columns, origin=origin, hint=hint)
+    else:
+        check_counted(table, weights, missing)
     complete, positive, dropped = drop_incomplete(rows, positive)
     if not complete.shape[0]:
         raise ShapeError(
@@ -91,6 +87,17 @@ def complete_rows(
             hint="fill the missing values, or leave out the columns that hold them",
         )
     return complete, positive, dropped
+
+
+def check_counted(table: Rows, weights: Weights, missing: str) -> None:
+    """Raise NotFiniteError for the first value that is not finite, in the rows that count."""
+    data, columns, origin = table
+    fault = first_counted_fault(data, weights, drop=missing == "drop")
+    if fault is not None:
+        # tune does not fill cells.
+        others = ", missing='em' or missing='nipals'" if missing == "error" else ""
+        hint = f"fill the cells, or use missing='drop'{others}"
+        raise not_finite_error(data, fault, columns=columns, origin=origin, hint=hint)
 
 
 def fill_cells(

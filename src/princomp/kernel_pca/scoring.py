@@ -116,11 +116,11 @@ class KernelPCAModel(FittedModel[KernelFit]):
         filled, unknown = fill_cells(rows, self.missing, self.imputer)
         with np.errstate(over="ignore", invalid="ignore"):  # checked below
             scores = self.result.scores(filled)
-        finite = np.isfinite(scores).all(axis=1)
+        finite = np.asarray(np.isfinite(scores).all(axis=1))
+        if unknown is not None:
+            scores[unknown], finite[unknown] = np.nan, True
         if not finite.all():
             raise scores_overflow(first + int(np.argmin(finite)), scores.dtype)
-        if unknown is not None:
-            scores[unknown] = np.nan
         return ScoredRows(rows, scores, filled)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernel_cases import POLY, RBF, kernel_matrix, points_of
+from sklearn.base import clone
 
 from princomp import KernelPCA
 from princomp.core import open_rows
@@ -163,3 +164,12 @@ def test_unknown_rules_for_landmarks_are_refused(count, rows):
     model = KernelPCA(3, approximation="nystrom", landmarks="random", n_landmarks=count)
     with pytest.raises(ParameterError, match="landmarks='random' is not known"):
         model.fit(rows[:300])
+
+
+def test_the_error_of_features_of_rows_far_from_the_origin(rng):
+    """Products of such rows cancel, and values of the kernel from them would be wrong."""
+    rows = rng.standard_normal((300, 4)).round(3)
+    model = KernelPCA(2, kernel="rbf", gamma=0.25, approximation="features", approximation_tol=0.2)
+    far, near = clone(model).fit(rows + 1e8), clone(model).fit(rows)
+    assert far.approximation_error_ == pytest.approx(near.approximation_error_, rel=1e-3)
+    assert far.plan_.reasons[0].split()[0] == near.plan_.reasons[0].split()[0] == "100"

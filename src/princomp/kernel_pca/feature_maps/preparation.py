@@ -26,7 +26,7 @@ from princomp.kernel_pca.feature_maps.landmarks import (
 )
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
 from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
-from princomp.kernel_pca.functions import MEDIAN_ROWS, POLYNOMIALS, KernelFunction
+from princomp.kernel_pca.functions import MEDIAN_ROWS, POLYNOMIALS, KernelFunction, shift_of
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.linalg import format_bytes
 from princomp.summaries import Weights
@@ -39,6 +39,8 @@ MAX_COUNT = 4096
 _MIN_COUNT, _COUNT_PER_COMPONENT = 50, 4
 # A variance below this share of k(x, x) may be rounding.
 _ROUNDING = 1e-10
+# Rounding error of K, far from the origin, that would show in the estimated error of features.
+_LARGE_ENTRY_ERROR = 1e-3
 # Maximum number of rows on which an error is estimated.
 _HELD_OUT = 1000
 # D × D matrices in memory at once: a scatter of images, those merged into it, the solution.
@@ -113,8 +115,11 @@ def missing_share(map: FeatureMap, rows: RowArray) -> float:
 
 def kernel_error(map: FeatureMap, rows: RowArray) -> float:
     """Compute ‖ZZᵀ − K‖ / ‖K‖, in the Frobenius norm, for the images Z and the kernel K of rows."""
-    sides = map.kernel.sides(rows.astype(np.float64))
-    exact = map.kernel.tile(sides, sides)
+    kernel = map.kernel
+    if kernel.entry_error(rows, np.float64) > _LARGE_ENTRY_ERROR:  # products would cancel
+        kernel = kernel.with_shift(shift_of(rows))
+    sides = kernel.sides(rows.astype(np.float64))
+    exact = kernel.tile(sides, sides)
     images = map.images(rows).astype(np.float64)
     size = float(np.linalg.norm(exact))
     return float(np.linalg.norm(images @ images.T - exact)) / size if size else 0.0

@@ -68,13 +68,16 @@ class Expansion:
 
     def scores(self, rows: RowArray) -> FloatArray:
         """Project the centred images of rows: scores (n, k), in the precision of the rows."""
-        weights = self.weights.astype(rows.dtype)
+        # Kernel values cancel when they are centred, so those of a float64 fit need its precision.
+        dtype = np.result_type(rows.dtype, self.points.dtype)
+        weights = self.weights.astype(dtype)
 
         def project(values: FloatArray) -> FloatArray:
             values -= self.centre.astype(values.dtype)
             return values @ weights
 
-        return map_tiles(self.function, rows, self.sides, project, self.k)
+        scores = map_tiles(self.function, rows, self.sides, project, self.k, dtype)
+        return scores.astype(rows.dtype, copy=False)
 
     def scores_from_kernel(self, values: FloatArray) -> FloatArray:
         """Compute scores from kernel values k(row, point) (n, m)."""
@@ -98,7 +101,7 @@ def map_tiles(
     points: Sides,
     transform: Callable[[FloatArray], FloatArray],
     width: int,
-    dtype: npt.DTypeLike | None = None,
+    dtype: npt.DTypeLike,
 ) -> FloatArray:
     """Apply ``transform`` to each tile (a, m) of the kernel between rows and points.
 
@@ -111,20 +114,21 @@ def map_tiles(
     transform : callable
         Maps a tile, which it may change, to (a, width); called from several threads.
     width : int
-    dtype : numpy dtype, optional
-        Of tiles and results; that of the rows by default.
+    dtype : numpy dtype
+        Of tiles, results and products of the rows.
 
     Returns
     -------
     ndarray of shape (n, width)
     """
-    dtype = dtype or rows.dtype
     n, m = rows.shape[0], len(points)
     out = empty((n, width), dtype=dtype)
     step = max(1, _TILE_SIZE // max(m, 1))
 
     def fill(part: slice) -> None:
-        out[part] = transform(function.tile(function.sides(rows[part]), points, dtype))
+        # Products of float32 rows would be rounded before they become float64.
+        sides = function.sides(rows[part].astype(dtype, copy=False))
+        out[part] = transform(function.tile(sides, points, dtype))
 
     # One BLAS thread for each tile, so that no bit depends on the number of threads.
     with one_blas_thread():
