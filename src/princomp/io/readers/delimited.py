@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import narwhals as nw
@@ -73,22 +72,22 @@ def infer_table(
         with dialect.reading(), dialect.open_binary() as stream:
             text = dialect.without_last_records(stream.read(), dialect.skip_end)
         dialect = replace(dialect, text=text)
-    header = read_header(dialect)
-    origin = Origin(str(dialect.path), partial(dialect.line_of, header_lines=header.lines))
-    choice = choose_columns(header.names, selection, origin)
-    candidates = id_candidates(header.label_candidates, selection, choice)
-    reader = Reader(dialect, header)
+    dialect = read_header(dialect)
+    origin = Origin(str(dialect.path), dialect.line_of)
+    choice = choose_columns(dialect.names, selection, origin)
+    candidates = id_candidates(dialect.label_candidates, selection, choice)
+    reader = Reader(dialect)
     table = _read_columns(reader, choice, candidates)
-    notes = [*dialect.notes, *header.notes]
+    notes = list(dialect.notes)
     if complete:
         table = _without_empty_rows(reader, table, notes)
     choice, id_notes = find_id_column(
         table.select(candidates),
-        header.names[0],
+        dialect.names[0],
         choice,
         dialect.number_format,
         complete=complete,
-        unnamed=header.unnamed,
+        unnamed=dialect.unnamed,
     )
     notes += id_notes
     table = table.select([*choice.names, *choice.ids])
@@ -111,7 +110,7 @@ def infer_table(
     # Count lines in the file, because keeping the text would hold it in memory.
     file = replace(dialect, text=None)
     first, *others = converted.columns or ("",)
-    if selection.find_ids and not choice.requested and others and first == header.names[0]:
+    if selection.find_ids and not choice.requested and others and first == dialect.names[0]:
         notes += counting_notes(first, converted.data[:, 0])
     converted.notes = (*notes, *converted.notes)
     converted.units = {
@@ -120,17 +119,17 @@ def infer_table(
         if table.column(name).null_count < len(table)
     }
     converted.number_format = dialect.number_format
-    converted.line_of = partial(file.line_of, header_lines=header.lines)
+    converted.line_of = file.line_of
     parser = Parser(
-        file, header, converted.columns or (), choice.id_column, table.column_names, booleans, units
+        file, converted.columns or (), choice.id_column, table.column_names, booleans, units
     )
     return converted, parser
 
 
 def _refuse_totals_in_unread(reader: Reader, table: pa.Table, origin: Origin) -> None:
     """Refuse a word such as "total" in columns that were excluded or not requested."""
-    header, dialect = reader.header, reader.dialect
-    unread = [name for name in header.label_candidates if name not in table.column_names]
+    dialect = reader.dialect
+    unread = [name for name in dialect.label_candidates if name not in table.column_names]
     if not unread or dialect.skip_end is not None:
         return
     rest = reader.read_as_text(unread)
@@ -148,7 +147,7 @@ def _read_columns(reader: Reader, choice: Choice, candidates: list[str]) -> pa.T
         table = reader.read_as_text(names)
     if table is None:
         with dialect.reading():
-            raise structure_error(dialect, reader.header)
+            raise structure_error(dialect)
     refuse_damage(dialect)
     return table
 
@@ -157,7 +156,7 @@ def _without_empty_rows(reader: Reader, table: pa.Table, notes: list[str]) -> pa
     """Leave out rows at the end that are empty in all columns of the file, also in unread ones."""
     empty = empty_rows_at_end(table)
     if empty:
-        text = reader.read_as_text(reader.header.names)
+        text = reader.read_as_text(reader.dialect.names)
         empty = empty if text is None else empty_rows_at_end(text)
     if empty:
         notes.append(f"left out {empty:,} empty {'row' if empty == 1 else 'rows'} at the end")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from princomp.io.readers.cells import (
     may_have_lost_digits,
 )
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.delimited_header import Header, structure_error
+from princomp.io.readers.delimited_header import structure_error
 from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Piece, count_lines
 from princomp.io.readers.number_text import Unit
 from princomp.io.readers.source import copy_columns
@@ -44,7 +44,6 @@ class Reader:
     """Reads columns with pyarrow; its methods return None if pyarrow finds an error."""
 
     dialect: Dialect
-    header: Header
     block_size: int = 1 << 20
     threads: bool = True
     kinds: dict[str, str] = field(default_factory=dict)
@@ -115,8 +114,8 @@ class Reader:
     def _options(self, names: Iterable[str], types: Any = None) -> dict[str, Any]:
         return {
             "read_options": pa_csv.ReadOptions(
-                column_names=self.header.names,
-                skip_rows=self.header.lines,
+                column_names=self.dialect.names,
+                skip_rows=self.dialect.header_lines,
                 block_size=self.block_size,
                 use_threads=self.threads,
             ),
@@ -189,7 +188,6 @@ class Parser:
     Parameters
     ----------
     dialect : Dialect
-    header : Header
     columns : tuple of str
         Columns of numbers.
     id_column : str, optional
@@ -203,7 +201,6 @@ class Parser:
     """
 
     dialect: Dialect
-    header: Header
     columns: tuple[str, ...]
     id_column: str | None
     candidates: list[str]
@@ -253,7 +250,7 @@ class Parser:
         with self.dialect.reading():
             table = None if b"\0" in piece.text else reader.read_as_text(self.candidates)
             error = None if table is None else self._cell_error(table, piece, offset)
-            return error or structure_error(reader.dialect, reader.header, *offset)
+            return error or structure_error(reader.dialect, *offset)
 
     def _cell_error(self, table: pa.Table, piece: Piece, offset: Offset) -> PrincompError | None:
         """The error for the first cell that is unlike the first cells of its column, if any."""
@@ -283,13 +280,11 @@ class Parser:
         self._reader(piece).refuse_long_integers(name, origin, self.units.get(name))
 
     def _reader(self, piece: Piece) -> Reader:
-        dialect = replace(self.dialect, text=piece.text)
-        header = replace(self.header, lines=0)
         # Parse the piece as one block, in the calling thread.
-        return Reader(dialect, header, len(piece.text) + 1, threads=False)
+        return Reader(self.dialect.part(piece.text), len(piece.text) + 1, threads=False)
 
     def _origin(self, piece: Piece, offset: Offset) -> Origin:
-        dialect = replace(self.dialect, text=piece.text)
+        dialect = self.dialect.part(piece.text)
 
         def line(row: int) -> int | None:
             local_line = dialect.line_of(row - offset.rows)

@@ -74,6 +74,14 @@ class Dialect:
         Number of rows left out at the end; None refuses totals.
     notes : tuple of str
         Messages on what was detected.
+    names : tuple of str
+        The column names; these and all below are empty until ``read_header`` has read them.
+    header_lines : int
+        Number of lines of names, including blank lines before them.
+    label_candidates : tuple of str
+        Columns that may name the rows: the first one, and others judging by the first rows.
+    unnamed : bool
+        Whether the file has no name for the first column.
     """
 
     path: Path
@@ -88,6 +96,10 @@ class Dialect:
     header: int | None = None
     skip_end: int | None = None
     notes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    header_lines: int = 0
+    label_candidates: tuple[str, ...] = ()
+    unnamed: bool = False
 
     @property
     def kind(self) -> str:
@@ -129,7 +141,7 @@ class Dialect:
             newline="",
         )
 
-    def records(self, header_lines: int = 0) -> Iterator[tuple[int, int, list[str]]]:
+    def records(self) -> Iterator[tuple[int, int, list[str]]]:
         """First line, last line and fields of each record after the header that is not blank.
 
         Many times slower than pyarrow, so used only for the header and to locate errors.
@@ -138,16 +150,20 @@ class Dialect:
             reader = csv.reader(file, delimiter=self.delimiter)
             last_line = 0
             for record in reader:
-                if record and last_line >= header_lines:
+                if record and last_line >= self.header_lines:
                     yield last_line + 1, reader.line_num, record
                 last_line = reader.line_num
 
-    def line_of(self, row: int, header_lines: int = 0) -> int | None:
-        """Line on which data row ``row``, from 0, starts, after ``header_lines`` lines of names."""
+    def line_of(self, row: int) -> int | None:
+        """Line on which data row ``row``, from 0, starts."""
         with suppress(OSError, EOFError, csv.Error):
-            for line, _, _ in islice(self.records(header_lines), row, None):
+            for line, _, _ in islice(self.records(), row, None):
                 return line
         return None
+
+    def part(self, text: bytes) -> Dialect:
+        """Some rows of this file, ``text``, as a text of their own."""
+        return replace(self, text=text, header_lines=0)
 
     def without_last_records(self, text: bytes, last: int) -> bytes:
         """Cut off the last records of a clean text; these may have any form."""
