@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from princomp.errors import MalformedFileError
-from princomp.io.readers.cells import plain_minus
 from princomp.io.readers.delimited_text import LINE_END, Dialect
-from princomp.io.readers.number_text import NumberFormat
+from princomp.io.readers.number_text import NumberFormat, plain_minus
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import malformed, reading
 
