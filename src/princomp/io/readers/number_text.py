@@ -97,7 +97,8 @@ class NumberFormat:
             whole = f"(?:[1-9][0-9]{{0,2}}(?:{self._thousands_pattern}[0-9]{{3}})+|[0-9]+)"
         point = re.escape(self.decimal)
         digits = f"(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
-        return re.compile(f"[+-]?(?:{digits}|(?i:inf(?:inity)?|nan))")
+        # For Unicode, "ı" would be another "i".
+        return re.compile(f"[+-]?(?:{digits}|(?i:inf(?:inity)?|nan))", re.ASCII)
 
     def parse(self, cell: str) -> float | None:
         """Read a cell: return its number, NaN if it is missing, None if it is neither."""

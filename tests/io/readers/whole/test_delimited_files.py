@@ -180,6 +180,13 @@ def test_blanks_before_three_digits_show_a_decimal_comma(write, blank):
     assert read_whole(write(text)).data[:, 0].tolist() == [1234.5, 2345.1]
 
 
+@pytest.mark.parametrize("word", ["ınf", "İNF", "ınfınıty"])
+def test_words_that_are_infinite_only_in_turkish_are_text(write, word):
+    path = write(f"s,x,y\n{word},1,2\nb,3,4\n{word},5,7\n")
+    assert read_whole(path).columns == ("x", "y")
+    assert f"'{word}' is not a number" in str(refused(NotNumericError, path, columns=["s", "x"]))
+
+
 def test_the_minus_sign_of_unicode_is_read(write):
     table = read_whole(write("a,b,c\n\u22121.5,2,\u22123 kg\n2,\u22121e\u22122,4 kg\n"))
     assert table.data.tolist() == [[-1.5, 2, -3], [2, -0.01, 4]]
