@@ -91,12 +91,13 @@ def infer_table(
     )
     notes += id_notes
     table = table.select([*choice.names, *choice.ids])
-    if complete:
-        refuse_totals(table, dialect, origin)  # words
+    may_end_in_totals = complete and dialect.skip_end is None
+    if may_end_in_totals:
+        refuse_totals(table, origin)  # words
         _refuse_totals_in_unread(reader, table, origin)
     table, units = _cast_columns(table, choice, dialect.number_format, origin)
-    if complete:
-        refuse_totals(table, dialect, origin)  # sums, also of numbers that were text
+    if may_end_in_totals:
+        refuse_totals(table, origin)  # sums, also of numbers that were text
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
     _refuse_doubtful(reader, table, choice, units, origin)
     if complete and not choice.requested:
@@ -128,13 +129,11 @@ def infer_table(
 
 def _refuse_totals_in_unread(reader: Reader, table: pa.Table, origin: Origin) -> None:
     """Refuse a word such as "total" in columns that were excluded or not requested."""
-    dialect = reader.dialect
-    unread = [name for name in dialect.label_candidates if name not in table.column_names]
-    if not unread or dialect.skip_end is not None:
-        return
-    rest = reader.read_as_text(unread)
+    candidates = reader.dialect.label_candidates
+    unread = [name for name in candidates if name not in table.column_names]
+    rest = reader.read_as_text(unread) if unread else None
     if rest is not None:
-        refuse_totals(rest.slice(0, len(table)), dialect, origin)
+        refuse_totals(rest.slice(0, len(table)), origin)
 
 
 def _read_columns(reader: Reader, choice: Choice, candidates: list[str]) -> pa.Table:

@@ -305,14 +305,14 @@ def empty_rows_at_end(table: pa.Table) -> int:
     return empty
 
 
-def refuse_totals(table: pa.Table, dialect: Dialect, origin: Origin) -> None:
+def refuse_totals(table: pa.Table, origin: Origin) -> None:
     """Refuse a last row with totals, which has a word such as "total", or sums of columns.
 
     Raises
     ------
     MalformedFileError
     """
-    if dialect.skip_end is None and len(table) > _MIN_ROWS:
+    if len(table) > _MIN_ROWS:
         word = _word_for_totals(_row(table, len(table) - 1))
         if word is not None or _last_row_is_sums(table):
             place = origin.place_of(len(table) - 1)
