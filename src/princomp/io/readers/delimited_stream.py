@@ -190,20 +190,16 @@ class DelimitedSource(Source):
         if not last:
             yield from pieces
             return
-        # Pieces with their numbers of records, and the number of records after the first of them.
+        # Pieces with their numbers of records; those after the first have fewer than ``last``.
         pending: deque[tuple[Piece, int]] = deque()
-        following = 0
         for piece in pieces:
             if piece.fault is not None:
                 yield from (piece for piece, _ in pending)
                 yield piece
                 return
-            count = self._count_records(piece)
-            following += count if pending else 0
-            pending.append((piece, count))
-            while following >= last:
+            pending.append((piece, self._count_records(piece)))
+            while sum(count for _, count in pending) - pending[0][1] >= last:
                 yield pending.popleft()[0]
-                following -= pending[0][1]
         text = b"".join(piece.text for piece, _ in pending)
         if rest := self._dialect.without_last_records(text, last):
             yield Piece(rest)
