@@ -73,7 +73,7 @@ def infer_table(
             text = dialect.without_last_records(stream.read(), dialect.skip_end)
         dialect = replace(dialect, text=text)
     dialect = read_header(dialect)
-    origin = Origin(str(dialect.path), dialect.line_of)
+    origin = dialect.origin
     choice = choose_columns(dialect.names, selection, origin)
     candidates = id_candidates(dialect.label_candidates, selection, choice)
     reader = Reader(dialect)
@@ -94,12 +94,12 @@ def infer_table(
     may_end_in_totals = complete and dialect.skip_end is None
     if may_end_in_totals:
         refuse_totals(table, origin)  # words
-        _refuse_totals_in_unread(reader, table, origin)
-    table, units = _cast_columns(table, choice, dialect.number_format, origin)
+        _refuse_totals_in_unread(reader, table)
+    table, units = _cast_columns(table, choice, dialect)
     if may_end_in_totals:
         refuse_totals(table, origin)  # sums, also of numbers that were text
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
-    _refuse_doubtful(reader, table, choice, units, origin)
+    _refuse_doubtful(reader, table, choice, units)
     if complete and not choice.requested:
         choice = _without_empty_columns(table, choice, notes)
     converted = convert(
@@ -127,13 +127,13 @@ def infer_table(
     return converted, parser
 
 
-def _refuse_totals_in_unread(reader: Reader, table: pa.Table, origin: Origin) -> None:
+def _refuse_totals_in_unread(reader: Reader, table: pa.Table) -> None:
     """Refuse a word such as "total" in columns that were excluded or not requested."""
     candidates = reader.dialect.label_candidates
     unread = [name for name in candidates if name not in table.column_names]
     rest = reader.read_as_text(unread) if unread else None
     if rest is not None:
-        refuse_totals(rest.slice(0, len(table)), origin)
+        refuse_totals(rest.slice(0, len(table)), reader.dialect.origin)
 
 
 def _read_columns(reader: Reader, choice: Choice, candidates: list[str]) -> pa.Table:
@@ -172,7 +172,7 @@ def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) ->
 
 
 def _cast_columns(
-    table: pa.Table, choice: Choice, number_format: NumberFormat, origin: Origin
+    table: pa.Table, choice: Choice, dialect: Dialect
 ) -> tuple[pa.Table, dict[str, Unit]]:
     """Convert text columns to numbers or booleans if all their cells allow it."""
     units: dict[str, Unit] = {}
@@ -180,13 +180,13 @@ def _cast_columns(
     for name, column in columns.items():
         if name == choice.id_column or column.type != pa.string():
             continue
-        cast, unit = _cast_column(column, number_format)
+        cast, unit = _cast_column(column, dialect.number_format)
         if cast is None:
             if not choice.requested:
-                _refuse_units(name, column.to_pylist(), origin)
-            if not number_format.is_plain:
+                _refuse_units(name, column.to_pylist(), dialect.origin)
+            if not dialect.number_format.is_plain:
                 # Check with this number format here, because convert() reads only plain numbers.
-                _refuse_mixed(name, column.to_pylist(), choice.requested, number_format, origin)
+                _refuse_mixed(name, column.to_pylist(), choice.requested, dialect)
             continue
         if unit is not None:
             units[name] = unit
@@ -210,7 +210,7 @@ def _cast_column(
 
 
 def _refuse_doubtful(
-    reader: Reader, table: pa.Table, choice: Choice, units: dict[str, Unit], origin: Origin
+    reader: Reader, table: pa.Table, choice: Choice, units: dict[str, Unit]
 ) -> None:
     """Refuse columns of integers that lost digits or that may be codes."""
     integer_columns = []
@@ -219,12 +219,12 @@ def _refuse_doubtful(
         if str(column.type) == "double" and are_integers(values := column.to_numpy()):
             integer_columns.append(name)
             if may_have_lost_digits(values):
-                reader.refuse_long_integers(name, origin, units.get(name), len(table))
+                reader.refuse_long_integers(name, units.get(name), len(table))
     if not choice.requested:
-        _refuse_codes(reader, integer_columns, origin, len(table))
+        _refuse_codes(reader, integer_columns, len(table))
 
 
-def _refuse_codes(reader: Reader, names: Sequence[str], origin: Origin, rows: int) -> None:
+def _refuse_codes(reader: Reader, names: Sequence[str], rows: int) -> None:
     """Raise NotNumericError for a cell such as 01234 in the first ``rows`` rows of columns."""
     if not names or not _may_have_codes(reader.dialect):
         return
@@ -237,7 +237,7 @@ def _refuse_codes(reader: Reader, names: Sequence[str], origin: Origin, rows: in
         count = compute.sum(matches).as_py() or 0
         if count:
             row = compute.index(matches, True).as_py()
-            raise origin.cell_error(
+            raise reader.dialect.origin.cell_error(
                 name,
                 row,
                 f"{cells[row].as_py().strip()!r} begins with 0, as codes do "
@@ -275,12 +275,12 @@ def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
     raise origin.cell_error(name, i, problem, f"Write the column in one unit, or exclude {name!r}.")
 
 
-def _refuse_mixed(
-    name: str, cells: list[str | None], requested: bool, number_format: NumberFormat, origin: Origin
-) -> None:
+def _refuse_mixed(name: str, cells: list[str | None], requested: bool, dialect: Dialect) -> None:
     """Refuse a column with text that was requested, or in which at least half are numbers."""
-    values = [math.nan if cell is None else number_format.parse(cell) for cell in cells]
+    parse = dialect.number_format.parse
+    values = [math.nan if cell is None else parse(cell) for cell in cells]
     bad = [i for i, value in enumerate(values) if value is None]
     count = sum(value is not None and value == value for value in values)
     if bad and (requested or count >= len(bad)):
-        raise not_numeric_error(name, cells, bad, count + len(bad), "leave out", origin)
+        nonempty = count + len(bad)
+        raise not_numeric_error(name, cells, bad, nonempty, "leave out", dialect.origin)

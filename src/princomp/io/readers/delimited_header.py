@@ -240,34 +240,31 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def structure_error(dialect: Dialect, row_offset: int = 0, line_offset: int = 0) -> DataError:
-    """Find out why pyarrow could not read the text even as text, and make the error.
-
-    ``row_offset`` and ``line_offset`` are the numbers of data rows and lines before the text.
-    """
-    path, p = dialect.path, len(dialect.names)
+def structure_error(dialect: Dialect) -> DataError:
+    """Find out why pyarrow could not read the text even as text, and make the error."""
+    path, p, before = dialect.path, len(dialect.names), dialect.before
     try:
-        refuse_damage(dialect, line_offset)
+        refuse_damage(dialect)
     except DataError as error:
         return error
     with dialect.open_text() as file:
-        for line, text in enumerate(file, start=line_offset + 1):
+        for line, text in enumerate(file, start=before.lines + 1):
             if not _is_utf8(text):
                 problem = f"line {line} is not UTF-8 text"
                 hint = "Save the table in UTF-8, or give its encoding, such as encoding='cp1252'."
                 return malformed(path, problem, hint, line=line)
-    row = row_offset - 1  # the last row before those of the dialect
-    for row, (line, _, record) in enumerate(dialect.records(), row_offset):
+    row = before.rows - 1  # the last row before those of the dialect
+    for row, (line, _, record) in enumerate(dialect.records(), before.rows):
         if len(record) != p:
             noun = "field" if len(record) == 1 else "fields"
             return malformed(
                 path,
-                f"{row_words(row, line=line_offset + line)} has {len(record)} {noun}, "
+                f"{row_words(row, line=line)} has {len(record)} {noun}, "
                 f"but the first line names {p} columns",
                 "Decimal commas and unquoted text with commas make such rows; "
                 "a last row of few fields means that the file is cut short.",
                 row=row,
-                line=line_offset + line,
+                line=line,
             )
     if row < 0:
         return no_rows_error(path, ", only the line of column names")

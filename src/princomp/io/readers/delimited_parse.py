@@ -27,7 +27,7 @@ from princomp.io.readers.cells import (
 )
 from princomp.io.readers.columns import Origin
 from princomp.io.readers.delimited_header import structure_error
-from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Piece, count_lines
+from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Offset, Piece, count_lines
 from princomp.io.readers.number_text import Unit
 from princomp.io.readers.source import copy_columns
 from princomp.linalg import empty
@@ -132,9 +132,7 @@ class Reader:
             ),
         }
 
-    def refuse_long_integers(
-        self, name: str, origin: Origin, unit: Unit | None, rows: int | None = None
-    ) -> None:
+    def refuse_long_integers(self, name: str, unit: Unit | None, rows: int | None = None) -> None:
         """Raise NotNumericError for an integer beyond 2**53 in a column of integers.
 
         Only the first ``rows`` are checked; ``unit`` is that of the column, if its cells have one.
@@ -146,19 +144,12 @@ class Reader:
         numbers = self.dialect.number_format.canonical(cells, unit)
         long = first_long_integer(numbers.to_pylist())
         if long is not None:
-            raise long_integer_error(name, long, cells[long].as_py(), origin)
+            raise long_integer_error(name, long, cells[long].as_py(), self.dialect.origin)
 
 
 def are_integers(values: NDArray[np.float64]) -> bool:
     """Whether every value is a whole number, infinite or missing."""
     return bool(np.all((values == np.trunc(values)) | np.isnan(values)))
-
-
-class Offset(NamedTuple):
-    """Number of data rows and of lines (including the header) before a piece."""
-
-    rows: int
-    lines: int
 
 
 class Parsed(NamedTuple):
@@ -246,13 +237,13 @@ class Parser:
         """Make the error for a piece that could not be parsed, with its place."""
         if piece.fault is not None:
             return piece.fault(offset.lines)
-        reader = self._reader(piece)
+        reader = self._reader(piece, offset)
         with self.dialect.reading():
             table = None if b"\0" in piece.text else reader.read_as_text(self.candidates)
-            error = None if table is None else self._cell_error(table, piece, offset)
-            return error or structure_error(reader.dialect, *offset)
+            error = None if table is None else self._cell_error(table, reader.dialect.origin)
+            return error or structure_error(reader.dialect)
 
-    def _cell_error(self, table: pa.Table, piece: Piece, offset: Offset) -> PrincompError | None:
+    def _cell_error(self, table: pa.Table, origin: Origin) -> PrincompError | None:
         """The error for the first cell that is unlike the first cells of its column, if any."""
         for name in self.columns:
             is_boolean = name in self.booleans
@@ -270,27 +261,17 @@ class Parser:
                     hint = "This looks like a decimal comma (decimal=',') or a thousands separator."
                 what = "neither true nor false" if is_boolean else "not a number"
                 problem = f"{shown} is {what}, unlike the first cells of the column"
-                return self._origin(piece, offset).cell_error(name, i, problem, hint)
+                return origin.cell_error(name, i, problem, hint)
         return None
 
     def refuse_long_integers(self, piece: Piece, j: int, offset: Offset) -> None:
         """Raise NotNumericError for an integer beyond 2**53 in a column of integers only."""
         name = self.columns[j]
-        origin = self._origin(piece, offset)
-        self._reader(piece).refuse_long_integers(name, origin, self.units.get(name))
+        self._reader(piece, offset).refuse_long_integers(name, self.units.get(name))
 
-    def _reader(self, piece: Piece) -> Reader:
+    def _reader(self, piece: Piece, offset: Offset | None = None) -> Reader:
         # Parse the piece as one block, in the calling thread.
-        return Reader(self.dialect.part(piece.text), len(piece.text) + 1, threads=False)
-
-    def _origin(self, piece: Piece, offset: Offset) -> Origin:
-        dialect = self.dialect.part(piece.text)
-
-        def line(row: int) -> int | None:
-            local_line = dialect.line_of(row - offset.rows)
-            return None if local_line is None else offset.lines + local_line
-
-        return Origin(str(self.dialect.path), line, offset=offset.rows)
+        return Reader(self.dialect.part(piece.text, offset), len(piece.text) + 1, threads=False)
 
     def _read_table(self, reader: Reader) -> pa.Table | None:
         types = {

@@ -19,9 +19,10 @@ from typing import BinaryIO
 from princomp.io.readers.cells import may_have_lost_digits
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.delimited import detect_file_dialect, infer_table
-from princomp.io.readers.delimited_parse import Offset, Parsed, are_integers
+from princomp.io.readers.delimited_parse import Parsed, are_integers
 from princomp.io.readers.delimited_text import (
     Dialect,
+    Offset,
     Piece,
     count_lines,
     offset_after_lines,
@@ -123,7 +124,7 @@ class DelimitedSource(Source):
     @property
     def row_origin(self) -> Origin:
         """The file, and the lines of its rows if it can be read again."""
-        return Origin(self.file, self._parser.dialect.line_of if self.repeatable else None)
+        return self._parser.dialect.origin if self.repeatable else Origin(self.file)
 
     def current_states(self) -> tuple[FileState, ...]:
         """Current state of the file; empty if rows can be read only once."""

@@ -344,7 +344,7 @@ def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
         return False
     word = _word_for_totals(last)
     if word is not None:
-        raise _totals_error("the last row", word, Origin(str(dialect.path)))
+        raise _totals_error("the last row", word, dialect.origin)
     return True
 
 
