@@ -327,6 +327,14 @@ def test_an_excluded_column_that_is_given_as_a_number_does_not_name_the_rows(wri
     assert open_source(path, Selection(exclude=[7], find_ids=True)).id_column is None
 
 
+@pytest.mark.parametrize("first", ["id", "key"])
+def test_text_names_the_rows_where_a_first_column_of_any_name_is_excluded(write, first):
+    path = write(f"{first},name,x,y\n7,a,1,2\n5,b,3,4.5\n9,c,5,7\n2,d,1,1\n")
+    table = open_source(path, Selection(exclude=[first], find_ids=True))
+    assert table.ids.tolist() == ["a", "b", "c", "d"]
+    assert table.columns == ("x", "y")
+
+
 def test_a_column_named_by_a_number_sign_is_no_comment(write):
     path = write("#,name,group,x\n1,a,u,1.5\n2,b,v,2.5\n3,c,v,1.25\n")
     table = read_whole(path)
