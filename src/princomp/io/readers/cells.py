@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.number_text import MISSING, PLAIN, plain_minus
+from princomp.io.readers.number_text import PLAIN, plain_minus
 
 TextPolicy = Literal["error", "leave out"]
 
@@ -69,19 +69,15 @@ def first_long_integer(cells: Sequence[object]) -> int | None:
     """
     found = None
     for i, cell in enumerate(cells):
-        if isinstance(cell, Decimal):
-            cell = str(cell)
-        if isinstance(cell, str):
-            match = _INTEGER.fullmatch(plain_minus(cell.strip()))
-            if match is None:
-                if cell.strip() in MISSING:
-                    continue
-                return None
+        match = None
+        if isinstance(cell, str | Decimal):
+            match = _INTEGER.fullmatch(plain_minus(str(cell).strip()))
+        if match is not None:
             # Python refuses to convert integers of thousands of digits, so count them first.
             is_long = len(match[1]) > 16 or int(match[1]) > LARGEST_INTEGER
         elif isinstance(cell, numbers.Integral):
             is_long = abs(int(cell)) > LARGEST_INTEGER
-        elif cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        elif (number := read_number(cell)) is not None and math.isnan(number):
             continue
         else:
             return None
