@@ -91,15 +91,8 @@ def infer_table(
     )
     notes += id_notes
     table = table.select([*choice.names, *choice.ids])
-    may_end_in_totals = complete and dialect.skip_end is None
-    if may_end_in_totals:
-        refuse_totals(table, origin)  # words
-        _refuse_totals_in_unread(reader, table)
-    table, units = _cast_columns(table, choice, dialect)
-    if may_end_in_totals:
-        refuse_totals(table, origin)  # sums, also of numbers that were text
+    table, units = _checked_numbers(reader, table, choice, complete=complete)
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
-    _refuse_doubtful(reader, table, choice, units)
     if complete and not choice.requested:
         choice = _without_empty_columns(table, choice, notes)
     converted = convert(
@@ -125,6 +118,22 @@ def infer_table(
         file, converted.columns or (), choice.id_column, table.column_names, booleans, units
     )
     return converted, parser
+
+
+def _checked_numbers(
+    reader: Reader, table: pa.Table, choice: Choice, *, complete: bool
+) -> tuple[pa.Table, dict[str, Unit]]:
+    """Convert text to numbers where possible; refuse totals and numbers that may be none."""
+    dialect = reader.dialect
+    may_end_in_totals = complete and dialect.skip_end is None
+    if may_end_in_totals:
+        refuse_totals(table, dialect.origin)  # words
+        _refuse_totals_in_unread(reader, table)
+    table, units = _cast_columns(table, choice, dialect)
+    if may_end_in_totals:
+        refuse_totals(table, dialect.origin)  # sums, also of numbers that were text
+    _refuse_doubtful(reader, table, choice, units)
+    return table, units
 
 
 def _refuse_totals_in_unread(reader: Reader, table: pa.Table) -> None:
