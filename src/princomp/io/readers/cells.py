@@ -14,20 +14,13 @@ from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError
 from princomp.io.readers.columns import Origin
+from princomp.io.readers.number_text import PLAIN, plain_minus
 
 TextPolicy = Literal["error", "leave out"]
 
 # Beyond this, neighbouring integers share one float64, so digits would be lost silently.
 LARGEST_INTEGER = 2**53
 
-MISSING = frozenset(
-    {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
-)
-
-# Python's float() would also accept "1_000" and digits of other scripts; files mean neither.
-_NUMBER = re.compile(
-    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE
-)
 _INTEGER = re.compile(r"[+-]?0*([0-9]+)")
 _WITH_COMMAS = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9]+)+(?:\.[0-9]+)?")
 
@@ -37,20 +30,12 @@ def text_of(cells: Iterable[object]) -> list[str | None]:
     return [None if cell is None else str(cell) for cell in cells]
 
 
-def plain_minus(cell: str) -> str:
-    """Replace the Unicode minus sign by the ASCII hyphen that Python expects."""
-    return cell.replace("\u2212", "-")
-
-
 def read_number(cell: object) -> float | None:
     """Read a cell: return its number, NaN if it is missing, None if it is neither."""
     if cell is None:
         return math.nan
     if isinstance(cell, str):
-        written = plain_minus(cell.strip())
-        if _NUMBER.fullmatch(written):
-            return float(written)
-        return math.nan if written in MISSING else None
+        return PLAIN.parse(cell)
     if isinstance(cell, Decimal):
         return math.nan if cell.is_nan() else float(cell)
     if isinstance(cell, numbers.Real | np.bool_):
@@ -84,19 +69,15 @@ def first_long_integer(cells: Sequence[object]) -> int | None:
     """
     found = None
     for i, cell in enumerate(cells):
-        if isinstance(cell, Decimal):
-            cell = str(cell)
-        if isinstance(cell, str):
-            match = _INTEGER.fullmatch(plain_minus(cell.strip()))
-            if match is None:
-                if cell.strip() in MISSING:
-                    continue
-                return None
+        match = None
+        if isinstance(cell, str | Decimal):
+            match = _INTEGER.fullmatch(plain_minus(str(cell).strip()))
+        if match is not None:
             # Python refuses to convert integers of thousands of digits, so count them first.
             is_long = len(match[1]) > 16 or int(match[1]) > LARGEST_INTEGER
         elif isinstance(cell, numbers.Integral):
             is_long = abs(int(cell)) > LARGEST_INTEGER
-        elif cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        elif (number := read_number(cell)) is not None and math.isnan(number):
             continue
         else:
             return None

@@ -126,8 +126,8 @@ class Origin:
     def cell_error(self, column: str, row: int, problem: str, hint: str) -> NotNumericError:
         """Make an error about one cell, with its place; ``row`` is counted from 0."""
         place = self.place_of(row)
-        problem = self.prefixed(f"column {column!r} {place.description}: {problem}")
-        return NotNumericError(problem, place=place.as_dict(column=column), hint=hint)
+        problem = f"column {column!r} {place.description}: {problem}"
+        return self.error(NotNumericError, problem, hint, **place.as_dict(column=column))
 
 
 @dataclass(frozen=True, slots=True)

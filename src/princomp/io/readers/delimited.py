@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import narwhals as nw
@@ -73,33 +72,27 @@ def infer_table(
         with dialect.reading(), dialect.open_binary() as stream:
             text = dialect.without_last_records(stream.read(), dialect.skip_end)
         dialect = replace(dialect, text=text)
-    header = read_header(dialect)
-    origin = Origin(str(dialect.path), partial(dialect.line_of, header_lines=header.lines))
-    choice = choose_columns(header.names, selection, origin)
-    candidates = id_candidates(header.label_candidates, selection, choice)
-    reader = Reader(dialect, header)
+    dialect = read_header(dialect)
+    origin = dialect.origin
+    choice = choose_columns(dialect.names, selection, origin)
+    candidates = id_candidates(dialect.label_candidates, selection, choice)
+    reader = Reader(dialect)
     table = _read_columns(reader, choice, candidates)
-    notes = [*dialect.notes, *header.notes]
+    notes = list(dialect.notes)
     if complete:
         table = _without_empty_rows(reader, table, notes)
     choice, id_notes = find_id_column(
         table.select(candidates),
-        header.names[0],
+        dialect.names[0],
         choice,
         dialect.number_format,
         complete=complete,
-        unnamed=header.unnamed,
+        unnamed=dialect.unnamed,
     )
     notes += id_notes
     table = table.select([*choice.names, *choice.ids])
-    if complete:
-        refuse_totals(table, dialect, origin)  # words
-        _refuse_totals_in_unread(reader, table, origin)
-    table, units = _cast_columns(table, choice, dialect.number_format, origin)
-    if complete:
-        refuse_totals(table, dialect, origin)  # sums, also of numbers that were text
+    table, units = _checked_numbers(reader, table, choice, complete=complete)
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
-    _refuse_doubtful(reader, table, choice, units, origin)
     if complete and not choice.requested:
         choice = _without_empty_columns(table, choice, notes)
     converted = convert(
@@ -111,7 +104,7 @@ def infer_table(
     # Count lines in the file, because keeping the text would hold it in memory.
     file = replace(dialect, text=None)
     first, *others = converted.columns or ("",)
-    if selection.find_ids and not choice.requested and others and first == header.names[0]:
+    if selection.find_ids and not choice.requested and others and first == dialect.names[0]:
         notes += counting_notes(first, converted.data[:, 0])
     converted.notes = (*notes, *converted.notes)
     converted.units = {
@@ -120,22 +113,36 @@ def infer_table(
         if table.column(name).null_count < len(table)
     }
     converted.number_format = dialect.number_format
-    converted.line_of = partial(file.line_of, header_lines=header.lines)
+    converted.line_of = file.line_of
     parser = Parser(
-        file, header, converted.columns or (), choice.id_column, table.column_names, booleans, units
+        file, converted.columns or (), choice.id_column, table.column_names, booleans, units
     )
     return converted, parser
 
 
-def _refuse_totals_in_unread(reader: Reader, table: pa.Table, origin: Origin) -> None:
+def _checked_numbers(
+    reader: Reader, table: pa.Table, choice: Choice, *, complete: bool
+) -> tuple[pa.Table, dict[str, Unit]]:
+    """Convert text to numbers where possible; refuse totals and numbers that may be none."""
+    dialect = reader.dialect
+    may_end_in_totals = complete and dialect.skip_end is None
+    if may_end_in_totals:
+        refuse_totals(table, dialect.origin)  # words
+        _refuse_totals_in_unread(reader, table)
+    table, units = _cast_columns(table, choice, dialect)
+    if may_end_in_totals:
+        refuse_totals(table, dialect.origin)  # sums, also of numbers that were text
+    _refuse_doubtful(reader, table, choice, units)
+    return table, units
+
+
+def _refuse_totals_in_unread(reader: Reader, table: pa.Table) -> None:
     """Refuse a word such as "total" in columns that were excluded or not requested."""
-    header, dialect = reader.header, reader.dialect
-    unread = [name for name in header.label_candidates if name not in table.column_names]
-    if not unread or dialect.skip_end is not None:
-        return
-    rest = reader.read_as_text(unread)
+    candidates = reader.dialect.label_candidates
+    unread = [name for name in candidates if name not in table.column_names]
+    rest = reader.read_as_text(unread) if unread else None
     if rest is not None:
-        refuse_totals(rest.slice(0, len(table)), dialect, origin)
+        refuse_totals(rest.slice(0, len(table)), reader.dialect.origin)
 
 
 def _read_columns(reader: Reader, choice: Choice, candidates: list[str]) -> pa.Table:
@@ -148,7 +155,7 @@ def _read_columns(reader: Reader, choice: Choice, candidates: list[str]) -> pa.T
         table = reader.read_as_text(names)
     if table is None:
         with dialect.reading():
-            raise structure_error(dialect, reader.header)
+            raise structure_error(dialect)
     refuse_damage(dialect)
     return table
 
@@ -157,7 +164,7 @@ def _without_empty_rows(reader: Reader, table: pa.Table, notes: list[str]) -> pa
     """Leave out rows at the end that are empty in all columns of the file, also in unread ones."""
     empty = empty_rows_at_end(table)
     if empty:
-        text = reader.read_as_text(reader.header.names)
+        text = reader.read_as_text(reader.dialect.names)
         empty = empty if text is None else empty_rows_at_end(text)
     if empty:
         notes.append(f"left out {empty:,} empty {'row' if empty == 1 else 'rows'} at the end")
@@ -174,7 +181,7 @@ def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) ->
 
 
 def _cast_columns(
-    table: pa.Table, choice: Choice, number_format: NumberFormat, origin: Origin
+    table: pa.Table, choice: Choice, dialect: Dialect
 ) -> tuple[pa.Table, dict[str, Unit]]:
     """Convert text columns to numbers or booleans if all their cells allow it."""
     units: dict[str, Unit] = {}
@@ -182,13 +189,13 @@ def _cast_columns(
     for name, column in columns.items():
         if name == choice.id_column or column.type != pa.string():
             continue
-        cast, unit = _cast_column(column, number_format)
+        cast, unit = _cast_column(column, dialect.number_format)
         if cast is None:
             if not choice.requested:
-                _refuse_units(name, column.to_pylist(), origin)
-            if not number_format.is_plain:
+                _refuse_units(name, column.to_pylist(), dialect.origin)
+            if not dialect.number_format.is_plain:
                 # Check with this number format here, because convert() reads only plain numbers.
-                _refuse_mixed(name, column.to_pylist(), choice.requested, number_format, origin)
+                _refuse_mixed(name, column.to_pylist(), choice.requested, dialect)
             continue
         if unit is not None:
             units[name] = unit
@@ -212,7 +219,7 @@ def _cast_column(
 
 
 def _refuse_doubtful(
-    reader: Reader, table: pa.Table, choice: Choice, units: dict[str, Unit], origin: Origin
+    reader: Reader, table: pa.Table, choice: Choice, units: dict[str, Unit]
 ) -> None:
     """Refuse columns of integers that lost digits or that may be codes."""
     integer_columns = []
@@ -221,12 +228,12 @@ def _refuse_doubtful(
         if str(column.type) == "double" and are_integers(values := column.to_numpy()):
             integer_columns.append(name)
             if may_have_lost_digits(values):
-                reader.refuse_long_integers(name, origin, units.get(name), len(table))
+                reader.refuse_long_integers(name, units.get(name), len(table))
     if not choice.requested:
-        _refuse_codes(reader, integer_columns, origin, len(table))
+        _refuse_codes(reader, integer_columns, len(table))
 
 
-def _refuse_codes(reader: Reader, names: Sequence[str], origin: Origin, rows: int) -> None:
+def _refuse_codes(reader: Reader, names: Sequence[str], rows: int) -> None:
     """Raise NotNumericError for a cell such as 01234 in the first ``rows`` rows of columns."""
     if not names or not _may_have_codes(reader.dialect):
         return
@@ -239,7 +246,7 @@ def _refuse_codes(reader: Reader, names: Sequence[str], origin: Origin, rows: in
         count = compute.sum(matches).as_py() or 0
         if count:
             row = compute.index(matches, True).as_py()
-            raise origin.cell_error(
+            raise reader.dialect.origin.cell_error(
                 name,
                 row,
                 f"{cells[row].as_py().strip()!r} begins with 0, as codes do "
@@ -277,12 +284,12 @@ def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
     raise origin.cell_error(name, i, problem, f"Write the column in one unit, or exclude {name!r}.")
 
 
-def _refuse_mixed(
-    name: str, cells: list[str | None], requested: bool, number_format: NumberFormat, origin: Origin
-) -> None:
+def _refuse_mixed(name: str, cells: list[str | None], requested: bool, dialect: Dialect) -> None:
     """Refuse a column with text that was requested, or in which at least half are numbers."""
-    values = [math.nan if cell is None else number_format.parse(cell) for cell in cells]
+    parse = dialect.number_format.parse
+    values = [math.nan if cell is None else parse(cell) for cell in cells]
     bad = [i for i, value in enumerate(values) if value is None]
     count = sum(value is not None and value == value for value in values)
     if bad and (requested or count >= len(bad)):
-        raise not_numeric_error(name, cells, bad, count + len(bad), "leave out", origin)
+        nonempty = count + len(bad)
+        raise not_numeric_error(name, cells, bad, nonempty, "leave out", dialect.origin)

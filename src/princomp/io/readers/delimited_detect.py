@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from princomp.errors import MalformedFileError
-from princomp.io.readers.cells import plain_minus
 from princomp.io.readers.delimited_text import LINE_END, Dialect
-from princomp.io.readers.number_text import NumberFormat
+from princomp.io.readers.number_text import NumberFormat, plain_minus
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import malformed, reading
 
@@ -136,17 +135,20 @@ def _detect_encoding(head: bytes) -> str:
     is_text = not _CONTROL_BYTES.search(head[:400].replace(b"\0", b""))
     if half_zeros and is_text and 0 in head[:2]:
         return "utf-16-le" if head[1] == 0 else "utf-16-be"
+    # Bytes with control characters are not text at all, which is reported when they are read.
+    if _is_text_in("utf-8", head) or _CONTROL_BYTES.search(head):
+        return "utf-8-sig"
+    # cp1252 is Latin-1 with quotes, dashes and the euro sign.
+    return "cp1252" if _is_text_in("cp1252", head) else "latin-1"
+
+
+def _is_text_in(encoding: str, head: bytes) -> bool:
+    """Whether bytes are text in an encoding; the last character may be incomplete."""
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
+        codecs.getincrementaldecoder(encoding)().decode(head)
     except UnicodeDecodeError:
-        if _CONTROL_BYTES.search(head):
-            return "utf-8-sig"  # not text at all; reported when it is read
-        try:
-            head.decode("cp1252")  # Latin-1 with quotes, dashes and the euro sign
-        except UnicodeDecodeError:
-            return "latin-1"
-        return "cp1252"
-    return "utf-8-sig"
+        return False
+    return True
 
 
 # ---- separator ------------------------------------------------------------------------
@@ -171,28 +173,21 @@ class _Layout(NamedTuple):
 
 
 def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> str:
-    found: dict[str, _Layout] = {}
-    for sep in ",;\t|":
-        width, share = _width_and_share(lines, sep)
-        if width > 1:
-            top = len(_records(lines, sep)[0][1])
-            found[sep] = _Layout(top > 1 and abs(top - width) < 2, share, width)
-    width, share = _width_and_share(lines, " ")
-    first = _records(lines, " ")[0][1] if width > 1 else []
-    # A name for each column, but perhaps none for that of the row names.
-    header_fits_spaces = len(first) in (width - 1, width)
+    found = {sep: layout for sep in _SEPARATORS if (layout := _layout(lines, sep)) is not None}
+    blanks = found.pop(" ", None)
     if not found:
         if default is None:
-            return " " if width > 1 else ","
-        if share > 0.5 and header_fits_spaces:
-            raise _spaces_error(path, width, default)
+            return "," if blanks is None else " "
+        if blanks is not None and blanks.header_fits and blanks.number_share > 0.5:
+            raise _spaces_error(path, blanks.width, default)
         return default
     only_commas = found.keys() == {","} and found[","].number_share < 1
-    if only_commas and width > 1 and _has_decimal_commas(lines):
-        if default is None and (share == 1 or not any("," in cell for cell in first)):
+    if only_commas and blanks is not None and _has_decimal_commas(lines):
+        first = _records(lines, " ")[0][1]
+        if default is None and (blanks.number_share == 1 or not any("," in cell for cell in first)):
             return " "
-        if header_fits_spaces:
-            raise _spaces_error(path, width, ",")
+        if blanks.header_fits:
+            raise _spaces_error(path, blanks.width, ",")
     best = max(found, key=lambda sep: (found[sep], sep == default))
     rivals = [sep for sep in found if sep != best and found[sep] == found[best]]
     if rivals and default not in (best, *rivals):
@@ -233,20 +228,26 @@ def _records(lines: Sequence[str], sep: str) -> list[tuple[int, list[str]]]:
         return []
 
 
-def _width_and_share(lines: Sequence[str], sep: str) -> tuple[int, float]:
-    """Number of fields in most records, or 0, and the share of numbers among the cells."""
+def _layout(lines: Sequence[str], sep: str) -> _Layout | None:
+    """The lines split at a separator; None if they have one field, or no usual number of fields."""
     records = [record for _, record in _records(lines, sep)]
-    records = records[1:] if len(records) > 1 else records
-    if not records:
-        return 0, 0.0
-    width, count = Counter(map(len, records)).most_common(1)[0]
-    if width < 2 or count < 0.8 * len(records):
-        return 0, 0.0
-    found = (plain_minus(cell.strip()) for record in records[:100] for cell in record)
+    rows = records[1:] or records
+    if not rows:
+        return None
+    width, count = Counter(map(len, rows)).most_common(1)[0]
+    if width < 2 or count < 0.8 * len(rows):
+        return None
+    names = len(records[0])
+    if sep == " ":
+        # A name for each column, but perhaps none for that of the row names.
+        header_fits = names in (width - 1, width)
+    else:
+        header_fits = names > 1 and abs(names - width) < 2
+    found = (plain_minus(cell.strip()) for record in rows[:100] for cell in record)
     cells = list(itertools.islice(filter(None, found), _MAX_CELLS))
     kinds = (_INTEGER, _FRACTION, _GROUPS)
     numbers = sum(any(kind.fullmatch(cell) for kind in kinds) for cell in cells)
-    return width, numbers / max(len(cells), 1)
+    return _Layout(header_fits, numbers / max(len(cells), 1), width)
 
 
 # ---- numbers --------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -21,32 +21,8 @@ from princomp.io.readers.reader_errors import file_error, malformed, no_rows_err
 _SAMPLE = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """The column names of a file.
-
-    Parameters
-    ----------
-    names : list of str
-    lines : int
-        Number of lines of the header, including blank lines before it.
-    notes : tuple of str
-        Messages on what was detected.
-    label_candidates : tuple of str
-        Columns that may name the rows: the first one, and others judging by the first rows.
-    unnamed : bool
-        Whether the file has no name for the first column.
-    """
-
-    names: list[str]
-    lines: int
-    notes: tuple[str, ...] = ()
-    label_candidates: tuple[str, ...] = ()
-    unnamed: bool = False
-
-
-def read_header(dialect: Dialect) -> Header:
-    """Read and check the lines of column names.
+def read_header(dialect: Dialect) -> Dialect:
+    """Read and check the lines of column names, and add them to the dialect.
 
     Raises
     ------
@@ -74,7 +50,7 @@ def read_header(dialect: Dialect) -> Header:
         problem = "the first line is not UTF-8 text"
         hint = "Save the table as CSV in UTF-8, or give its encoding=."
         raise malformed(path, problem, hint, line=lines[0])
-    notes: list[str] = []
+    notes = list(dialect.notes)
     count = _count_header_lines(dialect, cells, notes) if dialect.header is None else dialect.header
     count = min(count, len(records))
     if count == 0:
@@ -89,9 +65,14 @@ def read_header(dialect: Dialect) -> Header:
     if dialect.header is None and count == 1:
         _refuse_title(dialect, cells, lines)
         _refuse_second_header(dialect, names, cells, lines)
-    label_candidates = _label_candidates(names, cells[count:], dialect)
-    header_lines = records[count - 1][1] if count else 0
-    return Header(names, header_lines, tuple(notes), label_candidates, unnamed)
+    return replace(
+        dialect,
+        notes=tuple(notes),
+        names=tuple(names),
+        header_lines=records[count - 1][1] if count else 0,
+        label_candidates=_label_candidates(names, cells[count:], dialect),
+        unnamed=unnamed,
+    )
 
 
 def _sample(dialect: Dialect) -> list[tuple[int, int, list[str]]]:
@@ -259,36 +240,31 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def structure_error(
-    dialect: Dialect, header: Header, row_offset: int = 0, line_offset: int = 0
-) -> DataError:
-    """Find out why pyarrow could not read the text even as text, and make the error.
-
-    ``row_offset`` and ``line_offset`` are the numbers of data rows and lines before the text.
-    """
-    path, p = dialect.path, len(header.names)
+def structure_error(dialect: Dialect) -> DataError:
+    """Find out why pyarrow could not read the text even as text, and make the error."""
+    path, p, before = dialect.path, len(dialect.names), dialect.before
     try:
-        refuse_damage(dialect, line_offset)
+        refuse_damage(dialect)
     except DataError as error:
         return error
     with dialect.open_text() as file:
-        for line, text in enumerate(file, start=line_offset + 1):
+        for line, text in enumerate(file, start=before.lines + 1):
             if not _is_utf8(text):
                 problem = f"line {line} is not UTF-8 text"
                 hint = "Save the table in UTF-8, or give its encoding, such as encoding='cp1252'."
                 return malformed(path, problem, hint, line=line)
-    row = row_offset - 1  # the last row before those of the dialect
-    for row, (line, _, record) in enumerate(dialect.records(header.lines), row_offset):
+    row = before.rows - 1  # the last row before those of the dialect
+    for row, (line, _, record) in enumerate(dialect.records(), before.rows):
         if len(record) != p:
             noun = "field" if len(record) == 1 else "fields"
             return malformed(
                 path,
-                f"{row_words(row, line=line_offset + line)} has {len(record)} {noun}, "
+                f"{row_words(row, line=line)} has {len(record)} {noun}, "
                 f"but the first line names {p} columns",
                 "Decimal commas and unquoted text with commas make such rows; "
                 "a last row of few fields means that the file is cut short.",
                 row=row,
-                line=line_offset + line,
+                line=line,
             )
     if row < 0:
         return no_rows_error(path, ", only the line of column names")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +26,8 @@ from princomp.io.readers.cells import (
     may_have_lost_digits,
 )
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.delimited_header import Header, structure_error
-from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Piece, count_lines
+from princomp.io.readers.delimited_header import structure_error
+from princomp.io.readers.delimited_text import LONGEST_ROW, Dialect, Offset, Piece, count_lines
 from princomp.io.readers.number_text import Unit
 from princomp.io.readers.source import copy_columns
 from princomp.linalg import empty
@@ -44,7 +44,6 @@ class Reader:
     """Reads columns with pyarrow; its methods return None if pyarrow finds an error."""
 
     dialect: Dialect
-    header: Header
     block_size: int = 1 << 20
     threads: bool = True
     kinds: dict[str, str] = field(default_factory=dict)
@@ -115,8 +114,8 @@ class Reader:
     def _options(self, names: Iterable[str], types: Any = None) -> dict[str, Any]:
         return {
             "read_options": pa_csv.ReadOptions(
-                column_names=self.header.names,
-                skip_rows=self.header.lines,
+                column_names=self.dialect.names,
+                skip_rows=self.dialect.header_lines,
                 block_size=self.block_size,
                 use_threads=self.threads,
             ),
@@ -133,9 +132,7 @@ class Reader:
             ),
         }
 
-    def refuse_long_integers(
-        self, name: str, origin: Origin, unit: Unit | None, rows: int | None = None
-    ) -> None:
+    def refuse_long_integers(self, name: str, unit: Unit | None, rows: int | None = None) -> None:
         """Raise NotNumericError for an integer beyond 2**53 in a column of integers.
 
         Only the first ``rows`` are checked; ``unit`` is that of the column, if its cells have one.
@@ -147,19 +144,12 @@ class Reader:
         numbers = self.dialect.number_format.canonical(cells, unit)
         long = first_long_integer(numbers.to_pylist())
         if long is not None:
-            raise long_integer_error(name, long, cells[long].as_py(), origin)
+            raise long_integer_error(name, long, cells[long].as_py(), self.dialect.origin)
 
 
 def are_integers(values: NDArray[np.float64]) -> bool:
     """Whether every value is a whole number, infinite or missing."""
     return bool(np.all((values == np.trunc(values)) | np.isnan(values)))
-
-
-class Offset(NamedTuple):
-    """Number of data rows and of lines (including the header) before a piece."""
-
-    rows: int
-    lines: int
 
 
 class Parsed(NamedTuple):
@@ -189,7 +179,6 @@ class Parser:
     Parameters
     ----------
     dialect : Dialect
-    header : Header
     columns : tuple of str
         Columns of numbers.
     id_column : str, optional
@@ -203,7 +192,6 @@ class Parser:
     """
 
     dialect: Dialect
-    header: Header
     columns: tuple[str, ...]
     id_column: str | None
     candidates: list[str]
@@ -249,13 +237,13 @@ class Parser:
         """Make the error for a piece that could not be parsed, with its place."""
         if piece.fault is not None:
             return piece.fault(offset.lines)
-        reader = self._reader(piece)
+        reader = self._reader(piece, offset)
         with self.dialect.reading():
             table = None if b"\0" in piece.text else reader.read_as_text(self.candidates)
-            error = None if table is None else self._cell_error(table, piece, offset)
-            return error or structure_error(reader.dialect, reader.header, *offset)
+            error = None if table is None else self._cell_error(table, reader.dialect.origin)
+            return error or structure_error(reader.dialect)
 
-    def _cell_error(self, table: pa.Table, piece: Piece, offset: Offset) -> PrincompError | None:
+    def _cell_error(self, table: pa.Table, origin: Origin) -> PrincompError | None:
         """The error for the first cell that is unlike the first cells of its column, if any."""
         for name in self.columns:
             is_boolean = name in self.booleans
@@ -273,29 +261,17 @@ class Parser:
                     hint = "This looks like a decimal comma (decimal=',') or a thousands separator."
                 what = "neither true nor false" if is_boolean else "not a number"
                 problem = f"{shown} is {what}, unlike the first cells of the column"
-                return self._origin(piece, offset).cell_error(name, i, problem, hint)
+                return origin.cell_error(name, i, problem, hint)
         return None
 
     def refuse_long_integers(self, piece: Piece, j: int, offset: Offset) -> None:
         """Raise NotNumericError for an integer beyond 2**53 in a column of integers only."""
         name = self.columns[j]
-        origin = self._origin(piece, offset)
-        self._reader(piece).refuse_long_integers(name, origin, self.units.get(name))
+        self._reader(piece, offset).refuse_long_integers(name, self.units.get(name))
 
-    def _reader(self, piece: Piece) -> Reader:
-        dialect = replace(self.dialect, text=piece.text)
-        header = replace(self.header, lines=0)
+    def _reader(self, piece: Piece, offset: Offset | None = None) -> Reader:
         # Parse the piece as one block, in the calling thread.
-        return Reader(dialect, header, len(piece.text) + 1, threads=False)
-
-    def _origin(self, piece: Piece, offset: Offset) -> Origin:
-        dialect = replace(self.dialect, text=piece.text)
-
-        def line(row: int) -> int | None:
-            local_line = dialect.line_of(row - offset.rows)
-            return None if local_line is None else offset.lines + local_line
-
-        return Origin(str(self.dialect.path), line, offset=offset.rows)
+        return Reader(self.dialect.part(piece.text, offset), len(piece.text) + 1, threads=False)
 
     def _read_table(self, reader: Reader) -> pa.Table | None:
         types = {

@@ -13,16 +13,16 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from princomp.io.readers.cells import may_have_lost_digits
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.delimited import detect_file_dialect, infer_table
-from princomp.io.readers.delimited_parse import Offset, Parsed, are_integers
+from princomp.io.readers.delimited_parse import Parsed, are_integers
 from princomp.io.readers.delimited_text import (
     Dialect,
+    Offset,
     Piece,
     count_lines,
     offset_after_lines,
@@ -99,12 +99,12 @@ class DelimitedSource(Source):
         head, following = _read_head(dialect, pieces)
         complete = following is None
         table, self._parser = infer_table(replace(dialect, text=head), selection, complete=complete)
-        header, n = self._parser.header, table.data.shape[0]
+        layout, n = self._parser.dialect, table.data.shape[0]
         super().__init__(**{**table.properties(), "rows": None, "nbytes": None})
         self.repeatable, self.units = not once, table.units
         self.number_format = dialect.number_format
         if not complete and dialect.skip_end is None:
-            checked = not once and refuse_totals_at_end(dialect, len(header.names))
+            checked = not once and refuse_totals_at_end(dialect, len(layout.names))
             if not checked:
                 self.notes = (*self.notes, _UNCHECKED_END_NOTE)
         # Number of rows, if the whole text was read as the head. Later rows are totals or empty.
@@ -112,7 +112,7 @@ class DelimitedSource(Source):
         self._dialect = dialect
         # For each column, whether all numbers so far are integers and small enough to be exact.
         self._is_integer = [are_integers(x) and not may_have_lost_digits(x) for x in table.data.T]
-        self._body_start = offset_after_lines(head, header.lines)
+        self._body_start = offset_after_lines(head, layout.header_lines)
         self._piece_size = min(
             max(MIN_PIECE_BYTES, len(head) * _NUMBERS // (n * self.p)), MAX_PIECE_BYTES
         )
@@ -124,8 +124,7 @@ class DelimitedSource(Source):
     @property
     def row_origin(self) -> Origin:
         """The file, and the lines of its rows if it can be read again."""
-        line = partial(self._dialect.line_of, header_lines=self._parser.header.lines)
-        return Origin(self.file, line if self.repeatable else None)
+        return self._parser.dialect.origin if self.repeatable else Origin(self.file)
 
     def current_states(self) -> tuple[FileState, ...]:
         """Current state of the file; empty if rows can be read only once."""
@@ -192,20 +191,16 @@ class DelimitedSource(Source):
         if not last:
             yield from pieces
             return
-        # Pieces with their numbers of records, and the number of records after the first of them.
+        # Pieces with their numbers of records; those after the first have fewer than ``last``.
         pending: deque[tuple[Piece, int]] = deque()
-        following = 0
         for piece in pieces:
             if piece.fault is not None:
                 yield from (piece for piece, _ in pending)
                 yield piece
                 return
-            count = self._count_records(piece)
-            following += count if pending else 0
-            pending.append((piece, count))
-            while following >= last:
+            pending.append((piece, self._count_records(piece)))
+            while sum(count for _, count in pending) - pending[0][1] >= last:
                 yield pending.popleft()[0]
-                following -= pending[0][1]
         text = b"".join(piece.text for piece, _ in pending)
         if rest := self._dialect.without_last_records(text, last):
             yield Piece(rest)
@@ -219,7 +214,7 @@ class DelimitedSource(Source):
 
     def _skip_to(self, pieces: Iterator[Piece], start: int) -> tuple[Iterator[Piece], Offset]:
         """The pieces from the one with row ``start`` on, and the rows and lines before them."""
-        offset = Offset(0, self._parser.header.lines)
+        offset = Offset(0, self._parser.dialect.header_lines)
         for piece in pieces if start else ():
             rows = self._parser.count(piece)
             if rows is None or offset.rows + rows > start:

@@ -22,6 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from princomp.errors import PrincompError
+from princomp.io.readers.columns import Origin
 from princomp.io.readers.number_text import PLAIN, NumberFormat
 from princomp.io.readers.reader_errors import malformed, open_complete, reading
 
@@ -43,6 +44,16 @@ csv.field_size_limit(max(csv.field_size_limit(), LONGEST_ROW))
 _READ = 2**22
 # Bytes at the end of a text that are searched first for the last line end.
 TAIL_BYTES = 2**16
+
+
+class Offset(NamedTuple):
+    """Number of data rows and of lines (including the header) of a file before a text of it."""
+
+    rows: int
+    lines: int
+
+
+_START = Offset(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,16 @@ class Dialect:
         Number of rows left out at the end; None refuses totals.
     notes : tuple of str
         Messages on what was detected.
+    names : tuple of str
+        The column names; these and all below are empty until ``read_header`` has read them.
+    header_lines : int
+        Number of lines of names, including blank lines before them.
+    label_candidates : tuple of str
+        Columns that may name the rows: the first one, and others judging by the first rows.
+    unnamed : bool
+        Whether the file has no name for the first column.
+    before : Offset
+        What precedes ``text`` in the file.
     """
 
     path: Path
@@ -88,6 +109,11 @@ class Dialect:
     header: int | None = None
     skip_end: int | None = None
     notes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    header_lines: int = 0
+    label_candidates: tuple[str, ...] = ()
+    unnamed: bool = False
+    before: Offset = _START
 
     @property
     def kind(self) -> str:
@@ -96,6 +122,11 @@ class Dialect:
         return {None: name, "gzip": f"gzipped {name}"}.get(
             self.compression, f"{name} compressed by {self.compression}"
         )
+
+    @property
+    def origin(self) -> Origin:
+        """Where the rows come from, for messages."""
+        return Origin(str(self.path), self.line_of, offset=self.before.rows)
 
     @property
     def is_clean(self) -> bool:
@@ -129,25 +160,29 @@ class Dialect:
             newline="",
         )
 
-    def records(self, header_lines: int = 0) -> Iterator[tuple[int, int, list[str]]]:
+    def records(self) -> Iterator[tuple[int, int, list[str]]]:
         """First line, last line and fields of each record after the header that is not blank.
 
         Many times slower than pyarrow, so used only for the header and to locate errors.
         """
         with self.open_text() as file:
             reader = csv.reader(file, delimiter=self.delimiter)
-            last_line = 0
+            before, last_line = self.before.lines, 0
             for record in reader:
-                if record and last_line >= header_lines:
-                    yield last_line + 1, reader.line_num, record
+                if record and last_line >= self.header_lines:
+                    yield before + last_line + 1, before + reader.line_num, record
                 last_line = reader.line_num
 
-    def line_of(self, row: int, header_lines: int = 0) -> int | None:
-        """Line on which data row ``row``, from 0, starts, after ``header_lines`` lines of names."""
+    def line_of(self, row: int) -> int | None:
+        """Line of the file on which its data row ``row``, from 0, starts."""
         with suppress(OSError, EOFError, csv.Error):
-            for line, _, _ in islice(self.records(header_lines), row, None):
+            for line, _, _ in islice(self.records(), row - self.before.rows, None):
                 return line
         return None
+
+    def part(self, text: bytes, before: Offset | None = None) -> Dialect:
+        """Some rows of this file, ``text``, as a text of their own."""
+        return replace(self, text=text, header_lines=0, before=before or _START)
 
     def without_last_records(self, text: bytes, last: int) -> bytes:
         """Cut off the last records of a clean text; these may have any form."""
@@ -385,13 +420,14 @@ def count_lines(text: bytes) -> int:
     return lines
 
 
-def refuse_damage(dialect: Dialect, lines: int = 0) -> None:
+def refuse_damage(dialect: Dialect) -> None:
     """Raise MalformedFileError if a quote is never closed, or if the text has zero bytes.
 
     CSV readers take everything after an unclosed quote as one cell, so those rows would be
     missing without an error. Files that were not written completely may be padded with
-    zeros. ``lines`` is the number of lines before the text.
+    zeros.
     """
+    lines = dialect.before.lines
     with dialect.reading(), dialect.open_binary() as stream:
         for piece in pieces_of(dialect, stream, 1 << 22):
             if b"\0" in piece.text:

@@ -235,12 +235,10 @@ def find_id_column(
     unnamed : bool
         Whether the first column has no name in the file.
     """
-    is_candidate = first in table.column_names
-    first_cells = table.column(first).to_pylist() if is_candidate else []
+    first_cells = table.column(first).to_pylist() if first in table.column_names else []
     is_numbered = are_row_numbers(first_cells)
     # A table that begins in the second column of a sheet has a first column without cells.
-    is_empty = is_candidate and not any(first_cells)
-    has_index = first.lower() in _INDEX_NAMES and not is_empty
+    has_index = first.lower() in _INDEX_NAMES and any(first_cells)
     unique = [name for name in table.column_names if _is_unique_text(table, name, number_format)]
     # Dates name rows only if nothing else does.
     heads = {name: table.column(name)[:100].to_pylist() for name in unique}
@@ -248,7 +246,7 @@ def find_id_column(
     if len(unique) == 1 and (is_numbered or not has_index):
         name = unique[0]
         why = f"which differs in {'all' if complete else f'the first {len(table):,}'} rows"
-    elif has_index and is_candidate:
+    elif has_index:
         name, why = first, "the first column"
     elif is_numbered:
         name, why = first, f"which counts them from {str(first_cells[0]).strip()}"
@@ -305,14 +303,14 @@ def empty_rows_at_end(table: pa.Table) -> int:
     return empty
 
 
-def refuse_totals(table: pa.Table, dialect: Dialect, origin: Origin) -> None:
+def refuse_totals(table: pa.Table, origin: Origin) -> None:
     """Refuse a last row with totals, which has a word such as "total", or sums of columns.
 
     Raises
     ------
     MalformedFileError
     """
-    if dialect.skip_end is None and len(table) > _MIN_ROWS:
+    if len(table) > _MIN_ROWS:
         word = _word_for_totals(_row(table, len(table) - 1))
         if word is not None or _last_row_is_sums(table):
             place = origin.place_of(len(table) - 1)
@@ -344,7 +342,7 @@ def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
         return False
     word = _word_for_totals(last)
     if word is not None:
-        raise _totals_error("the last row", word, Origin(str(dialect.path)))
+        raise _totals_error("the last row", word, dialect.origin)
     return True
 
 

@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from princomp.io.readers.cells import MISSING, plain_minus
 from princomp.linalg import cached_property
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MISSING = frozenset(
+    {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
+)
 
 _SPACES = "[ \u00a0\u202f]"
 _APOSTROPHES = "['’]"
@@ -23,6 +25,11 @@ _WITH_UNIT = re.compile(
     rf"(?P<sign>[+-]?)(?P<before>[{_CURRENCIES}]?)\s*(?P<number>[+-]?[0-9.,'’ \u00a0\u202f]*[0-9]"
     rf"(?:[eE][+-]?[0-9]+)?)(?P<after>\s*[%‰°{_CURRENCIES}][CF]?|\s[A-Za-zµμ°/²³]{{1,8}})?"
 )
+
+
+def plain_minus(cell: str) -> str:
+    """Replace the Unicode minus sign by the ASCII hyphen that Python expects."""
+    return cell.replace("\u2212", "-")
 
 
 class Unit(NamedTuple):
@@ -79,14 +86,19 @@ class NumberFormat:
         return _APOSTROPHES if self.thousands in "'’" else re.escape(self.thousands)
 
     @cached_property
-    def _pattern(self) -> str:
+    def _pattern(self) -> re.Pattern[str]:
+        """Regular expression for a number.
+
+        Python's float() would also accept "1_000" and digits of other scripts; files mean neither.
+        """
         whole = "[0-9]+"
         if self.thousands is not None:
             # Not 0.125, which is a fraction with another decimal mark, nor codes such as 030 123.
             whole = f"(?:[1-9][0-9]{{0,2}}(?:{self._thousands_pattern}[0-9]{{3}})+|[0-9]+)"
         point = re.escape(self.decimal)
         digits = f"(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
-        return f"[+-]?(?:{digits}|(?i:inf(?:inity)?|nan))"
+        # For Unicode, "ı" would be another "i".
+        return re.compile(f"[+-]?(?:{digits}|(?i:inf(?:inity)?|nan))", re.ASCII)
 
     def parse(self, cell: str) -> float | None:
         """Read a cell: return its number, NaN if it is missing, None if it is neither."""
@@ -95,7 +107,7 @@ class NumberFormat:
         return math.nan if number in self._missing_numbers else number
 
     def _number(self, text: str) -> float | None:
-        return None if re.fullmatch(self._pattern, text) is None else float(self._plain(text))
+        return None if self._pattern.fullmatch(text) is None else float(self._plain(text))
 
     def _plain(self, text: str) -> str:
         if self.thousands is not None:
@@ -138,7 +150,7 @@ class NumberFormat:
             cells = compute.if_else(valid, compute.utf8_trim_whitespace(bare), not_a_number)
         if self.is_plain:
             return cells
-        valid = compute.match_substring_regex(cells, f"^{self._pattern}$")
+        valid = compute.match_substring_regex(cells, f"^{self._pattern.pattern}$")
         if self.thousands is not None:
             cells = compute.replace_substring_regex(cells, self._thousands_pattern, "")
         cells = compute.replace_substring(cells, self.decimal, ".")

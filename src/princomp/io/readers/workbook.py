@@ -61,7 +61,7 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
     dialect = replace(dialect, text=clean, notes=(*notes, *dialect.notes))
     table, parser = infer_table(dialect, selection, complete=True)
     # Keep the line of each row, not the text; the file itself has no lines.
-    lines = [line for line, _, _ in dialect.records(parser.header.lines)]
+    lines = [line for line, _, _ in replace(parser.dialect, text=clean).records()]
     table.line_of = lambda row: lines[row]
     return table
 

@@ -138,8 +138,9 @@ def test_integers_that_would_lose_digits_are_refused(write, value):
         (["9007199254740993", "unknown", "5"], {"na": ("unknown",)}),
         (["9007199254740993 kg", "3 kg", "5 kg"], {}),
         (["9'007'199'254'740'993", "3", "5"], {}),
+        (["9007199254740993", "NAN", "5"], {}),
     ],
-    ids=["a word for missing cells", "a unit", "thousands"],
+    ids=["a word for missing cells", "a unit", "thousands", "another spelling of NaN"],
 )
 def test_integers_that_would_lose_digits_are_refused_however_they_are_written(
     write, cells, options

@@ -180,6 +180,13 @@ def test_blanks_before_three_digits_show_a_decimal_comma(write, blank):
     assert read_whole(write(text)).data[:, 0].tolist() == [1234.5, 2345.1]
 
 
+@pytest.mark.parametrize("word", ["ınf", "İNF", "ınfınıty"])
+def test_words_that_are_infinite_only_in_turkish_are_text(write, word):
+    path = write(f"s,x,y\n{word},1,2\nb,3,4\n{word},5,7\n")
+    assert read_whole(path).columns == ("x", "y")
+    assert f"'{word}' is not a number" in str(refused(NotNumericError, path, columns=["s", "x"]))
+
+
 def test_the_minus_sign_of_unicode_is_read(write):
     table = read_whole(write("a,b,c\n\u22121.5,2,\u22123 kg\n2,\u22121e\u22122,4 kg\n"))
     assert table.data.tolist() == [[-1.5, 2, -3], [2, -0.01, 4]]
@@ -318,6 +325,14 @@ def test_an_excluded_column_that_is_given_as_a_number_does_not_name_the_rows(wri
     path = write("7,a,b\nu,1,2\nv,3,4.5\nw,5,7\n")
     assert open_source(path, Selection(find_ids=True)).id_column == "7"
     assert open_source(path, Selection(exclude=[7], find_ids=True)).id_column is None
+
+
+@pytest.mark.parametrize("first", ["id", "key"])
+def test_text_names_the_rows_where_a_first_column_of_any_name_is_excluded(write, first):
+    path = write(f"{first},name,x,y\n7,a,1,2\n5,b,3,4.5\n9,c,5,7\n2,d,1,1\n")
+    table = open_source(path, Selection(exclude=[first], find_ids=True))
+    assert table.ids.tolist() == ["a", "b", "c", "d"]
+    assert table.columns == ("x", "y")
 
 
 def test_a_column_named_by_a_number_sign_is_no_comment(write):
