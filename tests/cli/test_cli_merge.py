@@ -280,7 +280,7 @@ def test_outputs_that_cannot_be_created_are_refused(princomp, parts, tmp_path):
 
 
 INCOMPATIBLE = {
-    "fewer columns": ({"columns": ("a", "b", "c")}, (), "has 3 features"),
+    "fewer columns": ({"columns": ("a", "b", "c")}, (), "have 4 and 3 columns; missing: d"),
     "other names": ({"columns": ("a", "b", "c", "e")}, (), "missing: d; new: e"),
     "another order": ({"columns": ("b", "a", "c", "d")}, (), "their order"),
     "no scatter": ({}, ("--solver", "randomized", "-k", 2), "kept no scatter"),

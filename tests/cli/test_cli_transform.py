@@ -207,6 +207,7 @@ def test_inverse_of_the_wrong_scores_names_the_components(princomp, model, tmp_p
     write_csv(tmp_path / "t.csv", "PC1", "1")
     error = princomp("inverse", model, "t.csv", "--json").error
     assert error["place"]["missing"] == ["PC2"]
+    assert error["hint"] == "give scores of this model, as princomp transform writes them"
     np.save(tmp_path / "t.npy", np.ones((3, 3)))
     done = princomp("inverse", model, "t.npy")
     assert (done.code, done.out) == (65, "")

@@ -215,6 +215,13 @@ def test_other_invalid_parameters_are_refused(table):
     assert_refused(ShapeError, lambda: PCA("mle").fit(table[:3]), "mle")
 
 
+@pytest.mark.parametrize("scale", [True, np.True_, False])
+def test_a_truth_value_as_scale_is_answered_with_the_scales(scale):
+    with pytest.raises(ParameterError, match=rf"scale={scale!r} is not valid") as caught:
+        PCA(scale=scale).fit(np.eye(3))
+    assert "scale must be 'unit'" in caught.value.hint
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("scale", ["unit", "pareto", "range"])
 def test_constant_columns_are_named(solver, scale, table):

@@ -227,3 +227,4 @@ def test_missing_kernels_are_reported_once(monkeypatch, caplog):
     native.warn_without_kernels.cache_clear()
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "PRINCOMP_KERNEL=numpy" in caplog.text
+    assert "pip install --force-reinstall --no-deps . in a checkout" in caplog.text

@@ -94,7 +94,10 @@ def open_for_model(
     elif "-" in files and _stdin_is_npy():
         source = _accept_unnamed(_open_files(files, None), allow_unnamed)
     else:
-        source, notes = _open_columns(files, names, fitted.schema.id_column, allow_unnamed)
+        hint = "rename the columns to those of the model (princomp show lists them)"
+        if scores:
+            hint = "give scores of this model, as princomp transform writes them"
+        source, notes = _open_columns(files, names, fitted.schema.id_column, allow_unnamed, hint)
     notes.extend(source.notes)
     unused = [name for name in source.unused if name not in (source.id_column, *extra)]
     if unused:
@@ -103,7 +106,7 @@ def open_for_model(
 
 
 def _open_columns(
-    files: Sequence[str], names: list[str], id_column: str | None, allow_unnamed: bool
+    files: Sequence[str], names: list[str], id_column: str | None, allow_unnamed: bool, hint: str
 ) -> tuple[io.Source, list[str]]:
     try:
         return _open_files(files, names, id_column=id_column), []
@@ -119,7 +122,7 @@ def _open_columns(
                 error.hint = f"Give --no-id to read rows without names. {error.hint or ''}".strip()
             raise  # standard input cannot be opened again
         if no_id_column:
-            source, notes = _open_columns(files, names, None, allow_unnamed)
+            source, notes = _open_columns(files, names, None, allow_unnamed, hint)
             if source.columns is not None:
                 no_names = "; its rows have no names" if source.id_column is None else ""
                 notes.append(f"{file} has no id column {id_column!r}{no_names}")
@@ -132,7 +135,7 @@ def _open_columns(
                 f"{file} lacks columns of the model: {', '.join(missing)}"
                 + (f"; new in it: {', '.join(new)}" if new else ""),
                 place={"file": str(file), "missing": missing, "new": new},
-                hint="rename the columns to those of the model (princomp show lists them)",
+                hint=hint,
             ) from None
         source = _open_files(files, None)
         if source.columns is not None:

@@ -97,8 +97,11 @@ def fraction() -> Constraint:
 
 
 def array_like(expected: str) -> Constraint:
-    """Accept anything but strings and None; arrays are checked where they are used."""
-    return Constraint(lambda value: value is not None and not isinstance(value, str), (expected,))
+    """Accept anything but texts, truth values and None; arrays are checked where they are used."""
+    return Constraint(
+        lambda value: value is not None and not isinstance(value, str | bool | np.bool_),
+        (expected,),
+    )
 
 
 FLAG = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "False"))

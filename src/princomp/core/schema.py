@@ -183,17 +183,18 @@ class TableSchema:
         ------
         ColumnError, ShapeError
         """
-        self.check_width(other.p)
         known, given = self.text_names(), other.text_names()
-        if None in (self.names, other.names) or known == given:
+        named = None not in (self.names, other.names)
+        if self.p == other.p and (not named or known == given):
             return
-        place = _differences(known, given)
-        what = "; ".join(f"{which}: {', '.join(names)}" for which, names in place.items())
-        raise ColumnError(
-            f"the columns of the two fits differ: {what if place['missing'] else 'their order'}",
-            place=place,
-            hint="fit the same columns in the same order (columns=)",
-        )
+        place = _differences(known, given) if named else {}
+        what = [f"{which}: {', '.join(names)}" for which, names in place.items() if names]
+        hint = "fit the same columns in the same order (columns=)"
+        if self.p != other.p:
+            message = "; ".join([f"the two fits have {self.p} and {other.p} columns", *what])
+            raise ShapeError(message, place=place, hint=hint)
+        message = f"the columns of the two fits differ: {'; '.join(what) or 'their order'}"
+        raise ColumnError(message, place=place, hint=hint)
 
     def text_names(self) -> tuple[str, ...]:
         """Names of the columns; x0, x1, … if they have none."""

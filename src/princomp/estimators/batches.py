@@ -225,10 +225,9 @@ def _update_rows(
                 start = stop
             check_weights(weights, start)
     except NotFiniteError as error:
-        hint = {} if request.fill is None else {"hint": _FILL_HINT}
-        if "missing" not in model._get_param_names():
-            hint = {"hint": _NO_OPTION_HINT}
-        raise not_finite_error(data, error, columns=columns, origin=origin, **hint) from None
+        has_option = "missing" in model._get_param_names()
+        hint = _FILL_HINT if has_option else _NO_OPTION_HINT
+        raise not_finite_error(data, error, columns=columns, origin=origin, hint=hint) from None
     if model.__dict__.get("_fitted") is not before:
         raise PrincompError(
             "the model changed while rows were added to it or removed",

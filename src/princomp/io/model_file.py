@@ -131,7 +131,9 @@ def _read_bytes(kind: Kind, name: str) -> bytes:
 def _decode(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     length = int.from_bytes(content[:8], "little")
     if len(content) < 10 or content[8:9] != b"{" or length > MAX_HEADER_BYTES:
-        raise kind.error(f"it is not a {kind.name} file", hint=kind.creation_hint)
+        raise kind.error(
+            f"it is not a {kind.name} file", hint=f"give another path; {kind.creation_hint}"
+        )
     if 8 + length > len(content):
         raise kind.error("it is cut short", hint=kind.repair_hint)
     checksum = _CHECKSUM.search(content, 8, 8 + length)
@@ -207,7 +209,7 @@ _MODEL = Kind(
     "model",
     "1.2",
     ModelFileError,
-    "princomp fit … -m MODEL writes one",
+    "princomp fit … -m MODEL or model.save(path) writes one",
     "copy or save the model again",
 )
 

@@ -204,8 +204,8 @@ def warn_without_kernels() -> None:
     if instruction_set_in_use() == "numpy" and not os.environ.get(_VARIABLE):
         logging.getLogger("princomp").warning(
             "princomp runs without its compiled kernels, two to four times slower on large "
-            "tables: it was installed without a compiler. With GCC or Clang: "
-            "pip install --force-reinstall --no-binary princomp princomp; "
+            "tables: it was installed without a compiler. Install GCC or Clang, then princomp "
+            "again: pip install --force-reinstall --no-deps . in a checkout. "
             "%s=numpy silences this.",
             _VARIABLE,
         )

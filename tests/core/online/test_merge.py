@@ -263,7 +263,7 @@ def test_incompatible_fits_are_not_merged(table):
     model = PCA().partial_fit(table)
     before = bits(model)
     for other, error, match in (
-        (PCA().fit(table[:, :4]), ShapeError, "4 features"),
+        (PCA().fit(table[:, :4]), ShapeError, "the two fits have 5 and 4 columns\n"),
         (table, ParameterError, "merge takes a fitted PCA, got ndarray"),
         (PCA(2, svd_solver="arpack").fit(table), NotAvailableError, "no scatter"),
     ):
@@ -279,6 +279,11 @@ def test_incompatible_fits_are_not_merged(table):
         named[0].merge(named[1])
     with pytest.raises(ColumnError, match="missing: e; new: z"):
         named[0].merge(PCA().fit(pd.DataFrame(table, columns=list("abcdz"))))
+    fewer = PCA().fit(pd.DataFrame(table[:, :4], columns=list("abcd")))
+    with pytest.raises(ShapeError, match="have 5 and 4 columns; missing: e\n"):
+        named[0].merge(fewer)
+    with pytest.raises(ShapeError, match="have 4 and 5 columns; new: e\n"):
+        fewer.merge(named[0])
     wide_table = np.tile(table, 8)
     narrow, wide = (PCA(k, svd_solver="sketch").partial_fit(wide_table) for k in (1, 3))
     with pytest.raises(ShapeError, match="directions"):

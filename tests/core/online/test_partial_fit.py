@@ -341,6 +341,7 @@ def test_a_fault_in_a_later_batch_is_named_by_its_row_and_file(update, rng, tmp_
     with pytest.raises(NotFiniteError, match="row 33, column 1") as caught:
         getattr(model, update)(iter([X[:25], X[25:]]))
     assert caught.value.place == {"row": 33, "column": 1}
+    assert "missing='em'" not in caught.value.hint  # needs all rows at once
     with pytest.raises(NotFiniteError, match=r"row 8, column 1 of .*two\.npy") as caught:
         getattr(model, update)(paths)
     assert caught.value.place == {"file": paths[1], "row": 8, "column": 1}

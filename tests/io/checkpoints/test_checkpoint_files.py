@@ -374,6 +374,7 @@ def test_files_of_other_kinds_are_refused_and_kept(found, ck):
     with pytest.raises(CheckpointError, match="not a checkpoint") as caught:
         PCA().fit(table(), checkpoint=ck)
     assert caught.value.place["file"] == str(ck)
+    assert caught.value.hint.startswith("give another path")
     assert ck.read_bytes() == found
 
 

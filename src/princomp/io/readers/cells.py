@@ -199,17 +199,34 @@ def convert_text_column(
             written[0],
             f"the number {cells[written[0]]!r} is written as text ({len(written)} such "
             f"{'cell' if len(written) == 1 else 'cells'} in the column)",
-            "Codes such as postcodes often look so. Turn the column into numbers if it "
+            "Codes such as postcodes often look like this. Turn the column into numbers if it "
             "holds quantities, or leave it out.",
         )
     return np.array(numbers_read, dtype=np.float64)
 
 
-def bad_cell_hint(column: str, value: object) -> str:
-    """Make the hint for a cell of text among numbers."""
+def bad_cell_hint(column: str, value: object, *, typed: bool = False) -> str:
+    """Make the hint for a cell of text among numbers; ``typed`` as in ``decimal_mark_hint``."""
     word = str(value).strip()
+    if word[:1] in "<>≤≥" and word[1:].strip()[:1].isdigit():
+        return (
+            "A value beyond a detection limit is not missing: write a number, such as half the "
+            f"limit, or exclude {column!r}."
+        )
+    if typed:
+        return f"Correct the cell, replace it by NaN if it is missing, or exclude {column!r}."
     missing = f"na=[{word!r}]" if len(word) <= 20 else "write NA"
     return f"Correct the cell, say that it is missing ({missing}), or exclude {column!r}."
+
+
+def decimal_mark_hint(file: str | None = None, *, typed: bool = False) -> str:
+    """Make the hint for a number with commas; options of text do not apply to ``typed`` tables."""
+    if not typed:
+        return "This looks like a decimal comma (decimal=',') or a thousands separator."
+    how = "turn the cells into numbers"
+    if file is None:
+        how = f"{how}, or read the file with pandas.read_csv(…, decimal=',')"
+    return f"This looks like a decimal comma or a thousands separator: {how}."
 
 
 def not_numeric_error(
@@ -226,8 +243,10 @@ def not_numeric_error(
     if len(shown) > 60:
         shown = f"{shown[:57]}…'"
     of_all = f"{len(bad)} of its {nonempty} nonempty cells {'is' if len(bad) == 1 else 'are'} not"
+    # Frames and files whose columns have types, not text or workbooks.
+    typed = origin.file is None or origin.file.endswith((".parquet", ".arrow", ".feather", ".ipc"))
     if _has_commas(value):
-        hint = "This looks like a decimal comma (decimal=',') or a thousands separator."
+        hint = decimal_mark_hint(origin.file, typed=typed)
     elif text == "error":
         hint = "Leave the column out, or turn its cells into numbers."
     elif 2 * len(bad) > nonempty:
@@ -236,5 +255,5 @@ def not_numeric_error(
             "its cells into numbers."
         )
     else:
-        hint = bad_cell_hint(column, value)
+        hint = bad_cell_hint(column, value, typed=typed)
     return origin.cell_error(column, bad[0], f"{shown} is not a number ({of_all})", hint)

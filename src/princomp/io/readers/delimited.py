@@ -281,6 +281,8 @@ def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
     usual = units.most_common(1)[0][0]
     i, cell = next((i, cell) for i, cell, unit in found if unit != usual)
     problem = f"{cell!r} is not in the unit of most cells, {str(usual)!r}"
+    if not str(usual):
+        problem = f"{cell!r} has a unit, and most cells of the column have none"
     raise origin.cell_error(name, i, problem, f"Write the column in one unit, or exclude {name!r}.")
 
 

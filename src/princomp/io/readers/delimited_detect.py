@@ -303,7 +303,8 @@ def _detect_decimal(evidence: _Evidence, sep: str, path: Path) -> str:
             path,
             f"line {line} has {one!r}, with a decimal comma, and line {other_line} {other!r}, "
             "with a decimal point",
-            "Say which it is: decimal=',' (1,5 is one and a half) or decimal='.'.",
+            "Say which it is, decimal='.' or decimal=',' (1,5 is one and a half), and correct or "
+            "exclude the columns with the other mark.",
             line=line,
         )
     grouped, points = evidence.thousands.get("."), evidence.unclear.get(".", {})

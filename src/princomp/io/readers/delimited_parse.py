@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from princomp.errors import PrincompError
 from princomp.io.readers.cells import (
     bad_cell_hint,
+    decimal_mark_hint,
     first_long_integer,
     is_text,
     long_integer_error,
@@ -258,7 +259,7 @@ class Parser:
                 shown = repr(cell) if len(repr(cell)) <= 60 else f"{cell!r:.57}…'"
                 hint = bad_cell_hint(name, cell)
                 if looks_numeric(cell) and not is_boolean:
-                    hint = "This looks like a decimal comma (decimal=',') or a thousands separator."
+                    hint = decimal_mark_hint()
                 what = "neither true nor false" if is_boolean else "not a number"
                 problem = f"{shown} is {what}, unlike the first cells of the column"
                 return origin.cell_error(name, i, problem, hint)

@@ -148,6 +148,8 @@ def not_finite_error_in_source(
     column, value = error.place["column"], error.value
     where, place = _describe_cell(source.place_of(error.place["row"]), columns, column)
     problem = f"Input X contains {_value_text(value)}: the first at {where}"
+    if hint is _FILL_HINT and getattr(source, "engine", None):
+        hint = "leave such rows out (missing='drop'), or fill the cells before"
     return NotFiniteError(problem, place=place, hint=hint if np.isnan(value) else _CLIP_HINT)
 
 

@@ -1,0 +1,84 @@
+"""Hints for cells that are not numbers name only what the kind of table allows."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from princomp import PCA, read_table
+from princomp.errors import MalformedFileError, NotNumericError
+
+
+def refused(table):
+    with pytest.raises(NotNumericError) as caught:
+        PCA().fit(table)
+    return caught.value
+
+
+def write_csv(folder, cells, sep=";"):
+    path = folder / "rows.csv"
+    lines = [f"height{sep}weight", *(f"{cell}{sep}{i * i % 7}.5" for i, cell in enumerate(cells))]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def write_parquet(folder, cells):
+    path = folder / "rows.parquet"
+    pq.write_table(pa.table({"height": cells, "weight": [float(i) for i in range(8)]}), path)
+    return path
+
+
+DECIMAL_COMMAS = [f"{i},5" for i in range(8)]
+ONE_WORD = [*(f"{i}.5" for i in range(7)), "unknown"]
+
+
+def test_a_frame_with_decimal_commas_is_not_given_an_option_of_files():
+    frame = pd.DataFrame({"height": DECIMAL_COMMAS, "weight": range(8)})
+    assert "pandas.read_csv(…, decimal=',')" in refused(frame).hint
+
+
+def test_a_typed_file_with_decimal_commas_is_not_given_an_option_of_text(tmp_path):
+    hint = refused(write_parquet(tmp_path, DECIMAL_COMMAS)).hint
+    assert "decimal comma" in hint
+    assert "decimal=" not in hint
+
+
+@pytest.mark.parametrize("make", ["frame", "parquet"])
+def test_a_word_in_a_typed_table_is_not_answered_with_na(make, tmp_path):
+    frame = pd.DataFrame({"height": ONE_WORD, "weight": range(8)})
+    table = frame if make == "frame" else write_parquet(tmp_path, ONE_WORD)
+    hint = refused(table).hint
+    assert "na=" not in hint
+    assert "NaN" in hint
+
+
+def test_a_word_in_text_is_answered_with_na(tmp_path):
+    path = write_csv(tmp_path, ONE_WORD)
+    assert "na=['unknown']" in refused(path).hint
+    PCA(missing="drop").fit(read_table(path, na=["unknown"]))
+
+
+@pytest.mark.parametrize("cell", ["<0.5", "> 100", "≤ 3"])
+def test_a_value_below_a_detection_limit_is_not_called_missing(cell, tmp_path):
+    cells = [*(f"{i}.5" for i in range(7)), cell]
+    for table in (write_csv(tmp_path, cells), pd.DataFrame({"height": cells, "weight": range(8)})):
+        hint = refused(table).hint
+        assert "detection limit" in hint
+        assert "na=" not in hint
+
+
+def test_a_unit_in_a_column_without_units_is_described_without_empty_quotes(tmp_path):
+    error = refused(write_csv(tmp_path, [*(f"{i}.5" for i in range(7)), "7.5 kg"]))
+    assert "'7.5 kg' has a unit, and most cells of the column have none" in error.message
+
+
+def test_advice_on_mixed_decimal_marks_can_be_followed(tmp_path):
+    path = write_csv(tmp_path, DECIMAL_COMMAS)
+    with pytest.raises(MalformedFileError) as caught:
+        PCA().fit(path)
+    assert "correct or exclude the columns with the other mark" in caught.value.hint
+    assert not caught.value.hint.endswith("'.'.")  # "--decimal .." on the command line
+    PCA().fit(read_table(path, decimal=",", exclude=["weight"]))
+    PCA().fit(read_table(path, decimal=".", exclude=["height"]))
