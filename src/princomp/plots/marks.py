@@ -243,11 +243,6 @@ def draw_ellipse(
 # ---- arrows ---------------------------------------------------------------------------
 
 
-def spokes(ends: FloatArray) -> list[FloatArray]:
-    """Lines from the origin to ends (m, 2), which labels must not cross."""
-    return [np.stack([np.zeros(2), end]) for end in ends]
-
-
 def draw_arrows(ax: Axes, ends: FloatArray, colour: str) -> None:
     """Draw arrows from the origin to ends (m, 2), with a thin edge of the background."""
     origin = np.zeros(len(ends))

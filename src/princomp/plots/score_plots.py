@@ -219,7 +219,7 @@ def _draw(
         np.concatenate([ends, np.reshape(tops, (-1, 2)), scores[labelled]]),
         [*names, *(groups.labels[code] for code in outlines if groups), *rows.names[labelled]],
         points=scores,
-        lines=[*marks.spokes(ends), *outlines.values()],
+        lines=list(outlines.values()),
         colours=[
             *([style.readable_on_axes(ax, style.VERMILLION)] * len(ends)),
             *(style.readable_on_axes(ax, marks.group_style(code)[0]) for code in outlines),
