@@ -70,7 +70,7 @@ def _tiles(request: Request) -> list[tuple[str, str]]:
         (kept, words["kept" if fitted.k > 1 else "kept_one"]),
         (size, words["columns_only" if fitted.n_samples is None else "size"]),
     ]
-    if rows is not None and rows.limited:
+    if rows is not None and rows.cutoffs:
         n_outliers, n = int((rows.exceeded != "").sum()), int((~np.isnan(rows.t2)).sum())
         meaning = words["beyond"].replace("95%", f"{100 * request.level:.4g}%")
         tiles.append((f"{n_outliers:,} / {n:,}", f"{words['rows'].lower()} {meaning}"))
