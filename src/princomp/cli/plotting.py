@@ -19,6 +19,7 @@ from princomp.cli.options import (
     command,
     data_argument,
     force_option,
+    given_parameters,
     model_argument,
     notes_on_read_options,
     read_options,
@@ -131,11 +132,9 @@ def plot(
     and scree with some of the rules, where DATA are the rows of the fit. The other figures are
     drawn from the model alone.
     """
-    # 0 is a value, although it equals False.
+    given = given_parameters()
     figure_options = {
-        name: options[name]
-        for name in dict.fromkeys(name for _, allowed in FIGURES.values() for name in allowed)
-        if options[name] is not None and options[name] is not False
+        name: options[name] for _, allowed in FIGURES.values() for name in allowed if name in given
     }
     _check_arguments(figure, files, figure_options)
     notes = [] if files else notes_on_read_options("DATA")
