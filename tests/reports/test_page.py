@@ -123,6 +123,16 @@ def test_an_id_column_of_a_frame_names_the_rows(table, states, model):
     assert "no whiskers" in page.text
 
 
+def test_names_that_are_given_replace_the_id_column_of_the_model(table, states, model):
+    model = model.truncated(1)
+    model.id_column_ = "State"
+    rows = table.assign(State=states)
+    names = [f"row of {state}" for state in states]
+    given = Page(report(model, rows, ids=names, bootstrap=0)).tables["table-rows"]
+    own = Page(report(model, rows, bootstrap=0)).tables["table-rows"]
+    assert [line[0][0] for line in given] == [f"row of {line[0][0]}" for line in own]
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [

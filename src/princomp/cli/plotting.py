@@ -19,6 +19,7 @@ from princomp.cli.options import (
     command,
     data_argument,
     force_option,
+    given_parameters,
     model_argument,
     notes_on_read_options,
     read_options,
@@ -131,11 +132,9 @@ def plot(
     and scree with some of the rules, where DATA are the rows of the fit. The other figures are
     drawn from the model alone.
     """
-    # 0 is a value, although it equals False.
+    given = given_parameters()
     figure_options = {
-        name: options[name]
-        for name in dict.fromkeys(name for _, allowed in FIGURES.values() for name in allowed)
-        if options[name] is not None and options[name] is not False
+        name: options[name] for _, allowed in FIGURES.values() for name in allowed if name in given
     }
     _check_arguments(figure, files, figure_options)
     notes = [] if files else notes_on_read_options("DATA")
@@ -151,17 +150,19 @@ def plot(
     check_outputs([output], [model, *files], force=force)
     from princomp import plots  # raises if a library is missing
 
-    arguments: list[Any] = [pca]
+    rows = None
     if files:
         groups = figure_options.pop("groups", None)
         rows, notes, extra = rows_and_extra(pca, files, [] if groups is None else [groups])
         if groups is not None:
             figure_options["groups"] = {groups: io.as_texts(extra[groups])}
-        arguments.append(rows)
     if "rule" in figure_options:
-        figure_options["decision"] = _apply_rule(figure_options.pop("rule"), *arguments)
+        figure_options["decision"] = _apply_rule(figure_options.pop("rule"), pca, rows)
         notes = [*notes, str(figure_options["decision"])]
-        arguments = [pca]
+    if "bootstrap" in figure_options:
+        n = figure_options["bootstrap"]
+        figure_options["bootstrap"] = diagnostics.bootstrap(pca, rows, n=n)
+    arguments = [pca, rows] if FIGURES[figure][0] == "rows" else [pca]
     _save(_draw(plots, figure, arguments, figure_options, dark), output, force)
     outputs = {"picture": output}
     print_result("plot", as_json, list_files=False, figure=figure, notes=notes, files=outputs)
@@ -206,11 +207,6 @@ def _draw(
         figure_options["most"] = figure_options.pop("top")
     if figure == "contributions" and "x" in figure_options:
         figure_options["component"] = figure_options.pop("x")
-    if "bootstrap" in figure_options:
-        model, rows = arguments
-        n = figure_options["bootstrap"]
-        figure_options["bootstrap"] = diagnostics.bootstrap(model, rows, n=n)
-        arguments = [model]
     axes = getattr(plots, figure)(*arguments, dark=dark, **figure_options)
     return (axes[0, 0] if figure == "pairs" else axes).figure
 
@@ -226,7 +222,7 @@ def _save(figure: Figure, output: Path, force: bool) -> None:
         figure.savefig(file, format=kind, metadata=no_date)
 
 
-def _apply_rule(name: str, model: Any, rows: io.Source | None = None) -> Decision:
+def _apply_rule(name: str, model: Any, rows: io.Source | None) -> Decision:
     """Apply a rule to the rows of a fit or, without rows, to the model."""
     from princomp.rules import rule_of
 

@@ -38,13 +38,12 @@ def accept_any_model(figure: Callable[P, T]) -> Callable[P, T]:
     ignores them with a warning.
     """
     draw_figure = cast("Callable[..., T]", figure)
+    takes_rows = "X" in signature(figure).parameters
 
     @wraps(figure)
-    def without_rows(model: Any, *args: Any, **options: Any) -> T:
-        return draw_figure(convert_model(model)[0], *args, **options)
-
-    @wraps(figure)
-    def with_rows(model: Any, *args: Any, **options: Any) -> T:
+    def draw(model: Any, *args: Any, **options: Any) -> T:
+        if not takes_rows:
+            return draw_figure(convert_model(model)[0], *args, **options)
         X, *rest = args or (options.pop("X", None),)
         if X is None:
             raise ParameterError(
@@ -54,8 +53,7 @@ def accept_any_model(figure: Callable[P, T]) -> Callable[P, T]:
             )
         return draw_figure(*convert_model(model, X), *rest, **options)
 
-    takes_rows = "X" in signature(figure).parameters
-    return cast("Callable[P, T]", with_rows if takes_rows else ignoring_rows(without_rows))
+    return cast("Callable[P, T]", draw if takes_rows else ignoring_rows(draw))
 
 
 class DrawnModel(NamedTuple):

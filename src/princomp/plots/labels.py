@@ -50,8 +50,8 @@ def place_labels(
         Lines through these positions.
     colours : sequence of m colours, optional
     arrow_count : int
-        Number of texts that are names of arrows; the arrows are the first lines. These texts are
-        placed first, and lie on points and other lines if nothing else is free.
+        Number of texts, the first ones, that are names of arrows from the origin to their
+        positions. They are placed first, and lie on points and other lines if nothing else is free.
     """
     names = [display_name(text) for text in texts]
     if not names:
@@ -63,6 +63,7 @@ def place_labels(
         ax.text(x, y, name, fontsize=size, color=colour, va="bottom", in_layout=False)
         for (x, y), name, colour in zip(positions, names, text_colours, strict=True)
     ]
+    lines = [*(np.stack([np.zeros(2), end]) for end in positions[:arrow_count]), *lines]
     obstacles = positions
     if points is not None:
         obstacles = np.concatenate([positions, _nearest_points(positions, points)])

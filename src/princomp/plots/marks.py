@@ -173,9 +173,8 @@ def draw_groups(
 
 def group_style(code: int) -> tuple[str, str]:
     """Colour and marker of a group."""
-    return style.GROUP_COLOURS[code % len(style.GROUP_COLOURS)], style.MARKERS[
-        code % len(style.MARKERS)
-    ]
+    colours, markers = style.GROUP_COLOURS, style.MARKERS
+    return colours[code % len(colours)], markers[code % len(markers)]
 
 
 def row_style(ax: Axes, code: int) -> tuple[str, str]:
@@ -241,11 +240,6 @@ def draw_ellipse(
 
 
 # ---- arrows ---------------------------------------------------------------------------
-
-
-def spokes(ends: FloatArray) -> list[FloatArray]:
-    """Lines from the origin to ends (m, 2), which labels must not cross."""
-    return [np.stack([np.zeros(2), end]) for end in ends]
 
 
 def draw_arrows(ax: Axes, ends: FloatArray, colour: str) -> None:

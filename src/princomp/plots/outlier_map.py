@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,23 +22,23 @@ from princomp.plots.marks import MAX_POINTS, draw_density, draw_points
 
 _DEFAULT_LABELS, _DEFAULT_LEVEL = 10, 0.95
 
-# The limits of the two axes of a figure, None if they cannot be computed, and their labels.
-_Limits: TypeAlias = tuple[tuple[float | None, str], tuple[float | None, str]]
+
+class _Measure(NamedTuple):
+    """One axis of the map: values of the rows (n,), and their limit, None if it is not known."""
+
+    label: str
+    values: NDArray[Any]
+    limit: float | None = None
+    limit_label: str = ""
 
 
 class _Distances(NamedTuple):
-    """Distances (n,) of rows within the components and from them, with their limits and labels.
-
-    ``kept`` (n,) marks the rows that can be drawn.
-    """
+    """Distances of rows within the components and from them."""
 
     names: Names
-    within: FloatArray
-    outside: FloatArray
-    kept: NDArray[np.bool_]
+    within: _Measure
+    outside: _Measure
     components: int
-    limits: _Limits
-    labels: tuple[str, str]
     notes: tuple[str, ...] = ()
 
 
@@ -85,32 +85,30 @@ def outliers(
     """
     distances_of = _robust_distances if isinstance(model, RobustPCA) else _control_distances
     found = distances_of(model, X, level, training, ids)
-    kept, k = found.kept, found.components
-    x, y, drawn_limits = found.within, found.outside, found.limits
+    k, y = found.components, found.outside
     by_row = k == model.n_features_in_  # there are no distances from the components
+    every = "all " if by_row and k > 1 else ""
+    x = found.within._replace(label=f"{found.within.label} within {every}{counted(k, 'component')}")
+    kept = rows_with_scores(np.column_stack([x.values, y.values]))
     if by_row:
-        x, y = np.arange(len(kept)), found.within
-        drawn_limits = ((None, ""), found.limits[0])
-    xy = np.column_stack([x, y])[kept]
+        x, y = _Measure("row", np.arange(len(kept))), x
+    xy = np.column_stack([x.values, y.values])[kept]
     # Nothing is beyond a limit that is not known.
-    cutoffs = np.array([np.inf if limit is None else limit for limit, _ in drawn_limits])
+    cutoffs = np.array([np.inf if axis.limit is None else axis.limit for axis in (x, y)])
     ratio, count, any_limit = (xy / cutoffs).max(axis=1), len(xy), np.isfinite(cutoffs).any()
     beyond = ratio > 1.0
 
     ax = style.styled_axes(ax, dark)
     density_note = _draw_rows(ax, xy, beyond)
-    _draw_limits(ax, drawn_limits)
+    _draw_limits(ax, x, y)
     rows = DrawnRows(xy, found.names[kept], kept)
     n_beyond = int(beyond.sum())
     label = min(n_beyond, _DEFAULT_LABELS) if label is None else label
-    labelled = choose_labelled(label, rows, ratio if any_limit else found.within[kept])
-    every = "all " if by_row and k > 1 else ""
-    within_label = f"{found.labels[0]} within {every}{counted(k, 'component')}"
+    distances_within = found.within.values[kept]
+    labelled = choose_labelled(label, rows, ratio if any_limit else distances_within)
+    ax.set(xlabel=x.label, ylabel=y.label)
     if by_row:
-        n = len(kept)
-        ax.set(xlim=(-0.02 * n - 0.5, 1.02 * n), xlabel="row", ylabel=within_label)
-    else:
-        ax.set(xlabel=within_label, ylabel=found.labels[1])
+        ax.set_xlim(-0.02 * len(kept) - 0.5, 1.02 * len(kept))
     if ax.get_legend_handles_labels()[0]:
         style.legend_above(ax, 2)
     if count > MAX_POINTS:
@@ -124,7 +122,7 @@ def outliers(
         rows.missing_note,
     )
     style.lay_out(ax)
-    lines = _limit_lines(ax, drawn_limits)
+    lines = _limit_lines(ax, x, y)
     place_labels(ax, xy[labelled], rows.names[labelled], points=xy, lines=lines)
     return ax
 
@@ -135,21 +133,15 @@ def _control_distances(
     """Compute T² and Q of rows, and their limits."""
     control_limits = limits(model, _DEFAULT_LEVEL if level is None else level)
     table = distances(model, X, ids=ids, frame="listing")
-    t2, q = table["t2"], table["q"]
     percent = f"{100 * control_limits.level:.4g}%"
-    kind = "training" if training else "new"
+    t2_limit = control_limits.t2(training)
+    t2_label = f"T² {percent} of {'training' if training else 'new'} rows"
     symbols = {"t2": "T²", "q": "Q"}
     return _Distances(
         table["row"],
-        t2,
-        q,
-        rows_with_scores(np.column_stack([t2, q])),
+        _Measure("T²", table["t2"], t2_limit, t2_label),
+        _Measure("Q: squared distance from them", table["q"], control_limits.q, f"Q {percent}"),
         control_limits.components,
-        (
-            (control_limits.t2(training), f"T² {percent} of {kind} rows"),
-            (control_limits.q, f"Q {percent}"),
-        ),
-        ("T²", "Q: squared distance from them"),
         tuple(
             f"no limit of {symbols[statistic]}: {reason}"
             for statistic, reason in control_limits.reasons.items()
@@ -171,22 +163,17 @@ def _robust_distances(
     fitted = fitted_model(model)
     reader = RowReader.open(model, X, ids=ids)
 
-    def distances_of(chunk: RowArray, start: int) -> tuple[FloatArray, FloatArray]:
+    def measure(chunk: RowArray, start: int) -> tuple[FloatArray, FloatArray]:
         chunk_distances = fitted.chunk_outlier_map(chunk, reader.data, start)
         return chunk_distances.score_distances, chunk_distances.orthogonal_distances
 
-    names, within, outside = reader.collect_chunks(distances_of)
+    names, within, outside = reader.collect_chunks(measure)
+    labels = "cut-off of score distances, 97.5%", "cut-off of orthogonal distances, 97.5%"
     return _Distances(
         names,
-        within,
-        outside,
-        np.ones(len(names), dtype=bool),
+        _Measure("score distance", within, model.score_cutoff_, labels[0]),
+        _Measure("orthogonal distance from them", outside, model.orthogonal_cutoff_, labels[1]),
         model.n_components_,
-        (
-            (model.score_cutoff_, "cut-off of score distances, 97.5%"),
-            (model.orthogonal_cutoff_, "cut-off of orthogonal distances, 97.5%"),
-        ),
-        ("score distance", "orthogonal distance from them"),
     )
 
 
@@ -203,26 +190,27 @@ def _draw_rows(ax: Axes, xy: FloatArray, beyond: NDArray[np.bool_]) -> str:
     return "density of rows on a logarithmic scale"
 
 
-def _draw_limits(ax: Axes, limits: _Limits) -> None:
+def _draw_limits(ax: Axes, x: _Measure, y: _Measure) -> None:
     """Draw the limits, and let both axes start near zero and include them."""
     colour = style.readable_on_axes(ax, style.VERMILLION)
-    dash_patterns = ((ax.axvline, (0, (5, 3))), (ax.axhline, (0, (1.5, 2))))
-    for (value, label), (draw, dashes) in zip(limits, dash_patterns, strict=True):
-        if value is not None:
-            label = f"{label}: {value:.4g}"
-            draw(value, color=colour, lw=1.0, ls=dashes, zorder=1.5, label=label)
+    for axis, draw, dashes in ((x, ax.axvline, (0, (5, 3))), (y, ax.axhline, (0, (1.5, 2)))):
+        if axis.limit is not None:
+            label = f"{axis.limit_label}: {axis.limit:.4g}"
+            draw(axis.limit, color=colour, lw=1.0, ls=dashes, zorder=1.5, label=label)
     ax.margins(0.06)
     ax.autoscale_view()
-    ends: Any = ((ax.get_xlim()[1], ax.set_xlim), (ax.get_ylim()[1], ax.set_ylim))
-    for (value, _), (upper, set_limits) in zip(limits, ends, strict=True):
-        top = max(upper, 1.15 * (value or 0.0))
+    ends: Any = ((x, ax.get_xlim()[1], ax.set_xlim), (y, ax.get_ylim()[1], ax.set_ylim))
+    for axis, upper, set_limits in ends:
+        top = max(upper, 1.15 * (axis.limit or 0.0))
         set_limits(-0.015 * top, top)
 
 
-def _limit_lines(ax: Axes, limits: _Limits) -> list[FloatArray]:
+def _limit_lines(ax: Axes, x: _Measure, y: _Measure) -> list[FloatArray]:
     """Ends of the limit lines, which labels must not cross."""
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
-    (x, _), (y, _) = limits
-    lines = [] if x is None else [[[x, bottom], [x, top]]]
-    lines += [] if y is None else [[[left, y], [right, y]]]
-    return [np.array(line) for line in lines]
+    lines = []
+    if x.limit is not None:
+        lines.append(np.array([[x.limit, bottom], [x.limit, top]]))
+    if y.limit is not None:
+        lines.append(np.array([[left, y.limit], [right, y.limit]]))
+    return lines

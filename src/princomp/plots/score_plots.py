@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
 from numbers import Real
 from typing import Any
 
@@ -219,7 +220,7 @@ def _draw(
         np.concatenate([ends, np.reshape(tops, (-1, 2)), scores[labelled]]),
         [*names, *(groups.labels[code] for code in outlines if groups), *rows.names[labelled]],
         points=scores,
-        lines=[*marks.spokes(ends), *outlines.values()],
+        lines=list(outlines.values()),
         colours=[
             *([style.readable_on_axes(ax, style.VERMILLION)] * len(ends)),
             *(style.readable_on_axes(ax, marks.group_style(code)[0]) for code in outlines),
@@ -289,21 +290,19 @@ def pairs(
     names, note = drawn.axis_names(selected), ""
     for ax in axes[np.triu_indices(count, k=1)]:
         ax.set_visible(False)
-    for i in range(count):
-        for j in range(i + 1):
-            ax = axes[i, j]
-            style.apply_style(ax)
-            ax.tick_params(labelsize=style.SMALL - 1)
-            xy = rows.scores[:, [j, i]]
-            if i == j:
-                _histogram(ax, rows.scores[:, i], row_groups)
-                ax.set_title(names[i], fontsize=style.SMALL + 1, color=style.text_colour(ax))
-            elif row_groups is None:
-                note = marks.draw_cloud(ax, xy, colour_bar=False)
-            else:
-                notes, _ = marks.draw_groups(ax, xy, row_groups, legend=(i, j) == (1, 0))
-                note = "\n".join(notes)
-            _label_axes(ax, i, j, count, selected.names)
+    for j, i in combinations_with_replacement(range(count), 2):
+        ax, xy = axes[i, j], rows.scores[:, [j, i]]
+        style.apply_style(ax)
+        ax.tick_params(labelsize=style.SMALL - 1)
+        if i == j:
+            _histogram(ax, rows.scores[:, i], row_groups)
+            ax.set_title(names[i], fontsize=style.SMALL + 1, color=style.text_colour(ax))
+        elif row_groups is None:
+            note = marks.draw_cloud(ax, xy, colour_bar=False)
+        else:
+            notes, _ = marks.draw_groups(ax, xy, row_groups, legend=(i, j) == (1, 0))
+            note = "\n".join(notes)
+        _label_axes(ax, i, j, count, selected.names)
     for i in range(1, count):  # planes of a row share the axis labels at the left
         limits = np.array([axes[i, j].get_ylim() for j in range(i)])
         for j in range(i):

@@ -100,7 +100,8 @@ def scree(
     ax.set_yticks([tick for tick in ax.get_yticks() if tick <= 100.0])
     ax.set_xlim(0.4, shown + 0.6)
     doubtful = [verdict for verdict in drawn.verdicts[:shown] if not verdict.interpretable]
-    _number_components(ax, shown, decision, {verdict.component for verdict in doubtful})
+    test = decision if decision is not None and decision.measure == "p-value" else None
+    _number_components(ax, shown, test, {verdict.component for verdict in doubtful})
     style.legend_above(ax)
     rank = drawn.rank
     style.add_note(
@@ -108,7 +109,7 @@ def scree(
         f"the first {shown} of {rank:,} components" if rank and shown < rank else "",
         f"the model keeps {drawn.k}" if k != drawn.k else "",
         *(f"* {line}" for line in verdict_lines(doubtful)),
-        below=48.0 if decision is not None and decision.measure == "p-value" else 36.0,
+        below=36.0 if test is None else 48.0,
     )
     return ax
 
@@ -203,11 +204,10 @@ def _comparison_lines(
     lines = [] if null_rates is None else [(null_rates, "without structure (null)", "--s")]
     if decision is None or decision.threshold is None:
         return lines
-    limit = np.atleast_1d(np.asarray(decision.threshold, dtype=np.float64))
-    rates = _as_rates(limit, decision, drawn)
+    rates = _as_rates(np.atleast_1d(decision.threshold), decision, drawn)
     if rates is not None:
         label = _LIMIT_LABELS.get(decision.rule, f"limit of {decision.rule}")
-        lines.append((rates, label, ":" if limit.size == 1 else ":s"))
+        lines.append((rates, label, ":" if rates.size == 1 else ":s"))
     return lines
 
 
@@ -258,17 +258,16 @@ def _check_decision(decision: Decision, drawn: DrawnModel) -> None:
         )
 
 
-def _number_components(ax: Axes, shown: int, decision: Decision | None, doubtful: set[str]) -> None:
+def _number_components(ax: Axes, shown: int, test: Decision | None, doubtful: set[str]) -> None:
     """Write the numbers of components, with stars for some, and the p-values of a test."""
-    tested = decision is not None and decision.measure == "p-value" and shown <= _MAX_NUMBERED_BARS
     numbers = np.arange(1, shown + 1)
     if shown > 20:
         numbers = np.unique(np.linspace(1, shown, 11).astype(int))
     labels = []
     for k in numbers:
         label = f"{k}*" if f"PC{k}" in doubtful else f"{k}"
-        value = decision.at(int(k)) if tested and decision is not None else None
-        labels.append(label if value is None else f"{label}\np = {value:.2g}")
+        p = None if test is None or shown > _MAX_NUMBERED_BARS else test.at(int(k))
+        labels.append(label if p is None else f"{label}\np = {p:.2g}")
     ax.set_xticks(numbers, labels)
 
 

@@ -24,7 +24,7 @@ from princomp.linalg import FloatArray
 from princomp.plots import style
 from princomp.plots.drawn_model import DrawnModel, accept_any_model, select_few, select_plane
 from princomp.plots.labels import display_name, place_labels
-from princomp.plots.marks import draw_arrows, spokes
+from princomp.plots.marks import draw_arrows
 
 # Width of a number and its margin, as a share of the axis.
 _NUMBER_WIDTH = 0.09
@@ -108,7 +108,6 @@ def circle(
         ax,
         r[order],
         names[order],
-        lines=spokes(r[order]),
         colours=[style.readable_on_axes(ax, style.BLUE)] * len(order),
         arrow_count=len(order),
     )

@@ -138,11 +138,9 @@ def report(
         if isinstance(groups, str):
             groups, X = diagnostics.take_named_columns(model, X, groups)
         metadata, X = diagnostics.take_named_columns(model, X, metadata, "metadata", original)
-        frame = diagnostics.frame_of(X)
-        if frame is not None:
-            id_column = ids if isinstance(ids, str) else None
-            X, names = diagnostics.split_ids(model, frame, id_column, model.id_column_)
-            ids = ids if names is None else names
+        # Not all figures take ids, so X must do without the column.
+        if isinstance(ids, str) and (frame := diagnostics.frame_of(X)) is not None:
+            X, ids = diagnostics.split_ids(model, frame, ids, None)
         rows = reported_rows(model, X, groups, metadata, ids, training, level, sample_weight)
     resamples, why_none = _bootstrap(model, X, rows, bootstrap, sample_weight)
     options = (title, data, groups, metadata, ids, sample_weight)

@@ -82,7 +82,7 @@ def _figure_part(request: Request, key: str, styles: Styles) -> FigurePart:
     by_row = rows is not None and rows.limits.components == fitted.p  # as the outlier map
     if key == "outliers" and rows is not None:
         explanation = texts("t2_by_row") if by_row else explanation
-        lines = texts("limit_lines", f"{100 * request.level:.4g}%") if rows.limited else ""
+        lines = texts("limit_lines", f"{100 * request.level:.4g}%") if rows.cutoffs else ""
         explanation = f"{explanation} {lines}".strip()
     facts: dict[str, object] = {
         "plane": " and ".join(f"PC{i + 1} ({rate:.1%})" for i, rate in enumerate(fitted.rates[:2])),
@@ -91,7 +91,7 @@ def _figure_part(request: Request, key: str, styles: Styles) -> FigurePart:
         "rows": 0 if rows is None else int(np.isfinite(rows.scores).all(axis=1).sum()),
         "groups": 0 if rows is None or rows.groups is None else len(rows.groups.labels),
         "by_row": by_row,
-        "beyond": int((rows.exceeded != "").sum()) if rows is not None and rows.limited else None,
+        "beyond": int((rows.exceeded != "").sum()) if rows is not None and rows.cutoffs else None,
     }
     # There is a figure of contributions for each of the first components.
     n_figures = min(fitted.k, _MAX_CONTRIBUTION_FIGURES)

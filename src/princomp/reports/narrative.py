@@ -144,13 +144,13 @@ def _outliers(request: Request) -> Iterator[str]:
     if rows is None:
         return
     limits = rows.limits
-    if not rows.limited:
+    if not rows.cutoffs:
         yield texts("no_limits")
         return
     order, level = rows.order, f"{100 * limits.level:.4g}%"
     names = rows.names[order[rows.exceeded[order] != ""]]
     if not len(names):
-        yield texts("none_beyond", level, rows.limited)
+        yield texts("none_beyond", level, list(rows.cutoffs))
         return
     n, chance = int((~np.isnan(rows.t2)).sum()), f"{100 * (1 - limits.level):.4g}%"
     shown = list(names if rows.named else [f"row {name}" for name in names])

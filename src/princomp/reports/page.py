@@ -70,7 +70,7 @@ def _tiles(request: Request) -> list[tuple[str, str]]:
         (kept, words["kept" if fitted.k > 1 else "kept_one"]),
         (size, words["columns_only" if fitted.n_samples is None else "size"]),
     ]
-    if rows is not None and rows.limited:
+    if rows is not None and rows.cutoffs:
         n_outliers, n = int((rows.exceeded != "").sum()), int((~np.isnan(rows.t2)).sum())
         meaning = words["beyond"].replace("95%", f"{100 * request.level:.4g}%")
         tiles.append((f"{n_outliers:,} / {n:,}", f"{words['rows'].lower()} {meaning}"))
@@ -132,7 +132,7 @@ def _rounded(values: FloatArray, digits: int = 5) -> list[float | None]:
 def _provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
     """Return the names and values of each topic."""
     model, fitted, bootstrap = request.model, request.fitted, request.bootstrap
-    defaults, scale = type(model)(), getattr(model, "scale", None)
+    defaults, scale = type(model)(), model.scale
     plan, certificate = fitted.plan, fitted.certificate
     known = certificate.residuals[~np.isnan(certificate.residuals)]
     worst = f"{known.max():.1e}" if known.size else "not measured"
@@ -163,7 +163,7 @@ def _provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
                 for name, value in model.get_params(deep=False).items()
                 if name not in ("n_components", "scale") and value != getattr(defaults, name)
             ],
-            ("precision of the rows", str(request.fitted.dtype)),
+            ("precision of the rows", str(fitted.dtype)),
             ("level of the limits of T² and Q", f"{request.level:.4g}"),
             ("bootstrap", "none" if bootstrap is None else f"{bootstrap.n:,} resamples, seed 0"),
         ],

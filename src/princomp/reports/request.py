@@ -62,26 +62,25 @@ class ReportedRows:
     @property
     def exceeded(self) -> NDArray[np.object_]:
         """Limits that each row exceeds: "", "T²", "Q" or "T², Q"."""
-        t2_limit, q_limit = self.limits.t2(self.training), self.limits.q
-        t2_exceeded = self.t2 > (np.inf if t2_limit is None else t2_limit)
-        q_exceeded = self.q > (np.inf if q_limit is None else q_limit)
+        t2_exceeded = self.t2 > self.cutoffs.get("T²", np.inf)
+        q_exceeded = self.q > self.cutoffs.get("Q", np.inf)
         labels = np.array(["", "T²", "Q", "T², Q"], dtype=object)
         return labels[t2_exceeded + 2 * q_exceeded]
 
     @property
-    def limited(self) -> list[str]:
-        """The statistics that have a limit: "T²", "Q"."""
+    def cutoffs(self) -> dict[str, float]:
+        """The limits of the statistics that have one: "T²", "Q"."""
         limits = {"T²": self.limits.t2(self.training), "Q": self.limits.q}
-        return [name for name, limit in limits.items() if limit is not None]
+        return {name: limit for name, limit in limits.items() if limit is not None}
 
     @property
     def order(self) -> NDArray[np.intp]:
         """Order of the rows: the most extreme first, those without scores last."""
         # The larger one of T² and Q to its limit; T² itself if neither has one.
-        ratio = np.zeros(len(self.t2)) if self.limited else self.t2.copy()
-        for values, limit in ((self.t2, self.limits.t2(self.training)), (self.q, self.limits.q)):
-            if limit is not None and limit > 0:
-                ratio = np.fmax(ratio, values / limit)
+        ratio = np.zeros(len(self.t2)) if self.cutoffs else self.t2.copy()
+        for name, limit in self.cutoffs.items():
+            if limit > 0:
+                ratio = np.fmax(ratio, (self.t2 if name == "T²" else self.q) / limit)
         ratio[np.isnan(self.t2)] = -1.0
         return np.argsort(-ratio, kind="stable")
 
