@@ -113,12 +113,29 @@ def test_rows_that_a_figure_does_not_need_are_ignored_with_a_note(
 
 
 @pytest.mark.parametrize(
+    ("figure", "option", "note"),
+    [
+        ("scree", ("--groups", "region"), "--groups has no effect on scree"),
+        ("contributions", ("--y", 2), "--y has no effect on contributions"),
+        ("circle", ("--rule", "parallel"), "--rule has no effect on circle"),
+        ("scores", ("--ellipses", "mean"), "--ellipses has no effect without --groups"),
+        ("scores", ("--level", 0.9), "--level has no effect without --groups"),
+    ],
+)
+def test_options_that_a_figure_does_not_use_are_ignored_with_a_note(
+    princomp, model_file, tmp_path, figure, option, note
+):
+    files = (model_file, ARRESTS) if figure == "scores" else (model_file,)
+    princomp("plot", figure, *files, "-o", "a.svg")
+    done = princomp("plot", figure, *files, *option, "-o", "b.svg", "--json")
+    assert (done.code, note in done.document["notes"]) == (0, True)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
     ("args", "code", "message"),
     [
         (("scores",), 2, "give DATA"),
-        (("scree", "--groups", "region"), 2, "--groups has no effect on scree"),
-        (("contributions", "--y", 2), 2, "--y has no effect"),
-        (("scores", "DATA", "--ellipses", "mean"), 2, "--groups"),
         (("scores", "DATA", "--groups", "nobody"), 65, "nobody"),
         (("scores", "DATA", "--groups", "Murder"), 65, "analyses"),
         (("scores", "DATA", "--groups", "State"), 2, "50 groups"),
@@ -130,7 +147,6 @@ def test_rows_that_a_figure_does_not_need_are_ignored_with_a_note(
         (("scree", "--rule", "nobody"), 2, "nobody"),
         (("scree", "--rule", "permutation"), 2, "give DATA"),
         (("biplot", "DATA", "--factor", 0), 2, "factor must be a positive number"),
-        (("circle", "--rule", "parallel"), 2, "--rule has no effect on circle"),
         (("scree", "HALF", "--rule", "parallel"), 2, "other variances"),
     ],
 )

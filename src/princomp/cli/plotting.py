@@ -132,14 +132,12 @@ def plot(
     and scree with some of the rules, where DATA are the rows of the fit. The other figures are
     drawn from the model alone.
     """
-    given = given_parameters()
-    figure_options = {
-        name: options[name] for _, allowed in FIGURES.values() for name in allowed if name in given
-    }
+    figure_options, notes = _used_options(figure, options)
     _check_arguments(figure, files, figure_options)
-    notes = [] if files else notes_on_read_options("DATA")
-    if files and FIGURES[figure][0] != "rows" and not figure_options.keys() & {"rule", "bootstrap"}:
-        notes, files = [f"{figure} draws the model alone: DATA is ignored"], ()
+    if not files:
+        notes += notes_on_read_options("DATA")
+    elif FIGURES[figure][0] != "rows" and not figure_options.keys() & {"rule", "bootstrap"}:
+        notes, files = [*notes, f"{figure} draws the model alone: DATA is ignored"], ()
     pca = estimators.load(model)
     if reports.is_kernel_pca(pca):
         _check_kernel_figure(figure, model, figure_options)
@@ -153,7 +151,8 @@ def plot(
     rows = None
     if files:
         groups = figure_options.pop("groups", None)
-        rows, notes, extra = rows_and_extra(pca, files, [] if groups is None else [groups])
+        rows, row_notes, extra = rows_and_extra(pca, files, [] if groups is None else [groups])
+        notes += row_notes
         if groups is not None:
             figure_options["groups"] = {groups: io.as_texts(extra[groups])}
     if "rule" in figure_options:
@@ -168,21 +167,27 @@ def plot(
     print_result("plot", as_json, list_files=False, figure=figure, notes=notes, files=outputs)
 
 
+def _used_options(figure: str, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the given options that the figure uses, and notes on those that it ignores."""
+    given, used, notes = given_parameters(), {}, []
+    for name in dict.fromkeys(name for _, names in FIGURES.values() for name in names):
+        if name not in given:
+            continue
+        if name not in FIGURES[figure][1]:
+            notes.append(f"--{name} has no effect on {figure}")
+        elif name in ("ellipses", "level") and figure != "outliers" and "groups" not in given:
+            notes.append(f"--{name} has no effect without --groups")
+        else:
+            used[name] = options[name]
+    return used, notes
+
+
 def _check_arguments(figure: str, files: tuple[str, ...], figure_options: dict[str, Any]) -> None:
-    """Refuse options that the figure would ignore, and missing arguments."""
-    drawn_from, allowed = FIGURES[figure]
-    for name in figure_options:
-        if name not in allowed:
-            flags = ", ".join(f"--{option}" for option in allowed)
-            raise click.UsageError(f"--{name} has no effect on {figure}, which takes {flags}")
-    if drawn_from == "rows" and not files:
+    """Refuse to draw rows, or to resample them, without DATA."""
+    if not files and FIGURES[figure][0] == "rows":
         raise click.UsageError(f"{figure} draws rows: give DATA after MODEL")
     if not files and "bootstrap" in figure_options:
         raise click.UsageError("--bootstrap resamples rows: give DATA, the rows of the fit")
-    if "groups" not in figure_options:
-        for name in ("ellipses", "level"):
-            if name in figure_options and figure != "outliers":
-                raise click.UsageError(f"--{name} needs groups: name a column with --groups")
 
 
 def _check_kernel_figure(figure: str, model: Path, figure_options: dict[str, Any]) -> None:
