@@ -47,7 +47,7 @@ QUICK := -m 'not soak and not engines and not browser'
 unit: $(STAMP) ## the tests alone
 	$(PYTEST) $(QUICK)
 
-test-engines: $(ENGINES) ## the tests of Dask, MPI, Spark and torch (Spark needs Java)
+test-engines: $(ENGINES) ## the tests of Dask, MPI, Spark, torch and notebooks (Spark needs Java)
 	$(PYTEST) -m 'engines and not soak'
 
 test-browser: $(BROWSER) ## the tests of reports in a browser (they need Chromium)

@@ -9,7 +9,7 @@
 ``metadata``                       associations with extra columns
 ``new_axes``                       an empty Axes, light or dark
 
-Neither pyplot nor global settings of matplotlib are used.
+No global settings of matplotlib are used, and pyplot in IPython only, where it shows the figures.
 """
 
 import lazy_loader

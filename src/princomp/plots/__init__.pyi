@@ -16,6 +16,7 @@ from .style import (
     DARK as DARK,
     GROUP_COLOURS as GROUP_COLOURS,
     LIGHT as LIGHT,
+    close as close,
     contrast as contrast,
     mix_colours as mix_colours,
     new_axes as new_axes,

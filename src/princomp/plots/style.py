@@ -5,7 +5,9 @@ Colours suit all kinds of colour vision, and have sufficient contrast.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from importlib import import_module
 from textwrap import fill
 from typing import Any
 
@@ -38,9 +40,9 @@ DARK, LIGHT = ("#15181d", "#e8e8e8"), ("#ffffff", "#1a1a1a")
 
 
 def new_axes(
-    width: float = 6.4, height: float = 4.8, *, dark: bool | None = None, dpi: float = 150.0
+    width: float = 6.4, height: float = 4.8, *, dark: bool | None = None, dpi: float | None = None
 ) -> Axes:
-    """Create an empty Axes on a new Figure, without pyplot.
+    """Create an empty Axes on a new Figure, which notebooks show at the end of the cell.
 
     Parameters
     ----------
@@ -49,8 +51,8 @@ def new_axes(
     dark : bool, optional
         Colours: light on dark if true, dark on light if false. By default those of matplotlib's
         settings.
-    dpi : float, default=150
-        Resolution of bitmap files.
+    dpi : float, optional
+        Resolution of bitmap files: 150 by default, in notebooks that of matplotlib's settings.
 
     Returns
     -------
@@ -63,12 +65,33 @@ def new_axes(
     return ax
 
 
-def new_figure(width: float, height: float, dark: bool | None, dpi: float = 150.0) -> Figure:
-    """Create an empty Figure with a constrained layout."""
+def new_figure(width: float, height: float, dark: bool | None, dpi: float | None = None) -> Figure:
+    """Create an empty Figure with a constrained layout, in IPython as a figure of pyplot."""
     background = None if dark is None else (DARK if dark else LIGHT)[0]
-    figure = Figure(figsize=(width, height), layout="constrained", dpi=dpi, facecolor=background)
+    options: Any = {
+        "figsize": (width, height),
+        "layout": "constrained",
+        "facecolor": background,
+    }
+    if _is_ipython():
+        # Notebooks show the figures that pyplot knows.
+        shown: Figure = import_module("matplotlib.pyplot").figure(dpi=dpi, **options)
+        return shown
+    figure = Figure(dpi=dpi or 150.0, **options)
     FigureCanvasAgg(figure)  # texts are measured faster than without a canvas
     return figure
+
+
+def close(figure: Figure) -> None:
+    """Forget a figure that is not shown, such as one in a report."""
+    if _is_ipython():
+        import_module("matplotlib.pyplot").close(figure)
+
+
+def _is_ipython() -> bool:
+    """Whether this process runs a notebook or another shell of IPython."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and ipython.get_ipython() is not None
 
 
 def lay_out(ax: Axes) -> None:

@@ -240,6 +240,7 @@ def inline_figure(
     file = StringIO()
     with mpl.rc_context({"svg.fonttype": "none"}):
         figure.savefig(file, format="svg", metadata={"Date": None})
+    plots.close(figure)
     root = ElementTree.fromstring(file.getvalue())
     _clean(root, styles)
     _rename_ids(root, key)
