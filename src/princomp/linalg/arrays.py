@@ -7,7 +7,7 @@ and the convention for signs are in one place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -150,11 +150,15 @@ def eigh(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 def eigh_top(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     """The ``k`` largest eigenvalues, descending, and their eigenvectors as rows."""
     p = len(matrix)
-    with reproducible_blas(p):
+    with reproducible_blas(p), suppress(np.linalg.LinAlgError):
         values, vectors = scipy.linalg.eigh(
             matrix, subset_by_index=(p - k, p - 1), driver="evr", check_finite=False
         )
-    return values[::-1], vectors.T[::-1]
+        if len(values) == k:
+            return values[::-1], vectors.T[::-1]
+    # If nearly all eigenvalues are equal, LAPACK may return fewer than k, without an error.
+    values, vectors = eigh(matrix)
+    return values[:k], vectors[:k]
 
 
 class Tridiagonal(NamedTuple):
