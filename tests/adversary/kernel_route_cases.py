@@ -106,6 +106,8 @@ def _approximate(calls, rows, weights, options):
     else:
         model = KernelPCA(**options, scale=calls.recipe["scale"]).fit(data, sample_weight=weights)
     calls.fit_another_model()
+    if weights is not None and not weights.any():
+        model.eigenvalues_  # noqa: B018 (batches without weight are refused now)
     return model, lambda: check_approximation(model, data, weights)
 
 
