@@ -136,7 +136,7 @@ def _control_distances(
     control_limits = limits(model, _DEFAULT_LEVEL if level is None else level)
     table = distances(model, X, ids=ids, frame="listing")
     t2, q = table["t2"], table["q"]
-    percent = f"{100 * control_limits.level:.4g}%"
+    percent = f"{100 * control_limits.level:.10g}%"
     kind = "training" if training else "new"
     symbols = {"t2": "T²", "q": "Q"}
     return _Distances(
