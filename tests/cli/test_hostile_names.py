@@ -46,6 +46,14 @@ def model(table, tmp_path, capfd):
     return tmp_path / "out" / "model.pca"
 
 
+def test_the_name_of_the_id_column_stays_in_one_line(tmp_path, capfd):
+    path = tmp_path / "rows.csv"
+    path.write_text('"two\nlines",a,b\nx,1,2\ny,3,1\nz,4,4\n')
+    assert run_command(capfd, "fit", path, "-o", tmp_path / "out").code == 0
+    shown = run_command(capfd, "show", tmp_path / "out" / "model.pca").out
+    assert "id column: two\\u000alines\n" in shown
+
+
 @pytest.mark.parametrize("command", ["fit", "show", "plan", "transform", "bootstrap", "choose"])
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 def test_names_print_no_control_characters(command, flags, table, model, tmp_path, capfd):

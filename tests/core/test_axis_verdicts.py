@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from princomp import PCA, bootstrap
-from princomp.core import component_ranges, fitted_model, verdict_lines, verdicts
+from princomp.core import (
+    component_ranges,
+    fitted_model,
+    unequal_columns,
+    verdict_lines,
+    verdicts,
+)
 from princomp.core.axis_verdicts import axis_angles
 
 
@@ -81,6 +87,20 @@ def test_two_rows_say_nothing_about_their_axis(scale):
     assert [one.kind for one in judged] == ["untested"]
     (only,) = verdicts_of(PCA(1).fit([[1.0], [2.0]]))  # there is no other direction
     assert (only.kind, only.angle) == ("solid", 0.0)
+
+
+@pytest.mark.parametrize("size", [1e-60, 1e-90, 1e-110])
+def test_variances_far_below_the_first_one_are_below_resolution(rng, size):
+    X = rng.standard_normal((40, 3)) * [1.0, size, 1e-3 * size]
+    kinds = [one.kind for one in verdicts_of(PCA(svd_solver="full").fit(X))]
+    assert kinds == ["solid", "below resolution", "below resolution"]
+
+
+def test_columns_of_any_size_are_compared():
+    assert unequal_columns(np.array([1e306, 2e306]), None) is None
+    found = unequal_columns(np.array([1e-300, 1e300]), None)
+    assert found is not None
+    assert "differ more than 1e+308-fold and column 1" in found
 
 
 def test_one_line_per_kind_for_any_number_of_components(rng):

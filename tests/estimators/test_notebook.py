@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 
 from browser import launch_browser, open_page
-from princomp import PCA, IncrementalPCA
+from princomp import PCA, IncrementalPCA, report
 from princomp.estimators.notebook import card
+from princomp.reports import scale_hint
 from princomp.rules import Decision
 
 
@@ -69,6 +70,26 @@ def test_verdicts_against_interpretation_are_warnings(rng):
     assert 'princomp-warning">unstable: ' in noise
     solid = card(PCA(1).fit(rng.standard_normal((90, 3)) * [5, 1, 1]))
     assert 'princomp-warning"' not in solid
+
+
+def test_the_card_has_one_name_for_each_component(rng):
+    X = rng.standard_normal((30, 3))
+    X[:, 2] = X[:, 0]
+    shown = card(PCA(component_names="sklearn").fit(X))
+    assert 'princomp-warning">below resolution: pca2' in shown
+    assert "PC" not in shown
+
+
+def test_the_card_states_the_scale_of_the_fit(arrests):
+    assert ", scale none: " in card(PCA(1).fit(arrests).set_params(scale="unit"))
+
+
+def test_unit_scale_is_not_advised_without_centring(rng):
+    table = pd.DataFrame(rng.standard_normal((30, 3)) * [1, 100, 1] + [0, 0, 1e4], columns=[*"abc"])
+    model = PCA(2, center=False).fit(table)  # a warning would be an error
+    assert "-fold" not in card(model)
+    assert scale_hint(model) is None
+    assert "-fold" not in report(model)
 
 
 def test_unequal_columns_warn_in_the_card_and_in_fit(arrests):

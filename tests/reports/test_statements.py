@@ -67,6 +67,30 @@ def test_the_summary_omits_an_unstable_first_component():
     assert "the most important one" not in page.text
 
 
+def test_the_summary_counts_all_variables_of_the_first_component(rng):
+    X = rng.standard_normal((60, 1)) + 0.1 * rng.standard_normal((60, 10))
+    assert " and 7 more from rows with low values" in Page(report(PCA(1).fit(X))).text
+
+
+def test_the_summary_tells_untested_components_from_unstable_ones(rng):
+    page = Page(report(PCA(3, svd_solver="arpack").fit(rng.standard_normal((100, 40)))))
+    assert "How much PC3 would change in another sample of rows is not known." in page.text
+    assert "Do not interpret PC1, PC2 on their own." in page.text
+
+
+def test_shares_and_levels_below_one_are_not_rounded_to_one(rng):
+    X = rng.standard_normal((60, 4))
+    page = Page(report(PCA(0.99999).fit(X), X, level=0.99999, bootstrap=0))
+    assert "explains more than 0.99999 of the variance" in page.text
+    assert "beyond the 99.999% limit" in page.text
+    assert "100% limit" not in page.text
+
+
+def test_inseparable_variances_are_not_called_equal():
+    page = Page(report(PCA(2).fit(np.vstack([np.eye(3), -np.eye(3)]))))
+    assert "their variances are too close for the accuracy of the fit" in page.text
+
+
 def test_an_interval_without_its_eigenvalue_is_explained(arrests):
     X = np.random.default_rng(0).standard_normal((40, 8))
     model = PCA().fit(X)

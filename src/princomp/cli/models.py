@@ -80,7 +80,7 @@ def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
         shown, more = names[:_MAX_COLUMNS_SHOWN], len(names) - _MAX_COLUMNS_SHOWN
         echo(f"columns: {one_line(', '.join(shown))}{f', … {more:,} more' if more > 0 else ''}")
     if (id_column := fitted.schema.id_column) is not None:
-        echo(f"id column: {id_column}")
+        echo(f"id column: {one_line(str(id_column))}")
     for part in (getattr(fitted.result, "plan", None), certificate):
         if part is not None:
             echo(part)

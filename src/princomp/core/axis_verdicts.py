@@ -147,17 +147,17 @@ def axis_angles(fitted: Fitted) -> FloatArray:
         if not known[i] > 0 or not gaps.all():
             angles[i] = 90.0
             continue
-        entries = known[i] * others / (n_minus_1 * gaps**2)
-        mean, square_sum = float(counts @ entries), float(counts @ entries**2)
-        if not mean > 0:
+        # Divided before they are multiplied, and relative to the largest: squares of shares of
+        # 1e-180 would underflow.
+        entries = known[i] / gaps * (others / gaps) / n_minus_1
+        largest = float(entries.max())
+        if not largest > 0:
             angles[i] = 0.0
             continue
-        if not np.isfinite(square_sum):
-            angles[i] = 90.0
-            continue
-        chi2_freedom = mean**2 / square_sum
-        tangent = 2.0 * square_sum / mean * float(gammaincinv(chi2_freedom / 2.0, 0.95))
-        angles[i] = np.degrees(np.arctan(np.sqrt(tangent)))
+        entries /= largest
+        mean, square_sum = float(counts @ entries), float(counts @ entries**2)
+        quantile = 2.0 * square_sum / mean * float(gammaincinv(mean**2 / square_sum / 2.0, 0.95))
+        angles[i] = np.degrees(np.arctan(np.sqrt(largest) * np.sqrt(quantile)))
     return angles
 
 
@@ -207,10 +207,12 @@ def unequal_columns(variances: FloatArray, names: list[str] | None) -> str | Non
         if they do not differ so much.
     """
     positive: NDArray[np.float64] = variances[variances > 0]
-    if not positive.size or positive.max() <= _MAX_VARIANCE_RATIO * positive.min():
+    if not positive.size:
+        return None
+    ratio = float(positive.max()) / float(positive.min())  # infinite if it overflows
+    if ratio <= _MAX_VARIANCE_RATIO:
         return None
     largest = int(np.argmax(variances))
     name = f"column {largest}" if names is None else repr(names[largest])
-    ratio = positive.max() / positive.min()
-    times = f"{ratio:,.0f}" if ratio < 1e9 else f"{ratio:.0e}"
+    times = f"{ratio:,.0f}" if ratio < 1e9 else f"{ratio:.0e}".replace("inf", "more than 1e+308")
     return f"variances of the columns differ {times}-fold and {name} has the largest"

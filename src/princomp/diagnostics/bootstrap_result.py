@@ -157,7 +157,7 @@ class Bootstrap:
 
     def __str__(self) -> str:
         median, high = self.angle_quantiles()
-        lines = [f"Bootstrap of {self.n:,} resamples, {100 * self.level:.4g}% intervals"]
+        lines = [f"Bootstrap of {self.n:,} resamples, {100 * self.level:.10g}% intervals"]
         for a, variance in enumerate(self.variances):
             low, top = self.variance_interval[:, a]
             rate_low, rate_high = self.rate_interval[:, a]

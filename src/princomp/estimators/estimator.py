@@ -315,7 +315,8 @@ class PCA(
         saved = None if checkpoint is None else os.path.abspath(checkpoint)
         self._schema, self._fitted, self._checkpoint = schema, result, saved
         # Named columns are probably in different units.
-        if schema.names is not None and result.scale is None and not isinstance(X, Source):
+        is_plain = result.centred and result.scale is None
+        if schema.names is not None and is_plain and not isinstance(X, Source):
             names = list(map(str, schema.names))
             if unequal := unequal_columns(result.column_variances, names):
                 warnings.warn(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from princomp.core import Fitted, unequal_columns, verdict_lines, verdicts
+from princomp.core import Fitted, Verdict, unequal_columns, verdict_lines, verdicts
 from princomp.errors import PrincompError, counted
 
 if TYPE_CHECKING:
@@ -57,21 +58,22 @@ def card(model: PCA) -> str:
         sentences.append(f"chosen by {fitted.decision}")
     lines = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
     names = model._schema.names
-    certificate = _certificate(fitted, None if names is None else list(map(str, names)))
-    bars = _bars(fitted, list(model.get_feature_names_out()))
+    components = list(model.get_feature_names_out())
+    certificate = _certificate(fitted, None if names is None else list(map(str, names)), components)
+    bars = _bars(fitted, components)
     return f'{_STYLE}<div class="princomp-card">{lines}{bars}{certificate}</div>'
 
 
 def _head(model: PCA, fitted: Fitted) -> str:
     rows = "unknown rows" if fitted.n_samples is None else counted(fitted.n_samples, "row")
-    scale = model.scale if isinstance(model.scale, str) else None
-    given = "given divisors" if fitted.scale is not None and scale is None else scale
+    scale = "none" if fitted.scale is None else model.scale
+    scale = scale if isinstance(scale, str) else "given divisors"
     explain = "component explains" if fitted.k == 1 else "components explain"
     dropped = f" ({fitted.dropped:,} with missing values left out)" if fitted.dropped else ""
     filled = fitted.filled
     cells = f", {counted(filled.cells, 'missing cell')} filled" if filled and filled.cells else ""
     return (
-        f"{rows}{dropped} × {counted(fitted.p, 'column')}{cells}, scale {given or 'none'}: "
+        f"{rows}{dropped} × {counted(fitted.p, 'column')}{cells}, scale {scale}: "
         f"{fitted.k:,} {explain} {float(fitted.rates.sum()):.1%} of the variance"
     )
 
@@ -105,7 +107,7 @@ def _line(name: str, width: float, rate: float, accumulated: str) -> str:
     )
 
 
-def _certificate(fitted: Fitted, names: list[str] | None) -> str:
+def _certificate(fitted: Fitted, names: list[str] | None, components: Sequence[str]) -> str:
     """A line on the accuracy of the fit, and a line for each doubt."""
     is_measured = "certificate" in fitted.__dict__ or fitted.spectrum.residuals is not None
     if not is_measured and float(fitted.p) ** 2 * fitted.k > _MAX_MULTIPLICATIONS:
@@ -116,13 +118,22 @@ def _certificate(fitted: Fitted, names: list[str] | None) -> str:
         f"largest residual {residuals.max():.1e}" if residuals.size else "residuals not known"
     )
     all_verdicts = verdicts(fitted)
-    doubts = verdict_lines([one for one in all_verdicts if not one.interpretable])
-    if fitted.scale is None and (unequal := unequal_columns(fitted.column_variances, names)):
+
+    def named_lines(judged: Sequence[Verdict]) -> list[str]:
+        names = {f"PC{i}": name for i, name in enumerate(components, 1)}
+        lines = verdict_lines(judged)
+        return [
+            re.sub(r"\bPC\d+", lambda match: names.get(match[0], match[0]), line) for line in lines
+        ]
+
+    doubts = named_lines([one for one in all_verdicts if not one.interpretable])
+    is_plain = fitted.centred and fitted.scale is None
+    if is_plain and (unequal := unequal_columns(fitted.column_variances, names)):
         doubts.append(f"{unequal}: scale='unit' gives each column the same weight")
     filled = fitted.filled
     if filled is not None and filled.cells and not filled.converged:
         doubts.append("filling the missing cells did not converge")
-    interpretable = "; ".join(verdict_lines([one for one in all_verdicts if one.interpretable]))
+    interpretable = "; ".join(named_lines([one for one in all_verdicts if one.interpretable]))
     warnings = "".join(f'<p class="princomp-warning">{escape(doubt)}</p>' for doubt in doubts)
     return (
         f"<p>certificate: {escape(accuracy)}</p>"

@@ -167,7 +167,7 @@ def draw_groups(
         notes.append(f"{drawn:,} of {len(xy):,} rows drawn{of_all}")
     if ellipses:
         label = ELLIPSE_LABELS[groups.ellipses]
-        notes.append(f"ellipses: {100 * groups.level:.4g}% {label}")
+        notes.append(f"ellipses: {100 * groups.level:.10g}% {label}")
     return notes, ellipses
 
 

@@ -133,7 +133,7 @@ def _control_distances(
     """Compute T² and Q of rows, and their limits."""
     control_limits = limits(model, _DEFAULT_LEVEL if level is None else level)
     table = distances(model, X, ids=ids, frame="listing")
-    percent = f"{100 * control_limits.level:.4g}%"
+    percent = f"{100 * control_limits.level:.10g}%"
     t2_limit = control_limits.t2(training)
     t2_label = f"T² {percent} of {'training' if training else 'new'} rows"
     symbols = {"t2": "T²", "q": "Q"}

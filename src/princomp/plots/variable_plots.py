@@ -255,7 +255,7 @@ def loadings(
         ax,
         ""
         if bootstrap is None
-        else f"whiskers: {100 * bootstrap.level:.4g}% intervals of {bootstrap.n:,} resamples",
+        else f"whiskers: {100 * bootstrap.level:.10g}% intervals of {bootstrap.n:,} resamples",
         f"the {len(order)} of {fitted.p:,} variables with the largest loadings"
         if len(order) < fitted.p
         else "",

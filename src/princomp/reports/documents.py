@@ -118,6 +118,8 @@ def scale_hint(model: Any, source: Source | None = None) -> str | None:
     if result.scale is not None:
         return None
     if isinstance(result, Fitted):
+        if not result.centred:  # then "unit" does not give each column the same weight
+            return None
         variances, kind, scale = result.column_variances, "", "unit"
     elif source is not None and source.repeatable:
         from princomp.estimators import robust_deviations

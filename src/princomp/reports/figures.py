@@ -82,7 +82,7 @@ def _figure_part(request: Request, key: str, styles: Styles) -> FigurePart:
     by_row = rows is not None and rows.limits.components == fitted.p  # as the outlier map
     if key == "outliers" and rows is not None:
         explanation = texts("t2_by_row") if by_row else explanation
-        lines = texts("limit_lines", f"{100 * request.level:.4g}%") if rows.cutoffs else ""
+        lines = texts("limit_lines", f"{100 * request.level:.10g}%") if rows.cutoffs else ""
         explanation = f"{explanation} {lines}".strip()
     facts: dict[str, object] = {
         "plane": " and ".join(f"PC{i + 1} ({rate:.1%})" for i, rate in enumerate(fitted.rates[:2])),

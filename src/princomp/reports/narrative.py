@@ -82,7 +82,7 @@ def _choice(request: Request) -> tuple[str, object]:
     if decision is not None:
         return "decision", (decision.rule, decision.reason)
     if isinstance(n_components, float) and 0 < n_components < 1:
-        return "share", f"{n_components:.4g}"
+        return "share", f"{n_components:.10g}"
     if n_components is None:  # some solvers then leave out the last one, as scikit-learn's do
         return "all" if request.fitted.k == request.max_components else "most", ""
     name = name_of(n_components)
@@ -147,12 +147,12 @@ def _outliers(request: Request) -> Iterator[str]:
     if not rows.cutoffs:
         yield texts("no_limits")
         return
-    order, level = rows.order, f"{100 * limits.level:.4g}%"
+    order, level = rows.order, f"{100 * limits.level:.10g}%"
     names = rows.names[order[rows.exceeded[order] != ""]]
     if not len(names):
         yield texts("none_beyond", level, list(rows.cutoffs))
         return
-    n, chance = int((~np.isnan(rows.t2)).sum()), f"{100 * (1 - limits.level):.4g}%"
+    n, chance = int((~np.isnan(rows.t2)).sum()), f"{100 * (1 - limits.level):.10g}%"
     shown = list(names if rows.named else [f"row {name}" for name in names])
     yield texts("beyond", len(names), n, level, chance, shown)
 
@@ -191,7 +191,7 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
         left_out = any(b >= fitted.k for _, b in pairs)
         yield "warning", texts("inseparable", named, left_out)
     unequal = unequal_columns(fitted.column_variances, column_names(model))
-    if fitted.scale is None and unequal:
+    if fitted.centred and fitted.scale is None and unequal:
         yield "warning", texts("unequal", unequal)
     filled = model.imputed_
     if filled is not None and filled.cells:
@@ -236,14 +236,18 @@ def describe_briefly(request: Request) -> Iterator[str]:
     fitted, verdicts, texts = request.fitted, request.verdicts, request.texts
     yield texts("short_size", fitted.n_samples, fitted.p, fitted.k, float(fitted.rates.sum()))
     if verdicts[0].interpretable:
-        high, low, _, _ = variables_by_direction(request.model, "PC1")
+        high, low, *more = variables_by_direction(request.model, "PC1")
         names = ([name for name, _ in side] for side in (high, low))
-        yield texts("short_meaning", "PC1", fitted.rates[0], *names)
-    if any(verdict.kind == "untested" for verdict in verdicts):
-        yield texts("short_untested")
-        return
+        yield texts("short_meaning", "PC1", fitted.rates[0], *names, *more)
     sound, doubtful = (
         component_ranges([one.component for one in verdicts if one.interpretable == wanted])
         for wanted in (True, False)
     )
+    untested = [one.component for one in verdicts if one.kind == "untested"]
+    if untested:
+        some = component_ranges(untested) if len(untested) < fitted.k else "the components"
+        yield texts("short_untested", some)
+        if doubtful:
+            yield texts("doubtful", doubtful)
+        return
     yield texts("short_trust", fitted.k, sound, doubtful)

@@ -72,7 +72,7 @@ def _tiles(request: Request) -> list[tuple[str, str]]:
     ]
     if rows is not None and rows.cutoffs:
         n_outliers, n = int((rows.exceeded != "").sum()), int((~np.isnan(rows.t2)).sum())
-        meaning = words["beyond"].replace("95%", f"{100 * request.level:.4g}%")
+        meaning = words["beyond"].replace("95%", f"{100 * request.level:.10g}%")
         tiles.append((f"{n_outliers:,} / {n:,}", f"{words['rows'].lower()} {meaning}"))
     return tiles
 
@@ -164,7 +164,7 @@ def _provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
                 if name not in ("n_components", "scale") and value != getattr(defaults, name)
             ],
             ("precision of the rows", str(fitted.dtype)),
-            ("level of the limits of T² and Q", f"{request.level:.4g}"),
+            ("level of the limits of T² and Q", f"{request.level:.10g}"),
             ("bootstrap", "none" if bootstrap is None else f"{bootstrap.n:,} resamples, seed 0"),
         ],
         "Versions": [

@@ -172,7 +172,7 @@ def _interval(
         limits = np.full((2, len(variances)), np.nan)
         count = min(len(bootstrap.variances), len(variances))
         limits[:, :count] = bootstrap.variance_interval[:, :count]
-        return limits[0], limits[1], f"{100 * bootstrap.level:.4g}% interval, bootstrap"
+        return limits[0], limits[1], f"{100 * bootstrap.level:.10g}% interval, bootstrap"
     # Filled cells agree with the components, so intervals would be too narrow.
     observed = fitted.filled is None or not fitted.filled.cells
     if observed and fitted.scale is None and fitted.centred and fitted.n_samples is not None:

@@ -80,10 +80,12 @@ def shorten(name: object) -> str:
     return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 1]}…"
 
 
-def _join(names: Sequence[object] | NDArray[Any], max_names: int = _MAX_NAMES) -> Markup:
-    """Join names: ``a, b and c``, with the number of those left out."""
+def _join(
+    names: Sequence[object] | NDArray[Any], max_names: int = _MAX_NAMES, more: int = 0
+) -> Markup:
+    """Join names: ``a, b and c``, with the number of those left out, here and before (``more``)."""
     texts = [escape(shorten(name)) for name in list(names)[:max_names]]
-    n_left_out = len(names) - len(texts)
+    n_left_out = len(names) - len(texts) + more
     if n_left_out:
         texts.append(Markup(f"{n_left_out:,} more"))
     joined = Markup(", ").join(texts[:-1])
