@@ -137,8 +137,6 @@ def test_rows_from_a_pipe(princomp, monkeypatch, expected):
         (("--robust", "--support", "0.2"), "support"),
         (("--robust", "--seed", "-1"), "seed"),
         (("--robust", "-k", "0"), "-k 0 is not valid"),
-        (("--support", "0.6"), "--robust"),
-        (("--seed", "1"), "--robust"),
         (("--scale", "mad"), "--robust"),
     ],
 )
@@ -148,6 +146,12 @@ def test_incompatible_options_are_refused_before_any_work(princomp, tmp_path, ar
     assert message in done.error["message"]
     assert done.error["hint"]
     assert files_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("option", [("--support", 0.6), ("--seed", 1)])
+def test_options_of_a_robust_fit_are_ignored_by_others_with_a_note(princomp, option):
+    done = princomp("fit", ARRESTS, *option)
+    assert (done.code, f"note: {option[0]} has no effect without --robust" in done.err) == (0, True)
 
 
 def test_invalid_tables_are_refused_by_name(princomp, tmp_path):

@@ -120,11 +120,9 @@ def _certificate(fitted: Fitted, names: list[str] | None, components: Sequence[s
     all_verdicts = verdicts(fitted)
 
     def named_lines(judged: Sequence[Verdict]) -> list[str]:
-        names = {f"PC{i}": name for i, name in enumerate(components, 1)}
+        own = {f"PC{i}": name for i, name in enumerate(components, 1)}
         lines = verdict_lines(judged)
-        return [
-            re.sub(r"\bPC\d+", lambda match: names.get(match[0], match[0]), line) for line in lines
-        ]
+        return [re.sub(r"\bPC\d+", lambda found: own.get(found[0], found[0]), x) for x in lines]
 
     doubts = named_lines([one for one in all_verdicts if not one.interpretable])
     is_plain = fitted.centred and fitted.scale is None
