@@ -161,6 +161,20 @@ def test_a_summary_about_the_origin_does_not_merge_with_a_centred_one(kind, rng)
         centred.merge(centred.about_origin())
 
 
+@centred_kinds
+def test_an_empty_summary_merges_with_rows_about_the_origin(kind, rng):
+    found = kind.of(rng.standard_normal((5, 3))).about_origin()
+    assert found.merge(kind.empty(3)) is found
+    assert kind.empty(3).merge(found) is found
+
+
+@pytest.mark.parametrize("kind", [Moments, SketchOf(4)], ids=_name)
+def test_rows_can_be_added_after_all_rows_were_removed(kind, rng):
+    found = kind.of(rng.standard_normal((5, 3)))
+    for summary in (found.about_origin(), found.scaled(np.array([1.0, 2.0, 4.0]))):
+        assert summary.remove(summary).merge(summary) is summary
+
+
 @pytest.mark.parametrize("kind", [Moments, SketchOf(4)], ids=_name)
 def test_rows_that_were_never_added_cannot_be_removed(kind, rng):
     table = rng.standard_normal((50, 3))

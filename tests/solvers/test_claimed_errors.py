@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from helpers import EPS, EPS32, with_singular_values
 from princomp import PCA, Moments, Triangle
@@ -161,3 +162,22 @@ def test_axes_beyond_the_rank_of_an_inexact_search_include_the_variance_not_foun
     residuals = np.linalg.norm(images, axis=1) / model.explained_variance_[0]
     claims = model.certificate_.residuals + model._result.spectrum.roundoff
     assert (residuals <= 2 * claims).all()
+
+
+def test_equal_sparse_rows_in_float32_are_searched_to_the_tolerance():
+    """Equal products, added one by one in float32, lose far more digits than a search shows."""
+    rng, n, p, values = np.random.default_rng(0), 100_000, 2100, np.array([0.9, 1.7, 0.37, 2.3])
+    equal, count, others = np.sort(rng.permutation(n)[: n // 2]), len(values), 2000
+    rows = np.r_[np.repeat(equal, count), rng.integers(0, n, others)]
+    columns = np.r_[np.tile(np.arange(count), n // 2), rng.integers(count, p, others)]
+    entries = np.r_[np.tile(values, n // 2), 5 * rng.standard_normal(others)]
+    X = sp.csr_array((entries, (rows, columns)), shape=(n, p)).astype(np.float32)
+    model = PCA(2, svd_solver="lanczos", tol=1e-6).fit(X)
+    X, axes, variances = X.astype(float), model.components_.T, model.explained_variance_
+    mean, axes = X.mean(axis=0), axes / np.linalg.norm(axes.astype(float), axis=0)
+    scores = X @ axes - mean @ axes
+    images = (X.T @ scores - np.outer(mean, scores.sum(axis=0))) / (n - 1)
+    residuals = np.linalg.norm(images - axes * variances, axis=0) / variances[0]
+    # The axes are rounded to float32.
+    assert (residuals <= model.certificate_.residuals + EPS32).all()
+    assert residuals.max() <= 64e-6

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 
 from helpers import EPS
 from princomp import PCA
-from princomp.errors import NotNumericError, ParameterError, ShapeError
+from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError
 from princomp.kernels.gram import sampled_rows
-from princomp.summaries import Columns, Moments, Triangle
+from princomp.summaries import Columns, Moments, SketchOf, Triangle
 
 # Equal numbers that are added one by one lose 3/16 of a unit each: 48 in a chunk of 256 rows, and
 # less in the sums of those. Sparse rows are added up to 1,024 at a time by NumPy. All of this
@@ -79,6 +79,30 @@ def test_rows_without_columns_are_refused(kind, weights):
     for block in (np.zeros((3, 0)), sp.csr_array((3, 0))):
         with pytest.raises(ShapeError, match=r"no columns.*\(3, 0\)"):
             kind.of(block, weights)
+
+
+@pytest.mark.parametrize("kind", [Moments, Columns, Triangle, SketchOf(3)])
+def test_sparse_rows_of_any_format_are_summarised_as_rows(kind, rng):
+    """The arrays of a square CSC matrix are those of its transpose in CSR."""
+    X = np.where(rng.random((12, 12)) < 0.1, rng.random((12, 12)), 0.0)
+    true = kind.of(sp.csr_array(X))
+    for make in (sp.csc_array, sp.coo_array, sp.bsr_array, sp.lil_array, sp.dok_array):
+        found = kind.of(make(X))
+        np.testing.assert_array_equal(found.mean, true.mean)
+        np.testing.assert_array_equal(found.column_scatter, true.column_scatter)
+
+
+@pytest.mark.parametrize("kind", [Moments, Columns, Triangle])
+@pytest.mark.parametrize("p", [3, 1200])
+def test_subclasses_of_arrays_are_summarised_as_arrays(kind, p, rng):
+    X = rng.random((6, p))
+    np.testing.assert_array_equal(kind.of(X.view(np.matrix)).mean, kind.of(X).mean)
+    masked = np.ma.masked_array(X, np.zeros_like(X, dtype=bool))
+    np.testing.assert_array_equal(kind.of(masked).mean, kind.of(X).mean)
+    masked[2, 1] = np.ma.masked
+    with pytest.raises(NotFiniteError) as caught:
+        kind.of(masked)
+    assert caught.value.place == {"row": 2, "column": 1}
 
 
 def test_arguments_that_are_not_rows_or_summaries_are_refused(rng):

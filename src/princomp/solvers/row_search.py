@@ -36,6 +36,9 @@ _WIDE_ROOM, _WIDE_NUMBERS = 640, 2**23
 _SHORT = 2
 # An eigenvalue below this share of the first has lost digits by squaring, unlike its scores.
 _SQUARED = 1e-3
+# A search in lower precision is repeated in float64 if the residual exceeds the tolerance by this
+# factor: equal products that are added to a large sum all round the same way.
+_LOST = 64.0
 # Most columns per sampled row, and fewest rows of the table per sampled row.
 _COLUMNS_PER_ROW, _MIN_STEP = 2, 10
 # Number of vectors that are multiplied with the sample. With 1,000 rows of 2,000 columns, the
@@ -104,7 +107,12 @@ def search_rows(
         # Only a tenth of a warm start is random, so the bound is ten times larger.
         pairs = replace(pairs, missed=min(1.0, pairs.missed / _RANDOM))
     spectrum, extra = spectrum_of_pairs(rows, columns, pairs, tol=tol, on_rows=on_rows)
-    return spectrum, pairs.products + extra
+    passes = pairs.products + extra
+    assert spectrum.residuals is not None
+    if low_precision and spectrum.residuals.max() > _LOST * tolerance(rows, tol):
+        exact, more = search_rows(rows, columns, k, tol=unit / 2, rng=rng, abandon=abandon)
+        return exact, passes + more
+    return spectrum, passes
 
 
 def spectrum_of_pairs(
@@ -130,6 +138,9 @@ def spectrum_of_pairs(
         passes = 1
     else:
         axes = orthonormal(vectors.T)
+    if unit > exact:
+        residuals = np.maximum(residuals, ritz.residuals_of(rows, axes, values))
+        passes += 1
     total = float(columns.column_scatter.sum()) / (columns.rows - 1.0)
     error = roundoff_of_images(len(pairs.vectors), exact, rows.shape[on_rows])
     found = replace(pairs, values=values)

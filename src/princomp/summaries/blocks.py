@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError
-from princomp.linalg import FloatArray, Weights as Weights, as_floats, two_sum
+from princomp.linalg import FloatArray, Weights as Weights, as_floats, two_sum, unmasked
 
 # SciPy ships no types: a CSR array or matrix.
 CSR: TypeAlias = sp.csr_array
@@ -83,6 +83,8 @@ def stored_bytes(data: Block) -> int:
 def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
     """Return a block as float32 or float64, without rows of weight zero.
 
+    Sparse rows of any format become CSR, and masked values NaN.
+
     Raises
     ------
     ShapeError
@@ -92,8 +94,7 @@ def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
     ParameterError
         If a weight is negative or NaN.
     """
-    if not hasattr(block, "dtype"):
-        block = np.asarray(block)
+    block = block.tocsr() if is_sparse(block) else np.asarray(unmasked(block))
     if block.ndim != 2 or not block.shape[1]:
         what = "have no columns" if block.ndim == 2 else "are not two-dimensional"
         raise ShapeError(
@@ -251,7 +252,7 @@ def check_mergeable(one: Any, other: Any) -> None:
             f"a summary of {one.p} columns cannot be merged with one of {other.p} columns",
             hint="summarise the same columns in the same order",
         )
-    if one.centred != other.centred:
+    if one.centred != other.centred and one.rows and other.rows:
         raise ShapeError(
             "a summary about the origin cannot be merged with one about the mean",
             hint="merge first, then take about_origin()",

@@ -219,7 +219,7 @@ class Sketch(Centred):
                 hint="sketch with the same seed and the same number of components",
             )
         mine, theirs = (np.ones(1) if s.divisor is None else s.divisor for s in (self, other))
-        if (mine != theirs).any():
+        if (mine != theirs).any() and self.rows and other.rows:
             raise ShapeError(
                 "sketches whose columns were divided by different numbers cannot be merged",
                 hint="merge first, then scale",
