@@ -38,8 +38,9 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:
         sheet = _sheet(path, book, selection.options.sheet)
-        note = f"read sheet {sheet.title!r}, one of {len(book.sheetnames)}"
-        notes = (note,) if len(book.sheetnames) > 1 and selection.options.sheet is None else ()
+        count = len(book.worksheets)
+        note = f"read sheet {sheet.title!r}, one of {count}"
+        notes = (note,) if count > 1 and selection.options.sheet is None else ()
         with reading(path, "a workbook"):
             # Some programs store too small a range, such as A1, and openpyxl would read only that.
             sheet.reset_dimensions()
@@ -67,15 +68,15 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
 
 
 def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
-    names = book.sheetnames
+    names = [sheet.title for sheet in book.worksheets]  # without sheets that are charts
     if isinstance(requested, str) and requested.isdecimal() and requested not in names:
         requested = int(requested)
     if not names:
         raise malformed(path, "a workbook without sheets")
     if requested is None:
         return book[names[0]]
-    if isinstance(requested, int) and 1 <= requested <= len(names):
-        return book[names[requested - 1]]
+    if isinstance(requested, int) and 1 <= requested <= len(book.sheetnames):
+        requested = book.sheetnames[requested - 1]  # as users count them, with charts
     if requested in names:
         return book[requested]
     problem = f"no sheet {requested!r}"
