@@ -21,6 +21,7 @@ import pytest
 from file_cases import refused
 
 from helpers import read_whole
+from princomp import PCA
 from princomp.errors import (
     ColumnError,
     InputNotFoundError,
@@ -358,6 +359,19 @@ def test_sheets_of_a_workbook_that_are_charts_are_no_tables(tmp_path):
         error = refused(ParameterError, tmp_path / "t.xlsx", options=ReadOptions(sheet=sheet))
         assert "no sheet 'Figure'" in str(error)
         assert "There are 'Sheet'." in str(error)
+
+
+def test_formulas_without_a_stored_result_are_noted(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["a", "b"], [1, 2], [3.5, "=A3*2"], [5, None], [6, 7]):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    table = read_whole(tmp_path / "t.xlsx")
+    assert np.isnan(table.data[:, 1]).tolist() == [False, True, True, False]
+    (note,) = table.notes
+    assert "formulas without a stored result are missing cells: B3;" in note
+    with pytest.warns(UserWarning, match="without a stored result"):
+        PCA(1, missing="drop").fit(tmp_path / "t.xlsx")
 
 
 @pytest.mark.parametrize("stored", ["A1", "A1:B3", "A1:A5", "A1:F9"])
