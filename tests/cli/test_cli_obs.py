@@ -54,6 +54,16 @@ def test_categories_of_older_files_are_named(princomp, cells):
     assert found.tolist() == ["b1", "b2"] * 19 + ["b1", None]
 
 
+def test_categories_that_may_be_missing_are_named(princomp, cells):
+    """Nullable text is a group of values and a mask, also where it names categories."""
+    with h5py.File(cells, "r+") as file:
+        names = file["obs/batch/categories"][:]
+        del file["obs/batch/categories"]
+        file["obs/batch/categories/values"] = names
+        file["obs/batch/categories/mask"] = np.zeros(len(names), bool)
+    assert obs_column(cells, "batch").tolist() == ["b1", "b2"] * 19 + ["b1", None]
+
+
 def test_a_report_takes_columns_of_obs(princomp, cells, tmp_path):
     args = ("--groups", "batch", "--metadata", "depth,batch,cluster", "--bootstrap", 0)
     assert princomp("fit", cells, "-k", 2, "-m", "m.pca", "--no-scores").code == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -131,3 +133,14 @@ def test_named_columns_are_read_with_the_options_of_the_file(small, tmp_path, mo
     depth = named_column(rows, "depth")
     np.testing.assert_array_equal(depth, [-1.25, np.nan, 2, -0.25, np.nan, np.nan])
     assert named_column(rows, "soil").tolist() == ["1,5 clay", None, "sand", "x", None, "y"]
+
+
+def test_named_columns_of_untrusted_files_are_read_in_the_detected_number_format(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;depth\n1,5;-1,25\n2,5;1.000,5\n3,5;-999\n")
+    rows = read_table(path, na=["-999"])
+    found = [
+        named_column(dataclasses.replace(rows, options=options), "depth")
+        for options in (rows.options, dataclasses.replace(rows.options, untrusted=True))
+    ]
+    np.testing.assert_array_equal(found, [[-1.25, 1000.5, np.nan]] * 2)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import errno
 import io
 import os
 import stat
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from command_line import files_in
@@ -16,13 +18,15 @@ from princomp import PCA, load, report
 from princomp.errors import (
     ColumnError,
     InputNotFoundError,
+    NotNumericError,
     OutputError,
     OutputExistsError,
     ParameterError,
     ShapeError,
 )
+from princomp.io import table_encoders
 from princomp.io.atomic import all_or_none, atomic_write, check_writable
-from princomp.io.table_writer import FORMATS, table_format, write_table
+from princomp.io.table_writer import FORMATS, open_table, table_format, write_table
 
 X = np.array([[0.1, -0.0, 1e300], [1 / 3, 5e-324, np.nan], [2.0**53, np.inf, -1e-7]])
 NAMES = ["PC1", "PC2", "PC3"]
@@ -240,6 +244,36 @@ def test_a_single_column_keeps_its_missing_rows(tmp_path):
 def test_ids_of_several_kinds_become_text(tmp_path):
     write_table(tmp_path / "x.parquet", columns=["a"], data=X[:, :1], ids=[1, "b", None])
     assert read_whole(tmp_path / "x.parquet", id_column="id").ids.tolist() == ["1", "b", None]
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [pd.Timestamp("2024-05-01 00:00:00.000000001"), pd.Timestamp("2024-05-01"), None],
+        [dt.date(2024, 5, 1), dt.datetime(2024, 5, 1, 6), dt.datetime(2024, 5, 1, 18)],
+        [pd.Timedelta(1, "ns"), pd.Timedelta(2, "ns"), pd.Timedelta(3, "ns")],
+    ],
+)
+def test_times_that_arrow_would_cut_become_text(tmp_path, format, ids):
+    path = tmp_path / f"x.{format}"
+    write_table(path, columns=["a"], data=X[:3, :1], ids=ids)
+    expected = [None if cell is None else str(cell) for cell in ids]
+    assert read_whole(path, id_column="id").ids.tolist() == expected
+
+
+def test_a_later_time_that_arrow_would_cut_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_encoders, "GROUP_NUMBERS", 1)
+    monkeypatch.setattr(table_encoders, "MIN_GROUP_ROWS", 1)
+    ids = [pd.Timestamp("2024-05-01"), pd.Timestamp("2024-05-01 00:00:00.000000001")]
+
+    def write():
+        with open_table(tmp_path / "x.parquet", columns=["a"], with_ids=True) as table:
+            for time in ids:
+                table.write(X[:1, :1], [time])
+
+    with pytest.raises(NotNumericError, match=r"row 1 of the output: the id .*000000001"):
+        write()
 
 
 @pytest.mark.parametrize("format", FORMATS)

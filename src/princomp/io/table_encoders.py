@@ -30,6 +30,10 @@ from princomp.linalg import empty
 MIN_GROUP_ROWS, _MAX_GROUP_NUMBERS = 2**11, 2**23
 
 
+# Errors for cells that do not fit a type of Arrow.
+_MISFITS = (pa.ArrowException, OverflowError, ValueError)
+
+
 class DelimitedEncoder:
     """Encoder of CSV and TSV; it decides for each piece whether the ids need quotes."""
 
@@ -142,8 +146,8 @@ class ColumnarEncoder:
         if pa.types.is_string(self._id_type):
             return _as_text(self._ids)
         try:
-            return pa.array(self._ids, self._id_type)
-        except (pa.ArrowException, OverflowError) as error:
+            return _exact_array(self._ids, self._id_type)
+        except _MISFITS as error:
             bad = (i for i, cell in enumerate(self._ids) if not _fits_type(cell, self._id_type))
             i = next(bad, 0)
             row = self._written_rows + i
@@ -182,18 +186,34 @@ def _as_csv_text(ids: Sequence[object] | NDArray[Any]) -> Any:
     return compute.if_else(compute.fill_null(risky, False), marked, found)
 
 
+def _exact_array(cells: list[Any], type_: Any = None) -> Any:
+    """Make an Arrow array; refuse times that it would cut, such as nanoseconds of pandas.
+
+    Raises
+    ------
+    ArrowException, OverflowError, ValueError
+        The cells do not fit the type, or, by default, one type.
+    """
+    array = pa.array(cells, type_)
+    if pa.types.is_temporal(array.type):
+        kept = zip(array.to_pylist(), cells, strict=True)
+        if any(found is not None and found != cell for found, cell in kept):
+            raise pa.ArrowInvalid(f"{array.type} would cut times")
+    return array
+
+
 def _id_type_of(cells: list[object]) -> Any:
     """Arrow's type for ids; text if they are of several types or all missing."""
     try:
-        found = pa.array(cells).type
-    except (pa.ArrowException, OverflowError):
+        found = _exact_array(cells).type
+    except _MISFITS:
         return pa.string()
     return pa.string() if pa.types.is_null(found) else found
 
 
 def _fits_type(cell: object, type_: pa.DataType) -> bool:
     try:
-        pa.array([cell], type_)
-    except (pa.ArrowException, OverflowError):
+        _exact_array([cell], type_)
+    except _MISFITS:
         return False
     return True

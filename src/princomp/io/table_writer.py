@@ -124,9 +124,9 @@ def open_table(
 
     In Parquet and Arrow files, the ids of the first row group (and of the block that
     completes it) set the type of all ids: integers, dates …, or text where they are of
-    several types or all missing. If the type is text, later ids are converted to text;
-    otherwise an id that does not fit the type raises an error that names its row. In CSV,
-    all ids are text.
+    several types, all missing, or times that Arrow's type would cut. If the type is text, later
+    ids are converted to text; otherwise an id that does not fit the type raises an error that
+    names its row. In CSV, all ids are text.
 
     Parameters
     ----------

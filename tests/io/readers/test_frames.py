@@ -180,6 +180,16 @@ def test_booleans_with_missing_cells_are_left_out_as_booleans(cells):
     assert from_frame(frame, columns=["b"], text="leave out").columns == ("b",)
 
 
+def test_sparse_booleans_of_pandas_are_left_out_as_booleans():
+    frame = pd.get_dummies(pd.DataFrame({"x": [1.0, 2, 4], "g": ["a", "b", "a"]}), sparse=True)
+    table = from_frame(frame, text="leave out")
+    assert table.columns == ("x",)
+    assert table.notes == ("left out 2 true/false columns: g_a, g_b",)
+    assert select_usable_columns(frame, ["x"]).columns.tolist() == ["x"]
+    chosen = from_frame(frame, columns=["g_b"], text="leave out")
+    assert chosen.data.tolist() == [[0], [1], [0]]
+
+
 def test_categories_are_labels_even_if_they_look_like_numbers():
     for frame in (
         pd.DataFrame({"c": pd.Categorical([1, 2, None]), "x": [1.0, 2, 3]}),

@@ -481,3 +481,8 @@ def test_repeated_and_unsorted_entries_in_memory_are_summed_in_a_copy(make):
     for part in parts:
         part.flags.writeable = False
     np.testing.assert_array_equal(from_sparse(make(parts, shape=(1, 3))).toarray(), [[5, 0, 1]])
+
+
+def test_repeated_booleans_are_one_cell():
+    matrix = sp.csr_array((np.array([True, True, True]), [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+    np.testing.assert_array_equal(from_sparse(matrix).toarray(), matrix.toarray())

@@ -102,10 +102,10 @@ def select_usable_columns(frame: Any, required: Collection[str]) -> Any:
         or not (
             (j == 0 and has_index_name(label))
             or isinstance(kind, others)
-            # Python objects of a type unknown to narwhals, such as Period.
+            # Types unknown to narwhals: Python objects such as Period, and sparse booleans.
             or (
                 isinstance(kind, nw.Unknown)
-                and eager.get_column(label).to_numpy().dtype.kind == "O"
+                and eager.get_column(label).to_numpy().dtype.kind in "Ob"
             )
         )
     ]
@@ -312,6 +312,8 @@ def column_numbers(
         )
     if not isinstance(kind, NOT_NUMBERS):
         array = series.to_numpy()
+        if array.dtype.kind == "b" and may_leave_out:
+            return None
         if array.dtype.kind in "biuf":
             # A dtype unknown to narwhals (sparse, big-endian, …).
             refuse_long_integers(array, lambda index: (name, index[0]), origin)

@@ -250,11 +250,15 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
             raise file_error(ColumnError, path, problem, hint, column=name)
         node = obs[name]
 
-        def cells_of(dataset: h5py.Dataset) -> NDArray[np.object_]:
-            text = h5py.check_string_dtype(dataset.dtype)
-            return np.asarray(dataset.asstr()[:] if text else dataset[:], dtype=object)
+        def cells_of(node: h5py.Dataset | h5py.Group) -> NDArray[np.object_]:
+            if isinstance(node, h5py.Group):  # cells that may be missing
+                cells = cells_of(node["values"])
+                cells[node["mask"][:]] = None
+                return cells
+            text = h5py.check_string_dtype(node.dtype)
+            return np.asarray(node.asstr()[:] if text else node[:], dtype=object)
 
-        def named(codes: h5py.Dataset, names: h5py.Dataset) -> NDArray[np.object_]:
+        def named(codes: h5py.Dataset, names: h5py.Dataset | h5py.Group) -> NDArray[np.object_]:
             # A missing cell has the code -1, which selects the None at the end.
             return np.array([*cells_of(names), None], object)[codes[:]]
 
@@ -263,9 +267,7 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
             return named(node, file[names]) if isinstance(names, h5py.Reference) else cells_of(node)
         if "codes" in node:
             return named(node["codes"], node["categories"])
-        cells = cells_of(node["values"])
-        cells[node["mask"][:]] = None
-        return cells
+        return cells_of(node)
 
 
 # ---- sparse matrices ---------------------------------------------------------------------

@@ -64,9 +64,6 @@ class IsolatedSource(Source):
             "name": str(name),
             "options": asdict(replace(selection.options, untrusted=False)),
         }
-        options = selection.options
-        decimal = options.decimal or "."
-        self.number_format = NumberFormat(decimal, options.thousands, options.na)
         before = self.current_states()
         with _Reader({**self._request, "start": None}, self._path, timeout) as reader:
             self._header = reader.message()
@@ -79,6 +76,9 @@ class IsolatedSource(Source):
             dtype = np.dtype({"<f4": np.float32, "<f8": np.float64}[header["dtype"]])
             super().__init__(dtype=dtype, file=str(name), notes=notes, **properties)
             self.units = dict(header["units"])
+            decimal, thousands, na = header["number_format"]
+            thousands = None if thousands is None else str(thousands)
+            self.number_format = NumberFormat(str(decimal), thousands, tuple(map(str, na)))
         self.states_at_open = before
         self.file_states()
 
@@ -245,7 +245,9 @@ def _header(source: Source) -> dict[str, Any]:
     fields = {field: getattr(source, field) for field in _HEADER_FIELDS}
     notes = [(str(note), type(note).__name__) for note in source.notes]
     dtype = source.dtype.newbyteorder("<").str
-    return {**fields, "dtype": dtype, "notes": notes, "units": dict(source.units)}
+    number_format = list(asdict(source.number_format).values())
+    found = {"dtype": dtype, "notes": notes, "number_format": number_format}
+    return {**fields, **found, "units": dict(source.units)}
 
 
 def _parts(chunk: Chunk) -> tuple[dict[str, Any], *tuple[Any, ...]]:

@@ -120,12 +120,12 @@ def from_sparse(matrix: Any) -> Any:
         matrix = matrix.astype(np.float64)  # repeated cells may add up to more than the type holds
     rows = sp.csr_array(matrix)
     _refuse_inexact(rows)
-    if rows.dtype not in (np.float32, np.float64):
-        rows = rows.astype(np.float64)
     if not rows.has_canonical_format:
         # rows may be views of the arrays of the input, which are other objects than these arrays.
         rows = rows.copy()
-        rows.sum_duplicates()
+        rows.sum_duplicates()  # in their own dtype: two booleans are one, as in X.toarray()
+    if rows.dtype not in (np.float32, np.float64):
+        rows = rows.astype(np.float64)
     return rows
 
 

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import csv
 import io
+import zipfile
 from dataclasses import replace
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
 import openpyxl
+from openpyxl.utils import get_column_letter
 
 from princomp.errors import ParameterError, did_you_mean
-from princomp.io.readers.columns import Selection
+from princomp.io.readers.columns import Selection, listed
 from princomp.io.readers.delimited import infer_table
 from princomp.io.readers.delimited_detect import detect_dialect
+from princomp.io.readers.left_out import WarningNote
 from princomp.io.readers.reader_errors import file_error, malformed, reading
 from princomp.io.readers.source import TableSource
 
@@ -38,8 +41,9 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:
         sheet = _sheet(path, book, selection.options.sheet)
-        note = f"read sheet {sheet.title!r}, one of {len(book.sheetnames)}"
-        notes = (note,) if len(book.sheetnames) > 1 and selection.options.sheet is None else ()
+        count = len(book.worksheets)
+        note = f"read sheet {sheet.title!r}, one of {count}"
+        notes: tuple[str, ...] = (note,) if count > 1 and selection.options.sheet is None else ()
         with reading(path, "a workbook"):
             # Some programs store too small a range, such as A1, and openpyxl would read only that.
             sheet.reset_dimensions()
@@ -50,6 +54,8 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
         book.close()
     width = max(map(len, rows), default=0)
     rows = [row + [""] * (width - len(row)) for row in rows]
+    with reading(path, "a workbook"):
+        notes = (*notes, *_formula_notes(path, sheet.title, rows))
     # Empty rows at the top become blank lines, which are skipped.
     top = next((i for i, row in enumerate(rows) if any(cell != "" for cell in row)), 0)
     rows[:top] = [[]] * top
@@ -67,20 +73,41 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
 
 
 def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
-    names = book.sheetnames
+    names = [sheet.title for sheet in book.worksheets]  # without sheets that are charts
     if isinstance(requested, str) and requested.isdecimal() and requested not in names:
         requested = int(requested)
     if not names:
         raise malformed(path, "a workbook without sheets")
     if requested is None:
         return book[names[0]]
-    if isinstance(requested, int) and 1 <= requested <= len(names):
-        return book[names[requested - 1]]
+    if isinstance(requested, int) and 1 <= requested <= len(book.sheetnames):
+        requested = book.sheetnames[requested - 1]  # as users count them, with charts
     if requested in names:
         return book[requested]
     problem = f"no sheet {requested!r}"
     hint = f"{did_you_mean(requested, names)}There are {', '.join(map(repr, names))}."
     raise file_error(ParameterError, path, problem, hint, parameter="sheet")
+
+
+def _formula_notes(path: Path, title: str, rows: list[list[str | float]]) -> list[WarningNote]:
+    """Note on cells of a sheet with formulas whose results the workbook does not store."""
+    with zipfile.ZipFile(path) as archive:
+        sheets = (name for name in archive.namelist() if name.startswith("xl/worksheets/"))
+        if not any(b"<f" in archive.read(name) for name in sheets):
+            return []  # without reading the cells again
+    book = openpyxl.load_workbook(path, read_only=True)
+    try:
+        book[title].reset_dimensions()
+        found = [
+            f"{get_column_letter(j)}{i}"
+            for i, row in enumerate(book[title].iter_rows(values_only=True), 1)
+            for j, cell in enumerate(row, 1)
+            if cell is not None and rows[i - 1][j - 1] == ""
+        ]
+    finally:
+        book.close()
+    words = f"formulas without a stored result are missing cells: {listed(found)}; a spreadsheet "
+    return [WarningNote(f"{words}program computes them and stores the results")] if found else []
 
 
 def _as_csv(rows: list[list[str | float]], decimal: str | None) -> bytes:

@@ -11,6 +11,7 @@ import zipfile
 
 import numpy as np
 import openpyxl
+import openpyxl.chart
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -20,6 +21,7 @@ import pytest
 from file_cases import refused
 
 from helpers import read_whole
+from princomp import PCA
 from princomp.errors import (
     ColumnError,
     InputNotFoundError,
@@ -31,6 +33,7 @@ from princomp.errors import (
     ShapeError,
 )
 from princomp.io.readers.files import ENDINGS, open_files
+from princomp.io.readers.read_options import ReadOptions
 
 
 def test_a_missing_file_and_a_folder_are_distinguished(tmp_path):
@@ -338,6 +341,37 @@ def test_empty_rows_at_the_top_of_a_sheet_are_skipped_as_empty_lines(tmp_path, e
     table = read_whole(path)
     assert table.columns == ("a", "b")
     assert table.data.tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
+def test_sheets_of_a_workbook_that_are_charts_are_no_tables(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["a", "b"], [1, 2], [3.5, 4], [5, 6]):
+        book.active.append(row)
+    chart = openpyxl.chart.BarChart()
+    chart.add_data(openpyxl.chart.Reference(book.active, min_col=1, min_row=1, max_row=4))
+    book.create_chartsheet("Figure", 0).add_chart(chart)
+    book.save(tmp_path / "t.xlsx")
+    for options in ({}, {"sheet": 2}, {"sheet": "Sheet"}):
+        source = open_files([tmp_path / "t.xlsx"], options=ReadOptions(**options))
+        assert source.data.tolist() == [[1, 2], [3.5, 4], [5, 6]]
+        assert source.notes == ()
+    for sheet in (1, "Figure"):
+        error = refused(ParameterError, tmp_path / "t.xlsx", options=ReadOptions(sheet=sheet))
+        assert "no sheet 'Figure'" in str(error)
+        assert "There are 'Sheet'." in str(error)
+
+
+def test_formulas_without_a_stored_result_are_noted(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["a", "b"], [1, 2], [3.5, "=A3*2"], [5, None], [6, 7]):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    table = read_whole(tmp_path / "t.xlsx")
+    assert np.isnan(table.data[:, 1]).tolist() == [False, True, True, False]
+    (note,) = table.notes
+    assert "formulas without a stored result are missing cells: B3;" in note
+    with pytest.warns(UserWarning, match="without a stored result"):
+        PCA(1, missing="drop").fit(tmp_path / "t.xlsx")
 
 
 @pytest.mark.parametrize("stored", ["A1", "A1:B3", "A1:A5", "A1:F9"])
