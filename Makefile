@@ -62,7 +62,7 @@ unit-filled: $(ENGINES) ## the tests and those of engines with new and reused me
 # BLAS and the compiled kernels as on other processors, and the tests whose numbers depend on them.
 PROCESSORS := OPENBLAS_CORETYPE=Haswell OPENBLAS_CORETYPE=Nehalem \
   PRINCOMP_KERNEL=avx2 PRINCOMP_KERNEL=plain PRINCOMP_KERNEL=numpy
-NUMERIC := $(addprefix tests/, kernels summaries laws references solvers diagnostics \
+NUMERIC := $(addprefix tests/, kernels linalg/test_eigenpairs.py summaries laws references solvers diagnostics \
   rules/test_rules.py core/missing/test_filling.py kernel_pca/feature_maps kernel_pca/pre_images \
   kernel_pca/test_exact.py kernel_pca/test_images.py kernel_pca/test_rounding.py \
   estimators/test_numerics.py estimators/test_numerics_ranges.py core/test_verify.py \
