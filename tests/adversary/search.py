@@ -124,8 +124,8 @@ def _fit_recipe(recipe, name, folder):
         fit = run(recipe, rows, weights, folder)
     except ConstantColumnError as error:
         # Correct if a column is constant, or the squares of its deviations underflow.
-        spread = (rows if weights is None else rows[weights > 0]).astype(np.longdouble)
-        spread -= spread[0]  # equal values have no rounding
+        counted = rows if weights is None or not weights.any() else rows[weights > 0]
+        spread = counted.astype(np.longdouble) - counted[0]  # equal values have no rounding
         squares = ((spread - spread.mean(axis=0)) ** 2).sum(axis=0).astype(np.float64)
         wrong = bool((squares > 0).all()) and recipe["sequence"] == "fit"
         return _refusal(recipe, name, error, wrong), False
