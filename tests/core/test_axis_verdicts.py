@@ -9,7 +9,7 @@ from princomp import PCA, bootstrap
 from princomp.core import (
     component_ranges,
     fitted_model,
-    unequal_columns,
+    unequal_variances,
     verdict_lines,
     verdicts,
 )
@@ -97,8 +97,8 @@ def test_variances_far_below_the_first_one_are_below_resolution(rng, size):
 
 
 def test_columns_of_any_size_are_compared():
-    assert unequal_columns(np.array([1e306, 2e306]), None) is None
-    found = unequal_columns(np.array([1e-300, 1e300]), None)
+    assert unequal_variances(np.array([1e306, 2e306]), None) is None
+    found = unequal_variances(np.array([1e-300, 1e300]), None)
     assert found is not None
     assert "differ more than 1e+308-fold and column 1" in found
 

@@ -2,6 +2,7 @@ from .axis_verdicts import (
     Verdict as Verdict,
     component_ranges as component_ranges,
     unequal_columns as unequal_columns,
+    unequal_variances as unequal_variances,
     verdict_lines as verdict_lines,
     verdicts as verdicts,
 )

@@ -16,7 +16,14 @@ from scipy.special import gammaincinv
 from princomp.core.fitted import Fitted
 from princomp.linalg import FloatArray
 
-__all__ = ["Verdict", "component_ranges", "unequal_columns", "verdict_lines", "verdicts"]
+__all__ = [
+    "Verdict",
+    "component_ranges",
+    "unequal_columns",
+    "unequal_variances",
+    "verdict_lines",
+    "verdicts",
+]
 
 # Each kind of verdict, from the best to the worst, and what it says about an axis.
 _MEANINGS = {
@@ -197,8 +204,19 @@ def component_ranges(names: Sequence[str]) -> str:
     return ", ".join(texts)
 
 
-def unequal_columns(variances: FloatArray, names: list[str] | None) -> str | None:
-    """Describe columns whose variances differ so much that few of them decide an unscaled PCA.
+def unequal_columns(fitted: Fitted, names: list[str] | None) -> str | None:
+    """Describe the columns of a fit as :func:`unequal_variances` does, if scaling would help.
+
+    None if the columns are scaled already, or not centred: then ``scale="unit"`` does not give each
+    of them the same weight.
+    """
+    if fitted.scale is not None or not fitted.centred:
+        return None
+    return unequal_variances(fitted.column_variances, names)
+
+
+def unequal_variances(variances: FloatArray, names: list[str] | None) -> str | None:
+    """Describe variances of columns (p,) that differ so much that few of them decide a PCA.
 
     Returns
     -------

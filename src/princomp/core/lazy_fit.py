@@ -25,7 +25,7 @@ class LazyFit:
     Parameters
     ----------
     stream : Stream
-        The rows so far. A copy is changed, never this one.
+        The rows so far. It is never changed: rows are added to copies.
     request : Request
     names : tuple of str or None
     shared_fit : Fitted, optional

@@ -160,7 +160,7 @@ class Stream:
         return stream
 
     def with_request(self, request: Request) -> Stream:
-        """A copy to change under the present parameters, which may differ from earlier ones."""
+        """Return a copy with other parameters; changes of the copy leave this stream as it is."""
         stream = copy(self)
         stream._request = request
         return stream

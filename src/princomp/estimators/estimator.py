@@ -315,10 +315,9 @@ class PCA(
         saved = None if checkpoint is None else os.path.abspath(checkpoint)
         self._schema, self._fitted, self._checkpoint = schema, result, saved
         # Named columns are probably in different units.
-        is_plain = result.centred and result.scale is None
-        if schema.names is not None and is_plain and not isinstance(X, Source):
+        if schema.names is not None and not isinstance(X, Source):
             names = list(map(str, schema.names))
-            if unequal := unequal_columns(result.column_variances, names):
+            if unequal := unequal_columns(result, names):
                 warnings.warn(
                     f"the {unequal}, so it decides the components; scale='unit' gives each column "
                     "the same weight",

@@ -118,23 +118,26 @@ def _certificate(fitted: Fitted, names: list[str] | None, components: Sequence[s
         f"largest residual {residuals.max():.1e}" if residuals.size else "residuals not known"
     )
     all_verdicts = verdicts(fitted)
-
-    def named_lines(judged: Sequence[Verdict]) -> list[str]:
-        own = {f"PC{i}": name for i, name in enumerate(components, 1)}
-        lines = verdict_lines(judged)
-        return [re.sub(r"\bPC\d+", lambda found: own.get(found[0], found[0]), x) for x in lines]
-
-    doubts = named_lines([one for one in all_verdicts if not one.interpretable])
-    is_plain = fitted.centred and fitted.scale is None
-    if is_plain and (unequal := unequal_columns(fitted.column_variances, names)):
+    doubts = _verdict_lines([one for one in all_verdicts if not one.interpretable], components)
+    if unequal := unequal_columns(fitted, names):
         doubts.append(f"{unequal}: scale='unit' gives each column the same weight")
     filled = fitted.filled
     if filled is not None and filled.cells and not filled.converged:
         doubts.append("filling the missing cells did not converge")
-    interpretable = "; ".join(named_lines([one for one in all_verdicts if one.interpretable]))
+    sound = [one for one in all_verdicts if one.interpretable]
+    interpretable = "; ".join(_verdict_lines(sound, components))
     warnings = "".join(f'<p class="princomp-warning">{escape(doubt)}</p>' for doubt in doubts)
     return (
         f"<p>certificate: {escape(accuracy)}</p>"
         + (f"<p>{escape(interpretable)}</p>" if interpretable else "")
         + warnings
     )
+
+
+def _verdict_lines(judged: Sequence[Verdict], components: Sequence[str]) -> list[str]:
+    """The lines of verdicts, with the model's own names of its components."""
+    names = {f"PC{i}": name for i, name in enumerate(components, 1)}
+    return [
+        re.sub(r"\bPC\d+", lambda match: names.get(match[0], match[0]), line)
+        for line in verdict_lines(judged)
+    ]

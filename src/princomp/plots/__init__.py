@@ -9,7 +9,7 @@
 ``metadata``                       associations with extra columns
 ``new_axes``                       an empty Axes, light or dark
 
-No global settings of matplotlib are used, and pyplot in IPython only, where it shows the figures.
+No global setting of matplotlib is changed. Only in IPython, pyplot is loaded, to show the figures.
 """
 
 import lazy_loader

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from textwrap import fill
 from typing import Any
 
@@ -68,28 +67,26 @@ def new_axes(
 def new_figure(width: float, height: float, dark: bool | None, dpi: float | None = None) -> Figure:
     """Create an empty Figure with a constrained layout, in IPython as a figure of pyplot."""
     background = None if dark is None else (DARK if dark else LIGHT)[0]
-    options: Any = {
-        "figsize": (width, height),
-        "layout": "constrained",
-        "facecolor": background,
-    }
+    options: Any = {"figsize": (width, height), "layout": "constrained", "facecolor": background}
     if _is_ipython():
-        # Notebooks show the figures that pyplot knows.
-        shown: Figure = import_module("matplotlib.pyplot").figure(dpi=dpi, **options)
-        return shown
+        from matplotlib import pyplot  # notebooks show the figures that it knows
+
+        return pyplot.figure(dpi=dpi, **options)
     figure = Figure(dpi=dpi or 150.0, **options)
     FigureCanvasAgg(figure)  # texts are measured faster than without a canvas
     return figure
 
 
 def close(figure: Figure) -> None:
-    """Forget a figure that is not shown, such as one in a report."""
+    """Close a figure that notebooks must not show, such as one of a report."""
     if _is_ipython():
-        import_module("matplotlib.pyplot").close(figure)
+        from matplotlib import pyplot
+
+        pyplot.close(figure)
 
 
 def _is_ipython() -> bool:
-    """Whether this process runs a notebook or another shell of IPython."""
+    """Whether the code runs in a notebook or in another shell of IPython."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and ipython.get_ipython() is not None
 

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from princomp.core import Fitted, FittedModel, PCAModel, fitted_model, unequal_columns
+from princomp.core import (
+    Fitted,
+    FittedModel,
+    PCAModel,
+    fitted_model,
+    unequal_columns,
+    unequal_variances,
+)
 from princomp.linalg import FloatArray
 
 if TYPE_CHECKING:
@@ -114,21 +121,17 @@ def scale_hint(model: Any, source: Source | None = None) -> str | None:
     ``source``. There is no hint if they cannot be read again.
     """
     fitted: FittedModel[Any] = fitted_model(model)
-    result = fitted.result
-    if result.scale is not None:
-        return None
+    result, names, kind, scale = fitted.result, column_names(model), "", "unit"
     if isinstance(result, Fitted):
-        if not result.centred:  # then "unit" does not give each column the same weight
-            return None
-        variances, kind, scale = result.column_variances, "", "unit"
-    elif source is not None and source.repeatable:
+        finding = unequal_columns(result, names)
+    elif result.scale is None and source is not None and source.repeatable:
         from princomp.estimators import robust_deviations
         from princomp.io import read_whole
 
-        variances, kind, scale = robust_deviations(read_whole(source)) ** 2, "robust ", "mad"
+        finding = unequal_variances(robust_deviations(read_whole(source)) ** 2, names)
+        kind, scale = "robust ", "mad"
     else:
         return None
-    finding = unequal_columns(variances, column_names(model))
     if finding is None:
         return None
     return f"the {kind}{finding}: --scale {scale} gives each column the same weight"

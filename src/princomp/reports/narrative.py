@@ -190,8 +190,7 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
         named = [f"PC{a + 1} from PC{b + 1}" for a, b in pairs]
         left_out = any(b >= fitted.k for _, b in pairs)
         yield "warning", texts("inseparable", named, left_out)
-    unequal = unequal_columns(fitted.column_variances, column_names(model))
-    if fitted.centred and fitted.scale is None and unequal:
+    if unequal := unequal_columns(fitted, column_names(model)):
         yield "warning", texts("unequal", unequal)
     filled = model.imputed_
     if filled is not None and filled.cells:

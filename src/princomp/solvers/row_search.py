@@ -110,6 +110,7 @@ def search_rows(
     passes = pairs.products + extra
     assert spectrum.residuals is not None
     if low_precision and spectrum.residuals.max() > _LOST * tolerance(rows, tol):
+        # A tolerance below this unit asks for products in float64.
         exact, more = search_rows(rows, columns, k, tol=unit / 2, rng=rng, abandon=abandon)
         return exact, passes + more
     return spectrum, passes

@@ -220,16 +220,16 @@ def _double_until_enough(
 ) -> tuple[M, float]:
     """Make larger maps until the estimated error of one is within the tolerance, or not known.
 
-    A map does not grow if a PCA of its images would not fit in memory then.
+    A larger map is not used if a PCA of its images would not fit in memory.
     """
     m, max_count = min(bounds), bounds[1]
     map, error = make_map(m)
     while error > tolerance and m < max_count:
         m = min(2 * m, max_count)
-        larger, its_error = make_map(m)
-        if not fits(larger):
+        larger_map, larger_error = make_map(m)
+        if not fits(larger_map):
             break
-        map, error = larger, its_error
+        map, error = larger_map, larger_error
     return map, error
 
 
