@@ -93,17 +93,22 @@ def detect_dialect(
             problem = f"line 1: its separator {requested!r} is not an ASCII character"
             hint = "Save the table with commas or tabs between its columns."
             raise malformed(path, problem, hint, line=1)
-    comment = options.comment
+    comment, written = options.comment, lines
     if comment is None:
         top = next((line for line in lines[skip:] if line.strip()), "")
         # A # before a separator is the name of a column, not a comment.
         comment = "#" if re.match(r"#(?!\s*[,;\t|])", top) else ""
-        if comment:
-            notes.append("lines that begin with '#' are comments; comment='' reads them")
     # Blank out comments and skipped lines, so that the other lines keep their numbers.
     lines = ["" if comment and line.startswith(comment) else line for line in lines]
     lines[:skip] = [""] * len(lines[:skip])
     sep = requested or _detect_separator(lines, separator, path)
+    if options.comment is None and comment:
+        named = _commented_names(written, lines, sep) if options.header != 0 else None
+        if named is None:
+            notes.append("lines that begin with '#' are comments; comment='' reads them")
+        else:
+            skip, comment, lines[named] = named, "", written[named]
+            notes.append(f"line {named + 1} names the columns; comment='#' leaves it out")
     if sep != separator and (separator is not None or sep not in ",\t"):
         notes.append(f"fields are separated by {_SEPARATORS.get(sep, repr(sep))}")
     number_format = _detect_number_format(lines, sep, options, path, notes)
@@ -120,6 +125,21 @@ def detect_dialect(
         skip_end=options.skip_end,
         notes=tuple(notes),
     )
+
+
+def _commented_names(written: Sequence[str], lines: Sequence[str], sep: str) -> int | None:
+    """Index of a line of names that begins with ``#``, such as ``#gene,x``; None without one.
+
+    It is the last line that begins so, and stands above all rows. It holds different texts, as many
+    as the next line has cells, and some of these are numbers.
+    """
+    i = max(i for i, line in enumerate(written) if line.startswith("#"))
+    records = [record for _, record in _records([written[i], *lines[i + 1 :]], sep)[:2]]
+    if any(lines[:i]) or len(records) < 2:
+        return None
+    names, row = ([plain_minus(cell.strip()) for cell in record] for record in records)
+    fits = len(set(filter(None, names))) == len(row) > 1
+    return i if fits and not any(map(_is_number, names)) and any(map(_is_number, row)) else None
 
 
 # ---- encoding -------------------------------------------------------------------------
@@ -245,9 +265,11 @@ def _layout(lines: Sequence[str], sep: str) -> _Layout | None:
         header_fits = names > 1 and abs(names - width) < 2
     found = (plain_minus(cell.strip()) for record in rows[:100] for cell in record)
     cells = list(itertools.islice(filter(None, found), _MAX_CELLS))
-    kinds = (_INTEGER, _FRACTION, _GROUPS)
-    numbers = sum(any(kind.fullmatch(cell) for kind in kinds) for cell in cells)
-    return _Layout(header_fits, numbers / max(len(cells), 1), width)
+    return _Layout(header_fits, sum(map(_is_number, cells)) / max(len(cells), 1), width)
+
+
+def _is_number(cell: str) -> bool:
+    return any(kind.fullmatch(cell) for kind in (_INTEGER, _FRACTION, _GROUPS))
 
 
 # ---- numbers --------------------------------------------------------------------------

@@ -342,7 +342,20 @@ def test_a_column_named_by_a_number_sign_is_no_comment(write):
     assert table.data.tolist() == [[1, 1.5], [2, 2.5], [3, 1.25]]
 
 
-@pytest.mark.parametrize("top", ["", "#s,tree,plot,x,y\n"])
+@pytest.mark.parametrize("top", ["", "# made by hand, in May\n# for us\n\n"])
+def test_a_line_of_names_may_begin_with_a_number_sign(write, top):
+    for names, rows, x in (
+        ("#gene\tclass\tx", "a\tu\t5\nb\tv\t7\nc\tw\t1\n", [5, 7, 1]),
+        ("#OTU ID\tx\ty", "a\t0.5\t1.5\nb\t0.25\t2\nc\t1.5\t1\n", [0.5, 0.25, 1.5]),
+        ("# of items\tx", "1\t1.5\n3\t2.5\n2\t7\n", [1.5, 2.5, 7]),
+    ):
+        path = write(f"{top}{names}\n{rows}", "t.tsv")
+        assert read_whole(path, columns=["x"]).data[:, 0].tolist() == x
+        table = read_whole(path, options=ReadOptions(comment="#", header=0))
+        assert table.columns[-1] in ("x1", "x2")
+
+
+@pytest.mark.parametrize("top", ["", "# a note\n"])
 def test_a_first_row_of_mostly_text_is_not_taken_for_names(write, top):
     rows = "s1,oak,A,1.5,2.5\ns2,ash,A,1.5,2.75\ns3,oak,B,1.75,2.5\n"
     table = read_whole(write(top + rows), id_column="x0")
