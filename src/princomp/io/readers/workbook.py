@@ -59,9 +59,10 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
     # Empty rows at the top become blank lines, which are skipped.
     top = next((i for i, row in enumerate(rows) if any(cell != "" for cell in row)), 0)
     rows[:top] = [[]] * top
-    options = replace(selection.options, sep=",", encoding="utf-8")
+    # With semicolons, text such as 1.234 is refused, because it may mean 1234.
+    options = replace(selection.options, sep=";", encoding="utf-8")
     texts = _as_csv(rows, None)
-    dialect = detect_dialect(texts, path, separator=",", compression=None, options=options)
+    dialect = detect_dialect(texts, path, separator=";", compression=None, options=options)
     content = _as_csv(rows, dialect.number_format.decimal)
     clean = dialect.cleaned(io.BytesIO(content)).read()
     dialect = replace(dialect, text=clean, notes=(*notes, *dialect.notes))
@@ -79,7 +80,7 @@ def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
     if not names:
         raise malformed(path, "a workbook without sheets")
     if requested is None:
-        return book[names[0]]
+        return book[next((name for name in names if book[name].sheet_state == "visible"), names[0])]
     if isinstance(requested, int) and 1 <= requested <= len(book.sheetnames):
         requested = book.sheetnames[requested - 1]  # as users count them, with charts
     if requested in names:
@@ -111,7 +112,7 @@ def _formula_notes(path: Path, title: str, rows: list[list[str | float]]) -> lis
 
 
 def _as_csv(rows: list[list[str | float]], decimal: str | None) -> bytes:
-    """Return rows as CSV: floats with this decimal mark, or as empty cells if it is None."""
+    """Return rows as text: floats with this decimal mark, or as empty cells if it is None."""
 
     def written(cell: str | float) -> str:
         if not isinstance(cell, float):
@@ -119,7 +120,8 @@ def _as_csv(rows: list[list[str | float]], decimal: str | None) -> bytes:
         return "" if decimal is None else str(cell).replace(".", decimal)
 
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(map(written, row) for row in rows)
+    lines = (map(written, row) for row in rows)
+    csv.writer(text, delimiter=";", lineterminator="\n").writerows(lines)
     return text.getvalue().encode()
 
 

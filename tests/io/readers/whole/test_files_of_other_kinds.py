@@ -361,6 +361,31 @@ def test_sheets_of_a_workbook_that_are_charts_are_no_tables(tmp_path):
         assert "There are 'Sheet'." in str(error)
 
 
+def test_the_first_sheet_of_a_workbook_that_is_not_hidden_is_read(tmp_path):
+    book = openpyxl.Workbook()
+    for sheet, x in ((book.active, 1.5), (book.create_sheet("Data"), 7.5)):
+        for row in (["a", "b"], [x, 2], [3.5, 4], [5, 6]):
+            sheet.append(row)
+    for state, first in (("hidden", 7.5), ("veryHidden", 7.5), ("visible", 1.5)):
+        book.active = 1
+        book.worksheets[0].sheet_state = state
+        book.save(tmp_path / "t.xlsx")
+        assert read_whole(tmp_path / "t.xlsx").data[0].tolist() == [first, 2]
+        assert read_whole(tmp_path / "t.xlsx", options=ReadOptions(sheet=1)).data[0, 0] == 1.5
+
+
+def test_points_that_may_separate_thousands_in_text_of_a_workbook_are_refused(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["a", "b"], ["1.234", 1.5], ["2.500", 2.25], ["3.000", 1.125]):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    assert "'1.234' may be 1.234 or 1234" in str(refused(MalformedFileError, tmp_path / "t.xlsx"))
+    for options, a in (({"decimal": "."}, 1.234), ({"thousands": "."}, 1234)):
+        table = read_whole(tmp_path / "t.xlsx", options=ReadOptions(**options))
+        assert table.data.tolist()[0] == [a, 1.5]
+        assert table.data[2, 1] == 1.125
+
+
 def test_formulas_without_a_stored_result_are_noted(tmp_path):
     book = openpyxl.Workbook()
     for row in (["a", "b"], [1, 2], [3.5, "=A3*2"], [5, None], [6, 7]):
