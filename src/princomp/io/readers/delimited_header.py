@@ -6,7 +6,7 @@ import csv
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -56,8 +56,10 @@ def read_header(dialect: Dialect) -> Dialect:
     if count == 0:
         names = [f"x{j}" for j in range(len(cells[0]))]
     else:
-        parts = zip_longest(*cells[:count], fillvalue="")
+        parts = list(zip_longest(*cells[:count], fillvalue=""))
         names = [" ".join(filter(None, words)) for words in parts]
+        if len(set(names)) < len(names):
+            names = [" ".join(filter(None, words)) for words in _with_names_of_groups(parts)]
     names = _fit_names(dialect, names, cells, lines, count, notes)
     # Tables written by R and pandas leave the name of the row labels empty.
     unnamed, row = not names[0], "row" if "row" not in names else "column 1"
@@ -73,6 +75,17 @@ def read_header(dialect: Dialect) -> Dialect:
         label_candidates=_label_candidates(names, cells[count:], dialect),
         unnamed=unnamed,
     )
+
+
+def _with_names_of_groups(parts: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Repeat a name of the first line above all names of the second line that have none above.
+
+    Spreadsheets write such a name, in merged cells, only above the first column of a group.
+    """
+    group = ""
+    for top, *below in parts:
+        group = top or group
+        yield (group if any(below) else top, *below)
 
 
 def _sample(dialect: Dialect) -> list[tuple[int, int, list[str]]]:
@@ -261,8 +274,9 @@ def structure_error(dialect: Dialect) -> DataError:
                 path,
                 f"{row_words(row, line=line)} has {len(record)} {noun}, "
                 f"but the first line names {p} columns",
-                "Decimal commas and unquoted text with commas make such rows; "
-                "a last row of few fields means that the file is cut short.",
+                "Decimal commas and unquoted text with commas make such rows. skip= leaves out lines "
+                "above the table, and skip_end= rows below it; a last row of few fields may also "
+                "mean that the file is cut short.",
                 row=row,
                 line=line,
             )

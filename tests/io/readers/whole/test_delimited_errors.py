@@ -37,6 +37,16 @@ def test_ragged_rows_are_refused_with_row_and_line(write):
     assert "row 2 (line 6) has 1 field, but the first line names 2 columns" in str(error)
 
 
+def test_lines_above_and_below_the_table_can_be_left_out_as_the_hint_says(write):
+    for top, end, options in (
+        ("device,XR\nday,1\n", "", {"skip": 2}),
+        ("", "(3 rows)\n", {"skip_end": 1}),
+    ):
+        path = write(f"{top}a,b,c\n1,2,5\n3,4,1\n6,2,2\n{end}")
+        assert f"{next(iter(options))}= " in refused(MalformedFileError, path).hint
+        assert read_whole(path, options=ReadOptions(**options)).data.tolist()[0] == [1, 2, 5]
+
+
 def test_ragged_rows_are_refused_in_the_middle_of_a_large_file(write):
     error = refused(MalformedFileError, write("a,b\n" + "1,2\n" * 300_000 + "1,2,3\n1,2\n"))
     assert error.place["row"] == 300000

@@ -477,3 +477,10 @@ def test_units_in_letters_do_not_hide_the_marks_in_numbers(write):
     assert "'1.234' may be 1.234 or 1234" in str(refused(MalformedFileError, unclear))
     table = read_whole(write("x;y\n1.234 kg;2,5\n2.345 kg;4,5\n3.456 kg;3\n"))
     assert table.data.tolist() == [[1234, 2.5], [2345, 4.5], [3456, 3]]
+
+
+def test_names_above_merged_cells_are_names_of_groups(write):
+    rows = "a,1,2,3,4.5\nb,2,3,4,6\nc,9,1,2,3\n"
+    path = write("site,length,,width,\n,min,max,min,max\n" + rows)
+    table = read_whole(path, options=ReadOptions(header=2), id_column="site")
+    assert table.columns == ("length min", "length max", "width min", "width max")
