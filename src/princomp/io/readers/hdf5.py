@@ -158,7 +158,8 @@ def dataset_source(
             raise malformed(path, problem, hint)
         tile_rows, tile_columns = dataset.chunks or (1, member.shape[1])
         filters = dataset.id.get_create_plist().get_nfilters()
-        nbytes, packing = dataset.id.get_storage_size(), Packing.of(dataset.attrs)
+        nbytes = dataset.id.get_storage_size()
+        packing = Packing.of(dataset.attrs, dataset.dtype)
     # For a read that spans tiles side by side, HDF5 copies only a few bytes at a time.
     tiling = Tiling(tile_rows, tile_columns, whole_tiles=filters > 0, separate_columns=True)
     more |= {"tiling": tiling, "packing": packing, "nbytes": nbytes}

@@ -17,7 +17,7 @@ _MISSING = ("_FillValue", "missing_value")
 class Packing(NamedTuple):
     """How stored numbers become values, by the CF conventions (sections 2.5.1 and 8.1).
 
-    Limits of valid values (``valid_range``) and ``_Unsigned`` are ignored.
+    Limits of valid values (``valid_range``) are ignored.
 
     Parameters
     ----------
@@ -25,15 +25,21 @@ class Packing(NamedTuple):
         Stored numbers that mark missing cells.
     factor, offset : float
         A value is its stored number times ``factor``, plus ``offset``.
+    wrap : float
+        Added to negative stored numbers first: 2**16 for unsigned integers of 16 bits that are
+        stored as signed ones (``_Unsigned``).
     """
 
     missing: tuple[float, ...] = ()
     factor: float = 1.0
     offset: float = 0.0
+    wrap: float = 0.0
 
     @classmethod
-    def of(cls, attributes: Mapping[str, Any], fill_value: object = None) -> Self:
-        """Read the attributes of an array.
+    def of(
+        cls, attributes: Mapping[str, Any], dtype: np.dtype[Any], fill_value: object = None
+    ) -> Self:
+        """Read the attributes of an array of a dtype.
 
         ``fill_value`` is that of an array in Zarr version 2, where xarray stores ``_FillValue``. It
         marks missing cells only in arrays of xarray; in others it is a number, usually 0.
@@ -51,7 +57,8 @@ class Packing(NamedTuple):
         offset = _one_number("add_offset", attributes.get("add_offset", 0.0))
         # NaN is missing in any case.
         kept = tuple(dict.fromkeys(number for number in missing if not np.isnan(number)))
-        return cls(kept, factor, offset)
+        unsigned = dtype.kind == "i" and "true" in str(attributes.get("_Unsigned")).lower()
+        return cls(kept, factor, offset, 2.0 ** (8 * dtype.itemsize) if unsigned else 0.0)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -59,6 +66,8 @@ class Packing(NamedTuple):
         notes = []
         if self.missing:
             notes.append(f"missing cells are stored as {', '.join(map(_in_words, self.missing))}")
+        if self.wrap:
+            notes.append("negative stored numbers were read as unsigned integers (_Unsigned)")
         if self.factor != 1.0:
             notes.append(
                 f"stored numbers were multiplied by {_in_words(self.factor)} (scale_factor)"
@@ -71,7 +80,8 @@ class Packing(NamedTuple):
         """Compute the values (m, p) of stored numbers: the same array if nothing is packed."""
         if self == Packing():
             return stored
-        values = stored * self.factor + self.offset
+        values = stored + self.wrap * (stored < 0) if self.wrap else stored
+        values = values * self.factor + self.offset
         if self.missing:
             values[np.isin(stored, np.array(self.missing, stored.dtype))] = np.nan
         return values

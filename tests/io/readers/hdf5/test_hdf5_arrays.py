@@ -300,3 +300,13 @@ def test_numbers_packed_by_netcdf_are_unpacked(tmp_path):
         with h5py.File(path, "a") as file:
             file["x"].attrs["scale_factor"] = factor
         assert problem in str(refused(MalformedFileError, open_hdf5, path))
+
+
+def test_unsigned_integers_may_be_stored_as_signed_ones(tmp_path):
+    path = save(tmp_path / "t.h5", x=np.array([[-1, 2], [-32768, 5], [7, -2]], "i2"))
+    with h5py.File(path, "a") as file:
+        for name, value in (("_Unsigned", "true"), ("_FillValue", -1), ("scale_factor", 0.5)):
+            file["x"].attrs[name] = value
+    source = opened(path)
+    np.testing.assert_array_equal(read_all(source), [[np.nan, 1], [16384, 2.5], [3.5, 32767]])
+    assert "negative stored numbers were read as unsigned integers (_Unsigned)" in source.notes
