@@ -274,8 +274,8 @@ def structure_error(dialect: Dialect) -> DataError:
                 path,
                 f"{row_words(row, line=line)} has {len(record)} {noun}, "
                 f"but the first line names {p} columns",
-                "Decimal commas and unquoted text with commas make such rows. skip= leaves out lines "
-                "above the table, and skip_end= rows below it; a last row of few fields may also "
+                "Decimal commas and unquoted text with commas make such rows. skip= leaves out "
+                "lines above the table, skip_end= rows below it; a last row of few fields may also "
                 "mean that the file is cut short.",
                 row=row,
                 line=line,
