@@ -3,7 +3,7 @@
     python benchmarks/choosing_rules.py [--tables 200] [--seed 20] [--only NAME]
 
 200 rows, 50 columns, five components of variance 25, 16, 9, 6 and 4 along random orthonormal
-axes, and noise. Independent noise of deviation σ can be told from a component whose variance is
+axes, and noise. A component stands out from independent noise of deviation σ if its variance is
 above σ²√(p/n) = σ²/2 (Baik, Ben Arous & Péché 2005): with σ = 2.5 that is 3.1, close to the
 weakest. Prints a table in Markdown: the share of tables where a rule keeps five, and the
 smallest and largest number that it keeps in nine tables of ten.

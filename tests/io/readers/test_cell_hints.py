@@ -69,6 +69,13 @@ def test_a_value_below_a_detection_limit_is_not_called_missing(cell, tmp_path):
         assert "na=" not in hint
 
 
+@pytest.mark.parametrize("cell", ["1.0D+05", "(12.5)", "12.5-"])
+def test_a_number_in_another_notation_is_not_called_missing(cell, tmp_path):
+    hint = refused(write_csv(tmp_path, [*(f"{i}.5" for i in range(7)), cell])).hint
+    assert "a number is written as 1234.5 or 1.2e5" in hint
+    assert "na=" not in hint
+
+
 def test_a_unit_in_a_column_without_units_is_described_without_empty_quotes(tmp_path):
     error = refused(write_csv(tmp_path, [*(f"{i}.5" for i in range(7)), "7.5 kg"]))
     assert "'7.5 kg' has a unit, and most cells of the column have none" in error.message
