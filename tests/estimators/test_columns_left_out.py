@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 from sklearn.model_selection import cross_val_score
 
-from princomp import PCA, IncrementalPCA, KernelPCA, read_table
+from princomp import PCA, IncrementalPCA, KernelPCA, RobustPCA, read_table
+from princomp.errors import ShapeError
 
 NAMES = ["Unnamed: 0", "index", "ID", "row_names"]
 
@@ -193,3 +194,24 @@ def test_fractions_with_a_name_for_row_numbers_are_left_out_of_files(frame, endi
         assert PCA(1).fit(read_table(path, id_column=False)).n_features_in_ == 3
         frame.to_csv(tmp_path / "u.csv", index_label="")
         assert PCA(1).fit(tmp_path / "u.csv").n_features_in_ == 3
+
+
+@pytest.mark.parametrize("kind", [PCA, IncrementalPCA, KernelPCA, RobustPCA])
+def test_columns_without_names_are_left_out_again(frame, kind):
+    """``pd.read_csv(path, header=None)`` numbers the columns."""
+    table = frame.assign(group=["u", "v"] * 6, flag=[True, False] * 6).set_axis(range(5), axis=1)
+    with pytest.warns(UserWarning, match="left out 1 text column: 3; .*true/false column: 4"):
+        model = kind(1).fit(table)
+    np.testing.assert_array_equal(model.transform(table), model.transform(frame.to_numpy()))
+    with pytest.raises(ShapeError, match=f"X has 2 features, but {kind.__name__} is expecting 3"):
+        model.transform(table[[0, 1, 3, 4]])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64", "object"])
+def test_columns_without_names_are_used_in_their_order(frame, dtype):
+    table = frame.round().astype(dtype)
+    model = PCA(2).fit(table)
+    with pytest.warns(UserWarning, match="does not have valid feature names") as caught:
+        scores = model.transform(table.set_axis(range(3), axis=1))
+    assert len(caught) == 1
+    np.testing.assert_array_equal(scores, model.transform(table))

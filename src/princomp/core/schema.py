@@ -142,7 +142,8 @@ class TableSchema:
             rows = distributed, distributed.columns, None
         elif type(X) is not list and is_frame(X := as_frame(X)):
             X = self._checked_frame(X)
-            named = None if self.names is None else list(map(str, self.names))
+            # Columns without names are used in their order.
+            named = None if self.names is None or _labels(X) is None else self.text_names()
             return rows_of(from_frame(X, columns=named) if named else X)
         else:
             by_name = is_file(X) or callable(X) or isinstance(X, Iterator)
@@ -204,8 +205,8 @@ class TableSchema:
 
     def _checked_frame(self, frame: Any) -> Any:
         """Return the columns of a frame that a fit uses, if they are those of this fit."""
-        if self.names is not None:
-            frame = select_usable_columns(frame, self.names)
+        if getattr(frame, "shape", (0, self.p))[1] != self.p:
+            frame = select_usable_columns(frame, self.names or ())
         try:
             labels = _labels(frame)
             given = nw.from_native(frame, pass_through=False).columns
@@ -224,9 +225,7 @@ class TableSchema:
             self._warn("X has feature names", "without")
         elif labels is not None and self.names is not None and labels != tuple(self.names):
             raise self._other_columns(_mismatch(self.names, labels), given)
-        if len(given) != self.p:
-            message = f"X has {len(given)} features, but {self.owner} is expecting {self.p}"
-            raise self._other_columns(f"{message} features as input.", given)
+        self.check_width(len(given))
 
     def _warn(self, what: str, how: str) -> None:
         message = f"{what}, but {self.owner} was fitted {how} feature names"

@@ -95,8 +95,8 @@ def select_usable_columns(frame: Any, required: Collection[str]) -> Any:
         return frame  # reading it later raises the error
     others = (*NOT_NUMBERS, *_TEXT, nw.Boolean, nw.Object)
     required = set(required)
-    labels = [
-        label
+    used = [
+        j
         for j, (label, kind) in enumerate(eager.schema.items())
         if label in required
         or not (
@@ -109,7 +109,8 @@ def select_usable_columns(frame: Any, required: Collection[str]) -> Any:
             )
         )
     ]
-    return frame if len(labels) == len(eager.schema) else eager.select(labels).to_native()
+    # By number: narwhals does not select labels that are not text.
+    return frame if len(used) == len(eager.schema) else eager[:, used].to_native()
 
 
 def from_frame(
