@@ -25,6 +25,7 @@ from princomp.cli.hints import as_flags
             "divisors",
             "leave the constant columns out (--exclude), or set --constant drop",
         ),
+        ("such as n_components=2; 0 fills cells with column means", "such as -k 2"),
         ("exclude=['zip, code', 'b']", """--exclude '"zip, code",b'"""),
         ("exclude=['zip [x]'] leaves", "--exclude 'zip [x]' leaves"),
         # Plain English, names of files and columns, and parameters without a flag.
@@ -70,7 +71,7 @@ def test_messages_and_hints_of_errors_name_flags(princomp, tmp_path):
     (tmp_path / "u.csv").write_text("a,b\n1,2\n3,4\n5,1\n")
     error = princomp("fit", "u.csv", "-k", 7, "--json").error
     assert error["message"].startswith("-k 7 must be between 0 and ")
-    assert "n_components" not in str(error["hint"])
+    assert error["hint"] == "ask for 1 to 2 components"  # -k 0 is refused
 
 
 def test_hints_of_a_kernel_pca_name_flags(princomp, tmp_path):

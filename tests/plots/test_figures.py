@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -92,6 +94,20 @@ def test_scree_names_the_p_values_of_a_test_under_the_components(arrests, unit):
     assert tick_labels == ["1\np = 0.01", f"2\np = {decision.at(2):.2g}", "3", "4"]
     assert len(ax.get_legend().get_texts()) == 3  # and no line for the level
     assert "the model keeps 2" in text_of(ax)
+
+
+@pytest.mark.parametrize("width", [5.2, 6.4])
+@pytest.mark.parametrize("p", [6, 7, 15])
+def test_p_values_of_many_components_do_not_overlap(p, width):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, p)) @ np.linalg.qr(rng.standard_normal((p, p)))[0]
+    X = X * np.linspace(3, 1, p)
+    decision = replace(choose(X, ["permutation"])["permutation"], statistic=np.full(p, 0.074))
+    ax = plots.scree(PCA().fit(X), decision=decision, ax=plots.new_axes(width, 3.9, dark=False))
+    ax.figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+    assert "0.074" in ax.get_xticklabels()[-1].get_text()
+    assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
 
 
 @pytest.mark.parametrize("name", ["parallel", "gavish-donoho", "broken-stick"])

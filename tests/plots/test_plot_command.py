@@ -188,3 +188,15 @@ def test_missing_matplotlib_is_reported_with_its_extra(princomp, model_file, mon
     assert done.code == 75
     assert "pip install 'princomp[plots]'" in done.err
     assert not (tmp_path / "a.svg").exists()
+
+
+@pytest.mark.parametrize("rule", ["kaiser", "parallel"])
+def test_a_rule_is_refused_where_cells_were_filled(princomp, tmp_path, rule):
+    (tmp_path / "t.csv").write_text(ARRESTS.read_text().replace("13.2", "", 1))
+    fit = ("fit", "t.csv", "-k", 2, "-m", "t.pca", "-o", "t", "--force")
+    assert princomp(*fit, "--missing", "em").code == 0
+    done = princomp("plot", "scree", "t.pca", "t.csv", "--rule", rule, "-o", "t.svg", "--json")
+    assert "needs complete rows" in done.error["message"]
+    assert done.error["hint"] == "leave --rule out, or fit with --missing drop"
+    assert princomp(*fit, "--missing", "drop").code == 0
+    assert princomp("plot", "scree", "t.pca", "t.csv", "--rule", rule, "-o", "t.svg").code == 0

@@ -182,6 +182,15 @@ def test_invalid_options_are_reported(capfd, args, message):
     assert message in done.err
 
 
+def test_the_hint_about_missing_cells_works(capfd, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text(ARRESTS.read_text().replace("13.2", "", 1))
+    done = run_command(capfd, "choose", table)
+    assert "--missing drop" in done.err
+    assert "--missing em" not in done.err  # it needs the number of components
+    assert run_command(capfd, "choose", table, "--missing", "drop").code == 0
+
+
 def test_fit_takes_a_rule_and_show_reports_it(capfd, tmp_path):
     folder = tmp_path / "out"
     done = run_command(capfd, "fit", ARRESTS, "--scale", "unit", "-k", "parallel", "-o", folder)

@@ -45,6 +45,7 @@ _PYTHON_ONLY = (
     " (or model.rescaled('unit'))",
     ", and ids='column' takes the names of rows from a column",
     "model.truncated(1), or ",
+    "; 0 fills cells with column means",  # -k 0 is refused
 )
 # Names before "=" without a value; names alone that are not English words (with "_"), unless
 # quoted.

@@ -231,6 +231,12 @@ def _apply_rule(name: str, model: Any, rows: io.Source | None) -> Decision:
     """Apply a rule to the rows of a fit or, without rows, to the model."""
     from princomp.rules import rule_of
 
+    if model.imputed_ is not None and model.imputed_.cells:
+        raise NotAvailableError(
+            f"--rule {name} needs complete rows, and the fit of this model filled missing cells",
+            place={"parameter": "rule"},
+            hint="leave --rule out, or fit with --missing drop",
+        )
     if rows is None:
         if rule_of(name).needs == "rows":
             raise click.UsageError(
@@ -238,7 +244,6 @@ def _apply_rule(name: str, model: Any, rows: io.Source | None) -> Decision:
             )
         return estimators.choose(model, [name])[name]
     scale = model.scale if isinstance(model.scale, str) else model.scale_
-    # Rules cannot fill missing cells.
     missing = "error" if model.missing in core.FILL_METHODS else model.missing
     return estimators.choose(
         rows, [name], scale=scale, center=model.center, constant=model.constant, missing=missing

@@ -251,12 +251,13 @@ def check_n_components(
         )
     if not min_k <= n_components <= max_k:
         route = "full" if solver == "auto" else solver
+        low, high = max(min_k, min(1, max_k)), max_k - (solver == "arpack")
         raise ShapeError(
             f"n_components={n_components} must be between {min_k} and "
             f"min(n_samples, n_features)={max_k} with svd_solver={route!r}"
             + (f", where constant columns are dropped ({dropped})" if dropped else ""),
             place={"parameter": "n_components"},
-            hint=f"ask for {min_k} to {max_k - (solver == 'arpack')} components",
+            hint=f"ask for {low} to {high} components",
         )
     return n_components
 

@@ -21,6 +21,8 @@ from princomp.rules import Decision
 
 # Largest number of bars with numbers, and with percent signs.
 _MAX_NUMBERED_BARS, _MAX_PERCENT_SIGNS = 15, 9
+# Largest number of components whose p-values begin with "p = ".
+_MAX_TESTED_BARS = 6
 # Height of a number as a share of an axis of default size.
 _NUMBER_HEIGHT = 0.045
 # Labels of the limits of some rules.
@@ -102,6 +104,9 @@ def scree(
     doubtful = [verdict for verdict in drawn.verdicts[:shown] if not verdict.interpretable]
     test = decision if decision is not None and decision.measure == "p-value" else None
     _number_components(ax, shown, test, {verdict.component for verdict in doubtful})
+    if test is not None and _MAX_TESTED_BARS < shown <= _MAX_NUMBERED_BARS:
+        ax.set_xlabel("component and its p-value")
+        ax.tick_params(axis="x", labelsize=style.SMALL - 1)
     style.legend_above(ax)
     rank = drawn.rank
     style.add_note(
@@ -267,7 +272,8 @@ def _number_components(ax: Axes, shown: int, test: Decision | None, doubtful: se
     for k in numbers:
         label = f"{k}*" if f"PC{k}" in doubtful else f"{k}"
         p = None if test is None or shown > _MAX_NUMBERED_BARS else test.at(int(k))
-        labels.append(label if p is None else f"{label}\np = {p:.2g}")
+        sign = "p = " if shown <= _MAX_TESTED_BARS else ""
+        labels.append(label if p is None else f"{label}\n{sign}{p:.2g}")
     ax.set_xticks(numbers, labels)
 
 
