@@ -30,6 +30,8 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
+import warnings
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -146,6 +148,18 @@ def invalid_value(parameter: str, value: object, expected: str, hint: str) -> Pa
     message = f"{parameter} must be {expected}, got {value!r}"
     guess = did_you_mean(value, re.findall("'([^']+)'", expected))
     return ParameterError(message, place={"parameter": parameter}, hint=guess + hint)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning that shows the line of the user's code.
+
+    That is the first caller outside of this package, and of scikit-learn and joblib, which wrap
+    methods.
+    """
+    inner, frame, level = ("princomp.", "sklearn.", "joblib."), sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(inner):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def counted(count: int, noun: str) -> str:

@@ -6,7 +6,6 @@ without centring. ``PCA().fit(df)`` does the first and returns a complete model.
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from princomp.core import fitted_model
 from princomp.engines import as_distributed
-from princomp.errors import ParameterError, invalid_value
+from princomp.errors import ParameterError, invalid_value, warn
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 
@@ -102,12 +101,10 @@ def compute_svd(
     s = s[s > r_cond * s[0]] if len(s) else s
     unresolved = np.flatnonzero(model.certificate_.below_resolution[: len(s)])
     if unresolved.size:
-        warnings.warn(
+        warn(
             f"singular values up to {s[unresolved[0]] / s[0]:.1g} of the largest are below the "
             "resolution of the solver, so they and their vectors may be rounding errors: "
             "mode='auto' resolves smaller ones, and a larger r_cond leaves them out",
-            UserWarning,
-            stacklevel=2,
         )
     V = model.components_[: len(s)].T
     if not compute_u:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,11 +14,11 @@ from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import EPS, aligned, assert_models_close, assert_orthonormal, centred, truth
-from princomp import PCA, KernelPCA, RobustPCA, load
+from princomp import PCA, IncrementalPCA, KernelPCA, RobustPCA, load, pca, plan
 from princomp.errors import ColumnError, DataError, ParameterError
 
 
@@ -229,6 +230,39 @@ ESTIMATORS = {
         2, kernel="rbf", approximation="features", n_landmarks=20, **given
     ),
 }
+
+
+@pytest.mark.parametrize("kind", [PCA, IncrementalPCA, KernelPCA, RobustPCA])
+def test_warnings_show_the_line_of_the_caller(kind, rng):
+    frame = pd.DataFrame(rng.standard_normal((30, 3)), columns=list("abc")).assign(name="x")
+    model, array = kind(2).set_output(transform="pandas"), frame[list("abc")].to_numpy()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(frame)
+        model.fit_transform(frame)
+        make_pipeline(model, kind(1)).fit(frame)
+        model.transform(array)
+        clone(model).partial_fit(frame) if kind in (PCA, IncrementalPCA) else None
+        pca(frame, 0.9)
+        plan(frame)
+    assert len(caught) >= 6
+    assert {one.filename for one in caught} == {__file__}
+
+
+def test_fit_transform_takes_the_options_of_fit(table, tmp_path):
+    for kind in (PCA, KernelPCA):
+        seen = []
+        steps = [(name, kind(2)) for name in ("first", "last")]
+        Pipeline(steps).fit(table, first__progress=seen.append)
+        assert seen or kind is KernelPCA  # an exact fit has no passes
+    with pytest.raises(ParameterError, match="fit takes no checkpoint"):
+        IncrementalPCA(2).fit_transform(table, checkpoint=tmp_path / "c")
+
+
+def test_the_output_of_a_derived_model_is_its_own(table):
+    model = PCA(3).set_output(transform="pandas").fit(table)
+    model.truncated(2).set_output(transform="default")
+    assert isinstance(model.transform(table), pd.DataFrame)
 
 
 @pytest.mark.parametrize("name", list(ESTIMATORS))

@@ -403,3 +403,11 @@ def test_learned_pre_images_of_float32_scores(rng):
     scores = model.transform(X)
     expected = model.inverse_transform(scores.astype(np.float64))
     np.testing.assert_allclose(model.inverse_transform(scores), expected, rtol=0, atol=1e-6)
+
+
+def test_rates_of_a_kernel_that_rounding_may_make_indefinite_do_not_exceed_one():
+    """tanh of large float32 numbers: negative eigenvalues as large as the errors of entries."""
+    X = np.random.default_rng(0).standard_normal((60, 5)).astype(np.float32)
+    model = KernelPCA(kernel="sigmoid", gamma=1e4, coef0=0.0).fit(X)
+    assert model.n_components_ < 40
+    assert abs(model.explained_variance_ratio_.sum() - 1) <= 60 * np.finfo(float).eps

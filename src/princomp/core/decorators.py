@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
 from textwrap import indent
 from typing import Any, ParamSpec, TypeVar
 
-from princomp.errors import ParameterError
+from princomp.errors import ParameterError, warn
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -34,10 +33,9 @@ def renamed_parameters(**new_names: str) -> Callable[[Callable[_P, _R]], Callabl
                         place={"parameter": old},
                         hint=f"give {new} only",
                     )
-                warnings.warn(
+                warn(
                     f"{old}= was renamed to {new}=; the old name will be removed in version 0.4",
                     FutureWarning,
-                    stacklevel=2,
                 )
                 kwargs[new] = kwargs.pop(old)
             return function(*args, **kwargs)

@@ -90,7 +90,7 @@ class LazyFit:
         summary = main_summary(total)
         if not summary.rows > 1.0:
             raise NotAvailableError(
-                f"a variance needs at least 2 rows, and so far there are {summary.rows:g}",
+                f"a variance needs at least 2 rows, got {summary.rows:g} so far",
                 hint="give more rows to partial_fit first",
             )
         n = stream.rows_seen - dropped

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from princomp.engines import as_distributed
-from princomp.errors import ColumnError, ParameterError, ShapeError, printable
+from princomp.errors import ColumnError, ParameterError, ShapeError, printable, warn
 from princomp.io import (
     RowData,
     Rows,
@@ -63,12 +62,8 @@ class TableSchema:
     owner: str = "PCA"
 
     @classmethod
-    def read(cls, X: Any, owner: str = "PCA", *, stacklevel: int = 5) -> tuple[Rows, TableSchema]:
-        """Open the table of a fit: its rows, and the schema that other tables must have.
-
-        ``stacklevel`` is that of :func:`warnings.warn`, so that a warning about columns that are
-        left out shows the line of the user's call.
-        """
+    def read(cls, X: Any, owner: str = "PCA") -> tuple[Rows, TableSchema]:
+        """Open the table of a fit: its rows, and the schema that other tables must have."""
         warning = None
         if is_numeric_array(X):
             rows: Rows = as_rows(X), None, None
@@ -99,7 +94,7 @@ class TableSchema:
                     rows[0].notes, "select the columns of each batch to choose others"
                 )
         if warning is not None:
-            warnings.warn(printable(warning), UserWarning, stacklevel=stacklevel)
+            warn(printable(warning))
         return rows, cls(rows[0].shape[1], rows[1], None, owner)
 
     @classmethod
@@ -115,7 +110,7 @@ class TableSchema:
         if left_out := [label for label in labels if label not in used]:
             warning = f"left out columns that a fit does not use: {listed(left_out)}"
             warning += ". read_table(frame, columns=[...]) chooses columns"
-            warnings.warn(printable(warning), UserWarning, stacklevel=4)
+            warn(printable(warning))
         return cls(len(used), tuple(used), None, owner)
 
     def open(self, X: Any) -> Rows:
@@ -229,7 +224,7 @@ class TableSchema:
 
     def _warn(self, what: str, how: str) -> None:
         message = f"{what}, but {self.owner} was fitted {how} feature names"
-        warnings.warn(message, UserWarning, stacklevel=5)
+        warn(message)
 
     def _other_columns(self, message: str, given: Iterable[str]) -> ColumnError:
         """The error for columns that are not those of the fit, in their order."""

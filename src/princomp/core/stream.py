@@ -26,6 +26,7 @@ from princomp.errors import (
     NotFiniteError,
     ParameterError,
     ShapeError,
+    counted,
 )
 from princomp.linalg import EPS, default_threads, one_blas_thread
 from princomp.summaries import (
@@ -435,7 +436,7 @@ def check_components(request: Request, p: int) -> None:
         check_rows_for_rule(request.rule, None)
     if isinstance(request.n_components, int) and request.n_components > p:
         raise ShapeError(
-            f"n_components={request.n_components} and the rows have {p} columns",
+            f"n_components={request.n_components} and the rows have {counted(p, 'column')}",
             place={"parameter": "n_components"},
-            hint=f"ask for at most {p} components",
+            hint=f"ask for at most {counted(p, 'component')}",
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from numbers import Real
@@ -22,6 +21,7 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
     invalid_value,
+    warn,
 )
 from princomp.estimators import PCA, TableEstimator, with_names
 from princomp.io import Source, TableInput
@@ -221,10 +221,8 @@ def ignoring_rows(function: Callable[P, T]) -> Callable[P, T]:
         if rows is None and args and _is_table(args[0]):
             rows, args = args[0], args[1:]
         if rows is not None:
-            warnings.warn(
+            warn(
                 f"{function.__name__} needs the model alone: the rows are ignored",
-                UserWarning,
-                stacklevel=2,
             )
         return cast("Callable[..., T]", function)(model, *args, **options)
 

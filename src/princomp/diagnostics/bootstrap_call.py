@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any
 
@@ -13,7 +12,7 @@ from princomp.diagnostics.arguments import check_repeatable, checked_level, not_
 from princomp.diagnostics.bootstrap_result import Bootstrap
 from princomp.diagnostics.resampling import bootstrap_rows
 from princomp.engines import DistributedRows, ProgressCallback, drop_incomplete
-from princomp.errors import NotAvailableError, ParameterError, invalid_value
+from princomp.errors import NotAvailableError, ParameterError, invalid_value, warn
 from princomp.estimators import PCA
 from princomp.io import Source, read_whole
 from princomp.linalg import FloatArray
@@ -129,10 +128,9 @@ def _check_arguments(n: object, seed: object, level: object, align: object) -> N
 def _in_order(model: object, X: object) -> tuple[PCA | None, object]:
     """Return the model and the rows, which were given in the reverse order before version 0.2."""
     if isinstance(X, PCA):
-        warnings.warn(
+        warn(
             "bootstrap(X, model) is now bootstrap(model, X); the old order ends with version 0.3",
             FutureWarning,
-            stacklevel=3,
         )
         return X, model
     if isinstance(model, PCA) or model is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ from princomp.diagnostics.arguments import (
 )
 from princomp.diagnostics.row_reader import Block, RowReader
 from princomp.diagnostics.tables import is_long_form, pair_columns
-from princomp.errors import NotAvailableError, counted
+from princomp.errors import NotAvailableError, counted, warn
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.summaries import Moments, Triangle
@@ -403,7 +402,7 @@ def outliers(
     row, position, t2, q, t2_names, q_names = reader.collect(measure)
     if n_incomplete:
         message = f"{n_incomplete:,} rows of X have missing values and are skipped"
-        warnings.warn(message, UserWarning, stacklevel=2)
+        warn(message)
     order = np.argsort(-np.fmax(t2 / t2_cutoff, q / q_cutoff), kind="stable")
     one_limit = np.where(t2 > t2_cutoff, "T2", "Q")
     beyond = np.where((t2 > t2_cutoff) & (q > q_cutoff), "T2, Q", one_limit)
@@ -436,11 +435,9 @@ def _check_reasons(reasons: dict[str, str]) -> None:
             hint="keep fewer components, or fit more rows",
         )
     for statistic, reason in reasons.items():
-        warnings.warn(
+        warn(
             f"{'T²' if statistic == 't2' else 'Q'} has no limit, so rows are judged by the other "
             f"statistic alone: {reason}",
-            UserWarning,
-            stacklevel=3,
         )
 
 

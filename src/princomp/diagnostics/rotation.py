@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import copy
 from dataclasses import dataclass
 from itertools import combinations
@@ -21,6 +20,7 @@ from princomp.errors import (
     NotNumericError,
     ShapeError,
     invalid_value,
+    warn,
 )
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray, binary_exponent, fix_signs, unmasked
@@ -226,11 +226,10 @@ def rotate(
         sound = np.delete(sound, dropped, axis=0)
     matrix, iterations, converged = varimax(sound, kaiser)
     if not converged:
-        warnings.warn(
+        warn(
             f"varimax did not converge in {iterations:,} sweeps; several rotations may be equally "
             "good",
             ConvergenceWarning,
-            stacklevel=2,
         )
     if method == "promax":
         matrix = matrix @ promax_matrix(scaled @ matrix, float(power))
@@ -268,7 +267,7 @@ def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> Non
     if not (is_number(power, Real) and 1 < power < np.inf):
         raise invalid_value("power", power, "a number above 1", "4 is usual")
     if method == "varimax" and power != 4:
-        warnings.warn(f"power={power!r} has no effect with method='varimax'", stacklevel=3)
+        warn(f"power={power!r} has no effect with method='varimax'")
     fitted = fitted_of(model)
     if not fitted.k:
         raise ShapeError(

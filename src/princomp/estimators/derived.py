@@ -309,8 +309,10 @@ def _refitted(model: P, **changes: Any) -> P:
 
 
 def _copy_with(model: P, fitted: Fitted, **changes: Any) -> P:
-    copied = copy(model).set_params(**changes)
+    copied: Any = copy(model).set_params(**changes)
     copied._fitted = fitted
+    if "_sklearn_output_config" in vars(copied):  # set_output of one must not change the other
+        copied._sklearn_output_config = dict(copied._sklearn_output_config)
     return copied
 
 

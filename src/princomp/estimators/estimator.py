@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from contextlib import suppress
 from importlib import import_module
 from operator import attrgetter
@@ -24,7 +23,7 @@ from princomp.core import (
     unequal_columns,
 )
 from princomp.engines import ProgressCallback
-from princomp.errors import InUseError
+from princomp.errors import InUseError, warn
 from princomp.estimators import base, batches, derived, notebook
 from princomp.estimators.base import FittedAttribute, TableEstimator
 from princomp.io import Checkpoint, PathLike, Rows, Source
@@ -318,27 +317,32 @@ class PCA(
         if schema.names is not None and not isinstance(X, Source):
             names = list(map(str, schema.names))
             if unequal := unequal_columns(result, names):
-                warnings.warn(
+                warn(
                     f"the {unequal}, so it decides the components; scale='unit' gives each column "
                     "the same weight",
-                    UserWarning,
-                    stacklevel=3,
                 )
         return rows
 
     def fit_transform(
-        self, X: Any, y: object = None, sample_weight: SampleWeight = None, *, comm: object = None
+        self,
+        X: Any,
+        y: object = None,
+        sample_weight: SampleWeight = None,
+        *,
+        progress: ProgressCallback | None = None,
+        checkpoint: PathLike | None = None,
+        comm: object = None,
     ) -> Any:
         """Fit, then transform the same rows: exactly ``fit(X).transform(X)``.
 
-        With ``comm`` each rank gets the scores of its own rows.
+        The options are those of ``fit``. With ``comm`` each rank gets the scores of its own rows.
 
         Raises
         ------
         ParameterError
             For an iterator, whose rows can be read only once.
         """
-        data, _, origin = self._fit(X, sample_weight, comm, rereads=True)
+        data, _, origin = self._fit(X, sample_weight, comm, progress, checkpoint, rereads=True)
         return self._training_scores(X, data, origin)
 
     # ---- using -------------------------------------------------------------------------

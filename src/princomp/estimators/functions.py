@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from numbers import Integral, Real
@@ -31,6 +30,7 @@ from princomp.errors import (
     NotFiniteError,
     ParameterError,
     ShapeError,
+    warn,
 )
 from princomp.estimators.estimator import PCA
 from princomp.io import Origin, RowData, Source, TableSource, not_finite_error, read_whole
@@ -107,7 +107,7 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     check_parameter("threshold", threshold, _THRESHOLD)
     check_parameter("method", method, one_of(*_METHODS))
     check_parameter("ddof", ddof, _DDOF)
-    (data, names, origin), _ = TableSchema.read(X, stacklevel=3)
+    (data, names, origin), _ = TableSchema.read(X)
     if not isinstance(data, DistributedRows):
         origin = origin or Origin()
         data = TableSource(
@@ -181,7 +181,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     >>> print(s, Vt)
     [4.] [[0. 1.]]
     """
-    (data, names, origin), _ = TableSchema.read(X, stacklevel=3)
+    (data, names, origin), _ = TableSchema.read(X)
     data = _in_memory(data)
     n, p = data.shape
     if not (is_number(k, Integral) and 1 <= k <= min(n, p)):
@@ -255,11 +255,9 @@ def _axes_by_qr(data: Any, k: int, center: bool, found: FloatArray) -> FloatArra
         # Not components_, which has the precision of the rows.
         return PCA(k, center=center, svd_solver="full").fit(data)._result.spectrum.axes[:k]
     except MemoryLimitError as error:
-        warnings.warn(
+        warn(
             "singular values below 1e-5 of the first may have errors of up to 1e-7 of the first: "
             f"a QR decomposition would be exact, but it does not fit in memory ({error})",
-            UserWarning,
-            stacklevel=4,
         )
         return found
 

@@ -112,17 +112,26 @@ class IncrementalPCA(PCA):
         return self
 
     def fit_transform(
-        self, X: Any, y: object = None, sample_weight: SampleWeight = None, *, comm: object = None
+        self,
+        X: Any,
+        y: object = None,
+        sample_weight: SampleWeight = None,
+        *,
+        progress: ProgressCallback | None = None,
+        checkpoint: PathLike | None = None,
+        comm: object = None,
     ) -> Any:
         """Fit, then transform the same rows: ``fit(X).transform(X)``.
 
         Raises
         ------
         ParameterError
-            For an iterator, whose rows can be read only once, and if ``comm`` is given.
+            For an iterator, whose rows can be read only once, and if ``progress``, ``checkpoint``
+            or ``comm`` is given.
         """
         refuse_reading_twice(X)
-        return self.fit(X, y, sample_weight, comm=comm).transform(X)
+        options: Any = {"progress": progress, "checkpoint": checkpoint, "comm": comm}
+        return self.fit(X, y, sample_weight, **options).transform(X)
 
     def partial_fit(
         self, X: Any, y: object = None, sample_weight: SampleWeight = None, check_input: bool = True

@@ -318,16 +318,22 @@ class KernelPCA(
         return None if self.memory_limit is None else byte_count(self.memory_limit)
 
     def fit_transform(
-        self, X: Any, y: object = None, sample_weight: SampleWeight = None, *, comm: object = None
+        self,
+        X: Any,
+        y: object = None,
+        sample_weight: SampleWeight = None,
+        *,
+        progress: ProgressCallback | None = None,
+        comm: object = None,
     ) -> Any:
-        """Fit, and return the scores of the same rows.
+        """Fit, and return the scores of the same rows. The options are those of ``fit``.
 
         Raises
         ------
         ParameterError
             For an iterator, with an approximation: its rows can be read only once.
         """
-        data, _, origin = self._fit(X, sample_weight, comm, rereads=True)
+        data, _, origin = self._fit(X, sample_weight, comm, progress, rereads=True)
         if self._result.complete:
             return self._result.training_scores
         return self._training_scores(X, data, origin)

@@ -239,7 +239,7 @@ def test_one_row_has_no_variance_yet(table):
     assert model.n_features_in_ == 5
     for name in ("components_", "mean_", "n_samples_", "n_components_", "plan_", "summary_"):
         assert not hasattr(model, name)
-        with pytest.raises(NotAvailableError, match="at least 2 rows, and so far there are 1"):
+        with pytest.raises(NotAvailableError, match="at least 2 rows, got 1 so far"):
             getattr(model, name)
     for call in (lambda: model.transform(table), lambda: model.save("nowhere.pca")):
         with pytest.raises(NotAvailableError, match="give more rows"):
@@ -251,7 +251,7 @@ def test_one_row_has_no_variance_yet(table):
 
 def test_rows_of_too_little_weight_are_too_few(table):
     model = PCA().partial_fit(table[:5], sample_weight=0.2)
-    with pytest.raises(NotAvailableError, match="so far there are 1"):
+    with pytest.raises(NotAvailableError, match="got 1 so far"):
         _ = model.mean_
     assert model.partial_fit(table[5:9], sample_weight=0.2).mean_.shape == (5,)
 

@@ -80,7 +80,7 @@ def test_a_batch_without_rows_adds_nothing(model, kind, table):
     empty = EMPTY[kind](table)
     once = clone(model).partial_fit(table)
     model = clone(model).partial_fit(empty)
-    with pytest.raises(NotAvailableError, match="so far there are 0"):
+    with pytest.raises(NotAvailableError, match="got 0 so far"):
         _ = model.mean_
     for rows in (table[:70], empty, table[70:]):
         assert model.partial_fit(rows) is model

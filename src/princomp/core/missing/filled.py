@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +18,7 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
     row_words,
+    warn,
 )
 from princomp.io import RowData, Source, read_whole
 from princomp.linalg import (
@@ -208,10 +208,9 @@ def fill_table(
     if not convergence.converged:
         from sklearn.exceptions import ConvergenceWarning
 
-        warnings.warn(
+        warn(
             f"{filled}. Use fewer components, or leave out columns with many holes.",
             ConvergenceWarning,
-            stacklevel=2,
         )
     out = data.copy()
     out[used] = table.astype(data.dtype)

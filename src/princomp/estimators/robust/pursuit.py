@@ -6,7 +6,6 @@ ACM 58 (2011): min ‖L‖₊ + λ‖S‖₁ with L + S = X, by alternating dire
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from princomp.core import check_parameter, number, one_of, open_rows, whole_number
+from princomp.errors import warn
 from princomp.estimators.robust.model import dense_rows
 from princomp.linalg import FloatArray, binary_exponent, svd
 from princomp.solvers import eigenpairs
@@ -151,9 +151,7 @@ def principal_component_pursuit(
     low_rank, sparse = np.ldexp(low_rank, exponent), np.ldexp(sparse, exponent)
     result = Pursuit(low_rank, sparse, rank, cells, penalty, iteration, converged, primal_residual)
     if not converged:
-        warnings.warn(
-            f"{result}: max_iter={max_iter} was reached", ConvergenceWarning, stacklevel=2
-        )
+        warn(f"{result}: max_iter={max_iter} was reached", ConvergenceWarning)
     return result
 
 

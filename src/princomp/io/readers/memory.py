@@ -72,7 +72,7 @@ def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         what = "sample" if array.shape[0] == 0 else "feature"
         raise ShapeError(
             f"Found array with 0 {what}(s) (shape={array.shape}) while a minimum of 1 is required.",
-            hint="give at least two rows and one column of numbers",
+            hint="give at least one row (two for a fit) and one column of numbers",
         )
     return array
 

@@ -7,14 +7,13 @@ from this span is known.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from princomp.errors import DataError, ShapeError
+from princomp.errors import DataError, ShapeError, warn
 from princomp.io import RowArray, model_arrays
 from princomp.kernel_pca.feature_maps.feature_map import BLOCK_ROWS, FeatureMap
 from princomp.kernel_pca.feature_maps.landmarks import landmark_matrix
@@ -103,12 +102,10 @@ class Nystrom(FeatureMap):
                 hint="choose another kernel or other parameters",
             )
         if -values[-1] > MAX_NEGATIVE_SHARE * values[0]:
-            warnings.warn(
+            warn(
                 f"the kernel {kernel.name!r} between the landmarks is not positive semi-definite. "
                 "Its negative eigenvalues are left out, so variances and scores are not those of "
                 "an exact fit: use other parameters or another kernel",
-                UserWarning,
-                stacklevel=2,
             )
         weights = np.ascontiguousarray(vectors[kept].T / np.sqrt(values[kept]))
         return cls(kernel, points.shape[1], dtype, points, weights)

@@ -9,7 +9,6 @@ that nothing of order n² has to be in memory.
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations_with_replacement
@@ -17,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from princomp.errors import NotFiniteError, row_words
+from princomp.errors import NotFiniteError, row_words, warn
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, check_values
 from princomp.kernels import sampled_rows
@@ -335,12 +334,10 @@ class PrecomputedMatrix:
             check_values("precomputed", self.sums.max_abs, self.n, self.dtype)
         asymmetry = _asymmetry(matrix) / (self.sums.max_abs or 1.0)
         if asymmetry > _MAX_ASYMMETRY:
-            warnings.warn(
+            warn(
                 f"the kernel matrix is not symmetric: K[i, j] and K[j, i] differ by up to "
                 f"{asymmetry:.1g} of the largest entry, so components are accurate only to about "
                 "that; pass (K + K.T) / 2, or use a symmetric kernel",
-                UserWarning,
-                stacklevel=2,
             )
         self.entry_error = max(float(np.finfo(self.dtype).eps), asymmetry)
         # Products are with K − offset, as in KernelMatrix, if most of K is a constant.

@@ -6,13 +6,12 @@ The eigenvalues are n − 1 times the variances; the eigenvectors are the scores
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from princomp.errors import DataError, MemoryLimitError
+from princomp.errors import DataError, MemoryLimitError, warn
 from princomp.kernel_pca.feature_space.matrix import CentredMatrix
 from princomp.linalg import EPS, FloatArray, format_bytes, one_blas_thread
 from princomp.solvers import (
@@ -323,12 +322,10 @@ def checked_total(
             hint="use other parameters or another kernel; kernel='sigmoid' is indefinite for many "
             "values of gamma and coef0",
         )
-    warnings.warn(
+    warn(
         "the kernel matrix is not positive semi-definite: the eigenvalues that were not computed "
         f"sum to {others:.3g} (the largest is {first:.3g}). explained_variance_ratio_ is "
         "relative to the sum of the computed ones",
-        UserWarning,
-        stacklevel=2,
     )
     return float(values.sum())
 
@@ -366,6 +363,8 @@ def spectrum_of(
     entries = matrix.entry_error * matrix.sums.max_abs * max(matrix.centring.error_gain, shared)
     largest = max(minimum, search, eigenvalue_rounding(matrix, first) / first, entries / first)
     divisor, roundoff = matrix.centring.divisor, min(largest, 1.0)
+    # If negative eigenvalues may be rounding, the components may sum to more than the trace.
+    total = max(trace, float(values[: len(axes)].sum()))
     return Spectrum(
-        values / divisor, axes, trace / divisor, roundoff, residuals=residuals, missed=missed
+        values / divisor, axes, total / divisor, roundoff, residuals=residuals, missed=missed
     )

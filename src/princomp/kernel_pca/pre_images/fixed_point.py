@@ -9,7 +9,6 @@ With P = Σ γᵢ φ(xᵢ), ‖φ(z) − P‖² is k(z, z) − 2 Σ γᵢ k(z, x
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from princomp.errors import warn
 from princomp.kernel_pca.functions import KernelFunction, Sides
 from princomp.kernel_pca.pre_images.pre_image import Nearest
 from princomp.linalg import EPS, FloatArray, cached_property
@@ -101,11 +101,10 @@ class FixedPoint(Nearest):
         self._objective, self._step_tolerance  # noqa: B018  (computed before threads use them)
         out, unconverged = self.map_blocks(scores, self._pre_images)
         if unconverged:
-            warnings.warn(
+            warn(
                 f"{unconverged:,} of {len(out):,} pre-images ({unconverged / len(out):.1%}) still "
                 f"moved after {self.max_iter} steps. Use fewer components or another gamma.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return out
 
