@@ -108,5 +108,5 @@ def test_one_line_per_kind_for_any_number_of_components(rng):
     assert len(lines) <= 5
     assert lines[-1].startswith("unstable: PC")
     assert component_ranges(["PC1", "PC3", "PC4", "PC5", "PC9", "PC10"]) == (
-        "PC1, PC3 to PC5, PC9, PC10"
+        "PC1, PC3 to PC5, PC9 and PC10"
     )

@@ -75,7 +75,7 @@ def test_the_summary_counts_all_variables_of_the_first_component(rng):
 def test_the_summary_tells_untested_components_from_unstable_ones(rng):
     page = Page(report(PCA(3, svd_solver="arpack").fit(rng.standard_normal((100, 40)))))
     assert "How much PC3 would change in another sample of rows is not known." in page.text
-    assert "Do not interpret PC1, PC2 on their own." in page.text
+    assert "Do not interpret PC1 and PC2 on their own." in page.text
 
 
 def test_shares_and_levels_below_one_are_not_rounded_to_one(rng):
@@ -98,7 +98,7 @@ def test_an_interval_without_its_eigenvalue_is_explained(arrests):
     outside = [i for i in range(8) if not low[i] <= model.explained_variance_[i] <= high[i]]
     assert outside == [6, 7]
     html = report(model, X, bootstrap=200)
-    assert "The intervals of PC7, PC8 do not contain the eigenvalues: in resamples" in html
+    assert "The intervals of PC7 and PC8 do not contain the eigenvalues: in resamples" in html
     text = Page(report(PCA(2, scale="unit").fit(arrests), arrests, bootstrap=200)).text
     assert "contain the eigenvalue" not in text
     same = arrests[:, [0, 1, 2, 3, 0]]  # a variance that is rounding error

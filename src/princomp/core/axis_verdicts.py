@@ -195,13 +195,13 @@ def verdict_lines(judged: Sequence[Verdict]) -> list[str]:
 
 
 def component_ranges(names: Sequence[str]) -> str:
-    """Join names of components, in order: ``PC1, PC3 to PC7``."""
+    """Join names of components, in order: ``PC1, PC3 to PC7 and PC9``."""
     numbers = np.array([name.removeprefix("PC") for name in names], dtype=int)
     texts = []
     for run in np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1):
         each = [f"PC{number}" for number in run]
         texts += [f"{each[0]} to {each[-1]}"] if len(each) > 2 else each
-    return ", ".join(texts)
+    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
 def unequal_columns(fitted: Fitted, names: list[str] | None) -> str | None:

@@ -164,11 +164,11 @@ class Bootstrap:
             lines.append(
                 f"  PC{a + 1:<3} variance {variance:.4g} [{low:.4g}, {top:.4g}], "
                 f"rate {self.rates[a]:.1%} [{rate_low:.1%}, {rate_high:.1%}], "
-                f"axis turns {median[a]:.1f}°, 95% below {high[a]:.1f}°"
+                f"axis turns {median[a]:.1f}° (median), 95% below {high[a]:.1f}°"
             )
         if self.space_angles.size and len(self.variances):
             middle, top = self.space_quantiles()
-            lines.append(f"  space of all axes turns {middle:.1f}°, 95% below {top:.1f}°")
+            lines.append(f"  space of all axes turns {middle:.1f}° (median), 95% below {top:.1f}°")
         return "\n".join(lines)
 
 

@@ -153,7 +153,8 @@ class Rotation:
         k = self.loadings.shape[1]
         lines = [f"Rotation by {self.method} of {k} component{'s' * (k != 1)}"]
         for a, (squares, rate) in enumerate(zip(self.sums_of_squares, self.rates, strict=True)):
-            lines.append(f"  RC{a + 1:<3} sum of squares {squares:.6g}, rate {rate:.1%}")
+            squared = f"squared loadings {squares:.6g}"
+            lines.append(f"  RC{a + 1:<3} {squared}, rate of variance {rate:.1%}")
         if self.method == "promax" and k > 1:
             off = self.factor_correlations[np.triu_indices(len(self.matrix), 1)]
             lines.append(f"  correlations up to {np.abs(off).max(initial=0.0):.3f}")
