@@ -43,7 +43,7 @@ def test_the_card_shows_the_results(arrests):
         'width: 100.0%"',
         'width: 39.9%"',
         "certificate: largest residual",
-        "solid: PC1, PC2 (axes within 20° in another sample of normally distributed rows)",
+        "solid: PC1 and PC2 (axes within 20° in another sample of normally distributed rows)",
     ):
         assert word in message, word
     assert "chosen by kaiser: " in card(PCA("kaiser", scale="unit").fit(arrests))
@@ -65,7 +65,7 @@ def test_verdicts_against_interpretation_are_warnings(rng):
     X[:, 2] = X[:, 0]
     assert 'princomp-warning">below resolution: PC3' in card(PCA().fit(X))
     cross = np.vstack([np.eye(3), -np.eye(3)])
-    assert 'princomp-warning">inseparable: PC1, PC2' in card(PCA(2).fit(cross))
+    assert 'princomp-warning">inseparable: PC1 and PC2' in card(PCA(2).fit(cross))
     noise = card(PCA(2).fit(rng.standard_normal((30, 3))))
     assert 'princomp-warning">unstable: ' in noise
     solid = card(PCA(1).fit(rng.standard_normal((90, 3)) * [5, 1, 1]))

@@ -49,7 +49,7 @@ def test_unknown_components_are_refused(arrests, unit):
         lambda: plots.metadata(unit, arrests, {"a": arrests[:, 0]}, components=7),
     ):
         refused(ParameterError, call, "7", "PC1 to PC2")
-    refused(ParameterError, lambda: plots.scores(unit, arrests, 2, 2), "twice")
+    refused(ParameterError, lambda: plots.scores(unit, arrests, "PC2"), "same component", "y=1")
     refused(ParameterError, lambda: plots.contributions(unit, [1, 2]), "one component")
 
 

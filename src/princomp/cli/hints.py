@@ -10,7 +10,7 @@ import shlex
 
 _SAME_NAMES = (
     *("sep", "decimal", "thousands", "encoding", "na", "skip", "skip_end", "comment", "sheet"),
-    *("columns", "exclude", "missing", "scale", "constant", "approximation", "pre_image"),
+    *("columns", "exclude", "missing", "scale", "constant", "approximation", "pre_image", "x", "y"),
 )
 _FLAGS = {
     **{name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES},
