@@ -196,8 +196,8 @@ def _check_distances(model, known):
     found = [compare("T²", table["t2"] - t2, claim + EPS * (k + 8) * t2, _no_detail)]
     residuals = known.residuals(k) if k < fitted.p else np.zeros_like(known.analysed)
     q, size = (residuals**2).sum(axis=1), np.sqrt((residuals**2).sum(axis=1))
-    tiny = LONG(SUBNORMAL)  # squares of tiny residuals round to multiples of it
-    claim = 2 * size * known.off + known.off**2 + tiny
+    tiny = LONG(SUBNORMAL)  # squares of tiny residuals are rounded to multiples of it
+    claim = 2 * size * known.off + known.off**2 + fitted.p * tiny
     found.append(compare("Q", table["q"] - q, claim, _no_detail))
     table = diagnostics.contributions(model, known.rows, form="wide", frame=_FRAME)
     names = [name.removeprefix("t2_") for name in table.columns if name.startswith("t2_")]
