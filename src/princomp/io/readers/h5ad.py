@@ -47,8 +47,8 @@ def open_h5ad(path: Path, selection: Selection, inside: str | None = None) -> So
         The file, written by any version of anndata.
     selection : Selection
         Columns by the names in ``var``. Repeated names get numbers: "HBA", "HBA-1", "HBA-2".
-        Columns without names are numbered. To use the row names as the id column, give
-        "obs_names", "_index", or the name of the index of ``obs``.
+        Columns without names are numbered. The id column with the row names is "obs_names",
+        "_index", or the name of the index of ``obs``.
     inside : str, optional
         Another matrix, such as "layers/counts", "raw/X" or "obsm/X_umap".
 
@@ -74,6 +74,8 @@ def open_h5ad(path: Path, selection: Selection, inside: str | None = None) -> So
         member = _member(path, file, (inside or "").strip("/") or "X", origin)
         names, notes = _column_names(path, file, member)
         id_column = selection.id_column
+        if selection.find_ids and id_column is None and _are_rows_named(file, member):
+            id_column = "obs_names"
         rows = None if id_column is None else _row_names(path, file, id_column, member)
         with reading(path, "AnnData"):
             node = file[member.name]
@@ -180,6 +182,11 @@ def _made_unique(names: list[str]) -> tuple[str, ...]:
             counts[name] = 1
         unique.append(new)
     return tuple(unique)
+
+
+def _are_rows_named(file: h5py.File, rows: Member) -> bool:
+    index = _find_index(file, "obs")
+    return index is not None and file[index.node].shape == rows.shape[:1]
 
 
 def _row_names(path: Path, file: h5py.File, id_column: str, rows: Member) -> NamesLocation:

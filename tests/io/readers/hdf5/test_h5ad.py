@@ -116,6 +116,17 @@ def test_row_names_can_be_requested_by_any_title_of_the_index(tmp_path):
     assert opened_h5ad(path).shape == (ROWS, COLUMNS)
 
 
+def test_row_names_are_found(tmp_path):
+    path = write_h5ad(tmp_path / "t.h5ad", sp.csr_array(counts()), obsm__X=counts())
+    for inside in (None, "obsm/X"):
+        source = open_h5ad(path, Selection(find_ids=True), inside)
+        assert (source.id_column, ids_of(source)[:2]) == ("obs_names", ["cell 0", "cell 1"])
+    with h5py.File(path, "a") as file:
+        del file["obs/barcode"]
+        file["obs/barcode"] = CELLS[:-1]
+    assert open_h5ad(path, Selection(find_ids=True)).id_column is None
+
+
 def test_names_may_be_numbers_or_have_a_mask(tmp_path):
     path = write_h5ad(tmp_path / "t.h5ad", counts())
     with h5py.File(path, "a") as file:
