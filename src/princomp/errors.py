@@ -22,8 +22,8 @@
     ├── OutputError (OSError)                  an output could not be written
     └── MissingLibraryError (ImportError)      an optional library is not installed
 
-Every exception has a ``message``, a ``place`` (file, row, column, … as far as known) and a
-``hint`` (what to do next).
+Every exception has a ``message``, a ``place`` (file, row, column, … as far as known) and, if
+there is advice, a ``hint`` (what to do next).
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ class PrincompError(Exception):
     message : str
         What is wrong, with the invalid value.
     place : dict, optional
-        Where it is wrong: any of ``file``, ``row``, ``column``, ``parameter``.
+        Where it is wrong, such as ``file``, ``line``, ``row``, ``label``, ``column`` or
+        ``parameter``.
     hint : str, optional
         What to do next.
     """
@@ -98,11 +99,11 @@ class PrincompError(Exception):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        # OSError would print "[Errno …]".
+        # OSError.__str__ would print "[Errno …]".
         return self.message if self.hint is None else f"{self.message}\nHint: {self.hint}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By default, only positional arguments would be passed on.
+        # By default, pickle passes positional arguments only.
         return partial(type(self), self.message, hint=self.hint), (), vars(self)
 
     @property
@@ -129,7 +130,7 @@ _SYNONYMS = dict.fromkeys(("standard", "standardize", "standardise", "std", "zsc
 
 
 def nearest(value: object, known: Iterable[str]) -> str | None:
-    """Return the known word that is close to a value, regardless of case; None if there is none."""
+    """Return the known word closest to a value, regardless of case; None if none is close."""
     if not isinstance(value, str):
         return None
     names = {name.casefold(): name for name in known}
@@ -153,8 +154,7 @@ def invalid_value(parameter: str, value: object, expected: str, hint: str) -> Pa
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that shows the line of the user's code.
 
-    That is the first caller outside of this package, and of scikit-learn and joblib, which wrap
-    methods.
+    The line is that of the first caller outside of princomp, scikit-learn and joblib.
     """
     inner, frame, level = ("princomp.", "sklearn.", "joblib."), sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(inner):

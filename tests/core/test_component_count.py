@@ -41,7 +41,7 @@ def test_a_number_out_of_range_is_refused_with_the_range(k, solver, lowest, larg
         ShapeError, match=f"n_components={k} must be between {lowest} and"
     ) as caught:
         check_n_components(k, _summary(10, 4), solver)
-    assert caught.value.hint == f"ask for {lowest} to {largest} components"
+    assert caught.value.hint == f"ask for {max(lowest, 1)} to {largest} components"
 
 
 def test_counts_and_rules_that_a_solver_does_not_support_are_refused():

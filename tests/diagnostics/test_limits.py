@@ -101,6 +101,14 @@ def test_weights_count_as_rows(arrests):
 # ---- degenerate models -----------------------------------------------------------------------
 
 
+def test_the_limits_of_huge_weights_are_those_of_many_rows(arrests):
+    """(n − 1)² overflows from about 1e154 on."""
+    for weight in (1e12, 1e200, 1e300):
+        found = limits(PCA(2, scale="unit").fit(arrests, sample_weight=np.full(50, weight)))
+        chi2 = stats.chi2.ppf(0.95, 2)
+        np.testing.assert_allclose([found.t2_new, found.t2_training], chi2, rtol=1e-9)
+
+
 def test_one_component_and_one_variable(arrests):
     one = limits(PCA(1, scale="unit").fit(arrests))
     assert one.t2_new == pytest.approx((50**2 - 1) / (50 * 49) * stats.f.ppf(0.95, 1, 49))

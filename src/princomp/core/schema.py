@@ -243,7 +243,7 @@ def _is_empty(X: Any) -> bool:
     """Whether X is a table with columns but without rows."""
     shape = getattr(X, "shape", None)
     # An engine may not know its number of rows, and counting them would take too long here.
-    if type(X) is list or not (isinstance(shape, tuple) and len(shape) == 2 and shape[1]):
+    if not (isinstance(shape, tuple) and len(shape) == 2 and shape[1]):
         return False
     return isinstance(shape[0], int) and shape[0] == 0
 
@@ -288,7 +288,7 @@ def _mismatch(known: Iterable[str], given: Iterable[str]) -> str:
 
 
 def _differences(known: Iterable[str], given: Iterable[str]) -> dict[str, list[str]]:
-    """The known names that are missing among those given, and the given ones that are new."""
+    """Known names that were not given, and given names that are not known."""
     # Dicts keep the order of the names.
     old, new = dict.fromkeys(map(str, known)), dict.fromkeys(map(str, given))
     return {
@@ -356,7 +356,9 @@ def open_scores(X: Any, open_table: Callable[[Any], Rows] = open_rows) -> Any:
 
 
 def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
-    """Check frequencies (n,), of any length if n is None; None means that every row counts once.
+    """Check weights of shape (n,), or of any length if n is None.
+
+    Without weights (None), every row counts once.
 
     Raises
     ------
@@ -374,7 +376,7 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
                 "sample_weight is one number, and the number of rows is not known before they "
                 "are read",
                 place=WEIGHTS,
-                hint="one weight for all changes nothing but the divisor: leave it out",
+                hint="a single weight only changes the divisor: leave it out",
             )
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
@@ -383,7 +385,7 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
             "Sample weights must be 1D array or scalar: sample_weight has shape "
             f"{weights.shape}{rows}",
             place=WEIGHTS,
-            hint=f"pass one weight per row: an array of shape ({n},)",
+            hint="pass one weight per row" + (f": an array of shape ({n},)" if rows else ""),
         )
     check_frequencies(weights)
     return weights

@@ -122,8 +122,10 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
         reasons["t2"] = reason
     else:
         n = float(fitted.summary.rows)
-        t2_new = k * (n**2 - 1) / (n * (n - k)) * float(special.fdtri(k, n - k, level))
-        t2_training = (n - 1) ** 2 / n * float(special.betaincinv(k / 2, (n - k - 1) / 2, level))
+        # Factors near 1 first, because the square of a sum of weights may overflow.
+        t2_new = (n + 1) / n * ((n - 1) / (n - k)) * k * float(special.fdtri(k, n - k, level))
+        beta = float(special.betaincinv(k / 2, (n - k - 1) / 2, level))
+        t2_training = (n - 1) / n * ((n - 1) * beta)
     residual = residual_variances(fitted, k)
     q = q_method = None
     if residual is None:

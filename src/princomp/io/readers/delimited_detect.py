@@ -1,8 +1,8 @@
 """Detect how delimited text is written: encoding, separator, decimal mark, comments.
 
-Each property is set by an option, by unambiguous evidence in the first part of the text, or by
-the default of the file extension. A text that can be read in two ways is refused; the error names
-both.
+Each property is set by an option, by evidence in the first part of the text, or by a default: for
+the separator, that of the file extension. Where two readings are equally likely, the text is
+refused, and the error names both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from princomp.io.readers.number_text import NumberFormat, plain_minus
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import malformed, reading
 
-# Number of bytes, records and cells that are checked.
+# Largest number of bytes, records and cells that are examined.
 DETECT_BYTES = 1 << 20
 _MAX_RECORDS, _MAX_CELLS = 500, 20_000
 
@@ -37,7 +37,7 @@ _CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FRACTION = re.compile(r"[+-]?[0-9]*([.,])[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DECIMAL_COMMA = re.compile(r'"?[+\-\u2212]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?"?')
-# A sign such as % or €, or a word at the end, such as kg.
+# A symbol such as % or €, or a word at the end, such as kg.
 _UNITS = re.compile(r"[%‰°$€£¥₹]|\s[A-Za-zµμ°/²³]{1,8}$")
 
 
@@ -88,9 +88,9 @@ def detect_dialect(
     skip = options.skip or 0
     requested = options.sep
     if options.skip is None and (found := re.fullmatch(r"(?i)sep=(.)", lines[0])):
-        skip, requested = 1, requested or found[1]  # a line for Excel
+        skip, requested = 1, requested or found[1]  # a line that Excel understands
         if not requested.isascii():
-            problem = f"line 1: its separator {requested!r} is not an ASCII character"
+            problem = f"line 1 sets the separator {requested!r}, which is not an ASCII character"
             hint = "Save the table with commas or tabs between its columns."
             raise malformed(path, problem, hint, line=1)
     comment, written = options.comment, lines
@@ -105,10 +105,10 @@ def detect_dialect(
     if options.comment is None and comment:
         named = _commented_names(written, lines, sep) if options.header != 0 else None
         if named is None:
-            notes.append("lines that begin with '#' are comments; comment='' reads them")
+            notes.append("lines that begin with '#' are comments; comment='' reads them as rows")
         else:
             skip, comment, lines[named] = named, "", written[named]
-            notes.append(f"line {named + 1} names the columns; comment='#' leaves it out")
+            notes.append(f"line {named + 1} names the columns; comment='#' makes it a comment")
     if sep != separator and (separator is not None or sep not in ",\t"):
         notes.append(f"fields are separated by {_SEPARATORS.get(sep, repr(sep))}")
     number_format = _detect_number_format(lines, sep, options, path, notes)
@@ -130,8 +130,8 @@ def detect_dialect(
 def _commented_names(written: Sequence[str], lines: Sequence[str], sep: str) -> int | None:
     """Index of a line of names that begins with ``#``, such as ``#gene,x``; None without one.
 
-    It is the last line that begins so, and stands above all rows. It holds different texts, as many
-    as the next line has cells, and some of these are numbers.
+    It is the last line that begins with ``#``, and stands above all rows. Its cells are different
+    texts, as many as the next line has cells, and at least one of those is a number.
     """
     i = max(i for i, line in enumerate(written) if line.startswith("#"))
     records = [record for _, record in _records([written[i], *lines[i + 1 :]], sep)[:2]]
@@ -146,6 +146,7 @@ def _commented_names(written: Sequence[str], lines: Sequence[str], sep: str) -> 
 
 
 def _detect_encoding(head: bytes) -> str:
+    """Name the encoding by a byte order mark, by zero bytes, or by what can be decoded."""
     if head.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -175,14 +176,15 @@ def _is_text_in(encoding: str, head: bytes) -> bool:
 
 
 class _Layout(NamedTuple):
-    """Lines split at a separator; the larger of two layouts is the likelier one.
+    """Lines split at a separator. Of two layouts, the larger one as a tuple is more likely.
 
     Parameters
     ----------
     header_fits : bool
-        Whether the first line has as many fields as the others, or one more or less.
+        Whether the first line has as many fields as the others, or one more or less (with
+        spaces, one less).
     number_share : float
-        Share of numbers among the cells.
+        Share of numbers among the cells of the first 100 rows.
     width : int
         Number of fields in most lines.
     """
@@ -193,6 +195,10 @@ class _Layout(NamedTuple):
 
 
 def _detect_separator(lines: Sequence[str], default: str | None, path: Path) -> str:
+    """Choose the separator that gives the most regular lines with the most numbers.
+
+    Spaces separate fields only if nothing else does, or if commas are decimal marks.
+    """
     found = {sep: layout for sep in _SEPARATORS if (layout := _layout(lines, sep)) is not None}
     blanks = found.pop(" ", None)
     if not found:
@@ -297,6 +303,7 @@ class _Evidence(NamedTuple):
 def _detect_number_format(
     lines: Sequence[str], sep: str, options: ReadOptions, path: Path, notes: list[str]
 ) -> NumberFormat:
+    """Detect the marks in numbers; add what was detected to ``notes``."""
     decimal, thousands = options.decimal, options.thousands
     evidence = _gather_evidence(lines, sep)
     if decimal is None and thousands in (".", ","):
@@ -318,6 +325,7 @@ def _detect_number_format(
 
 
 def _detect_decimal(evidence: _Evidence, sep: str, path: Path) -> str:
+    """Choose the decimal mark; refuse a text in which it is unclear."""
     comma, point = evidence.decimal.get(","), evidence.decimal.get(".")
     if comma and point:
         (line, one), (other_line, other) = comma, point
@@ -331,7 +339,7 @@ def _detect_decimal(evidence: _Evidence, sep: str, path: Path) -> str:
         )
     grouped, points = evidence.thousands.get("."), evidence.unclear.get(".", {})
     # Points that separate thousands (1.234.567) imply decimal commas. But such cells may be
-    # product codes (192.168.100): if cells such as 1.234 are only in other columns, they stay
+    # product codes (301.555.120): if cells such as 1.234 are only in other columns, they stay
     # unclear.
     if comma or (grouped and not point and (not points or grouped & points.keys())):
         return ","
@@ -353,6 +361,7 @@ def _detect_decimal(evidence: _Evidence, sep: str, path: Path) -> str:
 
 
 def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:
+    """Sort the first cells of a text by what they say about the marks in numbers."""
     evidence = _Evidence({}, {}, {})
     for line, column, cell in itertools.islice(_cells(lines, sep), _MAX_CELLS):
         located = line, cell
@@ -360,7 +369,7 @@ def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:
             evidence.unclear.setdefault(group[1], {}).setdefault(column, located)
         elif groups := _GROUPS.fullmatch(cell):
             mark, fraction = groups[1], groups[2]
-            # Such as 1.234.5, a version.
+            # Such as 1.234.5, a version, or an IP address.
             if (fraction and fraction[0] == mark) or _ADDRESS.fullmatch(cell):
                 continue
             if cell.lstrip("+-").startswith("0"):

@@ -41,8 +41,8 @@ class Packing(NamedTuple):
     ) -> Self:
         """Read the attributes of an array of a dtype.
 
-        ``fill_value`` is that of an array in Zarr version 2, where xarray stores ``_FillValue``. It
-        marks missing cells only in arrays of xarray; in others it is a number, usually 0.
+        ``fill_value`` is the array's own, in Zarr version 2. There xarray keeps its
+        ``_FillValue``; in arrays of other programs it does not mark missing cells.
 
         Raises
         ------
@@ -88,9 +88,10 @@ class Packing(NamedTuple):
 
 
 def _numbers(name: str, attribute: Any) -> tuple[float, ...]:
-    """The numbers of an attribute."""
+    """The numbers of an attribute, or a ValueError."""
     try:
-        if isinstance(attribute, str):  # xarray writes eight bytes in base64 to Zarr version 3
+        if isinstance(attribute, str) and name in _MISSING:
+            # For Zarr version 3, xarray writes the eight bytes of the number in base64.
             return struct.unpack("<d", base64.standard_b64decode(attribute))
         return tuple(np.asarray(attribute, np.float64).ravel().tolist())
     except (TypeError, ValueError, struct.error):
@@ -100,7 +101,7 @@ def _numbers(name: str, attribute: Any) -> tuple[float, ...]:
 
 
 def _one_number(name: str, attribute: Any) -> float:
-    """The one finite number of an attribute."""
+    """The one finite number of an attribute, or a ValueError."""
     numbers = _numbers(name, attribute)
     if len(numbers) != 1 or not np.isfinite(numbers[0]):
         raise ValueError(f"the attribute {name!r} is {attribute!r}, which is not one finite number")

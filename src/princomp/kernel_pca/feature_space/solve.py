@@ -89,9 +89,11 @@ def solve(matrix: CentredMatrix, parameters: KernelParameters) -> Solution:
         reason = f"{spectrum.k} of {n:,} components are many"
         if width:
             reason = (
-                f"{n_components:.0%} of the variance needs more than {_MAX_LANCZOS_SHARE:.0%} of "
-                f"{n:,} components"
+                f"{100 * n_components:g}% of the variance needs more than {_MAX_LANCZOS_SHARE:.0%} "
+                f"of {n:,} components"
             )
+        elif parameters.solver == "eigh":
+            reason = "eigen_solver='dense' was requested"
         elif n <= _SMALL_ROWS:
             reason = f"only {n:,} rows"
         return Solution(spectrum, "eigh", reason, _dense_bytes(n))
@@ -131,7 +133,7 @@ def first_block_width(n: int, n_components: int | float | None, solver: str, mem
     Raises
     ------
     MemoryLimitError
-        If the solution does not fit in memory: nothing has been computed then.
+        If the solution does not fit in memory.
     """
     fits = _dense_bytes(n) <= memory
     known = n_components if isinstance(n_components, int) else None
@@ -306,7 +308,9 @@ def checked_total(
         if others are and ``n_components`` is not an integer.
     """
     if not np.isfinite(values).all():
-        raise DataError("the kernel matrix has no finite eigenvalues", hint="check gamma and scale")
+        raise DataError(
+            "an eigenvalue of the kernel matrix is not finite", hint="check gamma and scale"
+        )
     lowest, first = float(values.min(initial=0.0)), float(values.max(initial=0.0))
     others = trace - float(values.sum())
     entries = matrix.entry_error * matrix.sums.max_abs

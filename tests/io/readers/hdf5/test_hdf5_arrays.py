@@ -310,3 +310,14 @@ def test_unsigned_integers_may_be_stored_as_signed_ones(tmp_path):
     source = opened(path)
     np.testing.assert_array_equal(read_all(source), [[np.nan, 1], [16384, 2.5], [3.5, 32767]])
     assert "negative stored numbers were read as unsigned integers (_Unsigned)" in source.notes
+
+
+def test_factors_written_as_text_are_numbers(tmp_path):
+    path = save(tmp_path / "t.h5", x=np.array([[1, 2], [3, 4]], "i2"))
+    for text, problem in (("0.5", None), ("0123456789a=", "is '0123456789a=', which is not a num")):
+        with h5py.File(path, "a") as file:
+            file["x"].attrs["scale_factor"] = text
+        if problem is None:
+            np.testing.assert_array_equal(read_all(opened(path)), [[0.5, 1], [1.5, 2]])
+        else:
+            assert problem in str(refused(MalformedFileError, open_hdf5, path))

@@ -216,7 +216,7 @@ def test_blanks_between_the_fields_of_a_csv_file_ask_for_the_separator(write):
 def test_a_separator_in_the_first_line_that_is_not_ascii_is_named(write):
     path = write("sep=§\na§b\n1§2\n3§4\n")
     error = refused(MalformedFileError, path)
-    assert "line 1: its separator '§' is not an ASCII character" in str(error)
+    assert "line 1 sets the separator '§', which is not an ASCII character" in str(error)
     assert "Save the table with commas or tabs" in error.hint
 
 
