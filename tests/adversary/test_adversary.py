@@ -232,6 +232,46 @@ def test_no_error_in_cases_of_a_kind_is_ten_times_what_is_claimed(kind):
     assert not all(outcome.refused for outcome in outcomes)
 
 
+# Test directions of a sketch that show few columns, for one axis far less than for the others.
+FEW_COLUMNS_SHOWN = {
+    "n": 229,
+    "p": 100,
+    "seed": 853689883,
+    "pattern": "spikes",
+    "decades": 10.99,
+    "period": 74,
+    "height": 83.349,
+    "noise": 0.003684763755910862,
+    "multiplicity": 44,
+    "levels": 0,
+    "ratio": 0.013217009235964928,
+    "mean": 0,
+    "power": -36,
+    "column_decades": 0,
+    "first": 0,
+    "constant": 0,
+    "density": 0,
+    "order": "as made",
+    "dtype": "float64",
+    "weights": "none",
+    "solver": "sketch",
+    "k": 10,
+    "scale": "unit",
+    "center": True,
+    "source": "array",
+    "sequence": "merge",
+    "cuts": 2,
+    "extra": 5.014734640713865,
+    "others": False,
+}
+
+
+@extended
+def test_a_residual_of_a_sketch_that_shows_few_columns_is_not_far_too_small():
+    outcome = search.run_case(search.recipe_of(0) | FEW_COLUMNS_SHOWN)
+    assert not outcome.wrong, str(outcome)
+
+
 @pytest.mark.engines
 @extended
 def test_no_error_on_an_engine_is_ten_times_what_is_claimed():

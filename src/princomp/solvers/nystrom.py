@@ -70,7 +70,13 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
     residuals = np.linalg.norm(errors, axis=1) / np.sqrt(TEST_DIRECTIONS) / values[0]
     divisor = _unit_divisor(sketch)
     if divisor is not None:
-        residuals /= _lengths(divisor, np.maximum(left_out, EPS * diagonal), axes)
+        rest = np.maximum(left_out, EPS * diagonal)
+        residuals /= _lengths(divisor, rest, axes)
+        # If divisors are so unequal that DΘ shows fewer than ten columns, the estimate of one axis
+        # may be far too small.
+        shown = rest * divisor**2
+        if shown.sum() ** 2 < TEST_DIRECTIONS * (shown @ shown):
+            residuals = np.maximum(residuals, np.sqrt((residuals @ residuals) / len(residuals)))
         # E has no negative eigenvalues, so its norm is at most its trace. If E is only rounding,
         # amplified by unequal divisors, it may be several times as large as its diagonal.
         bound = 16.0 * float(np.abs(left_out).sum()) + sketch.effective_unit * total / scale

@@ -87,7 +87,7 @@ def solve(matrix: CentredMatrix, parameters: KernelParameters) -> Solution:
     if result is None:
         spectrum = _solve_dense(matrix, n_components)
         reason = f"{spectrum.k} of {n:,} components are many"
-        if width:
+        if width and isinstance(n_components, float):
             reason = (
                 f"{100 * n_components:g}% of the variance needs more than {_MAX_LANCZOS_SHARE:.0%} "
                 f"of {n:,} components"
