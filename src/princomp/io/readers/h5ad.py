@@ -74,7 +74,7 @@ def open_h5ad(path: Path, selection: Selection, inside: str | None = None) -> So
         member = _member(path, file, (inside or "").strip("/") or "X", origin)
         names, notes = _column_names(path, file, member)
         id_column = selection.id_column
-        if selection.find_ids and id_column is None and _are_rows_named(file, member):
+        if selection.find_ids and id_column is None and _are_rows_named(path, file, member):
             id_column = "obs_names"
         rows = None if id_column is None else _row_names(path, file, id_column, member)
         with reading(path, "AnnData"):
@@ -184,9 +184,10 @@ def _made_unique(names: list[str]) -> tuple[str, ...]:
     return tuple(unique)
 
 
-def _are_rows_named(file: h5py.File, rows: Member) -> bool:
-    index = _find_index(file, "obs")
-    return index is not None and file[index.node].shape == rows.shape[:1]
+def _are_rows_named(path: Path, file: h5py.File, rows: Member) -> bool:
+    with reading(path, "AnnData"):
+        index = _find_index(file, "obs")
+        return index is not None and file[index.node].shape == rows.shape[:1]
 
 
 def _row_names(path: Path, file: h5py.File, id_column: str, rows: Member) -> NamesLocation:
