@@ -200,7 +200,8 @@ class TableSchema:
 
     def _checked_frame(self, frame: Any) -> Any:
         """Return the columns of a frame that a fit uses, if they are those of this fit."""
-        if getattr(frame, "shape", (0, self.p))[1] != self.p:
+        _, p = getattr(frame, "shape", (0, self.p))  # lazy frames have no shape
+        if p != self.p:  # leave out what the fit has left out
             frame = select_usable_columns(frame, self.names or ())
         try:
             labels = _labels(frame)

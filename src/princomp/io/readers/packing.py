@@ -90,8 +90,8 @@ class Packing(NamedTuple):
 def _numbers(name: str, attribute: Any) -> tuple[float, ...]:
     """The numbers of an attribute, or a ValueError."""
     try:
-        if isinstance(attribute, str) and name in _MISSING:
-            # For Zarr version 3, xarray writes the eight bytes of the number in base64.
+        if isinstance(attribute, str) and attribute.endswith("=") and name in _MISSING:
+            # For Zarr version 3, xarray writes the eight bytes of a number in base64.
             return struct.unpack("<d", base64.standard_b64decode(attribute))
         return tuple(np.asarray(attribute, np.float64).ravel().tolist())
     except (TypeError, ValueError, struct.error):

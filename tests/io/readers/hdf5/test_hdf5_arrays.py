@@ -314,10 +314,10 @@ def test_unsigned_integers_may_be_stored_as_signed_ones(tmp_path):
 
 def test_factors_written_as_text_are_numbers(tmp_path):
     path = save(tmp_path / "t.h5", x=np.array([[1, 2], [3, 4]], "i2"))
-    for text, problem in (("0.5", None), ("0123456789a=", "is '0123456789a=', which is not a num")):
-        with h5py.File(path, "a") as file:
-            file["x"].attrs["scale_factor"] = text
-        if problem is None:
-            np.testing.assert_array_equal(read_all(opened(path)), [[0.5, 1], [1.5, 2]])
-        else:
-            assert problem in str(refused(MalformedFileError, open_hdf5, path))
+    with h5py.File(path, "a") as file:
+        file["x"].attrs["scale_factor"], file["x"].attrs["_FillValue"] = "0.5", "4"
+    np.testing.assert_array_equal(read_all(opened(path)), [[0.5, 1], [1.5, np.nan]])
+    with h5py.File(path, "a") as file:
+        file["x"].attrs["scale_factor"] = "0123456789a="
+    problem = "is '0123456789a=', which is not a number"
+    assert problem in str(refused(MalformedFileError, open_hdf5, path))
