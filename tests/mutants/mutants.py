@@ -105,8 +105,9 @@ class Tree:
         if not code:
             return "survived"
         failed = re.search(r"^(?:FAILED|ERROR) (tests/\S+::.*?)(?: - |$)", output, re.MULTILINE)
-        # A test that also fails without the change has not killed the mutant.
-        checked = [failed[1]] if failed else tests
+        # A test that also fails without the change has not killed the mutant. It runs with all of its
+        # parameters, which the change may have renamed.
+        checked = [failed[1].partition("[")[0]] if failed else tests
         if not self.passed.issuperset(checked):
             if self.run(checked, 600.0)[0]:
                 sys.exit(f"{checked} fail in {self.folder} without a change:\n{output[-3000:]}")
