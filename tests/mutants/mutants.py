@@ -105,8 +105,8 @@ class Tree:
         if not code:
             return "survived"
         failed = re.search(r"^(?:FAILED|ERROR) (tests/\S+::.*?)(?: - |$)", output, re.MULTILINE)
-        # A test that also fails without the change has not killed the mutant. It runs with all of its
-        # parameters, which the change may have renamed.
+        # A test that also fails without the change has not killed the mutant. It runs with all of
+        # its parameters, because the change may have renamed them.
         checked = [failed[1].partition("[")[0]] if failed else tests
         if not self.passed.issuperset(checked):
             if self.run(checked, 600.0)[0]:
