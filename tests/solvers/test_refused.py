@@ -26,7 +26,7 @@ def test_a_spectrum_refuses_invalid_variances_and_axes():
         Spectrum(np.array([np.inf, 1.0]), np.eye(2), 3.0, 1e-15)
     with pytest.raises(NotFiniteError, match="overflow float64"):
         Spectrum(two, np.eye(2), np.inf, 1e-15)
-    known = {"total": 3.0, "roundoff": 1e-15, "clipped": 0}
+    known = {"total": 3.0, "roundoff": 1e-15}
     with pytest.raises(NotFiniteError, match="overflow float64"):
         Spectrum.measured(np.array([np.inf, 1.0]), np.eye(2), orthogonality=0.0, **known)
     with pytest.raises(DataError, match="orthonormal"):

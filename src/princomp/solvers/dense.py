@@ -152,13 +152,11 @@ def from_small_spectrum(
     small: SmallSpectrum, unit: float, rows: int, k: AxisCount = None
 ) -> Spectrum:
     """Return the Spectrum of a table with few columns, for which all axes were computed."""
-    variances, axes, total, orthogonality, clipped = small
+    variances, axes, total, orthogonality, _ = small
     error = roundoff_of_products(len(variances), unit, total, variances.item(0), rows)
     if type(k) is int:
         axes = axes[:k]
-    spectrum = Spectrum.measured(
-        variances, axes, total, error, orthogonality=orthogonality, clipped=clipped
-    )
+    spectrum = Spectrum.measured(variances, axes, total, error, orthogonality=orthogonality)
     return spectrum.first(k(spectrum)) if callable(k) else spectrum
 
 

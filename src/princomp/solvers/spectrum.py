@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import InitVar, dataclass, replace
 
 import numpy as np
 
@@ -58,7 +58,6 @@ class Spectrum:
     squared: bool = True
     residuals: FloatArray | None = None
     missed: float | None = 0.0
-    clipped: int = field(init=False, default=0)
     overwrite: InitVar[bool] = False
 
     def __post_init__(self, overwrite: bool) -> None:
@@ -66,7 +65,6 @@ class Spectrum:
         values = np.array(self.variances, dtype=np.float64)
         if values.size:
             if values[-1] < 0:
-                set_field(self, "clipped", int((values < 0).sum()))
                 np.maximum(values, 0.0, out=values)
             # For small tables, a list is faster than array operations.
             listed: list[float] = values.tolist()
@@ -98,7 +96,6 @@ class Spectrum:
         roundoff: float,
         *,
         orthogonality: float,
-        clipped: int,
     ) -> Spectrum:
         """Make a Spectrum from results that are already sorted, clipped and have fixed signs.
 
@@ -114,7 +111,6 @@ class Spectrum:
             axes=frozen(axes),
             total=total,
             roundoff=roundoff,
-            clipped=clipped,
         )
         return spectrum
 
