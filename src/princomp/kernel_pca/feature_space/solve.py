@@ -367,8 +367,10 @@ def spectrum_of(
     entries = matrix.entry_error * matrix.sums.max_abs * max(matrix.centring.error_gain, shared)
     largest = max(minimum, search, eigenvalue_rounding(matrix, first) / first, entries / first)
     divisor, roundoff = matrix.centring.divisor, min(largest, 1.0)
-    # If negative eigenvalues may be rounding, the components may sum to more than the trace.
-    total = max(trace, float(values[: len(axes)].sum()))
+    # If negative eigenvalues may be rounding, the components may sum to far more than the trace.
+    # Otherwise, the trace is more accurate.
+    kept = float(values[: len(axes)].sum())
+    total = kept if kept - trace > MAX_NEGATIVE_SHARE * first else trace
     return Spectrum(
         values / divisor, axes, total / divisor, roundoff, residuals=residuals, missed=missed
     )
