@@ -411,3 +411,16 @@ def test_rates_of_a_kernel_that_rounding_may_make_indefinite_do_not_exceed_one()
     model = KernelPCA(kernel="sigmoid", gamma=1e4, coef0=0.0).fit(X)
     assert model.n_components_ < 40
     assert abs(model.explained_variance_ratio_.sum() - 1) <= 60 * np.finfo(float).eps
+
+
+def test_the_total_variance_is_the_trace_not_the_sum_of_rounded_eigenvalues():
+    """Eigenvalues are off by about ε times the entries, which are a million times larger here."""
+    X = np.random.default_rng(29).integers(0, 3, (21, 4)).astype(float)
+
+    def kernel(x, y):
+        return np.exp(-1e-6 * ((x - y) ** 2).sum())
+
+    model = KernelPCA(kernel=kernel).fit(X)
+    K = np.array([[kernel(x, y) for y in X] for x in X], np.longdouble)
+    trace = np.trace(K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()) / 20
+    assert abs(model.total_variance_ / trace - 1) <= 4 * 21 * np.finfo(float).eps

@@ -21,6 +21,8 @@ from princomp.core.schema import TableSchema, attach_weights, checked_weights
 from princomp.engines import DistributedRows, ProgressCallback, RunContext
 from princomp.errors import NotAvailableError, NotFiniteError
 from princomp.io import (
+    DROP_HINT,
+    FILL_HINT,
     PathLike,
     RowData,
     Rows,
@@ -86,7 +88,9 @@ def fit_table(
     try:
         return TableFit(fit_rows(data, weights, request, columns, run), schema, rows)
     except NotFiniteError as error:
-        raise not_finite_error(data, error, columns=columns, origin=origin) from None
+        # Cells are filled from a whole number of components.
+        hint = FILL_HINT if request.rule is None else DROP_HINT
+        raise not_finite_error(data, error, columns=columns, origin=origin, hint=hint) from None
     finally:
         if run is not None:
             run.close()

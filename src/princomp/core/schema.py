@@ -224,8 +224,7 @@ class TableSchema:
         self.check_width(len(given))
 
     def _warn(self, what: str, how: str) -> None:
-        message = f"{what}, but {self.owner} was fitted {how} feature names"
-        warn(message)
+        warn(f"{what}, but {self.owner} was fitted {how} feature names")
 
     def _other_columns(self, message: str, given: Iterable[str]) -> ColumnError:
         """The error for columns that are not those of the fit, in their order."""

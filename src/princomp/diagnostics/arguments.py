@@ -221,9 +221,7 @@ def ignoring_rows(function: Callable[P, T]) -> Callable[P, T]:
         if rows is None and args and _is_table(args[0]):
             rows, args = args[0], args[1:]
         if rows is not None:
-            warn(
-                f"{function.__name__} needs the model alone: the rows are ignored",
-            )
+            warn(f"{function.__name__} needs the model alone: the rows are ignored")
         return cast("Callable[..., T]", function)(model, *args, **options)
 
     return cast("Callable[P, T]", wrapper)

@@ -364,13 +364,7 @@ def choices_and_model(
     else:
         several = replace(several, tell=None)  # the fit reports rules as well as passes
         model = PCA(several, random_state=int(random_state), **parameters)
-        try:
-            model.fit(X, sample_weight=sample_weight, progress=progress)
-        except NotFiniteError as error:
-            # Filling needs the number of components.
-            words = "fill the cells (missing='em' or missing='nipals')"
-            error.hint = error.hint and error.hint.replace(words, "fill the cells before")
-            raise
+        model.fit(X, sample_weight=sample_weight, progress=progress)
     return Choices(tuple(several.answers), model.n_samples_, model.n_features_in_), model
 
 

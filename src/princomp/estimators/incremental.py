@@ -130,8 +130,8 @@ class IncrementalPCA(PCA):
             or ``comm`` is given.
         """
         refuse_reading_twice(X)
-        options: Any = {"progress": progress, "checkpoint": checkpoint, "comm": comm}
-        return self.fit(X, y, sample_weight, **options).transform(X)
+        self.fit(X, y, sample_weight, progress=progress, checkpoint=checkpoint, comm=comm)
+        return self.transform(X)
 
     def partial_fit(
         self, X: Any, y: object = None, sample_weight: SampleWeight = None, check_input: bool = True

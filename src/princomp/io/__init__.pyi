@@ -59,6 +59,8 @@ from .readers.materialize import (
     read_whole as read_whole,
 )
 from .readers.memory import (
+    DROP_HINT as DROP_HINT,
+    FILL_HINT as FILL_HINT,
     Rows as Rows,
     as_rows as as_rows,
     checksum as checksum,

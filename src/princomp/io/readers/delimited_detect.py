@@ -93,11 +93,8 @@ def detect_dialect(
             problem = f"line 1 sets the separator {requested!r}, which is not an ASCII character"
             hint = "Save the table with commas or tabs between its columns."
             raise malformed(path, problem, hint, line=1)
-    comment, written = options.comment, lines
-    if comment is None:
-        top = next((line for line in lines[skip:] if line.strip()), "")
-        # A # before a separator is the name of a column, not a comment.
-        comment = "#" if re.match(r"#(?!\s*[,;\t|])", top) else ""
+    written = lines
+    comment = _detect_comment(lines[skip:]) if options.comment is None else options.comment
     # Blank out comments and skipped lines, so that the other lines keep their numbers.
     lines = ["" if comment and line.startswith(comment) else line for line in lines]
     lines[:skip] = [""] * len(lines[:skip])
@@ -107,7 +104,8 @@ def detect_dialect(
         if named is None:
             notes.append("lines that begin with '#' are comments; comment='' reads them as rows")
         else:
-            skip, comment, lines[named] = named, "", written[named]
+            lines[named] = written[named]
+            skip, comment = named, ""
             notes.append(f"line {named + 1} names the columns; comment='#' makes it a comment")
     if sep != separator and (separator is not None or sep not in ",\t"):
         notes.append(f"fields are separated by {_SEPARATORS.get(sep, repr(sep))}")
@@ -125,6 +123,13 @@ def detect_dialect(
         skip_end=options.skip_end,
         notes=tuple(notes),
     )
+
+
+def _detect_comment(lines: Sequence[str]) -> str:
+    """Return "#" if the first line that is not blank begins with it, else ""."""
+    top = next((line for line in lines if line.strip()), "")
+    # A # before a separator is the name of a column, not a comment.
+    return "#" if re.match(r"#(?!\s*[,;\t|])", top) else ""
 
 
 def _commented_names(written: Sequence[str], lines: Sequence[str], sep: str) -> int | None:

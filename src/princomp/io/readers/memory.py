@@ -129,9 +129,10 @@ def from_sparse(matrix: Any) -> Any:
     return rows
 
 
-_FILL_HINT = (
+FILL_HINT = (
     "leave such rows out (missing='drop'), or fill the cells (missing='em' or missing='nipals')"
 )
+DROP_HINT = "leave such rows out (missing='drop'), or fill the cells before"
 _CLIP_HINT = "clip or remove the infinite values"
 
 
@@ -140,7 +141,7 @@ def not_finite_error_in_source(
     error: NotFiniteError,
     *,
     columns: tuple[str, ...] | None,
-    hint: str = _FILL_HINT,
+    hint: str = FILL_HINT,
 ) -> NotFiniteError:
     """Add the value, the file and the row in it to an error found in a block of a source."""
     if error.value is None:
@@ -148,8 +149,8 @@ def not_finite_error_in_source(
     column, value = error.place["column"], error.value
     where, place = _describe_cell(source.place_of(error.place["row"]), columns, column)
     problem = f"Input X contains {_value_text(value)}: the first at {where}"
-    if hint is _FILL_HINT and getattr(source, "engine", None):
-        hint = "leave such rows out (missing='drop'), or fill the cells before"
+    if hint is FILL_HINT and getattr(source, "engine", None):
+        hint = DROP_HINT
     return NotFiniteError(problem, place=place, hint=hint if np.isnan(value) else _CLIP_HINT)
 
 
@@ -173,7 +174,7 @@ def not_finite_error(
     *,
     columns: tuple[str, ...] | None = None,
     origin: Origin | None = None,
-    hint: str = _FILL_HINT,
+    hint: str = FILL_HINT,
 ) -> NotFiniteError:
     """Add the first place, its value and the counts in all rows to an error found in a block."""
     if "row" not in error.place or (error.value is None and "column" in error.place):
