@@ -22,6 +22,8 @@ SUBNORMAL = np.finfo(np.float64).smallest_subnormal
 _QUANTUM = LONG(SUBNORMAL) / LONG(FACTOR)
 # Axes of components that are not reported as inseparable have four correct digits.
 _DIGITS = 1e-4
+# KernelPCA sets eigenvalues below this many units of rounding to zero.
+_ZEROED = 40
 # Units of error of sums of equal numbers, as in docs/explain/numerics.md.
 _EQUAL_UNITS = 64
 # Number of rows whose scores are compared, and of multiplications in extended precision that are
@@ -147,8 +149,7 @@ def check_variances(model, promise, truth):
     values = np.maximum(true[: len(answer)], answer)
     claims = _claims(promise, truth, values, answer)
     if not hasattr(model, "components_"):
-        # KernelPCA sets eigenvalues below 40 units of rounding to zero.
-        zero = 40 / FACTOR * promise.roundoff * truth.variances[0]
+        zero = _ZEROED / FACTOR * promise.roundoff * truth.variances[0]
         claims = np.where(answer == 0, np.maximum(claims, zero), claims)
     error = answer - true[: len(answer)]
     if not promise.complete:
@@ -190,6 +191,10 @@ def check_fraction(model, promise, truth):
     rates = np.cumsum(np.maximum(truth.variances, 0)) / truth.total
     claim = k * promise.roundoff + promise.residuals.sum() + EPS + truth.total_error / truth.total
     lacks = requested - rates[min(k, len(rates)) - 1]
+    if not hasattr(model, "components_") and k < len(rates):
+        # KernelPCA warns where the eigenvalues that it sets to zero are needed for the share.
+        zeroed = truth.variances[k] <= _ZEROED * promise.roundoff * truth.variances[0]
+        lacks = min(lacks, 0.0) if zeroed else lacks
     spare = rates[k - 2] - requested if k > 1 else -1.0
     return compare(
         "number of components",

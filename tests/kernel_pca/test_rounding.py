@@ -424,3 +424,16 @@ def test_the_total_variance_is_the_trace_not_the_sum_of_rounded_eigenvalues():
     K = np.array([[kernel(x, y) for y in X] for x in X], np.longdouble)
     trace = np.trace(K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()) / 20
     assert abs(model.total_variance_ / trace - 1) <= 4 * 21 * np.finfo(float).eps
+
+
+@pytest.mark.parametrize("solver", ["dense", "arpack"])
+def test_a_share_that_rounding_errors_hide_is_missed_with_a_warning(solver, rng):
+    X = rng.standard_normal((60, 3)) * [4.0, 1.0, 1.0]
+    K = X @ X.T + 1e15  # entries are rounded to 1/8; the second and third eigenvalue are about 60
+    model = KernelPCA(0.99, kernel="precomputed", eigen_solver=solver)
+    with pytest.warns(
+        UserWarning, match="0.99 is not reached: the eigenvalues above the rounding errors"
+    ):
+        model.fit(K)
+    assert model.n_components_ < 3
+    assert model.explained_variance_ratio_.sum() < 0.99

@@ -120,10 +120,11 @@ def _rounding(
 ) -> FloatArray:
     """Estimate ‖E v‖ (k,) if the sketch leaves nothing out: E is rounding, amplified by divisors.
 
-    Row i of EDΘ has mean square Σⱼ Eᵢⱼ²Dⱼ². If the p terms are about equal, |Eᵢⱼ| is about
-    √(sum / p) / Dⱼ. E is symmetric, so the same bound holds with i and j exchanged. For an
-    axis of columns with large divisors, DΘ does not show the rounding errors of other columns; the
-    rows of those columns do.
+    Row i of EDΘ has mean square lᵢ² = Σⱼ Eᵢⱼ²Dⱼ², so |Eᵢⱼ| is at most lᵢ/Dⱼ. This is not divided
+    among the columns: a single column with a large variance and divisor may have nearly all of it.
+    E is symmetric, so the same bound holds with i and j exchanged. For an axis of columns with
+    large divisors, DΘ does not show the rounding errors of other columns; the rows of those columns
+    do.
     """
     lengths = np.zeros(sketch.p)
     width = sketch.width - TEST_DIRECTIONS
@@ -139,8 +140,7 @@ def _rounding(
     later = np.cumsum(divisor[:0:-1] ** -2)[::-1]
     squares = np.cumsum(lengths**2) / divisor**2
     squares[:-1] += lengths[:-1] ** 2 * later
-    squares[order] = squares / sketch.p
-    return np.sqrt(axes**2 @ squares)
+    return np.sqrt(axes[:, order] ** 2 @ squares)
 
 
 def _panels(sketch: Sketch, scale: float) -> Iterator[tuple[slice, FloatArray, FloatArray]]:

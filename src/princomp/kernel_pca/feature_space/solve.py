@@ -96,8 +96,10 @@ def solve(matrix: CentredMatrix, parameters: KernelParameters) -> Solution:
             reason = "eigen_solver='dense' was requested"
         elif n <= _SMALL_ROWS:
             reason = f"only {n:,} rows"
+        _warn_if_share_is_missed(matrix, spectrum, n_components)
         return Solution(spectrum, "eigh", reason, _dense_bytes(n))
     spectrum, products = result
+    _warn_if_share_is_missed(matrix, spectrum, n_components)
     kept = "all" if matrix.kept_share == 1.0 else f"{matrix.kept_share:.0%}"
     reason = f"{spectrum.k} of {n:,} components in {products} products, {kept} of the tiles kept"
     space = search_space_size(n, spectrum.k, memory // 2)
@@ -271,6 +273,23 @@ def count_components(values: FloatArray, trace: float, n_components: int | float
 
 
 # ---- rounding errors: which eigenvalues are zero, refused or resolved --------------------
+
+
+def _warn_if_share_is_missed(
+    matrix: CentredMatrix, spectrum: Spectrum, n_components: int | float | None
+) -> None:
+    """Warn if all eigenvalues that are not zero sum to less than the share that is wanted.
+
+    A lack of less than 0.1% of the variance is no more than rounding errors in the total.
+    """
+    found, total = float(spectrum.variances[: spectrum.k].sum()), spectrum.total
+    if isinstance(n_components, float) and spectrum.k and found < (n_components - 0.001) * total:
+        warn(
+            f"n_components={n_components:g} is not reached: the eigenvalues above the rounding "
+            f"errors of the kernel matrix explain {found / total:.1%} of the variance (its largest "
+            f"entry is {matrix.sums.max_abs:.2g}). Compute it from centred data, or use another "
+            "kernel"
+        )
 
 
 def eigenvalue_rounding(matrix: CentredMatrix, first: float) -> float:
