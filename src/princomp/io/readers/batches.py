@@ -229,7 +229,10 @@ def _read_batch(batch: Any, requested: tuple[str, ...] | None, index: str | None
     shape = np.shape(batch)
     if len(shape) != 2:
         problem = f"a batch has rows and columns, but this {type(batch).__name__} has shape {shape}"
-        hint = "batch.reshape(1, -1) makes one row of it." if len(shape) == 1 else _BATCH_HINT
+        hint = _BATCH_HINT
+        if len(shape) == 1:
+            one_row = "[batch]" if isinstance(batch, list | tuple) else "batch.reshape(1, -1)"
+            hint = f"{one_row} makes one row of it."
         raise ShapeError(problem, hint=hint)
     if requested is not None and shape[1] != len(requested):
         problem = f"{len(requested)} column names do not fit {shape[1]} columns"
