@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from princomp.engines.distributed import DistributedRows, PartialResult, SummaryKind
 from princomp.engines.run_context import RunContext
-from princomp.errors import NotFiniteError, PrincompError
+from princomp.errors import CheckpointError, NotFiniteError, PrincompError, counted
 from princomp.io import Chunk, RowArray, RowData, Source, State
 from princomp.kernels import warn_without_kernels
 from princomp.linalg import (
@@ -127,6 +127,8 @@ def fold(
     ------
     NotFiniteError
         With the row counted over the whole table.
+    CheckpointError
+        If the interrupted run had read more rows, or all rows and these are more.
     """
     if isinstance(data, DistributedRows):
         return data.fold(kind, drop=drop, precise=precise, run=run, step_name=step_name)
@@ -141,6 +143,8 @@ def fold(
         result = summarizer.apply(kind.of, 0, data)
         return result if initial is None else result._replace(summary=initial.merge(result.summary))
     state = None if run is None else run.begin(step_name, n, _row_bytes(data))
+    if state is not None and n is not None:
+        _refuse_other_rows(state, n)
     if state is None or not state.done:
         if n is None or n * p >= _KERNEL_WARNING_NUMBERS:
             warn_without_kernels()
@@ -157,6 +161,18 @@ def fold(
         if run is not None:
             run.finish(state)
     return PartialResult(state.summary, state.dropped, state.row)
+
+
+def _refuse_other_rows(state: State, n: int) -> None:
+    """Refuse a state of another number of rows: only the first batch of an iterator is compared."""
+    if state.row > n or (state.done and state.row < n):
+        raise CheckpointError(
+            f"it belongs to another run, which had read {counted(state.row, 'row')}; "
+            f"the input now has {counted(n, 'row')}",
+            place={"rows": n},
+            hint="give the same rows, or another checkpoint; delete this one if it is of no more "
+            "use",
+        )
 
 
 def reduce_partition(

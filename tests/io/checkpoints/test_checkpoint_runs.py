@@ -30,6 +30,7 @@ from faults.disk import Stopped, bits, contents, stop_after
 from princomp import PCA, read_table
 from princomp.errors import (
     CheckpointError,
+    InputChangedError,
     MemoryLimitError,
     ParameterError,
 )
@@ -371,3 +372,20 @@ def test_another_first_batch_is_refused(kind, ck):
     with pytest.raises(CheckpointError, match=r"first \w+ with checksum"):
         PCA(1).fit(rows(X + 1), checkpoint=ck)
     assert bits(PCA(1).fit(rows(X), checkpoint=ck)) == bits(whole)
+
+
+@pytest.mark.parametrize("rows", [200, 400])
+def test_another_number_of_rows_of_an_iterator_is_refused(rows, ck):
+    X = np.random.default_rng(0).standard_normal((400, 2))
+    PCA(1).fit(iter([X[:100], X[100:300]]), checkpoint=ck)
+    with pytest.raises(CheckpointError, match="had read 300 rows; the input now has"):
+        PCA(1).fit(iter([X[:100], X[100:rows]]), checkpoint=ck)
+
+
+@pytest.mark.parametrize("make", [lambda batches: iter(batches), lambda batches: lambda: batches])
+def test_fewer_rows_than_were_read_are_refused(make, ck, monkeypatch):
+    monkeypatch.setattr("princomp.core.fit.SMALL_TABLE_BYTES", 0)
+    X = table()
+    _start_and_stop(make([X[:100], X[100:]]), ck)
+    with pytest.raises(InputChangedError, match=r"the rows end .* rows before the row"):
+        PCA(2).fit(make([X[:100]]), checkpoint=ck)

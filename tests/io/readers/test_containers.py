@@ -10,6 +10,7 @@ from princomp.errors import ParameterError
 
 X = np.random.default_rng(0).standard_normal((20, 4))
 HINTS = {"anndata.AnnData": "adata.to_df()", "xarray.Dataset": "to_dataframe()"}
+HINTS |= dict.fromkeys(("pyarrow.Dataset", "pyarrow.Scanner"), "data.to_batches")
 
 
 def stand_in(name):
@@ -32,7 +33,7 @@ def test_hints_tell_how_to_get_one_table(name):
         lambda rows: report(model, rows),
     ]
     for call in calls:
-        with pytest.raises(ParameterError, match=f"^{name} holds several arrays") as caught:
+        with pytest.raises(ParameterError, match=f"^{name} is not one table") as caught:
             call(rows)
         assert HINTS[name] in caught.value.hint
 
@@ -62,3 +63,36 @@ def test_xarray_arrays_are_read_and_datasets_refused():
         PCA(2).fit(xarray.Dataset({"x": array}))
     with pytest.raises(ValueError, match="array with dim 3"):
         PCA(2).fit(array.expand_dims("time"))
+
+
+def test_the_hints_for_datasets_of_arrow_work():
+    pa = pytest.importorskip("pyarrow")
+    dataset = pytest.importorskip("pyarrow.dataset")
+    data = dataset.dataset(pa.table(dict(zip("abcd", X.T, strict=True))))
+    for tables in (data, data.scanner(columns=["b", "a"])):
+        with pytest.raises(ParameterError, match=r"^pyarrow\.(Dataset|Scanner) is not one"):
+            PCA(2).fit(tables)
+    model = PCA(2).fit(data.to_batches)
+    np.testing.assert_allclose(model.explained_variance_, PCA(2).fit(X).explained_variance_)
+    assert PCA(2).fit(data.scanner(columns=["b", "a"]).to_batches).n_features_in_ == 2
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "record batch"])
+@pytest.mark.parametrize("rows", [(7, 13), (10, 10)])
+def test_a_list_of_tables_is_refused_and_its_iterator_is_read(kind, rows):
+    make = np.asarray
+    if kind == "frame":
+        make = pytest.importorskip("pandas").DataFrame
+    elif kind == "record batch":
+        arrow = pytest.importorskip("pyarrow")
+
+        def make(x):
+            return arrow.RecordBatch.from_arrays([arrow.array(c) for c in x.T], list("abcd"))
+
+    tables = [make(X[: rows[0]]), make(X[rows[0] :])]
+    for given in (tables, tuple(tables)):
+        with pytest.raises(ParameterError, match="a list of 2 tables is not one") as caught:
+            PCA(2).fit(given)
+    assert "iter(tables)" in caught.value.hint
+    model = PCA(2).fit(iter(tables))
+    np.testing.assert_allclose(model.explained_variance_, PCA(2).fit(X).explained_variance_)

@@ -15,6 +15,7 @@ from princomp.errors import ParameterError, PrincompError, ShapeError
 from princomp.io.readers.frames import as_frame, frame_labels, from_frame, index_label, is_frame
 from princomp.io.readers.left_out import row_numbers_note
 from princomp.io.readers.memory import checksum, from_sparse, in_memory, stored_arrays
+from princomp.io.readers.reader_errors import fewer_rows_error
 from princomp.io.readers.source import Chunk, Source
 from princomp.io.readers.source_chain import column_order, reorder_columns
 
@@ -110,6 +111,8 @@ class BatchedRows(Source):
                     row += piece.shape[0]
                     if start < row:
                         yield Chunk(piece[skipped:] if skipped else piece)
+        if row < start:
+            raise fewer_rows_error(start - row)
         if self._rows_last_pass is not None and row != self._rows_last_pass:
             raise ShapeError(
                 f"the batches held {row:,} rows this time, "
@@ -226,7 +229,10 @@ def _read_batch(batch: Any, requested: tuple[str, ...] | None, index: str | None
     shape = np.shape(batch)
     if len(shape) != 2:
         problem = f"a batch has rows and columns, but this {type(batch).__name__} has shape {shape}"
-        hint = "batch.reshape(1, -1) makes one row of it." if len(shape) == 1 else _BATCH_HINT
+        hint = _BATCH_HINT
+        if len(shape) == 1:
+            one_row = "[batch]" if isinstance(batch, list | tuple) else "batch.reshape(1, -1)"
+            hint = f"{one_row} makes one row of it."
         raise ShapeError(problem, hint=hint)
     if requested is not None and shape[1] != len(requested):
         problem = f"{len(requested)} column names do not fit {shape[1]} columns"

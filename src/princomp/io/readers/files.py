@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -101,6 +102,8 @@ ENDINGS = tuple(_FORMATS)
 # Largest file sizes in bytes, uncompressed and compressed, for which ``Format.table_reader`` is
 # used.
 SMALL_FILE_BYTES, SMALL_COMPRESSED_FILE_BYTES = 2**25, 2**23
+# Number of files in a folder in which a table is sought, for a hint.
+_MAX_NAMES_TRIED = 1_000
 
 
 def ending_of(path: str | os.PathLike[str]) -> str | None:
@@ -256,13 +259,23 @@ def _refuse_absent(path: Path) -> None:
             return
         if path.is_dir():
             why = "is a folder, not a file"
-            hint = f"Name the files in it, such as '{path}/*{ending_of(path) or '.csv'}'."
+            hint = _hint_on_tables_in(path)
         elif path.exists():
             why = "is not a regular file"
             hint = "Give a pipe as standard input (-), or save the table first."
         else:
             why, hint = "no such file", folder_hint()
         raise file_error(InputNotFoundError, path, why, hint)
+
+
+def _hint_on_tables_in(folder: Path) -> str:
+    """Suggest a wildcard for the tables in a folder or, if it has none, below it."""
+    for wildcard in ("*", "**/*"):
+        names = glob.iglob(f"{glob.escape(str(folder))}/{wildcard}", recursive=True)
+        for name in islice(names, _MAX_NAMES_TRIED):
+            if (ending := ending_of(name)) and os.path.isfile(name):
+                return f"Name the files in it, such as '{folder}/{wildcard}{ending}'."
+    return f"Name a file. Known endings are {', '.join(ENDINGS)}."
 
 
 # ---- wildcards ----------------------------------------------------------------------------
@@ -314,7 +327,11 @@ def _split(name: str) -> tuple[str, str, str]:
 
 
 def _refuse_impossible(name: str) -> None:
-    """Raise InputNotFoundError for a text that no file can have as its name."""
+    """Raise InputNotFoundError for a text that no file can have as its name, and for a URL."""
+    if re.match("[A-Za-z][A-Za-z0-9+.-]+:/", name) and not glob.glob(name):
+        problem = "is an address, not the path of a file"
+        hint = "Download it first; or read it with another library, and give batches of rows."
+        raise file_error(InputNotFoundError, name, problem, hint)
     try:
         os.stat(name)
     except (OSError, ValueError) as error:

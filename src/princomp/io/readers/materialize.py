@@ -9,7 +9,7 @@ from typing import Any
 from princomp.errors import InputChangedError, MemoryLimitError
 from princomp.io.readers.columns import RowPlace
 from princomp.io.readers.memory import checksum, stored_arrays
-from princomp.io.readers.reader_errors import no_rows_error
+from princomp.io.readers.reader_errors import fewer_rows_error, no_rows_error
 from princomp.io.readers.source import Chunk, FileState, Source, TableSource, refuse_changed
 from princomp.linalg import empty, format_bytes
 from princomp.summaries import stored_bytes
@@ -136,6 +136,8 @@ def _chunks_from(chunks: Iterator[Chunk], start: int) -> Iterator[Chunk]:
         if start < rows:
             yield chunk.part(start)
         start = max(start - rows, 0)
+    if start:
+        raise fewer_rows_error(start)
 
 
 def first_rows(source: Source, count: int) -> tuple[Any, Source]:

@@ -17,6 +17,7 @@ from princomp.errors import (
     NotNumericError,
     ParameterError,
     ShapeError,
+    counted,
     row_words,
 )
 from princomp.io.readers.cells import LARGEST_INTEGER, first_inexact_index, integer_text
@@ -31,6 +32,8 @@ _FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
 _CONTAINERS = {
     "anndata.AnnData": "Give adata.X, or adata.to_df() to keep the names; or the .h5ad file.",
+    "pyarrow.Dataset": "Give data.to_batches, a function that reads it batch by batch.",
+    "pyarrow.Scanner": "Give data.to_batches, a function that reads it batch by batch.",
     "xarray.Dataset": "Give data.to_dataframe(), or one array of it: data['name'].",
 }
 
@@ -244,6 +247,10 @@ def in_memory(X: Any) -> Rows:
         data = from_sparse(X.data) if sp.issparse(X.data) else as_rows(X.data)
         return data, X.columns, X.row_origin
     if type(X) in (list, tuple):
+        if X and len(getattr(X[0], "shape", ())) == 2:
+            problem = f"a list of {counted(len(X), 'table')} is not one table"
+            hint = "give an iterator, which is read as one table: iter(tables)"
+            raise ParameterError(problem, place={"parameter": "X"}, hint=hint)
         numbers = _array_from_lists(X)
         if numbers is not None:
             return as_rows(numbers), None, None
@@ -273,7 +280,7 @@ def in_memory(X: Any) -> Rows:
 
 
 def refuse_containers(X: object) -> None:
-    """Refuse objects that hold several tables.
+    """Refuse objects that hold several tables, or one that is not in memory.
 
     Raises
     ------
@@ -283,7 +290,7 @@ def refuse_containers(X: object) -> None:
     for kind in type(X).__mro__:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         if name in _CONTAINERS:
-            problem = f"{name} holds several arrays, and one table is needed"
+            problem = f"{name} is not one table in memory"
             raise ParameterError(problem, place={"parameter": "X"}, hint=_CONTAINERS[name])
 
 

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from princomp.errors import (
+    InputChangedError,
     InputNotFoundError,
     MalformedFileError,
     MissingLibraryError,
     PrincompError,
     ShapeError,
+    counted,
 )
 from princomp.io.readers.columns import Error, Origin
 
@@ -67,6 +69,15 @@ def folder_hint() -> str:
         return f"The current folder is {Path.cwd()}."
     except OSError:
         return "The current folder was deleted."
+
+
+def fewer_rows_error(missing: int) -> InputChangedError:
+    """Make the error for rows that end before the row from which a fit resumes."""
+    return InputChangedError(
+        f"the rows end {counted(missing, 'row')} before the row that the checkpoint has reached",
+        place={"missing": missing},
+        hint="Give the same rows again, or delete the checkpoint to begin with these.",
+    )
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import json
 import re
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import openpyxl
@@ -40,6 +41,26 @@ def test_a_missing_file_and_a_folder_are_distinguished(tmp_path):
     assert "no such file" in str(refused(InputNotFoundError, tmp_path / "no.csv"))
     (tmp_path / "f.csv").mkdir()
     assert "is a folder" in str(refused(InputNotFoundError, tmp_path / "f.csv"))
+
+
+@pytest.mark.parametrize("name", ["1.parquet", "1.csv.gz", "year=2020/1.csv"])
+def test_the_hint_on_a_folder_names_the_tables_in_it(tmp_path, name):
+    file = tmp_path / "rows" / name
+    file.parent.mkdir(parents=True)
+    assert ".parquet" in refused(InputNotFoundError, tmp_path / "rows").hint
+    pd.DataFrame({"a": [1.0, 2], "b": [3.0, 5]}).pipe(
+        lambda table: table.to_parquet(file) if "parquet" in name else table.to_csv(file)
+    )
+    hint = refused(InputNotFoundError, tmp_path / "rows").hint
+    assert open_files([hint.split("'")[1]]).file == str(file)
+
+
+@pytest.mark.parametrize("name", ["s3://bucket/x.parquet", "gs://b/*.csv", "https://a.org/x.csv"])
+def test_an_address_is_refused(name):
+    for given in (name, Path(name)):
+        with pytest.raises(InputNotFoundError, match="is an address, not the path") as caught:
+            open_files([given])
+    assert "Download it" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", ["a,b\n" + "1,2\n" * 99, "x" * 300 + "*.csv", "a\0.csv"])
