@@ -15,7 +15,7 @@ from importlib.metadata import version
 import pytest
 
 import princomp
-from command_line import ENVIRONMENT, ROOT
+from command_line import ARRESTS, ENVIRONMENT, ROOT
 from helpers import ENGINE_MODULES
 from princomp import errors
 
@@ -180,10 +180,16 @@ def test_the_package_has_a_py_typed_marker():
     assert (ROOT / "src" / "princomp" / "py.typed").exists()
 
 
-def test_a_missing_library_of_the_command_line_is_reported():
-    code = "import sys\nsys.modules['click'] = None\nfrom princomp.__main__ import main\nmain()"
+@pytest.mark.parametrize("library", ["click", "rich"])
+def test_a_missing_library_of_the_command_line_is_reported(library, tmp_path):
+    code = (
+        f"import sys\nsys.modules[{library!r}] = None\n"
+        f"sys.argv = ['princomp', 'fit', {str(ARRESTS)!r}, '-o', 'out']\n"
+        "from princomp.__main__ import main\nmain()"
+    )
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (75, "")
-    assert "needs click" in done.stderr
+    assert f"needs {library}" in done.stderr
     assert "pip install 'princomp[cli]'" in done.stderr
+    assert list(tmp_path.iterdir()) == []

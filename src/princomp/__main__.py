@@ -34,6 +34,8 @@ def main() -> None:
     # A command ends soon. Garbage collection would take a tenth of the time of a report.
     gc.set_threshold(100_000, 20, 100)
     try:
+        import rich  # noqa: F401 - commands import parts of it when they print results
+
         from princomp.cli import run
     except KeyboardInterrupt:
         sys.exit(130)
