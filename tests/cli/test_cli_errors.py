@@ -35,6 +35,9 @@ USAGE_ERRORS = [
     (["fly"], "No such command 'fly'"),
     (["--bogus"], "No such option '--bogus'"),
     (["fit", ARRESTS, "--columns", ""], "'' has an empty column name"),
+    (["fit", ARRESTS, "--id", ""], "'' has an empty column name"),
+    (["report", ARRESTS, "--groups", ""], "'' has an empty column name"),
+    (["plot", "pairs", "m.pca", ARRESTS, "-o", "f.svg", "--groups", " "], "has an empty column"),
     (["fit", ARRESTS, "--na", "x,"], "'x,' has an empty word"),
     (["fit", ARRESTS, "--exclude", "Murder,,Rape"], "has an empty column name"),
 ]

@@ -88,6 +88,20 @@ def test_text_with_numbers_is_in_natural_order(table, model):
     assert found == ["-1", "0.5", "9", "10", "B", "a", "b 01", "b 9", "b 9c", "b 10"]
 
 
+def test_ordered_categories_keep_their_order(table, model):
+    grades = pd.Categorical(["low", "mid", "high"] * 10, ["worst", "low", "mid", "high"], True)
+    graded = table.assign(grade=grades)
+    assert labels(plots.scores(model, graded, groups="grade", ellipses="none")) == [
+        *("low", "mid", "high")
+    ]
+    found = diagnostics.categories(model, table[["a", "b", "c"]], graded["grade"], components=1)
+    assert found["category"].tolist() == ["low", "mid", "high"]
+    polars = pytest.importorskip("polars")
+    enum = polars.Series(list(grades), dtype=polars.Enum(["mid", "low", "high"]))
+    found = diagnostics.categories(model, table[["a", "b", "c"]], enum, components=1)
+    assert found["category"].tolist() == ["mid", "low", "high"]
+
+
 def test_files_without_named_columns_are_refused(tmp_path):
     np.save(tmp_path / "x.npy", np.eye(9))
     with pytest.raises(ColumnError, match=r"x.npy: no column 'q': it holds numbers only"):

@@ -91,6 +91,13 @@ def test_inseparable_variances_are_not_called_equal():
     assert "their variances are too close for the accuracy of the fit" in page.text
 
 
+def test_columns_without_any_correlation_are_too_little_correlated():
+    design = np.array([[a, b, c] for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], dtype=float)
+    page = Page(report(PCA(2).fit(design)))
+    assert "too little for a PCA: Kaiser–Meyer–Olkin measure undefined" in page.text
+    assert "χ² = 0.0 on 3" in page.text
+
+
 def test_an_interval_without_its_eigenvalue_is_explained(arrests):
     X = np.random.default_rng(0).standard_normal((40, 8))
     model = PCA().fit(X)

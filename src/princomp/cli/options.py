@@ -78,6 +78,12 @@ def _parse_names(_: click.Context, param: click.Parameter, value: str | None) ->
     return names
 
 
+def _check_name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not value.strip():
+        raise click.BadParameter(f"{value!r} has an empty column name")
+    return value
+
+
 def _parse_memory(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     if value is not None:
         from princomp.linalg import byte_count
@@ -130,6 +136,11 @@ def choice_option(flag: str, choices: Sequence[str], text: str, **settings: Any)
 def names_option(flag: str, text: str) -> Option:
     """Return an option whose value is column names, as in a line of CSV."""
     return click.option(flag, callback=_parse_names, metavar="A,B", help=text)
+
+
+def name_option(*flags: str, text: str) -> Option:
+    """Return an option whose value is the name of one column."""
+    return click.option(*flags, callback=_check_name, metavar="COLUMN", help=text)
 
 
 def format_option(files: str) -> Option:
@@ -224,7 +235,7 @@ def _scale_option(more_ways: str = "", *more_choices: str) -> Option:
 _column_options = (
     names_option("--columns", "Use only these columns."),
     names_option("--exclude", "Leave these columns out."),
-    click.option("--id", "id_column", metavar="COLUMN", help="Column with the names of the rows."),
+    name_option("--id", "id_column", text="Column with the names of the rows."),
     choice_option(
         "--constant",
         ["error", "zero", "drop"],

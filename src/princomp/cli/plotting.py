@@ -21,6 +21,7 @@ from princomp.cli.options import (
     force_option,
     given_parameters,
     model_argument,
+    name_option,
     notes_on_read_options,
     read_options,
 )
@@ -89,7 +90,7 @@ def _check_extension(_: click.Context, __: click.Parameter, value: Path) -> Path
 @click.option("--x", metavar="PC", help="Component of the horizontal axis: 1 (default), or PC1.")
 @click.option("--y", metavar="PC", help="Component of the vertical axis: 2 (default), or PC2.")
 @click.option("--components", callback=_parse_list, metavar="A,B", help="Components to draw.")
-@click.option("--groups", metavar="COLUMN", help="Column of DATA with categories.")
+@name_option("--groups", text="Column of DATA with categories.")
 @click.option(
     "--ellipses",
     type=click.Choice(["rows", "mean", "none"]),

@@ -17,6 +17,7 @@ from princomp.cli.options import (
     fit_options,
     force_option,
     given_parameters,
+    name_option,
     names_option,
     notes_on_read_options,
 )
@@ -42,7 +43,7 @@ def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -
 @click.option(
     "--lang", default="en", show_default=True, help="Language of the page; only en so far."
 )
-@click.option("--groups", metavar="COLUMN", help="Column with categories, shown in colours.")
+@name_option("--groups", text="Column with categories, shown in colours.")
 @names_option("--metadata", "Columns to compare with the components.")
 @click.option(
     "--training/--not-training",

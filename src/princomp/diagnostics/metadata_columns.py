@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -128,7 +128,7 @@ def extra_columns(
             place={"parameter": "categorical", "column": unknown[0]},
             hint=f"its columns are {', '.join(map(repr, columns))}",
         )
-    for name, (_, cells) in columns.items():
+    for name, (_, cells, _) in columns.items():
         single = isinstance(cells, np.ndarray) and not cells.ndim
         if single or len(cells) != n:
             values = f"is one {type(cells[()]).__name__}" if single else f"has {len(cells)} values"
@@ -150,13 +150,22 @@ def extra_columns(
                 hint=f"use {name}.loc[X.index], or reset both indices if the order is right",
             )
     return [
-        _extra_column(name, kind, cells, name in as_categories, what)
-        for name, (kind, cells) in columns.items()
+        _extra_column(name, column, name in as_categories, what) for name, column in columns.items()
     ]
 
 
-def _read_columns(data: object, what: str) -> dict[str, tuple[str, Any]]:
-    """Return the kind ("numeric", "categorical" or a type) and the cells of each column."""
+class _Cells(NamedTuple):
+    """Cells of a column; ``kind`` is "numeric", "categorical" or a type.
+
+    ``order`` has all categories of a column whose type gives them an order.
+    """
+
+    kind: str
+    cells: Any
+    order: tuple[object, ...] = ()
+
+
+def _read_columns(data: object, what: str) -> dict[str, _Cells]:
     frame = frame_of(data)
     named = data if frame is None else {name: frame.get_column(name) for name in frame.columns}
     if isinstance(named, Mapping):
@@ -184,15 +193,17 @@ def _read_columns(data: object, what: str) -> dict[str, tuple[str, Any]]:
     return {f"{what}_{j}": _read_cells(array[:, j]) for j in range(array.shape[1])}
 
 
-def _read_cells(cells: Any) -> tuple[str, Any]:
+def _read_cells(cells: Any) -> _Cells:
     series = nw.from_native(cells, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         if series.dtype.is_numeric():
-            return "numeric", series.cast(nw.Float64()).to_numpy()
+            return _Cells("numeric", series.cast(nw.Float64()).to_numpy())
         if isinstance(series.dtype, _CATEGORICAL_TYPES):
-            return "categorical", [None if _is_missing(cell) else cell for cell in series.to_list()]
+            values = [None if _is_missing(cell) else cell for cell in series.to_list()]
+            order = series.dtype.categories if isinstance(series.dtype, nw.Enum) else ()
+            return _Cells("categorical", values, order)
         if not isinstance(series.dtype, nw.Object):
-            return type(series.dtype).__name__, series
+            return _Cells(type(series.dtype).__name__, series)
         cells = series.to_list()
     cells = _without_mask(cells)
     try:
@@ -202,21 +213,21 @@ def _read_cells(cells: Any) -> tuple[str, Any]:
     if array.ndim == 1 and array.dtype.kind == "U" and not isinstance(cells, np.ndarray):
         array = np.fromiter(cells, dtype=object)  # np.asarray turns NaN into the text "nan"
     if array.ndim != 1:
-        return f"array of {array.ndim} dimensions", array
+        return _Cells(f"array of {array.ndim} dimensions", array)
     if array.dtype.kind in "iuf":
-        return "numeric", array.astype(np.float64)
+        return _Cells("numeric", array.astype(np.float64))
     if array.dtype.kind in "bU":
-        return "categorical", array.tolist()
+        return _Cells("categorical", array.tolist())
     if array.dtype.kind != "O":
-        return str(array.dtype), array
+        return _Cells(str(array.dtype), array)
     values = [None if _is_missing(cell) else cell for cell in array]
     present = [value for value in values if value is not None]
     booleans = any(isinstance(value, bool | np.bool_) for value in present)
     if not booleans and all(isinstance(value, int | float | np.number) for value in present):
-        return "numeric", np.array([_as_float(value) for value in values])
+        return _Cells("numeric", np.array([_as_float(value) for value in values]))
     if all(isinstance(value, str | int | np.integer | np.bool_) for value in present):
-        return "categorical", values
-    return f"{type(present[0]).__name__} objects", values
+        return _Cells("categorical", values)
+    return _Cells(f"{type(present[0]).__name__} objects", values)
 
 
 def _without_mask(values: Any) -> Any:
@@ -243,7 +254,8 @@ def _is_missing(cell: object) -> bool:
         return str(cell) == "<NA>"
 
 
-def _extra_column(name: str, kind: str, cells: Any, as_categories: bool, what: str) -> ExtraColumn:
+def _extra_column(name: str, column: _Cells, as_categories: bool, what: str) -> ExtraColumn:
+    kind, cells, order = column
     if kind == "numeric":
         if np.isinf(cells).any():
             row = int(np.flatnonzero(np.isinf(cells))[0])
@@ -260,7 +272,8 @@ def _extra_column(name: str, kind: str, cells: Any, as_categories: bool, what: s
         ]
     elif kind != "categorical":
         return ExtraColumn(name, kind)
-    present = sorted({cell for cell in cells if cell is not None}, key=_natural_sort_key)
+    found = {cell for cell in cells if cell is not None}
+    present = [label for label in order if label in found] or sorted(found, key=_natural_sort_key)
     code_of: dict[Any, int] = {label: code for code, label in enumerate(present)}
     codes = np.array([-1 if cell is None else code_of[cell] for cell in cells], dtype=np.intp)
     return ExtraColumn(name, "categorical", codes=codes, labels=tuple(present))

@@ -204,12 +204,13 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
         overall, test = kmo(model, frame="listing").overall, bartlett(model)
     except PrincompError:
         return  # the model does not store what is needed
-    if np.isfinite(overall):
-        p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.2g}"
-        p = p.replace(" ", _NO_BREAK)
-        weak = overall < 0.5 or test.p_value > 0.05
-        facts = (weak, f"{overall:.2f}", f"{test.statistic:.1f}", test.df, p)
-        yield "warning" if weak else "plain", texts("adequacy", *facts)
+    p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.2g}"
+    p = p.replace(" ", _NO_BREAK)
+    weak = not overall >= 0.5 or test.p_value > 0.05
+    # Without any correlation, the measure is NaN.
+    measure = f"{overall:.2f}" if np.isfinite(overall) else "undefined"
+    facts = (weak, measure, f"{abs(test.statistic):.1f}", test.df, p)
+    yield "warning" if weak else "plain", texts("adequacy", *facts)
 
 
 def _angles(request: Request) -> Iterator[tuple[str, str]]:
