@@ -69,8 +69,8 @@ for batch in pq.ParquetFile(folder / "part-0.parquet").iter_batches(50_000):
 # %%
 # If it is interrupted
 # --------------------
-# With ``checkpoint`` the work so far is saved at most every 30 seconds. After a crash call the
-# same again: it continues, and the result is the same to the last bit.
+# With ``checkpoint`` the work so far is saved every 30 seconds. After a crash, make the same call
+# again: it continues, and the result is the same to the last bit.
 
 checked = PCA(3, memory_limit="200MB").fit(
     str(folder / "part-*.parquet"), checkpoint=folder / "work.ckpt"

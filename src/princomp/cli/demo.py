@@ -30,7 +30,7 @@ from princomp.cli.reporting import report
 )
 @force_option
 def demo(output: Path, force: bool, as_json: bool) -> None:
-    """Analyse a small data set and write its report, to see what princomp does.
+    """Analyse a small table and write its report, as a first try.
 
     The data are arrests per 100,000 residents in the 50 US states in 1973, for three crimes, and
     the share of people who live in cities.

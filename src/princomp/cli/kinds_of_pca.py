@@ -103,7 +103,7 @@ kind_options = with_options(
     click.option(
         "--landmark-rule",
         type=click.Choice(["uniform", "kmeans", "leverage"]),
-        help="How landmarks are chosen; uniform.",
+        help="How landmarks are chosen; uniform by default.",
     ),
     click.option(
         "--pre-image",

@@ -172,9 +172,10 @@ def transform(model: Path, files: tuple[str, ...], **options: Any) -> None:
 @command
 @_row_options
 def inverse(model: Path, files: tuple[str, ...], **options: Any) -> None:
-    """Turn the scores in FILEs (columns PC1, PC2, …) back into rows in the units of the data.
+    """Turn scores back into rows in the units of the data.
 
-    For a kernel PCA the rows are pre-images, computed as --pre-image of its fit says.
+    FILEs hold the scores, in columns PC1, PC2, …. For a kernel PCA the rows are pre-images,
+    computed as --pre-image of its fit says.
     """
     pca, fitted = _load(model, files, options)
     source, notes = open_for_model(files, pca, scores=True, allow_unnamed=True)
@@ -244,7 +245,7 @@ def rotate(
     as_json: bool,
     **_: Any,
 ) -> None:
-    """Rotate the components of MODEL so that loadings are large or near zero.
+    """Rotate components so that loadings are large or near zero.
 
     Writes the rotated loadings, the variances of the rotated components, for promax their
     correlations, and with DATA the scores of its rows: RC1, RC2, …

@@ -284,7 +284,8 @@ robust_fit_options = with_options(
     click.option(
         "--robust",
         is_flag=True,
-        help="Fit a robust PCA (ROBPCA), which resists outliers and finds them.",
+        help="Fit a robust PCA (ROBPCA), which resists outliers and finds them. Without -k it "
+        "keeps 80% of the variance, in at most 10 components.",
     ),
     click.option(
         "--support",

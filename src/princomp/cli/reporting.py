@@ -69,7 +69,7 @@ def report(
     metadata: list[str] | None,
     **options: Any,
 ) -> None:
-    """Write an HTML page of the results of a PCA and how far they can be trusted.
+    """Write an HTML page of the results and their reliability.
 
     Takes a MODEL, and the rows of DATA; or FILEs, which are fitted first, with the options of
     fit. The page needs no network and no other file.

@@ -71,6 +71,10 @@ def bootstrap(
     Returns
     -------
     Bootstrap
+        ``variances``, ``rates`` and ``loadings`` of the model, each with its interval
+        (``variance_interval``) and standard error (``variance_error``); ``angles`` of each axis
+        and ``space_angles``, in degrees, by resample, with ``angle_quantiles()`` and
+        ``space_quantiles()``; ``to_frame()`` and ``to_dict()``. It prints as a summary.
 
     Raises
     ------

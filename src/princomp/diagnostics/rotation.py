@@ -188,6 +188,10 @@ def rotate(
     Returns
     -------
     Rotation
+        ``loadings``, ``structure`` (covariances of columns and components),
+        ``factor_correlations``, ``sums_of_squares``, ``variances``, ``rates``, and ``matrix``, by
+        which the loadings of the model were multiplied; ``transform(X)``,
+        ``inverse_transform(scores)``, ``to_frame()`` and ``to_dict()``. It prints as a summary.
 
     Raises
     ------

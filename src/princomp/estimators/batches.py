@@ -108,8 +108,8 @@ def forget(self: P, X: Any, y: object = None, sample_weight: SampleWeight = None
 def merge(self: P, other: PCA) -> P:
     """Add all rows of another fit, as if they had been given to this one.
 
-    With ``decay``, the rows so far fade, since the other ones follow them; these keep the weights
-    that they have in the other fit.
+    With ``decay``, the rows of the other fit count as later ones: they keep the weights that they
+    have there, and the rows so far lose weight.
 
     Fits that kept different kinds of summary can be merged as well: a triangle and a scatter give
     a scatter, and either of them with a sketch gives a sketch. The plan notes this.

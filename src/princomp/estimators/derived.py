@@ -244,7 +244,7 @@ def from_sklearn(
 
 
 def rescaled(self: P, scale: ArrayLike | str | None) -> P:
-    """Rescale the columns of the fit, without the data.
+    """Return a new model of the same rows with other divisors of the columns, without the rows.
 
     Raises
     ------
@@ -255,7 +255,7 @@ def rescaled(self: P, scale: ArrayLike | str | None) -> P:
 
 
 def truncated(self: P, n_components: int | float | str | Rule | None) -> P:
-    """Change the number of components, or the rule for it, without the data.
+    """Return a new model with another number of components, or rule for it, without the rows.
 
     Fewer components are always available; more are available only if a scatter was kept.
 

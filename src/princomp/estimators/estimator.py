@@ -357,7 +357,15 @@ class PCA(
         Returns
         -------
         ndarray of shape (n, k)
-            In the precision of X.
+            In the precision of X. A frame after ``set_output``; for rows on Dask, Spark or a
+            device, a table or array there.
+
+        Raises
+        ------
+        NotFiniteError
+            For infinity and, with ``missing="error"``, NaN; the message gives the first place.
+        ShapeError, ColumnError
+            For other columns than those of the fit.
         """
         return self._scores(X)
 

@@ -187,7 +187,7 @@ class RobustPCA(
         Robust centre, in the units of the data.
     scale_ : ndarray of shape (p,) or None
     score_distances_, orthogonal_distances_ : ndarray of shape (n,)
-        Distances of the rows of the fit; see :class:`OutlierMap`.
+        Distances of the rows of the fit; see :meth:`outlier_map`.
     score_cutoff_ : float
         √ of the 97.5% quantile of χ² with k degrees of freedom.
     orthogonal_cutoff_ : float
@@ -328,6 +328,9 @@ class RobustPCA(
         Returns
         -------
         OutlierMap
+            ``score_distances`` and ``orthogonal_distances``; ``outliers``, the rows beyond a
+            cut-off; and ``kinds``: "regular", "good leverage" (far from the centre, within the
+            space), "orthogonal" (off the space, near its centre) or "bad leverage" (both).
         """
         model = self.__fitted_model__()
         return model.result.outlier_map(dense_rows(*model.schema.open(X)))

@@ -89,6 +89,8 @@ def principal_component_pursuit(
     Returns
     -------
     Pursuit
+        ``low_rank`` and ``sparse``, whose sum is the table; ``rank``, the number of ``cells`` that
+        are not zero, ``iterations``, ``converged`` and ``residual``. It prints as a summary.
 
     Raises
     ------
