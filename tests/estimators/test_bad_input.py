@@ -160,12 +160,6 @@ def test_arrays_of_dates_and_durations_are_refused(table):
             assert_refused(NotNumericError, partial(call, rows), f"array of {rows.dtype}")
 
 
-def test_input_must_be_two_dimensional(table):
-    for wrong in (table[0], table[None], 3.0):
-        with pytest.raises(ValueError, match=r"2D|dim"):
-            PCA().fit(wrong)
-
-
 # ---- rows, columns, components ----------------------------------------------------------------
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from princomp import PCA, KernelPCA, diagnostics, plots, report
-from princomp.errors import ParameterError
+from princomp.errors import ParameterError, ShapeError
 
 X = np.random.default_rng(0).standard_normal((20, 4))
 HINTS = {"anndata.AnnData": "adata.to_df()", "xarray.Dataset": "to_dataframe()"}
@@ -61,8 +62,26 @@ def test_xarray_arrays_are_read_and_datasets_refused():
     assert np.array_equal(expected.transform(array), expected.transform(X))
     with pytest.raises(ParameterError, match=r"xarray\.Dataset"):
         PCA(2).fit(xarray.Dataset({"x": array}))
-    with pytest.raises(ValueError, match="array with dim 3"):
+    with pytest.raises(ShapeError, match=r"has shape \(1, 20, 4\)"):
         PCA(2).fit(array.expand_dims("time"))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (X[0], r"ndarray has shape \(4,\)(?s:.*)X\.reshape\(1, -1\) is one row"),
+        ([1.0, 2.0], r"list has shape \(2,\)(?s:.*)\[X\] is one row"),
+        (pd.Series(X[0]), r"Series has shape \(4,\)(?s:.*)X\.to_frame\(\)\.T is one row"),
+        (np.ones((2, 3, 4)), r"X\.reshape\(len\(X\), -1\) makes a row of each"),
+        (1.0, r"float has shape \(\)\nHint: Give an array of shape"),
+        ([[1, 2], [3]], "row 1 has 1 value, and row 0 has 2"),
+    ],
+)
+def test_data_without_rows_and_columns(data, message):
+    model = PCA(2).fit(X)
+    for call in (PCA(2).fit, model.transform, lambda rows: diagnostics.rows(model, rows)):
+        with pytest.raises(ShapeError, match=message):
+            call(data)
 
 
 def test_the_hints_for_datasets_of_arrow_work():

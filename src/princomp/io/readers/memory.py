@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from typing import Any
 
 import numpy as np
@@ -275,7 +275,7 @@ def in_memory(X: Any) -> Rows:
             ensure_min_features=0,
         )
     except ValueError as error:
-        raise _text_error(X) or error from None
+        raise _shape_error(X) or _text_error(X) or error from None
     return as_rows(np.asarray(checked)), None, None
 
 
@@ -325,6 +325,32 @@ def host_array(X: Any) -> np.ndarray[Any, Any]:
             hint="convert them first: X.numpy(force=True) for a torch tensor "
             "(X.to_dense().numpy(force=True) if it is sparse), X.get() for a CuPy array",
         ) from None
+
+
+def _shape_error(X: Any) -> ShapeError | None:
+    """Make an error for data that do not have rows and columns, if that is so."""
+    try:
+        shape = np.shape(X)
+    except ValueError:
+        lengths = [len(row) if isinstance(row, Sized) else 1 for row in X]
+        i = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
+        problem = f"row {i} has {counted(lengths[i], 'value')}, and row 0 has {lengths[0]:,}"
+        return ShapeError(problem, place={"row": i}, hint="nan stands for a missing value")
+    if len(shape) == 2:
+        return None
+    row, column = "X.reshape(1, -1)", "X.reshape(-1, 1)"
+    if hasattr(X, "to_frame"):
+        row, column = "X.to_frame().T", "X.to_frame()"
+    elif isinstance(X, list | tuple):
+        row, column = "[X]", "[[x] for x in X]"
+    hint = f"Reshape your data: {row} is one row, {column} one column."
+    if not shape:
+        hint = "Give an array of shape (n, p), a frame, or the name of a file."
+    elif len(shape) > 2:
+        hint = "X.reshape(len(X), -1) makes a row of each X[i]."
+    return ShapeError(
+        f"a table has rows and columns, but this {type(X).__name__} has shape {shape}", hint=hint
+    )
 
 
 def _text_error(X: Any) -> NotNumericError | None:
