@@ -96,6 +96,13 @@ def test_the_passes_of_a_fit_are_those_of_its_certificate(rng, solver, n_compone
     assert model.certificate_.bytes_read == model.plan_.passes * X.nbytes
 
 
+def test_the_bytes_of_sparse_rows_are_those_of_their_three_arrays(rng):
+    X = sp.random_array((60, 8), density=0.2, rng=rng, format="csr")
+    model = PCA(2, svd_solver="lanczos").fit(X)
+    nbytes = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    assert model.certificate_.bytes_read == model.plan_.passes * nbytes > 0
+
+
 def test_a_fallback_adds_its_reason(rng):
     X = rng.standard_normal((100, 4)) * [1, 1, 1, 1e-9]
     problem = Problem(100, 4, None)

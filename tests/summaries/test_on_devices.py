@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -169,3 +170,32 @@ def test_moments_on_two_devices_merge_on_the_first(rng):
         merged = first.merge(second)
         assert merged.scatter.device == first.scatter.device != second.scatter.device
         assert_alike(merged, Moments.of(X))
+
+
+def test_constant_columns_are_not_summed_again(rng, monkeypatch):
+    X, reads = rng.standard_normal((60, P)), []
+    X[:, 2:4] = 7.0, 0.0
+    table = rows_of(on_strict.to_device(X))
+    blocks = type(table).blocks
+    monkeypatch.setattr(type(table), "blocks", lambda *given: reads.append(1) or blocks(*given))
+    assert not moments_on(table, drop=False, precise=True)[0].column_scatter[2:4].any()
+    assert len(reads) == 1
+
+
+def test_a_shift_that_is_very_far_is_corrected_in_four_passes(rng):
+    """Each pass finds about sixteen more digits of the mean."""
+    X, weights = rng.standard_normal((600, P)), rng.random(600) + 0.1
+    X[::2], weights[::2] = 1e40 * (1 + rng.random((300, P))), 1e-300
+    table = rows_of(on_strict.to_device(X)).weighted(weights)
+    found, _ = moments_on(table, drop=False, precise=True)
+    expected = Moments.of(X[1::2], weights[1::2])
+    np.testing.assert_allclose(found.column_scatter, expected.column_scatter, rtol=1e-12)
+    assert found.lost is None
+
+
+def test_a_factorisation_that_overflows_is_refused(rng):
+    """LAPACK scales columns before it squares them; other libraries may not."""
+    table = rows_of(on_strict.to_device(rng.standard_normal((60, P))))
+    space = replace(table.space, qr_r=lambda matrix: matrix[..., :P, :] * np.inf)
+    with pytest.raises(NotFiniteError, match="overflows float64"):
+        triangle_on(replace(table, space=space), drop=False)
