@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from contextlib import contextmanager
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from engines import on_partitions
 from princomp import PCA, plan
 from princomp.cli import options
 from princomp.core.plan import Plan, select_route
 from princomp.core.problem import SOLVERS, Problem, RouteChoice
 from princomp.core.request import PCAParameters, Request
+from princomp.core.routes.moments import ENGINE_COLUMNS
 from princomp.core.routes.tiles import TILES
 from princomp.errors import NotAvailableError, ParameterError
 
@@ -90,6 +94,13 @@ def test_the_passes_of_a_fit_are_those_of_its_certificate(rng, solver, n_compone
     fewest = 1 if solver in ("full", "covariance_eigh", "sketch") else 2
     assert model.plan_.passes == model.certificate_.passes >= fewest
     assert model.certificate_.bytes_read == model.plan_.passes * X.nbytes
+
+
+def test_the_bytes_of_sparse_rows_are_those_of_their_three_arrays(rng):
+    X = sp.random_array((60, 8), density=0.2, rng=rng, format="csr")
+    model = PCA(2, svd_solver="lanczos").fit(X)
+    nbytes = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    assert model.certificate_.bytes_read == model.plan_.passes * nbytes > 0
 
 
 def test_a_fallback_adds_its_reason(rng):
@@ -232,3 +243,31 @@ def test_a_fraction_is_refused_before_rows_are_read_for_a_scatter_in_tiles():
     fit = SimpleNamespace(request=Request.of(PCAParameters(n_components=0.9)), summarise=None)
     with pytest.raises(ParameterError, match="needs a whole number of components"):
         TILES.solve(fit)
+
+
+@dataclass(kw_only=True, eq=False)
+class InTiles(on_partitions.Partitions):
+    """Rows of an engine that keeps a scatter, summed in three passes."""
+
+    @contextmanager
+    def tiles(self, *, complete):
+        rows = np.concatenate(self.parts)
+        rows = rows[~np.isnan(rows).any(axis=1)] if complete else rows
+        scatter = np.cov(rows, rowvar=False) * (len(rows) - 1)
+        yield SimpleNamespace(passes=3, product=lambda vectors: scatter @ vectors)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"center": False}, {"scale": "unit"}])
+def test_the_passes_of_a_scatter_in_tiles_are_counted(parameters, rng, monkeypatch):
+    monkeypatch.setitem(ENGINE_COLUMNS, "partitions", 1000)
+    X = rng.standard_normal((60, 10)) * 2.0 ** -np.arange(10) + 3.0
+    rows = InTiles(engine="partitions", rows=60, p=10, dtype=X.dtype, parts=[X[:20], X[20:]])
+    model = PCA(3, svd_solver="lanczos", **parameters).fit(rows)
+    assert model.plan_.solver == "tiles"
+    assert model.plan_.passes == model.certificate_.passes == 1 + 3
+    expected = PCA(3, **parameters).fit(X)
+    largest = expected.explained_variance_[0]
+    np.testing.assert_allclose(
+        model.explained_variance_, expected.explained_variance_, rtol=0, atol=1e-12 * largest
+    )
+    np.testing.assert_allclose(model.components_, expected.components_, rtol=0, atol=1e-10)

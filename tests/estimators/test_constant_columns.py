@@ -111,3 +111,16 @@ def test_swapped_model_and_rows_are_explained():
     rows = np.random.default_rng(0).standard_normal((9, 3))
     with pytest.raises(ParameterError, match="the model comes first"):
         report(rows, PCA(1).fit(rows))
+
+
+@pytest.mark.parametrize(
+    ("count", "last", "columns"),
+    [(1, "'c0'", "column"), (5, "'c4'", "columns"), (7, "'c4' and 2 more", "columns")],
+)
+def test_five_constant_columns_are_named(count, last, columns, frame):
+    rows = frame[["a"]].assign(**{f"c{i}": 1.0 for i in range(count)})
+    with pytest.raises(ConstantColumnError) as caught:
+        PCA(1, scale="unit").fit(rows)
+    assert caught.value.message.endswith(f"column {last}")
+    assert caught.value.place == {"column": "c0"}
+    assert caught.value.hint.startswith(f"leave the constant {columns} out")

@@ -60,6 +60,13 @@ def test_a_fold_is_the_merge_of_its_blocks(rng, small_blocks, dtype):
         same_bits(fold_on(threads, Moments, rows).summary, whole)
 
 
+def test_a_last_block_of_one_row_is_added(rng, small_blocks):
+    rows = rng.standard_normal((151, 8))
+    found = fold(Moments, rows).summary
+    assert (found.rows, found.count) == (151, 151)
+    np.testing.assert_allclose(found.scatter, np.cov(rows, rowvar=False) * 150, atol=1e-11)
+
+
 def test_an_earlier_summary_is_not_modified(rng, small_blocks):
     rows = rng.standard_normal((400, 8))
     earlier = fold(Moments, rows[:150]).summary

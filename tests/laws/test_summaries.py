@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from helpers import EPS
+from helpers import EPS, EPS32
 from laws import check_kinds_together, check_laws, in_form_of, same_bits, scatter_of, within
 from princomp.errors import NotFiniteError, ShapeError
 from princomp.summaries import Columns, Extremes, Moments, PairOf, SketchOf, Triangle
@@ -193,6 +193,65 @@ def test_removed_rows_are_no_longer_counted(kind, rng):
     left = kind.of(table).remove(kind.of(table[8:]))
     assert left.rows == left.count == 8
     assert left.rank_limit == 7
+
+
+def test_a_pair_holds_the_summaries_of_its_two_kinds(rng):
+    table, weights = rng.standard_normal((30, 5)).astype(np.float32), rng.random(30)
+    kind = PairOf(SketchOf(3), Extremes)
+    pair, added = kind.of(table, weights), kind.add(kind.empty(5), table, weights)
+    for found in (pair, added):
+        same_bits(found.first, SketchOf(3).of(table, weights))
+        same_bits(found.second, Extremes.of(table, weights))
+        assert found.rows == weights.sum()
+
+
+@pytest.mark.parametrize("kind", [Moments, SketchOf(4)], ids=_name)
+def test_a_row_counts_until_all_of_its_weight_is_removed(kind, rng):
+    table = rng.standard_normal((30, 40))
+    left = kind.of(table).remove(kind.of(table[:20], np.full(20, 0.5)))
+    assert (left.rows, left.count, left.rank_limit) == (20, 30, 29)
+
+
+@pytest.mark.parametrize("kind", [Moments, SketchOf(4)], ids=_name)
+def test_errors_of_removed_rows_have_the_units_of_the_rows(kind, rng):
+    """Powers of two round nothing."""
+    table = rng.standard_normal((50, 3)) * [9, 1, 1e3]
+    one, two = kind.of(table), kind.of(table[:20])
+    left = one.remove(two)
+    assert (left.lost > 0).all()
+    for unit in (2.0**40, 2.0**-40):
+        divisor = np.full(3, unit)
+        scaled = one.scaled(divisor).remove(two.scaled(divisor))
+        for found in (scaled, left.scaled(divisor)):
+            np.testing.assert_array_equal(found.lost, left.lost / unit**2)
+        faded = one.faded(unit).remove(two.faded(unit))
+        for found in (faded, left.faded(unit)):
+            np.testing.assert_array_equal(found.lost, left.lost * unit)
+
+
+@pytest.mark.parametrize("kind", [Moments, SketchOf(4)], ids=_name)
+def test_float32_rows_are_multiplied_in_float64_only_if_it_is_asked_for(kind, rng):
+    table = rng.standard_normal((300, 6)).astype(np.float32)
+    coarse, fine = kind.of(table), kind.of(table, precise=True)
+    assert (coarse.unit, fine.unit) == (EPS32, EPS)
+    error = np.abs(scatter_of(coarse) - scatter_of(fine)).max()
+    assert 300 * EPS < error / np.abs(scatter_of(fine)).max() < 300 * EPS32
+
+
+def test_a_triangle_of_few_rows_is_the_centred_rows(rng):
+    """A factorisation would add its rounding errors."""
+    table = rng.standard_normal((11, 5))
+    few = table[:10] - table[:10].mean(axis=0)
+    np.testing.assert_allclose(Triangle.of(table[:10]).factor, few, rtol=0, atol=16 * EPS)
+    factor = Triangle.of(table).factor
+    np.testing.assert_array_equal(factor, np.triu(factor))
+    assert factor.shape == (5, 5)
+    assert (factor.diagonal() >= 0).all()
+
+
+@centred_kinds
+def test_one_row_or_none_has_rank_zero(kind):
+    assert kind.empty(3).rank_limit == kind.of(np.ones((1, 3))).rank_limit == 0
 
 
 def test_sketches_in_other_directions_do_not_merge(rng):

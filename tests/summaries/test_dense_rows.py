@@ -194,3 +194,15 @@ def test_products_need_no_memory_of_the_size_of_the_rows(rng, monkeypatch):
     tracemalloc.stop()
     # Two threads with a panel each, and partial sums of 2,000 × 16.
     assert peak < 2 * dense._TWIN_PANEL_BYTES + 8 * right.nbytes + 2**20 < data.nbytes / 3
+
+
+@pytest.mark.parametrize("method", ["images", "rmatmul"])
+def test_a_repeated_product_reuses_the_memory_of_its_sums(method, rng, monkeypatch):
+    monkeypatch.setattr(threads, "default_threads", lambda: 1)
+    rows, _ = rows_and_matrix(rng.standard_normal((700, 90)))
+    product = getattr(rows, method)
+    vectors = rng.standard_normal((90 if method == "images" else 700, WIDTH))
+    product(vectors)
+    used = [buffer.ctypes.data for buffer in rows.spare_buffers]
+    product(vectors)
+    assert used == [buffer.ctypes.data for buffer in rows.spare_buffers] != []

@@ -8,7 +8,7 @@ from helpers import EPS
 from princomp import PCA
 from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError
 from princomp.kernels.gram import sampled_rows
-from princomp.summaries import Columns, Moments, SketchOf, Triangle
+from princomp.summaries import Columns, Moments, SketchOf, Triangle, check_frequencies
 
 # Equal numbers that are added one by one lose 3/16 of a unit each: 48 in a chunk of 256 rows, and
 # less in the sums of those. Sparse rows are added up to 1,024 at a time by NumPy. All of this
@@ -122,3 +122,9 @@ def test_arguments_that_are_not_rows_or_summaries_are_refused(rng):
     ):
         with pytest.raises(error, match=message):
             wrong()
+
+
+def test_a_wrong_weight_of_a_part_is_counted_from_the_first_row_of_the_table():
+    with pytest.raises(ParameterError, match="one is -2") as caught:
+        check_frequencies(np.array([1.0, 0.0, -2.0]), 100)
+    assert caught.value.place == {"parameter": "sample_weight", "row": 102}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ import pytest
 from engines import on_strict
 from helpers import EPS
 from princomp.engines.device.tables import rows_of
+from princomp.errors import NotFiniteError
 from princomp.summaries import Columns, Moments, SketchOf, Triangle
-from princomp.summaries.device_products import WithExtremes, columns_on, sketch_on
+from princomp.summaries.device_products import WithExtremes, columns_on, images_on, sketch_on
 from princomp.summaries.device_summaries import moments_on, triangle_on
 
 P = 5
@@ -114,3 +116,86 @@ def test_small_equal_squares_are_not_lost_to_a_large_one(n, at, height):
     expected = height**2 * (n - 1) / n
     scatter = on_device_triangle(X).column_scatter
     np.testing.assert_allclose(scatter, expected, rtol=128 * EPS)
+
+
+def test_float32_rows_are_multiplied_in_float64_only_if_squares_underflow(rng):
+    """Devices multiply float32 several times as fast."""
+    X = rng.standard_normal((60, P)).astype(np.float32)
+    constant = X.copy()
+    constant[:, 2] = 0.1
+    for rows, in_float64 in ((X, False), (X * 1e-9, False), (constant, False), (X * 1e-25, True)):
+        table = rows_of(on_strict.to_device(rows))
+        found, exact = (
+            moments_on(table, drop=False, precise=precise)[0].to_host().scatter
+            for precise in (False, True)
+        )
+        assert (np.abs(found - exact).max() <= 64 * EPS * exact.max()) == in_float64
+
+
+def test_faults_in_rows_of_weight_zero_are_not_reported():
+    X, weights = np.ones((9, P)), np.ones(9)
+    X[3, 1], X[5, 2], weights[3] = np.nan, np.nan, 0.0
+    table = rows_of(on_strict.to_device(X)).weighted(weights)
+    for summarise in (
+        lambda: moments_on(table, drop=False, precise=False),
+        lambda: triangle_on(table, drop=False),
+        lambda: columns_on(table, drop=False),
+    ):
+        with pytest.raises(NotFiniteError) as caught:
+            summarise()
+        assert caught.value.place == {"row": 5, "column": 2}
+
+
+def test_images_use_both_parts_of_the_mean(rng):
+    """2⁵² plus zeros and ones: their mean lies between two doubles."""
+    ones, vectors = rng.integers(0, 2, (60, P)).astype(float), rng.standard_normal((P, 3))
+    X = 2.0**52 + ones
+    columns = Columns.of(X)
+    assert np.abs(columns.mean_low).max() > 0.1
+    table = rows_of(on_strict.to_device(X))
+    image, rows = images_on(table, vectors, columns, None, drop=False)
+    centred = ones - ones.mean(axis=0)
+    bound = 2 * 65 * EPS * (np.abs(centred).T @ (np.abs(centred) @ np.abs(vectors)))
+    assert (np.abs(image - centred.T @ (centred @ vectors)) <= bound).all()
+    assert rows == 60
+
+
+def test_moments_on_two_devices_merge_on_the_first(rng):
+    import array_api_strict as xp
+
+    X, other = rng.standard_normal((60, P)), xp.Device("device2")
+    one = on_device_moments(X[:20])
+    two, _ = moments_on(rows_of(xp.asarray(X[20:], device=other)), drop=False, precise=True)
+    for first, second in ((one, two), (two, one)):
+        merged = first.merge(second)
+        assert merged.scatter.device == first.scatter.device != second.scatter.device
+        assert_alike(merged, Moments.of(X))
+
+
+def test_constant_columns_are_not_summed_again(rng, monkeypatch):
+    X, reads = rng.standard_normal((60, P)), []
+    X[:, 2:4] = 7.0, 0.0
+    table = rows_of(on_strict.to_device(X))
+    blocks = type(table).blocks
+    monkeypatch.setattr(type(table), "blocks", lambda *given: reads.append(1) or blocks(*given))
+    assert not moments_on(table, drop=False, precise=True)[0].column_scatter[2:4].any()
+    assert len(reads) == 1
+
+
+def test_a_shift_that_is_very_far_is_corrected_in_four_passes(rng):
+    """Each pass finds about sixteen more digits of the mean."""
+    X, weights = rng.standard_normal((600, P)), rng.random(600) + 0.1
+    X[::2], weights[::2] = 1e40 * (1 + rng.random((300, P))), 1e-300
+    table = rows_of(on_strict.to_device(X)).weighted(weights)
+    found, _ = moments_on(table, drop=False, precise=True)
+    expected = Moments.of(X[1::2], weights[1::2])
+    np.testing.assert_allclose(found.column_scatter, expected.column_scatter, rtol=1e-12)
+    assert found.lost is None
+
+
+def test_a_factorisation_that_overflows_is_refused(rng):
+    """LAPACK scales columns before it squares them; other libraries may not."""
+    table = rows_of(on_strict.to_device(rng.standard_normal((60, P))))
+    space = replace(table.space, qr_r=lambda matrix: matrix[..., :P, :] * np.inf)
+    with pytest.raises(NotFiniteError, match="overflows float64"):
+        triangle_on(replace(table, space=space), drop=False)

@@ -1,5 +1,7 @@
 """Sparse rows as a centred matrix, and their moments, against the same rows dense."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -189,3 +191,25 @@ def test_a_light_cell_that_is_not_stored_is_not_lost_in_twenty_decades_of_weight
     found = kind.of(sp.csr_array(dense), weights)
     expected = 254.0**2 * weights[:p] * (1.0 - weights[:p] / weights.sum())
     np.testing.assert_allclose(found.column_scatter, expected, rtol=16 * (n + p) * EPS, atol=0)
+
+
+def test_a_repeated_product_takes_no_new_memory_of_the_size_of_the_vectors():
+    data = sp.random_array((20_000, 100), density=0.01, rng=np.random.default_rng(0), format="csr")
+    high, low, variances, _ = mean_and_variances(data.toarray(), None)
+    rows = SparseRows.of(data, high, low, variances, None, None)
+    left, into = np.ones((20_000, 16)), np.zeros((100, 16))
+    rows.row_images(left)  # makes a copy of the rows in CSC order, which products use from then on
+    rows.add_rmatmul(left, into)  # takes the memory that threads keep
+    tracemalloc.start()
+    rows.add_rmatmul(left, into)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < left.nbytes / 4
+
+
+def test_columns_without_any_value_stay_empty():
+    dense = table(50, 20)
+    dense[:, 5:15] = 0.0
+    data = sp.csr_array(dense)
+    high, low, variances, _ = mean_and_variances(dense, None)
+    assert SparseRows.of(data, high, low, variances, None, None).rows.nnz == data.nnz

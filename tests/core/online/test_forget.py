@@ -277,3 +277,30 @@ def test_few_rows_keep_variances_above_their_rounding_errors(kind, rng):
     left = both.remove(part).column_scatter
     np.testing.assert_allclose(left, exact, rtol=0, atol=70 * EPS * both.column_scatter.max())
     assert left.all()
+
+
+def test_the_certificate_includes_columns_that_are_taken_for_constant():
+    """They vary less than the removed rows may be rounded, but together with another column."""
+    taken = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        kept = rng.standard_normal((40, 3)) * [1e-5, 1.8e-8, 1.8e-8]
+        removed = rng.standard_normal((40, 3))
+        left = Moments.of(np.vstack([kept, removed])).remove(Moments.of(removed))
+        centred = kept - kept.mean(axis=0)
+        error = np.linalg.norm(left.scatter - centred.T @ centred, 2)
+        assert error <= left.lost.sum()
+        taken += not left.column_scatter.all()
+    assert taken
+
+
+@pytest.mark.parametrize("kind", [Moments, SketchOf(4)])
+def test_errors_of_removed_rows_count_where_no_mean_moves(kind, rng):
+    """Rows and their mirror images have the mean zero."""
+    half, large = rng.standard_normal((20, 2)), 1e6 * rng.standard_normal((500, 2))
+    kept, removed = np.vstack([half, -half]), np.vstack([large, -large])
+    left = kind.of(np.vstack([kept, removed])).remove(kind.of(removed))
+    errors = np.abs(left.column_scatter - (kept**2).sum(axis=0))
+    assert errors.any()
+    # It counts units of the products; the sum of 1,040 of them loses √n at most.
+    assert (errors <= np.sqrt(1040) * left.lost).all()
