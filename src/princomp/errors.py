@@ -6,6 +6,7 @@
     ├── ParameterError (ValueError)            an argument is invalid for any data
     ├── DataError (ValueError)                 the data do not allow the operation
     │   ├── ShapeError                         wrong numbers of rows, columns or components
+    │   │   └── NoRowsError                    a table without rows
     │   ├── NotFiniteError                     NaN or infinity
     │   ├── NotNumericError                    text in a numeric column
     │   ├── ColumnError                        a missing, unknown or repeated column
@@ -48,6 +49,7 @@ __all__ = [
     "MemoryLimitError",
     "MissingLibraryError",
     "ModelFileError",
+    "NoRowsError",
     "NotAvailableError",
     "NotFiniteError",
     "NotNumericError",
@@ -196,6 +198,10 @@ class DataError(PrincompError, ValueError):
 
 class ShapeError(DataError):
     """A wrong number of rows, columns or components."""
+
+
+class NoRowsError(ShapeError):
+    """A table without rows."""
 
 
 class NotFiniteError(DataError):

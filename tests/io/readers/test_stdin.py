@@ -16,6 +16,7 @@ from princomp.errors import (
     ColumnError,
     MalformedFileError,
     MissingLibraryError,
+    NoRowsError,
     NotNumericError,
     ParameterError,
     PrincompError,
@@ -232,13 +233,13 @@ def test_a_pipe_is_read_while_it_is_written():
 
 @pytest.mark.parametrize("content", [b"", gzip.compress(b"", mtime=0)])
 def test_an_empty_input_is_refused(content):
-    assert "the input is empty" in str(refused(ShapeError, content))
+    assert "the input is empty" in str(refused(NoRowsError, content))
 
 
 @pytest.mark.parametrize("content", [b"\n\n", b"a,b\n", npy(np.zeros((0, 2)))])
 def test_an_input_without_rows_is_refused(content):
-    assert "no rows" in str(refused(ShapeError, content))
-    assert "no rows" in str(refused(ShapeError, arrow(pa.table({"a": pa.array([], "f8")}))))
+    assert "no rows" in str(refused(NoRowsError, content))
+    assert "no rows" in str(refused(NoRowsError, arrow(pa.table({"a": pa.array([], "f8")}))))
 
 
 @pytest.mark.parametrize(

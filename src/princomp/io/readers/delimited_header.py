@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from princomp.errors import DataError, MalformedFileError, ShapeError, row_words
+from princomp.errors import DataError, MalformedFileError, NoRowsError, row_words
 from princomp.io.readers.columns import listed
 from princomp.io.readers.delimited_text import Dialect, refuse_damage
 from princomp.io.readers.number_text import NumberFormat, amount_of
@@ -42,7 +42,7 @@ def read_header(dialect: Dialect) -> Dialect:
         if left_out:
             problem = f"no rows, all lines are left out: {', '.join(left_out)}"
             hint = "Leave out fewer lines: the first one that remains must name the columns."
-        raise file_error(ShapeError, path, problem, hint)
+        raise file_error(NoRowsError, path, problem, hint)
     lines = [line for line, _, _ in records]
     cells = [[cell.strip() for cell in record] for _, _, record in records]
     text = dialect.delimiter.join(cells[0])

@@ -9,15 +9,22 @@ import errno
 import glob
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from princomp.errors import ColumnError, InputNotFoundError, ParameterError, PrincompError
-from princomp.io.readers.columns import ALL_COLUMNS, Selection
+from princomp.errors import (
+    ColumnError,
+    InputNotFoundError,
+    NoRowsError,
+    ParameterError,
+    PrincompError,
+    counted,
+)
+from princomp.io.readers.columns import ALL_COLUMNS, Selection, listed
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.reader_errors import file_error, folder_hint, import_optional, reading
 from princomp.io.readers.source import FileState, Source, TableSource, file_state, refuse_changed
@@ -183,6 +190,7 @@ def open_files(
     Parameters
     ----------
     names : sequence of paths
+        Files without rows are left out, with a note, if others have rows.
     columns, exclude, options
         As in :class:`Selection`.
     id_column : str or False, optional
@@ -195,20 +203,38 @@ def open_files(
     _refuse_ineffective(options, paths)
     without_ids = Selection(columns, exclude, options=options)
     with_ids = without_ids._replace(id_column=id_column or None, find_ids=id_column is None)
-    first = open_source(paths[0], with_ids)
+    empty: dict[Path, NoRowsError] = {}
+
+    def opened(some: Sequence[Path], selection: Selection) -> Iterator[tuple[Path, Source]]:
+        """Open the files that have rows. Spark writes some without, for example."""
+        for path in some:
+            try:
+                yield path, open_source(path, selection)
+            except NoRowsError as error:
+                empty[path] = error
+
+    _, first = next(opened(paths, with_ids), (None, None))
+    if first is None:
+        raise empty[paths[0]]
+    paths = [path for path in paths if path not in empty]
     try:
         # All files use the id column of the first file, and leave out its column of row numbers.
         with_ids = without_ids._replace(id_column=first.id_column)
-        others = [open_source(path, with_ids) for path in paths[1:]]
-        for i, source in enumerate(others):
+        others = list(opened(paths[1:], with_ids))
+        for i, (path, source) in enumerate(others):
             if counting := [name for name in first.unused if name in (source.columns or ())]:
                 selection = with_ids._replace(exclude=[*exclude, *counting])
-                others[i] = open_source(paths[i + 1], selection)
+                others[i] = path, open_source(path, selection)
     except (ColumnError, ParameterError) as error:
         if id_column is not None or not _lacks_id_column(error, first.id_column):
             raise
-        first, *others = (open_source(path, without_ids) for path in paths)
-    return SourceChain.of([first, *others])
+        (_, first), *others = opened(paths, without_ids)
+    table = SourceChain.of([first, *(source for _, source in others)])
+    if empty:
+        names = listed([path.name for path in empty])
+        note = f"left out {counted(len(empty), 'file')} without rows: {names}"
+        table.notes = (*table.notes, note)
+    return table
 
 
 def _refuse_ineffective(options: ReadOptions, paths: Sequence[Path]) -> None:

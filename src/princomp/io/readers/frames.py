@@ -13,7 +13,7 @@ from narwhals.exceptions import DuplicateError
 from narwhals.typing import IntoDataFrame
 from numpy.typing import NDArray
 
-from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
+from princomp.errors import ColumnError, NoRowsError, NotNumericError, ParameterError, ShapeError
 from princomp.io.readers.cells import (
     LARGEST_INTEGER,
     TextPolicy,
@@ -215,7 +215,7 @@ def convert(
     if n == 0:
         problem = "no rows"
         hint = "Principal components need at least two rows of numbers."
-        raise origin.error(ShapeError, problem, hint)
+        raise origin.error(NoRowsError, problem, hint)
     kept: list[str] = []
     left_out: list[str] = []
     # Copy column by column into Fortran order: each write is then contiguous, which is ten times

@@ -16,8 +16,8 @@ from princomp.errors import (
     InputNotFoundError,
     MalformedFileError,
     MissingLibraryError,
+    NoRowsError,
     PrincompError,
-    ShapeError,
     counted,
 )
 from princomp.io.readers.columns import Error, Origin
@@ -56,11 +56,11 @@ def malformed(
     return file_error(MalformedFileError, path, problem, hint, **place)
 
 
-def no_rows_error(file: Path | str | None, detail: str = "") -> ShapeError:
+def no_rows_error(file: Path | str | None, detail: str = "") -> NoRowsError:
     """Make the error for a table without rows."""
     problem = f"{'the input' if file is None else file}: no rows{detail}"
     hint = "Principal components need at least two rows of numbers."
-    return ShapeError(problem, place={} if file is None else {"file": str(file)}, hint=hint)
+    return NoRowsError(problem, place={} if file is None else {"file": str(file)}, hint=hint)
 
 
 def folder_hint() -> str:

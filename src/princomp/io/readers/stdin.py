@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
-from princomp.errors import ParameterError, ShapeError
+from princomp.errors import NoRowsError, ParameterError
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.numpy_file import NPY_MAGIC, PipedArray
 from princomp.io.readers.read_options import DETECT, ReadOptions
@@ -61,7 +61,7 @@ def open_stdin(
     Raises
     ------
     ColumnError, MalformedFileError, NotNumericError, ShapeError
-        As for files; ShapeError also if the input is empty.
+        As for files; NoRowsError also if the input is empty.
     ParameterError
         The format cannot be read from a pipe, or ``options.untrusted`` is set.
     MissingLibraryError
@@ -86,7 +86,7 @@ def open_stdin(
             "Send a table, such as CSV whose first line names the columns; "
             "or the command before the pipe may have failed."
         )
-        raise file_error(ShapeError, _NAME, "no rows, the input is empty", hint)
+        raise file_error(NoRowsError, _NAME, "no rows, the input is empty", hint)
     for magic, (kind, hint) in _NEED_SEEKING.items():
         if first.startswith(magic):
             problem = f"{kind} cannot be read from a pipe"

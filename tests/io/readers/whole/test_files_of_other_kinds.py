@@ -28,6 +28,7 @@ from princomp.errors import (
     InputNotFoundError,
     MalformedFileError,
     MissingLibraryError,
+    NoRowsError,
     NotNumericError,
     ParameterError,
     PrincompError,
@@ -132,7 +133,7 @@ def test_columnar_files_follow_the_same_rules(tmp_path, name):
     assert "written as text" in str(refused(NotNumericError, path))
     assert read_whole(path, columns=["zip"]).data[:, 0].tolist() == [1234, 99999]
     save(pa.table({"a": pa.array([], pa.float64())}), path)
-    assert "no rows" in str(refused(ShapeError, path))
+    assert "no rows" in str(refused(NoRowsError, path))
     save(pa.table({"a": pa.array([1.5, None], pa.float32()), "s": ["x", "y"]}), path)
     assert read_whole(path).data.dtype == np.float32
 
@@ -248,7 +249,7 @@ def test_arrays_of_every_real_kind_become_native_floats(tmp_path, dtype, order):
         (np.zeros(3), ShapeError, "1 dimensions"),
         (np.zeros((2, 2, 2)), ShapeError, "3 dimensions"),
         (np.float64(1), ShapeError, "single value"),
-        (np.zeros((0, 3)), ShapeError, "no rows"),
+        (np.zeros((0, 3)), NoRowsError, "no rows"),
         (np.zeros((3, 0)), ShapeError, "no columns"),
         (np.zeros((2, 2), complex), NotNumericError, "complex"),
         (np.zeros(2, [("a", "f8")]), NotNumericError, "records"),
