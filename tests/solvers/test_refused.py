@@ -15,7 +15,7 @@ from princomp.solvers.device import solve_on_device
 from princomp.solvers.krylov import Images
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.scatter_search import search_scatter
-from princomp.summaries.device_summaries import moments_on
+from princomp.summaries.device_summaries import moments_on, triangle_on
 
 
 def test_a_spectrum_refuses_invalid_variances_and_axes():
@@ -76,6 +76,14 @@ def test_a_search_in_a_scatter_without_variance():
     ):
         assert not found.variances[:2].any()
         assert_orthonormal(found.axes)
+
+
+@pytest.mark.parametrize("k", [None, 5])
+def test_fewer_rows_than_columns_without_variance(k):
+    on_device = triangle_on(rows_of(on_strict.to_device(np.ones((3, 6)))), drop=False)[0]
+    found = solve_on_device(on_device, k, few=False, tol=0.0)
+    assert not found.variances.any()
+    assert found.residuals.shape == (found.k,)
 
 
 @pytest.mark.parametrize("normalizer", ["auto", "QR", "LU", "none"])

@@ -190,6 +190,8 @@ def test_a_start_that_is_random_in_part_misses_a_larger_variance_more_easily(rng
     [
         (PCA(), 0.0),
         (PCA(3, svd_solver="full"), 0.0),
+        (PCA(3, svd_solver="row_gram"), 0.0),
+        (PCA(20, svd_solver="row_gram"), 0.0),
         (PCA(3, svd_solver="randomized", random_state=0), None),
         (PCA(3, svd_solver="sketch"), None),
     ],

@@ -308,6 +308,16 @@ def test_powers_of_a_randomized_search_stay_in_range(factor, rng):
     np.testing.assert_allclose(found.explained_variance_, expected.explained_variance_, rtol=1e-5)
 
 
+@pytest.mark.parametrize("normalizer", ["auto", "QR", "LU"])
+def test_normalised_powers_keep_weak_components(normalizer, rng):
+    """Without it, 20 powers would make all vectors parallel to the first axis, up to rounding."""
+    sigma = np.r_[1, 1e-1, 1e-2, 1e-3, np.full(20, 1e-5)]
+    X = with_singular_values(300, sigma, rng, p=60)[0]
+    options = {"iterated_power": 20, "power_iteration_normalizer": normalizer}
+    model = PCA(4, svd_solver="randomized", random_state=0, **options).fit(X)
+    np.testing.assert_allclose(model.singular_values_, sigma[:4], rtol=1e-12)
+
+
 # ---- svd() ------------------------------------------------------------------------------------
 
 
@@ -335,6 +345,13 @@ def test_svd_of_many_sparse_columns(rng):
     true = np.linalg.svd(X.toarray(), compute_uv=False)
     np.testing.assert_allclose(s, true[:4], rtol=1e-10)
     np.testing.assert_allclose(X @ Vt.T, U * s, atol=1e-10)
+
+
+def test_axes_without_any_variance_are_the_first_unit_vectors(rng):
+    """Whichever axes a solver returns for them."""
+    axes = orthonormal(5, 3, rng).T
+    found = completed(Spectrum(np.zeros(3), axes, 0.0, 1e-15), 3)
+    np.testing.assert_array_equal(found.axes, np.eye(3, 5))
 
 
 def test_axes_in_place_of_noise_have_the_residuals_of_the_others():
