@@ -6,22 +6,32 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from engines import on_strict
 from helpers import EPS, EPS32, with_singular_values
 from princomp import PCA, Moments, Triangle
-from princomp.solvers import dense
+from princomp.engines.device.tables import rows_of
+from princomp.solvers import dense, row_gram
 from princomp.solvers.dense import solve_triangle
+from princomp.solvers.device import solve_on_device
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.row_search import search_rows
 from princomp.solvers.scatter_search import search_scatter
 from princomp.solvers.share_search import search_share
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import centre_rows
+from princomp.summaries.device_summaries import moments_on
 
 
 def test_more_rows_than_one_sum_add_the_error_of_merging_only():
     p, full = 16, 2**18
     once, more = (dense.roundoff_of_images(p, EPS, rows) for rows in (full, 4 * full))
     assert more - once == pytest.approx(dense._MERGE_UNITS * 3 * full * p * EPS, rel=1e-9)
+
+
+def test_products_in_float64_have_the_error_of_a_decomposition():
+    expected = dense.roundoff(100, EPS, 1000)
+    for total in (1.0, 100.0):  # one direction dominates, or none
+        assert dense.roundoff_of_products(100, EPS, total, 1.0, 1000) == expected
 
 
 def test_a_search_in_a_scatter_measures_its_error_by_the_first_variance(rng):
@@ -41,6 +51,15 @@ def test_residuals_of_a_search_in_a_scatter_include_the_rounding_of_products(rng
         values = found.variances * 1999
         errors = scatter @ found.axes.T - found.axes.T * values
         assert (np.linalg.norm(errors, axis=0) / values[0] <= 4 * found.residuals).all()
+
+
+def test_residuals_measured_on_a_device_are_relative_to_the_first_variance(rng):
+    rows = on_strict.to_device(rng.standard_normal((400, 60)))
+    on_device = moments_on(rows_of(rows), drop=False, precise=True)[0]
+    found = solve_on_device(on_device, 3, few=False, tol=0.0)
+    scatter, values = on_device.to_host().scatter, found.variances[:3] * 399
+    errors = scatter @ found.axes.T - found.axes.T * values
+    assert (np.linalg.norm(errors, axis=0) / values[0] <= 8 * found.residuals).all()
 
 
 @pytest.mark.parametrize("p", [400, 800])
@@ -206,7 +225,7 @@ def test_equal_sparse_rows_in_float32_are_searched_to_the_tolerance():
 class Counted:
     """Sparse centred rows that count the products with them: each reads all rows once."""
 
-    PRODUCTS = ("matmul", "rmatmul", "add_rmatmul", "images", "row_images")
+    PRODUCTS = ("matmul", "rmatmul", "add_rmatmul", "images", "row_images", "row_products")
 
     def __init__(self, X):
         columns = Columns.of(X)
@@ -236,6 +255,14 @@ def test_the_passes_of_a_search_are_the_products_with_all_rows(shape, last, tol,
     X = np.where(rng.random((n, 1)) < 0.3, X, 0.0).astype(np.float32)
     rows = Counted(sp.csr_array(X))
     _, passes = search_rows(rows, rows.columns, 6, tol=tol, rng=rng)
+    assert passes == rows.count
+
+
+@pytest.mark.parametrize("last", [10.0, 1e-2])
+def test_the_passes_of_row_products_include_those_that_measure_residuals(last, rng):
+    X = rng.standard_normal((40, 6)) * np.geomspace(30, last, 6) @ rng.standard_normal((6, 90))
+    rows = Counted(sp.csr_array(X))
+    _, passes = row_gram.solve_rows(rows, rows.columns, 6)
     assert passes == rows.count
 
 

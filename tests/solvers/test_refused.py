@@ -53,6 +53,13 @@ def test_products_that_contradict_the_trace_are_refused():
     np.testing.assert_allclose(pairs.values, values[:2, 0], rtol=1e-9)
 
 
+def test_a_search_to_a_rough_tolerance_does_not_contradict_the_trace():
+    """Ten equal eigenvalues of thirty are a third of the trace, but each may be off by a tenth."""
+    rng = np.random.default_rng(0)
+    pairs = lanczos(lambda V: 0.95 * V, 30, 10, tol=0.1, rng=rng, trace=30.0)
+    np.testing.assert_allclose(pairs.values, 0.95, rtol=1e-12)
+
+
 def test_more_eigenpairs_than_the_order_are_refused():
     with pytest.raises(ValueError, match="4 eigenpairs of an operator of order 3"):
         lanczos(lambda V: V, 3, 4, tol=1e-9, rng=np.random.default_rng(0), trace=3.0)

@@ -253,6 +253,26 @@ def test_a_sample_predicts_whether_few_directions_dominate(rng):
     assert not AbandonRule(20).should_skip(np.inf)
 
 
+def test_no_products_are_left_after_a_sample_that_was_searched_to_the_end(rng):
+    X = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 50))
+    columns = Columns.of(X)
+    sample = centre_rows(X, columns.mean, columns.mean_low, columns.column_scatter, None, None)
+    assert find_warm_start(sample, 3, tol=1e-9, rng=rng).products_left == 0.0
+
+
+@pytest.mark.parametrize("shape", [(300, 200), (100, 300)])
+def test_a_search_in_rows_of_any_magnitude_finds_the_same_axes(shape, rng):
+    """To the bit: also axes that are made orthonormal because some variances are much smaller."""
+    X = with_singular_values(shape[0], np.geomspace(1, 0.04, 60), rng, p=shape[1])[0]
+    plain, small, large = (
+        PCA(50, svd_solver="lanczos").fit(np.ldexp(X, power)) for power in (0, -100, 100)
+    )
+    for other, power in ((small, -200), (large, 200)):
+        np.testing.assert_array_equal(other.components_, plain.components_)
+        expected = np.ldexp(plain.explained_variance_, power)
+        np.testing.assert_array_equal(other.explained_variance_, expected)
+
+
 @pytest.mark.parametrize("k", [5, 10])
 def test_a_search_from_a_warm_start_takes_fewer_products(k, rng):
     columns, rows, sample = _rows_for_a_sample(rng, 12)

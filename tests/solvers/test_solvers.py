@@ -214,6 +214,14 @@ def test_lanczos_on_a_scatter(rng):
     assert spectrum.residuals.max() <= 1e-13
 
 
+@pytest.mark.parametrize("trace", [2.0**-1000, 1.5 * 2.0**1023])
+def test_lanczos_on_a_scatter_of_any_magnitude(trace):
+    values = np.geomspace(1, 0.01, 30)
+    values *= trace / values.sum()
+    found = search_scatter(Moments(2000.0, 2000, np.zeros(30), np.zeros(30), np.diag(values)), 2)
+    np.testing.assert_allclose(found.variances, values[:2] / 1999, rtol=1e-12)
+
+
 # ---- row Gram -------------------------------------------------------------------------------
 
 
@@ -347,11 +355,22 @@ def test_svd_of_many_sparse_columns(rng):
     np.testing.assert_allclose(X @ Vt.T, U * s, atol=1e-10)
 
 
-def test_axes_without_any_variance_are_the_first_unit_vectors(rng):
+@pytest.mark.parametrize("missed", [0.0, None])
+def test_axes_without_any_variance_are_the_first_unit_vectors(missed, rng):
     """Whichever axes a solver returns for them."""
-    axes = orthonormal(5, 3, rng).T
-    found = completed(Spectrum(np.zeros(3), axes, 0.0, 1e-15), 3)
+    axes, zeros = orthonormal(5, 3, rng).T, np.zeros(3)
+    found = completed(Spectrum(zeros, axes, 0.0, EPS, residuals=zeros, missed=missed), 3)
     np.testing.assert_array_equal(found.axes, np.eye(3, 5))
+    assert found.residuals.max() <= EPS
+
+
+def test_shares_and_the_variance_left_out_are_in_range_despite_rounding():
+    variances = np.array([2.0, 1.0, 2.0**-60])
+    all_of_them = Spectrum(variances, np.eye(3), 3.0 * (1 - EPS), EPS)
+    assert all_of_them.accumulated.tolist() == [pytest.approx(2 / 3), 1.0, 1.0]
+    assert all_of_them.left_out(2, rank=3) == 2.0**-60  # not the difference of two large sums
+    for total, left_out in ((2.0 * (1 - EPS), 0.0), (2.5, 0.5)):
+        assert Spectrum(variances[:1], np.eye(1, 3), total, EPS).left_out(1, rank=3) == left_out
 
 
 def test_axes_in_place_of_noise_have_the_residuals_of_the_others():
