@@ -66,6 +66,7 @@ def assert_close(model, expected, bound=1e-12):
     np.testing.assert_allclose(
         model.explained_variance_, expected.explained_variance_, rtol=0, atol=bound * largest
     )
+    np.testing.assert_allclose(model.total_variance_, expected.total_variance_, rtol=bound)
     np.testing.assert_allclose(model.mean_, expected.mean_, rtol=bound)
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e3 * bound)
     assert model.n_samples_ == expected.n_samples_

@@ -1,4 +1,4 @@
-"""The rounding errors that solvers claim."""
+"""The rounding errors and the passes that solvers claim."""
 
 from dataclasses import replace
 
@@ -6,19 +6,32 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from engines import on_strict
 from helpers import EPS, EPS32, with_singular_values
 from princomp import PCA, Moments, Triangle
-from princomp.solvers import dense
+from princomp.engines.device.tables import rows_of
+from princomp.solvers import dense, row_gram
 from princomp.solvers.dense import solve_triangle
+from princomp.solvers.device import solve_on_device
 from princomp.solvers.lanczos import lanczos
+from princomp.solvers.row_search import search_rows
 from princomp.solvers.scatter_search import search_scatter
 from princomp.solvers.share_search import search_share
+from princomp.summaries import Columns
+from princomp.summaries.centred_rows import centre_rows
+from princomp.summaries.device_summaries import moments_on
 
 
 def test_more_rows_than_one_sum_add_the_error_of_merging_only():
     p, full = 16, 2**18
     once, more = (dense.roundoff_of_images(p, EPS, rows) for rows in (full, 4 * full))
     assert more - once == pytest.approx(dense._MERGE_UNITS * 3 * full * p * EPS, rel=1e-9)
+
+
+def test_products_in_float64_have_the_error_of_a_decomposition():
+    expected = dense.roundoff(100, EPS, 1000)
+    for total in (1.0, 100.0):  # one direction dominates, or none
+        assert dense.roundoff_of_products(100, EPS, total, 1.0, 1000) == expected
 
 
 def test_a_search_in_a_scatter_measures_its_error_by_the_first_variance(rng):
@@ -38,6 +51,15 @@ def test_residuals_of_a_search_in_a_scatter_include_the_rounding_of_products(rng
         values = found.variances * 1999
         errors = scatter @ found.axes.T - found.axes.T * values
         assert (np.linalg.norm(errors, axis=0) / values[0] <= 4 * found.residuals).all()
+
+
+def test_residuals_measured_on_a_device_are_relative_to_the_first_variance(rng):
+    rows = on_strict.to_device(rng.standard_normal((400, 60)))
+    on_device = moments_on(rows_of(rows), drop=False, precise=True)[0]
+    found = solve_on_device(on_device, 3, few=False, tol=0.0)
+    scatter, values = on_device.to_host().scatter, found.variances[:3] * 399
+    errors = scatter @ found.axes.T - found.axes.T * values
+    assert (np.linalg.norm(errors, axis=0) / values[0] <= 8 * found.residuals).all()
 
 
 @pytest.mark.parametrize("p", [400, 800])
@@ -125,6 +147,18 @@ def test_a_scaled_sketch_of_fewer_rows_than_directions_includes_its_rounding(see
     scaled = (rows / rows.std(axis=0, ddof=1)).astype(np.longdouble)
     claimed = model.certificate_.residuals
     assert (_residuals(model, scaled) <= 4 * claimed + 4 * p * EPS).all()
+    assert claimed.max() <= 1e-3  # far above these errors, but below those of a rough sketch
+
+
+@pytest.mark.parametrize("rows", [12, 200])
+@pytest.mark.parametrize("power", [-100, 100])
+def test_a_scaled_sketch_of_rows_times_a_power_of_two_claims_the_same(rows, power, rng):
+    X = rng.standard_normal((rows, 60)) * 2.0 ** -np.sqrt(np.arange(60)) + 1
+    plain, other = (
+        PCA(3, svd_solver="sketch", scale="unit").fit(table) for table in (X, np.ldexp(X, power))
+    )
+    np.testing.assert_array_equal(other.explained_variance_, plain.explained_variance_)
+    np.testing.assert_array_equal(other.certificate_.residuals, plain.certificate_.residuals)
 
 
 @pytest.mark.parametrize("seed", [66, 257, 124])
@@ -164,14 +198,19 @@ def test_axes_beyond_the_rank_of_an_inexact_search_include_the_variance_not_foun
     assert (residuals <= 2 * claims).all()
 
 
-def test_equal_sparse_rows_in_float32_are_searched_to_the_tolerance():
+def equal_sparse_rows():
     """Equal products, added one by one in float32, lose far more digits than a search shows."""
     rng, n, p, values = np.random.default_rng(0), 100_000, 2100, np.array([0.9, 1.7, 0.37, 2.3])
     equal, count, others = np.sort(rng.permutation(n)[: n // 2]), len(values), 2000
     rows = np.r_[np.repeat(equal, count), rng.integers(0, n, others)]
     columns = np.r_[np.tile(np.arange(count), n // 2), rng.integers(count, p, others)]
     entries = np.r_[np.tile(values, n // 2), 5 * rng.standard_normal(others)]
-    X = sp.csr_array((entries, (rows, columns)), shape=(n, p)).astype(np.float32)
+    return sp.csr_array((entries, (rows, columns)), shape=(n, p)).astype(np.float32)
+
+
+def test_equal_sparse_rows_in_float32_are_searched_to_the_tolerance():
+    X = equal_sparse_rows()
+    n = X.shape[0]
     model = PCA(2, svd_solver="lanczos", tol=1e-6).fit(X)
     X, axes, variances = X.astype(float), model.components_.T, model.explained_variance_
     mean, axes = X.mean(axis=0), axes / np.linalg.norm(axes.astype(float), axis=0)
@@ -181,3 +220,53 @@ def test_equal_sparse_rows_in_float32_are_searched_to_the_tolerance():
     # The axes are rounded to float32.
     assert (residuals <= model.certificate_.residuals + EPS32).all()
     assert residuals.max() <= 64e-6
+
+
+class Counted:
+    """Sparse centred rows that count the products with them: each reads all rows once."""
+
+    PRODUCTS = ("matmul", "rmatmul", "add_rmatmul", "images", "row_images", "row_products")
+
+    def __init__(self, X):
+        columns = Columns.of(X)
+        spread = columns.column_scatter / (X.shape[0] - 1)
+        rows = centre_rows(X, columns.mean, columns.mean_low, spread, None, None)
+        self.rows, self.columns, self.count = rows, columns, 0
+
+    def __getattr__(self, name):
+        value = getattr(self.rows, name)
+        if name not in self.PRODUCTS:
+            return value
+
+        def counted(*arrays):
+            self.count += 1
+            return value(*arrays)
+
+        return counted
+
+
+@pytest.mark.parametrize("shape", [(900, 400), (400, 900)])
+@pytest.mark.parametrize("last", [10.0, 1e-2])
+@pytest.mark.parametrize("tol", [0.0, 1e-6])
+def test_the_passes_of_a_search_are_the_products_with_all_rows(shape, last, tol, rng):
+    """In float32 if the tolerance allows it; small variances are computed from the scores."""
+    n, p = shape
+    X = rng.standard_normal((n, 6)) * np.geomspace(30, last, 6) @ rng.standard_normal((6, p))
+    X = np.where(rng.random((n, 1)) < 0.3, X, 0.0).astype(np.float32)
+    rows = Counted(sp.csr_array(X))
+    _, passes = search_rows(rows, rows.columns, 6, tol=tol, rng=rng)
+    assert passes == rows.count
+
+
+@pytest.mark.parametrize("last", [10.0, 1e-2])
+def test_the_passes_of_row_products_include_those_that_measure_residuals(last, rng):
+    X = rng.standard_normal((40, 6)) * np.geomspace(30, last, 6) @ rng.standard_normal((6, 90))
+    rows = Counted(sp.csr_array(X))
+    _, passes = row_gram.solve_rows(rows, rows.columns, 6)
+    assert passes == rows.count
+
+
+def test_a_search_that_is_repeated_in_float64_counts_the_passes_of_both(rng):
+    rows = Counted(equal_sparse_rows())
+    _, passes = search_rows(rows, rows.columns, 2, tol=1e-6, rng=rng)
+    assert passes == rows.count

@@ -15,7 +15,7 @@ from princomp.solvers.device import solve_on_device
 from princomp.solvers.krylov import Images
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.scatter_search import search_scatter
-from princomp.summaries.device_summaries import moments_on
+from princomp.summaries.device_summaries import moments_on, triangle_on
 
 
 def test_a_spectrum_refuses_invalid_variances_and_axes():
@@ -53,6 +53,13 @@ def test_products_that_contradict_the_trace_are_refused():
     np.testing.assert_allclose(pairs.values, values[:2, 0], rtol=1e-9)
 
 
+def test_a_search_to_a_rough_tolerance_does_not_contradict_the_trace():
+    """Ten equal eigenvalues of thirty are a third of the trace, but each may be off by a tenth."""
+    rng = np.random.default_rng(0)
+    pairs = lanczos(lambda V: 0.95 * V, 30, 10, tol=0.1, rng=rng, trace=30.0)
+    np.testing.assert_allclose(pairs.values, 0.95, rtol=1e-12)
+
+
 def test_more_eigenpairs_than_the_order_are_refused():
     with pytest.raises(ValueError, match="4 eigenpairs of an operator of order 3"):
         lanczos(lambda V: V, 3, 4, tol=1e-9, rng=np.random.default_rng(0), trace=3.0)
@@ -76,6 +83,14 @@ def test_a_search_in_a_scatter_without_variance():
     ):
         assert not found.variances[:2].any()
         assert_orthonormal(found.axes)
+
+
+@pytest.mark.parametrize("k", [None, 5])
+def test_fewer_rows_than_columns_without_variance(k):
+    on_device = triangle_on(rows_of(on_strict.to_device(np.ones((3, 6)))), drop=False)[0]
+    found = solve_on_device(on_device, k, few=False, tol=0.0)
+    assert not found.variances.any()
+    assert found.residuals.shape == (found.k,)
 
 
 @pytest.mark.parametrize("normalizer", ["auto", "QR", "LU", "none"])

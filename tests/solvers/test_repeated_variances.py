@@ -8,7 +8,12 @@ import scipy.sparse as sp
 
 from helpers import EPS, with_singular_values
 from princomp import PCA, KernelPCA, load
-from princomp.solvers.lanczos import lanczos, may_hide_copies, miss_probability
+from princomp.solvers.lanczos import (
+    lanczos,
+    may_hide_copies,
+    miss_probability,
+    rest_is_smaller,
+)
 from princomp.solvers.row_search import find_warm_start, search_rows
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import centre_rows
@@ -165,6 +170,12 @@ def test_only_copies_above_the_last_value_are_searched_for():
     assert may_hide_copies(np.r_[5.0, np.linspace(2.0, 2.0 - 1e-6, 8), 1.5], 8, EPS)
 
 
+def test_the_rounding_of_a_trace_does_not_exclude_another_copy():
+    values = np.ones(2)
+    assert not rest_is_smaller(3.0 * (1 - 1e-9), values)
+    assert rest_is_smaller(2.9, values)
+
+
 def test_the_start_has_directions_that_the_sample_lacks(rng):
     X = rng.standard_normal((200, 50))
     X[:, 7] = 0.0  # as if every sampled row had the same value
@@ -183,6 +194,8 @@ def test_a_start_that_is_random_in_part_misses_a_larger_variance_more_easily(rng
     start = find_warm_start(rows, 5, tol=EPS, rng=rng).start
     found, _ = search_rows(rows, columns, 5, tol=0.0, rng=rng, start=start)
     assert found.missed >= 10 * miss_probability(300, start.shape[1], 4 * EPS)
+    rough, _ = search_rows(rows, columns, 5, tol=1e-2, rng=rng, start=start)
+    assert rough.missed == 1.0
 
 
 @pytest.mark.parametrize(
@@ -190,6 +203,8 @@ def test_a_start_that_is_random_in_part_misses_a_larger_variance_more_easily(rng
     [
         (PCA(), 0.0),
         (PCA(3, svd_solver="full"), 0.0),
+        (PCA(3, svd_solver="row_gram"), 0.0),
+        (PCA(20, svd_solver="row_gram"), 0.0),
         (PCA(3, svd_solver="randomized", random_state=0), None),
         (PCA(3, svd_solver="sketch"), None),
     ],

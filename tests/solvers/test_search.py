@@ -1,4 +1,4 @@
-"""The search in rows in memory: its bases, when it stops, and what it falls back to."""
+"""The search in rows in memory: when it stops, and what it falls back to."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ from princomp.core.routes import (
 )
 from princomp.core.routes.base import Cost
 from princomp.errors import DataError
-from princomp.solvers import bases, row_gram, scatter_search
-from princomp.solvers.bases import inverse_and_growth, project_out, qr_of_rows
+from princomp.solvers import row_gram, scatter_search
 from princomp.solvers.lanczos import AbandonRule, StallDetector, lanczos
 from princomp.solvers.row_search import find_warm_start, sample_step, search_rows
 from princomp.summaries import Columns
@@ -39,61 +38,6 @@ every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 def unit_of(dtype):
     return EPS32 if dtype == np.float32 else EPS
-
-
-# ---- bases --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("condition", [1, 1e3, 1e5, 1e9, 1e14, np.inf])
-def test_dependent_vectors_become_orthonormal(condition, rng):
-    left = orthonormal(3000, 8, rng)
-    sizes = np.geomspace(1, 1 / condition, 8) if condition < np.inf else np.r_[np.ones(7), 0]
-    vectors = ((left * sizes) @ orthonormal(8, 8, rng)).T
-    assert vectors.size > bases._MIN_NUMBERS
-    basis, triangle = qr_of_rows(vectors)
-    assert np.abs(basis @ basis.T - np.eye(8)).max() <= 30 * EPS
-    np.testing.assert_allclose(triangle.T @ basis, vectors, atol=30 * EPS)
-    assert not np.tril(triangle, -1).any()
-    np.testing.assert_allclose(
-        np.abs(triangle.diagonal()),
-        np.abs(np.diagonal(np.linalg.qr(vectors.T)[1])),
-        rtol=1e-3,
-        atol=30 * EPS,
-    )
-    if condition < 1e9:
-        np.testing.assert_allclose((vectors @ basis.T) @ basis, vectors, atol=30 * EPS)
-
-
-def test_vectors_of_any_size_become_orthonormal(rng):
-    vectors = rng.standard_normal((4, 5000)) * np.array([[1e-150], [1], [1e150], [1e-300]])
-    basis, triangle = qr_of_rows(vectors)
-    assert np.abs(basis @ basis.T - np.eye(4)).max() <= 30 * EPS
-    assert (np.abs(triangle.diagonal()) > 0).all()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_growth_of_a_shared_error_is_bounded(seed):
-    """Nested small parts: each alone is 1e-8 at least, their product is 3e-13.
-
-    The triangle of a Gram matrix may have 8e-4 for the last, since 3e-5 before it left rounding.
-    """
-    left = orthonormal(3000, 9, np.random.default_rng(seed)).T
-    shared, vectors = left[8], left[:8].copy()
-    vectors[5] = vectors[0] + 1e-3 * left[5]
-    vectors[6] = vectors[1] + vectors[5] + 3e-5 * left[6]
-    vectors[7] = left[6] + 1e-8 * left[7]
-    vectors += 1e-15 * shared
-    basis, triangle = qr_of_rows(vectors)
-    assert np.abs(basis @ shared).max() <= 4 * inverse_and_growth(triangle)[1] * 1e-15
-
-
-def test_projected_vectors_and_coordinates_add_up(rng):
-    known = orthonormal(5000, 30, rng).T
-    vectors = rng.standard_normal((3, 5000))
-    rest, coordinates = project_out(vectors, known, "a test")
-    np.testing.assert_allclose(coordinates, known @ vectors.T, atol=1e-12)
-    np.testing.assert_allclose(rest + coordinates.T @ known, vectors, atol=1e-13)
-    assert np.abs(known @ rest.T).max() <= 1e-13
 
 
 # ---- when it stops ------------------------------------------------------------------------
@@ -307,6 +251,26 @@ def test_a_sample_predicts_whether_few_directions_dominate(rng):
     assert AbandonRule(20).should_skip(21.0)
     assert not AbandonRule(20).should_skip(20.0)
     assert not AbandonRule(20).should_skip(np.inf)
+
+
+def test_no_products_are_left_after_a_sample_that_was_searched_to_the_end(rng):
+    X = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 50))
+    columns = Columns.of(X)
+    sample = centre_rows(X, columns.mean, columns.mean_low, columns.column_scatter, None, None)
+    assert find_warm_start(sample, 3, tol=1e-9, rng=rng).products_left == 0.0
+
+
+@pytest.mark.parametrize("shape", [(300, 200), (100, 300)])
+def test_a_search_in_rows_of_any_magnitude_finds_the_same_axes(shape, rng):
+    """To the bit: also axes that are made orthonormal because some variances are much smaller."""
+    X = with_singular_values(shape[0], np.geomspace(1, 0.04, 60), rng, p=shape[1])[0]
+    plain, small, large = (
+        PCA(50, svd_solver="lanczos").fit(np.ldexp(X, power)) for power in (0, -100, 100)
+    )
+    for other, power in ((small, -200), (large, 200)):
+        np.testing.assert_array_equal(other.components_, plain.components_)
+        expected = np.ldexp(plain.explained_variance_, power)
+        np.testing.assert_array_equal(other.explained_variance_, expected)
 
 
 @pytest.mark.parametrize("k", [5, 10])

@@ -214,6 +214,14 @@ def test_lanczos_on_a_scatter(rng):
     assert spectrum.residuals.max() <= 1e-13
 
 
+@pytest.mark.parametrize("trace", [2.0**-1000, 1.5 * 2.0**1023])
+def test_lanczos_on_a_scatter_of_any_magnitude(trace):
+    values = np.geomspace(1, 0.01, 30)
+    values *= trace / values.sum()
+    found = search_scatter(Moments(2000.0, 2000, np.zeros(30), np.zeros(30), np.diag(values)), 2)
+    np.testing.assert_allclose(found.variances, values[:2] / 1999, rtol=1e-12)
+
+
 # ---- row Gram -------------------------------------------------------------------------------
 
 
@@ -308,6 +316,16 @@ def test_powers_of_a_randomized_search_stay_in_range(factor, rng):
     np.testing.assert_allclose(found.explained_variance_, expected.explained_variance_, rtol=1e-5)
 
 
+@pytest.mark.parametrize("normalizer", ["auto", "QR", "LU"])
+def test_normalised_powers_keep_weak_components(normalizer, rng):
+    """Without it, 20 powers would make all vectors parallel to the first axis, up to rounding."""
+    sigma = np.r_[1, 1e-1, 1e-2, 1e-3, np.full(20, 1e-5)]
+    X = with_singular_values(300, sigma, rng, p=60)[0]
+    options = {"iterated_power": 20, "power_iteration_normalizer": normalizer}
+    model = PCA(4, svd_solver="randomized", random_state=0, **options).fit(X)
+    np.testing.assert_allclose(model.singular_values_, sigma[:4], rtol=1e-12)
+
+
 # ---- svd() ------------------------------------------------------------------------------------
 
 
@@ -335,6 +353,24 @@ def test_svd_of_many_sparse_columns(rng):
     true = np.linalg.svd(X.toarray(), compute_uv=False)
     np.testing.assert_allclose(s, true[:4], rtol=1e-10)
     np.testing.assert_allclose(X @ Vt.T, U * s, atol=1e-10)
+
+
+@pytest.mark.parametrize("missed", [0.0, None])
+def test_axes_without_any_variance_are_the_first_unit_vectors(missed, rng):
+    """Whichever axes a solver returns for them."""
+    axes, zeros = orthonormal(5, 3, rng).T, np.zeros(3)
+    found = completed(Spectrum(zeros, axes, 0.0, EPS, residuals=zeros, missed=missed), 3)
+    np.testing.assert_array_equal(found.axes, np.eye(3, 5))
+    assert found.residuals.max() <= EPS
+
+
+def test_shares_and_the_variance_left_out_are_in_range_despite_rounding():
+    variances = np.array([2.0, 1.0, 2.0**-60])
+    all_of_them = Spectrum(variances, np.eye(3), 3.0 * (1 - EPS), EPS)
+    assert all_of_them.accumulated.tolist() == [pytest.approx(2 / 3), 1.0, 1.0]
+    assert all_of_them.left_out(2, rank=3) == 2.0**-60  # not the difference of two large sums
+    for total, left_out in ((2.0 * (1 - EPS), 0.0), (2.5, 0.5)):
+        assert Spectrum(variances[:1], np.eye(1, 3), total, EPS).left_out(1, rank=3) == left_out
 
 
 def test_axes_in_place_of_noise_have_the_residuals_of_the_others():
