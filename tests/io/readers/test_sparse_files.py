@@ -18,6 +18,7 @@ from princomp.errors import (
     InputNotFoundError,
     MalformedFileError,
     MissingLibraryError,
+    NoRowsError,
     NotNumericError,
     ParameterError,
     PrincompError,
@@ -169,7 +170,7 @@ def test_an_index_valid_only_after_truncation_to_32_bits_is_refused(tmp_path):
 def test_sparse_matrices_without_rows_or_of_complex_numbers_are_refused(tmp_path):
     path = tmp_path / "t.npz"
     for matrix, error in (
-        (sp.csr_array((0, 3)), ShapeError),
+        (sp.csr_array((0, 3)), NoRowsError),
         (sp.csr_array((3, 0)), ShapeError),
         (sp.csr_array(np.eye(2, dtype=complex)), NotNumericError),
         (sp.coo_array(np.ones(3)), ShapeError),
@@ -209,7 +210,7 @@ def test_the_only_or_the_named_table_is_read(tmp_path, dtype, order, save):
     ("array", "error", "message"),
     [
         (np.zeros(3), ShapeError, "1 dimensions"),
-        (np.zeros((0, 3)), ShapeError, "no rows"),
+        (np.zeros((0, 3)), NoRowsError, "no rows"),
         (np.zeros((2, 2), complex), NotNumericError, "complex"),
         (np.array([["a"]]), NotNumericError, "no numbers"),
         (np.array([[None]]), NotNumericError, "text or lists"),
@@ -323,7 +324,7 @@ def test_files_that_scipy_writes_are_read(tmp_path, x):
             MalformedFileError,
             "have no sign",
         ),
-        ("coordinate real general", ["0 2 0"], ShapeError, "no rows"),
+        ("coordinate real general", ["0 2 0"], NoRowsError, "no rows"),
         ("coordinate real general", ["2 0 0"], ShapeError, "no columns"),
         ("coordinate real general", ["2 2 1", "3 1 1"], MalformedFileError, "outside of its 2 × 2"),
         (

@@ -16,6 +16,7 @@ from princomp.errors import (
     InputNotFoundError,
     MalformedFileError,
     MissingLibraryError,
+    NoRowsError,
     NotNumericError,
     ParameterError,
     ShapeError,
@@ -176,7 +177,7 @@ def test_the_only_or_the_named_table_is_read(tmp_path):
     [
         (np.zeros(3), ShapeError, "1 dimensions"),
         (np.zeros((2, 2, 2)), ShapeError, "3 dimensions"),
-        (np.zeros((0, 3)), ShapeError, "no rows"),
+        (np.zeros((0, 3)), NoRowsError, "no rows"),
         (np.zeros((2, 2), complex), NotNumericError, "complex"),
         (np.zeros(2, [("a", "f8")]), NotNumericError, "records"),
         (np.array([[b"a"]]), NotNumericError, "no numbers"),
