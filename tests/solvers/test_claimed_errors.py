@@ -10,7 +10,7 @@ from engines import on_strict
 from helpers import EPS, EPS32, with_singular_values
 from princomp import PCA, Moments, Triangle
 from princomp.engines.device.tables import rows_of
-from princomp.solvers import dense, row_gram
+from princomp.solvers import dense, randomized, row_gram
 from princomp.solvers.dense import solve_triangle
 from princomp.solvers.device import solve_on_device
 from princomp.solvers.lanczos import lanczos
@@ -263,6 +263,22 @@ def test_the_passes_of_row_products_include_those_that_measure_residuals(last, r
     X = rng.standard_normal((40, 6)) * np.geomspace(30, last, 6) @ rng.standard_normal((6, 90))
     rows = Counted(sp.csr_array(X))
     _, passes = row_gram.solve_rows(rows, rows.columns, 6)
+    assert passes == rows.count
+
+
+@pytest.mark.parametrize("shape", [(90, 40), (40, 90)])
+@pytest.mark.parametrize("powers", [0, 2])
+def test_the_passes_of_power_iterations_are_the_products_with_all_rows(shape, powers, rng):
+    rows = Counted(sp.csr_array(rng.standard_normal(shape)))
+    _, passes = randomized.solve_rows(
+        rows,
+        rows.columns,
+        3,
+        n_oversamples=5,
+        iterated_power=powers,
+        power_iteration_normalizer="auto",
+        random_state=0,
+    )
     assert passes == rows.count
 
 
