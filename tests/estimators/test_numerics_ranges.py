@@ -179,7 +179,14 @@ def test_variances_scale_with_the_rows(factor, solver, shape, rng):
 
 @pytest.mark.parametrize(
     ("factor", "weight"),
-    [(2.0**127, None), (3.3e38, 2.0), (2.0**-110, None), (1.0, 1e80), (1.0, 1e200)],
+    [
+        (2.0**127, None),
+        (3.3e38, 2.0),
+        (2.0**-110, None),
+        (1.0, 1e80),
+        (1.0, 1e200),
+        (1e37, 1e74),
+    ],
 )
 @pytest.mark.parametrize("scale", [None, "pareto"])
 @pytest.mark.parametrize("solver", [*EXACT, "krylov", "randomized"])
