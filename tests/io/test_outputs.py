@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import stat
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -181,6 +182,9 @@ def test_check_writable_reports_unusable_folders(tmp_path, old, monkeypatch):
         pass
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(OutputError, match="is write-protected"):
+        check_writable([tmp_path / "x"], force=False)
+    monkeypatch.setattr(Path, "exists", lambda _: False)  # as on a drive of Windows
+    with pytest.raises(OutputError, match="does not exist"):
         check_writable([tmp_path / "x"], force=False)
 
 
