@@ -15,7 +15,7 @@ import pytest
 
 from command_line import files_in
 from helpers import read_whole
-from princomp import PCA, load, report
+from princomp import PCA, errors, load, report
 from princomp.errors import (
     ColumnError,
     InputNotFoundError,
@@ -305,6 +305,18 @@ def test_only_a_closed_pipe_raises_broken_pipe():
 
     with pytest.raises(OutputError, match="No space left"):
         write_table(Full(), columns=NAMES, data=X)
+
+
+def test_a_closed_pipe_of_windows_raises_broken_pipe(monkeypatch):
+    class Closed(io.BytesIO):
+        def write(self, _):
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    with pytest.raises(OutputError, match="Invalid argument"):
+        write_table(Closed(), columns=NAMES, data=X)
+    monkeypatch.setattr(errors, "CLOSED_PIPE", {errno.EPIPE, errno.EINVAL})
+    with pytest.raises(BrokenPipeError):
+        write_table(Closed(), columns=NAMES, data=X)
 
 
 def test_unknown_formats_are_refused_with_the_known_ones(tmp_path):
