@@ -195,6 +195,8 @@ def _prefix(target: Path) -> str:
 def resolved_target(path: PathLike) -> Path:
     """Return the path that links lead to, because renaming would replace the link itself.
 
+    A leading "~" stands for the user's home folder.
+
     Raises
     ------
     OutputError
@@ -202,6 +204,7 @@ def resolved_target(path: PathLike) -> Path:
     ParameterError
         No file can have this name.
     """
+    path = os.path.expanduser(path)
     try:
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
