@@ -1,7 +1,8 @@
 # One command a chore. `make help` lists them.
 PYTHON ?= python3
 VENV   := .venv
-BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN    := $(VENV)/$(SCRIPTS)
 STAMP  := $(VENV)/.installed
 # What `make test-engines` and `make test-browser` add.
 ENGINES := $(VENV)/.engines
@@ -32,8 +33,8 @@ $(BROWSER): $(STAMP)
 # Its own environment, with what users install; modules are compiled when they are first imported.
 demo: ## install princomp into build/demo-venv, analyse a table and write its report: one minute
 	$(PYTHON) -m venv build/demo-venv
-	build/demo-venv/bin/python -m pip install $(PIP) --no-compile '.[all]'
-	build/demo-venv/bin/princomp demo -o build/demo --force
+	build/demo-venv/$(SCRIPTS)/python -m pip install $(PIP) --no-compile '.[all]'
+	build/demo-venv/$(SCRIPTS)/princomp demo -o build/demo --force
 
 test: lint types contracts unit ## style, types, the order of imports, and the tests (no engines, no browser)
 

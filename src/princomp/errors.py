@@ -30,6 +30,8 @@ there is advice, a ``hint`` (what to do next).
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 import re
 import sys
 import warnings
@@ -190,6 +192,15 @@ def scores_overflow(row: int, dtype: object) -> NotFiniteError:
         place={"row": row},
         hint="give the rows in float64" if str(dtype) == "float32" else "scale the rows",
     )
+
+
+# Windows reports a closed pipe as an invalid argument.
+CLOSED_PIPE = {errno.EPIPE, errno.EINVAL} if os.name == "nt" else {errno.EPIPE}
+
+
+def is_closed_pipe(error: Exception) -> bool:
+    """Whether an error in writing to a stream says that its reader has closed the pipe."""
+    return isinstance(error, OSError) and error.errno in CLOSED_PIPE and error.filename is None
 
 
 class DataError(PrincompError, ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import princomp as package
 from command_line import ARRESTS, files_in, write_csv
+from princomp import errors
 
 USAGE_ERRORS = [
     (["fit", ARRESTS, "-k", "1.5"], "'1.5' is not a whole number"),
@@ -330,6 +332,16 @@ def test_unexpected_errors_are_reported_without_a_traceback(princomp, monkeypatc
     assert done.err.startswith("princomp: ")
     assert "Traceback" not in done.err
     assert princomp("show", "m.pca", "--json").error["kind"] == type(error).__name__
+
+
+def test_a_closed_pipe_of_windows_is_no_error(princomp, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr("princomp.cli.commands.discard", lambda _: None)
+    monkeypatch.setattr("princomp.cli.output.click.echo", fail)
+    monkeypatch.setattr(errors, "CLOSED_PIPE", {errno.EPIPE, errno.EINVAL})
+    assert princomp("plan", ARRESTS) == (0, "", "")
 
 
 def test_a_missing_library_is_named(princomp, monkeypatch):

@@ -22,6 +22,9 @@ import princomp
 from command_line import ARRESTS, ENVIRONMENT, ROOT, files_in, shell_environment, spawn
 from princomp.cli import cli
 
+if os.name == "nt":
+    pytest.skip("needs a POSIX shell, its signals and /dev/full", allow_module_level=True)
+
 COMMANDS = dict(cli.commands.items())
 FLAGS = [
     (name, flag)

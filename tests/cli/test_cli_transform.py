@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -192,6 +193,23 @@ def test_an_existing_output_is_replaced_only_with_force(princomp, model, tmp_pat
         assert (tmp_path / "old.csv").read_bytes() == b"precious"
         assert princomp(command, model, source, "-o", "old.csv", "--force").code == 0
         assert (tmp_path / "old.csv").read_bytes() != b"precious"
+
+
+def test_an_input_by_another_name_is_never_replaced(princomp, model, tmp_path):
+    # Where upper and lower case are the same, DATA.csv is a second name of data.csv.
+    (tmp_path / "data.csv").write_bytes(ARRESTS.read_bytes())
+    os.link(tmp_path / "data.csv", tmp_path / "DATA.csv")
+    done = princomp("transform", model, "data.csv", "-o", "DATA.csv", "--force")
+    assert done.code == 73
+    assert "DATA.csv is an input of this run" in done.err
+    assert (tmp_path / "DATA.csv").read_bytes() == ARRESTS.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+def test_standard_output_is_no_name_of_an_output(princomp, model, name):
+    done = princomp("transform", model, ARRESTS, "-o", name)
+    assert (done.code, done.out) == (2, "")
+    assert "Hint: leave -o out to write to standard output" in done.err
 
 
 def test_an_unknown_output_extension_is_refused_before_any_work(princomp, model, tmp_path):

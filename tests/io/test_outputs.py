@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import stat
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ import pytest
 
 from command_line import files_in
 from helpers import read_whole
-from princomp import PCA, load, report
+from princomp import PCA, errors, load, report
 from princomp.errors import (
     ColumnError,
     InputNotFoundError,
@@ -182,11 +183,26 @@ def test_check_writable_reports_unusable_folders(tmp_path, old, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(OutputError, match="is write-protected"):
         check_writable([tmp_path / "x"], force=False)
+    monkeypatch.setattr(Path, "exists", lambda _: False)  # as on a drive of Windows
+    with pytest.raises(OutputError, match="does not exist"):
+        check_writable([tmp_path / "x"], force=False)
 
 
 def test_two_outputs_with_one_name_are_refused(tmp_path):
     with pytest.raises(ParameterError, match="same file"):
         check_writable([tmp_path / "x", tmp_path / "." / "x"], force=False)
+
+
+def test_names_begin_with_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    write_table("~/x.csv", columns=["a", "b"], data=np.vander(np.arange(9.0) / 4, 2))
+    model = PCA(1).fit("~/x.csv", checkpoint="~/c.checkpoint")
+    assert files_in(tmp_path) == ["c.checkpoint", "c.checkpoint.lock", "x.csv"]
+    model.save("~/m.pca")
+    assert files_in(tmp_path) == ["m.pca", "x.csv"]
+    assert load("~/m.pca").n_samples_ == 9
+    assert PCA(1).fit(["~/[x].csv"]).n_samples_ == 9
 
 
 # write_table
@@ -301,6 +317,18 @@ def test_only_a_closed_pipe_raises_broken_pipe():
 
     with pytest.raises(OutputError, match="No space left"):
         write_table(Full(), columns=NAMES, data=X)
+
+
+def test_a_closed_pipe_of_windows_raises_broken_pipe(monkeypatch):
+    class Closed(io.BytesIO):
+        def write(self, _):
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    with pytest.raises(OutputError, match="Invalid argument"):
+        write_table(Closed(), columns=NAMES, data=X)
+    monkeypatch.setattr(errors, "CLOSED_PIPE", {errno.EPIPE, errno.EINVAL})
+    with pytest.raises(BrokenPipeError):
+        write_table(Closed(), columns=NAMES, data=X)
 
 
 def test_unknown_formats_are_refused_with_the_known_ones(tmp_path):

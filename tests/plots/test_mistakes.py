@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
 import sys
 
 import numpy as np
@@ -12,10 +13,10 @@ import pytest
 from matplotlib.figure import Figure
 from sklearn.exceptions import NotFittedError
 
+from command_line import ENVIRONMENT
 from princomp import PCA, KernelPCA, bootstrap, plots
 from princomp.errors import (
     ColumnError,
-    MissingLibraryError,
     NotFiniteError,
     ParameterError,
     ShapeError,
@@ -190,12 +191,29 @@ def test_the_accessor_lists_its_figures(unit):
         unit.plot.scre  # noqa: B018
 
 
-def test_missing_matplotlib_is_reported_with_its_extra(monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("princomp.plots")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingLibraryError, match=r"pip install 'princomp\[plots\]'"):
-        __import__("princomp.plots")
+WITHOUT_MATPLOTLIB = """
+import sys
+sys.modules["matplotlib"] = None
+import inspect
+import numpy as np
+from princomp import PCA, IncrementalPCA, KernelPCA
+from princomp.errors import MissingLibraryError
+X = np.random.default_rng(0).standard_normal((20, 4))
+for model in PCA(2), IncrementalPCA(2), KernelPCA(2):
+    assert "plot" in dict(inspect.getmembers(model))
+    assert "plot" in dir(model.fit(X)) and "scree" in dir(model.plot)
+    assert model._repr_html_() and model._repr_mimebundle_()
+    try:
+        model.plot.scores(X)
+    except MissingLibraryError as error:
+        print(error.hint)
+"""
+
+
+def test_only_drawing_needs_matplotlib():
+    command = [sys.executable, "-c", WITHOUT_MATPLOTLIB]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (3 * "pip install 'princomp[plots]'\n", "")
 
 
 @pytest.mark.parametrize("name", ["scree", "circle", "contributions", "cos2", "loadings"])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pandas as pd
 import pytest
 
-from command_line import ARRESTS
+from command_line import ARRESTS, ENVIRONMENT
 from princomp import PCA
 from princomp.cli.plotting import FIGURES
 
@@ -177,16 +180,16 @@ def test_existing_files_are_not_overwritten(princomp, model_file, tmp_path):
     assert picture.read_bytes() == before
 
 
-def test_missing_matplotlib_is_reported_with_its_extra(princomp, model_file, monkeypatch, tmp_path):
-    import sys
-
-    for name in [name for name in sys.modules if name.startswith("princomp.plots")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr("princomp.plots", raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = princomp("plot", "scree", model_file, "-o", "a.svg")
-    assert done.code == 75
-    assert "pip install 'princomp[plots]'" in done.err
+def test_missing_matplotlib_is_reported_with_its_extra(model_file, tmp_path):
+    code = (
+        "import sys\nsys.modules['matplotlib'] = None\n"
+        f"sys.argv = ['princomp', 'plot', 'scree', {str(model_file)!r}, '-o', 'a.svg']\n"
+        "from princomp.__main__ import main\nmain()"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
+    assert done.returncode == 75
+    assert "pip install 'princomp[plots]'" in done.stderr
     assert not (tmp_path / "a.svg").exists()
 
 

@@ -96,15 +96,18 @@ def run(arguments: list[str] | None = None) -> int:
         return stop.exit_code
     except (KeyboardInterrupt, click.exceptions.Abort):
         return 130
-    except (BrokenPipeError, SystemExit) as stop:
-        if isinstance(stop, SystemExit) and stop.code != 1:  # click exits with 1
+    except SystemExit as stop:
+        if stop.code != 1:  # of click, when the reader has closed the pipe
             raise
-        discard(sys.stdout)  # the reader has closed the pipe
+        discard(sys.stdout)
         return 0
     except click.exceptions.NoArgsIsHelpError as error:
         echo(error.format_message(), err=True)
         return 2
     except Exception as error:
+        if errors.is_closed_pipe(error):
+            discard(sys.stdout)
+            return 0
         code = _print_error(error, [*typed, *executed])
         try:
             sys.stdout.flush()

@@ -210,6 +210,12 @@ def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> tuple[A
             place={"file": str(model)},
             hint="fit with -k 1 or more",
         )
+    if str(options["output"]) in ("-", "/dev/stdout"):
+        raise errors.ParameterError(
+            f"-o takes the name of a file, got {options['output']}",
+            place={"parameter": "output"},
+            hint="leave -o out to write to standard output",
+        )
     if options["output"] is not None:
         io.table_format(options["output"])  # refuses endings of other files
         check_outputs([options["output"]], [model, *files], force=options["force"])

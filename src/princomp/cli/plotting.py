@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -147,8 +147,9 @@ def plot(
             pca, model, f"the figure {figure} needs a PCA (a RobustPCA has the figure outliers)"
         )
     check_outputs([output], [model, *files], force=force)
-    from princomp import plots  # raises if a library is missing
+    from princomp import plots
 
+    draw = getattr(plots, figure)  # raises if a library is missing
     rows = None
     if files:
         groups = figure_options.pop("groups", None)
@@ -163,7 +164,7 @@ def plot(
         n = figure_options["bootstrap"]
         figure_options["bootstrap"] = diagnostics.bootstrap(pca, rows, n=n)
     arguments = [pca, rows] if FIGURES[figure][0] == "rows" else [pca]
-    _save(_draw(plots, figure, arguments, figure_options, dark), output, force)
+    _save(_draw(draw, figure, arguments, figure_options, dark), output, force)
     outputs = {"picture": output}
     print_result("plot", as_json, list_files=False, figure=figure, notes=notes, files=outputs)
 
@@ -206,14 +207,18 @@ def _check_kernel_figure(figure: str, model: Path, figure_options: dict[str, Any
 
 
 def _draw(
-    plots: ModuleType, figure: str, arguments: list[Any], figure_options: dict[str, Any], dark: bool
+    draw: Callable[..., Any],
+    figure: str,
+    arguments: list[Any],
+    figure_options: dict[str, Any],
+    dark: bool,
 ) -> Figure:
     """Draw the figure, with the options as parameters of its function."""
     if figure == "scree" and "top" in figure_options:
         figure_options["most"] = figure_options.pop("top")
     if figure == "contributions" and "x" in figure_options:
         figure_options["component"] = figure_options.pop("x")
-    axes = getattr(plots, figure)(*arguments, dark=dark, **figure_options)
+    axes = draw(*arguments, dark=dark, **figure_options)
     return (axes[0, 0] if figure == "pairs" else axes).figure
 
 

@@ -28,15 +28,17 @@ def output_stem(files: Sequence[str]) -> str:
 
 def check_outputs(outputs: Iterable[Path], inputs: Iterable[str | Path], *, force: bool) -> None:
     """Refuse outputs that are an input (even with --force) or cannot be written, before work."""
-    outputs = list(outputs)
-    input_paths = {
-        io.split_inside(path)[0].resolve()
+    outputs = [Path(os.path.expanduser(output)) for output in outputs]
+    input_paths = [
+        io.split_inside(path)[0]
         for name in inputs
         if name != "-"
         for path in io.expand_patterns([name])
-    }
+    ]
+    existing_inputs = [path for path in input_paths if os.path.exists(path)]
     for output in outputs:
-        if os.path.exists(output) and output.resolve() in input_paths:
+        # Names alone do not tell: on some disks, upper and lower case are the same.
+        if os.path.exists(output) and any(map(output.samefile, existing_inputs)):
             raise OutputExistsError(
                 f"{output} is an input of this run and would be lost",
                 place={"file": str(output)},

@@ -311,7 +311,7 @@ class PCA(
             progress=progress,
             checkpoint=checkpoint,
         )
-        saved = None if checkpoint is None else os.path.abspath(checkpoint)
+        saved = None if checkpoint is None else os.path.abspath(os.path.expanduser(checkpoint))
         self._schema, self._fitted, self._checkpoint = schema, result, saved
         # Named columns are probably in different units.
         if schema.names is not None and not isinstance(X, Source):

@@ -55,8 +55,10 @@ def check_writable(paths: Iterable[PathLike], *, force: bool) -> None:
         if target in targets[:i]:
             problem = "two outputs would be written to the same file"
             raise file_error(ParameterError, target, problem, "give each output a different name")
-        folder = next(folder for folder in target.parents if folder.exists())
-        if not folder.is_dir():
+        folder = next((folder for folder in target.parents if folder.exists()), Path(target.anchor))
+        if not folder.exists():  # a drive of Windows
+            why = "does not exist"
+        elif not folder.is_dir():
             why = "is a file, not a folder"
         elif not os.access(folder, os.W_OK | os.X_OK):
             why = "is write-protected"
@@ -193,6 +195,8 @@ def _prefix(target: Path) -> str:
 def resolved_target(path: PathLike) -> Path:
     """Return the path that links lead to, because renaming would replace the link itself.
 
+    A leading "~" stands for the user's home folder.
+
     Raises
     ------
     OutputError
@@ -200,6 +204,7 @@ def resolved_target(path: PathLike) -> Path:
     ParameterError
         No file can have this name.
     """
+    path = os.path.expanduser(path)
     try:
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):

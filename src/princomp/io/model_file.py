@@ -97,7 +97,7 @@ def read_content(kind: Kind, path: PathLike) -> tuple[dict[str, Any], dict[str, 
     DataError
         The error class of the kind, when the file is damaged or of another kind.
     """
-    content = _read_bytes(kind, os.fspath(path))
+    content = _read_bytes(kind, os.path.expanduser(path))
     with refuse_malformed(kind, path):
         return _decode(kind, content)
 

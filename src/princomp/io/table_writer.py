@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import importlib
 import io
 import os
@@ -24,6 +25,7 @@ from princomp.errors import (
     OutputError,
     ParameterError,
     ShapeError,
+    is_closed_pipe,
 )
 from princomp.io.atomic import PathLike, atomic_write, write_error
 from princomp.io.readers.reader_errors import file_error
@@ -288,6 +290,8 @@ def _output_errors(target: Path | BinaryIO) -> Iterator[None]:
     except OSError as error:
         if isinstance(target, Path):
             raise write_error(Path(os.path.realpath(target)), error) from error
+        if is_closed_pipe(error):
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
         raise OutputError(f"the output could not be written: {error.strerror or error}") from error
 
 

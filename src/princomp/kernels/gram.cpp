@@ -193,7 +193,7 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
 // are taken whole they multiply twice as much: on Sapphire Rapids they take 0.7 of the time from
 // p = 64 on.
 index widest_from() {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(_WIN32) // Clang on Windows does not link __cpu_model
     return __builtin_cpu_is("amd") ? 12 : 3;
 #else
     return 12;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from numbers import Real
@@ -57,6 +58,10 @@ def _free_on_machine() -> int:
     available = _named_number(Path("/proc/meminfo"), "MemAvailable:")
     if available is not None:
         return available * 1024
+    if (windll := getattr(ctypes, "windll", None)) is not None:  # on Windows
+        status = (ctypes.c_uint64 * 8)(64)  # a MEMORYSTATUSEX, which begins with its size
+        if windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
+            return status[2]
     try:
         # The free memory is unknown: assume half of the total.
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

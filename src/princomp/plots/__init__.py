@@ -12,19 +12,25 @@
 No global setting of matplotlib is changed. Only in IPython, pyplot is loaded, to show the figures.
 """
 
+from typing import Any
+
 import lazy_loader
 
 from princomp.errors import MissingLibraryError
 
-try:
-    import matplotlib as _matplotlib  # noqa: F401 (only to find out whether it is installed)
-except ImportError as error:
-    raise MissingLibraryError(
-        f"figures need {error.name}, which is not installed",
-        hint="pip install 'princomp[plots]'",
-    ) from error
+_load, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
-__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+
+def __getattr__(name: str) -> Any:
+    # Not at import: dir(model) and notebooks read model.plot, where Plots needs no matplotlib.
+    try:
+        return _load(name)
+    except ModuleNotFoundError as error:
+        raise MissingLibraryError(
+            f"figures need {error.name}, which is not installed",
+            hint="pip install 'princomp[plots]'",
+        ) from error
+
 
 # The public names; the stub also has those that other rooms use.
 __all__ = [

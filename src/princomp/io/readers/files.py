@@ -333,7 +333,7 @@ def expand_patterns(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
     if isinstance(names, str | os.PathLike):
         problem = f"expected a list of names, got the one name {os.fspath(names)!r}"
         raise ParameterError(problem, hint=f"Write [{os.fspath(names)!r}].")
-    found = [path for name in names for path in _matches(os.fspath(name))]
+    found = [path for name in names for path in _matches(os.path.expanduser(name))]
     seen: dict[tuple[Path, str], Path] = {}
     for path in found:
         outside, _, inside = _split(str(path))
