@@ -26,6 +26,12 @@ from princomp.cli.hints import as_flags
             "leave the constant columns out (--exclude), or set --constant drop",
         ),
         ("such as n_components=2; 0 fills cells with column means", "such as -k 2"),
+        ("use model.truncated(2), or fit with n_components=2", "fit with -k 2"),
+        (
+            "there are too few different rows; use the fixed divisors of the model, "
+            "scale=model.scale_",
+            "there are too few different rows",
+        ),
         ("exclude=['zip, code', 'b']", """--exclude '"zip, code",b'"""),
         ("exclude=['zip [x]'] leaves", "--exclude 'zip [x]' leaves"),
         # Plain English, names of files and columns, and parameters without a flag.

@@ -129,7 +129,7 @@ def test_models_without_correlations_are_refused(arrests):
     for test in (bartlett, kmo):
         with pytest.raises(ConstantColumnError, match="'x2'"):
             test(PCA(2).fit(X))
-        with pytest.raises(NotAvailableError, match="this fit stores Columns only") as caught:
+        with pytest.raises(NotAvailableError, match="which this fit did not keep") as caught:
             test(PCA(2, svd_solver="arpack").fit(arrests))
         assert "covariance_eigh" in caught.value.hint
     with pytest.raises(ShapeError, match="3 rows of 4 columns"):

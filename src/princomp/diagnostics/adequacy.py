@@ -230,7 +230,7 @@ def _correlation(model: PCA, fitted: Fitted) -> FloatArray:
         correlation = factor.T @ factor
     else:
         raise NotAvailableError(
-            f"correlations need the covariance, but this fit stores {summary.kind} only",
+            "correlations need the covariance, which this fit did not keep",
             hint="refit with svd_solver='covariance_eigh' or 'full'",
         )
     np.fill_diagonal(correlation, 1.0)

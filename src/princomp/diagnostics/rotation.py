@@ -285,7 +285,7 @@ def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> Non
         raise NotAvailableError(
             f"component {constant[0] + 1} has no variance, so its loadings cannot be rotated",
             place={"parameter": "model", "component": int(constant[0]) + 1},
-            hint=f"rotate(model.truncated({constant[0]}), …)",
+            hint=f"use model.truncated({constant[0]}), or fit with n_components={constant[0]}",
         )
 
 

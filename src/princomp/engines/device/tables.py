@@ -126,7 +126,7 @@ def _precision(X: Any, space: Space) -> np.dtype[Any]:
             column = int(xp.argmax(xp.astype(too_large[row, :], xp.int8)))
             value = int(space.to_host(X[row, column]))
             raise NotNumericError(
-                f"the integer {value} at {row_words(row)}, column {column} is beyond 2⁵³, and "
+                f"the integer {value} at {row_words(row)}, column {column} is beyond 2**53, and "
                 "float64 cannot hold it exactly",
                 place={"row": row, "column": column},
                 hint="subtract a constant, or convert to float64 yourself if its last digits do "

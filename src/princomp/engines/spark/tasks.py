@@ -210,7 +210,7 @@ def _to_rows(column: pa.Array, layout: RowLayout, row: int) -> RowArray:
         too_large = np.flatnonzero(np.abs(rows[:, index]) >= LARGEST_INTEGER)
         if too_large.size:
             raise NotNumericError(
-                f"the integer {rows[too_large[0], index]:.0f} is 2⁵³ or larger, and float64 may "
+                f"the integer {rows[too_large[0], index]:.0f} is 2**53 or larger, and float64 may "
                 "not hold it exactly",
                 place={"row": row + int(too_large[0]), "column": index},
                 hint="cast the column to double if its last digits do not matter",

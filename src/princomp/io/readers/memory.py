@@ -96,7 +96,7 @@ def _refuse_inexact(rows: Any) -> None:
     row, column = _stored_cell(rows, index[0]) if sparse else index
     shown = integer_text(int(values[index]))
     raise NotNumericError(
-        f"the integer {shown} at {row_words(row)}, column {column} is beyond 2⁵³ and "
+        f"the integer {shown} at {row_words(row)}, column {column} is beyond 2**53 and "
         "float64 cannot hold it exactly",
         place={"row": row, "column": column},
         hint="subtract a constant or convert to float yourself if its last digits do not matter",
