@@ -3,7 +3,7 @@
 ``mutants.py --number 40 --seed 1 --room summaries``, after ``make coverage``, which records the
 tests that reach each line. Of these, tests of the module's own room run first, then the others, the
 quickest first, for up to a minute. A mutant that no test notices has survived: add a test, or
-explain in ``survivors.md`` why no test can notice it.
+explain in ``survivors.md`` why no test can notice it. Code that it lists is not changed.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from collections import Counter
 from itertools import accumulate
 from pathlib import Path
 
-from changes import Change, changes_of
+from changes import ROOT, Change, changes_of, explained_parts, is_explained
 from coverage import CoverageData
 
-ROOT = Path(__file__).parents[2]
 REACHED, SECONDS = (ROOT / "build" / "coverage" / name for name in ("python", "seconds.json"))
 # The finder of an editable installation precedes PYTHONPATH, and would import unchanged sources.
 OWN_SOURCES = """import sys
@@ -46,7 +45,9 @@ def main() -> None:
     reached.read()
     paths = sorted(Path(path).relative_to(ROOT) for path in reached.measured_files())
     paths = [path for path in paths if f"princomp/{options.room}" in str(path)]
-    changes = [change for path in paths for change in changes_of(path)]
+    pieces = explained_parts(Path(__file__).with_name("survivors.md"))
+    all_changes = [change for path in paths for change in changes_of(path)]
+    changes = [change for change in all_changes if not is_explained(change, pieces)]
     if not changes:
         sys.exit(f"no measured module in a room {options.room!r}")
     sample = random.Random(options.seed).sample(changes, min(options.number, len(changes)))
@@ -60,6 +61,7 @@ def main() -> None:
     noticed = counts["killed"] + counts["too slow"]
     listed = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
     print(f"{len(sample)} of {len(changes)} changes: {listed}; {noticed / len(sample):.0%} noticed")
+    print(f"{len(all_changes) - len(changes)} other changes are explained in survivors.md")
 
 
 def select_tests(reached: CoverageData, change: Change, seconds: dict, budget: float) -> list[str]:
