@@ -35,7 +35,8 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -198,9 +199,15 @@ def scores_overflow(row: int, dtype: object) -> NotFiniteError:
 CLOSED_PIPE = {errno.EPIPE, errno.EINVAL} if os.name == "nt" else {errno.EPIPE}
 
 
-def is_closed_pipe(error: Exception) -> bool:
-    """Whether an error in writing to a stream says that its reader has closed the pipe."""
-    return isinstance(error, OSError) and error.errno in CLOSED_PIPE and error.filename is None
+@contextmanager
+def writing_to_stream() -> Iterator[None]:
+    """Raise BrokenPipeError if the reader of the stream has closed it, on any system."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in CLOSED_PIPE:
+            raise
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
 
 
 class DataError(PrincompError, ValueError):

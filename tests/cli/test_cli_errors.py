@@ -339,9 +339,13 @@ def test_a_closed_pipe_of_windows_is_no_error(princomp, monkeypatch):
         raise OSError(errno.EINVAL, "Invalid argument")
 
     monkeypatch.setattr("princomp.cli.commands.discard", lambda _: None)
-    monkeypatch.setattr("princomp.cli.output.click.echo", fail)
     monkeypatch.setattr(errors, "CLOSED_PIPE", {errno.EPIPE, errno.EINVAL})
-    assert princomp("plan", ARRESTS) == (0, "", "")
+    with monkeypatch.context() as context:
+        context.setattr("princomp.cli.output.click.echo", fail)
+        assert princomp("plan", ARRESTS) == (0, "", "")
+    # The same error of an input is an error.
+    monkeypatch.setattr("princomp.estimators.loading.read", fail)
+    assert princomp("show", "m.pca").code == 74
 
 
 def test_a_missing_library_is_named(princomp, monkeypatch):

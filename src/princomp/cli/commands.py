@@ -90,24 +90,22 @@ def run(arguments: list[str] | None = None) -> int:
             # The file and line of the library's code mean nothing to users of commands.
             warnings.showwarning = lambda message, *_: print_notes([message])
             cli.main(args=typed, prog_name="princomp", standalone_mode=False, obj=executed)
-        sys.stdout.flush()
+        with errors.writing_to_stream():
+            sys.stdout.flush()
         return 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (KeyboardInterrupt, click.exceptions.Abort):
         return 130
-    except SystemExit as stop:
-        if stop.code != 1:  # of click, when the reader has closed the pipe
+    except (BrokenPipeError, SystemExit) as stop:
+        if isinstance(stop, SystemExit) and stop.code != 1:  # click exits with 1
             raise
-        discard(sys.stdout)
+        discard(sys.stdout)  # the reader has closed the pipe
         return 0
     except click.exceptions.NoArgsIsHelpError as error:
         echo(error.format_message(), err=True)
         return 2
     except Exception as error:
-        if errors.is_closed_pipe(error):
-            discard(sys.stdout)
-            return 0
         code = _print_error(error, [*typed, *executed])
         try:
             sys.stdout.flush()

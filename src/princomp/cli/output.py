@@ -15,7 +15,7 @@ import click
 
 from princomp import __version__, core, reports
 from princomp.cli.hints import as_flags
-from princomp.errors import DataError, InUseError, counted, printable
+from princomp.errors import DataError, InUseError, counted, printable, writing_to_stream
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -31,7 +31,8 @@ _VERSION = 1
 def echo(text: object = "", *, err: bool = False) -> None:
     """Print text on stdout or stderr, with control characters as escapes."""
     try:
-        click.echo(printable(str(text)), err=err)  # noqa: TID251 - the one place
+        with writing_to_stream():
+            click.echo(printable(str(text)), err=err)  # noqa: TID251 - the one place
     except OSError:
         if not err:
             raise

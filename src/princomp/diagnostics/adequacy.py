@@ -127,7 +127,7 @@ def bartlett(model: PCA) -> Bartlett:
     values = scipy.linalg.eigvalsh(correlation)
     if values[0] <= _rounding_error(fitted):
         return Bartlett(float("inf"), df, 0.0)
-    statistic = max(-factor * float(np.log(values).sum()), 0.0)
+    statistic = max(0.0, -factor * float(np.log(values).sum()))  # never -0.0
     return Bartlett(statistic, df, float(special.chdtrc(df, statistic)))
 
 

@@ -157,7 +157,7 @@ def extra_columns(
 class _Cells(NamedTuple):
     """Cells of a column; ``kind`` is "numeric", "categorical" or a type.
 
-    ``order`` has all categories of a column whose type gives them an order.
+    ``order`` has all categories in their order, if the type of the column orders them.
     """
 
     kind: str

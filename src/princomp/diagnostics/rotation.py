@@ -281,6 +281,12 @@ def _check_arguments(model: PCA, method: str, kaiser: bool, power: float) -> Non
             hint="fit with n_components of at least 1",
         )
     constant = np.flatnonzero(fitted.variances <= fitted.spectrum.resolution)
+    if constant.size and not constant[0]:
+        raise NotAvailableError(
+            "the model has no variance, so nothing can be rotated",
+            place={"parameter": "model"},
+            hint="fit rows that differ",
+        )
     if constant.size:
         raise NotAvailableError(
             f"component {constant[0] + 1} has no variance, so its loadings cannot be rotated",

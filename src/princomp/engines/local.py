@@ -128,7 +128,7 @@ def fold(
     NotFiniteError
         With the row counted over the whole table.
     CheckpointError
-        If the interrupted run had read more rows, or all rows and these are more.
+        If the checkpoint had read more rows than there are now, or was complete with fewer.
     """
     if isinstance(data, DistributedRows):
         return data.fold(kind, drop=drop, precise=precise, run=run, step_name=step_name)
@@ -164,10 +164,13 @@ def fold(
 
 
 def _refuse_other_rows(state: State, n: int) -> None:
-    """Refuse a state of another number of rows: only the first batch of an iterator is compared."""
+    """Refuse a state of another number of rows.
+
+    For an iterator, the checkpoint itself compares the first batch only.
+    """
     if state.row > n or (state.done and state.row < n):
         raise CheckpointError(
-            f"it belongs to another run, which had read {counted(state.row, 'row')}; "
+            f"the checkpoint belongs to another run, which had read {counted(state.row, 'row')}; "
             f"the input now has {counted(n, 'row')}",
             place={"rows": n},
             hint="give the same rows, or another checkpoint; delete this one if it is of no more "

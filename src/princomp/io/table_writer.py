@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import errno
 import importlib
 import io
 import os
@@ -25,7 +24,7 @@ from princomp.errors import (
     OutputError,
     ParameterError,
     ShapeError,
-    is_closed_pipe,
+    writing_to_stream,
 )
 from princomp.io.atomic import PathLike, atomic_write, write_error
 from princomp.io.readers.reader_errors import file_error
@@ -284,14 +283,13 @@ class TableWriter:
 def _output_errors(target: Path | BinaryIO) -> Iterator[None]:
     """Raise errors of the file system as OutputError, except for a closed pipe."""
     try:
-        yield
+        with nullcontext() if isinstance(target, Path) else writing_to_stream():
+            yield
     except BrokenPipeError:
         raise
     except OSError as error:
         if isinstance(target, Path):
             raise write_error(Path(os.path.realpath(target)), error) from error
-        if is_closed_pipe(error):
-            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
         raise OutputError(f"the output could not be written: {error.strerror or error}") from error
 
 

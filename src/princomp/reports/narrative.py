@@ -209,7 +209,7 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
     weak = not overall >= 0.5 or test.p_value > 0.05
     # Without any correlation, the measure is NaN.
     measure = f"{overall:.2f}" if np.isfinite(overall) else "undefined"
-    facts = (weak, measure, f"{abs(test.statistic):.1f}", test.df, p)
+    facts = (weak, measure, f"{test.statistic:.1f}", test.df, p)
     yield "warning" if weak else "plain", texts("adequacy", *facts)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -279,12 +281,20 @@ def test_other_names_are_refused_with_the_batch(make):
         rows_of(first, make({"a": [1.0], "c": [2.0]}), columns=["a", "b"])
 
 
-@pytest.mark.parametrize("vector", [np.ones(3), pd.Series([1.0, 2.0]), [1.0, 2.0], (1, 2)])
-def test_batches_of_other_dimensions_are_refused(vector):
+# Databases give rows as tuples or objects of their own.
+@pytest.mark.parametrize(
+    ("vector", "one_row"),
+    [
+        (np.ones(3), "batch.reshape(1, -1)"),
+        (pd.Series([1.0, 2.0]), "batch.to_frame().T"),
+        ([1.0, 2.0], "[batch]"),
+        ((1, 2), "[batch]"),
+        (array("d", [1.0, 2.0]), "[batch]"),
+    ],
+)
+def test_batches_of_other_dimensions_are_refused(vector, one_row):
     with pytest.raises(ShapeError, match="batch 2: a batch has rows and columns") as caught:
         rows_of(numbers(1, p=2), vector)
-    # Databases give rows as tuples.
-    one_row = "[batch]" if isinstance(vector, list | tuple) else "batch.reshape(1, -1)"
     assert caught.value.hint == f"{one_row} makes one row of it."
     with pytest.raises(ShapeError, match=r"\(2, 2, 2\)"):
         rows_of(np.ones((2, 2, 2)))

@@ -34,7 +34,7 @@ def test_hints_tell_how_to_get_one_table(name):
         lambda rows: report(model, rows),
     ]
     for call in calls:
-        with pytest.raises(ParameterError, match=f"^{name} is not one table") as caught:
+        with pytest.raises(ParameterError, match=f"^{name} is not a table") as caught:
             call(rows)
         assert HINTS[name] in caught.value.hint
 
@@ -73,8 +73,10 @@ def test_xarray_arrays_are_read_and_datasets_refused():
         ([1.0, 2.0], r"list has shape \(2,\)(?s:.*)\[X\] is one row"),
         (pd.Series(X[0]), r"Series has shape \(4,\)(?s:.*)X\.to_frame\(\)\.T is one row"),
         (np.ones((2, 3, 4)), r"X\.reshape\(len\(X\), -1\) makes a row of each"),
-        (1.0, r"float has shape \(\)\nHint: Give an array of shape"),
+        (1.0, r"a float cannot be read as a table\nHint: give an array of shape"),
         ([[1, 2], [3]], "row 1 has 1 value, and row 0 has 2"),
+        ({"a": [1, 2]}, r"a dict of names and values(?s:.*)pandas\.DataFrame\(X\)"),
+        ([{"a": 1}, {"a": 2}], r"a list of names and values(?s:.*)pandas\.DataFrame\(X\)"),
     ],
 )
 def test_data_without_rows_and_columns(data, message):
@@ -89,7 +91,7 @@ def test_the_hints_for_datasets_of_arrow_work():
     dataset = pytest.importorskip("pyarrow.dataset")
     data = dataset.dataset(pa.table(dict(zip("abcd", X.T, strict=True))))
     for tables in (data, data.scanner(columns=["b", "a"])):
-        with pytest.raises(ParameterError, match=r"^pyarrow\.(Dataset|Scanner) is not one"):
+        with pytest.raises(ParameterError, match=r"^pyarrow\.(Dataset|Scanner) is not a table"):
             PCA(2).fit(tables)
     model = PCA(2).fit(data.to_batches)
     np.testing.assert_allclose(model.explained_variance_, PCA(2).fit(X).explained_variance_)
@@ -110,8 +112,8 @@ def test_a_list_of_tables_is_refused_and_its_iterator_is_read(kind, rows):
 
     tables = [make(X[: rows[0]]), make(X[rows[0] :])]
     for given in (tables, tuple(tables)):
-        with pytest.raises(ParameterError, match="a list of 2 tables is not one") as caught:
+        with pytest.raises(ParameterError, match="holds tables, and one table is needed") as caught:
             PCA(2).fit(given)
-    assert "iter(tables)" in caught.value.hint
+    assert "iter(X)" in caught.value.hint
     model = PCA(2).fit(iter(tables))
     np.testing.assert_allclose(model.explained_variance_, PCA(2).fit(X).explained_variance_)

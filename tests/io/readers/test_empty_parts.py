@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from princomp import PCA
-from princomp.errors import NoRowsError
+from princomp import PCA, read_table
+from princomp.errors import NoRowsError, ShapeError
 from princomp.io.readers.files import open_files
 
 ROWS = pd.DataFrame(
@@ -40,7 +40,7 @@ def test_files_without_rows_are_left_out_with_a_note(tmp_path, ending, cuts):
     assert source.id_column == (None if ending == "npy" else "name")
     empty = [i for i in range(len(cuts) - 1) if cuts[i] == cuts[i + 1]]
     count = "1 file" if len(empty) == 1 else f"{len(empty)} files"
-    names = ", ".join(f"part-{i}.{ending}" for i in empty)
+    names = ", ".join(str(tmp_path / f"part-{i}.{ending}") for i in empty)
     assert source.notes[-1] == f"left out {count} without rows: {names}"
 
 
@@ -56,3 +56,18 @@ def test_tables_without_rows_are_refused(tmp_path, ending, cuts):
     pattern = write_parts(tmp_path, ending, cuts)
     with pytest.raises(NoRowsError, match=r"part-0\.\w+: no rows"):
         PCA().fit(pattern)
+
+
+def test_files_whose_lines_are_left_out_are_not_ignored(tmp_path):
+    pattern = write_parts(tmp_path, "csv", [0, 57, 60])
+    with pytest.raises(ShapeError, match=r"part-1\.csv: no rows, all lines are left out: skip=5"):
+        PCA().fit(read_table(pattern, skip=5, header=False))
+
+
+def test_files_without_rows_and_without_the_id_column(tmp_path):
+    """The first file names its rows, a later one has other columns, and one has no rows."""
+    write_parts(tmp_path, "csv", [0, 0, 30])
+    ROWS[30:].to_csv(tmp_path / "part-2.csv", index=False)
+    source = open_files([str(tmp_path / "part-*.csv")])
+    assert source.id_column is None
+    assert source.notes[-1].startswith("left out 1 file without rows")

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from princomp.errors import ParameterError, PrincompError, ShapeError
 from princomp.io.readers.frames import as_frame, frame_labels, from_frame, index_label, is_frame
 from princomp.io.readers.left_out import row_numbers_note
-from princomp.io.readers.memory import checksum, from_sparse, in_memory, stored_arrays
+from princomp.io.readers.memory import as_one_row, checksum, from_sparse, in_memory, stored_arrays
 from princomp.io.readers.reader_errors import fewer_rows_error
 from princomp.io.readers.source import Chunk, Source
 from princomp.io.readers.source_chain import column_order, reorder_columns
@@ -231,8 +231,7 @@ def _read_batch(batch: Any, requested: tuple[str, ...] | None, index: str | None
         problem = f"a batch has rows and columns, but this {type(batch).__name__} has shape {shape}"
         hint = _BATCH_HINT
         if len(shape) == 1:
-            one_row = "[batch]" if isinstance(batch, list | tuple) else "batch.reshape(1, -1)"
-            hint = f"{one_row} makes one row of it."
+            hint = f"{as_one_row(batch, 'batch')} makes one row of it."
         raise ShapeError(problem, hint=hint)
     if requested is not None and shape[1] != len(requested):
         problem = f"{len(requested)} column names do not fit {shape[1]} columns"

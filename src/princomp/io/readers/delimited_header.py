@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from princomp.errors import DataError, MalformedFileError, NoRowsError, row_words
+from princomp.errors import DataError, MalformedFileError, NoRowsError, ShapeError, row_words
 from princomp.io.readers.columns import listed
 from princomp.io.readers.delimited_text import Dialect, refuse_damage
 from princomp.io.readers.number_text import NumberFormat, amount_of
@@ -35,6 +35,7 @@ def read_header(dialect: Dialect) -> Dialect:
     with dialect.reading():
         records = _sample(dialect)
     if not records:
+        kind: type[ShapeError] = NoRowsError
         problem = "no rows, the file is empty"
         hint = "The first line must name the columns; the rows follow."
         options = {name: getattr(dialect, name) for name in ("skip", "skip_end", "comment")}
@@ -42,7 +43,8 @@ def read_header(dialect: Dialect) -> Dialect:
         if left_out:
             problem = f"no rows, all lines are left out: {', '.join(left_out)}"
             hint = "Leave out fewer lines: the first one that remains must name the columns."
-        raise file_error(NoRowsError, path, problem, hint)
+            kind = ShapeError
+        raise file_error(kind, path, problem, hint)
     lines = [line for line, _, _ in records]
     cells = [[cell.strip() for cell in record] for _, _, record in records]
     text = dialect.delimiter.join(cells[0])

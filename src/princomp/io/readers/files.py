@@ -231,8 +231,8 @@ def open_files(
         (_, first), *others = opened(paths, without_ids)
     table = SourceChain.of([first, *(source for _, source in others)])
     if empty:
-        names = listed([path.name for path in empty])
-        note = f"left out {counted(len(empty), 'file')} without rows: {names}"
+        left_out = listed([str(path) for path in empty])
+        note = f"left out {counted(len(empty), 'file')} without rows: {left_out}"
         table.notes = (*table.notes, note)
     return table
 
@@ -299,8 +299,11 @@ def _hint_on_tables_in(folder: Path) -> str:
     for wildcard in ("*", "**/*"):
         names = glob.iglob(f"{glob.escape(str(folder))}/{wildcard}", recursive=True)
         for name in islice(names, _MAX_NAMES_TRIED):
-            if (ending := ending_of(name)) and os.path.isfile(name):
-                return f"Name the files in it, such as '{folder}/{wildcard}{ending}'."
+            ending = ending_of(name)
+            if ending and (os.path.isfile(name) or ending == ".zarr"):
+                spelled = name[-len(ending) :]
+                pattern = f"{glob.escape(str(folder))}/{wildcard}{spelled}"
+                return f"Name the files in it, such as '{pattern}'."
     return f"Name a file. Known endings are {', '.join(ENDINGS)}."
 
 
@@ -354,9 +357,11 @@ def _split(name: str) -> tuple[str, str, str]:
 
 def _refuse_impossible(name: str) -> None:
     """Raise InputNotFoundError for a text that no file can have as its name, and for a URL."""
-    if re.match("[A-Za-z][A-Za-z0-9+.-]+:/", name) and not glob.glob(name):
-        problem = "is an address, not the path of a file"
+    if (url := re.match("([A-Za-z][A-Za-z0-9+.-]+):/", name)) and not glob.glob(name):
+        problem = "is a URL, and files are read from paths"
         hint = "Download it first; or read it with another library, and give batches of rows."
+        if url[1] == "file":
+            hint = "Give the path alone."
         raise file_error(InputNotFoundError, name, problem, hint)
     try:
         os.stat(name)

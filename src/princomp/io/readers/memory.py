@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ _CONTAINERS = {
     "pyarrow.Scanner": "Give data.to_batches, a function that reads it batch by batch.",
     "xarray.Dataset": "Give data.to_dataframe(), or one array of it: data['name'].",
 }
+# Types of the rows of a list.
+_ROWS = (list, tuple, np.ndarray)
 
 # Numbers in a piece of a checksum, if the rows are not contiguous.
 _CHECKSUM_SIZE = 2**20
@@ -248,8 +250,8 @@ def in_memory(X: Any) -> Rows:
         return data, X.columns, X.row_origin
     if type(X) in (list, tuple):
         if X and len(getattr(X[0], "shape", ())) == 2:
-            problem = f"a list of {counted(len(X), 'table')} is not one table"
-            hint = "give an iterator, which is read as one table: iter(tables)"
+            problem = f"this {type(X).__name__} holds tables, and one table is needed"
+            hint = "give X[0]" if len(X) == 1 else "give iter(X), which is read as one table"
             raise ParameterError(problem, place={"parameter": "X"}, hint=hint)
         numbers = _array_from_lists(X)
         if numbers is not None:
@@ -280,17 +282,17 @@ def in_memory(X: Any) -> Rows:
 
 
 def refuse_containers(X: object) -> None:
-    """Refuse objects that hold several tables, or one that is not in memory.
+    """Refuse objects that hold several tables, or read one from files.
 
     Raises
     ------
     ParameterError
-        With a hint on how to get one of the tables.
+        With a hint on how to get a table.
     """
     for kind in type(X).__mro__:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         if name in _CONTAINERS:
-            problem = f"{name} is not one table in memory"
+            problem = f"{name} is not a table"
             raise ParameterError(problem, place={"parameter": "X"}, hint=_CONTAINERS[name])
 
 
@@ -329,28 +331,38 @@ def host_array(X: Any) -> np.ndarray[Any, Any]:
 
 def _shape_error(X: Any) -> ShapeError | None:
     """Make an error for data that do not have rows and columns, if that is so."""
+    kind = type(X).__name__
     try:
         shape = np.shape(X)
     except ValueError:
-        lengths = [len(row) if isinstance(row, Sized) else 1 for row in X]
+        lengths = [len(row) if isinstance(row, _ROWS) else 1 for row in X]
         i = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
         problem = f"row {i} has {counted(lengths[i], 'value')}, and row 0 has {lengths[0]:,}"
-        return ShapeError(problem, place={"row": i}, hint="nan stands for a missing value")
+        hint = "write nan for missing values"
+        return ShapeError(problem, place={"row": i}, hint=hint) if i else None
     if len(shape) == 2:
         return None
-    row, column = "X.reshape(1, -1)", "X.reshape(-1, 1)"
-    if hasattr(X, "to_frame"):
-        row, column = "X.to_frame().T", "X.to_frame()"
-    elif isinstance(X, list | tuple):
-        row, column = "[X]", "[[x] for x in X]"
-    hint = f"Reshape your data: {row} is one row, {column} one column."
+    if isinstance(X, dict) or (isinstance(X, list) and X and isinstance(X[0], dict)):
+        return ShapeError(f"a {kind} of names and values", hint="make a frame: pandas.DataFrame(X)")
+    problem = f"a table has rows and columns, but this {kind} has shape {shape}"
     if not shape:
-        hint = "Give an array of shape (n, p), a frame, or the name of a file."
-    elif len(shape) > 2:
-        hint = "X.reshape(len(X), -1) makes a row of each X[i]."
-    return ShapeError(
-        f"a table has rows and columns, but this {type(X).__name__} has shape {shape}", hint=hint
-    )
+        problem = f"a {kind} cannot be read as a table"
+        hint = "give an array of shape (n, p), a frame, or the name of a file"
+    elif len(shape) == 1:
+        column = "X.reshape(-1, 1)" if hasattr(X, "reshape") else "[[x] for x in X]"
+        column = "X.to_frame()" if hasattr(X, "to_frame") else column
+        hint = f"Reshape your data: {as_one_row(X, 'X')} is one row, {column} one column"
+    else:
+        hint = "X.reshape(len(X), -1) makes a row of each X[i]"
+    return ShapeError(problem, hint=hint)
+
+
+def as_one_row(data: object, name: str) -> str:
+    """Python code that makes a table of one row of data of one dimension."""
+    if hasattr(data, "iloc"):
+        return f"{name}.to_frame().T"
+    is_array = hasattr(data, "reshape") and not hasattr(data, "to_frame")
+    return f"{name}.reshape(1, -1)" if is_array else f"[{name}]"
 
 
 def _text_error(X: Any) -> NotNumericError | None:

@@ -278,17 +278,18 @@ def count_components(values: FloatArray, trace: float, n_components: int | float
 def _warn_if_share_is_missed(
     matrix: CentredMatrix, spectrum: Spectrum, n_components: int | float | None
 ) -> None:
-    """Warn if all eigenvalues that are not zero sum to less than the share that is wanted.
+    """Warn if the eigenvalues that are not zero sum to less than the share that is wanted.
 
-    A lack of less than 0.1% of the variance is no more than rounding errors in the total.
+    A lack of 0.1% of the variance is tolerated, and a matrix that is constant up to rounding.
     """
     found, total = float(spectrum.variances[: spectrum.k].sum()), spectrum.total
-    if isinstance(n_components, float) and spectrum.k and found < (n_components - 0.001) * total:
+    constant = total <= EPS * matrix.sums.max_abs
+    if isinstance(n_components, float) and not constant and found < (n_components - 0.001) * total:
         warn(
-            f"n_components={n_components:g} is not reached: the eigenvalues above the rounding "
-            f"errors of the kernel matrix explain {found / total:.1%} of the variance (its largest "
-            f"entry is {matrix.sums.max_abs:.2g}). Compute it from centred data, or use another "
-            "kernel"
+            f"n_components={n_components:g} is not reached: the eigenvalues above rounding errors "
+            f"explain {found / total:.1%} of the variance, because entries of the kernel matrix "
+            f"(up to {matrix.sums.max_abs:.2g}) are large compared with their differences. Compute "
+            "the matrix from centred rows, or use another kernel"
         )
 
 

@@ -26,7 +26,7 @@ def test_a_table_without_rows_is_refused(write, content):
 
 @pytest.mark.parametrize("options", [{"skip": 9}, {"skip_end": 9, "comment": ""}, {"comment": "#"}])
 def test_a_table_whose_lines_are_all_left_out_is_not_called_empty(write, options):
-    error = refused(NoRowsError, write("#a,b\n#1,2\n"), options=ReadOptions(**options))
+    error = refused(ShapeError, write("#a,b\n#1,2\n"), options=ReadOptions(**options))
     name, value = next(iter(options.items()))
     assert f"all lines are left out: {name}={value!r}" in str(error)
 

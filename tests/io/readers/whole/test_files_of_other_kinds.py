@@ -44,7 +44,7 @@ def test_a_missing_file_and_a_folder_are_distinguished(tmp_path):
     assert "is a folder" in str(refused(InputNotFoundError, tmp_path / "f.csv"))
 
 
-@pytest.mark.parametrize("name", ["1.parquet", "1.csv.gz", "year=2020/1.csv"])
+@pytest.mark.parametrize("name", ["1.parquet", "1.csv.gz", "1.CSV", "year=2020/1.csv"])
 def test_the_hint_on_a_folder_names_the_tables_in_it(tmp_path, name):
     file = tmp_path / "rows" / name
     file.parent.mkdir(parents=True)
@@ -57,11 +57,14 @@ def test_the_hint_on_a_folder_names_the_tables_in_it(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["s3://bucket/x.parquet", "gs://b/*.csv", "https://a.org/x.csv"])
-def test_an_address_is_refused(name):
+def test_a_url_is_refused(name):
     for given in (name, Path(name)):
-        with pytest.raises(InputNotFoundError, match="is an address, not the path") as caught:
+        with pytest.raises(InputNotFoundError, match="is a URL, and files are read") as caught:
             open_files([given])
     assert "Download it" in caught.value.hint
+    with pytest.raises(InputNotFoundError) as caught:
+        open_files(["file:///x.csv"])
+    assert caught.value.hint == "Give the path alone."
 
 
 @pytest.mark.parametrize("name", ["a,b\n" + "1,2\n" * 99, "x" * 300 + "*.csv", "a\0.csv"])
