@@ -125,7 +125,7 @@ def _replacements(node: ast.AST) -> Iterator[ast.AST]:
         case ast.Constant(value=int() | float() as value):
             yield ast.Constant(value + 1)
             yield ast.Constant(value - 1)
-        case ast.Return(value=ast.AST()):
+        case ast.Return(value=ast.AST() as value) if ast.unparse(value) != "None":
             yield ast.Return(ast.Constant(None))
         case ast.Expr(value=ast.Call()) | ast.AugAssign() | ast.Raise() | ast.Delete():
             yield ast.Pass()

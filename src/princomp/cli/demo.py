@@ -14,7 +14,7 @@ import click
 
 from princomp import io, reports
 from princomp.cli.fitting import fit
-from princomp.cli.options import PATH, command, force_option
+from princomp.cli.options import OUTPUT_PATH, command, force_option
 from princomp.cli.output import echo, print_document
 from princomp.cli.reporting import report
 
@@ -23,14 +23,14 @@ from princomp.cli.reporting import report
 @click.option(
     "-o",
     "--output",
-    type=PATH,
+    type=OUTPUT_PATH,
     default=Path("princomp_demo"),
     show_default=True,
     help="Folder for the data and the results.",
 )
 @force_option
 def demo(output: Path, force: bool, as_json: bool) -> None:
-    """Analyse a small table and write its report, as a first try.
+    """Try princomp: analyse a small example table and write its report.
 
     The data are arrests per 100,000 residents in the 50 US states in 1973, for three crimes, and
     the share of people who live in cities.

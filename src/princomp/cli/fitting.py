@@ -23,6 +23,7 @@ from princomp.cli.kinds_of_pca import (
     robust_estimator,
 )
 from princomp.cli.options import (
+    OUTPUT_PATH,
     PATH,
     RULES,
     SEED,
@@ -52,11 +53,11 @@ if TYPE_CHECKING:
 @command
 @files_argument
 @kind_options
-@click.option("-m", "--model", type=PATH, help="Model file to write.")
+@click.option("-m", "--model", type=OUTPUT_PATH, help="Model file to write.")
 @click.option(
     "-o",
     "--output",
-    type=PATH,
+    type=OUTPUT_PATH,
     help="Folder for the results; NAME_pca for NAME.csv by default.",
 )
 @format_option("scores, loadings and eigenvalues")

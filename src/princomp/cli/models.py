@@ -13,6 +13,7 @@ import click
 from princomp import core, diagnostics, errors, estimators, io, reports
 from princomp.cli.inputs import check_plain, open_for_model
 from princomp.cli.options import (
+    OUTPUT_PATH,
     PATH,
     command,
     data_argument,
@@ -103,7 +104,9 @@ def _load_mergeable(path: Path) -> Any:
 
 @command
 @click.argument("models", metavar="MODEL MODEL...", nargs=-1, required=True, type=PATH)
-@click.option("-m", "--model", "output", type=PATH, required=True, help="Model file to write.")
+@click.option(
+    "-m", "--model", "output", type=OUTPUT_PATH, required=True, help="Model file to write."
+)
 @click.option("--force", is_flag=True, help="Replace an existing output.")
 def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) -> None:
     """Merge MODELs into one model of all their rows.
@@ -212,7 +215,7 @@ def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> tuple[A
         )
     if str(options["output"]) in ("-", "/dev/stdout"):
         raise errors.ParameterError(
-            f"-o takes the name of a file, got {options['output']}",
+            f"-o needs the name of a file; {options['output']} is not one",
             place={"parameter": "output"},
             hint="leave -o out to write to standard output",
         )
@@ -235,7 +238,9 @@ def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> tuple[A
     help="For promax: a larger power gives smaller loadings and larger correlations. 4 by default.",
 )
 @click.option("--no-kaiser", is_flag=True, help="Do not normalise the rows of the loadings.")
-@click.option("-o", "--output", type=PATH, help="Folder for the results; NAME_varimax by default.")
+@click.option(
+    "-o", "--output", type=OUTPUT_PATH, help="Folder for the results; NAME_varimax by default."
+)
 @format_option("the tables")
 @table_output_options
 @read_options

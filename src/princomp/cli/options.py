@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -80,7 +81,7 @@ def _parse_names(_: click.Context, param: click.Parameter, value: str | None) ->
 
 def _check_name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     if value is not None and not value.strip():
-        raise click.BadParameter(f"{value!r} has an empty column name")
+        raise click.BadParameter("the name of the column is empty")
     return value
 
 
@@ -153,7 +154,19 @@ def _escape_formulas(ctx: click.Context, param: click.Parameter, value: bool) ->
         ctx.with_resource(io.escaped_formulas())
 
 
+class _OutputPath(click.Path):
+    """A path that is not standard output."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        if os.fspath(value) in ("-", "/dev/stdout"):
+            self.fail(f"{value!r} is not the name of a file or folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 PATH = click.Path(path_type=Path)
+OUTPUT_PATH = _OutputPath(path_type=Path)
 SEED = click.IntRange(min=0)
 LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 

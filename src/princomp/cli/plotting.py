@@ -14,7 +14,7 @@ from princomp.cli.inputs import check_plain, rows_and_extra
 from princomp.cli.kinds_of_pca import NO_LOADINGS
 from princomp.cli.options import (
     LEVEL,
-    PATH,
+    OUTPUT_PATH,
     RULES,
     command,
     data_argument,
@@ -82,7 +82,7 @@ def _check_extension(_: click.Context, __: click.Parameter, value: Path) -> Path
 @click.option(
     "-o",
     "--output",
-    type=PATH,
+    type=OUTPUT_PATH,
     callback=_check_extension,
     required=True,
     help="Picture to write (.svg, .png, .pdf).",

@@ -12,7 +12,7 @@ from princomp import io, reports
 from princomp.cli.inputs import is_table, model_and_rows
 from princomp.cli.options import (
     LEVEL,
-    PATH,
+    OUTPUT_PATH,
     command,
     fit_options,
     force_option,
@@ -37,7 +37,10 @@ def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -
 @command
 @click.argument("files", metavar="MODEL [DATA]... | FILE...", nargs=-1, required=True)
 @click.option(
-    "-o", "--output", type=PATH, help="Page to write; NAME_report.html for NAME.csv by default."
+    "-o",
+    "--output",
+    type=OUTPUT_PATH,
+    help="Page to write; NAME_report.html for NAME.csv by default.",
 )
 @click.option("--title", help="Title of the page; the name of the rows by default.")
 @click.option(

@@ -244,7 +244,7 @@ def from_sklearn(
 
 
 def rescaled(self: P, scale: ArrayLike | str | None) -> P:
-    """Return a new model of the same rows with other divisors of the columns, without the rows.
+    """Return a new model with other divisors of the columns; the rows are not needed.
 
     Raises
     ------
@@ -255,7 +255,7 @@ def rescaled(self: P, scale: ArrayLike | str | None) -> P:
 
 
 def truncated(self: P, n_components: int | float | str | Rule | None) -> P:
-    """Return a new model with another number of components, or rule for it, without the rows.
+    """Return a new model with another number of components, or rule; the rows are not needed.
 
     Fewer components are always available; more are available only if a scatter was kept.
 

@@ -22,10 +22,12 @@ _load, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    # Not at import: dir(model) and notebooks read model.plot, where Plots needs no matplotlib.
+    # Only figures need matplotlib: dir(model) and notebooks evaluate model.plot without it.
     try:
         return _load(name)
     except ModuleNotFoundError as error:
+        if str(error.name).startswith("princomp"):
+            raise
         raise MissingLibraryError(
             f"figures need {error.name}, which is not installed",
             hint="pip install 'princomp[plots]'",

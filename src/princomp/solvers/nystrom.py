@@ -118,13 +118,12 @@ def _lengths(divisor: FloatArray, left_out: FloatArray, axes: FloatArray) -> Flo
 def _rounding(
     sketch: Sketch, divisor: FloatArray, scale: float, factor: FloatArray, axes: FloatArray
 ) -> FloatArray:
-    """Estimate ‖E v‖ (k,) if the sketch leaves nothing out: E is rounding, amplified by divisors.
+    """Bound ‖E v‖ (k,) if the sketch leaves nothing out: E is rounding, amplified by divisors.
 
-    Row i of EDΘ has mean square lᵢ² = Σⱼ Eᵢⱼ²Dⱼ², so |Eᵢⱼ| is at most lᵢ/Dⱼ. This is not divided
-    among the columns: a single column with a large variance and divisor may have nearly all of it.
-    E is symmetric, so the same bound holds with i and j exchanged. For an axis of columns with
-    large divisors, DΘ does not show the rounding errors of other columns; the rows of those columns
-    do.
+    The test directions estimate lᵢ² = Σⱼ Eᵢⱼ²Dⱼ² for each row i, so |Eᵢⱼ| ≤ lᵢ/Dⱼ for every j: one
+    entry may account for all of lᵢ. E is symmetric, so |Eᵢⱼ| ≤ lⱼ/Dᵢ as well, and the smaller bound
+    is used. It may be √p times too large, and it also covers columns with small divisors, which
+    DΘ hardly shows.
     """
     lengths = np.zeros(sketch.p)
     width = sketch.width - TEST_DIRECTIONS

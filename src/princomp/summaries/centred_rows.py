@@ -24,14 +24,15 @@ _LARGEST_EXPONENT = {4: 120, 8: 600}
 def safe_exponent(column_scatter: FloatArray, dtype: np.dtype[Any]) -> int:
     """Exponent of the power of two by which to divide rows so that their products stay in range.
 
-    Zero if no division is needed. The divisor itself is in the range of ``dtype``, unless it is not
-    large or small enough there for rows with extreme weights: these need products in float64.
+    Zero if no division is needed. If weights put the norms of the columns far beyond the range of
+    ``dtype``, the divisor is beyond it as well; ``DenseRows.of`` then multiplies in float64.
     """
     largest = float(np.sqrt(column_scatter.max(initial=0.0)))
     exponent = int(np.frexp(largest)[1])
     if largest == 0 or abs(exponent) <= _SAFE_EXPONENT[dtype.itemsize]:
         return 0
     most = _LARGEST_EXPONENT[dtype.itemsize]
+    # After division by a number within float32, the norms would still not be safe.
     if abs(exponent) > most + _SAFE_EXPONENT[dtype.itemsize]:
         most = _LARGEST_EXPONENT[8]
     return max(-most, min(exponent, most))

@@ -77,7 +77,7 @@ class Fourier(RandomMap):
                 f"random Fourier features support kernels 'rbf' and 'laplacian', got "
                 f"{kernel.name!r}",
                 place={"parameter": "kernel"},
-                hint="use approximation='nystrom', which supports every kernel but 'additive_chi2'",
+                hint="use approximation='nystrom', for every kernel except 'additive_chi2'",
             )
         if width < 2:
             raise ParameterError(
