@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from princomp import PCA
 from princomp.core.context import check_n_components, count_for_share
 from princomp.core.request import max_components
 from princomp.errors import ParameterError, ShapeError
@@ -58,3 +59,11 @@ def test_a_fraction_is_undecided_until_enough_variances_are_known():
     assert count_for_share(0.4, spectrum, 5, complete=False) == 1
     assert count_for_share(0.9, spectrum, 5, complete=False) is None
     assert count_for_share(0.9, spectrum, 5, complete=True) == 2
+
+
+@pytest.mark.parametrize("solver", ["lanczos", "krylov"])
+def test_a_search_ends_once_a_rule_has_decided(solver, rng):
+    X = rng.standard_normal((300, 80)) * np.r_[[30.0, 20.0, 10.0], np.ones(77)]
+    model = PCA("kaiser", svd_solver=solver).fit(X)
+    assert model.n_components_ == 3
+    assert len(model._result.spectrum.variances) < 80

@@ -6,6 +6,8 @@ import json
 import tracemalloc
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
+from threading import Semaphore
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,9 +20,18 @@ from princomp.cli import options
 from princomp.core.plan import Plan, select_route
 from princomp.core.problem import SOLVERS, Problem, RouteChoice
 from princomp.core.request import PCAParameters, Request
-from princomp.core.routes.moments import ENGINE_COLUMNS
+from princomp.core.routes.moments import (
+    ENGINE_COLUMNS,
+    LANCZOS_COLUMNS,
+    SCATTER_COLUMNS,
+    SEARCH_COLUMNS,
+    SPARSE_SCATTER,
+)
+from princomp.core.routes.row_gram import GRAM_ROWS, SEARCH_ROWS, SPARSE_GRAM_ROWS
 from princomp.core.routes.tiles import TILES
 from princomp.errors import NotAvailableError, ParameterError
+from princomp.linalg import limit_threads
+from princomp.summaries import Moments, block_rows
 
 ROUTES = [
     # rows, columns, components, stored entries → summary, solver
@@ -63,6 +74,21 @@ def test_the_route_follows_from_the_shape(n, p, n_components, stored, summary, s
     choice = select_route(Problem(n, p, n_components, stored=stored))
     assert (choice.summary, choice.solver) == (summary, solver)
     assert choice.reason
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("stored", [None, 10**5])
+@pytest.mark.parametrize("n_components", [None, 3, 500, 0.9, "mle", "kaiser"])
+def test_there_is_a_route_for_every_shape(n_components, stored, in_memory):
+    """Also where two routes meet, and next to it."""
+    meeting = (
+        SEARCH_ROWS, SPARSE_GRAM_ROWS, GRAM_ROWS,
+        LANCZOS_COLUMNS, SEARCH_COLUMNS, SPARSE_SCATTER, SCATTER_COLUMNS,
+    )  # fmt: skip
+    sizes = sorted({size + more for size in meeting for more in (-1, 0, 1)} | {50, 10**6})
+    for n, p in product(sizes, sizes):
+        problem = Problem(n, p, n_components, stored=stored, in_memory=in_memory)
+        assert select_route(problem).reason
 
 
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "auto"])
@@ -172,9 +198,15 @@ def test_the_text_of_a_plan():
 
 def test_a_route_of_a_newer_version_has_no_known_cost():
     """Model files name the route of their fit."""
-    made = Plan.of(Problem(100, 3, 2), RouteChoice("moments", "quantum", "it is new"), (), 4)
+    problem, choice = Problem(100, 3, 2), RouteChoice("moments", "quantum", "it is new")
+    made = Plan.of(problem, choice, (), 4)
     assert (made.passes, made.memory) == (4, 0)
     assert "solver   quantum" in str(made)
+    assert Plan.of(problem, choice).passes == 0
+
+
+def test_a_plan_has_the_defaults_of_a_fit():
+    assert PCAParameters()._asdict() == PCA().get_params()
 
 
 @pytest.mark.parametrize(
@@ -213,6 +245,31 @@ def test_planned_memory_is_enough(rng, shape, sparse, parameters):
     tracemalloc.start()
     try:
         planned = PCA(**parameters).fit(X).plan_.memory
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < planned
+
+
+def test_planned_memory_is_enough_while_other_sums_wait_for_the_first(rng, monkeypatch):
+    """Sums of blocks are merged in the order of the rows."""
+    X = rng.standard_normal((12 * block_rows(390), 390), dtype=np.float32)
+    of, others = Moments.of, Semaphore(0)
+
+    def the_first_is_late(block, weights=None, *, precise=False):
+        first = block[0, 0] == X[0, 0]
+        summary = of(block, weights, precise=precise)
+        for _ in range(6) if first else ():
+            assert others.acquire(timeout=30)
+        if not first:
+            others.release()
+        return summary
+
+    monkeypatch.setattr(Moments, "of", the_first_is_late)
+    tracemalloc.start()
+    try:
+        with limit_threads(2):
+            planned = PCA(3).fit(X).plan_.memory
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

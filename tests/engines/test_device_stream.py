@@ -251,6 +251,12 @@ def test_rows_of_unknown_number_are_added_and_removed(kind, missing, table, tmp_
         )
 
 
+def test_the_bytes_of_added_rows_are_counted_where_a_library_does_not_tell_them(table):
+    xp = pytest.importorskip("array_api_strict", reason="array_api_strict is not installed")
+    model = PCA(2).partial_fit(xp.asarray(table))
+    assert model.certificate_.bytes_read == table.nbytes
+
+
 def test_weights_of_rows_on_a_device_count_when_rows_are_added_and_removed(table, rng):
     weights = rng.integers(0, 4, N).astype(float)
     expected = PCA(2).fit(table, sample_weight=weights)

@@ -7,6 +7,7 @@ import os
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import safetensors.numpy
 from numpy.testing import assert_array_equal
@@ -107,6 +108,14 @@ def test_equal_fits_give_equal_files(tmp_path):
     for name in ("a.pca", "b.pca"):
         PCA(2, scale="unit").fit(TALL).save(tmp_path / name)
     assert (tmp_path / "a.pca").read_bytes() == (tmp_path / "b.pca").read_bytes()
+
+
+@pytest.mark.parametrize("letters", range(1, 9))
+def test_arrays_in_a_file_start_on_a_multiple_of_eight_bytes(letters, tmp_path):
+    """Programs that map the file into memory need that."""
+    frame = pd.DataFrame(TALL[:, :3], columns=["a", "b", "c" * letters])
+    PCA(2).fit(frame).save(tmp_path / "m.pca")
+    assert int.from_bytes((tmp_path / "m.pca").read_bytes()[:8], "little") % 8 == 0
 
 
 def test_an_unfitted_model_is_not_saved(tmp_path):

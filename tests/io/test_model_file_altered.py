@@ -17,6 +17,7 @@ FITS = {
     "moments": {"n_components": 2, "scale": "range"},
     "triangle": {"n_components": 2, "svd_solver": "full"},
     "columns": {"n_components": 2, "svd_solver": "arpack"},
+    "filled": {"n_components": 2, "missing": "em"},
 }
 
 
@@ -26,7 +27,10 @@ def contents(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "m.pca"
     found = {}
     for kind, parameters in FITS.items():
-        PCA(**parameters).fit(TALL[:, :4]).save(path)
+        rows = TALL[:, :4].copy()
+        if kind == "filled":
+            rows[0, 0] = np.nan
+        PCA(**parameters).fit(rows).save(path)
         found[kind] = path.read_bytes()
     return found
 
@@ -178,9 +182,29 @@ def test_altered_documents_are_refused(contents, load, name, value):
         load(tampered(contents["moments"], _field(name, value)))
 
 
+FILLED = {
+    "method": ["mean", None],
+    "converged": [1, None],
+    "cells": [-1, 1.0],
+    "rows": [-1, True],
+    "iterations": [-1, None],
+    "share": [-0.5, "x"],
+    "change": [-1e-9, 1e400],
+    "objective": [-1.0, None],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in FILLED.items() for value in values]
+)
+def test_altered_records_of_filled_cells_are_refused(contents, load, name, value):
+    with pytest.raises(ModelFileError, match="a record of filled cells"):
+        load(tampered(contents["filled"], lambda _, d, __: d["filled"].update({name: value})))
+
+
 @pytest.mark.parametrize("name", FIELDS)
 def test_documents_without_a_field_are_refused(contents, load, name):
-    with pytest.raises(ModelFileError):
+    with pytest.raises(ModelFileError, match=f"its field '{name}' is missing"):
         load(tampered(contents["moments"], lambda _, document, __: document.pop(name)))
 
 

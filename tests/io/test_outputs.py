@@ -142,13 +142,13 @@ def test_links_and_permissions_are_kept(tmp_path, old):
 
 
 def test_new_files_follow_the_umask(tmp_path):
-    before = os.umask(0o027)
+    before = os.umask(0o002)
     try:
         with atomic_write(tmp_path / "x") as file:
             file.write(b"x")
     finally:
         os.umask(before)
-    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o664
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -381,6 +381,10 @@ def test_no_file_appears_if_another_program_has_written_one_of_them(tmp_path):
         write_all()
     assert files_in(tmp_path) == ["two"]
     assert (tmp_path / "two").read_bytes() == b"of another run"
+    # A file that is written later appears at once.
+    with atomic_write(tmp_path / "three") as file:
+        file.write(b"3")
+    assert files_in(tmp_path) == ["three", "two"]
 
 
 def test_a_zero_byte_in_a_name_is_refused_with_the_name(tmp_path):

@@ -130,6 +130,26 @@ def test_the_result_is_a_fixed_point(method, scale, rng):
     assert filled.objective == pytest.approx(squared_error, rel=1e-6)
 
 
+def test_nipals_divides_by_the_deviations_of_the_known_cells(rng):
+    X, _ = with_missing_cells(low_rank(rng), 0.15, rng)
+    X[2:, 5], X[3:, 6] = np.nan, np.nan
+    parameters = {"scale": "unit", "fill": "nipals"}
+    table, _, filled, _ = fill_table(X, None, Request(1, **parameters))
+    parameters["scale"] = np.nanstd(X, axis=0, ddof=1)
+    expected, _, other, _ = fill_table(X, None, Request(1, **parameters))
+    np.testing.assert_allclose(table, expected, rtol=1e-9)
+    assert filled.objective == pytest.approx(other.objective, rel=1e-9)
+
+
+def test_a_column_whose_known_cells_weigh_less_than_one_row_is_filled(rng):
+    X, _ = with_missing_cells(low_rank(rng), 0.15, rng)
+    X[2:, 5] = np.nan
+    weights = np.r_[0.3, 0.3, np.ones(len(X) - 2)]
+    table, _, filled, _ = fill_table(X, weights, Request(1, scale="unit", fill="nipals"))
+    assert filled.converged
+    assert np.isfinite(table).all()
+
+
 def test_the_shrinkage_is_that_of_the_paper():
     """By hand: n = 6, p = 4, k = 1, singular values squared 20, 3, 2, 1."""
     squares = np.array([20.0, 3.0, 2.0, 1.0])

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import re
+import stat
 from copy import copy, deepcopy
 
 import numpy as np
@@ -100,6 +101,17 @@ def test_failed_fits_release_the_lock(tmp_path, ck):
         PCA().fit(X, checkpoint=ck)
     with Checkpoint.locked(ck), pytest.raises(InUseError), Checkpoint.locked(ck):
         pass
+
+
+def test_a_lock_follows_the_umask(ck):
+    pytest.importorskip("fcntl", reason="no locks on this system")
+    before = os.umask(0o002)
+    try:
+        with Checkpoint.locked(ck):
+            [lock] = ck.parent.iterdir()
+            assert stat.S_IMODE(lock.stat().st_mode) == 0o664
+    finally:
+        os.umask(before)
 
 
 def test_a_lock_whose_file_was_deleted_meanwhile_is_acquired_again(tmp_path, monkeypatch):

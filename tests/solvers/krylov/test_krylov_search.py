@@ -62,6 +62,12 @@ def test_fast_decay_takes_few_passes(small_blocks, rng):
     assert PCA(10, svd_solver="krylov").fit(X).plan_.passes <= 6
 
 
+def test_a_search_for_one_component_does_not_wait_for_a_second(small_blocks, rng):
+    X = with_singular_values(400, np.r_[10.0, np.linspace(1, 0.9, 199)], rng, p=200)[0]
+    one, two = (PCA(k, svd_solver="krylov").fit(X).plan_.passes for k in (1, 2))
+    assert one < two
+
+
 # ---- how many components ------------------------------------------------------------------------
 
 
