@@ -103,7 +103,7 @@ def multiply_left(matrix: FloatArray, vectors: FloatArray, out: FloatArray) -> N
 
 def _spans(vectors: FloatArray, others: int) -> tuple[list[slice], int | None]:
     """Return spans of entries to process at a time, and the number of threads for them."""
-    spans = slices(vectors.shape[1], max(_CHUNK, _NUMBERS // max(len(vectors), 1)))
+    spans = slices(vectors.shape[1], max(_CHUNK, _NUMBERS // len(vectors)))
     return spans, 1 if vectors.size * others < _THREADS_PAY else None
 
 
