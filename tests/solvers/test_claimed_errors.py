@@ -1,5 +1,6 @@
 """The rounding errors and the passes that solvers claim."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +27,21 @@ def test_more_rows_than_one_sum_add_the_error_of_merging_only():
     p, full = 16, 2**18
     once, more = (dense.roundoff_of_images(p, EPS, rows) for rows in (full, 4 * full))
     assert more - once == pytest.approx(dense._MERGE_UNITS * 3 * full * p * EPS, rel=1e-9)
+
+
+def test_the_claims_cover_sums_whose_roundings_go_one_way_and_little_more():
+    """Numbers of about 1 are added one by one, each a little less than half a rounding too large.
+
+    This loses most, about 3/16 units per number, if the sum is 4/3 of a power of two.
+    """
+    count, total, terms = 2**14 * 4 // 3, 1.0, [1.0]
+    for _ in range(count - 1):
+        terms.append(1.0 + 0.499 * np.spacing(total + 1.0))
+        total += terms[-1]
+    error = math.fsum([*terms, -total]) / total
+    # Images add up products of rows one by one, and blocks of 2²⁰ numbers are merged one by one.
+    for claim in (dense.roundoff_of_images(1, EPS, count), dense.roundoff(1, EPS, count * 2**20)):
+        assert error <= claim <= error + 80 * EPS
 
 
 def test_products_in_float64_have_the_error_of_a_decomposition():
@@ -280,6 +296,17 @@ def test_the_passes_of_power_iterations_are_the_products_with_all_rows(shape, po
         random_state=0,
     )
     assert passes == rows.count
+
+
+@pytest.mark.parametrize(("k", "powers"), [(3, 7), (4, 4), (30, 4)])
+def test_scikit_learn_chooses_more_powers_for_fewer_than_a_tenth_of_all_components(k, powers, rng):
+    X = rng.standard_normal((90, 40))
+    chosen, given = (
+        PCA(k, svd_solver="randomized", iterated_power=power, random_state=0).fit(X)
+        for power in ("auto", powers)
+    )
+    assert chosen.plan_.passes == given.plan_.passes
+    np.testing.assert_array_equal(chosen.components_, given.components_)
 
 
 def test_a_search_that_is_repeated_in_float64_counts_the_passes_of_both(rng):

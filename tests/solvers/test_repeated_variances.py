@@ -6,17 +6,21 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from engines import on_strict
 from helpers import EPS, with_singular_values
 from princomp import PCA, KernelPCA, load
+from princomp.engines.device.tables import rows_of
+from princomp.solvers.device import solve_on_device
 from princomp.solvers.lanczos import (
     lanczos,
     may_hide_copies,
     miss_probability,
     rest_is_smaller,
 )
-from princomp.solvers.row_search import find_warm_start, search_rows
+from princomp.solvers.row_search import find_warm_start, search_block_width, search_rows
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import centre_rows
+from princomp.summaries.device_summaries import moments_on
 
 # An eigenvalue of a search in float64 is off by a few hundred roundings at these sizes.
 _UNITS = 1000
@@ -103,6 +107,15 @@ def test_a_search_does_not_promise_copies_within_its_tolerance():
     assert missed(1e-7) == 1.0
 
 
+def test_a_search_on_a_device_finds_all_copies(rng):
+    variances = np.r_[np.full(12, 100.0), np.full(8, 99.0), np.ones(80)]
+    rows = rows_of(on_strict.to_device(rows_with_variances(200, variances, rng)))
+    moments = moments_on(rows, drop=False, precise=True)[0]
+    found = solve_on_device(moments, 16, few=True, tol=0.0)
+    np.testing.assert_allclose(found.variances, variances[:16], rtol=0, atol=_UNITS * EPS * 100)
+    assert 0 < found.missed <= miss_probability(100, 4, 1e-12)
+
+
 def test_kernel_pca_finds_all_copies(rng):
     sigma = np.array([10.0] * 40 + [7.0] * 40 + [1.0] * 560)
     X = with_singular_values(1200, sigma, rng)[0]
@@ -161,13 +174,15 @@ def test_narrow_blocks_find_all_copies(seed):
     assert (errors <= pairs.residuals + _UNITS * EPS * values[0]).all()
 
 
-def test_only_copies_above_the_last_value_are_searched_for():
-    tied = np.r_[np.full(8, 2.0), 1.0]
+@pytest.mark.parametrize("power", [-30, 0, 30])
+def test_only_copies_above_the_last_value_are_searched_for(power):
+    one = 2.0**power
+    tied = one * np.r_[np.full(8, 2.0), 1.0]
     assert may_hide_copies(tied, 8, EPS)
     assert not may_hide_copies(tied, 9, EPS)  # the start block has room for all
-    assert not may_hide_copies(np.full(30, 2.0), 8, EPS)  # missing copies are not larger
-    assert not may_hide_copies(np.linspace(2.0, 1.0, 30), 8, EPS)
-    assert may_hide_copies(np.r_[5.0, np.linspace(2.0, 2.0 - 1e-6, 8), 1.5], 8, EPS)
+    assert not may_hide_copies(np.full(30, 2.0 * one), 8, EPS)  # missing copies are not larger
+    assert not may_hide_copies(one * np.linspace(2.0, 1.0, 30), 8, EPS)
+    assert may_hide_copies(one * np.r_[5.0, np.linspace(2.0, 2.0 - 1e-6, 8), 1.5], 8, EPS)
 
 
 def test_the_rounding_of_a_trace_does_not_exclude_another_copy():
@@ -176,12 +191,14 @@ def test_the_rounding_of_a_trace_does_not_exclude_another_copy():
     assert rest_is_smaller(2.9, values)
 
 
-def test_the_start_has_directions_that_the_sample_lacks(rng):
+@pytest.mark.parametrize("k", [5, 10])  # fewer than the vectors in a block, and more
+def test_the_start_has_directions_that_the_sample_lacks(k, rng):
     X = rng.standard_normal((200, 50))
     X[:, 7] = 0.0  # as if every sampled row had the same value
     columns = Columns.of(X)
     rows = centre_rows(X, columns.mean, columns.mean_low, columns.column_scatter, None, None)
-    start = find_warm_start(rows, 10, tol=EPS, rng=rng).start
+    start = find_warm_start(rows, k, tol=EPS, rng=rng).start
+    assert start.shape == (50, search_block_width(k, rows.vectors_at_once))
     share = np.linalg.norm(start[7]) / np.linalg.norm(start)
     # A tenth of what a random block has.
     assert share > 0.01 * np.sqrt(1 / 50)
@@ -237,3 +254,4 @@ def test_copies_are_searched_for_when_one_direction_is_left():
     rng = np.random.default_rng(0)
     pairs = lanczos(lambda block: values[:, None] * block, 9, 8, tol=1e-12, rng=rng)
     np.testing.assert_allclose(pairs.values, values[:8], rtol=1e-12)
+    assert pairs.missed == 0.0  # nothing is left in which a larger value could hide

@@ -10,6 +10,7 @@ from princomp import PCA
 from princomp.core.plan import select_route
 from princomp.core.problem import Problem
 from princomp.errors import MemoryLimitError
+from princomp.solvers.lanczos import miss_probability
 from princomp.solvers.share_search import search_share
 from princomp.summaries import Moments
 
@@ -36,6 +37,7 @@ def test_the_search_agrees_with_a_full_decomposition(dtype, rng):
     angle = sine(found.components_.astype(float), full.components_.astype(float))
     assert angle <= 10 * np.finfo(dtype).eps * first / gap * 34  # about √p
     assert found.certificate_.residuals.max() <= 4 * EPS
+    assert 0 < found.certificate_.missed <= miss_probability(1200, 16, 1e-12)
     total = full.total_variance_
     assert found.total_variance_ == pytest.approx(total, rel=1e-14)
     assert found.noise_variance_ == pytest.approx(full.noise_variance_, rel=1e-9)

@@ -21,6 +21,7 @@ from helpers import (
 from princomp import PCA, Moments, svd
 from princomp.errors import DataError
 from princomp.solvers import Spectrum, completed
+from princomp.solvers.dense import eigenpairs
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.scatter_search import search_scatter
 
@@ -150,6 +151,14 @@ def test_a_full_sparse_column_with_a_large_mean(solver, form, rng):
     np.testing.assert_allclose(model.transform(FORMS[form](X)), scores, atol=1e-8)
 
 
+@pytest.mark.parametrize("solver", [solver for solver in SOLVERS if solver != "arpack"])
+def test_as_many_components_as_rows_end_in_a_zero_variance(solver, rng):
+    """Centred rows have a lower rank: what a solver finds beyond it is rounding."""
+    model = PCA(10, svd_solver=solver, random_state=0).fit(rng.standard_normal((10, 50)))
+    assert (model.explained_variance_[:9] > 0).all()
+    assert model.explained_variance_[9] == 0.0
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_sparse_rows_without_any_entry(solver):
     model = PCA(2, svd_solver=solver).fit(sp.csr_array((9, 5)))
@@ -242,6 +251,38 @@ def test_axes_of_the_row_gram_beyond_the_rank_are_orthonormal(rng):
     assert model.components_.shape == (12, 200)
     assert_orthonormal(model.components_)
     assert model.certificate_.below_resolution.tolist() == [False] * 3 + [True] * 9
+
+
+@pytest.mark.parametrize("power", [-80, 80])
+def test_axes_of_the_row_gram_of_rows_of_any_magnitude_are_the_same(power, rng):
+    X = rng.standard_normal((20, 60))
+    plain, other = (PCA(5, svd_solver="row_gram").fit(rows) for rows in (X, np.ldexp(X, power)))
+    np.testing.assert_array_equal(other.components_, plain.components_)
+
+
+@pytest.mark.parametrize("n", [50, 500])
+def test_no_components_of_the_row_gram_leave_all_variances(n, rng):
+    X = rng.standard_normal((n, n + 20))
+    found, full = (PCA(0, svd_solver=solver).fit(X) for solver in ("row_gram", "full"))
+    assert found.components_.shape == (0, n + 20)
+    assert len(found._result.spectrum.variances) == n
+    assert found.noise_variance_ == pytest.approx(full.noise_variance_, rel=1e-12)
+
+
+# ---- a number of eigenvectors that a rule chooses ---------------------------------------------
+
+
+@pytest.mark.parametrize("count", [0, 3, 200])
+def test_a_rule_for_the_number_of_eigenvectors_is_asked_once(count, rng):
+    """There is one decomposition, whether the rule chooses few eigenvectors or many."""
+    X = rng.standard_normal((300, 300))
+    asked = []
+    values, vectors = eigenpairs(X @ X.T, lambda values: asked.append(values) or count)
+    assert len(asked) == 1
+    np.testing.assert_array_equal(asked[0], values)
+    assert vectors.shape == (count, 300)
+    errors = vectors @ X @ X.T - values[:count, None] * vectors
+    assert np.abs(errors).max(initial=0.0) <= 300 * EPS * values[0]
 
 
 # ---- fallbacks to higher precision -------------------------------------------------------------

@@ -74,7 +74,7 @@ class ShareOfTrace:
         self._next_check = int(_GROWTH * space.stop)
         values, coordinates = space.pairs()
         residuals = space.residuals(coordinates)
-        passed = np.flatnonzero(np.cumsum(np.maximum(values, 0.0)) > self.target)
+        passed = np.flatnonzero(np.cumsum(values) > self.target)
         k = int(passed[0]) + 1 if passed.size else None
         self.too_many = (
             k is None and _estimated_sum(values, residuals, self.max_pairs) < self.target

@@ -262,3 +262,30 @@ def test_products_of_two_passes_agree_to_rounding_unless_the_rows_changed(rng, d
     assert 0.0 < steady.difference <= 30 * unit
     with pytest.raises(InputChangedError, match="not the same in every pass"):
         changing(first)
+
+
+@pytest.mark.parametrize("power", [-100, 0, 100])
+def test_changed_rows_of_any_magnitude_are_refused(power, rng):
+    one, other = (np.ldexp(rng.standard_normal((300, 50)), power) for _ in range(2))
+    first, second = (np.linalg.qr(rng.standard_normal((50, 4)))[0] for _ in range(2))
+    changed = SteadyRows(lambda q: other.T @ (other @ q), known=(first, one.T @ (one @ first)))
+    with pytest.raises(InputChangedError, match="not the same in every pass"):
+        changed(second)
+
+
+def test_rows_that_changed_little_after_the_first_pass_are_refused(rng):
+    """No residual shows it, since the products of the other passes agree with each other."""
+    scatter = np.diag(2.0 ** -np.arange(60))
+    vectors = np.linalg.qr(rng.standard_normal((60, block_width(4, 60))))[0]
+    first = scatter @ vectors
+    assert solve(scatter, 4, known=(vectors, first)).residuals.max() <= RESIDUAL
+    changed = first + 1e-6 * rng.standard_normal(first.shape)
+    with pytest.raises(InputChangedError, match="not the same in every pass"):
+        solve(scatter, 4, known=(vectors, changed))
+
+
+def test_products_without_any_variance_do_not_differ(rng):
+    steady = SteadyRows(np.zeros_like)
+    for _ in range(2):
+        assert not steady(rng.standard_normal((50, 4))).any()
+    assert steady.difference == 0.0
