@@ -456,7 +456,9 @@ def test_plan_and_choose_refuse_kernel_options(princomp):
 
 
 def test_figures_take_a_kernel_pca(arrests, expected):
-    plots = pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib")
+    from princomp import plots
+
     ax = plots.scores(expected, arrests, label=2, ids=[f"row {i}" for i in range(50)])
     rates = expected.explained_variance_ratio_
     assert ax.get_xlabel() == f"PC1 ({rates[0]:.1%})"
@@ -478,7 +480,9 @@ def test_figures_take_a_kernel_pca(arrests, expected):
 
 
 def test_figures_and_tables_of_loadings_are_refused(arrests, expected):
-    plots = pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib")
+    from princomp import plots
+
     for figure in (plots.circle, plots.contributions, plots.cos2, plots.loadings):
         with pytest.raises(NotAvailableError, match=NO_LOADINGS):
             figure(expected)
