@@ -59,6 +59,8 @@ def _solve_moments(moments: DeviceMoments, k: AxisCount) -> Spectrum:
     found, vectors = xp.linalg.eigh(matrix)
     values = np.zeros(p)
     values[: varying.size] = space.get(found)[::-1] * scale / divisor
+    if varying.size < p:
+        values = np.maximum(values, 0.0)
     spectrum = without_axes(values)
     count = k(spectrum) if callable(k) else k
     count = varying.size if count is None else min(count, varying.size)

@@ -192,7 +192,7 @@ class WarmStart(NamedTuple):
 
 def sample_step(rows: int, columns: int) -> int | None:
     """Return the step from one sampled row to the next; None if the sample would be too large."""
-    step = rows * _COLUMNS_PER_ROW // columns
+    step = rows * _COLUMNS_PER_ROW // max(columns, 1)
     return step if step >= _MIN_STEP else None
 
 

@@ -59,7 +59,7 @@ class Space:
 
     def rows_at_a_time(self, p: int) -> int:
         """Rows of a block of p columns: enough to make work on p × p numbers a small share."""
-        return max(self.block_size // p, min(p, _MAX_ROWS), 256)
+        return max(self.block_size // max(p, 1), min(p, _MAX_ROWS), 256)
 
     @property
     def doubles(self) -> Any:
@@ -95,7 +95,7 @@ class Space:
     def add_outer(self, matrix: DeviceArray, factor: float, vector: DeviceArray) -> None:
         """Add ``factor · vector vectorᵀ`` to ``matrix`` in place, some rows at a time."""
         size = vector.shape[0]
-        for some in slices(size, max(1, self.block_size // size)):
+        for some in slices(size, max(1, self.block_size // max(size, 1))):
             part = matrix[some, :]
             part += (factor * vector[some])[:, None] * vector[None, :]
 
