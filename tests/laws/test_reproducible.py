@@ -122,7 +122,7 @@ def layouts(table):
     }
 
 
-@pytest.mark.parametrize("n", [40, 3000, ROWS])
+@pytest.mark.parametrize("n", [40, 3000, pytest.param(ROWS, id="several blocks")])
 @pytest.mark.parametrize("layout", list(layouts(np.zeros((2, 2)))))
 def test_the_layout_of_the_input_does_not_change_the_fit(layout, n, table):
     table = table[:n]
