@@ -13,6 +13,7 @@ import click
 from princomp import core, diagnostics, errors, estimators, io, reports
 from princomp.cli.inputs import check_plain, open_for_model
 from princomp.cli.options import (
+    OPTIONAL_PATH,
     OUTPUT_PATH,
     PATH,
     command,
@@ -152,7 +153,9 @@ def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
 _row_options = with_options(
     model_argument,
     files_argument,
-    click.option("-o", "--output", type=PATH, help="File to write; CSV on stdout by default."),
+    click.option(
+        "-o", "--output", type=OPTIONAL_PATH, help="File to write; CSV on stdout by default."
+    ),
     table_output_options,
     read_options,
 )
@@ -212,12 +215,6 @@ def _load(model: Path, files: Sequence[str], options: dict[str, Any]) -> tuple[A
             f"{model} keeps no component, so it has no scores",
             place={"file": str(model)},
             hint="fit with -k 1 or more",
-        )
-    if str(options["output"]) in ("-", "/dev/stdout"):
-        raise errors.ParameterError(
-            f"-o needs the name of a file; {options['output']} is not one",
-            place={"parameter": "output"},
-            hint="leave -o out to write to standard output",
         )
     if options["output"] is not None:
         io.table_format(options["output"])  # refuses endings of other files

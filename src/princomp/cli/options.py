@@ -155,18 +155,24 @@ def _escape_formulas(ctx: click.Context, param: click.Parameter, value: bool) ->
 
 
 class _OutputPath(click.Path):
-    """A path that is not standard output."""
+    """A path that is not standard output; ``advice`` follows the message."""
+
+    def __init__(self, advice: str = "") -> None:
+        super().__init__(path_type=Path)
+        self.advice = advice
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
         if os.fspath(value) in ("-", "/dev/stdout"):
-            self.fail(f"{value!r} is not the name of a file or folder", param, ctx)
+            self.fail(f"{value!r} is not the name of a file or folder{self.advice}", param, ctx)
         return super().convert(value, param, ctx)
 
 
 PATH = click.Path(path_type=Path)
-OUTPUT_PATH = _OutputPath(path_type=Path)
+OUTPUT_PATH = _OutputPath()
+# For commands that write to standard output without the option.
+OPTIONAL_PATH = _OutputPath("; leave it out to write to standard output")
 SEED = click.IntRange(min=0)
 LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 

@@ -37,7 +37,7 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[str | Path], *, forc
     ]
     existing_inputs = [path for path in input_paths if os.path.exists(path)]
     for output in outputs:
-        # Names alone do not tell: on some disks, upper and lower case are the same.
+        # Compare files, not names: on some disks, upper and lower case are the same.
         if os.path.exists(output) and any(map(output.samefile, existing_inputs)):
             raise OutputExistsError(
                 f"{output} is an input of this run and would be lost",

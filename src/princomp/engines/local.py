@@ -164,7 +164,7 @@ def fold(
 
 
 def _refuse_other_rows(state: State, n: int) -> None:
-    """Refuse a state of another number of rows.
+    """Refuse a state of a different number of rows.
 
     For an iterator, the checkpoint itself compares the first batch only.
     """
@@ -173,8 +173,7 @@ def _refuse_other_rows(state: State, n: int) -> None:
             f"the checkpoint belongs to another run, which had read {counted(state.row, 'row')}; "
             f"the input now has {counted(n, 'row')}",
             place={"rows": n},
-            hint="give the same rows, or another checkpoint; delete this one if it is of no more "
-            "use",
+            hint="give the same rows, or another checkpoint; delete this one if it is not needed",
         )
 
 

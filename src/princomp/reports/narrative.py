@@ -203,7 +203,7 @@ def _sentences(request: Request) -> Iterator[tuple[str, str]]:
     try:
         overall, test = kmo(model, frame="listing").overall, bartlett(model)
     except PrincompError:
-        return  # the model does not store what is needed
+        return  # the model keeps no correlations, or columns are linearly dependent
     p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.2g}"
     p = p.replace(" ", _NO_BREAK)
     weak = not overall >= 0.5 or test.p_value > 0.05

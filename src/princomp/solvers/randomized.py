@@ -57,7 +57,7 @@ def solve_rows(
     basis = np.linalg.qr(forward(sketch))[0]
     # Axes have an entry per column: one more product maps a basis with an entry per row to them.
     vectors = basis if wide else backward(basis)
-    # One for the basis, one more to map it to the columns, and two in `project`.
+    # After the powers: one for the basis, one more for `vectors` if not wide, two in `project`.
     passes = 2 * powers + (3 if wide else 4)
     return replace(project(rows, columns, vectors, k), missed=None), passes
 

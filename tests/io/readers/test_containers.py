@@ -75,8 +75,8 @@ def test_xarray_arrays_are_read_and_datasets_refused():
         (np.ones((2, 3, 4)), r"X\.reshape\(len\(X\), -1\) makes a row of each"),
         (1.0, r"a float cannot be read as a table\nHint: give an array of shape"),
         ([[1, 2], [3]], "row 1 has 1 value, and row 0 has 2"),
-        ({"a": [1, 2]}, r"a dict of names and values(?s:.*)pandas\.DataFrame\(X\)"),
-        ([{"a": 1}, {"a": 2}], r"a list of names and values(?s:.*)pandas\.DataFrame\(X\)"),
+        ({"a": [1, 2]}, r"a dict is not a table(?s:.*)pandas\.DataFrame\(X\)"),
+        ([{"a": 1}, {"a": 2}], r"a list of dicts is not a table(?s:.*)pandas\.DataFrame\(X\)"),
     ],
 )
 def test_data_without_rows_and_columns(data, message):

@@ -37,7 +37,7 @@ _CONTAINERS = {
     "xarray.Dataset": "Give data.to_dataframe(), or one array of it: data['name'].",
 }
 # Types of the rows of a list.
-_ROWS = (list, tuple, np.ndarray)
+_ROW_TYPES = (list, tuple, np.ndarray)
 
 # Numbers in a piece of a checksum, if the rows are not contiguous.
 _CHECKSUM_SIZE = 2**20
@@ -335,15 +335,17 @@ def _shape_error(X: Any) -> ShapeError | None:
     try:
         shape = np.shape(X)
     except ValueError:
-        lengths = [len(row) if isinstance(row, _ROWS) else 1 for row in X]
-        i = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
+        lengths = [len(row) if isinstance(row, _ROW_TYPES) else 1 for row in X]
+        i = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+        if i is None:
+            return None
         problem = f"row {i} has {counted(lengths[i], 'value')}, and row 0 has {lengths[0]:,}"
-        hint = "write nan for missing values"
-        return ShapeError(problem, place={"row": i}, hint=hint) if i else None
+        return ShapeError(problem, place={"row": i}, hint="write nan for missing values")
     if len(shape) == 2:
         return None
     if isinstance(X, dict) or (isinstance(X, list) and X and isinstance(X[0], dict)):
-        return ShapeError(f"a {kind} of names and values", hint="make a frame: pandas.DataFrame(X)")
+        what = "a dict" if isinstance(X, dict) else "a list of dicts"
+        return ShapeError(f"{what} is not a table", hint="make a frame: pandas.DataFrame(X)")
     problem = f"a table has rows and columns, but this {kind} has shape {shape}"
     if not shape:
         problem = f"a {kind} cannot be read as a table"
