@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import shlex
 import signal
+import sys
 import time
 from functools import partial
 
@@ -17,7 +19,8 @@ import princomp.core as princomp_core
 from command_line import files_in, run_command
 from faults.disk import save_every_block, small_blocks, start_driver
 from princomp import PCA, load
-from princomp.engines.run_context import RunContext
+from princomp.cli.output import progress_bar
+from princomp.engines.run_context import ProgressReporter, RunContext
 
 N, P = 2_600, 12
 FLAGS = ("-k", "3", "--memory", "2GB")
@@ -461,3 +464,19 @@ def test_progress_is_shown_only_on_a_terminal(home, whole):
     assert "\x1b" not in out
     assert _outputs(home / "x_pca") == _outputs(home / "piped") == whole
     assert load("x_pca/model.pca").n_samples_ == N
+
+
+def test_a_pass_is_shown_even_if_its_first_report_is_its_last(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    drawn = Terminal()
+    monkeypatch.setattr(sys, "stderr", drawn)
+    with progress_bar() as show:
+        reporter = ProgressReporter(show)
+        for step in ("moments", "scores"):
+            reporter.begin(step, 10, 8.0)
+            reporter.advance(10, done=True)
+    assert "pass 1 moments" in drawn.getvalue()
+    assert "pass 2 scores" in drawn.getvalue()

@@ -220,8 +220,9 @@ def progress_bar(quiet: bool = False) -> Iterator[ProgressCallback | None]:
                 total=progress.total_rows,
                 completed=progress.rows,
                 count=count,
-                visible=not progress.done,
                 refresh=is_new,  # so that even a pass shorter than the refresh interval appears
             )
+            if progress.done:
+                bars.update(tasks[progress.number], visible=False)
 
         yield show
