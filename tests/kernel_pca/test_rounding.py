@@ -314,6 +314,33 @@ def test_roundoff_covers_the_division_of_chi2_rows():
     assert abs(model.explained_variance_[0] - expected) <= roundoff * expected < 1e-9 * expected
 
 
+@pytest.mark.parametrize(("dtype", "power"), [(np.float32, 80), (np.float64, 520)])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_chi2_kernel_does_not_depend_on_the_unit_of_the_rows(sign, dtype, power, rng):
+    """Squares of such rows underflow or overflow; multiplied by γ, the rows do not."""
+    X = rng.exponential(size=(40, 3)).astype(dtype)
+    scaled, gamma = np.ldexp(X, sign * power), float(np.ldexp(0.7, -sign * power))
+    kernels = KernelFunction("chi2", gamma=0.7), KernelFunction("chi2", gamma=gamma)
+    expected, values = (
+        kernel.tile(kernel.sides(rows), kernel.sides(rows[:20]))
+        for kernel, rows in zip(kernels, (X, scaled), strict=True)
+    )
+    np.testing.assert_array_equal(values, expected)
+    terms = sum((x[:, None] - x[:20]) ** 2 / (x[:, None] + x[:20]) for x in X.T.astype(np.float64))
+    np.testing.assert_allclose(values, np.exp(-0.7 * terms), rtol=40 * np.finfo(dtype).eps)
+    options = {"kernel": "chi2", "approximation": "nystrom"}
+    model = KernelPCA(2, gamma=0.7, landmarks=X[:20], **options).fit(X)
+    model_scaled = KernelPCA(2, gamma=gamma, landmarks=scaled[:20], **options).fit(scaled)
+    np.testing.assert_array_equal(model_scaled.transform(scaled), model.transform(X))
+
+
+def test_a_chi2_kernel_of_the_largest_numbers():
+    X = np.array([[1.0], [1.5], [1.5]]) * 2.0**1023
+    values = KernelFunction("chi2", gamma=1e300).sides(X)
+    matrix = KernelFunction("chi2", gamma=1e300).tile(values, values)
+    np.testing.assert_array_equal(matrix, [[1, 0, 0], [0, 1, 1], [0, 1, 1]])
+
+
 def test_large_weights_do_not_hide_an_underflowing_spread(rng):
     """Squares below 1e-308 have lost digits, also times a weight of 1e10."""
     X = np.ldexp(rng.standard_normal((40, 3)), -520)

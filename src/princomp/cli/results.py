@@ -125,7 +125,8 @@ def write_scores(
     with progress_bar(quiet) as progress:
         reporter = ProgressReporter(progress)
         reporter.begin("scores", source.rows or n, source.p * source.dtype.itemsize)
-        _write_blocks(file, source, compute, components, force, advance=reporter.advance)
+        rows = _write_blocks(file, source, compute, components, force, advance=reporter.advance)
+        reporter.advance(rows, done=True)
 
 
 def write_rows(

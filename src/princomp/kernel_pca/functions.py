@@ -255,6 +255,8 @@ class KernelFunction:
                         f"kernel {self.name!r} takes no negative values, and one is {rows.min():g}",
                         hint="use another kernel, such as kernel='rbf'",
                     )
+            if self.gamma is not None and self.name == "chi2":
+                left, right, options["gamma"] = _with_gamma_near_one(left, right, self.gamma)
             # scikit-learn refuses read-only arrays.
             left, right = (np.require(side, requirements="W") for side in (left, right))
         return pairwise_kernels(left, right, metric=metric, **options)
@@ -313,6 +315,20 @@ def divide_columns(rows: RowArray, divisors: FloatArray | None) -> RowArray:
         return (rows / divisors).astype(rows.dtype, copy=False)
     values = (rows.data / divisors[rows.indices]).astype(rows.dtype, copy=False)
     return sp.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _with_gamma_near_one(
+    left: FloatArray, right: FloatArray, gamma: float
+) -> tuple[FloatArray, FloatArray, float]:
+    """Multiply dense rows by the power of two of γ, and divide γ by it: γ(x − y)²/(x + y) is equal.
+
+    Terms that matter then are near 1, so their squares neither overflow nor lose digits.
+    """
+    exponent = int(np.frexp(gamma)[1])
+    for side in (left, right):  # but not so far that x + y overflows
+        largest = int(np.frexp(side.max(initial=0.0))[1])
+        exponent = min(exponent, np.finfo(side.dtype).maxexp - 1 - largest)
+    return np.ldexp(left, exponent), np.ldexp(right, exponent), float(np.ldexp(gamma, -exponent))
 
 
 def _with_short_indices(rows: RowArray) -> RowArray:
