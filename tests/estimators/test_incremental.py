@@ -212,6 +212,9 @@ def test_check_input_changes_nothing(flat):
     assert checked.components_.tobytes() == unchecked.components_.tobytes()
     with pytest.raises(NotFiniteError):
         IncrementalPCA(2).partial_fit(flat * np.nan, check_input=False)
+    for value in (True, False, np.False_):  # the third argument of scikit-learn's method
+        third = IncrementalPCA(2).partial_fit(flat, None, value)
+        assert checked.components_.tobytes() == third.components_.tobytes()
 
 
 def test_unsupported_options_are_refused(flat):

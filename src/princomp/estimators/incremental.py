@@ -5,6 +5,8 @@ from __future__ import annotations
 from copy import copy
 from typing import Any, Self
 
+import numpy as np
+
 from princomp.core import (
     check_parameter,
     check_rows,
@@ -136,8 +138,14 @@ class IncrementalPCA(PCA):
     def partial_fit(
         self, X: Any, y: object = None, sample_weight: SampleWeight = None, check_input: bool = True
     ) -> Self:
-        """Add rows; see :meth:`princomp.PCA.partial_fit`. ``check_input`` is ignored."""
+        """Add rows; see :meth:`princomp.PCA.partial_fit`. ``check_input`` is ignored.
+
+        It is the third argument in scikit-learn, so a third argument that is true or false is
+        ignored as well.
+        """
         self._check_batch_size()
+        if isinstance(sample_weight, bool | np.bool_):
+            sample_weight = None
         return super().partial_fit(X, y, sample_weight)
 
     def rescaled(self, scale: Any) -> Self:
