@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.model_selection import cross_val_score
 
 from princomp import PCA, IncrementalPCA, KernelPCA, RobustPCA, read_table
-from princomp.errors import ShapeError
+from princomp.errors import NoRowsError, ShapeError
 
 NAMES = ["Unnamed: 0", "index", "ID", "row_names"]
 
@@ -176,6 +177,26 @@ def test_new_rows_may_lack_row_numbers(frame):
     expected = model.transform(frame)
     table.loc[3, "id"] = np.nan
     np.testing.assert_array_equal(model.transform(table), expected)
+
+
+@pytest.mark.filterwarnings("ignore:left out")
+def test_columns_left_out_may_be_among_the_input_features(frame):
+    frame.insert(1, "flag", frame.a > 0)
+    kept = make_column_transformer((PCA(2), ["a", "flag", "b"])).fit(frame)
+    assert list(kept.get_feature_names_out()) == ["pca__PC1", "pca__PC2"]
+    model = PCA(2).fit(frame)
+    assert list(model.get_feature_names_out(frame.columns)) == ["PC1", "PC2"]
+    for names in (["a", "flag", "c", "b"], ["a", "flag", "b"], []):
+        with pytest.raises(ValueError, match="input_features"):
+            model.get_feature_names_out(names)
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.DataFrame])
+def test_the_hint_for_a_table_without_rows_is_true_of_new_rows(convert, frame):
+    model = PCA(2).fit(frame)
+    with pytest.raises(NoRowsError, match=r"at least one row of numbers \(two for a fit\)"):
+        model.transform(convert(frame[:0]))
+    assert model.transform(convert(frame[:1])).shape == (1, 2)
 
 
 def test_a_mixed_column_is_reported_by_its_text(frame):

@@ -200,12 +200,17 @@ class TableEstimator(Generic[M]):
         Parameters
         ----------
         input_features : array of str of shape (p,), optional
-            Compared with the names of the columns in the fit.
+            Compared with the names of the columns in the fit; columns that the fit left out may
+            be among them.
 
         Returns
         -------
         ndarray of str of shape (k,)
         """
+        known = self._schema.names if self.__sklearn_is_fitted__() else None
+        if input_features is not None and known is not None:
+            used = set(known)
+            input_features = [name for name in input_features if name in used]
         # Implemented by ClassNamePrefixFeaturesOutMixin.
         names: NDArray[Any] = super().get_feature_names_out(input_features)  # type: ignore[misc]
         if self.component_names == "sklearn":

@@ -214,7 +214,7 @@ def convert(
     n = frame.shape[0]
     if n == 0:
         problem = "no rows"
-        hint = "Principal components need at least two rows of numbers."
+        hint = "Give at least one row of numbers (two for a fit)."
         raise origin.error(NoRowsError, problem, hint)
     kept: list[str] = []
     left_out: list[str] = []

@@ -59,7 +59,7 @@ def malformed(
 def no_rows_error(file: Path | str | None, detail: str = "") -> NoRowsError:
     """Make the error for a table without rows."""
     problem = f"{'the input' if file is None else file}: no rows{detail}"
-    hint = "Principal components need at least two rows of numbers."
+    hint = "Give at least one row of numbers (two for a fit)."
     return NoRowsError(problem, place={} if file is None else {"file": str(file)}, hint=hint)
 
 
