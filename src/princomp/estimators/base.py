@@ -47,7 +47,7 @@ class ResultAttribute(Generic[R, T]):
         return self if model is None else self._compute(model._result)
 
     def __set__(self, model: object, value: object) -> NoReturn:
-        raise AttributeError(f"{self._name} is read-only")
+        raise AttributeError(f"{self._name} is read-only: copy it to change it")
 
 
 class FittedAttribute(ResultAttribute[Fitted, T]):
