@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from engines import on_strict
-from helpers import EPS, EPS32, with_singular_values
+from helpers import EPS, EPS32, orthonormal, with_singular_values
 from princomp import PCA, Moments, Triangle
 from princomp.engines.device.tables import rows_of
 from princomp.solvers import dense, randomized, ritz, row_gram
@@ -99,13 +99,15 @@ def test_residuals_on_a_device_are_rounding_next_to_one_large_variance(rng):
 
 
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
-def test_axes_from_row_products_are_orthonormal_if_one_variance_is_much_smaller(size, rng):
+@pytest.mark.parametrize("between", [1e-2, 1e-8])
+def test_axes_from_row_products_are_orthonormal_if_one_variance_is_much_smaller(size, between, rng):
     """The Gram matrix of the axes has the rounding errors of the largest variance."""
-    sigma = size * np.sqrt([1.0, 1e-1, 1e-2, 1e-9])
+    sigma = size * np.sqrt([1.0, 2 * between, between, 1e-9])
     X = with_singular_values(20, sigma, rng, p=60)[0]
     columns, unit = Columns.of(X), 1e3 * EPS
     rows = centre_rows(X, columns.mean, columns.mean_low, columns.column_scatter / 19, None, None)
-    _, axes = ritz.rayleigh_ritz_of_rows(rows, np.linalg.svd(X)[0][:, :4], unit)
+    vectors = np.linalg.svd(X)[0][:, :4] @ orthonormal(4, 4, rng)
+    _, axes = ritz.rayleigh_ritz_of_rows(rows, vectors, unit)
     assert np.abs(axes @ axes.T - np.eye(4)).max() <= unit
 
 
@@ -229,6 +231,16 @@ def test_a_scaled_sketch_of_columns_in_extremely_unequal_units_claims_finite_res
     claimed = model.certificate_.residuals
     assert np.isfinite(claimed).all()
     assert (_residuals(model, scaled) <= 4 * claimed + 4 * 40 * EPS).all()
+
+
+@pytest.mark.parametrize("seed", [10, 15, 23, 26])
+def test_variances_of_a_scaled_sketch_that_shows_few_columns_are_lower_bounds(seed):
+    """Directions of rounding errors alone would add variance that is not there."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, 30)) @ rng.standard_normal((30, 60))
+    X[:, 4:] *= 2e-15
+    found, full = (PCA(3, svd_solver=solver, scale="unit").fit(X) for solver in ("sketch", "full"))
+    assert (found.explained_variance_ <= full.explained_variance_ * (1 + 1e-9)).all()
 
 
 @pytest.mark.parametrize("seed", [66, 257, 124])
