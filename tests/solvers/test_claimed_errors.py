@@ -8,10 +8,10 @@ import pytest
 import scipy.sparse as sp
 
 from engines import on_strict
-from helpers import EPS, EPS32, with_singular_values
+from helpers import EPS, EPS32, orthonormal, with_singular_values
 from princomp import PCA, Moments, Triangle
 from princomp.engines.device.tables import rows_of
-from princomp.solvers import dense, randomized, row_gram
+from princomp.solvers import dense, randomized, ritz, row_gram
 from princomp.solvers.dense import solve_triangle
 from princomp.solvers.device import solve_on_device
 from princomp.solvers.lanczos import lanczos
@@ -50,6 +50,16 @@ def test_products_in_float64_have_the_error_of_a_decomposition():
         assert dense.roundoff_of_products(100, EPS, total, 1.0, 1000) == expected
 
 
+def test_float32_products_claim_an_error_that_grows_with_the_trace():
+    """It is at most c u tr S, or p u λ₁ if all variances are equal."""
+    p = 100
+    one, few, flat = (
+        dense.roundoff_of_products(p, EPS32, total, 1.0, 1000) for total in (1.0, 10.0, float(p))
+    )
+    assert few >= one + 9 * EPS32
+    assert flat >= p * EPS32
+
+
 def test_a_search_in_a_scatter_measures_its_error_by_the_first_variance(rng):
     rows = rng.standard_normal((400, 30)) * 2.0 ** -np.arange(30)
     moments = Moments.of(rows.astype(np.float32))
@@ -76,6 +86,29 @@ def test_residuals_measured_on_a_device_are_relative_to_the_first_variance(rng):
     scatter, values = on_device.to_host().scatter, found.variances[:3] * 399
     errors = scatter @ found.axes.T - found.axes.T * values
     assert (np.linalg.norm(errors, axis=0) / values[0] <= 8 * found.residuals).all()
+
+
+def test_residuals_on_a_device_are_rounding_next_to_one_large_variance(rng):
+    """The others are 1e-8 of it: residuals relative to them would be that much larger."""
+    p = 30
+    rows = rng.standard_normal((400, p)) * np.r_[1e4, np.ones(p - 1)]
+    moments = moments_on(rows_of(on_strict.to_device(rows)), drop=False, precise=True)[0]
+    found = solve_on_device(moments, 3, few=False, tol=0.0)
+    # A decomposition and a product lose about p roundings each, relative to λ₁.
+    assert found.residuals.max() <= 4 * p * EPS
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("between", [1e-2, 1e-8])
+def test_axes_from_row_products_are_orthonormal_if_one_variance_is_much_smaller(size, between, rng):
+    """The Gram matrix of the axes has the rounding errors of the largest variance."""
+    sigma = size * np.sqrt([1.0, 2 * between, between, 1e-9])
+    X = with_singular_values(20, sigma, rng, p=60)[0]
+    columns, unit = Columns.of(X), 1e3 * EPS
+    rows = centre_rows(X, columns.mean, columns.mean_low, columns.column_scatter / 19, None, None)
+    vectors = np.linalg.svd(X)[0][:, :4] @ orthonormal(4, 4, rng)
+    _, axes = ritz.rayleigh_ritz_of_rows(rows, vectors, unit)
+    assert np.abs(axes @ axes.T - np.eye(4)).max() <= unit
 
 
 @pytest.mark.parametrize("p", [400, 800])
@@ -168,13 +201,46 @@ def test_a_scaled_sketch_of_fewer_rows_than_directions_includes_its_rounding(see
 
 @pytest.mark.parametrize("rows", [12, 200])
 @pytest.mark.parametrize("power", [-100, 100])
-def test_a_scaled_sketch_of_rows_times_a_power_of_two_claims_the_same(rows, power, rng):
+@pytest.mark.parametrize("scale", [None, "unit"])
+def test_a_sketch_of_rows_times_a_power_of_two_claims_the_same(rows, power, scale, rng):
     X = rng.standard_normal((rows, 60)) * 2.0 ** -np.sqrt(np.arange(60)) + 1
     plain, other = (
-        PCA(3, svd_solver="sketch", scale="unit").fit(table) for table in (X, np.ldexp(X, power))
+        PCA(3, svd_solver="sketch", scale=scale).fit(table) for table in (X, np.ldexp(X, power))
     )
-    np.testing.assert_array_equal(other.explained_variance_, plain.explained_variance_)
+    expected = np.ldexp(plain.explained_variance_, 0 if scale else 2 * power)
+    np.testing.assert_array_equal(other.explained_variance_, expected)
     np.testing.assert_array_equal(other.certificate_.residuals, plain.certificate_.residuals)
+
+
+@pytest.mark.parametrize("rows", [12, 200])
+@pytest.mark.parametrize("scale", [None, "unit"])
+def test_a_sketch_of_two_very_unequal_directions_claims_rounding_of_the_larger(rows, scale, rng):
+    """They are all there is. The smaller variance is about 1e-10 of the larger one."""
+    p = 60
+    X = rng.standard_normal((rows, 2)) * [1.0, 1e-5] @ rng.standard_normal((2, p))
+    claimed = PCA(2, svd_solver="sketch", scale=scale).fit(X).certificate_.residuals
+    assert claimed.max() <= 16 * p**2 * EPS
+
+
+def test_a_scaled_sketch_of_columns_in_extremely_unequal_units_claims_finite_residuals(rng):
+    """The squares of their ratios are out of range."""
+    X = rng.standard_normal((12, 40)) * np.tile([2.0**300, 2.0**-300], 20)
+    model = PCA(2, svd_solver="sketch", scale="unit").fit(X)
+    wide = X.astype(np.longdouble)
+    scaled = (wide - wide.mean(axis=0)) / wide.std(axis=0, ddof=1)
+    claimed = model.certificate_.residuals
+    assert np.isfinite(claimed).all()
+    assert (_residuals(model, scaled) <= 4 * claimed + 4 * 40 * EPS).all()
+
+
+@pytest.mark.parametrize("seed", [10, 15, 23, 26])
+def test_variances_of_a_scaled_sketch_that_shows_few_columns_are_lower_bounds(seed):
+    """Directions of rounding errors alone would add variance that is not there."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, 30)) @ rng.standard_normal((30, 60))
+    X[:, 4:] *= 2e-15
+    found, full = (PCA(3, svd_solver=solver, scale="unit").fit(X) for solver in ("sketch", "full"))
+    assert (found.explained_variance_ <= full.explained_variance_ * (1 + 1e-9)).all()
 
 
 @pytest.mark.parametrize("seed", [66, 257, 124])

@@ -34,6 +34,14 @@ def test_a_spectrum_refuses_invalid_variances_and_axes():
     assert Spectrum.measured(two, np.eye(2), orthogonality=0.0, **known).k == 2
 
 
+@pytest.mark.parametrize("place", range(3))
+def test_a_spectrum_refuses_any_axis_whose_length_is_not_one(place):
+    axes = np.eye(3)
+    axes[place] *= 1 + 6e-6  # its square is 1.2e-5 too large
+    with pytest.raises(DataError, match=r"VVᵀ is 1.2e-05 from the identity"):
+        Spectrum(np.array([3.0, 2.0, 1.0]), axes, 6.0, 1e-15)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_search_refuses_products_that_are_not_finite(value):
     with pytest.raises(NotFiniteError, match="product with the rows") as caught:

@@ -30,6 +30,7 @@ from princomp.errors import DataError
 from princomp.solvers import row_gram, scatter_search
 from princomp.solvers.lanczos import AbandonRule, StallDetector, lanczos
 from princomp.solvers.row_search import find_warm_start, sample_step, search_rows
+from princomp.solvers.search import SearchSpace
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import centre_rows
 
@@ -453,3 +454,16 @@ def test_a_direction_short_in_one_image_and_long_in_another_is_kept():
     )
     error = operator @ found.vectors - found.vectors * found.values
     assert np.linalg.norm(error, axis=0).max() <= 100 * 1e-12
+
+
+def test_a_search_estimates_how_far_its_basis_is_from_orthogonal(rng):
+    """All images are nearly parallel, and rounding errors in their small differences are large."""
+    strong = orthonormal(300, 1, rng)
+    weak = rng.standard_normal((300, 300))
+    operator = 1e3 * strong @ strong.T + 1e-4 * (weak + weak.T)
+    space = SearchSpace(operator.__matmul__, orthonormal(300, 4, rng).T, 40, tol=1e-4)
+    space.grow()
+    space.extend(4, rng)
+    space.grow()
+    off = np.abs(space.vectors @ space.vectors.T - np.eye(8)).max()
+    assert 300 * EPS <= off <= 4 * space.overlap

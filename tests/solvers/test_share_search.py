@@ -11,8 +11,9 @@ from princomp.core.plan import select_route
 from princomp.core.problem import Problem
 from princomp.errors import MemoryLimitError
 from princomp.solvers.lanczos import miss_probability
-from princomp.solvers.share_search import search_share
-from princomp.summaries import Moments
+from princomp.solvers.share_search import search_rows_share, search_share, too_many_components
+from princomp.summaries import Columns, Moments
+from princomp.summaries.centred_rows import centre_rows
 
 
 def rows_of(n, p, rank, rng, dtype=np.float64):
@@ -126,6 +127,14 @@ def test_too_many_components_are_left_to_a_scatter(n, passes, reason, rng):
     full = PCA(0.9, svd_solver="covariance_eigh").fit(X)
     assert found.n_components_ == full.n_components_
     assert (found.components_ == full.components_).all()
+
+
+def test_columns_without_variance_are_not_searched():
+    X = np.ones((300, 300))
+    columns = Columns.of(X)
+    rows = centre_rows(X, columns.mean, columns.mean_low, columns.column_scatter, None, None)
+    assert search_rows_share(rows, columns, 0.5, tol=0.0) == (None, 0)
+    assert not too_many_components(rows, 0.0, 0.5, tol=0.0)
 
 
 def test_slowly_falling_variances_are_given_up_early(rng):
