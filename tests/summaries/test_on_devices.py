@@ -192,6 +192,20 @@ def test_constant_columns_are_not_summed_again(rng, reads):
     assert len(reads) == 1
 
 
+@pytest.mark.parametrize("drop", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_first_row_far_from_the_others_is_no_reason_to_sum_again(weighted, drop, rng, reads):
+    """All of the rows are sampled, so they are summed about their mean at once."""
+    X = rng.standard_normal((60, P)) + 1e4
+    X[0] += 1e3
+    table = rows_of(on_strict.to_device(X))
+    if weighted:
+        table = table.weighted(np.ones(60))
+    found, _ = moments_on(table, drop=drop, precise=True)
+    assert len(reads) == 1
+    assert_alike(found.about_origin(), Moments.of(X).about_origin())
+
+
 @pytest.mark.parametrize(("height", "enough"), [(1e40, True), (1e50, False)])
 def test_a_shift_that_is_very_far_is_corrected_in_at_most_four_passes(height, enough, rng, reads):
     """Each pass finds about sixteen more digits of the mean; digits lost after four are claimed."""
