@@ -31,7 +31,7 @@ from princomp.core.routes.row_gram import GRAM_ROWS, SEARCH_ROWS, SPARSE_GRAM_RO
 from princomp.core.routes.tiles import TILES
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.linalg import limit_threads
-from princomp.summaries import Moments, block_rows
+from princomp.summaries import Moments, block_rows, wide_block_rows
 
 ROUTES = [
     # rows, columns, components, stored entries → summary, solver
@@ -249,6 +249,14 @@ def test_planned_memory_is_enough(rng, shape, sparse, parameters):
     finally:
         tracemalloc.stop()
     assert peak < planned
+
+
+def test_empty_rows_take_no_memory_in_a_block_of_sparse_rows(rng):
+    half = wide_block_rows(2000, sparse=True) // 2
+    X = sp.random_array((half, 2000), density=0.01, rng=rng, format="csr")
+    filled_up = sp.vstack([X, sp.csr_array((half, 2000))], format="csr")
+    one, other = (plan(rows, n_components=3, svd_solver="sketch") for rows in (X, filled_up))
+    assert one.memory == other.memory
 
 
 def test_planned_memory_is_enough_while_other_sums_wait_for_the_first(rng, monkeypatch):

@@ -14,7 +14,7 @@ from helpers import EPS
 from princomp.engines.device.rows import DeviceRows
 from princomp.engines.device.tables import rows_of
 from princomp.errors import NotFiniteError
-from princomp.summaries import Columns, Moments, SketchOf, Triangle
+from princomp.summaries import Columns, Extremes, Moments, SketchOf, Triangle
 from princomp.summaries.device_products import WithExtremes, columns_on, images_on, sketch_on
 from princomp.summaries.device_summaries import moments_on, triangle_on
 
@@ -109,6 +109,25 @@ def test_a_table_without_usable_rows_is_empty(reason):
     assert np.isinf(noted.extremes(0.0).low).all()
 
 
+@pytest.mark.parametrize("reason", ["weightless", "missing"])
+def test_extremes_are_those_of_the_rows_that_count(reason, rng):
+    X, weights = rng.standard_normal((60, P)), np.ones(60)
+    left_out = [7, 20]
+    X[left_out] = [[99.0], [-99.0]]
+    expected = Extremes.of(np.delete(X, left_out, axis=0))
+    if reason == "missing":
+        X[left_out, 2] = np.nan
+        table = rows_of(on_strict.to_device(X))
+    else:
+        weights[left_out] = 0.0
+        table = rows_of(on_strict.to_device(X)).weighted(weights)
+    noted = WithExtremes(table, drop=reason == "missing")
+    assert sum(block.rows.shape[0] for block in noted.blocks(25)) == 60
+    found = noted.extremes(58.0)
+    np.testing.assert_array_equal(found.low, expected.low)
+    np.testing.assert_array_equal(found.high, expected.high)
+
+
 @pytest.mark.parametrize(("n", "at", "height"), [(57311, 5133, 1321.4733), (4699, 1568, 40.23143)])
 def test_small_equal_squares_are_not_lost_to_a_large_one(n, at, height):
     """LAPACK adds the squares of a column one by one, so only short panels keep the small ones."""
@@ -192,17 +211,34 @@ def test_constant_columns_are_not_summed_again(rng, reads):
     assert len(reads) == 1
 
 
+@pytest.mark.parametrize("drop", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_first_row_far_from_the_others_is_no_reason_to_sum_again(weighted, drop, rng, reads):
+    """All of the rows are sampled, so they are summed about their mean at once."""
+    X = rng.standard_normal((60, P)) + 1e4
+    X[0] += 1e3
+    table = rows_of(on_strict.to_device(X))
+    if weighted:
+        table = table.weighted(np.ones(60))
+    found, _ = moments_on(table, drop=drop, precise=True)
+    assert len(reads) == 1
+    assert_alike(found.about_origin(), Moments.of(X).about_origin())
+
+
 @pytest.mark.parametrize(("height", "enough"), [(1e40, True), (1e50, False)])
 def test_a_shift_that_is_very_far_is_corrected_in_at_most_four_passes(height, enough, rng, reads):
     """Each pass finds about sixteen more digits of the mean; digits lost after four are claimed."""
     X, weights = rng.standard_normal((600, P)), rng.random(600) + 0.1
-    X[::2], weights[::2] = height * (1 + rng.random((300, P))), 1e-300
+    X[::2, :3], weights[::2] = height * (1 + rng.random((300, 3))), 1e-300
     table = rows_of(on_strict.to_device(X)).weighted(weights)
     found, _ = moments_on(table, drop=False, precise=True)
     expected = Moments.of(X[1::2], weights[1::2]).column_scatter
     assert len(reads) == 4
     assert (found.lost is None) == enough
-    bound = 1e-12 * expected if enough else 64 * found.lost
+    lost = np.zeros(P) if enough else found.lost
+    assert (lost[:3] > 0).all() == (not enough)
+    assert not lost[3:].any()
+    bound = np.where(lost > 0, 64 * lost, 1e-12 * expected)
     assert (np.abs(found.column_scatter - expected) <= bound).all()
 
 

@@ -163,6 +163,20 @@ def test_the_shrinkage_is_that_of_the_paper():
     assert shrinkage(np.array([2.0, 0.0]), 0.0, 2, 6, 4, centred=True).tolist() == [1.0, 0.0]
     assert shrinkage(squares, 0.0, 4, 6, 4, centred=True).tolist() == [1.0] * 4
     assert len(shrinkage(squares, 6.0, 0, 6, 4, centred=True)) == 0
+    # One degree of freedom is enough, and the unit of the squares does not matter.
+    factors = shrinkage(np.array([8.0, 4.0]), 2.0**-4, 2, 4, 3, centred=True)
+    assert factors.tolist() == [1 - 2.0**-5, 1 - 2.0**-4]
+
+
+def test_the_objective_of_an_exact_fit_is_not_negative(rng):
+    """It is a difference of equal sums, and rounding gives it either sign."""
+    objectives = []
+    for _ in range(20):
+        X = np.outer(rng.standard_normal(12), rng.standard_normal(4))
+        _, missing = with_missing_cells(X, 0.2, rng)
+        found = fill_by_em(X, missing, None, 1, divisor_of=no_scaling, centred=False)
+        objectives.append(found.objective / np.vdot(X, X))
+    assert 0.0 <= min(objectives) <= max(objectives) <= ROUNDING
 
 
 @pytest.mark.parametrize("shape", [(60, 8), (12, 30)])
