@@ -346,6 +346,23 @@ def test_a_rule_is_given_the_rows_as_they_are_analysed(X, center):
     )
 
 
+@pytest.mark.parametrize("power", [-300, 300])
+@pytest.mark.parametrize("solver", ["lanczos", "krylov"])
+def test_a_rule_is_given_variances_in_the_unit_of_the_rows(solver, power, rng):
+    """Products of such rows are out of range, so they are computed of scaled rows."""
+
+    class Threshold:
+        name, needs = "threshold", "leading"
+
+        def decide(self, known):
+            limit = np.ldexp(1.0, 2 * power)
+            return threshold_decision("own", known, known.possible, limit, "a threshold")
+
+    X = rng.standard_normal((60, 30)) * 0.75 ** np.arange(30.0)
+    expected = int((np.linalg.svd(X - X.mean(axis=0))[1] ** 2 > 59).sum())
+    assert PCA(Threshold(), svd_solver=solver).fit(np.ldexp(X, power)).n_components_ == expected
+
+
 @pytest.mark.parametrize("scale", ["unit", "pareto", "range"])
 def test_folds_follow_the_option_for_constant_columns(scale, rng):
     """Folds consist of rows already scaled by the fit; a column may be constant in one of them."""
