@@ -174,6 +174,29 @@ def test_narrow_blocks_find_all_copies(seed):
     assert (errors <= pairs.residuals + _UNITS * EPS * values[0]).all()
 
 
+@pytest.mark.parametrize("power", [-60, 60])
+@pytest.mark.parametrize("seed", [22, 24, 27])
+def test_a_search_for_copies_does_not_depend_on_the_unit(seed, power):
+    """It takes about as many products: decompositions may round other digits in another range."""
+    values, basis, k, width = clustered(seed)
+    start = np.random.default_rng(1).standard_normal((len(values), width))
+    found = []
+    for exponent in (0, power):
+        scaled = np.ldexp(values, exponent)
+        options = {"rng": np.random.default_rng(0), "max_vectors": max(k + 3 * width, 256)}
+        options |= {"tol": 1e-13, "trace": scaled.sum(), "start": start}
+        found.append(
+            lanczos(
+                lambda v, d=scaled: basis @ (d[:, None] * (basis.T @ v)), len(values), k, **options
+            )
+        )
+    one, other = found
+    assert abs(other.products - one.products) <= one.products / 4
+    atol = _UNITS * EPS * values[0]
+    np.testing.assert_allclose(np.ldexp(other.values, -power), one.values, rtol=0, atol=atol)
+    assert other.missed == pytest.approx(one.missed, rel=0.5)
+
+
 @pytest.mark.parametrize("power", [-30, 0, 30])
 def test_only_copies_above_the_last_value_are_searched_for(power):
     one = 2.0**power
