@@ -253,6 +253,23 @@ def test_underflowing_squares_are_not_taken_for_constant_columns(size, solver, s
         PCA(2, svd_solver=solver, scale="unit").fit(X)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("size", [1e-163, 5e-163, 1e-162, 2e-162])
+@pytest.mark.parametrize("mean", [0.0, 1e-148])
+def test_squares_that_all_underflow_are_refused(mean, size, form):
+    """Some of them round to zero, and others to the smallest double."""
+    for seed in range(20):
+        X = mean + size * np.random.default_rng(seed).standard_normal((3, 4))
+        for fit in (
+            lambda X: PCA().fit(X),
+            lambda X: PCA(svd_solver="covariance_eigh").fit(X),
+            lambda X: PCA().partial_fit(X),
+            lambda X: PCA().partial_fit(X[:1]).partial_fit(X[1:2]).partial_fit(X[2:]),
+        ):
+            with pytest.raises(NotFiniteError, match="is too small"):
+                fit(form(X)).explained_variance_  # noqa: B018 - online models are solved here
+
+
 @pytest.mark.parametrize(
     "form",
     ["array", "large array", "sparse", pytest.param("tensor", marks=pytest.mark.engines)],
