@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from princomp import PCA, diagnostics
 from princomp.io.readers.h5ad import obs_column
 
 h5py = pytest.importorskip("h5py")
@@ -103,3 +104,13 @@ def test_groups_of_an_array_are_refused(princomp, tmp_path):
     done = princomp("plot", "scores", "m.pca", "x.npy", "-o", "a.svg", "--groups", "q", "--json")
     assert done.code == 65
     assert done.error["message"] == "x.npy: no column 'q': it holds numbers only"
+
+
+def test_numbers_that_name_categories_are_no_numbers(princomp, cells):
+    with h5py.File(cells, "r+") as file:
+        del file["obs/cluster/categories"]
+        file["obs/cluster/categories"] = np.array([0, 1])
+    assert obs_column(cells, "cluster").tolist() == ["1", "0"] * 20
+    model = PCA(2).fit(cells)
+    table = diagnostics.metadata(model, cells, ["cluster"], frame="listing")
+    assert set(table["kind"]) == {"categorical"}

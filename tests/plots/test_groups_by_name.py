@@ -149,3 +149,8 @@ def test_metadata_are_columns_by_name(table, tmp_path):
 def test_a_list_with_repeats_has_one_value_for_each_row(table, model):
     found = diagnostics.metadata(model, table, ["u", "v", "w"] * 10, frame="listing")
     assert set(found["groups"]) == {3}
+
+
+def test_a_group_whose_name_is_empty_is_in_the_legend(table, model):
+    groups = ["x", "", "y"] * 10
+    assert labels(model.plot.scores(table[["a", "b", "c"]], groups=groups)) == ['""', "x", "y"]

@@ -161,3 +161,13 @@ def test_arrows_are_as_thick_at_every_resolution(arrests):
         shares.append(float((blue - red).mean()))
     # With a width in pixels the shares would differ several times.
     assert shares[0] == pytest.approx(shares[1], rel=0.1)
+
+
+def test_long_names_that_differ_at_the_end_differ_in_a_figure():
+    rows = np.random.default_rng(0).standard_normal((20, 4))
+    names = [f"monthly mean of the surface temperature, {place}" for place in "abcd"]
+    pd = pytest.importorskip("pandas")
+    model = PCA(2).fit(pd.DataFrame(rows, columns=names))
+    labels = [label.get_text() for label in plots.contributions(model).get_yticklabels()]
+    assert len(set(labels)) == 4
+    assert all(len(label) == 36 for label in labels)

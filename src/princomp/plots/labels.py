@@ -21,6 +21,8 @@ from princomp.plots.placement import LabelPlacer, Placement
 _MAX_OBSTACLES = 1500
 # Maximum letters of a name in a figure; maximum names, and letters of all names, under a figure.
 _MAX_NAME_LETTERS, _MAX_LISTED_NAMES, _MAX_LISTED_LETTERS = 36, 30, 500
+# Last letters that a shortened name keeps.
+_LAST_LETTERS = 12
 # More labels than this are smaller by a point.
 _MANY_LABELS = 30
 
@@ -166,5 +168,6 @@ def _nearest_points(positions: FloatArray, points: FloatArray) -> FloatArray:
 def display_name(name: object) -> str:
     """Return a name for a figure: shortened, without formulas and control characters."""
     text = printable(str(name))
-    text = text if len(text) <= _MAX_NAME_LETTERS else f"{text[: _MAX_NAME_LETTERS - 1]}…"
+    if len(text) > _MAX_NAME_LETTERS:  # long names often differ at the end
+        text = f"{text[: _MAX_NAME_LETTERS - _LAST_LETTERS - 1]}…{text[-_LAST_LETTERS:]}"
     return text.replace("$", r"\$")

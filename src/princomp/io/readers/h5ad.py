@@ -185,6 +185,8 @@ def _made_unique(names: list[str]) -> tuple[str, ...]:
 
 
 def _are_rows_named(path: Path, file: h5py.File, rows: Member) -> bool:
+    if "varm/" in rows.name or "varp/" in rows.name:  # its rows are variables
+        return False
     with reading(path, "AnnData"):
         index = _find_index(file, "obs")
         return index is not None and file[index.node].shape == rows.shape[:1]
@@ -268,7 +270,8 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
 
         def named(codes: h5py.Dataset, names: h5py.Dataset | h5py.Group) -> NDArray[np.object_]:
             # A missing cell has the code -1, which selects the None at the end.
-            return np.array([*cells_of(names), None], object)[codes[:]]
+            # Categories may be numbers, such as those of clusters, which are names all the same.
+            return np.array([*map(str, cells_of(names)), None], object)[codes[:]]
 
         if isinstance(node, h5py.Dataset):
             names = node.attrs.get("categories")  # until anndata 0.7

@@ -310,3 +310,10 @@ def test_matrices_of_raw_besides_x_have_no_column_names(tmp_path):
     source = open_h5ad(path, Selection(), inside="raw/varm/PCs")
     assert source.columns is None
     np.testing.assert_array_equal(read_all(source), loadings)
+
+
+def test_rows_of_varm_do_not_have_the_names_of_obs(tmp_path):
+    path = write_h5ad(tmp_path / "t.h5ad", counts(), varm__PCs=counts())
+    selection = Selection(find_ids=True)
+    assert open_h5ad(path, selection).id_column == "obs_names"
+    assert open_h5ad(path, selection, inside="varm/PCs").id_column is None
