@@ -214,6 +214,17 @@ def test_files_of_other_kinds_are_refused(content, load):
         assert caught.value.hint, name
 
 
+def test_short_files_are_refused_with_the_reason(content, load):
+    for other, reason in (
+        (content[:9], "not a model file"),
+        (content[:10], "cut short"),
+        (content[:-1], "cut short"),
+        ((2).to_bytes(8, "little") + b"{}", "has no checksum"),
+    ):
+        with pytest.raises(ModelFileError, match=reason):
+            load(other)
+
+
 def test_missing_files_raise_another_error_than_damaged_ones(tmp_path):
     for path in (tmp_path / "no.pca", tmp_path, tmp_path / "no" / "no.pca"):
         with pytest.raises(InputNotFoundError) as caught:

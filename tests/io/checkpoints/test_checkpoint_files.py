@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,9 +34,10 @@ from princomp.errors import (
     CheckpointError,
 )
 from princomp.io import checkpoint as checkpoint_module
-from princomp.io.checkpoint import Checkpoint
+from princomp.io.checkpoint import Checkpoint, State
 from princomp.io.model_file import encode_content
 from princomp.io.readers.numpy_file import NpySource
+from princomp.summaries import Moments
 from princomp.summaries.dense_rows import DenseRows
 
 
@@ -244,6 +246,37 @@ def test_a_finished_run_is_not_repeated_but_changed_rows_are_refused(ck):
     X[1234, 5] += 1e-9  # one number of a row that a sample would miss
     with pytest.raises(CheckpointError, match="another run: input was"):
         PCA().fit(X, checkpoint=ck)
+
+
+def _save_times(ck, monkeypatch, save_seconds):
+    """When a run of 300 s saves that reports rows each second, by a clock of its own."""
+    clock, times, encode = [0.0], [], encode_content
+
+    def slow(*arguments):
+        times.append(clock[0])
+        clock[0] += save_seconds
+        return encode(*arguments)
+
+    monkeypatch.setattr(checkpoint_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(checkpoint_module, "encode_content", slow)
+    run = Checkpoint(ck, {}, None, 0)
+    run.begin()
+    while clock[0] < 300:
+        clock[0] += 1
+        run.advance(State(1, Moments.empty(2), 0))
+    run.close()
+    return times
+
+
+def test_saves_take_a_small_share_of_the_time(ck, monkeypatch):
+    times = _save_times(ck, monkeypatch, 0.25)
+    assert len(times) > 10  # one in 12.5 s
+    assert 0.25 * len(times) <= 0.02 * (300 + 0.25)
+
+
+def test_a_killed_run_loses_at_most_thirty_seconds(ck, monkeypatch):
+    times = _save_times(ck, monkeypatch, 4.0)
+    assert max(np.diff([0.0, *times])) <= 30 + 4  # and the seconds of the save itself
 
 
 # ---- two generations ---------------------------------------------------------------------------

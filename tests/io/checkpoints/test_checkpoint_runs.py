@@ -69,6 +69,17 @@ def test_changed_parameters_are_refused_by_name(change, message, tmp_path, ck):
     assert bits(fit(file, {"n_components": 2}, checkpoint=ck)) == bits(PCA(2).fit(file))
 
 
+@pytest.mark.parametrize(("length", "shown"), [(200, 200), (201, 200), (5000, 200)])
+def test_long_values_of_another_run_are_shortened(length, shown, ck):
+    run = Checkpoint(ck, {"solver": "a" * length}, None, 0)
+    run.save()
+    run.close()
+    end = "" if length == shown else "…"
+    with pytest.raises(CheckpointError, match=f"solver was a{{{shown}}}{end} and is b\n") as caught:
+        Checkpoint(ck, {"solver": "b"}, None, 0)
+    assert caught.value.place["parameter"] == "solver"
+
+
 def _with_twice_the_first_part(folder):
     h5py = pytest.importorskip("h5py")
     with h5py.File(folder / "two.h5", "w") as file:
