@@ -349,8 +349,11 @@ def _centred(table: Table, count: FloatArray) -> tuple[FloatArray, FloatArray, F
     if cancelled.size:
         # Subtracting the mean of the table, which is far away, has rounded these columns.
         given = table.given[kept][:, cancelled]
-        mean[cancelled] = count @ given / table.size
-        rows[:, cancelled] = _subtracted(given, mean[cancelled])
+        rough = count @ given / table.size
+        near = _subtracted(given, rough)
+        # Where the rows differ in their last digits only, the rounding of their mean matters.
+        offset = count @ near / table.size
+        rows[:, cancelled], mean[cancelled] = near - offset, rough + offset
     return rows, count, mean
 
 
