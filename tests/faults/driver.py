@@ -17,6 +17,7 @@ import resource
 import signal
 import sys
 import time
+import warnings
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -160,4 +161,6 @@ if __name__ == "__main__":
     if task == "cli":
         cli(spec, arguments)
     else:
+        # Since Python 3.12; threads that BLAS has started do nothing here.
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
         {"kills": kills, "gaps": gaps}[task](spec)

@@ -185,7 +185,8 @@ def open_table(
                 table.close()
             except BaseException as error:
                 # atomic_write would take an OSError of the body for one of this file.
-                sink.discards, failure = True, error
+                sink.discard()
+                failure = error
                 raise _Abandoned from None
     except (_Abandoned, OutputError):
         if failure is None:
@@ -363,13 +364,26 @@ class Encoder(Protocol):
 class Sink(io.RawIOBase):
     """The file that an encoder writes to; it stays open when the encoder closes its sink.
 
-    When ``discards`` is set, written bytes are dropped: pyarrow and gzip write the end of a file
-    when an encoder that was not closed is deleted.
+    Attributes
+    ----------
+    compressor : file, optional
+        The gzip file that writes to this one.
     """
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
-        self.discards = False
+        self.compressor: io.BufferedIOBase | None = None
+        self._discards = False
+
+    def discard(self) -> None:
+        """Drop all that is written from now on, and close the compressor.
+
+        pyarrow and gzip write the end of a file when an encoder that was not closed is deleted, and
+        gzip warns since Python 3.14.
+        """
+        self._discards = True
+        if self.compressor is not None:
+            self.compressor.close()
 
     def writable(self) -> bool:
         """Return True."""
@@ -379,7 +393,7 @@ class Sink(io.RawIOBase):
         """Write all of ``data``, in several calls where a raw pipe accepts only a part."""
         remaining = memoryview(data).cast("B")
         size = len(remaining)
-        while len(remaining) and not self.discards:
+        while len(remaining) and not self._discards:
             written = self.file.write(remaining)
             remaining = remaining[len(remaining) if written is None else written :]
         return size
