@@ -170,7 +170,7 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
         raise NotNumericError(
             f"groups are {column.kind}, not categories",
             place=place,
-            hint="give text, booleans or whole numbers",
+            hint="give text, booleans or whole numbers; convert times to text",
         )
     codes = column.codes[kept]
     present = np.unique(codes[codes >= 0])

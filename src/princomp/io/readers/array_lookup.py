@@ -61,7 +61,7 @@ def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) ->
             near = difflib.get_close_matches(inside, [m.name for m in members], n=1)
             guess = f"Did you mean {near[0]!r}? " if near else ""
             problem = f"nothing in it is named {inside!r}"
-            hint = f"{guess}There are: {listed(map(str, members))}."
+            hint = f"{guess}There are: {listed(map(str, members))}. Choose one as in FILE::NAME."
             raise origin.error(ParameterError, problem, hint, parameter="inside")
     tables = [member for member in candidates if member.is_table]
     if len(tables) > 1:
@@ -71,7 +71,10 @@ def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) ->
     if not tables:
         contents = f"there are: {listed(map(str, candidates))}" if candidates else "it is empty"
         problem = f"holds no array of numbers in two dimensions; {contents}"
-        raise origin.error(ShapeError, problem, "Store a matrix whose rows are the observations.")
+        hint = "Store a matrix whose rows are the observations."
+        if any(member.name.endswith("indptr") for member in candidates):  # Zarr, 10x Genomics
+            hint = "Sparse matrices are read from .h5ad, .npz and .mtx: write one of these."
+        raise origin.error(ShapeError, problem, hint)
     refuse_not_table(tables[0], origin)
     return tables[0]
 

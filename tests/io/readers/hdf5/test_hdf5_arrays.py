@@ -172,6 +172,13 @@ def test_the_only_or_the_named_table_is_read(tmp_path):
     assert "Did you mean 'g/y'? There are: g/y (2 × 3, float32), s (a single value" in error.hint
 
 
+def test_a_sparse_matrix_of_another_layout_is_refused_with_the_formats_that_are_read(tmp_path):
+    path = save(tmp_path / "10x.h5", m__data=[1], m__indices=[0], m__indptr=[0, 1], m__shape=[3, 1])
+    error = refused(ShapeError, open_hdf5, path)
+    assert "m/indptr" in str(error)
+    assert ".h5ad, .npz and .mtx" in error.hint
+
+
 @pytest.mark.parametrize(
     ("array", "error", "message"),
     [
