@@ -13,7 +13,9 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -23,6 +25,8 @@ from pathlib import Path
 from changes import ROOT, Change, changes_of, explained_parts, is_explained
 from coverage import CoverageData
 
+# Factor of wall-clock time to processor time at which a run counts as waiting for ever.
+WAITING = 20.0
 REACHED, SECONDS = (ROOT / "build" / "coverage" / name for name in ("python", "seconds.json"))
 # The finder of an editable installation precedes PYTHONPATH, and would import unchanged sources.
 OWN_SOURCES = """import sys
@@ -106,6 +110,8 @@ class Tree:
             target.write_bytes(source)
         if not code:
             return "survived"
+        if code == -signal.SIGXCPU:
+            return "too slow"
         failed = re.search(r"^(?:FAILED|ERROR) (tests/\S+::.*?)(?: - |$)", output, re.MULTILINE)
         # A test that also fails without the change has not killed the mutant. It runs with all of
         # its parameters, because the change may have renamed them.
@@ -117,14 +123,23 @@ class Tree:
         return "killed"
 
     def run(self, tests: list[str], limit: float) -> tuple[int, str]:
-        """Run tests until the first failure; return the exit status and what was printed."""
+        """Run tests until the first failure; return the exit status and what was printed.
+
+        ``limit`` is in seconds of processor time, so that it does not depend on other programs.
+        """
         listed = self.folder / "chosen.txt"
         listed.write_text("\n".join(tests))
         command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-rfE", f"@{listed}"]
         path = os.pathsep.join([str(self.folder), str(self.folder / "src")])
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=limit
+            command,
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=WAITING * limit,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (int(limit), -1)),
         )
         if "ERROR: not found:" in done.stdout + done.stderr:
             sys.exit(f"tests have changed since `make coverage`: run it again\n{done.stderr}")
