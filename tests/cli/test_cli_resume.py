@@ -473,6 +473,10 @@ def test_a_pass_is_shown_even_if_its_first_report_is_its_last(monkeypatch):
 
     drawn = Terminal()
     monkeypatch.setattr(sys, "stderr", drawn)
+    for name, value in {"TERM": "xterm", "COLUMNS": "100", "LINES": "40"}.items():
+        monkeypatch.setenv(name, value)
+    for name in ("NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
     with progress_bar() as show:
         reporter = ProgressReporter(show)
         for step in ("moments", "scores"):

@@ -63,19 +63,21 @@ def test_resamples_without_a_far_row_keep_their_digits(far, center, scale, colum
     np.testing.assert_allclose(found.variance_interval, ends, rtol=1e-9)
 
 
+@pytest.mark.parametrize("divisor", [None, 7.1])
 @pytest.mark.parametrize("columns", [1, 260])
-def test_resamples_of_rows_that_differ_in_their_last_digits(columns):
-    """Their mean is rounded as much as they differ."""
+def test_resamples_of_rows_that_differ_in_their_last_digits(columns, divisor):
+    """The rounding error of their mean is as large as their differences."""
     value = 1.9e11
     steps = np.array([-3.0, -2, 0, 5e7, 6e7])
     X = np.zeros((5, columns))
     X[:, 0] = value + steps * np.spacing(value)
-    found = bootstrap(X, n=60, level=0.9, n_components=1)
+    scale = None if divisor is None else np.full(columns, divisor)
+    found = bootstrap(X, n=60, level=0.9, n_components=1, scale=scale)
     counts = np.random.default_rng(0).multinomial(5, np.full(5, 0.2), size=60)
     exact = np.array([np.repeat(steps, count).var(ddof=1) for count in counts])
     assert 0 < np.sort(exact)[3] < 5  # of the first three rows alone
     ends = np.quantile(exact, [0.05, 0.95])
-    found_steps = found.variance_interval[:, 0] / np.spacing(value) ** 2
+    found_steps = found.variance_interval[:, 0] * ((divisor or 1.0) / np.spacing(value)) ** 2
     np.testing.assert_allclose(found_steps, ends, rtol=1e-9)
 
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from helpers import EPS, EPS32, aligned, assert_orthonormal, centred, truth
 from princomp import PCA
 from princomp.errors import ConstantColumnError, NotFiniteError
+from princomp.summaries import Columns, Moments, SketchOf
 
 EXACT = ["auto", "full", "covariance_eigh", "row_gram", "lanczos"]
 FULL_SPECTRUM = ["auto", "full", "covariance_eigh", "row_gram"]
@@ -225,6 +226,40 @@ def test_sums_of_squares_may_be_as_large_as_float64_allows(shape, solver, center
     scaled = model.explained_variance_ / factor / factor
     tolerance = {"randomized": 1e-6, "sketch": 1e-10}.get(solver, 1e-12)
     np.testing.assert_allclose(scaled, plain.explained_variance_, rtol=tolerance)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("solver", ["lanczos", "krylov"])
+def test_products_with_roots_of_weights_beyond_float32(solver, rng):
+    """The rows spread over seven decades, so that some of them are far from those that count."""
+    X = rng.standard_normal((10, 66)).astype("f4")
+    X[rng.integers(0, 10, 4), [13, 15, 44, 57]] = [7e5, 8e6, 2e7, 4e5]
+    weights = rng.uniform(1, 4, 10)
+    plain, heavy = (
+        PCA(svd_solver=solver).fit(X, sample_weight=size * weights) for size in (1.0, 2.0**224)
+    )
+    assert heavy.certificate_.residuals.max() <= 4 * plain.certificate_.residuals.max()
+    share = 1 - 1 / weights.sum()  # variances are divided by the sum of weights minus 1
+    first = plain.explained_variance_[0]
+    np.testing.assert_allclose(
+        heavy.explained_variance_[:9],
+        plain.explained_variance_[:9] * share,
+        rtol=0,
+        atol=1e-5 * first,
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", [Moments, SketchOf(6), Columns])
+def test_the_mean_of_heavy_rows_is_accurate_if_light_ones_are_far_away(kind, seed):
+    """The shift is between them, very many standard deviations away from the mean."""
+    rng = np.random.default_rng(seed)
+    light = rng.standard_normal((80, 44)) * 7e3
+    weights = np.r_[rng.uniform(1, 4, 400) * 1e82, np.ones(80)]
+    found = kind.of(np.vstack([np.zeros((400, 44)), light]), weights)
+    expected = light.sum(axis=0) / weights.sum()
+    spread = np.sqrt((light**2).sum(axis=0) / weights.sum())
+    assert (np.abs(found.mean + found.mean_low - expected) <= 480 * EPS * spread).all()
 
 
 @pytest.mark.filterwarnings("error")

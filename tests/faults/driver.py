@@ -161,6 +161,6 @@ if __name__ == "__main__":
     if task == "cli":
         cli(spec, arguments)
     else:
-        # Since Python 3.12; threads that BLAS has started do nothing here.
+        # Python 3.12 and newer warn when a process with threads forks; those of BLAS are idle here.
         warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
         {"kills": kills, "gaps": gaps}[task](spec)

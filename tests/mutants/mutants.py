@@ -25,7 +25,7 @@ from pathlib import Path
 from changes import ROOT, Change, changes_of, explained_parts, is_explained
 from coverage import CoverageData
 
-# Factor of wall-clock time to processor time at which a run counts as waiting for ever.
+# A run that takes this many times its limit of processor time in wall-clock time counts as hung.
 WAITING = 20.0
 REACHED, SECONDS = (ROOT / "build" / "coverage" / name for name in ("python", "seconds.json"))
 # The finder of an editable installation precedes PYTHONPATH, and would import unchanged sources.

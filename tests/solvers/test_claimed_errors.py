@@ -3,6 +3,8 @@
 import math
 from dataclasses import replace
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,6 +12,7 @@ import scipy.sparse as sp
 from engines import on_strict
 from helpers import EPS, EPS32, orthonormal, with_singular_values
 from princomp import PCA, Moments, Triangle
+from princomp.core.context import prepared
 from princomp.engines.device.tables import rows_of
 from princomp.solvers import dense, randomized, ritz, row_gram
 from princomp.solvers.dense import solve_triangle
@@ -58,6 +61,15 @@ def test_float32_products_claim_an_error_that_grows_with_the_trace():
     )
     assert few >= one + 9 * EPS32
     assert flat >= p * EPS32
+
+
+def test_a_scaled_scatter_of_which_nothing_is_known_claims_nothing(rng):
+    """Infinite errors became NaN, and then small ones."""
+    triangle = Triangle.of(rng.standard_normal((50, 6)))
+    unknown = replace(triangle, lost=np.full(6, np.inf))
+    scaled = prepared(unknown, np.linspace(1, 2, 6), True)
+    assert np.isinf(scaled.lost).all()
+    assert solve_triangle(scaled).roundoff >= 1
 
 
 def test_a_search_in_a_scatter_measures_its_error_by_the_first_variance(rng):

@@ -222,7 +222,7 @@ def progress_bar(quiet: bool = False) -> Iterator[ProgressCallback | None]:
                 count=count,
                 refresh=is_new,  # so that even a pass shorter than the refresh interval appears
             )
-            if progress.done:
+            if progress.done:  # hidden only after it was drawn
                 bars.update(tasks[progress.number], visible=False)
 
         yield show

@@ -309,6 +309,8 @@ def _lost_by_divisors(summary: Any, scaled: Any) -> FloatArray:
     share = np.divide(summary.lost, spread, out=np.zeros_like(spread), where=spread > 0.0)
     errors: FloatArray = share * np.sqrt(squares)
     norm = float(np.linalg.norm(errors))
+    if not np.isfinite(norm):  # nothing is known of this scatter
+        return np.full_like(errors, np.inf)
     if norm > 0.0:
         errors *= errors / norm * math.sqrt(float(squares.sum()))
     return errors

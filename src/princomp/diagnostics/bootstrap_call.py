@@ -171,8 +171,8 @@ def _model_and_rows(
         raise ParameterError(
             "bootstrap needs dense rows in memory",
             place={"parameter": "X"},
-            hint="give a dense array (X.toarray(), of Dask X.compute()), of all rows or a sample; "
-            "in a file, store the matrix dense",
+            hint="give all rows or a sample as a dense array: X.toarray(), or X.compute() for "
+            "Dask; in a file, store the matrix dense",
         )
     weights = checked_weights(sample_weight, len(data))
     if np.isnan(data).any():

@@ -166,15 +166,16 @@ def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Tab
             place={"parameter": "scale"},
             hint="fit again, or set scale as it was",
         )
-    size = round(total)
+    size, divisor = round(total), None
     probabilities = np.full(len(rows), 1.0 / len(rows)) if weights is None else weights / total
     centred = _subtracted(rows, mean)
     if scale is not None and not isinstance(scale, str):
-        centred, rows, mean = (numbers / fitted.scale for numbers in (centred, rows, mean))
-        scale = None
+        divisor, scale = fitted.scale, None
+        centred, mean = centred / divisor, mean / divisor
     names, constant = model.schema.names, model.parameters.constant
     return Table(
-        centred, rows, mean, probabilities, size, fitted.k, scale, fitted.centred, names, constant
+        *(centred, rows, mean, probabilities, size, fitted.k),
+        *(scale, divisor, fitted.centred, names, constant),
     )
 
 
@@ -217,14 +218,27 @@ class Table(NamedTuple):
     Parameters
     ----------
     rows : ndarray of shape (n, p)
-        Centred rows in float64.
+        Centred rows in float64, divided by ``divisor``.
     given : ndarray of shape (n, p)
-        The same rows, not centred.
+        The same rows, neither centred nor divided.
     mean : ndarray of shape (p,)
+        Divided by ``divisor``.
     probabilities : ndarray of shape (n,)
         Probability of each row.
     size : int
         Number of rows of a resample.
+    k : int
+        Number of components.
+    scale : str, optional
+        How the columns of a resample are scaled.
+    divisor : ndarray of shape (p,), optional
+        Divisors of the columns that do not depend on the resample.
+    centred : bool
+        Whether the mean of a resample is subtracted.
+    names : tuple of str, optional
+        Names of the columns, for messages.
+    constant : str
+        What to do with columns that are constant in a resample.
     """
 
     rows: FloatArray
@@ -234,6 +248,7 @@ class Table(NamedTuple):
     size: int
     k: int
     scale: str | None
+    divisor: FloatArray | None
     centred: bool
     names: Names
     constant: str = "error"
@@ -353,7 +368,9 @@ def _centred(table: Table, count: FloatArray) -> tuple[FloatArray, FloatArray, F
         near = _subtracted(given, rough)
         # Where the rows differ in their last digits only, the rounding of their mean matters.
         offset = count @ near / table.size
-        rows[:, cancelled], mean[cancelled] = near - offset, rough + offset
+        divisor = 1.0 if table.divisor is None else table.divisor[cancelled]
+        rows[:, cancelled] = (near - offset) / divisor
+        mean[cancelled] = (rough + offset) / divisor
     return rows, count, mean
 
 

@@ -47,7 +47,9 @@ class ResultAttribute(Generic[R, T]):
         return self if model is None else self._compute(model._result)
 
     def __set__(self, model: object, value: object) -> NoReturn:
-        raise AttributeError(f"{self._name} is read-only: copy it to change it")
+        raise AttributeError(
+            f"{self._name} is a result of the fit and cannot be set; change a copy instead"
+        )
 
 
 class FittedAttribute(ResultAttribute[Fitted, T]):
@@ -200,17 +202,16 @@ class TableEstimator(Generic[M]):
         Parameters
         ----------
         input_features : array of str of shape (p,), optional
-            Compared with the names of the columns in the fit; columns that the fit left out may
-            be among them.
+            Compared with the names of the columns in the fit. Other names are ignored, since a fit
+            leaves out columns without numbers.
 
         Returns
         -------
         ndarray of str of shape (k,)
         """
         known = self._schema.names if self.__sklearn_is_fitted__() else None
-        if input_features is not None and known is not None:
-            used = set(known)
-            input_features = [name for name in input_features if name in used]
+        if known is not None and np.ndim(input_features) == 1:
+            input_features = [name for name in input_features if name in known]
         # Implemented by ClassNamePrefixFeaturesOutMixin.
         names: NDArray[Any] = super().get_feature_names_out(input_features)  # type: ignore[misc]
         if self.component_names == "sklearn":

@@ -185,8 +185,8 @@ def open_table(
                 table.close()
             except BaseException as error:
                 # atomic_write would take an OSError of the body for one of this file.
-                sink.discard()
                 failure = error
+                sink.discard()
                 raise _Abandoned from None
     except (_Abandoned, OutputError):
         if failure is None:
@@ -376,10 +376,10 @@ class Sink(io.RawIOBase):
         self._discards = False
 
     def discard(self) -> None:
-        """Drop all that is written from now on, and close the compressor.
+        """Drop everything that is written from now on.
 
-        pyarrow and gzip write the end of a file when an encoder that was not closed is deleted, and
-        gzip warns since Python 3.14.
+        An encoder that was not closed writes the end of its file when it is deleted. Since Python
+        3.14, a gzip file that is deleted also warns, so it is closed here.
         """
         self._discards = True
         if self.compressor is not None:

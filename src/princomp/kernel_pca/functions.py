@@ -256,7 +256,7 @@ class KernelFunction:
                         hint="use another kernel, such as kernel='rbf'",
                     )
             if self.gamma is not None and self.name == "chi2":
-                left, right, options["gamma"] = _with_gamma_near_one(left, right, self.gamma)
+                left, right, options["gamma"] = _with_gamma_in_rows(left, right, self.gamma)
             # scikit-learn refuses read-only arrays.
             left, right = (np.require(side, requirements="W") for side in (left, right))
         return pairwise_kernels(left, right, metric=metric, **options)
@@ -317,15 +317,17 @@ def divide_columns(rows: RowArray, divisors: FloatArray | None) -> RowArray:
     return sp.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
 
 
-def _with_gamma_near_one(
+def _with_gamma_in_rows(
     left: FloatArray, right: FloatArray, gamma: float
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Multiply dense rows by the power of two of γ, and divide γ by it: γ(x − y)²/(x + y) is equal.
+    """Move the power of two of γ into dense rows; γ(x − y)²/(x + y) does not change.
 
-    Terms that matter then are near 1, so their squares neither overflow nor lose digits.
+    Differences that affect the kernel are then of order 1, so their squares neither overflow nor
+    lose digits.
     """
     exponent = int(np.frexp(gamma)[1])
-    for side in (left, right):  # but not so far that x + y overflows
+    # Limit the exponent so that x + y does not overflow.
+    for side in (left, right):
         largest = int(np.frexp(side.max(initial=0.0))[1])
         exponent = min(exponent, np.finfo(side.dtype).maxexp - 1 - largest)
     return np.ldexp(left, exponent), np.ldexp(right, exponent), float(np.ldexp(gamma, -exponent))

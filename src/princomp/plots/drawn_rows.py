@@ -184,7 +184,7 @@ def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | 
         )
     new_codes = np.where(codes < 0, -1, np.searchsorted(present, codes))
     title = "" if column.name == "groups" else column.name
-    # Legends leave out labels without letters.
+    # matplotlib leaves empty labels out of legends.
     return Groups(new_codes, tuple(str(column.labels[i]) or '""' for i in present), title)
 
 

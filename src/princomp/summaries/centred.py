@@ -21,8 +21,9 @@ _WEIGHT_UNITS = 64
 # Units of roundoff by which the scatter of a few rows may be off.
 _FEWEST_UNITS = 64
 _SUBNORMAL = np.finfo(np.float64).smallest_subnormal
-# Numbers of at least this size differ by 0 or by more than 1e-162, the square of which is not 0.
-_UNDERFLOWING_MEAN = 1e-145
+# Different doubles of at least this size are more than 1e-162 apart, so that the square of their
+# difference is not 0.
+_MIN_RESOLVED_MEAN = 1e-145
 
 
 class Joined(NamedTuple):
@@ -293,9 +294,10 @@ def as_kind(kind: type[Kind], summary: Centred, **changes: Any) -> Kind:
 def check_range(summary: Centred, names: Names = None, *, each: bool = False) -> None:
     """Check that the squares of all columns neither overflow nor lose digits to underflow.
 
-    The squares of a column lose digits if they are subnormal on average. If they are zero, they may
-    all have underflowed, unless the mean is zero or too large for that. Unless ``each`` is true,
-    such columns are accepted if at least one column is of ordinary size.
+    The squares of a column lose digits if they are subnormal on average. If they are zero, the
+    column may be constant, or all of them have underflowed; where the mean is near zero, this is
+    not known. Unless ``each`` is true, such columns are accepted if at least one column is of
+    ordinary size.
 
     Raises
     ------
@@ -314,7 +316,7 @@ def check_range(summary: Centred, names: Names = None, *, each: bool = False) ->
     min_squares = max(summary.count, summary.rows) * np.finfo(np.float64).tiny
     if not each and squares.size and squares.item(0) >= min_squares:
         return  # the first column is of ordinary size, as usual
-    may_vary = (summary.mean != 0.0) & (np.abs(summary.mean) < _UNDERFLOWING_MEAN)
+    may_vary = (summary.mean != 0.0) & (np.abs(summary.mean) < _MIN_RESOLVED_MEAN)
     too_small = (squares < min_squares) & ((squares > 0.0) | may_vary)
     if too_small.any() and (each or not (squares >= min_squares).any()):
         column = column_name(names, np.flatnonzero(too_small)[0])

@@ -152,7 +152,8 @@ class DenseRows(Affine):
         padded = dense.padded(left, self.dtype)
         low, roots, sums = self.low, self.roots, np.empty(0)
         if low is not None:
-            rooted = padded if roots is None else padded * roots[:, None]
+            # In float64, because large numbers times roots of weights may leave float32.
+            rooted = padded if roots is None else padded * roots.astype(np.float64)[:, None]
             sums = rooted.sum(axis=0, dtype=np.float64)[:m]
         if n >= p:
 

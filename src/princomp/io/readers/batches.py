@@ -69,7 +69,9 @@ class BatchedRows(Source):
         batches = self._numbered_batches()
         first = next(batches, None)
         if first is None:
-            raise ShapeError("there is no batch with rows", hint="Give at least one.")
+            raise ShapeError(
+                "there is no batch with rows", hint="Give at least one batch with a row of numbers."
+            )
         # Decided by the first batch, for all of them.
         with _naming_batch(*first):
             frame = as_frame(first[1])

@@ -270,8 +270,9 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
 
         def named(codes: h5py.Dataset, names: h5py.Dataset | h5py.Group) -> NDArray[np.object_]:
             # A missing cell has the code -1, which selects the None at the end.
-            # Categories may be numbers, such as those of clusters, which are names all the same.
-            return np.array([*map(str, cells_of(names)), None], object)[codes[:]]
+            # Categories may be numbers, such as those of clusters; they are still labels.
+            labels = [None if cell is None else str(cell) for cell in cells_of(names)]
+            return np.array([*labels, None], object)[codes[:]]
 
         if isinstance(node, h5py.Dataset):
             names = node.attrs.get("categories")  # until anndata 0.7
