@@ -3,8 +3,6 @@
 import math
 from dataclasses import replace
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
