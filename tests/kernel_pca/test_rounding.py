@@ -13,6 +13,7 @@ from princomp.errors import DataError, NotFiniteError
 from princomp.kernel_pca.functions import KernelFunction
 
 N, P = 500, 5
+EPS = float(np.finfo(np.float64).eps)
 
 
 def by_each_solver(k, X, weights=None, **options):
@@ -332,6 +333,21 @@ def test_a_chi2_kernel_does_not_depend_on_the_unit_of_the_rows(sign, dtype, powe
     model = KernelPCA(2, gamma=0.7, landmarks=X[:20], **options).fit(X)
     model_scaled = KernelPCA(2, gamma=gamma, landmarks=scaled[:20], **options).fit(scaled)
     np.testing.assert_array_equal(model_scaled.transform(scaled), model.transform(X))
+
+
+@pytest.mark.parametrize("power", [-900, -520, 300, 520])
+def test_an_additive_chi2_kernel_is_proportional_to_the_rows(power, rng):
+    X = rng.exponential(size=(40, 3))
+    kernel = KernelFunction("additive_chi2")
+    expected, values = (
+        kernel.tile(kernel.sides(rows), kernel.sides(rows[:20])) for rows in (X, np.ldexp(X, power))
+    )
+    np.testing.assert_array_equal(values, np.ldexp(expected, power))
+    plain, scaled = (
+        KernelPCA(2, kernel="additive_chi2").fit(rows) for rows in (X, np.ldexp(X, power))
+    )
+    found = np.ldexp(scaled.eigenvalues_, -power)
+    np.testing.assert_allclose(found, plain.eigenvalues_, rtol=40 * N * EPS)
 
 
 def test_a_chi2_kernel_of_the_largest_numbers():

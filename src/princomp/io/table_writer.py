@@ -167,7 +167,7 @@ def open_table(
         raise ColumnError(
             f"two columns of the output would have the name {repeated[0]!r}",
             place={"column": repeated[0]},
-            hint="rename the id column",
+            hint="give the columns different names",
         )
     output = Path(target) if isinstance(target, str | os.PathLike) else target
     format = table_format(output) if isinstance(output, Path) else "csv"

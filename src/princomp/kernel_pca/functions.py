@@ -255,10 +255,13 @@ class KernelFunction:
                         f"kernel {self.name!r} takes no negative values, and one is {rows.min():g}",
                         hint="use another kernel, such as kernel='rbf'",
                     )
-            if self.gamma is not None and self.name == "chi2":
-                left, right, options["gamma"] = _with_gamma_in_rows(left, right, self.gamma)
-            # scikit-learn refuses read-only arrays.
-            left, right = (np.require(side, requirements="W") for side in (left, right))
+            # Kernels are functions of γ(x − y)²/(x + y): a power of two moves from γ to the rows.
+            # This also copies the rows: scikit-learn refuses read-only arrays.
+            exponent = _chi2_exponent(left, right, options.get("gamma"))
+            left, right = (np.ldexp(side, exponent) for side in (left, right))
+            if self.name == "additive_chi2":
+                return np.ldexp(pairwise_kernels(left, right, metric=metric), -exponent)
+            options["gamma"] = float(np.ldexp(options["gamma"], -exponent))
         return pairwise_kernels(left, right, metric=metric, **options)
 
     def _call_for_number(self, left: RowArray, right: RowArray, **options: Any) -> float:
@@ -317,20 +320,19 @@ def divide_columns(rows: RowArray, divisors: FloatArray | None) -> RowArray:
     return sp.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
 
 
-def _with_gamma_in_rows(
-    left: FloatArray, right: FloatArray, gamma: float
-) -> tuple[FloatArray, FloatArray, float]:
-    """Move the power of two of γ into dense rows; γ(x − y)²/(x + y) does not change.
+def _chi2_exponent(left: FloatArray, right: FloatArray, gamma: float | None) -> int:
+    """Exponent of a power of two that keeps (x − y)²/(x + y) in range if it multiplies the rows.
 
-    Differences that affect the kernel are then of order 1, so their squares neither overflow nor
-    lose digits.
+    With γ, differences that affect the kernel are then of order 1; else, the largest numbers are.
     """
+    largest = [int(np.frexp(side.max(initial=0.0))[1]) for side in (left, right)]
+    if gamma is None:
+        return -max(largest)
     exponent = int(np.frexp(gamma)[1])
     # Limit the exponent so that x + y does not overflow.
-    for side in (left, right):
-        largest = int(np.frexp(side.max(initial=0.0))[1])
-        exponent = min(exponent, np.finfo(side.dtype).maxexp - 1 - largest)
-    return np.ldexp(left, exponent), np.ldexp(right, exponent), float(np.ldexp(gamma, -exponent))
+    for side, size in zip((left, right), largest, strict=True):
+        exponent = min(exponent, np.finfo(side.dtype).maxexp - 1 - size)
+    return exponent
 
 
 def _with_short_indices(rows: RowArray) -> RowArray:
