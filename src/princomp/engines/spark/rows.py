@@ -312,7 +312,7 @@ def _inspect_layout(frame: DataFrame, name: str, kind: types.DataType) -> RowLay
     cells, vectors = _column(name), _is_vector(kind)
     first = [row[0] for row in frame.select(cells).where(cells.isNotNull()).head(_INSPECTED_ROWS)]
     if not first:
-        raise ShapeError(f"the frame has no rows in column {name!r}", hint="give at least two rows")
+        raise ShapeError(f"the frame has no rows in column {name!r}", hint="give at least one row")
     sparse = vectors and all(hasattr(vector, "indices") for vector in first)
     single = not vectors and isinstance(kind.elementType, types.FloatType)
     dtype = np.dtype(np.float32 if single else np.float64)

@@ -40,6 +40,7 @@ from princomp.io.readers.left_out import (
     left_out_notes,
     without_row_numbers,
 )
+from princomp.io.readers.reader_errors import NO_ROWS_HINT
 from princomp.io.readers.source import TableSource
 from princomp.linalg import empty
 
@@ -213,9 +214,7 @@ def convert(
     labels = labels or {name: name for name in frame.columns}
     n = frame.shape[0]
     if n == 0:
-        problem = "no rows"
-        hint = "Give at least one row of numbers (two for a fit)."
-        raise origin.error(NoRowsError, problem, hint)
+        raise origin.error(NoRowsError, "no rows", NO_ROWS_HINT)
     kept: list[str] = []
     left_out: list[str] = []
     # Copy column by column into Fortran order: each write is then contiguous, which is ten times

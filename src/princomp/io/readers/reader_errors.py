@@ -56,11 +56,14 @@ def malformed(
     return file_error(MalformedFileError, path, problem, hint, **place)
 
 
+NO_ROWS_HINT = "Give at least one row of numbers (two for a fit)."
+
+
 def no_rows_error(file: Path | str | None, detail: str = "") -> NoRowsError:
     """Make the error for a table without rows."""
     problem = f"{'the input' if file is None else file}: no rows{detail}"
-    hint = "Give at least one row of numbers (two for a fit)."
-    return NoRowsError(problem, place={} if file is None else {"file": str(file)}, hint=hint)
+    place = {} if file is None else {"file": str(file)}
+    return NoRowsError(problem, place=place, hint=NO_ROWS_HINT)
 
 
 def folder_hint() -> str:
