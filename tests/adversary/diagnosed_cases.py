@@ -206,7 +206,9 @@ def _check_distances(model, known):
     size = np.abs(known.axes[:, :k])
     each = (error / variances) @ size.T + EPS * (k + 8) * (np.abs(scores) / variances) @ size.T
     answer = np.stack([table[f"t2_{name}"] for name in names], axis=1)
-    claim = np.abs(known.analysed) * each + 4 * EPS * np.abs(expected)
+    # Products that underflow are rounded to multiples of the smallest subnormal number.
+    each += (k + 1) * tiny
+    claim = np.abs(known.analysed) * each + 4 * EPS * np.abs(expected) + tiny
     found.append(compare("contribution to T²", answer - expected, claim, _no_detail))
     answer = np.stack([table[f"q_{name}"] for name in names], axis=1)
     off = known.off[:, None]

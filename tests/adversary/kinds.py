@@ -22,9 +22,26 @@ _SOLVERS = (
     "sketch",
 )
 _WEIGHTS = tuple(WEIGHTS)
+_FAR_WEIGHTS = ("beyond float32", "below float32", "wide spread", "spread", "one heavy")
 _SCALES = ("unit", "range", "pareto")
 _PERHAPS_SCALED = (None, None, "unit", "range")
 _ONLINE = ("partial_fit", "merge", "forget", "decay", "rescaled")
+_SEQUENCES = (
+    "fit",
+    *_ONLINE,
+    "truncated",
+    "saved",
+    "kernel",
+    "any kernel",
+    "nystrom",
+    "features",
+    "robust",
+    "missing",
+    "diagnosed",
+    "bootstrapped",
+    "incremental",
+    "engine",
+)
 
 
 def _up_to(high):
@@ -44,6 +61,12 @@ def _sometimes(low, high):
 
 def _decades(high):
     return lambda rng: round(rng.uniform(0, high), 2) if rng.random() < 0.5 else 0
+
+
+def _far_power(rng):
+    """A power of ten near an end of float64, or of float32."""
+    ends = ((-165, -140), (-165, -60), (60, 150), (130, 153), (-45, -30), (28, 39))
+    return int(rng.integers(*one_of(rng, ends)))
 
 
 _ANY = {"n": _up_to(300), "p": _up_to(200), "k": _components}
@@ -156,6 +179,17 @@ KINDS = {
         "weights": ("none", *_WEIGHTS),
         "first": _sometimes(10.0, 1e12),
         "dtype": ("float64", "float64", "float32"),
+    },
+    "extreme": {
+        **_SMALL,
+        "sequence": _SEQUENCES,
+        "power": _far_power,
+        "column_decades": lambda rng: round(rng.uniform(12, 200), 2) if rng.random() < 0.2 else 0,
+        "first": lambda rng: 10.0 ** int(rng.integers(12, 100)) if rng.random() < 0.2 else 0,
+        "weights": ("none", "none", "none", *_FAR_WEIGHTS),
+        "dtype": ("float64", "float64", "float32"),
+        "solver": _SOLVERS,
+        "scale": _PERHAPS_SCALED,
     },
 }
 

@@ -31,6 +31,9 @@ WEIGHTS = {
     "few heavy": 0.05,
     "one heavy": 0.03,
     "beyond float32": 0.02,
+    # Only where a kind names them.
+    "below float32": 0.0,
+    "wide spread": 0.0,
 }
 
 
@@ -186,6 +189,8 @@ def _weights(kind, n, rng):
         "some zero": lambda: rng.integers(0, 3, n).astype(float),
         "spread": lambda: 10.0 ** rng.uniform(-10, 10, n),
         "beyond float32": lambda: 10.0 ** rng.uniform(60, 150) * rng.uniform(0.5, 3.0, n),
+        "below float32": lambda: 10.0 ** -rng.uniform(60, 150) * rng.uniform(0.5, 3.0, n),
+        "wide spread": lambda: 10.0 ** rng.uniform(-60, 60, n),
         "few heavy": lambda: heavy,
         "one heavy": lambda: heavy,
     }[kind]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from helpers import orthonormal
 from princomp import PCA, bootstrap, rotate
 from princomp.diagnostics import (
     categories,
@@ -61,6 +62,18 @@ def test_shares_of_a_small_column(rng):
     table = variables(PCA().fit(X), form="wide", frame="listing")
     assert abs(table["axis_PC1"][1]) < 1e-156
     np.testing.assert_allclose(table["cos2_PC1"], table["correlation_PC1"] ** 2, rtol=1e-9)
+
+
+def test_a_tiny_correlation_with_a_small_component(rng):
+    """The product of its variance, about 2^-986, and of an entry of its axis underflows."""
+    X = orthonormal(60, 2, rng, against_ones=True)
+    X = np.c_[X[:, 0], np.ldexp(X[:, 1] + 2.0**-20 * X[:, 0], -40)]
+    plain, found = (
+        variables(PCA().fit(np.ldexp(X, power)), form="wide", frame="listing")["correlation_PC2"]
+        for power in (0, -450)
+    )
+    assert 0 < abs(plain[0]) < 1e-20
+    np.testing.assert_allclose(found, plain, rtol=TIGHT)
 
 
 @pytest.mark.parametrize("power", POWERS)

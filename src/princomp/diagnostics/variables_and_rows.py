@@ -140,19 +140,23 @@ def _with_small_columns(
 
 def _correlations(fitted: Fitted, axes: FloatArray, variances: FloatArray) -> FloatArray:
     """Correlations (p, c) of columns and scores, both about their means."""
-    covariances, score_variances, smallest = axes * variances, variances, 0.0
     deviations = np.sqrt(fitted.column_variances)
     if fitted.scale is not None:
         deviations /= fitted.scale
-    if not fitted.centred:
+    if fitted.centred:
+        # Not products with variances, which may underflow.
+        score_variances, smallest = variances, 0.0
+        loadings = axes * np.sqrt(variances)
+    else:
         covariances, smallest = _covariances_about_means(fitted, axes, variances, deviations)
         score_variances = np.einsum("ja,ja->a", axes, covariances)
+        loadings = covariances / np.sqrt(np.where(score_variances > 0, score_variances, np.nan))
     resolved = (variances > fitted.spectrum.resolution) & (score_variances > smallest)
+    score_deviations = np.sqrt(np.where(resolved, score_variances, np.nan))
     deviations = np.where(lost_columns(fitted.summary), np.nan, deviations)
-    norms = np.outer(deviations, np.sqrt(np.where(resolved, score_variances, np.nan)))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        correlations = covariances / np.where(norms > smallest, norms, np.nan)
-    return np.clip(correlations, -1.0, 1.0)
+    known = deviations[:, None] > smallest / score_deviations
+    divisors = np.where(deviations > 0, deviations, np.nan)[:, None]
+    return np.clip(np.where(known, loadings / divisors, np.nan), -1.0, 1.0)
 
 
 def _covariances_about_means(

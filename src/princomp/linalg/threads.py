@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from princomp.errors import PrincompError
@@ -81,12 +82,33 @@ def limit_threads(threads: int | None) -> Iterator[None]:
 
 
 def default_threads() -> int:
-    """The current thread's limit (:func:`limit_threads`), or the number of available processors."""
+    """The current thread's limit (:func:`limit_threads`), or the number of available processors.
+
+    A container may have a quota of processor time, such as that of 2 of 64 processors.
+    """
     if _this_thread.limit is not None:
         return _this_thread.limit
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        processors = len(os.sched_getaffinity(0))
+    else:
+        processors = os.cpu_count() or 1
+    return min(processors, _processors_in_container())
+
+
+@cache
+def _processors_in_container(root: Path = Path("/sys/fs/cgroup")) -> int:
+    """Processors that the quota of the control group (version 2 or 1) pays for, rounded up."""
+    for folder, names in (
+        (root, ("cpu.max",)),
+        (root / "cpu", ("cpu.cfs_quota_us", "cpu.cfs_period_us")),
+    ):
+        try:
+            quota, period = " ".join((folder / name).read_text() for name in names).split()
+            if int(quota) > 0:
+                return max(1, -(-int(quota) // int(period)))
+        except (OSError, ValueError, ZeroDivisionError):
+            continue
+    return sys.maxsize  # no quota
 
 
 class _Pool:

@@ -168,6 +168,14 @@ def test_the_shrinkage_is_that_of_the_paper():
     assert factors.tolist() == [1 - 2.0**-5, 1 - 2.0**-4]
 
 
+def test_the_shrinkage_of_huge_weights():
+    """Products of the sum of weights and of squares that contain it may overflow."""
+    squares = np.array([8.0, 4.0, 2.0])
+    expected = shrinkage(squares, 6.0, 1, 2.0**60, 3, centred=False)
+    found = shrinkage(squares * 2.0**620, 6.0 * 2.0**620, 1, 2.0**410, 3, centred=False)
+    assert found.tolist() == expected.tolist() == [1 - 3 / 8]
+
+
 def test_the_objective_of_an_exact_fit_is_not_negative(rng):
     """It is a difference of equal sums, and rounding gives it either sign."""
     objectives = []

@@ -179,12 +179,7 @@ def fill_table(
     cells = int(np.count_nonzero(missing_used))
     if not cells:
         return FilledTable(data, weights, nothing_filled, left_out)
-    if used_weights is not None and used_weights.sum() <= 1.0:
-        raise ShapeError(
-            f"a variance needs a sum of weights above 1, got {used_weights.sum():g} over "
-            f"{len(used_weights)} rows with known cells",
-            hint="weights are frequencies: give more, or larger ones",
-        )
+    _check_total_weight(used_weights)
     table = data[used].astype(np.float64)
     divisor_of = partial(_divisors, weights=used_weights, request=request, names=names)
     k = min(k, *table.shape)  # rows of weight zero, or without known cells, are left out
@@ -216,6 +211,15 @@ def fill_table(
     out[used] = table.astype(data.dtype)
     out[np.isnan(out)] = 0.0  # rows of weight zero, which do not count
     return FilledTable(out, weights, filled, left_out)
+
+
+def _check_total_weight(weights: FloatArray | None) -> None:
+    if weights is not None and weights.sum() <= 1.0:
+        raise ShapeError(
+            f"a variance needs a sum of weights above 1, got {weights.sum():g} over "
+            f"{len(weights)} rows with known cells",
+            hint="weights are frequencies: give more, or larger ones",
+        )
 
 
 def _missing_cells(rows: FloatArray, weights: FloatArray | None, names: Names) -> NDArray[np.bool_]:

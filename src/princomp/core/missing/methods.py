@@ -77,7 +77,8 @@ def shrinkage(
     degrees_of_freedom = (centred_rows - k) * (p - k)
     if degrees_of_freedom <= 0 or left_out <= 0:
         return (squares[:k] > 0).astype(np.float64)
-    noise = rows * p / min(p, centred_rows) * left_out / degrees_of_freedom
+    # The sum of huge weights is divided first: its product with squares may overflow.
+    noise = rows / degrees_of_freedom * p / min(p, centred_rows) * left_out
     if len(squares) > k:
         noise = min(noise, float(squares[k]))
     noise = min(noise, float(squares[k - 1]))

@@ -71,13 +71,7 @@ def detect_dialect(
         The text can be read in two ways, or not in its encoding.
     """
     notes: list[str] = []
-    # The name of a codec is "utf-16" for all of its aliases, such as "UTF16".
-    given = options.encoding
-    encoding = codecs.lookup(given).name if given else _detect_encoding(head)
-    if given is None and encoding.startswith("utf-16"):
-        notes.append("the text is UTF-16")
-    elif given is None and not encoding.startswith("utf-8"):
-        notes.append(f"the text is not UTF-8; it was read as Western European ({encoding})")
+    encoding = _encoding_of(head, options.encoding, notes)
     # The last character may be incomplete; invalid bytes are reported when the text is read.
     with reading(path, "delimited text"):
         text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
@@ -148,6 +142,18 @@ def _commented_names(written: Sequence[str], lines: Sequence[str], sep: str) -> 
 
 
 # ---- encoding -------------------------------------------------------------------------
+
+
+def _encoding_of(head: bytes, given: str | None, notes: list[str]) -> str:
+    """The given encoding, by the name of its codec, or the detected one; adds to ``notes``."""
+    if given:
+        return codecs.lookup(given).name  # "utf-16" for all of its aliases, such as "UTF16"
+    encoding = _detect_encoding(head)
+    if encoding.startswith("utf-16"):
+        notes.append("the text is UTF-16")
+    elif not encoding.startswith("utf-8"):
+        notes.append(f"the text is not UTF-8; it was read as Western European ({encoding})")
+    return encoding
 
 
 def _detect_encoding(head: bytes) -> str:
