@@ -250,7 +250,8 @@ def _angles(model, promise, truth):
 def _mean(model, promise, fit, truth):
     if not model.center:
         return Finding("mean", 0.0)
-    spread = np.sqrt(truth.column_variances)
+    # Squares of deviations below 1e-162 are zero.
+    spread = np.sqrt(np.maximum(truth.column_variances, _QUANTUM))
     claim = promise.roundoff * spread + EPS * np.abs(truth.near) + _QUANTUM
     claim = claim + _removal_error_of_mean(model.summary_, fit.rows, promise)
     error = (model.mean_ - truth.near) - truth.offset

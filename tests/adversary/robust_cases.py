@@ -208,6 +208,9 @@ def _equivariant(model, rows, options, power, order):
     size = float(((wide - np.median(wide, axis=0)) ** 2).sum())
     if not 1e-140 < size < 1e140 or not 1e-140 < size * 4.0**power < 1e140:
         return []
+    # Squares of smaller values would lose digits.
+    if np.abs(wide[wide != 0]).min(initial=1) * min(2.0**power, 1) < 1e-140:
+        return []
     try:
         other = RobustPCA(**options).fit(wide * 2.0**power)
         same = RobustPCA(**options).fit(wide)
