@@ -237,3 +237,18 @@ def test_threads_are_limited_by_the_quota_of_a_container(monkeypatch):
     assert default_threads() == 1
     monkeypatch.setattr(threads_module, "_processors_in_container", lambda: sys.maxsize)
     assert 1 <= default_threads() < 2**20
+
+
+@pytest.mark.parametrize("value", ["1", "1,4", " 1 "])
+def test_threads_are_limited_by_openmps_variable(value, monkeypatch):
+    """joblib, Dask and Spark set it in their worker processes."""
+    monkeypatch.setenv("OMP_NUM_THREADS", value)
+    assert default_threads() == 1
+
+
+@pytest.mark.parametrize("value", ["", "0", "-1", "many", "100000"])
+def test_numbers_that_limit_nothing_are_ignored(value, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    expected = default_threads()
+    monkeypatch.setenv("OMP_NUM_THREADS", value)
+    assert default_threads() == expected

@@ -86,7 +86,7 @@ class KernelPCA(
         Seed of landmarks and random features; None means 0. A generator gives each fit a
         different seed. Everything else is deterministic.
     n_jobs : int, optional
-        Maximum number of threads; all processors by default.
+        Maximum number of threads; by default all processors, or ``OMP_NUM_THREADS``.
     approximation : {None, "nystrom", "features"}, default=None
         None is exact. "nystrom": each row is represented by its kernel with some of the rows,
         the landmarks. "features": random Fourier features for "rbf" and "laplacian", sketches

@@ -84,7 +84,7 @@ def limit_threads(threads: int | None) -> Iterator[None]:
 def default_threads() -> int:
     """The current thread's limit (:func:`limit_threads`), or the number of available processors.
 
-    A container may have a quota of processor time, such as that of 2 of 64 processors.
+    ``OMP_NUM_THREADS`` may lower it, as for BLAS, and so may a container's quota of processor time.
     """
     if _this_thread.limit is not None:
         return _this_thread.limit
@@ -92,7 +92,13 @@ def default_threads() -> int:
         processors = len(os.sched_getaffinity(0))
     else:
         processors = os.cpu_count() or 1
-    return min(processors, _processors_in_container())
+    return min(processors, openmp_threads(), _processors_in_container())
+
+
+def openmp_threads() -> int:
+    """``OMP_NUM_THREADS``, the first number of a list; ``sys.maxsize`` if it is not set."""
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(first) if first.isdecimal() and int(first) else sys.maxsize
 
 
 @cache
