@@ -25,7 +25,7 @@ from princomp.core.request import Request
 from princomp.core.routes import base, row_gram
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.io.readers.source import Chunk, Source
-from princomp.linalg import memory
+from princomp.linalg import control_groups, memory
 from princomp.linalg.memory import byte_count, format_bytes, free_memory, memory_limit
 
 
@@ -124,54 +124,10 @@ def test_the_default_limit_is_a_share_of_free_memory(monkeypatch):
 def test_free_memory_is_limited_by_machine_and_container(monkeypatch):
     assert 0 < free_memory() < 2**60
     monkeypatch.setattr(memory, "_free_on_machine", lambda: 500)
-    monkeypatch.setattr(memory, "_free_in_container", lambda: 300)
+    monkeypatch.setattr(control_groups, "memory_left", lambda: 300)
     assert free_memory() == 300
-    monkeypatch.setattr(memory, "_free_in_container", lambda: 2**62)
+    monkeypatch.setattr(control_groups, "memory_left", lambda: 2**62)
     assert free_memory() == 500
-
-
-def write_files(folder, **files):
-    for name, text in files.items():
-        path = folder / name.replace("__", "/").replace("_dot_", ".")
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    return folder
-
-
-def test_limits_of_both_cgroup_versions_are_read(tmp_path):
-    unlimited = 2**62
-    assert memory._free_in_container(tmp_path) == unlimited
-    version_2 = write_files(tmp_path, memory_dot_max="1000\n", memory_dot_current="400\n")
-    assert memory._free_in_container(version_2) == 600
-    write_files(tmp_path, memory_dot_max="max\n")
-    assert memory._free_in_container(version_2) == unlimited
-    version_1 = {
-        "memory__memory_dot_limit_in_bytes": "900",
-        "memory__memory_dot_usage_in_bytes": "1000",
-    }
-    assert memory._free_in_container(write_files(tmp_path, **version_1)) == 0
-
-
-def test_the_page_cache_counts_as_free_memory(tmp_path):
-    """Files that a container has read fill its memory until it is needed for something else."""
-    version_2 = write_files(
-        tmp_path,
-        memory_dot_max="1000",
-        memory_dot_current="990",
-        memory_dot_stat="anon 90\nfile 900\ninactive_file 800\nactive_file 100\n",
-    )
-    assert memory._free_in_container(version_2) == 810
-    version_1 = tmp_path / "one"
-    version_1.mkdir()
-    write_files(
-        version_1,
-        memory__memory_dot_limit_in_bytes="1000",
-        memory__memory_dot_usage_in_bytes="990",
-        memory__memory_dot_stat="inactive_file 1\ntotal_inactive_file 700\n",
-    )
-    assert memory._free_in_container(version_1) == 710
-    write_files(tmp_path, memory_dot_stat="inactive_file what\n")
-    assert memory._free_in_container(version_2) == 10
 
 
 # ---- the route -----------------------------------------------------------------------------------

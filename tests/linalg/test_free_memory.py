@@ -27,7 +27,7 @@ def test_free_memory_on_windows(monkeypatch):
 
     windll = SimpleNamespace(kernel32=SimpleNamespace(GlobalMemoryStatusEx=fill))
     monkeypatch.setattr(ctypes, "windll", windll, raising=False)
-    monkeypatch.setattr(memory, "_named_number", lambda *_: None)
+    monkeypatch.setattr(memory, "named_number", lambda *_: None)
     monkeypatch.delattr(os, "sysconf")
     assert memory._free_on_machine() == 50 * 10**9
     assert memory._free_on_machine() == 4 * 10**9

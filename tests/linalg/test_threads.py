@@ -211,31 +211,10 @@ except KeyboardInterrupt:
     assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
 
 
-@pytest.mark.parametrize(
-    ("files", "processors"),
-    [
-        ({"cpu.max": "200000 100000\n"}, 2),
-        ({"cpu.max": "150000 100000\n"}, 2),
-        ({"cpu.max": "5000 100000\n"}, 1),
-        ({"cpu.max": "max 100000\n"}, sys.maxsize),
-        ({"cpu/cpu.cfs_quota_us": "400000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 4),
-        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, sys.maxsize),
-        ({"cpu/cpu.cfs_quota_us": "400000\n"}, sys.maxsize),
-        ({"cpu.max": "what\n"}, sys.maxsize),
-        ({}, sys.maxsize),
-    ],
-)
-def test_quotas_of_both_cgroup_versions_are_read(files, processors, tmp_path):
-    (tmp_path / "cpu").mkdir()
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    assert threads_module._processors_in_container(tmp_path) == processors
-
-
 def test_threads_are_limited_by_the_quota_of_a_container(monkeypatch):
-    monkeypatch.setattr(threads_module, "_processors_in_container", lambda: 1)
+    monkeypatch.setattr(threads_module, "processor_quota", lambda: 1)
     assert default_threads() == 1
-    monkeypatch.setattr(threads_module, "_processors_in_container", lambda: sys.maxsize)
+    monkeypatch.setattr(threads_module, "processor_quota", lambda: sys.maxsize)
     assert 1 <= default_threads() < 2**20
 
 

@@ -9,6 +9,8 @@ from numbers import Real
 from pathlib import Path
 
 from princomp.errors import ParameterError
+from princomp.linalg import control_groups
+from princomp.linalg.control_groups import named_number
 
 # Default limit of a fit, as a share of the memory that is free when it begins. The rest is left to
 # the page cache and other processes.
@@ -49,13 +51,13 @@ def memory_limit(limit: object) -> int:
 
 
 def free_memory() -> int:
-    """Bytes that are free on this machine, or in this container."""
-    return min(_free_on_machine(), _free_in_container())
+    """Bytes that are free on this machine, within the limits of a container or batch job."""
+    return min(_free_on_machine(), control_groups.memory_left())
 
 
 def _free_on_machine() -> int:
     """Bytes that are free on this machine, or a guess where the system does not tell."""
-    available = _named_number(Path("/proc/meminfo"), "MemAvailable:")
+    available = named_number(Path("/proc/meminfo"), "MemAvailable:")
     if available is not None:
         return available * 1024
     if (windll := getattr(ctypes, "windll", None)) is not None:  # on Windows
@@ -67,32 +69,6 @@ def _free_on_machine() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, OSError, ValueError):
         return 4 * 10**9  # not even the total is known
-
-
-def _free_in_container(root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Bytes still available within the limit of the control group (version 2 or 1)."""
-    for folder, limit, used, cached in (
-        (root, "memory.max", "memory.current", "inactive_file"),
-        (root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-    ):
-        try:
-            left = int((folder / limit).read_text()) - int((folder / used).read_text())
-        except (OSError, ValueError):
-            continue
-        # Files in the page cache count as used, but are released on demand.
-        return max(left + (_named_number(folder / "memory.stat", cached) or 0), 0)
-    return 2**62  # no limit
-
-
-def _named_number(path: Path, name: str) -> int | None:
-    """Return the number on the line of a file that begins with ``name``, or None."""
-    try:
-        for line in path.read_text().splitlines():
-            if line.startswith(f"{name} "):
-                return int(line.split()[1])
-    except (OSError, ValueError):
-        pass
-    return None
 
 
 def format_bytes(count: float) -> str:

@@ -15,10 +15,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from princomp.errors import PrincompError
+from princomp.linalg.control_groups import processor_quota
 
 if TYPE_CHECKING or sys.version_info >= (3, 12):
     from functools import cached_property as cached_property
@@ -84,7 +84,8 @@ def limit_threads(threads: int | None) -> Iterator[None]:
 def default_threads() -> int:
     """The current thread's limit (:func:`limit_threads`), or the number of available processors.
 
-    ``OMP_NUM_THREADS`` may lower it, as for BLAS, and so may a container's quota of processor time.
+    ``OMP_NUM_THREADS`` may lower it, as for BLAS, and so may a container's quota of processor
+    time.
     """
     if _this_thread.limit is not None:
         return _this_thread.limit
@@ -92,29 +93,13 @@ def default_threads() -> int:
         processors = len(os.sched_getaffinity(0))
     else:
         processors = os.cpu_count() or 1
-    return min(processors, openmp_threads(), _processors_in_container())
+    return min(processors, openmp_threads(), processor_quota())
 
 
 def openmp_threads() -> int:
     """``OMP_NUM_THREADS``, the first number of a list; ``sys.maxsize`` if it is not set."""
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(first) if first.isdecimal() and int(first) else sys.maxsize
-
-
-@cache
-def _processors_in_container(root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Processors that the quota of the control group (version 2 or 1) pays for, rounded up."""
-    for folder, names in (
-        (root, ("cpu.max",)),
-        (root / "cpu", ("cpu.cfs_quota_us", "cpu.cfs_period_us")),
-    ):
-        try:
-            quota, period = " ".join((folder / name).read_text() for name in names).split()
-            if int(quota) > 0:
-                return max(1, -(-int(quota) // int(period)))
-        except (OSError, ValueError, ZeroDivisionError):
-            continue
-    return sys.maxsize  # no quota
 
 
 class _Pool:
