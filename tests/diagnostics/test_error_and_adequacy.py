@@ -119,6 +119,9 @@ def test_bartlett_and_kmo_of_singular_correlations(arrests):
     assert (bartlett(model).statistic, bartlett(model).p_value) == (np.inf, 0.0)
     with pytest.raises(DataError, match=r"singular.*'x4'"):
         kmo(model)
+    X = np.random.default_rng(0).standard_normal((30, 8))
+    with pytest.raises(DataError, match=r"dependent: '\w+'(, '\w+'){4} and 4 more"):
+        kmo(PCA().fit(np.column_stack([X, X.sum(axis=1)])))
 
 
 def test_models_without_correlations_are_refused(arrests):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
 from sklearn import decomposition
 
-from princomp import PCA, bootstrap, rotate
+from princomp import PCA, RobustPCA, bootstrap, report, rotate
 from princomp.diagnostics import Listing, rows, variables
 from princomp.errors import (
     ColumnError,
@@ -178,6 +178,16 @@ def test_weights_are_frequencies_and_each_component_sums_to_100(seed, scale, cen
     np.testing.assert_allclose(stack(table, "cos2", 4).sum(axis=1), 1, rtol=1e-9)
 
 
+def test_rows_of_a_weighted_fit_warn_without_weights(arrests):
+    w = np.repeat([1.0, 2.0], 25)
+    model = PCA(2).fit(arrests, sample_weight=w)
+    with pytest.warns(UserWarning, match="the fit used weights, and none are given"):
+        rows(model, arrests)
+    rows(model, arrests, w)  # warnings are errors here
+    rows(model, arrests, supplementary=True)
+    report(model, arrests, bootstrap=0)
+
+
 def test_scores_are_never_whitened(arrests):
     plain, white = (PCA(2, scale="unit", whiten=on).fit(arrests) for on in (False, True))
     one, other = (rows(model, arrests, frame="listing") for model in (plain, white))
@@ -290,3 +300,6 @@ def test_a_pca_of_scikit_learn_is_refused_with_a_conversion(rng):
             assert hint in caught.value.hint
     with pytest.raises(ParameterError, match="is needed, got TruncatedSVD"):
         variables(decomposition.TruncatedSVD(2).fit(X))
+    with pytest.raises(ParameterError, match="is needed, got RobustPCA") as caught:
+        variables(RobustPCA(2).fit(X))
+    assert "to the regular rows" in caught.value.hint

@@ -198,6 +198,9 @@ def test_fit_takes_a_rule_and_show_reports_it(capfd, tmp_path):
     shown = run_command(capfd, "show", folder / "model.pca", "--json").document
     assert shown["parameters"]["n_components"] == "parallel"
     assert shown["decision"]["k"] == shown["n_components"] == 1
+    refused = run_command(capfd, "choose", folder / "model.pca")
+    assert refused.code == 2
+    assert "model.pca: it is a model, and a table is needed" in refused.err
     unknown = run_command(capfd, "fit", ARRESTS, "-k", "kayser")
     assert unknown.code == 2
     assert "broken-stick" in unknown.err

@@ -126,6 +126,16 @@ def test_kaiser_elbow_and_stick_of_small_spectra():
     assert RULES["broken-stick"]().decide(of_variances([0.7, 0.2, 0.05, 0.05])).k == 1
 
 
+def test_reasons_tell_leading_values_from_later_ones_above_their_thresholds():
+    stick = RULES["broken-stick"]()
+    none = stick.decide(of_variances([0.4, 0.38, 0.12, 0.1]))  # 0.38 exceeds its piece, 0.27
+    assert none.k == 0
+    assert none.reason == "the first rate does not exceed the pieces of a stick broken at random"
+    one = stick.decide(of_variances([0.53, 0.2, 0.17, 0.1]))  # so does 0.17
+    assert one.reason == "1 leading rate exceeds the pieces of a stick broken at random"
+    assert Kaiser().decide(of_variances([3, 1, 1, 1])).reason == "1 variance exceeds the mean, 1.5"
+
+
 # ---- direct implementations ------------------------------------------------------------
 
 

@@ -232,10 +232,13 @@ class TableSchema:
         differences = [
             f"{which}: {', '.join(map(repr, names))}" for which, names in place.items() if names
         ]
+        advice = "give the columns of the fit, in their order"
+        if not place["missing"]:
+            advice += ": X[model.feature_names_in_]"
         return ColumnError(
             message,
             place=place,
-            hint="; ".join([*differences, "give the columns of the fit, in their order"]),
+            hint="; ".join([*differences, advice]),
         )
 
 

@@ -174,9 +174,10 @@ def kmo(model: PCA, *, frame: str | None = None) -> Kmo:
     if values[0] <= _rounding_error(fitted):
         names = variable_names(model)
         coefficients = np.abs(vectors[:, 0])
-        listed = ", ".join(
-            repr(names[j]) for j in np.argsort(-coefficients)[:5] if coefficients[j] > 1e-6
-        )
+        involved = [repr(names[j]) for j in np.argsort(-coefficients) if coefficients[j] > 1e-6]
+        listed = ", ".join(involved[:5])
+        if len(involved) > 5:
+            listed += f" and {len(involved) - 5} more"
         raise DataError(
             f"the correlation matrix is singular: these columns are linearly dependent: {listed}",
             place={"column": names[int(np.argmax(coefficients))]},

@@ -23,7 +23,7 @@ from princomp.errors import (
     invalid_value,
     warn,
 )
-from princomp.estimators import PCA, TableEstimator, with_names
+from princomp.estimators import PCA, RobustPCA, TableEstimator, with_names
 from princomp.io import Source, TableInput
 from princomp.linalg import FloatArray
 
@@ -59,6 +59,12 @@ def fitted_of(model: object) -> Fitted:
                 "a kernel PCA has no loadings: its axes lie in the feature space of the kernel",
                 place={"parameter": "model"},
                 hint="scree, scores and pairs can draw it; everything else needs a princomp.PCA",
+            )
+        if isinstance(model, RobustPCA):
+            raise ParameterError(
+                "a fitted princomp.PCA is needed, got RobustPCA",
+                place={"parameter": "model"},
+                hint="fit a PCA to the regular rows: PCA(…).fit(X[~model.outliers_])",
             )
         hint = (
             "the model comes first: give what PCA(…).fit(X), princomp.load(path) or "

@@ -148,11 +148,13 @@ def reported_rows(
     fitted = diagnostics.fitted_of(model)
     names = component_names(min(fitted.k, _MAX_COMPONENTS))
     count_known = fitted.n_samples is not None
+    weighted = count_known and fitted.summary.rows != fitted.n_samples
+    without_weights = weighted and sample_weight is None
     table = diagnostics.rows(
         model,
         X,
         sample_weight,
-        supplementary=not count_known,
+        supplementary=not count_known or without_weights,
         components=names,
         ids=ids,
         frame="listing",
@@ -164,8 +166,7 @@ def reported_rows(
     scores = columns("score")
     with_scores = plots.rows_with_scores(scores)
     training_given = training is not None
-    weighted = count_known and fitted.summary.rows != fitted.n_samples
-    weights_missing = weighted and sample_weight is None and (training is None or bool(training))
+    weights_missing = without_weights and (training is None or bool(training))
     if training is None and not weights_missing:
         weights = checked_weights(sample_weight, len(scores))
         weights = np.ones(len(scores)) if weights is None else weights

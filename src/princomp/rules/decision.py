@@ -335,8 +335,13 @@ def threshold_decision(
     if not below.size and not known.complete:
         return None
     k = int(below[0]) if below.size else len(compared)
-    plural, verb = ("", "exceeds") if k < 2 else ("s", "exceed")
-    reason = f"{k or 'no'} {noun or measure}{plural} {verb} {description}"
+    name_of_value = noun or measure
+    plural, verb = ("", "exceeds") if k == 1 else ("s", "exceed")
+    # Later values may exceed their own thresholds.
+    leading = "leading " if isinstance(threshold, np.ndarray) else ""
+    reason = f"{k} {leading}{name_of_value}{plural} {verb} {description}"
+    if not k:
+        reason = f"the first {name_of_value} does not exceed {description}"
     plain_threshold = floats(threshold) if isinstance(threshold, np.ndarray) else threshold
     return Decision(name, k, reason, measure, floats(values), plain_threshold, 1, details or {})
 

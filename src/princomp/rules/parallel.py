@@ -64,10 +64,10 @@ class Parallel:
             f"the {100 * self.quantile:.4g}% quantile of {self.draws} {self.null} tables "
             "of the same shape"
         )
-        values, noun = known.possible, "leading variance"
+        values = known.possible
         if rows is not None and known.sampled:  # variances of few rows are spread more widely
             values = (squared_singular_values(rows) / (len(rows) - 1.0))[: len(values)]
-        return threshold_decision(self.name, known, values, quantiles, description, noun=noun)
+        return threshold_decision(self.name, known, values, quantiles, description)
 
     def _null_variances(self, known: Known, rows: FloatArray | None = None) -> FloatArray:
         """Variances (draws, most) of tables without structure: ``rows`` permuted, if given."""

@@ -54,7 +54,7 @@ class BrokenStick:
     >>> from sklearn.datasets import load_wine
     >>> from princomp import PCA, rules
     >>> print(PCA(rules.BrokenStick(), scale="unit").fit(load_wine().data).decision_)
-    broken-stick: 2 rates exceed the pieces of a stick broken at random
+    broken-stick: 2 leading rates exceed the pieces of a stick broken at random
     """
 
     name = "broken-stick"

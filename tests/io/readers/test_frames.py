@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from princomp import PCA
+from princomp import PCA, read_table
 from princomp.errors import (
     ColumnError,
     NotFiniteError,
@@ -144,6 +144,27 @@ def test_columns_exclude_and_id_column_select_columns(make):
     assert from_frame(frame, columns=["c", "a"]).data.tolist() == [[5, 1], [6, 2]]
     with pytest.raises(ColumnError, match="no column 'z'"):
         from_frame(frame, columns=["z"])
+
+
+def test_an_unknown_option_is_answered_with_all_options():
+    with pytest.raises(ParameterError, match="'id' is not an option of reading") as caught:
+        read_table("rows.csv", id="name")
+    assert "columns, exclude, id_column, sep" in caught.value.hint
+
+
+@pytest.mark.parametrize("make", MAKERS[:2])
+def test_the_hint_for_further_columns_selects_those_of_the_fit(make, rng):
+    frame = make(dict(zip("ab", rng.standard_normal((2, 9)), strict=True)))
+    model = PCA().fit(frame)
+    wider = make({"w": np.ones(9), "b": frame["b"], "a": frame["a"]})
+    with pytest.raises(ColumnError) as caught:
+        model.transform(wider)
+    assert caught.value.hint.endswith("X[model.feature_names_in_]")
+    selected = wider[model.feature_names_in_]
+    np.testing.assert_array_equal(model.transform(selected), model.transform(frame))
+    with pytest.raises(ColumnError) as caught:
+        model.transform(make({"a": frame["a"]}))
+    assert caught.value.hint == "missing: 'b'; give the columns of the fit, in their order"
 
 
 @every_library

@@ -268,6 +268,9 @@ def _format_of(path: Path) -> tuple[str, Format]:
     may_be_folder = ending is not None and ending.startswith(".zarr")
     if not (may_be_folder and os.path.isdir(path)):
         _refuse_absent(path)
+    if path.suffix == ".pca":
+        hint = "Give the file of the rows; princomp.load(path) opens models in Python."
+        raise file_error(ParameterError, path, "it is a model, and a table is needed", hint)
     if ending is None:
         problem = "its name does not say what kind of table it is"
         raise file_error(ParameterError, path, problem, f"Known endings are {', '.join(ENDINGS)}.")

@@ -64,7 +64,8 @@ class ReadOptions:
         for name in options:
             if name not in known:
                 problem = f"{name!r} is not an option of reading"
-                hint = f"{did_you_mean(name, known)}The options are {', '.join(known)}."
+                accepted = ["columns", "exclude", "id_column", *known]
+                hint = f"{did_you_mean(name, accepted)}The options are {', '.join(accepted)}."
                 raise ParameterError(problem, place={"parameter": name}, hint=hint)
         values = dict(options)
         na = values.get("na", ())
