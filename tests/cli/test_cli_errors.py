@@ -137,7 +137,11 @@ DATA_ERRORS = {
         "column 'State' row 0 (line 2): 'Alabama' is not a number",
         {"column": "State", "row": 0, "line": 2},
     ),
-    "text asked for, what to do": (["--columns", "State,Rape"], "The column holds text: ", {}),
+    "text asked for, what to do": (
+        ["--columns", "State,Rape"],
+        "The column does not hold numbers: ",
+        {},
+    ),
     "a column in other letters": (["--columns", "murder"], "Did you mean 'Murder'?", {}),
     "two roles": (["--columns", "Rape", "--id", "Rape"], "'Rape' cannot be the id column", {}),
     "nothing left": (["--exclude", "Murder,Assault,UrbanPop,Rape"], "no numeric column", {}),

@@ -150,3 +150,10 @@ def test_diagnostics_of_a_frame_give_no_warning(frame):
     model = PCA(2).fit(frame)
     found = diagnostics.distances(model, dd.from_pandas(frame, npartitions=3))
     np.testing.assert_allclose(found["t2"], diagnostics.distances(model, frame)["t2"], rtol=1e-10)
+
+
+def test_the_label_of_a_row_is_not_counted_in_its_chunk():
+    frame = pd.DataFrame({"a": [1, 2, 3, 2**53 + 1], "b": [1.0, 3.0, 2.0, 5.0]}, index=list("wxyz"))
+    with pytest.raises(NotNumericError, match=r"row 3 of all: column 'a' row 'z'") as caught:
+        PCA().fit(dd.from_pandas(frame, npartitions=2, sort=False))
+    assert "in its chunk" not in caught.value.message

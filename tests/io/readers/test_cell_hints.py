@@ -89,3 +89,20 @@ def test_advice_on_mixed_decimal_marks_can_be_followed(tmp_path):
     assert not caught.value.hint.endswith("'.'.")  # "--decimal .." on the command line
     PCA().fit(read_table(path, decimal=",", exclude=["weight"]))
     PCA().fit(read_table(path, decimal=".", exclude=["height"]))
+
+
+def test_identifiers_beyond_float64_are_left_out_as_the_hint_says(tmp_path):
+    frame = pd.DataFrame({"a": [1.5, 2.5, 4.0], "b": [2.0, 1.0, 3.5], "key": 2**53 + 1})
+    assert "leave the column out" in refused(frame).hint
+    path = tmp_path / "rows.parquet"
+    frame.to_parquet(path)
+    assert "(id_column='key') or exclude=['key']" in refused(path).hint
+    for option in ({"id_column": "key"}, {"exclude": ["key"]}):
+        assert PCA().fit(read_table(path, **option)).n_features_in_ == 2
+
+
+def test_a_requested_column_of_dates_is_not_called_text(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"a": [1.5, 2.5], "day": pd.Timestamp("2024-01-31")}).to_parquet(path)
+    hint = refused(read_table(path, columns=["a", "day"])).hint
+    assert hint.startswith("The column does not hold numbers: exclude 'day'")

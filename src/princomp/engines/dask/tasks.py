@@ -76,7 +76,7 @@ def reduce_chunk(
         checked = _check_weights(weights if column_weights is None else column_weights, n)
     except PrincompError as error:
         fault = error
-        if "row" in error.place and "parameter" not in error.place:
+        if "row" in error.place and not {"parameter", "label"} & error.place.keys():
             fault = reworded(error, f"{error.message} (counted in its chunk)")
         return PartialResult(None, 0, n, fault)
     return reduce_partition(kind, rows, checked, drop=drop, precise=precise)

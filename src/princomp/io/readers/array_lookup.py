@@ -118,7 +118,8 @@ def numbered_columns(p: int, selection: Selection, origin: Origin) -> NDArray[np
         for name in () if isinstance(requested, str) else map(str, requested):
             if name not in known:
                 problem = f"no column {name!r}: this file has no column names"
-                hint = f"Give numbers from 0 to {p - 1}."
+                hint = f"Give numbers from 0 to {p - 1}; a model whose columns have names needs a "
+                hint += "table with these names."
                 raise origin.error(ColumnError, problem, hint, column=name)
     choice = choose_columns(names, Selection(columns, exclude), origin)
     return np.array([int(name) for name in choice.names])

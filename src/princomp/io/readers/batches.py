@@ -70,7 +70,9 @@ class BatchedRows(Source):
         first = next(batches, None)
         if first is None:
             raise ShapeError(
-                "there is no batch with rows", hint="Give at least one batch with a row of numbers."
+                "there is no batch with rows",
+                hint="Give at least one batch with a row of numbers; an iterator that has been "
+                "read before has none left.",
             )
         # Decided by the first batch, for all of them.
         with _naming_batch(*first):

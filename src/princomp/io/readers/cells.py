@@ -124,13 +124,16 @@ def integer_text(value: object) -> str:
 
 def long_integer_error(column: str, i: int, value: object, origin: Origin) -> NotNumericError:
     """Make the error for an integer that has more digits than float64 can hold."""
+    leave_out = "leave the column out"
+    if origin.file is not None:
+        leave_out = f"name the rows by them (id_column={column!r}) or exclude=[{column!r}]"
     return origin.cell_error(
         column,
         i,
         f"the integer {integer_text(value)} is beyond 2**53 = {LARGEST_INTEGER}, "
         "so its last digits would be lost",
-        "If these are identifiers, make the column the id column or exclude it; "
-        "if they are quantities, write them as floating-point numbers.",
+        f"If these are identifiers, {leave_out}; if they are quantities, write them as "
+        "floating-point numbers.",
     )
 
 
@@ -253,8 +256,8 @@ def not_numeric_error(
         hint = "Leave the column out, or turn its cells into numbers."
     elif 2 * len(bad) > nonempty:
         hint = (
-            f"The column holds text: exclude {column!r} (or do not list it in columns=), or turn "
-            "its cells into numbers."
+            f"The column does not hold numbers: exclude {column!r} (or do not list it in "
+            "columns=), or turn its cells into numbers."
         )
     else:
         hint = bad_cell_hint(column, value, typed=typed)

@@ -262,7 +262,10 @@ def _eager(frame: Any) -> Frame:
     if isinstance(wrapped, nw.LazyFrame):
         problem = "a lazy frame has no rows in memory yet"
         method = "compute" if hasattr(frame, "compute") else "collect"
-        raise ParameterError(problem, hint=f"Call .{method}() on it first.")
+        hint = f"Call .{method}() on it first."
+        if hasattr(frame, "collect_batches"):
+            hint += " If it does not fit in memory, give frame.collect_batches instead."
+        raise ParameterError(problem, hint=hint)
     if not isinstance(wrapped, nw.DataFrame):
         problem = f"expected a data frame, got {type(frame).__name__}"
         raise ParameterError(problem, hint="Frames of pandas, polars and pyarrow are understood.")

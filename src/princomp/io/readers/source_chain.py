@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import ColumnError, ParameterError, ShapeError
 from princomp.io.readers.columns import RowPlace, listed
+from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.reader_errors import file_error
 from princomp.io.readers.source import Chunk, FileState, Source
 
@@ -179,7 +180,16 @@ def _column_positions(source: Source, i: int, first: Source) -> NDArray[np.intp]
             hint = "Files of one table have the same columns in the same order."
             raise file_error(ShapeError, name, problem, hint)
         return None
-    return column_order(source.columns, first.columns, name, known, {"file": name})
+    left_out = [
+        f"{file}: {note}"
+        for file, notes, other_notes in (
+            (known, first.notes, source.notes),
+            (name, source.notes, first.notes),
+        )
+        for note in notes
+        if isinstance(note, LeftOut) and note not in other_notes
+    ]
+    return column_order(source.columns, first.columns, name, known, {"file": name}, left_out)
 
 
 def column_order(
@@ -188,10 +198,12 @@ def column_order(
     name: str,
     reference_name: str,
     place: dict[str, Any],
+    left_out: Sequence[str] = (),
 ) -> NDArray[np.intp] | None:
     """Position in ``columns`` of each column of ``reference``; None if the order is the same.
 
-    ``name`` and ``reference_name`` are the names of the two tables in a ColumnError.
+    ``name`` and ``reference_name`` are the names of the two tables in a ColumnError, and
+    ``left_out`` says which columns were left out of one of them only.
     """
     if columns == reference:
         return None
@@ -209,8 +221,9 @@ def column_order(
     raise ColumnError(
         f"{name}: its columns are not those of {reference_name}; {'; '.join(differences)}",
         place={**place, "column": (missing or new)[0], "missing": missing, "new": new},
-        hint="Rename or exclude columns, or name those to use. A column may also have been "
-        "left out for the text in it.",
+        hint=" ".join(
+            ["Rename or exclude columns, or name those to use.", *(f"{note}." for note in left_out)]
+        ),
     )
 
 
