@@ -132,6 +132,7 @@ class ParameterError(PrincompError, ValueError):
 
 # Names that other programs use for a value of ours.
 _SYNONYMS = dict.fromkeys(("standard", "standardize", "standardise", "std", "zscore"), "unit")
+_SYNONYMS["gaussian"] = "rbf"
 
 
 def nearest(value: object, known: Iterable[str]) -> str | None:
@@ -174,6 +175,16 @@ def counted(count: int, noun: str) -> str:
     ('1 row', '2,000 rows')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def class_words(value: object) -> str:
+    """Name the class of a value, and say if it is one of scikit-learn's, which share our names.
+
+    >>> class_words([])
+    'list'
+    """
+    owner = "scikit-learn's " if type(value).__module__.startswith("sklearn.") else ""
+    return owner + type(value).__name__
 
 
 def row_words(row: int, label: object = None, line: int | None = None) -> str:

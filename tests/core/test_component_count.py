@@ -45,6 +45,12 @@ def test_a_number_out_of_range_is_refused_with_the_range(k, solver, lowest, larg
     assert caught.value.hint == f"ask for {max(lowest, 1)} to {largest} components"
 
 
+def test_a_hint_for_one_column_is_no_range():
+    with pytest.raises(ShapeError) as caught:
+        check_n_components(2, _summary(10, 1), "auto")
+    assert caught.value.hint == "ask for 1 component"
+
+
 def test_counts_and_rules_that_a_solver_does_not_support_are_refused():
     with pytest.raises(ShapeError, match="strictly less than"):
         check_n_components(4, _summary(10, 4), "arpack")

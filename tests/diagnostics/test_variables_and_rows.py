@@ -7,6 +7,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
 from sklearn import decomposition
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from princomp import PCA, RobustPCA, bootstrap, report, rotate
 from princomp.diagnostics import Listing, rows, variables
@@ -298,8 +300,19 @@ def test_a_pca_of_scikit_learn_is_refused_with_a_conversion(rng):
             with pytest.raises(ParameterError, match=name) as caught:
                 function(*arguments)
             assert hint in caught.value.hint
-    with pytest.raises(ParameterError, match="is needed, got TruncatedSVD"):
+    with pytest.raises(ParameterError, match="is needed, got scikit-learn's TruncatedSVD"):
         variables(decomposition.TruncatedSVD(2).fit(X))
-    with pytest.raises(ParameterError, match="is needed, got RobustPCA") as caught:
-        variables(RobustPCA(2).fit(X))
-    assert "to the regular rows" in caught.value.hint
+
+
+def test_other_models_are_refused_with_what_they_offer(rng):
+    X = rng.standard_normal((20, 4))
+    for model, hint in (
+        (RobustPCA(2), "PCA(…).fit(X[~model.outliers_])"),
+        (make_pipeline(StandardScaler(), PCA(2)), "pipeline[:-1].transform(X)"),
+    ):
+        with pytest.raises(ParameterError) as caught:
+            variables(model.fit(X))
+        assert hint in caught.value.hint
+    with pytest.raises(ParameterError) as caught:
+        PCA.from_sklearn(make_pipeline(decomposition.PCA(2)).fit(X))
+    assert "pipeline[-1]" in caught.value.hint

@@ -236,3 +236,14 @@ def test_columns_without_names_are_used_in_their_order(frame, dtype):
         scores = model.transform(table.set_axis(range(3), axis=1))
     assert len(caught) == 1
     np.testing.assert_array_equal(scores, model.transform(table))
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_of_true_and_false_alone_has_a_hint(library):
+    answers = {"a": [True, False, True], "b": [False, False, True]}
+    with pytest.raises(ShapeError, match="without numbers: a, b") as caught:
+        PCA(1).fit(library(answers))
+    assert "true/false as 1 and 0" in caught.value.hint
+    with pytest.raises(ShapeError) as caught:
+        PCA(1).fit(library({"a": ["x", "y"]}))
+    assert "true/false" not in caught.value.hint

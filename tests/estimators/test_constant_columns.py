@@ -101,6 +101,8 @@ def test_misspelled_values_get_suggestions():
         PCA(2, missing="EM").fit(np.eye(3))
     with pytest.raises(ParameterError, match="Did you mean 'unit'"):
         PCA(2, scale="standard").fit(np.eye(3))
+    with pytest.raises(ParameterError, match="Did you mean 'rbf'"):
+        KernelPCA(kernel="gaussian").fit(np.eye(3))
     with pytest.raises(ParameterError, match="Did you mean 'parallel'"):
         choose(np.eye(3), rules="paralell")
     with pytest.raises(ParameterError, match="Did you mean 'header'"):

@@ -241,6 +241,9 @@ def test_missing_cells_are_refused_without_an_option_that_the_class_lacks(flat):
         with pytest.raises(NotFiniteError, match="row 3, column 1") as caught:
             call(rows)
         assert caught.value.hint.startswith("leave such rows out, as PCA(missing='drop') does")
+    with pytest.raises(NotFiniteError, match="row 3, column 1") as caught:
+        IncrementalPCA(2).fit(flat).transform(rows)
+    assert "fit a PCA or KernelPCA with missing='em'" in caught.value.hint
 
 
 def test_rows_are_counted_from_the_first(flat):

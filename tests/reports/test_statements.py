@@ -242,7 +242,7 @@ def test_a_report_of_a_pipeline_and_of_scikit_learn(arrests):
         assert "50 rows in 4 columns: Murder, Assault, Urban and Rape." in pages[-1].text
         assert "2 components of 4 explain 86.8%" in pages[-1].text
     assert pages[0].tables == pages[1].tables
-    with pytest.raises(errors.ParameterError, match="PCA is needed, got TruncatedSVD"):
+    with pytest.raises(errors.ParameterError, match="PCA is needed, got scikit-learn's Trunc"):
         report(decomposition.TruncatedSVD(2).fit(arrests), arrests)
     sklearn_pca = decomposition.PCA(2).fit(arrests)
     assert "explain 99.3%" in Page(report(sklearn_pca, arrests)).text

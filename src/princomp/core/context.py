@@ -12,7 +12,7 @@ from princomp.core.applied_rule import AppliedRule
 from princomp.core.problem import Problem
 from princomp.core.request import Request, max_components
 from princomp.engines import PartialResult, RunContext, fold
-from princomp.errors import ParameterError, ShapeError
+from princomp.errors import ParameterError, ShapeError, counted
 from princomp.io import refuse_changed
 from princomp.linalg import FloatArray
 from princomp.rules import Decision, Rule, for_fraction, rule_of
@@ -252,12 +252,13 @@ def check_n_components(
     if not min_k <= n_components <= max_k:
         route = "full" if solver == "auto" else solver
         low, high = max(min_k, min(1, max_k)), max_k - (solver == "arpack")
+        valid = f"{low} to {high} components" if low < high else counted(high, "component")
         raise ShapeError(
             f"n_components={n_components} must be between {min_k} and "
             f"min(n_samples, n_features)={max_k} with svd_solver={route!r}"
             + (f", where constant columns are dropped ({dropped})" if dropped else ""),
             place={"parameter": "n_components"},
-            hint=f"ask for {low} to {high} components",
+            hint=f"ask for {valid}",
         )
     return n_components
 

@@ -28,8 +28,8 @@ M = TypeVar("M", covariant=True)
 _DENSE_NUMBERS = 2**22
 
 _FILL_HINT = (
-    "fill them, or fit with missing='em' or missing='nipals', which does; with missing='drop' "
-    "such rows get empty scores"
+    "fill them, or fit a PCA or KernelPCA with missing='em' or missing='nipals', which does; with "
+    "missing='drop' such rows get empty scores"
 )
 
 _DEVICE_HINT = (

@@ -20,10 +20,11 @@ from princomp.errors import (
     NotAvailableError,
     ParameterError,
     ShapeError,
+    class_words,
     invalid_value,
     warn,
 )
-from princomp.estimators import PCA, RobustPCA, TableEstimator, with_names
+from princomp.estimators import PCA, TableEstimator, with_names
 from princomp.io import Source, TableInput
 from princomp.linalg import FloatArray
 
@@ -52,7 +53,11 @@ def fitted_of(model: object) -> Fitted:
         For a kernel PCA.
     """
     if not isinstance(model, PCA):
-        from princomp.kernel_pca import KernelPCA  # needed only for this error
+        # Needed only for these errors.
+        from sklearn.pipeline import Pipeline
+
+        from princomp.estimators import RobustPCA
+        from princomp.kernel_pca import KernelPCA
 
         if isinstance(model, KernelPCA):
             raise NotAvailableError(
@@ -60,16 +65,20 @@ def fitted_of(model: object) -> Fitted:
                 place={"parameter": "model"},
                 hint="scree, scores and pairs can draw it; everything else needs a princomp.PCA",
             )
-        if isinstance(model, RobustPCA):
-            raise ParameterError(
-                "a fitted princomp.PCA is needed, got RobustPCA",
-                place={"parameter": "model"},
-                hint="fit a PCA to the regular rows: PCA(…).fit(X[~model.outliers_])",
-            )
         hint = (
             "the model comes first: give what PCA(…).fit(X), princomp.load(path) or "
             "PCA.from_covariance(C) returns"
         )
+        if isinstance(model, RobustPCA):
+            hint = (
+                "plots.outliers draws it; for everything else, fit a PCA to the regular rows: "
+                "PCA(…).fit(X[~model.outliers_])"
+            )
+        elif isinstance(model, Pipeline):
+            hint = (
+                "give its PCA, pipeline[-1], and the rows that this step takes, "
+                "pipeline[:-1].transform(X)"
+            )
         raise not_a_pca(model, hint, "give PCA.from_sklearn(model)")
     return fitted_model(model).result
 
@@ -79,9 +88,8 @@ def not_a_pca(model: object, hint: str, sklearn_hint: str) -> ParameterError:
     from sklearn import decomposition
 
     is_sklearn = isinstance(model, decomposition.PCA | decomposition.IncrementalPCA)
-    owner = "scikit-learn's " if is_sklearn else ""
     return ParameterError(
-        f"a fitted princomp.PCA is needed, got {owner}{type(model).__name__}",
+        f"a fitted princomp.PCA is needed, got {class_words(model)}",
         place={"parameter": "model"},
         hint=sklearn_hint if is_sklearn else hint,
     )

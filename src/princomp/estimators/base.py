@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from princomp.core import Fitted, FittedModel, TableSchema, checked_weights, refuse_iterator
 from princomp.engines import DistributedRows, as_distributed
-from princomp.errors import ParameterError
+from princomp.errors import ParameterError, class_words
 from princomp.io import Document, Origin, PathLike, RowData, Rows, Source, write
 from princomp.linalg import FloatArray, frozen
 from princomp.summaries import Columns, Moments, SampleWeight, Sketch, Triangle
@@ -275,7 +275,7 @@ def check_other_model(other: object, kind: type) -> None:
     """
     if not isinstance(other, kind):
         raise ParameterError(
-            f"merge takes a fitted {kind.__name__}, got {type(other).__name__}",
+            f"merge takes a fitted {kind.__name__}, got {class_words(other)}",
             place={"parameter": "other"},
             hint="model.merge(other), or model.partial_fit(rows)",
         )

@@ -199,7 +199,8 @@ def from_sklearn(
         raise ParameterError(
             f"from_sklearn needs a PCA of scikit-learn, got {type(model).__name__}",
             place={"parameter": "model"},
-            hint="give a fitted sklearn.decomposition.PCA or IncrementalPCA",
+            hint="give a fitted sklearn.decomposition.PCA or IncrementalPCA, such as the last step "
+            "of a pipeline, pipeline[-1]",
         )
     check_is_fitted(model)
     axes, variances = (

@@ -138,8 +138,8 @@ class KernelPCA(
         Rows of the fit.
     landmarks_ : array of shape (m, p) or None
     approximation_error_ : float
-        Estimated error of the approximation; NaN if no rows were held out to estimate it, or if
-        their variance may be rounding.
+        Estimated error of the approximation; NaN unless ``n_landmarks="auto"``, if no rows were
+        held out to estimate it, or if their variance may be rounding.
     dual_coef_, X_transformed_fit_ : ndarray of shape (n, p), (n, k)
         Coefficients and scores of the learned pre-image.
     plan_ : KernelPlan
@@ -473,7 +473,7 @@ class KernelPCA(
 
     @property
     def approximation_error_(self) -> float:
-        """Estimated error of an approximation; 0 for an exact fit.
+        """Estimated error of an approximation; 0 for an exact fit, NaN without an estimate.
 
         It is the share of the variance in the feature space that is missing (Nyström), or the
         relative error of the kernel matrix (random features).

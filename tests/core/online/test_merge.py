@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from online_cases import EXACT, OPTIONS, assert_close, assert_same_bits, bits, fit_in_batches
+from sklearn import decomposition
 from sklearn.exceptions import NotFittedError
 
 import princomp
@@ -265,6 +266,7 @@ def test_incompatible_fits_are_not_merged(table):
     for other, error, match in (
         (PCA().fit(table[:, :4]), ShapeError, "the two fits have 5 and 4 columns\n"),
         (table, ParameterError, "merge takes a fitted PCA, got ndarray"),
+        (decomposition.PCA(), ParameterError, "merge takes a fitted PCA, got scikit-learn's PCA"),
         (PCA(2, svd_solver="arpack").fit(table), NotAvailableError, "no scatter"),
     ):
         with pytest.raises(error, match=match):

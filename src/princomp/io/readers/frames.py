@@ -230,7 +230,10 @@ def convert(
             kept.append(name)
     if not kept:
         problem = f"no numeric column; without numbers: {listed(left_out)}"
-        raise origin.error(ShapeError, problem, "Principal components need columns of numbers.")
+        hint = "Principal components need columns of numbers."
+        if any(isinstance(frame.schema[labels[name]], nw.Boolean) for name in left_out):
+            hint += " To analyse true/false as 1 and 0, convert it: X.astype(int) in pandas."
+        raise origin.error(ShapeError, problem, hint)
     ids = None
     if choice.id_column is not None:
         ids = np.fromiter(_cells(frame.get_column(labels[choice.id_column])), object, n)
