@@ -6,9 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from click.shell_completion import ShellComplete
 
 from command_line import ARRESTS, files_in
 from princomp import IncrementalPCA
+from princomp.cli import commands
 
 EIGENVALUES = [2.4802416, 0.9897652, 0.3565632, 0.1734301]
 
@@ -57,7 +59,7 @@ def test_plan_works_without_fitting(princomp, tmp_path):
     done = princomp("plan", ARRESTS, "-k", 2, "--solver", "full", "--scale", "range")
     assert done.code == 0
     assert "Plan for 50 × 4 float64" in done.out
-    assert "svd_solver='full' was asked for" in done.out
+    assert "--solver full was asked for" in done.out
     document = princomp("plan", ARRESTS, "--id", "State", "--json").document
     assert document["document"] == "princomp.plan"
     assert document["plan"]["summary"] == "moments"
@@ -110,3 +112,34 @@ def test_notes_of_verified_rows_are_in_the_document(princomp):
     found = princomp("show", "r/model.pca", "--verify", ARRESTS, "--json")
     assert found.err == ""
     assert found.document["notes"] == ["ignored columns that the model does not use: Rape"]
+
+
+def test_verify_with_other_rows_hints_at_rows_alone(princomp, model, tmp_path):
+    (tmp_path / "t.csv").write_text("".join(ARRESTS.read_text().splitlines(keepends=True)[:9]))
+    found = princomp("show", model, "--verify", "t.csv")
+    assert found.code == 65
+    assert found.err.endswith("Hint: give the rows that the model was fitted to\n")
+
+
+@pytest.mark.parametrize("factor", [0, -2])
+def test_a_factor_of_arrows_that_is_not_positive_is_refused_by_its_flag(princomp, model, factor):
+    found = princomp("plot", "biplot", model, ARRESTS, "-o", "b.svg", "--factor", factor)
+    assert found.code == 2
+    assert "Invalid value for '--factor'" in found.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit", "t"],
+        ["report", "t"],
+        ["bootstrap", "m.pca", "t"],
+        ["plot", "scores", "m.pca", "t"],
+        ["show", "m.pca", "--verify", "t"],
+    ],
+)
+def test_shells_complete_names_of_files(words):
+    *before, incomplete = words
+    completion = ShellComplete(commands.cli, {}, "princomp", "_PRINCOMP_COMPLETE")
+    found = completion.get_completions(before, incomplete)
+    assert [(item.type, item.value) for item in found] == [("file", "t")]

@@ -144,3 +144,16 @@ def test_named_columns_of_untrusted_files_are_read_in_the_detected_number_format
         for options in (rows.options, dataclasses.replace(rows.options, untrusted=True))
     ]
     np.testing.assert_array_equal(found, [[-1.25, 1000.5, np.nan]] * 2)
+
+
+@pytest.mark.parametrize("names", [["p", "q", "r", "s"], ["1", "2", "3", "4"]])
+def test_an_empty_row_in_the_middle_does_not_hide_the_column_that_names_the_rows(tmp_path, names):
+    rows = [f"{name},{i}.5,{i * i}" for i, name in enumerate(names)]
+    (tmp_path / "t.csv").write_text("\n".join(["item,a,b", *rows[:2], ",,", *rows[2:]]) + "\n")
+    source = read_table(tmp_path / "t.csv")
+    assert "the rows are named by column 'item'" in source.notes[0]
+    error = error_raised_by(lambda: PCA(1).fit(source))
+    assert "row 2 (line 4), column 'a'" in error.message
+    # A row with numbers but without a name does hide it.
+    (tmp_path / "t.csv").write_text("\n".join(["item,a,b", *rows[:2], ",1,1", *rows[2:]]) + "\n")
+    assert not any("are named by" in note for note in read_table(tmp_path / "t.csv").notes)

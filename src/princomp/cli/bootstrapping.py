@@ -12,6 +12,7 @@ import click
 from princomp import diagnostics, io
 from princomp.cli.inputs import is_table, model_and_rows
 from princomp.cli.options import (
+    INPUT,
     LEVEL,
     SEED,
     choice_option,
@@ -31,7 +32,7 @@ _COLUMNAR = (".parquet", ".arrow", ".feather")
 
 
 @command
-@click.argument("files", metavar="MODEL DATA... | FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="MODEL DATA... | FILE...", nargs=-1, required=True, type=INPUT)
 @click.option(
     "-n",
     "--resamples",

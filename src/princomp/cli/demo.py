@@ -30,7 +30,7 @@ from princomp.cli.reporting import report
 )
 @force_option
 def demo(output: Path, force: bool, as_json: bool) -> None:
-    """Try princomp: analyse a small example table and write its report.
+    """Try princomp: analyse a small table and write its report.
 
     The data are arrests per 100,000 residents in the 50 US states in 1973, for three crimes, and
     the share of people who live in cities.

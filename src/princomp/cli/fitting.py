@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from princomp import core, diagnostics, estimators, io, reports
+from princomp.cli.hints import as_flags
 from princomp.cli.inputs import open_for_fit
 from princomp.cli.kinds_of_pca import (
     NO_LOADINGS,
@@ -227,7 +228,8 @@ def plan(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Show what a fit of FILEs would do and need, without running it."""
     source = open_for_fit(files, options)
     fit_plan = core.plan_table(source, pca_parameters(options))
-    print_result("plan", as_json, fit_plan, plan=fit_plan.to_dict(), notes=list(source.notes))
+    text = as_flags(str(fit_plan))
+    print_result("plan", as_json, text, plan=fit_plan.to_dict(), notes=list(source.notes))
 
 
 def _parse_rules(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:

@@ -11,8 +11,10 @@ from typing import Any
 import click
 
 from princomp import core, diagnostics, errors, estimators, io, reports
+from princomp.cli.hints import as_flags
 from princomp.cli.inputs import check_plain, open_for_model
 from princomp.cli.options import (
+    INPUT,
     OPTIONAL_PATH,
     OUTPUT_PATH,
     PATH,
@@ -47,6 +49,7 @@ _MAX_COLUMNS_SHOWN = 20
     "--verify",
     "rows",
     metavar="FILE",
+    type=INPUT,
     help="Measure the residuals with the rows that the model was fitted to.",
 )
 @read_options
@@ -85,7 +88,7 @@ def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
         echo(f"id column: {one_line(str(id_column))}")
     for part in (getattr(fitted.result, "plan", None), certificate):
         if part is not None:
-            echo(part)
+            echo(as_flags(str(part)))
 
 
 def _load_mergeable(path: Path) -> Any:

@@ -170,6 +170,8 @@ class _OutputPath(click.Path):
 
 
 PATH = click.Path(path_type=Path)
+# Text that shells complete to a path; it may also be a wildcard, or name an array in a file.
+INPUT = click.Path(readable=False)
 OUTPUT_PATH = _OutputPath()
 # For commands that write to standard output without the option.
 OPTIONAL_PATH = _OutputPath("; leave it out to write to standard output")
@@ -177,8 +179,8 @@ SEED = click.IntRange(min=0)
 LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 model_argument = click.argument("model", type=PATH)
-files_argument = click.argument("files", metavar="FILE...", nargs=-1, required=True)
-data_argument = click.argument("files", metavar="[DATA]...", nargs=-1)
+files_argument = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=INPUT)
+data_argument = click.argument("files", metavar="[DATA]...", nargs=-1, type=INPUT)
 force_option = click.option("--force", is_flag=True, help="Replace existing outputs.")
 table_output_options = with_options(
     force_option,

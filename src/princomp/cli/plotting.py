@@ -104,7 +104,11 @@ def _check_extension(_: click.Context, __: click.Parameter, value: Path) -> Path
     help="Label the N farthest rows, or these rows.",
 )
 @click.option("--top", type=click.IntRange(min=1), help="Maximum number of variables (bars).")
-@click.option("--factor", type=float, help="Factor of the arrows of a biplot.")
+@click.option(
+    "--factor",
+    type=click.FloatRange(0, min_open=True),
+    help="Factor of the arrows of a biplot; a suitable one by default.",
+)
 @click.option(
     "--bootstrap", type=click.IntRange(min=2), metavar="N", help="Error bars from N resamples."
 )

@@ -11,6 +11,7 @@ import click
 from princomp import io, reports
 from princomp.cli.inputs import is_table, model_and_rows
 from princomp.cli.options import (
+    INPUT,
     LEVEL,
     OUTPUT_PATH,
     command,
@@ -35,7 +36,7 @@ def _check_resamples(_: click.Context, __: click.Parameter, value: int | None) -
 
 
 @command
-@click.argument("files", metavar="MODEL [DATA]... | FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="MODEL [DATA]... | FILE...", nargs=-1, required=True, type=INPUT)
 @click.option(
     "-o",
     "--output",

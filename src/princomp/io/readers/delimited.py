@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import narwhals as nw
@@ -28,7 +28,7 @@ from princomp.io.readers.left_out import (
     left_out_notes,
     refuse_totals,
 )
-from princomp.io.readers.number_text import NumberFormat, Unit, cell_unit, column_unit
+from princomp.io.readers.number_text import NumberFormat, Unit, amount_of, cell_unit, column_unit
 from princomp.io.readers.reader_errors import reading
 from princomp.io.readers.source import TableSource
 
@@ -79,10 +79,13 @@ def infer_table(
     reader = Reader(dialect)
     table = _read_columns(reader, choice, candidates)
     notes = list(dialect.notes)
+    after = dialect.skip_end or 0
     if complete:
+        after += len(table)
         table = _without_empty_rows(reader, table, notes)
+        after -= len(table)
     choice, id_notes = find_id_column(
-        table.select(candidates),
+        _without_blank_rows(table, candidates),
         dialect.names[0],
         choice,
         dialect.number_format,
@@ -91,7 +94,7 @@ def infer_table(
     )
     notes += id_notes
     table = table.select([*choice.names, *choice.ids])
-    table, units = _checked_numbers(reader, table, choice, complete=complete)
+    table, units = _checked_numbers(reader, table, choice, after if complete else None)
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
     if complete and not choice.requested:
         choice = _without_empty_columns(table, choice, notes)
@@ -121,28 +124,32 @@ def infer_table(
 
 
 def _checked_numbers(
-    reader: Reader, table: pa.Table, choice: Choice, *, complete: bool
+    reader: Reader, table: pa.Table, choice: Choice, after: int | None
 ) -> tuple[pa.Table, dict[str, Unit]]:
-    """Convert text to numbers where possible; refuse totals and numbers that may be none."""
+    """Convert text to numbers where possible; refuse totals and numbers that may be none.
+
+    ``after`` is the number of rows that were left out at the end; None if later rows follow.
+    """
     dialect = reader.dialect
-    may_end_in_totals = complete and dialect.skip_end is None
-    if may_end_in_totals:
-        refuse_totals(table, dialect.origin)  # words
-        _refuse_totals_in_unread(reader, table)
+    # If rows at the end are left out, the last of the others may be sums, but not called totals.
+    sums = dialect.skip_end is None
+    if after is not None and dialect.skip_end != 0:
+        refuse_totals(table, dialect.origin, after, sums=sums)
+        _refuse_totals_in_unread(reader, table, after)
     table, units = _cast_columns(table, choice, dialect)
-    if may_end_in_totals:
-        refuse_totals(table, dialect.origin)  # sums, also of numbers that were text
+    if after is not None and sums:
+        refuse_totals(table, dialect.origin, after)  # sums of numbers that were text
     _refuse_doubtful(reader, table, choice, units)
     return table, units
 
 
-def _refuse_totals_in_unread(reader: Reader, table: pa.Table) -> None:
+def _refuse_totals_in_unread(reader: Reader, table: pa.Table, after: int) -> None:
     """Refuse a word such as "total" in columns that were excluded or not requested."""
     candidates = reader.dialect.label_candidates
     unread = [name for name in candidates if name not in table.column_names]
     rest = reader.read_as_text(unread) if unread else None
     if rest is not None:
-        refuse_totals(rest.slice(0, len(table)), reader.dialect.origin)
+        refuse_totals(rest.slice(0, len(table)), reader.dialect.origin, after, sums=False)
 
 
 def _read_columns(reader: Reader, choice: Choice, candidates: list[str]) -> pa.Table:
@@ -171,6 +178,15 @@ def _without_empty_rows(reader: Reader, table: pa.Table, notes: list[str]) -> pa
     return table.slice(0, len(table) - empty)
 
 
+def _without_blank_rows(table: pa.Table, names: list[str]) -> pa.Table:
+    """Columns ``names``, text, of the rows in which any column of the table has a cell."""
+    texts = table.select(names)
+    if not any(compute.any(compute.equal(column, "")).as_py() for column in texts.columns):
+        return texts
+    blank = [compute.fill_null(compute.equal(c.cast("string"), ""), True) for c in table.columns]
+    return texts.filter(compute.invert(reduce(compute.and_, blank)))
+
+
 def _without_empty_columns(table: pa.Table, choice: Choice, notes: list[str]) -> Choice:
     """Leave out empty columns with a note, unless all are empty."""
     empty = {name: "empty" for name in choice.names if table.column(name).null_count == len(table)}
@@ -191,11 +207,9 @@ def _cast_columns(
             continue
         cast, unit = _cast_column(column, dialect.number_format)
         if cast is None:
-            if not choice.requested:
-                _refuse_units(name, column.to_pylist(), dialect.origin)
-            if not dialect.number_format.is_plain:
-                # Check with this number format here, because convert() reads only plain numbers.
-                _refuse_mixed(name, column.to_pylist(), choice.requested, dialect)
+            _refuse_units(name, column.to_pylist(), dialect.origin)
+            # Check here, because convert() reads only plain numbers.
+            _refuse_mixed(name, column.to_pylist(), choice.requested, dialect)
             continue
         if unit is not None:
             units[name] = unit
@@ -288,10 +302,14 @@ def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
 
 def _refuse_mixed(name: str, cells: list[str | None], requested: bool, dialect: Dialect) -> None:
     """Refuse a column with text that was requested, or in which at least half are numbers."""
-    parse = dialect.number_format.parse
-    values = [math.nan if cell is None else parse(cell) for cell in cells]
-    bad = [i for i, value in enumerate(values) if value is None]
-    count = sum(value is not None and value == value for value in values)
+    number_format = dialect.number_format
+    missing = number_format.missing
+    present = [i for i, cell in enumerate(cells) if cell and cell.strip() not in missing]
+    amounts = [amount_of(cells[i] or "", number_format) for i in present]
+    units = Counter(amount[0] for amount in amounts if amount is not None)
+    usual, count = units.most_common(1)[0] if units else (Unit("", ""), 0)
+    if number_format.is_plain and not str(usual):
+        return  # convert() does this
+    bad = [i for i, amount in zip(present, amounts, strict=True) if amount is None]
     if bad and (requested or count >= len(bad)):
-        nonempty = count + len(bad)
-        raise not_numeric_error(name, cells, bad, nonempty, "leave out", dialect.origin)
+        raise not_numeric_error(name, cells, bad, len(present), "leave out", dialect.origin)

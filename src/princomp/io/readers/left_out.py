@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, time, timedelta
 from io import SEEK_END, BytesIO
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals as nw
@@ -58,8 +59,9 @@ _OBJECT_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 # Usual names of a first column of row labels; an unnamed first column gets the name "row".
 _INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})
 _TOTALS = re.compile(
-    r"(?i)(grand |sub)?(totals?|sums?|summe|gesamt|insgesamt|somme|suma|totale|mean|average|"
-    r"mittelwert|moyenne|median)\W*"
+    r"(?i)(grand |sub)?(totals?|sums?|summe|gesamt(summe|ergebnis)?|insgesamt|somme|suma|totale|"
+    r"total g[eé]n[eé]ral|totale complessivo|mean|average|mittelwert|durchschnitt|moyenne|"
+    r"promedio|median)\W*"
 )
 # Such as 2024-01-31, 31.1.2024 12:00 and 1/31/24.
 _DATE = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}(\D|$)")
@@ -303,19 +305,24 @@ def empty_rows_at_end(table: pa.Table) -> int:
     return empty
 
 
-def refuse_totals(table: pa.Table, origin: Origin) -> None:
+def refuse_totals(table: pa.Table, origin: Origin, after: int, *, sums: bool = True) -> None:
     """Refuse a last row with totals, which has a word such as "total", or sums of columns.
+
+    ``after`` is the number of rows left out after it; ``sums`` says whether sums are refused.
 
     Raises
     ------
     MalformedFileError
     """
     if len(table) > _MIN_ROWS:
-        word = _word_for_totals(_row(table, len(table) - 1))
-        if word is not None or _last_row_is_sums(table):
-            place = origin.place_of(len(table) - 1)
+        last = len(table) - 1
+        words = takewhile(bool, (_word_for_totals(_row(table, i)) for i in range(last, 0, -1)))
+        found = list(words)
+        if found or (sums and _last_row_is_sums(table)):
+            place = origin.place_of(last)
             what = f"{place.description}, the last one,"
-            raise _totals_error(what, word, origin, **place.as_dict())
+            count = after + max(1, len(found))
+            raise _totals_error(what, found, count, origin, **place.as_dict())
 
 
 def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
@@ -337,12 +344,13 @@ def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
         lines = file.read().partition(b"\n")[2]  # without the first line, which is incomplete
         text = replace(dialect, skip=0).cleaned(BytesIO(lines)).read()
         records = [record for _, _, record in replace(dialect, text=text).records()]
-    last = next((record for record in reversed(records) if not _is_empty(record)), [])
-    if len(last) != width:
+    empty = sum(1 for _ in takewhile(_is_empty, reversed(records)))
+    rest = records[: len(records) - empty]
+    if not rest or len(rest[-1]) != width:
         return False
-    word = _word_for_totals(last)
-    if word is not None:
-        raise _totals_error("the last row", word, dialect.origin)
+    found = list(takewhile(bool, map(_word_for_totals, reversed(rest))))
+    if found:
+        raise _totals_error("the last row", found, empty + len(found), dialect.origin)
     return True
 
 
@@ -352,10 +360,11 @@ def _word_for_totals(row: Sequence[Any]) -> str | None:
 
 
 def _totals_error(
-    what: str, word: str | None, origin: Origin, **place: object
+    what: str, words: Sequence[str | None], count: int, origin: Origin, **place: object
 ) -> MalformedFileError:
-    problem = f"{what} looks like totals" + ("" if word is None else f" ({word!r})")
-    hint = "skip_end=1 leaves it out, skip_end=0 reads it as data."
+    problem = f"{what} looks like totals" + (f" ({words[0]!r})" if words else "")
+    out, them = ("it out", "it") if count == 1 else (f"out the last {count} rows", "them")
+    hint = f"skip_end={count} leaves {out}, skip_end=0 reads {them} as data."
     return origin.error(MalformedFileError, problem, hint, **place)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import openpyxl
 from openpyxl.utils import get_column_letter
 
-from princomp.errors import ParameterError, did_you_mean
+from princomp.errors import DataError, ParameterError, did_you_mean
 from princomp.io.readers.columns import Selection, listed
 from princomp.io.readers.delimited import infer_table
 from princomp.io.readers.delimited_detect import detect_dialect
@@ -62,11 +62,17 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
     # With semicolons, text such as 1.234 is refused, because it may mean 1234.
     options = replace(selection.options, sep=";", encoding="utf-8")
     texts = _as_csv(rows, None)
-    dialect = detect_dialect(texts, path, separator=";", compression=None, options=options)
-    content = _as_csv(rows, dialect.number_format.decimal)
-    clean = dialect.cleaned(io.BytesIO(content)).read()
-    dialect = replace(dialect, text=clean, notes=(*notes, *dialect.notes))
-    table, parser = infer_table(dialect, selection, complete=True)
+    try:
+        dialect = detect_dialect(texts, path, separator=";", compression=None, options=options)
+        content = _as_csv(rows, dialect.number_format.decimal)
+        clean = dialect.cleaned(io.BytesIO(content)).read()
+        dialect = replace(dialect, text=clean, notes=(*notes, *dialect.notes))
+        table, parser = infer_table(dialect, selection, complete=True)
+    except DataError as error:
+        if count > 1 and selection.options.sheet is None:
+            other = f"This is sheet {sheet.title!r}, one of {count}; sheet= names another."
+            error.hint = f"{error.hint or ''} {other}".strip()
+        raise
     # Keep the line of each row, not the text; the file itself has no lines.
     lines = [line for line, _, _ in replace(parser.dialect, text=clean).records()]
     table.line_of = lambda row: lines[row]

@@ -228,3 +228,53 @@ def test_the_word_for_totals_may_be_in_a_column_that_is_left_out(write, options)
     error = refused(MalformedFileError, path, **options)
     assert "row 6 (line 8), the last one, looks like totals ('Mean')" in str(error)
     assert read_whole(path, options=ReadOptions(skip_end=1), **options).rows == 6
+
+
+def rows_of_items(cell="{i}", n=6):
+    return "item,a,b\n" + "".join(f"n{i},{i}.5,{cell.format(i=i * i)}\n" for i in range(n))
+
+
+@pytest.mark.parametrize("end", ["Total,1,1\n,,\n", "Sum,1,1\nMean,1,1\n", "Total,1,1\n,,\n,,\n"])
+def test_the_hint_for_totals_counts_all_rows_to_leave_out(write, end):
+    path = write(rows_of_items() + end)
+    count = end.count("\n")
+    error = refused(MalformedFileError, path)
+    assert f"skip_end={count} leaves out the last {count} rows" in error.hint
+    assert read_whole(path, options=ReadOptions(skip_end=count)).rows == 6
+    # Fewer would leave totals among the data.
+    for skipped in range(1, count):
+        error = refused(MalformedFileError, path, options=ReadOptions(skip_end=skipped))
+        assert "looks like totals" in str(error)
+    assert read_whole(path, options=ReadOptions(skip_end=0)).rows > 6
+
+
+@pytest.mark.parametrize(
+    "word", ["Gesamtergebnis", "Gesamtsumme:", "Durchschnitt", "Total général"]
+)
+def test_totals_of_spreadsheets_in_other_languages_are_refused(write, word):
+    assert word in str(refused(MalformedFileError, write(rows_of_items() + f"{word},1,1\n")))
+
+
+@pytest.mark.parametrize("cell", ["{i} %", "{i}.5%", "{i} kg", "€{i}"])
+@pytest.mark.parametrize("word", ["-", "unknown"])
+def test_text_among_numbers_with_a_unit_is_refused(write, cell, word):
+    text = rows_of_items(cell).replace("n3,3.5", f"n9,9.5,{word}\nn3,3.5")
+    path = write(text)
+    for options in ({}, {"columns": ["a", "b"]}):
+        error = refused(NotNumericError, path, **options)
+        assert f"column 'b' row 3 (line 5): {word!r} is not a number" in str(error)
+        assert "1 of its 7 nonempty cells is not" in str(error)
+        assert f"na=[{word!r}]" in error.hint
+    assert read_whole(path, options=ReadOptions(na=[word])).columns == ("a", "b")
+
+
+def test_text_with_some_quantities_is_still_left_out(write):
+    path = write("a,b,note\n1,2,3 kg\n2,3,ask Ann\n4,4,none left\n5,7,5 kg\n2,2,see above\n")
+    assert read_whole(path).columns == ("a", "b")
+
+
+@pytest.mark.parametrize("options", [{}, {"columns": ["a", "b"]}])
+def test_two_units_in_a_column_are_refused_also_if_it_was_asked_for(write, options):
+    path = write(rows_of_items("{i} kg").replace("9 kg", "9000 g"))
+    error = refused(NotNumericError, path, **options)
+    assert "row 3 (line 5): '9000 g' is not in the unit of most cells, 'kg'" in str(error)

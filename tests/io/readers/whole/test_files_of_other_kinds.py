@@ -399,6 +399,20 @@ def test_the_first_sheet_of_a_workbook_that_is_not_hidden_is_read(tmp_path):
         assert read_whole(tmp_path / "t.xlsx", options=ReadOptions(sheet=1)).data[0, 0] == 1.5
 
 
+def test_errors_about_the_first_of_several_sheets_name_it(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.title = "Cover"
+    book.active["A1"] = "Report"
+    sheet = book.create_sheet("Data")
+    for row in (["a", "b"], [1.5, 2], [3.5, "x"], [5, 6]):
+        sheet.append(row)
+    book.save(tmp_path / "t.xlsx")
+    error = refused(NoRowsError, tmp_path / "t.xlsx")
+    assert error.hint.endswith("This is sheet 'Cover', one of 2; sheet= names another.")
+    error = refused(NotNumericError, tmp_path / "t.xlsx", options=ReadOptions(sheet=2))
+    assert "one of 2" not in error.hint
+
+
 def test_points_that_may_separate_thousands_in_text_of_a_workbook_are_refused(tmp_path):
     book = openpyxl.Workbook()
     for row in (["a", "b"], ["1.234", 1.5], ["2.500", 2.25], ["3.000", 1.125]):
