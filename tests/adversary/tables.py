@@ -31,7 +31,7 @@ WEIGHTS = {
     "few heavy": 0.05,
     "one heavy": 0.03,
     "beyond float32": 0.02,
-    # Only where a kind names them.
+    # Only in cases of a kind.
     "below float32": 0.0,
     "wide spread": 0.0,
 }

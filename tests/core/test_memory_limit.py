@@ -25,7 +25,7 @@ from princomp.core.request import Request
 from princomp.core.routes import base, row_gram
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.io.readers.source import Chunk, Source
-from princomp.linalg import control_groups, memory
+from princomp.linalg import memory
 from princomp.linalg.memory import byte_count, format_bytes, free_memory, memory_limit
 
 
@@ -124,9 +124,9 @@ def test_the_default_limit_is_a_share_of_free_memory(monkeypatch):
 def test_free_memory_is_limited_by_machine_and_container(monkeypatch):
     assert 0 < free_memory() < 2**60
     monkeypatch.setattr(memory, "_free_on_machine", lambda: 500)
-    monkeypatch.setattr(control_groups, "memory_left", lambda: 300)
+    monkeypatch.setattr(memory, "memory_left", lambda: 300)
     assert free_memory() == 300
-    monkeypatch.setattr(control_groups, "memory_left", lambda: 2**62)
+    monkeypatch.setattr(memory, "memory_left", lambda: 2**62)
     assert free_memory() == 500
 
 

@@ -122,6 +122,8 @@ def test_bartlett_and_kmo_of_singular_correlations(arrests):
     X = np.random.default_rng(0).standard_normal((30, 8))
     with pytest.raises(DataError, match=r"dependent: '\w+'(, '\w+'){4} and 4 more"):
         kmo(PCA().fit(np.column_stack([X, X.sum(axis=1)])))
+    with pytest.raises(ConstantColumnError, match=r"correlations: 'x8'(, 'x\d+'){4} and 2 more\n"):
+        kmo(PCA().fit(np.column_stack([X, np.ones((30, 7))])))
 
 
 def test_models_without_correlations_are_refused(arrests):

@@ -20,6 +20,7 @@ from princomp.diagnostics.arguments import (
 from princomp.diagnostics.tables import checked_frame, table
 from princomp.errors import ConstantColumnError, DataError, NotAvailableError, ShapeError
 from princomp.estimators import PCA
+from princomp.io import listed
 from princomp.linalg import FloatArray
 from princomp.summaries import Moments, Triangle
 
@@ -175,11 +176,9 @@ def kmo(model: PCA, *, frame: str | None = None) -> Kmo:
         names = variable_names(model)
         coefficients = np.abs(vectors[:, 0])
         involved = [repr(names[j]) for j in np.argsort(-coefficients) if coefficients[j] > 1e-6]
-        listed = ", ".join(involved[:5])
-        if len(involved) > 5:
-            listed += f" and {len(involved) - 5} more"
         raise DataError(
-            f"the correlation matrix is singular: these columns are linearly dependent: {listed}",
+            "the correlation matrix is singular: these columns are linearly dependent: "
+            + listed(involved, 5),
             place={"column": names[int(np.argmax(coefficients))]},
             hint="leave one of them out, or fit more rows than columns",
         )
@@ -210,9 +209,9 @@ def _correlation(model: PCA, fitted: Fitted) -> FloatArray:
     constant = np.flatnonzero(deviations == 0)
     if constant.size:
         names = variable_names(model)
-        listed = ", ".join(repr(names[j]) for j in constant[:5])
         raise ConstantColumnError(
-            f"constant columns have no correlations: {listed}",
+            "constant columns have no correlations: "
+            + listed((repr(names[j]) for j in constant), 5),
             place={"column": names[constant[0]]},
             hint="leave out the constant columns",
         )

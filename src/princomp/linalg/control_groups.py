@@ -60,7 +60,7 @@ def named_number(path: Path, name: str) -> int | None:
 
 
 def _group_folders(controller: str, root: Path, own_groups: Path) -> Iterator[tuple[Path, bool]]:
-    """Folders of this process's groups and of those around them, and whether of version 2.
+    """Folders of this process's groups and of those around them, each with whether it is version 2.
 
     Inside a container, the group of the container itself is at ``root``.
     """
@@ -75,5 +75,5 @@ def _group_folders(controller: str, root: Path, own_groups: Path) -> Iterator[tu
             if name in controllers.split(","):
                 own = top / path.lstrip("/")
                 folders |= {own, *(around for around in own.parents if top in around.parents)}
-        for folder in sorted(folders):
+        for folder in folders:
             yield folder, not name

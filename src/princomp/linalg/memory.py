@@ -9,8 +9,7 @@ from numbers import Real
 from pathlib import Path
 
 from princomp.errors import ParameterError
-from princomp.linalg import control_groups
-from princomp.linalg.control_groups import named_number
+from princomp.linalg.control_groups import memory_left, named_number
 
 # Default limit of a fit, as a share of the memory that is free when it begins. The rest is left to
 # the page cache and other processes.
@@ -52,7 +51,7 @@ def memory_limit(limit: object) -> int:
 
 def free_memory() -> int:
     """Bytes that are free on this machine, within the limits of a container or batch job."""
-    return min(_free_on_machine(), control_groups.memory_left())
+    return min(_free_on_machine(), memory_left())
 
 
 def _free_on_machine() -> int:

@@ -154,7 +154,7 @@ def reported_rows(
         model,
         X,
         sample_weight,
-        supplementary=not count_known or without_weights,
+        supplementary=not count_known or without_weights,  # no contributions
         components=names,
         ids=ids,
         frame="listing",

@@ -79,11 +79,10 @@ def infer_table(
     reader = Reader(dialect)
     table = _read_columns(reader, choice, candidates)
     notes = list(dialect.notes)
-    after = dialect.skip_end or 0
+    n_read = len(table)
     if complete:
-        after += len(table)
         table = _without_empty_rows(reader, table, notes)
-        after -= len(table)
+    n_left_out = n_read - len(table) + (dialect.skip_end or 0)
     choice, id_notes = find_id_column(
         _without_blank_rows(table, candidates),
         dialect.names[0],
@@ -94,7 +93,7 @@ def infer_table(
     )
     notes += id_notes
     table = table.select([*choice.names, *choice.ids])
-    table, units = _checked_numbers(reader, table, choice, after if complete else None)
+    table, units = _checked_numbers(reader, table, choice, n_left_out if complete else None)
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
     if complete and not choice.requested:
         choice = _without_empty_columns(table, choice, notes)
@@ -124,32 +123,32 @@ def infer_table(
 
 
 def _checked_numbers(
-    reader: Reader, table: pa.Table, choice: Choice, after: int | None
+    reader: Reader, table: pa.Table, choice: Choice, n_left_out: int | None
 ) -> tuple[pa.Table, dict[str, Unit]]:
     """Convert text to numbers where possible; refuse totals and numbers that may be none.
 
-    ``after`` is the number of rows that were left out at the end; None if later rows follow.
+    ``n_left_out`` is the number of rows left out at the end; None if more rows follow.
     """
     dialect = reader.dialect
-    # If rows at the end are left out, the last of the others may be sums, but not called totals.
+    # If skip_end was given, a last row of sums is accepted, but not one with a word for totals.
     sums = dialect.skip_end is None
-    if after is not None and dialect.skip_end != 0:
-        refuse_totals(table, dialect.origin, after, sums=sums)
-        _refuse_totals_in_unread(reader, table, after)
+    if n_left_out is not None and dialect.skip_end != 0:
+        refuse_totals(table, dialect.origin, n_left_out, sums=sums)
+        _refuse_totals_in_unread(reader, table, n_left_out)
     table, units = _cast_columns(table, choice, dialect)
-    if after is not None and sums:
-        refuse_totals(table, dialect.origin, after)  # sums of numbers that were text
+    if n_left_out is not None and sums:
+        refuse_totals(table, dialect.origin, n_left_out)  # sums of numbers that were text
     _refuse_doubtful(reader, table, choice, units)
     return table, units
 
 
-def _refuse_totals_in_unread(reader: Reader, table: pa.Table, after: int) -> None:
+def _refuse_totals_in_unread(reader: Reader, table: pa.Table, n_left_out: int) -> None:
     """Refuse a word such as "total" in columns that were excluded or not requested."""
     candidates = reader.dialect.label_candidates
     unread = [name for name in candidates if name not in table.column_names]
     rest = reader.read_as_text(unread) if unread else None
     if rest is not None:
-        refuse_totals(rest.slice(0, len(table)), reader.dialect.origin, after, sums=False)
+        refuse_totals(rest.slice(0, len(table)), reader.dialect.origin, n_left_out, sums=False)
 
 
 def _read_columns(reader: Reader, choice: Choice, candidates: list[str]) -> pa.Table:

@@ -305,10 +305,11 @@ def empty_rows_at_end(table: pa.Table) -> int:
     return empty
 
 
-def refuse_totals(table: pa.Table, origin: Origin, after: int, *, sums: bool = True) -> None:
+def refuse_totals(table: pa.Table, origin: Origin, n_left_out: int, *, sums: bool = True) -> None:
     """Refuse a last row with totals, which has a word such as "total", or sums of columns.
 
-    ``after`` is the number of rows left out after it; ``sums`` says whether sums are refused.
+    ``n_left_out`` is the number of rows left out after it; ``sums`` says whether a row of sums
+    without such a word is refused.
 
     Raises
     ------
@@ -321,7 +322,7 @@ def refuse_totals(table: pa.Table, origin: Origin, after: int, *, sums: bool = T
         if found or (sums and _last_row_is_sums(table)):
             place = origin.place_of(last)
             what = f"{place.description}, the last one,"
-            count = after + max(1, len(found))
+            count = n_left_out + max(1, len(found))
             raise _totals_error(what, found, count, origin, **place.as_dict())
 
 
