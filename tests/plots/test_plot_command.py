@@ -149,7 +149,7 @@ def test_options_that_a_figure_does_not_use_are_ignored_with_a_note(
         (("pie",), 2, "pie"),
         (("scree", "--rule", "nobody"), 2, "nobody"),
         (("scree", "--rule", "permutation"), 2, "give DATA"),
-        (("biplot", "DATA", "--factor", 0), 2, "factor must be a positive number"),
+        (("biplot", "DATA", "--factor", 0), 2, "Invalid value for '--factor'"),
         (("scree", "HALF", "--rule", "parallel"), 2, "other variances"),
     ],
 )
