@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 from copy import copy
@@ -230,15 +231,16 @@ def mixed_calls(comm, tables):
 
 def threads(comm, tables):
     """Threads that a rank would use if the environment did not limit them."""
+    from princomp.engines.mpi import agreement
     from princomp.engines.mpi.rows import spmd_fit
     from princomp.estimators.batches import rows_of_rank
 
     rank, _ = _rank_and_size(comm)
-    os.environ.pop("OMP_NUM_THREADS", None)
+    limit, agreement.OPENMP_THREADS = agreement.OPENMP_THREADS, sys.maxsize
     try:
         _, found = spmd_fit(comm, {}, lambda: rows_of_rank(tables[rank], None), lambda r: r.threads)
     finally:
-        os.environ["OMP_NUM_THREADS"] = "1"
+        agreement.OPENMP_THREADS = limit
     return found
 
 

@@ -46,13 +46,13 @@ from .seeds import (
     seed_of as seed_of,
 )
 from .threads import (
+    OPENMP_THREADS as OPENMP_THREADS,
     cached_property as cached_property,
     default_threads as default_threads,
     for_each as for_each,
     limit_threads as limit_threads,
     map_in_order as map_in_order,
     one_blas_thread as one_blas_thread,
-    openmp_threads as openmp_threads,
     run_uninterrupted as run_uninterrupted,
     stored_fields as stored_fields,
 )

@@ -84,8 +84,8 @@ def limit_threads(threads: int | None) -> Iterator[None]:
 def default_threads() -> int:
     """The current thread's limit (:func:`limit_threads`), or the number of available processors.
 
-    ``OMP_NUM_THREADS`` may lower it, as for BLAS, and so may a container's quota of processor
-    time.
+    ``OMP_NUM_THREADS``, read when princomp is imported, may lower it, and so may a container's
+    quota of processor time.
     """
     if _this_thread.limit is not None:
         return _this_thread.limit
@@ -93,13 +93,18 @@ def default_threads() -> int:
         processors = len(os.sched_getaffinity(0))
     else:
         processors = os.cpu_count() or 1
-    return min(processors, openmp_threads(), processor_quota())
+    return min(processors, OPENMP_THREADS, processor_quota())
 
 
-def openmp_threads() -> int:
-    """``OMP_NUM_THREADS``, the first number of a list; ``sys.maxsize`` if it is not set."""
-    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+def openmp_threads(setting: str) -> int:
+    """The first number of a list of numbers of threads; ``sys.maxsize`` if there is none."""
+    first = setting.partition(",")[0].strip()
     return int(first) if first.isdecimal() and int(first) else sys.maxsize
+
+
+# Read once, as BLAS does: a Dask cluster that starts later sets the variable to 1 in this process,
+# although it is meant for the cluster's workers.
+OPENMP_THREADS = openmp_threads(os.environ.get("OMP_NUM_THREADS", ""))
 
 
 class _Pool:

@@ -338,7 +338,7 @@ def test_saving_a_copy_deletes_no_checkpoint(tmp_path, ck):
 
 def test_a_failed_fit_keeps_its_checkpoint_but_refuses_a_repaired_file(tmp_path, ck):
     X = table()
-    X[2_100, 4] = np.nan
+    X[2_570, 4] = np.nan
     file = npy(tmp_path, X)
     earlier = PCA(2).fit(table())
     expected = bits(earlier)
@@ -350,7 +350,7 @@ def test_a_failed_fit_keeps_its_checkpoint_but_refuses_a_repaired_file(tmp_path,
     reports, callback = stop_after(None)
     with pytest.raises(NotFiniteError):
         PCA(2).fit(file, progress=callback, checkpoint=ck)
-    assert reports == []  # the 2,048 rows before the block are not summed again
+    assert reports == []  # the 2,560 rows before the block are not summed again
     now = file.stat().st_mtime_ns
     np.save(file, table())
     os.utime(file, ns=(now, now + 10**9))

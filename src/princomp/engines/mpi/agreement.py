@@ -22,7 +22,7 @@ import numpy as np
 from princomp.engines.mpi.communicators import Communicator
 from princomp.errors import ColumnError, ParameterError, PrincompError, ShapeError
 from princomp.io import Origin, Source
-from princomp.linalg import memory_limit, openmp_threads
+from princomp.linalg import OPENMP_THREADS, memory_limit
 from princomp.summaries import Weights, stored_bytes
 
 T = TypeVar("T")
@@ -281,4 +281,4 @@ def _memory(record: RankRecord, neighbours: list[RankRecord]) -> int:
 
 def threads_of(agreement: Agreement, rank: int) -> int:
     """Return the threads that sum this rank's rows; ``OMP_NUM_THREADS`` may lower them."""
-    return min(agreement.threads[rank], openmp_threads())
+    return min(agreement.threads[rank], OPENMP_THREADS)
