@@ -53,6 +53,16 @@ def test_fit_usarrests_as_json(princomp):
     assert sorted(found["files"]) == ["eigenvalues", "loadings", "model", "scores"]
 
 
+def test_components_may_be_a_percentage_or_have_a_decimal_comma(princomp):
+    kept = [
+        princomp("fit", ARRESTS, "-k", k, "--scale", "unit", "--force", "--json").document[
+            "n_components"
+        ]
+        for k in (0.8, "80%", "0,8")
+    ]
+    assert kept[1:] == kept[:1] * 2
+
+
 def test_fit_writes_four_files_into_a_folder_named_after_the_table(princomp, tmp_path, arrests):
     write_csv(tmp_path / "arrests.2024.csv", *ARRESTS.read_text().splitlines())
     done = princomp("fit", "arrests.2024.csv", "--id", "State", "-k", 2)

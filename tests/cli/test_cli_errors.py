@@ -34,6 +34,9 @@ USAGE_ERRORS = [
     (["show"], "Missing argument 'MODEL'"),
     (["show", "m.pca", "more"], "unexpected extra argument"),
     (["fit", ARRESTS, "--memory", "much"], "'much' is not a memory size"),
+    (["fit", ARRESTS, "-k", "100%"], "'100%' is not a whole number"),
+    (["fit", ARRESTS, "-k", "2,5"], "'2,5' is not a whole number"),
+    (["fit", ARRESTS, "-k", "%"], "'%' is not a whole number"),
     (["fly"], "No such command 'fly'"),
     (["--bogus"], "No such option '--bogus'"),
     (["fit", ARRESTS, "--columns", ""], "'' has an empty column name"),
@@ -58,6 +61,12 @@ def test_invalid_arguments_are_refused(princomp, tmp_path, args, message):
     assert done.error["kind"] == "UsageError"
     assert message in done.error["message"]
     assert files_in(tmp_path) == []
+
+
+def test_a_file_without_a_command_gets_the_command_that_analyses_it(princomp):
+    done = princomp(ARRESTS, "-k", 2)
+    assert done.code == 2
+    assert f"Hint: to analyse a table: princomp fit {ARRESTS}; see" in done.err
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,12 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import signal
 import sys
 import traceback
 import warnings
+from os.path import exists
 from typing import Any, NoReturn
 
 import click
@@ -137,7 +139,7 @@ def _describe(error: Exception, code: int) -> dict[str, Any]:
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "princomp"
         kind, message, place = "UsageError", error.format_message(), {"command": command}
-        hint: str | None = f"{_suggest_choice(error)}see '{command} --help'"
+        hint: str | None = f"{_suggestion(error)}see '{command} --help'"
     else:
         message, place, hint = str(error) or kind, {}, None
         if code == 70:
@@ -145,13 +147,15 @@ def _describe(error: Exception, code: int) -> dict[str, Any]:
     return {"kind": kind, "message": message, "place": place, "hint": hint}
 
 
-def _suggest_choice(error: click.UsageError) -> str:
-    """Suggest a valid choice of an option in place of an invalid value."""
+def _suggestion(error: click.UsageError) -> str:
+    """Suggest a valid choice of an option, or the command that fits a file."""
+    value = re.search("'([^']*)'", error.message)
     kind = getattr(getattr(error, "param", None), "type", None)
-    value = re.match("'([^']*)'", error.message)
-    if value is None or not isinstance(kind, click.Choice):
-        return ""
-    return errors.did_you_mean(value[1], kind.choices)
+    if value is not None and isinstance(kind, click.Choice):
+        return errors.did_you_mean(value[1], kind.choices)
+    if value is not None and error.message.startswith("No such command") and exists(value[1]):
+        return f"to analyse a table: princomp fit {shlex.quote(value[1])}; "
+    return ""
 
 
 def _print_error(error: Exception, arguments: list[str]) -> int:

@@ -51,13 +51,16 @@ Option: TypeAlias = Callable[[Command], Command]
 def _parse_components(
     _: click.Context, __: click.Parameter, value: str | None
 ) -> int | float | str | None:
-    """Return the value of -k: a number, a fraction or the name of a rule."""
+    """Return the value of -k: a number, a fraction (0.8, "80%", "0,8") or the name of a rule."""
     if value is None or value in RULES:
         return value
     number: int | float = -1
-    for kind in (float, int):
-        with contextlib.suppress(ValueError):
-            number = kind(value)
+    with contextlib.suppress(ValueError):
+        number = float(value.removesuffix("%").replace(",", ".", 1))
+    if value.endswith("%"):
+        number /= 100
+    with contextlib.suppress(ValueError):
+        number = int(value)
     if not (isinstance(number, int) and number >= 0) and not 0 < number < 1:
         valid = "a whole number, a fraction between 0 and 1, or a rule"
         rules = f"{did_you_mean(value, RULES)}Rules are {', '.join(RULES)}"
@@ -281,8 +284,8 @@ def _fit_options(scale_option: Option) -> Option:
             "k",
             callback=_parse_components,
             metavar="K",
-            help="Number of components: 3, a fraction of the variance (0.9), or a rule such as "
-            "parallel (see princomp choose). All by default.",
+            help="Number of components: 3, a fraction of the variance (0.9 or 90%), or a rule such "
+            "as parallel (see princomp choose). All by default.",
         ),
         scale_option,
         *_column_options,
