@@ -396,7 +396,7 @@ def test_a_checkpoint_needs_an_unused_name(name, home, princomp):
 
 def test_bad_data_keep_the_checkpoint_without_a_resume_hint(home, princomp):
     X = np.load("x.npy")
-    X[2_000, 3] = np.nan
+    X[2_570, 3] = np.nan  # in the last block, after those of the first task
     np.save("x.npy", X)
     done = princomp("fit", "x.npy", *FLAGS, "--checkpoint", "ck")
     assert done.code == 65

@@ -338,7 +338,7 @@ def test_saving_a_copy_deletes_no_checkpoint(tmp_path, ck):
 
 def test_a_failed_fit_keeps_its_checkpoint_but_refuses_a_repaired_file(tmp_path, ck):
     X = table()
-    X[2_570, 4] = np.nan
+    X[2_570, 4] = np.nan  # in the last block, after those of the first task
     file = npy(tmp_path, X)
     earlier = PCA(2).fit(table())
     expected = bits(earlier)
