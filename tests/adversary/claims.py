@@ -275,6 +275,18 @@ def _removal_error_of_mean(summary, rows, promise):
     return units * np.sqrt(2 * EPS / summary.rows) * np.sqrt(summary.lost)
 
 
+def _removal_errors_of_divisors(model):
+    """Relative errors that the removal of other rows may have added to the divisors (p,), or 0.
+
+    A divisor is at most as sensitive as the root of the scatter of its column.
+    """
+    summary = model.summary_
+    if model.scale_ is None or getattr(summary, "lost", None) is None:
+        return 0.0
+    share = np.minimum(summary.lost / np.maximum(summary.column_scatter, _QUANTUM), 1.0)
+    return 1.0 - np.sqrt(1.0 - share)
+
+
 def _scores(model, promise, fit, truth):
     """Scores of a few rows against projections in extended precision on the axes of the model."""
     step = max(1, len(fit.rows) // _ROWS)
@@ -296,6 +308,8 @@ def _scores(model, promise, fit, truth):
     # centred cell of float32 rows, before it is divided.
     quantum *= 1 + 1 / LONG(np.min(truth.divisor))
     claim = max(wide.shape[1], 16) * unit * length + quantum * max(wide.shape[1] / 2, 1)
+    divisor_errors = _removal_errors_of_divisors(model)
+    claim = claim + np.sqrt(((wide * divisor_errors) ** 2).sum(axis=1))[:, None]
     if model.center:
         # An error of the mean from removed rows shifts all scores equally; see `_mean`.
         lost = np.ones(wide.shape[1]) * _removal_error_of_mean(model.summary_, fit.rows, promise)

@@ -396,8 +396,14 @@ def divisors_after_larger_rows_were_forgotten(folder):
 def unequal_divisors_after_larger_rows_were_forgotten(folder):
     """The error of a small divisor is multiplied by the scatter with a large column."""
     X, extra = _normal(100, 1) * [1e3, 1e-4], 1e3 * _normal(100, 2, 1)
-    model = PCA(scale="pareto").partial_fit(extra).partial_fit(X)
-    return Fit(model.forget(extra), X, None)
+    return Fit(PCA(scale="pareto").partial_fit(extra).partial_fit(X).forget(extra), X, None)
+
+
+def a_divisor_of_one_light_row_after_larger_rows_were_forgotten(folder):
+    X, extra = np.c_[_normal(100, 1), 1e3 * np.eye(100, 1)], 0.1 * _normal(100, 2, 1)
+    weights = np.r_[1e-19, np.ones(99)]
+    model = PCA(scale="pareto").partial_fit(extra).partial_fit(X, sample_weight=weights)
+    return Fit(model.forget(extra), X, weights)
 
 
 def constant_rows_in_a_kernel(folder):
