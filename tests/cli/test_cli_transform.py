@@ -84,6 +84,23 @@ def test_an_extra_column_is_ignored_with_a_note(princomp, model, tmp_path):
     assert notes == ["ignored columns that the model does not use: Extra"]
 
 
+def test_files_of_spectra_need_no_header_flag_and_many_names_are_not_all_listed(princomp, tmp_path):
+    names = [str(1100 + 2 * j) for j in range(20)]
+    rows = [",".join(str(i * j % 7 / 8) for j in range(20)) for i in range(1, 6)]
+    write_csv(tmp_path / "a.csv", ",".join(names), *rows)
+    assert princomp("fit", "a.csv", "-k", "1").code == 65
+    assert princomp("fit", "a.csv", "-k", "1", "--header", "-m", "m.pca").code == 0
+    assert princomp("transform", "m.pca", "a.csv").code == 0
+    write_csv(tmp_path / "b.csv", ",".join(f"v{name}" for name in names), *rows)
+    done = princomp("transform", "m.pca", "b.csv")
+    assert "1122 and 8 more; new in it: v1100, " in done.err
+    assert done.err.count("and 8 more") == 2
+    more = ["v" + ",v".join(names), *rows]
+    lines = [",".join(names), *rows]
+    write_csv(tmp_path / "c.csv", *(f"{a},{b}" for a, b in zip(lines, more, strict=True)))
+    assert princomp("transform", "m.pca", "c.csv").err.endswith("v1122 and 8 more\n")
+
+
 def test_missing_columns_are_refused_and_new_ones_named(princomp, model, tmp_path):
     write_csv(tmp_path / "t.csv", "State,Murder,assault,UrbanPop", "x,1,2,3")
     done = princomp("transform", model, "t.csv")

@@ -97,6 +97,8 @@ def test_unequal_columns_warn_in_the_card_and_in_fit(arrests):
     with pytest.warns(UserWarning, match="36,610-fold and 'Assault' has the largest") as caught:
         model = PCA(2).fit(table)
     assert caught[0].filename == __file__
+    assert "decides" not in str(caught[0].message)  # such as 1 of 200 wavelengths
+    assert "; if their units differ, scale='unit'" in str(caught[0].message)
     assert "36,610-fold and &#x27;Assault&#x27; has the largest" in card(model)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -230,7 +230,7 @@ def test_weights_are_reported(arrests):
 def test_unequal_variances_are_a_warning(arrests):
     message = _warnings(PCA(2).fit(arrests * [1, 10, 1, 1]))
     assert "36,610-fold" in message
-    assert "unit scale" in message
+    assert "If their units differ, unit scale" in message
     assert _warnings(PCA(2, scale="unit").fit(arrests)) == ""
 
 

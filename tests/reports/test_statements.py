@@ -169,7 +169,7 @@ def test_the_report_begins_with_a_short_summary(page):
     for sentence in (
         "2 components, weighted sums of the 4 columns, keep 87% of the variation among 50 rows.",
         "PC1, the most important one (62%), separates rows with high Assault, Rape and Murder",
-        "All components can be interpreted",
+        "All components can be interpreted: they would be similar in another sample of rows.",
         "86.8%",
         "2 / 4",
         "50 × 4",

@@ -101,7 +101,7 @@ def open_for_model(
     notes.extend(source.notes)
     unused = [name for name in source.unused if name not in (source.id_column, *extra)]
     if unused:
-        notes.append(f"ignored columns that the model does not use: {', '.join(unused)}")
+        notes.append(f"ignored columns that the model does not use: {io.listed(unused)}")
     return source, notes
 
 
@@ -132,8 +132,8 @@ def _open_columns(
             missing = [name for name in names if name not in available]
             new = [name for name in place["available"] if name not in known]
             raise errors.ColumnError(
-                f"{file} lacks columns of the model: {', '.join(missing)}"
-                + (f"; new in it: {', '.join(new)}" if new else ""),
+                f"{file} lacks columns of the model: {io.listed(missing)}"
+                + (f"; new in it: {io.listed(new)}" if new else ""),
                 place={"file": str(file), "missing": missing, "new": new},
                 hint=hint,
             ) from None

@@ -27,7 +27,7 @@ __all__ = [
 
 # Each kind of verdict, from the best to the worst, and what it says about an axis.
 _MEANINGS = {
-    "solid": "another sample would give nearly the same axis",
+    "solid": "another sample would give a similar axis",
     "untested": "it is not known how far the axis would turn in another sample",
     "unstable": "do not interpret such an axis on its own",
     "inseparable": "variances are too close for the accuracy of the fit: interpret their space, "
@@ -48,8 +48,8 @@ class Verdict(NamedTuple):
     component : str
         "PC1", "PC2", …
     kind : str
-        "solid": another sample of rows would give nearly the same axis. "unstable": it would
-        give another one. "inseparable": the variance of a neighbour is too close for the
+        "solid": another sample of rows would give a similar axis. "unstable": it would give
+        another one. "inseparable": the variance of a neighbour is too close for the
         accuracy of the fit, so only the plane of both is determined. "below resolution": the
         variance is rounding error. "untested": it is not known how far the axis would turn.
     angle : float

@@ -318,8 +318,8 @@ class PCA(
             names = list(map(str, schema.names))
             if unequal := unequal_columns(result, names):
                 warn(
-                    f"the {unequal}, so it decides the components; scale='unit' gives each column "
-                    "the same weight",
+                    f"the {unequal}; if their units differ, scale='unit' gives each column the "
+                    "same weight",
                 )
         return rows
 

@@ -120,7 +120,8 @@ def _certificate(fitted: Fitted, names: list[str] | None, components: Sequence[s
     all_verdicts = verdicts(fitted)
     doubts = _verdict_lines([one for one in all_verdicts if not one.interpretable], components)
     if unequal := unequal_columns(fitted, names):
-        doubts.append(f"{unequal}: scale='unit' gives each column the same weight")
+        remedy = "if their units differ, scale='unit' gives each column the same weight"
+        doubts.append(f"{unequal}; {remedy}")
     filled = fitted.filled
     if filled is not None and filled.cells and not filled.converged:
         doubts.append("filling the missing cells did not converge")

@@ -134,4 +134,5 @@ def scale_hint(model: Any, source: Source | None = None) -> str | None:
         return None
     if finding is None:
         return None
-    return f"the {kind}{finding}: --scale {scale} gives each column the same weight"
+    remedy = f"if their units differ, --scale {scale} gives each column the same weight"
+    return f"the {kind}{finding}; {remedy}"

@@ -72,7 +72,8 @@ def infer_table(
         with dialect.reading(), dialect.open_binary() as stream:
             text = dialect.without_last_records(stream.read(), dialect.skip_end)
         dialect = replace(dialect, text=text)
-    dialect = read_header(dialect)
+    named = list(filter(None, (*selection.exclude, selection.id_column)))
+    dialect = read_header(dialect, requested=selection.columns or named)
     origin = dialect.origin
     choice = choose_columns(dialect.names, selection, origin)
     candidates = id_candidates(dialect.label_candidates, selection, choice)

@@ -6,7 +6,7 @@ import csv
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -21,8 +21,10 @@ from princomp.io.readers.reader_errors import file_error, malformed, no_rows_err
 _SAMPLE = 200
 
 
-def read_header(dialect: Dialect) -> Dialect:
+def read_header(dialect: Dialect, requested: Collection[str] = ()) -> Dialect:
     """Read and check the lines of column names, and add them to the dialect.
+
+    A first line that has all ``requested`` names of columns holds names.
 
     Raises
     ------
@@ -53,7 +55,10 @@ def read_header(dialect: Dialect) -> Dialect:
         hint = "Save the table as CSV in UTF-8, or give its encoding=."
         raise malformed(path, problem, hint, line=lines[0])
     notes = list(dialect.notes)
-    count = _count_header_lines(dialect, cells, notes) if dialect.header is None else dialect.header
+    count = dialect.header
+    if count is None:
+        is_named = bool(requested) and set(map(str, requested)) <= set(cells[0])
+        count = 1 if is_named else _count_header_lines(dialect, cells, notes)
     count = min(count, len(records))
     if count == 0:
         names = [f"x{j}" for j in range(len(cells[0]))]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import narwhals as nw
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import (
     ColumnError,
+    DataError,
     NotAvailableError,
     NotNumericError,
     ParameterError,
@@ -77,13 +79,19 @@ class TableInput:
                 text="leave out",
             )
         else:
-            source = open_files(
-                self.table if isinstance(self.table, list | tuple) else [self.table],
-                columns=requested,
-                exclude=self.exclude,
-                id_column=self.id_column,
-                options=self.options,
-            )
+            try:
+                source = open_files(
+                    self.table if isinstance(self.table, list | tuple) else [self.table],
+                    columns=requested,
+                    exclude=self.exclude,
+                    id_column=self.id_column,
+                    options=self.options,
+                )
+            except DataError as error:
+                names = "|".join(field.name for field in fields(ReadOptions))
+                if self.options == DETECT and re.search(rf"\b({names})=", error.hint or ""):
+                    error.hint = f"{error.hint} Set options with read_table(path, …)."
+                raise
         left_out = [note for note in source.notes if isinstance(note, LeftOut)]
         if self.columns == "all" and left_out and columns is None:
             problem = f"not all columns hold numbers: {'; '.join(left_out)}"

@@ -6,6 +6,7 @@ import pytest
 from file_cases import EXAMPLE, refused
 
 from helpers import read_whole
+from princomp import PCA, read_table
 from princomp.errors import (
     ColumnError,
     MalformedFileError,
@@ -116,6 +117,30 @@ def test_a_first_line_of_numbers_is_refused_where_it_may_hold_names(write, first
     error = refused(MalformedFileError, write(f"{first}\n3{',4' * width}\n"))
     assert "first line holds numbers" in str(error)
     assert "header=True" in error.hint
+
+
+def test_hints_about_options_say_where_to_set_them(write):
+    path = write("2019,2020\n3,4\n5,7\n")
+    for table in (path, read_table(path)):
+        with pytest.raises(MalformedFileError, match=r"header=True.* read_table\(path, …\)\.$"):
+            PCA().fit(table)
+    with pytest.raises(MalformedFileError, match=r"where it is a row\.$"):
+        PCA().fit(read_table(path, sep=","))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"columns": ["1102", "1100"]}, {"exclude": ["date"]}, {"id_column": "sample"}],
+    ids=["columns", "exclude", "id_column"],
+)
+def test_a_first_line_with_the_names_that_were_given_holds_names(write, asked):
+    path = write("sample,date,1100,1102\na,2024-01-01,0.5,0.25\nb,2024-01-02,0.125,0.75\n")
+    refused(MalformedFileError, path)
+    table = read_whole(path, **asked)
+    assert sorted(table.columns) == ["1100", "1102"]
+    assert table.data.sum() == 1.625
+    # A name that the line does not have says nothing about it.
+    refused(MalformedFileError, path, columns=["1100", "1104"])
 
 
 def test_a_text_that_is_not_in_the_requested_encoding_is_refused(write):
