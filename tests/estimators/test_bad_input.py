@@ -269,6 +269,30 @@ def test_invalid_weights_are_refused(table):
     assert_refused(ShapeError, lambda: PCA().fit(table, sample_weight=only), "weights")
 
 
+@pytest.mark.parametrize("missing", ["error", "drop", "em"])
+def test_weights_whose_sum_is_1_but_for_rounding_are_refused(missing, table):
+    if missing != "error":
+        table[3, 1] = np.nan
+    weights = 0.97 ** np.arange(60)
+    weights *= (1 + 1e-15) / weights.sum()
+    if missing == "drop":
+        weights /= 1 - weights[3]
+    model = PCA(2, missing=missing)
+    action = partial(model.fit, table, sample_weight=weights)
+    assert "by their mean" in assert_refused(ShapeError, action, "sum of weights above 1").hint
+    model.fit(table, sample_weight=weights / weights.mean())
+
+
+def test_weights_of_batches_whose_sum_is_1_but_for_rounding_are_refused(table):
+    weights = np.full(60, (1 + 1e-15) / 60)
+    model = PCA(2).partial_fit(table, sample_weight=weights)
+    assert not hasattr(model, "components_")
+    message = "a sum of weights above 1, got 1 so far"
+    assert_refused(NotAvailableError, lambda: model.components_, message)
+    model.partial_fit(table, sample_weight=np.ones(60))
+    assert model.components_.shape == (2, 4)
+
+
 def test_arguments_of_a_wrong_kind_are_refused_with_their_name(table):
     model = PCA(2).fit(table)
     for parameter, action in (
@@ -322,7 +346,10 @@ def test_invalid_covariances_are_refused():
     assert_refused(ShapeError, lambda: PCA.from_covariance(np.ones((2, 3))), "square", "(2, 3)")
     assert_refused(ShapeError, lambda: PCA.from_covariance(np.ones(3)), "square")
     negative = np.array([[1.0, 2.0], [2.0, 1.0]])
-    assert_refused(DataError, lambda: PCA.from_covariance(negative), "negative eigenvalue", "-1")
+    error = assert_refused(
+        DataError, lambda: PCA.from_covariance(negative), "negative eigenvalue", "-1"
+    )
+    assert "missing='drop'" in error.hint
     wrong = np.eye(3)
     wrong[1, 1] = np.nan
     place = {"row": 1, "column": 1}
@@ -339,6 +366,17 @@ def test_invalid_arguments_of_from_covariance_are_refused():
     assert_refused(
         ConstantColumnError, lambda: PCA.from_covariance(np.diag([1, 0]), scale="unit"), "1"
     )
+
+
+def test_means_with_labels_in_another_order_are_refused(table):
+    frame = pd.DataFrame(columns(table))
+    C, mean = frame.cov(), frame.mean()
+    place = {"parameter": "mean"}
+    assert_refused(
+        ColumnError, lambda: PCA.from_covariance(C, mean=mean[::-1]), "labels", place=place
+    )
+    for other in (mean, mean.rename({"a": "other"}), mean[::-1].to_numpy()):
+        assert np.array_equal(PCA.from_covariance(C, mean=other).mean_, other)
 
 
 def test_without_a_mean_rows_cannot_be_transformed(table):

@@ -170,6 +170,8 @@ def test_weights_of_any_size_are_accepted_if_they_give_a_variance(kernel, rng):
         np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-12)
     with pytest.raises(ShapeError, match=r"sum of weights above 1, got 0\.5 over 50 rows"):
         model.fit(X, sample_weight=np.full(50, 0.01))
+    with pytest.raises(ShapeError, match=r"sum of weights above 1, got 1 over 50 rows"):
+        model.fit(X, sample_weight=np.full(50, (1 + 1e-15) / 50))
 
 
 def test_float32_is_kept_within_its_precision(rng):

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core.context import WEIGHT_TOLERANCE, FitContext, safe_divisor
+from princomp.core.context import FitContext, safe_divisor
 from princomp.core.request import Request
-from princomp.core.schema import attach_weights, checked_weights
+from princomp.core.schema import WEIGHT_TOLERANCE, attach_weights, checked_weights
 from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
 from princomp.io import not_finite_error
 from princomp.linalg import FloatArray, one_blas_thread

@@ -11,6 +11,7 @@ import numpy as np
 from princomp.core.applied_rule import AppliedRule
 from princomp.core.problem import Problem
 from princomp.core.request import Request, max_components
+from princomp.core.schema import WEIGHT_TOLERANCE, check_total_weight
 from princomp.engines import PartialResult, RunContext, fold
 from princomp.errors import ParameterError, ShapeError, counted
 from princomp.io import refuse_changed
@@ -30,9 +31,6 @@ from princomp.summaries import (
 
 if TYPE_CHECKING:
     from princomp.core.routes.base import Summary
-
-# Relative difference of two sums of the weights of the same rows, which is due to rounding.
-WEIGHT_TOLERANCE = 1e-9
 
 
 class FitContext:
@@ -332,7 +330,7 @@ def check_rows(summary: Summary | Pair, n: int, dropped: int) -> None:
     ------
     ShapeError
     """
-    if summary.rows > 1.0:
+    if summary.rows > 1.0 + WEIGHT_TOLERANCE:
         return
     if dropped and n - dropped < 2:
         raise ShapeError(
@@ -346,8 +344,4 @@ def check_rows(summary: Summary | Pair, n: int, dropped: int) -> None:
             f"{'is 1 sample' if n else 'are 0 samples'} (n_samples = {n})",
             hint="give more rows",
         )
-    raise ShapeError(
-        f"a variance needs a sum of weights above 1, got {summary.rows:g} over {n - dropped} rows"
-        + ("" if summary.rows else ": every weight is zero"),
-        hint="weights are frequencies: give more, or larger ones",
-    )
+    check_total_weight(summary.rows, n - dropped)

@@ -11,6 +11,7 @@ from princomp.core.fitted import Fitted
 from princomp.core.mergeable_summary import main_summary
 from princomp.core.problem import Problem
 from princomp.core.request import Request
+from princomp.core.schema import WEIGHT_TOLERANCE
 from princomp.core.stream import Stream, check_components
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.linalg import cached_property
@@ -88,9 +89,10 @@ class LazyFit:
         stream, request = self.all_rows, self._request
         total, dropped = stream.summary_and_dropped()
         summary = main_summary(total)
-        if not summary.rows > 1.0:
+        if not summary.rows > 1.0 + WEIGHT_TOLERANCE:
+            needed = "at least 2 rows" if summary.count < 2 else "a sum of weights above 1"
             raise NotAvailableError(
-                f"a variance needs at least 2 rows, got {summary.rows:g} so far",
+                f"a variance needs {needed}, got {summary.rows:g} so far",
                 hint="give more rows to partial_fit first",
             )
         n = stream.rows_seen - dropped

@@ -38,6 +38,8 @@ from princomp.summaries import WEIGHTS, Names, SampleWeight, Weights, check_freq
 _COMPONENT = re.compile(r"\w*(?:PC|pca)(\d+)")
 # Names of columns that a message lists.
 _MAX_LISTED = 5
+# Relative difference of two sums of the weights of the same rows, which is due to rounding.
+WEIGHT_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -392,6 +394,25 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
         )
     check_frequencies(weights)
     return weights
+
+
+def check_total_weight(total: float, n: int) -> None:
+    """Raise an error if the weights of n rows are too small to compute a variance.
+
+    A sum that differs from 1 by rounding is too small: the divisor, which is the sum minus 1, would
+    be a rounding error.
+
+    Raises
+    ------
+    ShapeError
+    """
+    if not total > 1.0 + WEIGHT_TOLERANCE:
+        raise ShapeError(
+            f"a variance needs a sum of weights above 1, got {total:g} over {n} rows"
+            + ("" if total else ": every weight is zero"),
+            place={"parameter": "sample_weight"},
+            hint="weights are frequencies: divide relative weights by their mean",
+        )
 
 
 def blocks_of(data: RowData) -> Iterator[Any]:

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from princomp.core.applied_rule import check_rows_for_rule
-from princomp.core.context import WEIGHT_TOLERANCE
 from princomp.core.fitted import Fitted
 from princomp.core.mergeable_summary import check_memory_to_add, kind_for, kind_of, main_summary
 from princomp.core.request import Request
 from princomp.core.row_buffer import RowBuffer
+from princomp.core.schema import WEIGHT_TOLERANCE
 from princomp.engines import DistributedRows, drop_incomplete, first_counted_fault, fold
 from princomp.errors import (
     NotAvailableError,

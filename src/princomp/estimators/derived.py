@@ -78,7 +78,7 @@ def from_covariance(
         Symmetric, positive semi-definite. A correlation matrix is the covariance
         of scaled columns; ``scale="unit"`` converts a covariance to one.
     mean : array of shape (p,) or 0, optional
-        Column means. Without them, rows cannot be transformed.
+        Column means, in the order of C. Without them, rows cannot be transformed.
     n_samples : int, optional
         Number of rows behind C, needed for singular values and ``"mle"``.
     feature_names : sequence of str, optional
@@ -109,7 +109,8 @@ def from_covariance(
             place={"parameter": "n_samples"},
             hint="PCA.from_covariance(C, n_samples=…, n_components='mle')",
         )
-    centre = np.zeros(p) if mean is None else checked_mean(mean, p)
+    schema = _make_schema(cls, p, feature_names)
+    centre = np.zeros(p) if mean is None else checked_mean(mean, p, schema.names)
     if not model.center and (mean is None or (count is None and centre.any())):
         raise ParameterError(
             "center=False moves a covariance back to the origin, which needs the mean and the "
@@ -121,7 +122,7 @@ def from_covariance(
     rows = float(p + 1 if count is None else count)
     moments = Moments.of_covariance(covariance, centre, rows)
     fitted = fit_summary(moments, model._request(), n_samples=count, mean_known=mean is not None)
-    model._schema, model._fitted = _make_schema(cls, p, feature_names), fitted
+    model._schema, model._fitted = schema, fitted
     return model
 
 

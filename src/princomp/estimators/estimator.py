@@ -90,7 +90,8 @@ class PCA(
         ``"2GB"``, or a number of bytes. None: 60% of the free memory. A fit that would
         exceed the limit is refused before any rows are read.
     decay : float or None, default=None
-        For ``partial_fit``: a row seen r rows ago has weight decayʳ.
+        For ``partial_fit``: a row seen r rows ago has weight decayʳ. ``fit`` gives all rows
+        weight 1.
     scale : None, "unit", "pareto", "range" or array of shape (p,), default=None
         Divisors of the columns: none; standard deviations (correlation PCA); their square
         roots; largest minus smallest values; or the given ones.
@@ -248,7 +249,8 @@ class PCA(
             or record batches. A callable that returns a new iterator can be read repeatedly.
         y : ignored
         sample_weight : array of shape (n,), optional
-            Frequencies: a row of weight 2 counts twice, and the divisor is Σw − 1.
+            Frequencies: a row of weight 2 counts twice, and the divisor is Σw − 1. Divide
+            relative weights by their mean.
         progress : callable, optional
             Called from time to time with a :class:`~princomp.Progress`.
         checkpoint : path, optional

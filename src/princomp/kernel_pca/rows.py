@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core import FILL_METHODS, fitted_model
+from princomp.core import FILL_METHODS, check_total_weight, fitted_model
 from princomp.engines import DistributedRows, drop_incomplete, first_counted_fault, fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.estimators import PCA
@@ -148,13 +148,8 @@ def rows_with_weight(data: RowArray, weights: Weights) -> tuple[RowArray, Weight
         )
     if not weights.all():
         data, weights = data[weights > 0], weights[weights > 0]
-    if len(weights) > 1 and not weights.sum() > 1.0:
-        raise ShapeError(
-            f"a variance needs a sum of weights above 1, got {weights.sum():g} over "
-            f"{len(weights)} rows",
-            place={"parameter": "sample_weight"},
-            hint="weights are frequencies: give more, or larger ones",
-        )
+    if len(weights) > 1:
+        check_total_weight(float(weights.sum()), len(weights))
     return data, weights
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.core.missing.methods import fill_by_em, fill_by_nipals
+from princomp.core.schema import check_total_weight
 from princomp.engines import DistributedRows
 from princomp.errors import (
     DataError,
@@ -179,7 +180,8 @@ def fill_table(
     cells = int(np.count_nonzero(missing_used))
     if not cells:
         return FilledTable(data, weights, nothing_filled, left_out)
-    _check_total_weight(used_weights)
+    if used_weights is not None:
+        check_total_weight(float(used_weights.sum()), len(used_weights))
     table = data[used].astype(np.float64)
     divisor_of = partial(_divisors, weights=used_weights, request=request, names=names)
     k = min(k, *table.shape)  # rows of weight zero, or without known cells, are left out
@@ -211,15 +213,6 @@ def fill_table(
     out[used] = table.astype(data.dtype)
     out[np.isnan(out)] = 0.0  # rows of weight zero, which do not count
     return FilledTable(out, weights, filled, left_out)
-
-
-def _check_total_weight(weights: FloatArray | None) -> None:
-    if weights is not None and weights.sum() <= 1.0:
-        raise ShapeError(
-            f"a variance needs a sum of weights above 1, got {weights.sum():g} over "
-            f"{len(weights)} rows with known cells",
-            hint="weights are frequencies: give more, or larger ones",
-        )
 
 
 def _missing_cells(rows: FloatArray, weights: FloatArray | None, names: Names) -> NDArray[np.bool_]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from princomp.errors import NotFiniteError, ShapeError
+from princomp.errors import ColumnError, NotFiniteError, ShapeError
 from princomp.linalg import FloatArray, as_floats
 
 
@@ -41,13 +43,24 @@ def checked_covariance(C: ArrayLike) -> FloatArray:
     lowest = float(np.linalg.eigvalsh(matrix)[0])
     if lowest < -1e-8 * len(matrix) * largest:
         problem = f"a covariance has no negative eigenvalue, but C has {lowest:g}"
-        hint = "a correlation matrix put together pair by pair may need repair first"
+        hint = (
+            "a matrix of pairs of columns with missing cells, as from pandas, can have some: "
+            "give the rows to PCA(missing='drop').fit(X), or missing='em'"
+        )
         raise ShapeError(problem, hint=hint)
     return matrix
 
 
-def checked_mean(mean: ArrayLike, p: int) -> FloatArray:
-    """Return column means (p,), given one number for all columns or one for each."""
+def checked_mean(mean: ArrayLike, p: int, names: Sequence[str] | None = None) -> FloatArray:
+    """Return column means (p,), given one number for all columns or one for each.
+
+    Raises
+    ------
+    ShapeError
+        For another number of means, and for those that are not finite.
+    ColumnError
+        For a series whose labels are ``names`` in another order.
+    """
     centre = as_floats(mean, "mean")
     if centre.ndim == 0:
         centre = np.full(p, float(centre))
@@ -55,4 +68,12 @@ def checked_mean(mean: ArrayLike, p: int) -> FloatArray:
         problem = f"mean must be {p} finite numbers, got an array of shape {centre.shape}"
         hint = "give one mean a column, or mean=0 for rows already centred"
         raise ShapeError(problem, place={"parameter": "mean"}, hint=hint)
+    if names is not None and hasattr(mean, "keys"):  # a series of pandas
+        labels, columns = list(map(str, mean.keys())), list(map(str, names))
+        if labels != columns and sorted(labels) == sorted(columns):
+            raise ColumnError(
+                "the labels of mean are those of the columns in another order",
+                place={"parameter": "mean"},
+                hint="give mean[C.columns], or mean.to_numpy() if only the labels are wrong",
+            )
     return centre
