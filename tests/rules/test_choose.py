@@ -213,7 +213,7 @@ def test_the_command_line_knows_all_rules():
 def test_the_command_warns_of_a_dominant_column(capfd, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("small,large\n" + "".join(f"{i % 5},{i * i * 100}\n" for i in range(20)))
-    message = "'large' has the largest: --scale unit"
+    message = "'large' has the largest; if their units differ, --scale unit"
     assert message in run_command(capfd, "choose", path).err
     assert message in run_command(capfd, "choose", path, "--json").document["notes"][0]
     assert run_command(capfd, "choose", path, "--scale", "unit").err == ""
