@@ -270,7 +270,7 @@ def test_invalid_weights_are_refused(table):
 
 
 @pytest.mark.parametrize("missing", ["error", "drop", "em"])
-def test_weights_whose_sum_is_1_but_for_rounding_are_refused(missing, table):
+def test_weights_whose_sum_is_1_up_to_rounding_are_refused(missing, table):
     if missing != "error":
         table[3, 1] = np.nan
     weights = 0.97 ** np.arange(60)
@@ -283,7 +283,7 @@ def test_weights_whose_sum_is_1_but_for_rounding_are_refused(missing, table):
     model.fit(table, sample_weight=weights / weights.mean())
 
 
-def test_weights_of_batches_whose_sum_is_1_but_for_rounding_are_refused(table):
+def test_weights_of_batches_whose_sum_is_1_up_to_rounding_are_refused(table):
     weights = np.full(60, (1 + 1e-15) / 60)
     model = PCA(2).partial_fit(table, sample_weight=weights)
     assert not hasattr(model, "components_")

@@ -17,7 +17,6 @@ import signal
 import sys
 import traceback
 import warnings
-from os.path import exists
 from typing import Any, NoReturn
 
 import click
@@ -149,12 +148,13 @@ def _describe(error: Exception, code: int) -> dict[str, Any]:
 
 def _suggestion(error: click.UsageError) -> str:
     """Suggest a valid choice of an option, or the command that fits a file."""
-    value = re.search("'([^']*)'", error.message)
+    quoted = re.search("'([^']*)'", error.message)
+    value = quoted[1] if quoted else ""
     kind = getattr(getattr(error, "param", None), "type", None)
-    if value is not None and isinstance(kind, click.Choice):
-        return errors.did_you_mean(value[1], kind.choices)
-    if value is not None and error.message.startswith("No such command") and exists(value[1]):
-        return f"to analyse a table: princomp fit {shlex.quote(value[1])}; "
+    if isinstance(kind, click.Choice):
+        return errors.did_you_mean(value, kind.choices)
+    if error.message.startswith("No such command") and os.path.exists(value):
+        return f"to analyse a table: princomp fit {shlex.quote(value)}; "
     return ""
 
 

@@ -48,7 +48,10 @@ from .extremes import Extremes as Extremes
 from .moments import Moments as Moments
 from .packing import KINDS as KINDS, pack as pack, unpack as unpack
 from .pair import Pair as Pair, PairOf as PairOf
-from .scaling import divisors as divisors
+from .scaling import (
+    check_order_of_labels as check_order_of_labels,
+    divisors as divisors,
+)
 from .sketch import Sketch as Sketch, SketchOf as SketchOf, wide_block_rows as wide_block_rows
 from .space import DeviceBlock as DeviceBlock, DeviceTable as DeviceTable, Space as Space
 from .sparse_rows import (

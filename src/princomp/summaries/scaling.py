@@ -87,6 +87,36 @@ def divisors(
     return divisor
 
 
+def check_order_of_labels(parameter: str, values: ArrayLike, names: Names, table: str) -> None:
+    """Raise an error if a series is labelled with the names of the columns in another order.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the parameter in messages.
+    values : array-like
+        One number for each column. Only a series of pandas has labels.
+    names : sequence of str, optional
+        Names of the columns of the table.
+    table : str
+        Name of the table in the hint: "X" or "C".
+
+    Raises
+    ------
+    ColumnError
+    """
+    if names is None or not hasattr(values, "keys"):
+        return
+    labels, columns = list(map(str, values.keys())), list(map(str, names))
+    if labels != columns and sorted(labels) == sorted(columns):
+        raise ColumnError(
+            f"the labels of {parameter} are those of the columns in another order",
+            place={"parameter": parameter},
+            hint=f"give {parameter}[{table}.columns], or {parameter}.to_numpy() if only the "
+            "labels are wrong",
+        )
+
+
 def _checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
     divisor = as_floats(scale, "scale")
     if divisor.shape != (p,):
@@ -95,14 +125,7 @@ def _checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
             place={"parameter": "scale"},
             hint=f"give one divisor a column: an array of shape ({p},)",
         )
-    if names is not None and hasattr(scale, "keys"):  # a series of pandas
-        labels, columns = list(map(str, scale.keys())), list(map(str, names))
-        if labels != columns and sorted(labels) == sorted(columns):
-            raise ColumnError(
-                "the labels of scale are those of the columns in another order",
-                place={"parameter": "scale"},
-                hint="give scale[X.columns], or scale.to_numpy() if only the labels are wrong",
-            )
+    check_order_of_labels("scale", scale, names, "X")
     invalid = np.flatnonzero(~(np.isfinite(divisor) & (divisor > 0)))
     if invalid.size:
         raise ParameterError(

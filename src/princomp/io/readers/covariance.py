@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from princomp.errors import ColumnError, NotFiniteError, ShapeError
+from princomp.errors import NotFiniteError, ShapeError
 from princomp.linalg import FloatArray, as_floats
+from princomp.summaries import Names, check_order_of_labels
 
 
 def checked_covariance(C: ArrayLike) -> FloatArray:
@@ -44,14 +43,14 @@ def checked_covariance(C: ArrayLike) -> FloatArray:
     if lowest < -1e-8 * len(matrix) * largest:
         problem = f"a covariance has no negative eigenvalue, but C has {lowest:g}"
         hint = (
-            "a matrix of pairs of columns with missing cells, as from pandas, can have some: "
-            "give the rows to PCA(missing='drop').fit(X), or missing='em'"
+            "covariances computed pair by pair, as pandas does if cells are missing, can have "
+            "some; fit the rows instead: PCA(missing='drop').fit(X), or missing='em'"
         )
         raise ShapeError(problem, hint=hint)
     return matrix
 
 
-def checked_mean(mean: ArrayLike, p: int, names: Sequence[str] | None = None) -> FloatArray:
+def checked_mean(mean: ArrayLike, p: int, names: Names = None) -> FloatArray:
     """Return column means (p,), given one number for all columns or one for each.
 
     Raises
@@ -68,12 +67,5 @@ def checked_mean(mean: ArrayLike, p: int, names: Sequence[str] | None = None) ->
         problem = f"mean must be {p} finite numbers, got an array of shape {centre.shape}"
         hint = "give one mean a column, or mean=0 for rows already centred"
         raise ShapeError(problem, place={"parameter": "mean"}, hint=hint)
-    if names is not None and hasattr(mean, "keys"):  # a series of pandas
-        labels, columns = list(map(str, mean.keys())), list(map(str, names))
-        if labels != columns and sorted(labels) == sorted(columns):
-            raise ColumnError(
-                "the labels of mean are those of the columns in another order",
-                place={"parameter": "mean"},
-                hint="give mean[C.columns], or mean.to_numpy() if only the labels are wrong",
-            )
+    check_order_of_labels("mean", mean, names, "C")
     return centre
