@@ -78,15 +78,8 @@ def files():
         lines = scale * rng.standard_normal((60, 4))
         np.savetxt(f"{name}.csv", lines, delimiter=",", header="a,b,c,d", comments="")
     old, new = (PCA(2).fit(f"{name}.csv") for name in ("old", "new"))
-    # Only the writing is tested, so each page is drawn once.
-    draw, drawn = page.render_page, {}
-
-    def draw_once(request):
-        if request.data not in drawn:
-            drawn[request.data] = draw(request)
-        return drawn[request.data]
-
-    page.render_page = draw_once
+    # Only the writing is tested, so a text of the size of a page stands for it.
+    page.render_page = lambda request: f"{request.data}\n" * 100_000
     commands = {
         "fit": ("fit", "{}.csv", "-o", "out", "--force"),
         "npy": ("transform", "model.pca", "{}.csv", "-o", "out/s.npy", "--force"),

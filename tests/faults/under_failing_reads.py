@@ -1,10 +1,10 @@
 """Input files that fail or change at each of their reads; runs under failing_calls.c.
 
-Usage: LD_PRELOAD=failing_calls.so python under_failing_reads.py WHAT STEP FOLDER
+Usage: LD_PRELOAD=failing_calls.so python under_failing_reads.py WHAT,… STEP FOLDER
 
-For n = 1, 1 + STEP, … a fit is run whose n-th read fails (errors), finds the end of the file
-(ends), returns half of the bytes (halves), or whose file is changed just before its n-th read
-(changes).
+For each WHAT and n = 1, 1 + STEP, … a fit is run whose n-th read fails (errors), finds the end of
+the file (ends), returns half of the bytes (halves), or whose file is changed just before its n-th
+read (changes).
 """
 
 from __future__ import annotations
@@ -150,10 +150,15 @@ def outcomes_of_change(name, path, target, what, event, changed, step):
 
 if __name__ == "__main__":
     set_up_script()
-    what = {
+    checks = {
         "errors": errors,
         "ends": partial(errors, event="end"),
         "halves": partial(errors, event="half"),
         "changes": changes,
-    }[sys.argv[1]]
-    print(json.dumps(dict(what(Path(sys.argv[3]), int(sys.argv[2])))))
+    }
+    found = {}
+    for what in sys.argv[1].split(","):
+        folder = Path(sys.argv[3]) / what
+        folder.mkdir()
+        found[what] = dict(checks[what](folder, int(sys.argv[2])))
+    print(json.dumps(found))

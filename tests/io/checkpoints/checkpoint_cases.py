@@ -46,7 +46,7 @@ def npy(folder, X):
 
 
 def several_files(folder, X):
-    cuts = [0, 700, 701, 1_900, N]
+    cuts = [0, 700, 701, 1_100, len(X)]
     for i, (a, b) in enumerate(itertools.pairwise(cuts)):
         np.save(folder / f"part{i}.npy", X[a:b])
     return folder / "part*.npy"
@@ -61,8 +61,8 @@ def csv(folder, X):
 def several_csv(folder, X):
     """Files whose numbers of rows are unknown before they are read."""
     frame = pd.DataFrame(X).add_prefix("c")
-    frame[:1000].to_csv(folder / "a.csv", index=False, float_format="%.17g")
-    frame[1000:].to_csv(folder / "b.csv.gz", index=False, float_format="%.17g")
+    frame[:500].to_csv(folder / "a.csv", index=False, float_format="%.17g")
+    frame[500:].to_csv(folder / "b.csv.gz", index=False, float_format="%.17g")
     return [folder / "a.csv", folder / "b.csv.gz"]
 
 
@@ -80,7 +80,7 @@ def hdf5(folder, X):
 
 
 def callable_batches(_, X):
-    return lambda: (X[start : start + 333] for start in range(0, N, 333))
+    return lambda: (X[start : start + 333] for start in range(0, len(X), 333))
 
 
 def in_memory(_, X):
