@@ -100,6 +100,22 @@ def princomp(capfd, monkeypatch, tmp_path):
 
 
 @pytest.fixture
+def draw_only(monkeypatch):
+    """A function that limits the figures of reports to those it names: they take most time."""
+    from princomp.reports import figures
+
+    draw = figures._draw
+
+    def limit(*keys):
+        def draw_some(request, key, *args):
+            return draw(request, key, *args) if key in keys else ""
+
+        monkeypatch.setattr(figures, "_draw", draw_some)
+
+    return limit
+
+
+@pytest.fixture
 def model_file(princomp, tmp_path):
     """A model file from the command line: USArrests at unit scale, two components."""
     done = princomp("fit", ARRESTS, "--id", "State", "--scale", "unit", "-k", 2, "--no-scores")

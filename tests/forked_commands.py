@@ -1,7 +1,8 @@
 """A quick ``princomp`` for shell blocks of documents: each call is a fork of one server process.
 
-A document runs the program some twenty times, and imports take most of each second. Separate
-processes are tested elsewhere. Run as a script, this module is the server.
+A document runs the program some twenty times; imports, and what libraries set up at first use,
+take most of each second. Separate processes are tested elsewhere. Run as a script, this module is
+the server.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+from contextlib import redirect_stdout
 from importlib import import_module
 
 CLIENT = """#!{python} -IS
@@ -54,6 +57,8 @@ def serve(address):
         import_module(f"princomp.{name}")
     from princomp.cli import run
 
+    with tempfile.TemporaryDirectory() as folder, redirect_stdout(sys.stderr):
+        assert run(["demo", "-o", folder]) == 0  # reads, fits, writes, prints and draws once
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no one waits for the children
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)

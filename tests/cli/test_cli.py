@@ -124,8 +124,9 @@ def test_fit_prints_a_summary(princomp):
     assert done.err == f"note: {named}; --no-id keeps it as data\n"
 
 
-def test_fit_gives_the_verdicts_of_a_report(princomp, tmp_path):
+def test_fit_gives_the_verdicts_of_a_report(princomp, tmp_path, draw_only):
     """With heavy tails, axes vary more between resamples than those of normal rows."""
+    draw_only()
     rows = np.random.default_rng(0).standard_t(2.5, (200, 4)) * [3, 2, 1.4, 1]
     frame = pd.DataFrame(rows, columns=list("abcd"))
     frame.to_csv(tmp_path / "t.csv", index=False)

@@ -15,7 +15,8 @@ def test_the_packaged_table_is_the_example():
     assert packaged == ARRESTS.read_bytes()
 
 
-def test_demo_writes_a_report_and_suggests_valid_commands(princomp, tmp_path):
+def test_demo_writes_a_report_and_suggests_valid_commands(princomp, tmp_path, draw_only):
+    draw_only("scree", "biplot")
     done = princomp("demo")
     assert (done.code, done.err) == (0, "")
     assert files_in(tmp_path / "princomp_demo") == [*OUTPUTS, "usarrests.csv"]
@@ -31,7 +32,8 @@ def test_demo_writes_a_report_and_suggests_valid_commands(princomp, tmp_path):
         assert again.code == 0, again.err
 
 
-def test_existing_results_are_replaced_only_with_force(princomp, tmp_path):
+def test_existing_results_are_replaced_only_with_force(princomp, tmp_path, draw_only):
+    draw_only()
     existing = tmp_path / "here" / "scores.csv"
     existing.parent.mkdir()
     existing.write_text("mine")

@@ -65,7 +65,8 @@ def test_categories_that_may_be_missing_are_named(princomp, cells):
     assert obs_column(cells, "batch").tolist() == ["b1", "b2"] * 19 + ["b1", None]
 
 
-def test_a_report_takes_columns_of_obs(princomp, cells, tmp_path):
+def test_a_report_takes_columns_of_obs(princomp, cells, tmp_path, draw_only):
+    draw_only("scores", "metadata")
     args = ("--groups", "batch", "--metadata", "depth,batch,cluster", "--bootstrap", 0)
     assert princomp("fit", cells, "-k", 2, "-m", "m.pca", "--no-scores").code == 0
     pages = []

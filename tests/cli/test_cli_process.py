@@ -19,7 +19,15 @@ import pyarrow.parquet
 import pytest
 
 import princomp
-from command_line import ARRESTS, ENVIRONMENT, ROOT, files_in, shell_environment, spawn
+from command_line import (
+    ARRESTS,
+    ENVIRONMENT,
+    ROOT,
+    files_in,
+    run_command,
+    shell_environment,
+    spawn,
+)
 from princomp.cli import cli
 
 if os.name == "nt":
@@ -123,31 +131,50 @@ def test_show_reports_a_full_device(tmp_path, flags):
 def test_characters_that_the_output_cannot_encode_are_escaped(tmp_path):
     content = "größe,😀,z\n1,2,4\n2,1,5\n3,5,1\n4,4,3\n"
     (tmp_path / "größe.csv").write_text(content, encoding="utf-8")
-    line = "PYTHONIOENCODING=cp1252 princomp {} größe.csv --no-id {} | iconv -f cp1252 -t utf-8"
-    done = _run_in_shell(line.format("plan", ""), tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "n \\u2265 p" in done.stdout
-    done = _run_in_shell(line.format("plan", "--json"), tmp_path)
-    assert done.returncode == 0
-    assert "n ≥ p" in json.loads(done.stdout)["plan"]["reasons"][0]
-    done = _run_in_shell(line.format("fit", "--columns größe,ñ,😀 --json"), tmp_path)
-    assert done.returncode == 65
-    assert json.loads(done.stdout)["error"]["place"]["available"] == ["größe", "😀", "z"]
+    code = (
+        "from princomp.cli import run\n"
+        "print(run(['plan', 'größe.csv', '--no-id']))\n"
+        "print(run(['plan', 'größe.csv', '--no-id', '--json']))\n"
+        "print(run(['fit', 'größe.csv', '--no-id', '--columns', 'größe,ñ,😀', '--json']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**ENVIRONMENT, "PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    *text, planned, code_of_plan, refused, code_of_fit = done.stdout.decode("cp1252").splitlines()
+    assert "n \\u2265 p" in "\n".join(text)
+    assert (text[-1], code_of_plan, code_of_fit) == ("0", "0", "65")
+    assert "n ≥ p" in json.loads(planned)["plan"]["reasons"][0]
+    assert json.loads(refused)["error"]["place"]["available"] == ["größe", "😀", "z"]
 
 
-@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
-def test_times_in_nanoseconds_name_rows(tmp_path, name):
+def test_times_in_nanoseconds_name_rows(tmp_path):
     """The command does not import pandas, which alone has such times."""
     times = pa.array([1, 1000, None, 3]).cast(pa.timestamp("ns"))
     table = pa.table({"t": times, "x": [1.0, 2.0, 5.0, 3.0], "y": [2.0, 0.0, 1.0, 4.0]})
-    save = pyarrow.parquet.write_table if name == "t.parquet" else pyarrow.feather.write_feather
-    save(table, tmp_path / name)
-    for flags in ((), ("--id", "t")):
-        args = ("fit", name, *flags, "--memory", "1GB", "-o", "out", "--force", "--json")
-        with spawn(*args, cwd=tmp_path) as process:
-            out, err = process.communicate()
-        assert (process.returncode, err) == (0, ""), out
-    assert "1970-01-01 00:00:00.000000001," in (tmp_path / "out" / "scores.csv").read_text()
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    pyarrow.feather.write_feather(table, tmp_path / "t.arrow")
+    flags = [
+        [name, *id_column, "--memory", "1GB", "-o", f"of_{name}", "--force", "--json"]
+        for name in ("t.parquet", "t.arrow")
+        for id_column in ([], ["--id", "t"])
+    ]
+    code = (
+        "import sys\n"
+        "from princomp.__main__ import main\n"
+        f"for flags in {flags}:\n"
+        "    sys.argv = ['princomp', 'fit', *flags]\n"
+        "    try:\n        main()\n    except SystemExit as stop:\n        assert not stop.code\n"
+        "assert 'pandas' not in sys.modules"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    for folder in ("of_t.parquet", "of_t.arrow"):
+        assert "1970-01-01 00:00:00.000000001," in (tmp_path / folder / "scores.csv").read_text()
 
 
 def test_closed_streams_are_handled(tmp_path):
@@ -242,23 +269,25 @@ def test_the_working_folder_may_be_deleted(tmp_path):
     assert (tmp_path / "out" / "scores.csv").exists()
 
 
-_TABLE = shlex.quote(str(ARRESTS))
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ("fit x.csv", 66, "x.csv: no such file"),
-        ("report x.csv", 66, "x.csv: no such file"),
-        (f"fit {_TABLE}", 73, "could not be written"),
-        (f"plan {_TABLE} x.csv", 66, "x.csv: no such file"),
-        (f"fit {_TABLE} -o $OLDPWD/out --checkpoint c", 73, "c: could not be written"),
+        (("fit", "x.csv"), 66, "x.csv: no such file"),
+        (("report", "x.csv"), 66, "x.csv: no such file"),
+        (("fit", ARRESTS), 73, "could not be written"),
+        (("plan", ARRESTS, "x.csv"), 66, "x.csv: no such file"),
+        (("fit", ARRESTS, "-o", "OUT", "--checkpoint", "c"), 73, "c: could not be written"),
     ],
 )
-def test_relative_names_in_a_deleted_folder_are_refused(arguments, code, message, tmp_path):
+def test_relative_names_in_a_deleted_folder_are_refused(
+    arguments, code, message, capfd, tmp_path, monkeypatch
+):
     folder = tmp_path / "gone"
     folder.mkdir()
-    done = _run_in_shell(f"cd {folder}; rmdir {folder}; princomp {arguments}", tmp_path)
-    assert done.returncode == code
-    assert message in done.stderr
-    assert "folder" in done.stderr.split("Hint: ")[1]
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    arguments = [tmp_path / "out" if word == "OUT" else word for word in arguments]
+    done = run_command(capfd, *arguments)
+    assert done.code == code
+    assert message in done.err
+    assert "folder" in done.err.split("Hint: ")[1]

@@ -435,7 +435,7 @@ def test_the_style_of_the_user_is_kept(arrests, unit):
     assert contrast(note.get_color(), "#222222") > 4.4
 
 
-@pytest.mark.parametrize(("draw", "requested"), [("scores", 25), ("biplot", 25), ("scores", 120)])
+@pytest.mark.parametrize(("draw", "requested"), [("scores", 25), ("biplot", 25), ("scores", 80)])
 def test_labels_do_not_overlap_and_omitted_ones_are_listed(wide, draw, requested):
     X, model = wide
     ids = [f"row number {i}" for i in range(200)]

@@ -30,7 +30,8 @@ def labels(axes):
     return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
-def test_groups_are_a_column_of_the_frame_or_file(table, model, tmp_path):
+def test_groups_are_a_column_of_the_frame_or_file(table, model, tmp_path, draw_only):
+    draw_only("scores")
     of_values = plots.scores(model, table[["a", "b", "c"]], groups=table["species"])
     path = tmp_path / "t.csv"
     table.to_csv(path, index=False)
@@ -121,7 +122,8 @@ def test_a_column_that_is_analysed_can_make_groups(table):
     assert labels(plots.scores(model, rows, groups="c")) == ["0", "1"]
 
 
-def test_metadata_are_columns_by_name(table, tmp_path):
+def test_metadata_are_columns_by_name(table, tmp_path, draw_only):
+    draw_only("scores", "metadata")
     mixed = table.assign(age=np.arange(30.0))
     rows, extra = mixed[["a", "b", "c"]], mixed[["species", "age"]]
     model = PCA(2).fit(rows)

@@ -128,7 +128,7 @@ def test_rows_that_a_figure_does_not_need_are_ignored_with_a_note(
 def test_options_that_a_figure_does_not_use_are_ignored_with_a_note(
     princomp, model_file, tmp_path, figure, option, note
 ):
-    files = (model_file, ARRESTS) if figure == "scores" else (model_file,)
+    files = (model_file, ARRESTS, "--label", 0) if figure == "scores" else (model_file,)
     princomp("plot", figure, *files, "-o", "a.svg")
     done = princomp("plot", figure, *files, *option, "-o", "b.svg", "--json")
     assert (done.code, note in done.document["notes"]) == (0, True)

@@ -163,7 +163,8 @@ def test_missing_cells_are_counted(arrests):
     assert "1 cell (0.50%) in 1 row was missing and was filled" in filled
 
 
-def test_variances_of_filled_cells_have_no_interval(arrests):
+def test_variances_of_filled_cells_have_no_interval(arrests, draw_only):
+    draw_only("scree")
     X = arrests.copy()
     X[3, 1] = np.nan
     assert "interval" in Page(report(PCA(2).fit(arrests))).text
@@ -190,7 +191,9 @@ def test_dropped_constant_columns_do_not_count_as_components(rng):
     assert "3 components of 3 explain 100.0%" in page.text
 
 
-def test_only_limits_that_exist_are_mentioned(arrests):
+def test_only_limits_that_exist_are_mentioned(arrests, draw_only):
+    draw_only("outliers")
+
     def read(model):
         page = Page(report(model, arrests, bootstrap=0))
         labels = [attributes.get("aria-label", "") for _, attributes in page.tags]
@@ -270,7 +273,7 @@ def test_new_rows_are_told_from_rows_of_the_fit(model, table):
     assert "are those of the fit." in _text(model, as_training)
 
 
-def test_a_report_of_a_weighted_fit_needs_the_weights(arrests):
+def test_a_report_of_a_weighted_fit_needs_the_weights(arrests, draw_only):
     weights = np.arange(50) % 3 + 1
     model = PCA(2).fit(arrests, sample_weight=weights)
     page = Page(report(model, arrests, sample_weight=weights))
@@ -278,6 +281,7 @@ def test_a_report_of_a_weighted_fit_needs_the_weights(arrests):
     assert "in 95% of 200 bootstrap resamples" in page.text
     assert sum(page.column("table-rows", 3)) == pytest.approx(100)
     assert not reported_rows(model, arrests, sample_weight=weights[::-1]).training
+    draw_only("outliers")
     texts = {t: Page(report(model, arrests, training=t)).text for t in (None, True, False)}
     for training in (None, True):
         assert "are not those of the fit" not in texts[training]

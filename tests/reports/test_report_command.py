@@ -49,7 +49,8 @@ def test_a_model_and_its_rows(princomp, model_file, grouped_file, tmp_path):
     assert "assumed to be those of the fit" in page.text
 
 
-def test_extra_columns_take_no_part_in_the_fit(princomp, grouped_file, tmp_path):
+def test_extra_columns_take_no_part_in_the_fit(princomp, grouped_file, tmp_path, draw_only):
+    draw_only("scores", "metadata")
     done = princomp(
         *("report", grouped_file, "--id", "State", "--scale", "unit", "-k", 2),
         *("--metadata", "turn", "--groups", "region", "--bootstrap", 0),
@@ -61,7 +62,8 @@ def test_extra_columns_take_no_part_in_the_fit(princomp, grouped_file, tmp_path)
     assert "turn (r)" in page.text
 
 
-def test_metadata_are_numbers_or_categories_as_in_python(princomp, tmp_path):
+def test_metadata_are_numbers_or_categories_as_in_python(princomp, tmp_path, draw_only):
+    draw_only("metadata")
     rows = [f"{i % 7},{i * i % 11},{'NA' if i == 3 else i},2020_{i % 2}" for i in range(30)]
     (tmp_path / "t.csv").write_text("\n".join(["x,y,age,month", *rows]))
     done = princomp("report", "t.csv", "--metadata", "age,month", "--bootstrap", 0)
@@ -81,7 +83,8 @@ def test_groups_of_standard_input_are_refused_before_the_fit(princomp, monkeypat
     assert done.error["message"].startswith("--groups and --metadata read DATA a second time")
 
 
-def test_a_report_without_rows_says_so(princomp, model_file, tmp_path):
+def test_a_report_without_rows_says_so(princomp, model_file, tmp_path, draw_only):
+    draw_only()
     done = princomp("report", model_file)
     assert done.code == 0
     assert "No rows were given" in (tmp_path / "model_report.html").read_text()
@@ -127,7 +130,8 @@ def test_invalid_arguments_are_refused_and_nothing_is_written(
     assert grouped_file.read_bytes() == before
 
 
-def test_an_existing_page_is_kept_unless_forced(princomp, model_file, tmp_path):
+def test_an_existing_page_is_kept_unless_forced(princomp, model_file, tmp_path, draw_only):
+    draw_only()
     (tmp_path / "a.html").write_text("mine")
     assert princomp("report", model_file, "-o", "a.html").code == 73
     assert (tmp_path / "a.html").read_text() == "mine"

@@ -38,7 +38,8 @@ def sentences(model, found=None):
 # ---- verdicts -------------------------------------------------------------------------
 
 
-def test_unstable_components_get_no_good_verdict():
+def test_unstable_components_get_no_good_verdict(draw_only):
+    draw_only()
     X, model = noise()
     found = bootstrap(model, X, n=50)
     assert {one.kind for one in verdicts(model, found)} == {"unstable"}
@@ -60,25 +61,29 @@ def test_text_tables_and_figures_have_the_same_verdict():
     assert "* unstable: PC1 to PC3" in page.text
 
 
-def test_the_summary_omits_an_unstable_first_component():
+def test_the_summary_omits_an_unstable_first_component(draw_only):
+    draw_only()
     X, model = noise()
     page = Page(report(model, X, bootstrap=50))
     assert "No component can be interpreted on its own" in page.text
     assert "the most important one" not in page.text
 
 
-def test_the_summary_counts_all_variables_of_the_first_component(rng):
+def test_the_summary_counts_all_variables_of_the_first_component(rng, draw_only):
+    draw_only()
     X = rng.standard_normal((60, 1)) + 0.1 * rng.standard_normal((60, 10))
     assert " and 7 more from rows with low values" in Page(report(PCA(1).fit(X))).text
 
 
-def test_the_summary_tells_untested_components_from_unstable_ones(rng):
+def test_the_summary_tells_untested_components_from_unstable_ones(rng, draw_only):
+    draw_only("scree")
     page = Page(report(PCA(3, svd_solver="arpack").fit(rng.standard_normal((100, 40)))))
     assert "How much PC3 would change in another sample of rows is not known." in page.text
     assert "Do not interpret PC1 and PC2 on their own." in page.text
 
 
-def test_shares_and_levels_below_one_are_not_rounded_to_one(rng):
+def test_shares_and_levels_below_one_are_not_rounded_to_one(rng, draw_only):
+    draw_only("scree", "outliers")
     X = rng.standard_normal((60, 4))
     page = Page(report(PCA(0.99999).fit(X), X, level=0.99999, bootstrap=0))
     assert "explains more than 0.99999 of the variance" in page.text
@@ -98,7 +103,8 @@ def test_columns_without_any_correlation_are_too_little_correlated():
     assert "χ² = 0.0 on 3" in page.text
 
 
-def test_an_interval_without_its_eigenvalue_is_explained(arrests):
+def test_an_interval_without_its_eigenvalue_is_explained(arrests, draw_only):
+    draw_only("scree")
     X = np.random.default_rng(0).standard_normal((40, 8))
     model = PCA().fit(X)
     low, high = bootstrap(model, X, n=200).variance_interval
@@ -113,7 +119,8 @@ def test_an_interval_without_its_eigenvalue_is_explained(arrests):
     assert "contain the eigenvalue" not in text
 
 
-def test_all_angles_are_listed():
+def test_all_angles_are_listed(draw_only):
+    draw_only()
     X = np.random.default_rng(3).standard_normal((300, 12)) * np.linspace(4, 1, 12)
     model = PCA(10).fit(X)
     page = Page(report(model, X, bootstrap=30))
@@ -122,12 +129,13 @@ def test_all_angles_are_listed():
     assert all(line[3][0].endswith("°") for line in page.tables["table-verdicts"])
 
 
-def test_filled_cells_get_a_caution_and_no_bootstrap(arrests):
+def test_filled_cells_get_a_caution_and_no_bootstrap(arrests, draw_only):
     X = arrests.copy()
     X[3, 1] = X[7, 0] = np.nan
     text = Page(report(PCA(2, scale="unit", missing="em").fit(X), X)).text
     assert "no bootstrap, because filled cells cannot be resampled" in text
     assert "seem to explain somewhat more of the variance" in text
+    draw_only()
     complete = Page(report(PCA(2, scale="unit").fit(arrests))).text
     assert "no bootstrap, because no rows were given" in complete
     assert "seem to explain" not in complete
@@ -136,8 +144,9 @@ def test_filled_cells_get_a_caution_and_no_bootstrap(arrests):
 # ---- components in words --------------------------------------------------------------
 
 
-def test_strongly_correlated_variables_are_named_in_their_direction():
+def test_strongly_correlated_variables_are_named_in_their_direction(draw_only):
     """Contributions alone would omit the second group: it has 4 variables, the first has 8."""
+    draw_only()
     rng = np.random.default_rng(0)
     t = rng.standard_normal((200, 1))
     X = np.hstack([3 * t + rng.standard_normal((200, 8)), rng.standard_normal((200, 4)) - t])
@@ -149,11 +158,13 @@ def test_strongly_correlated_variables_are_named_in_their_direction():
     assert strong
     assert {name for name, _ in low} == strong | even
     assert (len(high), more_high, more_low) == (6, 2, 0)
-    assert f"x8 ({r[8]:.2f})".replace("-", "−") in Page(report(model)).text
-    assert "and 2 more; low: " in Page(report(model)).text
+    text = Page(report(model)).text
+    assert f"x8 ({r[8]:.2f})".replace("-", "−") in text
+    assert "and 2 more; low: " in text
 
 
-def test_components_beyond_the_described_ones_are_in_the_table(rng):
+def test_components_beyond_the_described_ones_are_in_the_table(rng, draw_only):
+    draw_only()
     X = rng.standard_normal((50, 8))
     page = Page(report(PCA(5).fit(X)))
     assert "PC4 to PC5" not in page.text
@@ -181,7 +192,8 @@ def test_the_report_begins_with_a_short_summary(page):
     assert page.ids.index("table-verdicts") < page.ids.index("details")
 
 
-def test_the_title_is_the_name_of_the_data(arrests, tmp_path):
+def test_the_title_is_the_name_of_the_data(arrests, tmp_path, draw_only):
+    draw_only("biplot")
     path = tmp_path / "arrests.csv"
     pd.DataFrame(arrests, columns=list("abcd")).to_csv(path, index=False)
     model = PCA(2, scale="unit").fit(path)
@@ -192,13 +204,14 @@ def test_the_title_is_the_name_of_the_data(arrests, tmp_path):
     assert Page(report(model, table, title="T")).headings[0] == (1, "T")
 
 
-def test_constant_columns_are_named(arrests):
+def test_constant_columns_are_named(arrests, draw_only):
     names = ["Murder", "Assault", "UrbanPop", "Rape"]
     table = pd.DataFrame(arrests, columns=names).assign(year=1973.0)
     text = Page(report(PCA(2, scale="unit", constant="zero").fit(table), table)).text
     assert "so that all that vary have equal weight" in text
     one = "The column year is constant and was not divided: it has no part in any component."
     assert one in text
+    draw_only("cos2")
     table = table.assign(country=1.0)
     model = PCA(2, scale="unit", constant="zero", center=False).fit(table)
     text = Page(report(model, table)).text
@@ -209,7 +222,8 @@ def test_constant_columns_are_named(arrests):
     assert "constant and" not in text
 
 
-def test_other_languages_than_english_are_refused(arrests):
+def test_other_languages_than_english_are_refused(arrests, draw_only):
+    draw_only()
     assert languages() == ("en",)
     html = report(PCA(2).fit(arrests), lang="en")
     assert '<html lang="en">' in html
@@ -223,7 +237,8 @@ def test_a_possibly_missing_component_is_reported(page):
     assert "missed" not in page.text
 
 
-def test_groups_are_in_natural_order(arrests):
+def test_groups_are_in_natural_order(arrests, draw_only):
+    draw_only()
     groups = [f"group {i % 12}" for i in range(50)]
     html = report(PCA(2).fit(arrests), arrests, groups=groups, bootstrap=0)
     labels = json.loads(Page(html).script["points"])["labels"]
@@ -233,7 +248,8 @@ def test_groups_are_in_natural_order(arrests):
 # ---- other models ---------------------------------------------------------------------
 
 
-def test_a_report_of_a_pipeline_and_of_scikit_learn(arrests):
+def test_a_report_of_a_pipeline_and_of_scikit_learn(arrests, draw_only):
+    draw_only("biplot", "cos2")
     table = pd.DataFrame(arrests, columns=["Murder", "Assault", "Urban", "Rape"])
     pages = []
     for last in (decomposition.PCA(2), PCA(2)):
