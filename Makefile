@@ -40,9 +40,10 @@ test: lint types contracts unit ## style, types, the order of imports, and the t
 
 # Modules of tests go to processes, each whole to one, in the order of tests/conftest.py. BLAS takes
 # one thread in each: threads that wait for each other in loops slow down the other process. In
-# `make test-processors`, BLAS takes as many threads as it does for users.
+# `make test-processors`, BLAS takes as many threads as it does for users. Compiled modules are kept
+# even where the environment says otherwise: tests start hundreds of processes.
 JOBS ?= 2
-PROCESSES := $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
+PROCESSES := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 PYTEST := OPENBLAS_NUM_THREADS=1 $(PROCESSES)
 QUICK := -m 'not soak and not engines and not browser'
 

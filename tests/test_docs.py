@@ -99,11 +99,12 @@ def _run_python(path, block, namespace):
     return printed.getvalue()
 
 
-def _run_shell(path, block, environment):
+def _run_shell(path, block, request):
     lines = [line.removeprefix("$ ") for line in block.text.splitlines()]
     lines = [line for line in lines if not line.startswith(SETUP_COMMANDS)]
     if not any(line.startswith("princomp ") for line in lines):
         return ""
+    environment = request.getfixturevalue("environment")  # starts the server where it is needed
     script = "\n".join(["set -eo pipefail", *lines])
     done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -131,7 +132,7 @@ def _check_output(path, block, printed):
 
 
 @pytest.mark.parametrize(("path", "engines"), list(_documents()))
-def test_the_blocks_of_a_document_run(path, engines, environment, tmp_path, monkeypatch, capsys):
+def test_the_blocks_of_a_document_run(path, engines, request, tmp_path, monkeypatch, capsys):
     if not path.exists():
         pytest.fail(f"{path} is not there", pytrace=False)
     if path.name == "spark.md" and shutil.which("java") is None:
@@ -148,7 +149,7 @@ def test_the_blocks_of_a_document_run(path, engines, environment, tmp_path, monk
         if block.language == "python":
             printed = _run_python(path, block, namespace)
         elif block.language in SHELLS:
-            printed = _run_shell(path, block, environment)
+            printed = _run_shell(path, block, request)
         elif block.language == "output":
             _check_output(path, block, printed)
 
