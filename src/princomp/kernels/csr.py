@@ -31,6 +31,7 @@ from princomp.linalg import (
     FloatArray,
     Weights,
     aligned,
+    column_sums,
     compensated_sum,
     default_threads,
     for_each,
@@ -109,8 +110,7 @@ def backward(
     if csr_pass.kernel is None:
         dtype = csr_pass.dtype
         scaled = left if csr_pass.factor is None else left * csr_pass.factor[:, None].astype(dtype)
-        shares = np.ones(n) if csr_pass.share is None else csr_pass.share
-        total: FloatArray = shares @ scaled.astype(np.float64, copy=False)
+        total = column_sums(scaled.astype(np.float64, copy=False), csr_pass.share)
         return _backward_twin(rows, scaled.astype(dtype, copy=False)), total
     return csr_pass.gather(left, None, threads, is_left=True)
 
