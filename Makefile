@@ -39,9 +39,9 @@ demo: ## install princomp into build/demo-venv, analyse a table and write its re
 test: lint types contracts unit ## style, types, the order of imports, and the tests (no engines, no browser)
 
 # Modules of tests go to processes, each whole to one, in the order of tests/conftest.py. BLAS takes
-# one thread in each: threads that wait for each other in loops slow down the other process. In
-# `make test-processors`, BLAS takes as many threads as it does for users. Compiled modules are kept
-# even where the environment says otherwise: tests start hundreds of processes.
+# one thread in each: more threads would wait for each other in loops, at the cost of the other
+# process. In `make test-processors`, BLAS takes as many as it does for users, but they wait less.
+# Compiled modules are kept even where the environment says otherwise: tests start many processes.
 JOBS ?= 2
 PROCESSES := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 PYTEST := OPENBLAS_NUM_THREADS=1 $(PROCESSES)

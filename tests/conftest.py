@@ -101,7 +101,7 @@ def princomp(capfd, monkeypatch, tmp_path):
 
 @pytest.fixture
 def draw_only(monkeypatch):
-    """A function that limits the figures of reports to those it names: they take most time."""
+    """A function after which reports draw only the figures it is given: drawing takes most time."""
     from princomp.reports import figures
 
     draw = figures._draw

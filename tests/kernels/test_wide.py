@@ -1,9 +1,8 @@
 """Blocks of wide rows added to a scatter in place, compiled and by NumPy, against exact sums."""
 
-import hashlib
-
 import numpy as np
 import pytest
+from exact_moments import exact
 
 from princomp.kernels import native, wide
 from princomp.kernels.gram import sampled_rows
@@ -33,25 +32,11 @@ def accumulate(blocks, weights=None, *, precise=False, threads=2):
     return scatter, mean
 
 
-_EXACT = {}
-
-
-def exact(rows, share):
-    """Scatter in extended precision, computed once for all instruction sets and precisions."""
-    key = rows.shape, hashlib.sha256(rows.tobytes() + share.tobytes()).digest()
-    if key not in _EXACT:
-        # Columns are contiguous, as in test_gram.py.
-        rows, share = rows.astype(np.longdouble, order="F"), share.astype(np.longdouble)
-        mean = share @ rows / share.sum()
-        _EXACT[key] = ((rows - mean) * share[:, None]).T @ (rows - mean)
-    return _EXACT[key]
-
-
 def check(blocks, weights=None, *, precise=False):
     """Compare with exact sums, to the bound of test_gram.py and the rounding of a merge."""
     found, _ = accumulate(blocks, weights, precise=precise)
-    rows = np.concatenate(blocks).astype(float)
-    scatter = exact(rows, np.ones(len(rows)) if weights is None else np.concatenate(weights))
+    rows = np.concatenate(blocks)
+    _, scatter = exact(rows, None if weights is None else np.concatenate(weights))
     unit = np.finfo("f8" if precise else blocks[0].dtype).eps
     spread = np.sqrt(np.outer(scatter.diagonal(), scatter.diagonal()).astype(float))
     assert (np.abs(found - scatter) <= 64 * unit * spread + 1e-300).all()
