@@ -121,7 +121,7 @@ int across(const T *x, index n, index p, index stride, const Centring<T> &centre
             std::memset(packed, 0, sizeof(T) * even_width * padded);
         std::memset(packed + even_width * padded, 0, sizeof(T) * columns.past);
         pack<T, bytes>(x, n, stride, at, width, even_width, padded, centre, packed);
-        add_products<T, bytes>(packed, even_width, columns, {nullptr, nullptr}, {out, n, at == 0});
+        add_products<T, bytes>(packed, even_width, columns, {nullptr, nullptr, 0}, {out, n, at == 0});
     }
     if (!p)
         std::memset(out, 0, sizeof(double) * n * n);

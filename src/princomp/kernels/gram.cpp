@@ -142,9 +142,10 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
             }
             const index count = m - row < rows ? m - row : rows;
             packer.chunk(row, count, count + count % 2, packed, sums);
-            const char *next = reinterpret_cast<const char *>(x + (row + count) * stride);
             const index left = m - row - count < rows ? m - row - count : rows;
-            const Ahead ahead = {next, next + left * stride * index(sizeof(In))};
+            const Ahead ahead =
+                prefetch_evenly<T, bytes>(x + (row + count) * stride,
+                                          left * stride * index(sizeof(In)), count, columns);
             add_products<T, bytes>(packed, count + count % 2, columns, ahead, {scatter, p, fresh});
         }
         if (added) {

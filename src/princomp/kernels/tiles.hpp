@@ -9,6 +9,7 @@
 
 #include "vectors.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -59,14 +60,20 @@ struct Scatter {
     index p;
     bool fresh;
     Scatter at(index i, index j) const { return {out + i * p + j, p, fresh}; }
+    void prefetch(index rows, index columns) const {
+        for (index i = 0; i < rows; ++i)
+            for (index j = 0; j < columns; j += LINE / index(sizeof(double)))
+                __builtin_prefetch(out + i * p + j, 1, 3);
+    }
 };
 
-// Cache lines of the next chunk, called for while this one is multiplied: packing would wait for
-// memory, and multiplying leaves it idle.
+// Bytes of the next chunk, prefetched while this one is multiplied: packing would wait for memory,
+// and multiplying leaves it idle.
 struct Ahead {
     const char *at, *end;
-    index line() const { return at < end ? 64 : 0; }
-    void advance(index lines) { at = end - at > lines * 64 ? at + lines * 64 : end; }
+    index per_row; // bytes for each row of a tile
+    index step() const { return at < end ? per_row : 0; }
+    void advance(index rows) { at = end - at > rows * per_row ? at + rows * per_row : end; }
 };
 
 // Products of `tall` columns with `wide` vectors over all rows of a chunk, added to the scatter.
@@ -79,8 +86,9 @@ void tile(const T *left, index left_step, const T *right, index right_step, inde
     constexpr int turns = tall * wide < ENOUGH_SUMS ? 2 : 1;
     V sums[turns][tall][wide] = {};
     const char *next = ahead.at;
-    const index line = ahead.line();
-    for (index r = 0; r < rows; r += turns, next += line) {
+    const index step = ahead.step();
+    into.prefetch(tall, wide * lanes); // the sums are added there at the end
+    for (index r = 0; r < rows; r += turns, next += step) {
         __builtin_prefetch(next, 0, 2);
 #pragma GCC unroll 2
         for (int turn = 0; turn < turns; ++turn) {
@@ -166,6 +174,20 @@ template <class T, int bytes> struct Columns {
     index packed(index rows) const { return rows * (padded + remaining) + past; }
     static constexpr index past = lanes > MANY ? lanes : MANY;
 };
+
+// What to prefetch of the next chunk, `size` bytes at `next`, while a chunk is multiplied: spread
+// evenly over the first two thirds of its tiles. At a higher rate, tiles would wait for their own
+// lines behind those of the next chunk.
+template <class T, int bytes>
+Ahead prefetch_evenly(const void *next, index size, index rows, const Columns<T, bytes> &columns) {
+    constexpr index width = panel_width<T, bytes>();
+    index tiles = 0; // about as many
+    for (index right = 0; right < columns.main; right += width)
+        tiles += (std::min(right + width, columns.main) + columns.remaining + FEW - 1) / FEW;
+    const index per_row = 3 * size / (2 * rows * tiles) + 1;
+    const char *at = static_cast<const char *>(next);
+    return {at, at + size, std::min(per_row, LINE)};
+}
 
 // Products of the remaining columns with all, added to the scatter's last rows: what
 // belongs above the diagonal is below it.
