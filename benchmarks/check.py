@@ -45,10 +45,13 @@ EXPECTED = Path(__file__).with_name("expected.json")
 ACCEPT = "To accept what a quiet machine measures: make bench-check WRITE=1"
 
 
-def interleaved(calls: dict[str, Callable[[], Any]], budget: float) -> dict[str, list[float]]:
-    """Seconds of each call, round by round, in an order that turns.
+def interleaved(
+    calls: dict[str, Callable[[], Any]], budget: float, pause: float = 0.0
+) -> dict[str, list[float]]:
+    """Seconds of each call, round by round; each round begins with another call.
 
-    `budget` is the seconds of all rounds. Short calls are repeated until a turn is full.
+    `budget` is the seconds of all rounds, and `pause` those before each turn. Short calls are
+    repeated until a turn is full.
     """
     call_seconds = {name: min(_seconds(call, 1) for _ in range(2)) for name, call in calls.items()}
     repeats = {name: max(1, int(MIN_SECONDS / seconds)) for name, seconds in call_seconds.items()}
@@ -58,6 +61,7 @@ def interleaved(calls: dict[str, Callable[[], Any]], budget: float) -> dict[str,
     for number in range(max(MIN_ROUNDS, min(MAX_ROUNDS, int(rounds)))):
         first = number % len(names)
         for name in names[first:] + names[:first]:
+            time.sleep(pause)
             times[name].append(_seconds(calls[name], repeats[name]))
     return times
 

@@ -1,9 +1,10 @@
-"""How much of what the machine can do a fold reaches: mean and scatter of rows in memory.
+"""How close the mean and scatter of rows in memory come to the machine's limits.
 
     python benchmarks/run.py share           # share.json and share.png in build/bench
 
-A share is the bound of `bound.py`, the larger of reading the rows once and half the products of
-their columns, over the time taken. Methods take turns in one process.
+A share is the bound of `bound.py` divided by the time: the bound is the time of reading the rows
+once or of half the products of their columns, whichever is longer. Methods take turns in one
+process.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from princomp.summaries import Moments
 
 # Columns, evenly spaced by their logarithms.
 WIDTHS = (8, 12, 20, 32, 50, 80, 128, 200, 320, 500, 700, 1_000, 1_400, 2_000, 2_800, 4_000)
-N_NUMBERS = 2**26  # of each table: more than caches hold
-# A share of the variance: the bound is that of products of all columns, for any shape.
+N_NUMBERS = 2**26  # of each table: 256 MiB in float32, more than most caches
+# With a fraction of the variance, `bound` assumes half the Gram matrix for any shape.
 COMPONENTS = 0.9
+# Seconds before each call: the threads of the call before wait in loops for a while.
+PAUSE = 0.05
 
 
 def methods(X: np.ndarray[Any, Any]) -> dict[str, Callable[[], Any]]:
@@ -47,7 +50,7 @@ def methods(X: np.ndarray[Any, Any]) -> dict[str, Callable[[], Any]]:
 
 
 def _sklearn(X: np.ndarray[Any, Any]) -> Any:
-    """A fit in which no eigenvectors are computed: they are no part of a fold."""
+    """Fit with ``eigh`` replaced, because eigenvectors are not measured here."""
     from sklearn.decomposition import PCA
 
     def identity_eigh(C: np.ndarray[Any, Any]) -> tuple[Any, Any]:
@@ -67,7 +70,7 @@ def run(
             case = Case(numbers // p, p, COMPONENTS, floats, "flat")
             X = rows_of(case)
             lower_bound = bound(case, X.size, machine)
-            times = interleaved(methods(X), budget)
+            times = interleaved(methods(X), budget, pause=PAUSE)
             measured = {}
             for name, seconds in times.items():
                 q1, middle, q3 = quartiles(seconds)
@@ -81,7 +84,7 @@ def run(
 
 
 def table(results: list[dict[str, Any]]) -> Table:
-    """A row a table of rows, a column a method."""
+    """One line per measured table, one column per method."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
     names = list(results[0]["methods"])
     for name in ("rows × columns", "bound", *names):

@@ -138,5 +138,10 @@ def test_weights_and_scatters_of_other_shapes_are_refused(kind):
         wide.packed(rows, np.ones(4))
     packed = wide.packed(rows)
     for scatter in (np.zeros((5, 5)), np.zeros((4, 4), order="F")[::-1], np.zeros((4, 4), "f4")):
-        with pytest.raises(ValueError, match="needs a C-ordered float64 scatter of 4 columns"):
+        with pytest.raises(ValueError, match="a C-ordered float64 scatter of 4 columns is needed"):
             wide.add(packed, scatter, 0.0, np.zeros(4))
+    with pytest.raises(ValueError, match="delta has the shape"):
+        wide.add(packed, np.zeros((4, 4)), 0.0, np.zeros(5))
+    for scatter in (np.zeros((4, 5)), np.zeros((4, 4), order="F")[::-1], np.zeros((4, 4), "f4")):
+        with pytest.raises(ValueError, match="a C-ordered float64 scatter of 4 columns is needed"):
+            wide.mirror(scatter)

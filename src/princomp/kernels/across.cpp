@@ -12,8 +12,9 @@
 namespace PRINCOMP_ISA {
 namespace {
 
-// Columns of a chunk, and bytes of a packed one: about half of a core's second cache.
-constexpr index MAX_COLUMNS = 256, CHUNK_BYTES = 512 * 1024, MIN_COLUMNS = 64;
+// Columns of a chunk: enough to make adding a tile to the output cheap, few enough to keep sums in
+// float32 accurate.
+constexpr index CHUNK_COLUMNS = 256;
 
 // What centres a row x: root ((x − high) / divisor − low); each may be null.
 template <class T> struct Centring {
@@ -105,23 +106,18 @@ template <class T, int bytes>
 int across(const T *x, index n, index p, index stride, const Centring<T> &centre, double *out) {
     const Columns<T, bytes> columns(n, false); // rows here: what they are packed as
     const index padded = columns.padded;
-    constexpr index line = 64 / index(sizeof(T)); // which also fills vectors
-    index max_columns = CHUNK_BYTES / (padded * index(sizeof(T))) / line * line;
-    max_columns = max_columns < MIN_COLUMNS   ? MIN_COLUMNS
-                  : max_columns > MAX_COLUMNS ? MAX_COLUMNS
-                                              : max_columns;
-    // Tiles may take columns by twos, and read FEW numbers past a narrow last panel.
-    T *packed = static_cast<T *>(thread_buffer.reserve(sizeof(T) * columns.packed(max_columns)));
+    // Tiles may take columns by twos.
+    T *packed = static_cast<T *>(thread_buffer.reserve(sizeof(T) * columns.packed(CHUNK_COLUMNS)));
     if (!packed)
         return PRINCOMP_NO_MEMORY;
-    for (index at = 0; at < p; at += max_columns) {
-        const index width = p - at < max_columns ? p - at : max_columns,
-                    even_width = width + width % 2;
+    for (index at = 0; at < p; at += CHUNK_COLUMNS) {
+        const index width = std::min(p - at, CHUNK_COLUMNS), even_width = width + width % 2;
         if (even_width != width)
             std::memset(packed, 0, sizeof(T) * even_width * padded);
         std::memset(packed + even_width * padded, 0, sizeof(T) * columns.past);
         pack<T, bytes>(x, n, stride, at, width, even_width, padded, centre, packed);
-        add_products<T, bytes>(packed, even_width, columns, {nullptr, nullptr, 0}, {out, n, at == 0});
+        add_products<T, bytes>(packed, even_width, columns, Ahead::none(packed),
+                               {out, n, at == 0});
     }
     if (!p)
         std::memset(out, 0, sizeof(double) * n * n);

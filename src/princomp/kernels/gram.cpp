@@ -2,8 +2,8 @@
 //
 // Compiled once for each instruction set (see CMakeLists.txt).
 //
-// Two levels of blocking. A chunk of rows is shifted, widened where asked, and packed into
-// panels of columns that stay in the core's cache; tiles.hpp makes their products of it.
+// A chunk of rows is shifted, widened to double if asked, and packed into panels of columns that
+// stay in a core's cache; tiles.hpp multiplies them.
 
 #include "packed.hpp"
 
@@ -15,17 +15,20 @@
 namespace PRINCOMP_ISA {
 namespace {
 
-// Rows of a chunk: enough to make adding a tile to the scatter cheap, few enough to stay exact
-// in float32; and bytes of a packed chunk, of a core's second cache or twice that. A large scatter
-// is expensive to add to, so there a chunk is long and lies in the third; larger ones are
-// wide.cpp's.
-constexpr index CHUNK_ROWS = 256, CHUNK_BYTES = princomp_sizes::gram_chunk_bytes,
-                LONG_COLUMNS = princomp_sizes::gram_long_columns;
+// Rows of a chunk: enough to make adding a tile to the scatter cheap, few enough to keep sums in
+// float32 accurate.
+constexpr index CHUNK_ROWS = 256;
+// Bytes of a packed chunk, which stays in an L2 cache of 512 KB to 2 MB, or nearly.
+constexpr index CHUNK_BYTES = princomp_sizes::gram_chunk_bytes;
+// From so many columns on, adding to the scatter is expensive, so chunks are longer and lie in the
+// L3 cache. Even wider rows go to wide.cpp.
+constexpr index LONG_COLUMNS = princomp_sizes::gram_long_columns;
 template <class T> constexpr index LONG_CHUNK =
     princomp_sizes::gram_long_rows / (sizeof(T) == sizeof(double) ? 1 : 2);
 // Rows whose mean is the first shift.
 constexpr index SAMPLE = 64;
-// Chunks that are added one by one. Equal ones round all one way, so their error grows with this.
+// Chunks that are added one by one. Sums of equal chunks all round in the same direction, so the
+// error grows with this number.
 constexpr index CHUNKS = 64;
 
 // ---- a block -------------------------------------------------------------------------------
@@ -38,28 +41,28 @@ inline index sampled_row(index i, index count, index m) {
            index((std::uint64_t(std::uint32_t(i) * 2654435769u) * std::uint64_t(length)) >> 32);
 }
 
-// A row near the mean: one row, and the mean distance of the sampled rows to it, so that constant
-// columns become exact zeros. Weighted, all rows are sampled, for a heavy one may lie anywhere, and
-// the heaviest is the one that distances are measured from: a light one may lie so far out that
-// they lose their digits.
+// A row near the mean: one row plus the mean difference of the sampled rows from it, so that
+// constant columns become exact zeros. With weights, all rows are used, because one of large weight
+// may be anywhere, and differences are taken from the row of the largest weight: from an outlier of
+// small weight, they would lose their digits.
 template <class In, class T>
 void find_shift(const In *x, index m, index p, index stride, const double *weights, double total,
-                double *distance, T *shift) {
+                double *difference, T *shift) {
     const index count = weights || m < SAMPLE ? m : SAMPLE;
     const In *base = x + (weights ? std::max_element(weights, weights + m) - weights : 0) * stride;
-    std::memset(distance, 0, sizeof(double) * p);
+    std::memset(difference, 0, sizeof(double) * p);
     for (index i = 0; i < count; ++i) {
         const In *row = x + (count < m ? sampled_row(i, count, m) : i) * stride;
         const double share = weights ? weights[i] / total : 1.0;
         for (index j = 0; j < p; ++j)
-            distance[j] += share * (double(row[j]) - double(base[j]));
+            difference[j] += share * (double(row[j]) - double(base[j]));
     }
     for (index j = 0; j < p; ++j)
-        shift[j] = T(double(base[j]) + (weights ? distance[j] : distance[j] / double(count)));
+        shift[j] = T(double(base[j]) + (weights ? difference[j] : difference[j] / double(count)));
 }
 
 // Whether the mean lies further from the shift than the rows lie from the mean: m d² > S for the
-// offset d of some column and its scatter S. With u the unit roundoff of the products, their error
+// offset d of some column and its scatter S about the mean. `scatter` has S + m d². With u the unit roundoff of the products, their error
 // is about u (S + m d²).
 //
 // One more pass about the mean, which is known by then, leaves m d² <= S, up to rounding. The new
@@ -76,7 +79,8 @@ inline bool is_shift_far(const double *sums, const double *scatter, index p, dou
     return false;
 }
 
-// Whether products of float32 numbers vanished though the numbers did not.
+// Whether products of float32 numbers may have lost digits to underflow: the squares of a column
+// that is not constant are tiny.
 template <class In, class T>
 bool left_range(const In *x, index m, index p, index stride, const T *shift, const double *scatter,
                 index chunks) {
@@ -94,11 +98,11 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     const Columns<T, bytes> columns(p, true);
     const index padded = columns.padded;
     const index fit = CHUNK_BYTES / (padded * index(sizeof(T))) / STRIP_ROWS * STRIP_ROWS;
-    const index max_rows = p >= LONG_COLUMNS ? LONG_CHUNK<T> : fit < CHUNK_ROWS ? fit : CHUNK_ROWS;
+    const index max_rows = p >= LONG_COLUMNS ? LONG_CHUNK<T> : std::min(fit, CHUNK_ROWS);
     // Tiles may take rows by twos.
-    const index rows = m < max_rows ? m : max_rows, packed_rows = rows + rows % 2;
-    // Packed rows (FEW more numbers are read past a narrow last panel), shift, sums, the scatter
-    // and sums of chunks before the last CHUNKS, roots.
+    const index rows = std::min(m, max_rows), packed_rows = rows + rows % 2;
+    // Packed rows with what tiles read after them, shift, sums, the scatter and sums of earlier
+    // groups of CHUNKS chunks, roots.
     const std::size_t packed_size =
         (std::size_t(columns.packed(packed_rows)) * sizeof(T) + 63) / 64 * 64;
     const std::size_t shift_size = (std::size_t(padded + columns.rest) * sizeof(T) + 63) / 64 * 64;
@@ -126,30 +130,30 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     find_shift<In, T>(x, m, p, stride, weighted ? weights : nullptr, total, sums, shift);
 
     const Packer<In, T, bytes, weighted> packer(x, m, stride, columns, shift, roots);
-    index chunks = 0;
+    // Rows apart are not prefetched: most lines between would not be needed.
+    const index row_bytes = stride >= p && stride < 2 * p ? stride * index(sizeof(In)) : 0;
     for (bool again = false;; again = true) {
         std::memset(sums, 0, sizeof(double) * p);
         std::memset(earlier, 0, sizeof(double) * added);
-        chunks = 0;
-        for (index row = 0; row < m; row += rows, ++chunks) {
-            const bool fresh = chunks % CHUNKS == 0;
-            if (fresh && row) {
-                add_upper<T, bytes>(scatter, columns, earlier);
+        for (index row = 0; row < m; row += rows) {
+            const bool overwrite = row % (CHUNKS * rows) == 0;
+            if (overwrite && row) {
+                add_upper(scatter, p, columns.main, earlier);
                 for (index j = 0; j < p; ++j) {
                     earlier[p * p + j] += sums[j];
                     sums[j] = 0.0;
                 }
             }
-            const index count = m - row < rows ? m - row : rows;
-            packer.chunk(row, count, count + count % 2, packed, sums);
-            const index left = m - row - count < rows ? m - row - count : rows;
-            const Ahead ahead =
-                prefetch_evenly<T, bytes>(x + (row + count) * stride,
-                                          left * stride * index(sizeof(In)), count, columns);
-            add_products<T, bytes>(packed, count + count % 2, columns, ahead, {scatter, p, fresh});
+            const index count = std::min(m - row, rows), next = std::min(m - row - count, rows);
+            const index packed_count = count + count % 2;
+            packer.chunk(row, count, packed_count, packed, sums);
+            const Ahead ahead = prefetch_evenly<T, bytes>(
+                x + (next ? row + count : 0) * stride, next * row_bytes, count, columns);
+            add_products<T, bytes>(packed, packed_count, columns, ahead,
+                                   {scatter, p, overwrite});
         }
         if (added) {
-            add_upper<T, bytes>(earlier, columns, scatter);
+            add_upper(earlier, p, columns.main, scatter);
             for (index j = 0; j < p; ++j)
                 sums[j] += earlier[p * p + j];
         }
@@ -164,12 +168,13 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
             std::memcpy(mean, sums, sizeof(double) * p);
             return PRINCOMP_NOT_FINITE;
         }
+    const index chunks = (m + rows - 1) / rows;
     if (sizeof(T) == 4 && left_range<In, T>(x, m, p, stride, shift, scatter, chunks))
         return PRINCOMP_LEFT_RANGE;
-    copy_remaining<T, bytes>(scatter, columns);
+    copy_remaining(scatter, p, columns.main);
     for (index i = 0; i < p; ++i) {
         const double offset = sums[i] / total;
-        // Squares that vanished: the column is not constant, and must not look like it.
+        // Squares that underflowed: only a constant column has a variance of zero.
         if (scatter[i * p + i] == 0.0 && sums[i] != 0.0)
             scatter[i * p + i] = std::numeric_limits<double>::denorm_min();
         const double base = double(shift[i]), high = base + offset, part = high - base;
@@ -177,7 +182,8 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
         low[i] = (base - (high - part)) + (offset - part);
         sums[i] = offset;
     }
-    // From about the shift to about the mean, and both triangles, while some rows are near.
+    // The scatter about the mean instead of the shift, and both triangles, some rows at a time while
+    // they are in the cache. `sums` has the offsets now.
     for (index top = 0; top < p; top += MIRRORED) {
         for (index i = top; i < p && i < top + MIRRORED; ++i) {
             const double scaled_offset = total * sums[i];
@@ -189,10 +195,10 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     return PRINCOMP_DONE;
 }
 
-// Vectors of so many numbers of a row from which on the widest are the quickest. AMD's processors
-// take them in halves: on Zen 4 narrow ones leave less empty up to p = 192 in float32. Where they
-// are taken whole they multiply twice as much: on Sapphire Rapids they take 0.7 of the time from
-// p = 64 on.
+// Length of a row, in vectors of the full width, from which on that width is faster than half of it.
+// Zen 4 computes with halves, and half-width vectors waste fewer lanes: they are faster up to p = 192
+// in float32. On Sapphire Rapids, which computes with whole vectors, these take 0.7 of the time from
+// p = 64 on. Zen 5 was not measured.
 index widest_from() {
 #if defined(__x86_64__) && !defined(_WIN32) // Clang on Windows does not link __cpu_model
     return __builtin_cpu_is("amd") ? 12 : 3;
@@ -201,7 +207,7 @@ index widest_from() {
 #endif
 }
 
-// Narrow rows leave less of a narrow vector empty; wide ones take the widest there is.
+// Half-width vectors for narrow rows, of which they waste fewer lanes.
 template <class In, class T>
 int moments_of(const In *x, index m, index p, index stride, const double *weights, double *out) {
     constexpr int full = PRINCOMP_LANES, half = full > 32 ? full / 2 : full;
@@ -216,9 +222,9 @@ int moments_of(const In *x, index m, index p, index stride, const double *weight
 } // namespace
 } // namespace PRINCOMP_ISA
 
-// Rows x (m, p), `stride` numbers apart, at least one of them; weights (m,) or null;
-// out: mean (p), its low part (p), scatter (p, p). Where a sum or square is not finite: the sums
-// of the shifted rows in place of the mean, and the squares on the scatter's diagonal.
+// m >= 1 rows x (m, p), `stride` numbers apart; weights (m,) or null; out: mean (p), its rounding
+// error (p), scatter (p, p). If a sum or square is not finite: the sums of the shifted rows in place
+// of the mean, and the squares on the diagonal of the scatter.
 #define PRINCOMP_MOMENTS(name, In, T)                                                              \
     PRINCOMP_EXPORT(name)(const In *x, std::ptrdiff_t m, std::ptrdiff_t p, std::ptrdiff_t stride,  \
                           const double *weights, double *out) {                                    \

@@ -1,9 +1,9 @@
-// What turns columns that are packed in the cache into the upper triangle of their products.
+// The upper triangle of the products of packed columns, tile by tile.
 //
-// Included once by each source that packs: PRINCOMP_ISA names the instruction set at hand,
-// PRINCOMP_LANES its bytes a vector, PRINCOMP_REGISTERS how many vectors it holds. Tiles are
-// summed in registers, in the precision of the products, and each chunk is added in doubles:
-// products of a few hundred numbers never meet a large sum in low precision.
+// Included once by each source that packs: PRINCOMP_ISA is the name of the instruction set,
+// PRINCOMP_LANES the bytes of a vector, PRINCOMP_REGISTERS the number of vector registers. A tile
+// is summed in registers over one chunk of rows, in the precision of T, and then added to the
+// output in double, so that sums in low precision are short.
 
 #pragma once
 
@@ -16,31 +16,33 @@
 namespace PRINCOMP_ISA {
 namespace {
 
-// Columns of a tile are broadcast one by one: four, or eight where there are few vectors.
+// Columns on the left of a tile, which are broadcast one by one: MANY if their sums fit the
+// registers, else FEW.
 constexpr int FEW = 4, MANY = 8;
 // Sums that keep the processor's multipliers busy.
 constexpr int ENOUGH_SUMS = 8;
-// Bytes of packed columns that are kept near: half of a core's second cache.
+// Bytes of packed columns that stay in a core's L2 cache of 512 KB to 2 MB, or nearly.
 constexpr index LEFT_BYTES = 1024 * 1024;
 
-// Vectors of a panel, and the sums of a tile, which fill the registers with them.
+// Vectors of a panel, and the most vectors of sums in a tile: with those of a panel and a broadcast
+// number they fill the registers.
 template <class T, int bytes> constexpr int widest() { return bytes / sizeof(T) >= FEW ? 3 : 2; }
 constexpr int SUMS = PRINCOMP_REGISTERS >= 32 ? 24 : 12;
 
 // Columns of a panel; the last panel may have fewer vectors.
 template <class T, int bytes> constexpr index panel_width() {
     constexpr index width = widest<T, bytes>() * (bytes / index(sizeof(T)));
-    static_assert(width % FEW == 0, "a tile reaches over one panel only");
+    static_assert(width % FEW == 0, "no tile spans two panels");
     return width;
 }
 
 // ---- tiles ---------------------------------------------------------------------------------
 
-// A vector's numbers added to as many doubles, or written there where nothing is known yet.
+// A vector's numbers added to as many doubles, or written over them.
 template <class T, int bytes>
-inline void add_doubles(typename Vector<T, bytes>::type sums, double *to, bool fresh) {
+inline void add_doubles(typename Vector<T, bytes>::type sums, double *to, bool overwrite) {
     if constexpr (sizeof(T) == sizeof(double)) {
-        store(to, fresh ? sums : load<typename Vector<double, bytes>::type>(to) + sums);
+        store(to, overwrite ? sums : load<typename Vector<double, bytes>::type>(to) + sums);
     } else {
         typedef typename Vector<double, bytes>::type Wide;
         typedef typename Vector<T, bytes / 2>::type Half;
@@ -49,21 +51,22 @@ inline void add_doubles(typename Vector<T, bytes>::type sums, double *to, bool f
         std::memcpy(parts, &sums, sizeof(sums));
         for (int i = 0; i < 2; ++i) {
             const Wide part = __builtin_convertvector(parts[i], Wide);
-            store(to + i * half, fresh ? part : load<Wide>(to + i * half) + part);
+            store(to + i * half, overwrite ? part : load<Wide>(to + i * half) + part);
         }
     }
 }
 
-// Where products go: `out`, whose rows are p numbers apart, and whether anything is there yet.
-struct Scatter {
-    double *out;
-    index p;
-    bool fresh;
-    Scatter at(index i, index j) const { return {out + i * p + j, p, fresh}; }
+// A matrix whose rows are `stride` numbers apart, to which products are added, or which they
+// overwrite.
+struct Output {
+    double *to;
+    index stride;
+    bool overwrite;
+    Output at(index i, index j) const { return {to + i * stride + j, stride, overwrite}; }
     void prefetch(index rows, index columns) const {
         for (index i = 0; i < rows; ++i)
             for (index j = 0; j < columns; j += LINE / index(sizeof(double)))
-                __builtin_prefetch(out + i * p + j, 1, 3);
+                __builtin_prefetch(to + i * stride + j, 1, 3);
     }
 };
 
@@ -71,23 +74,32 @@ struct Scatter {
 // and multiplying leaves it idle.
 struct Ahead {
     const char *at, *end;
-    index per_row; // bytes for each row of a tile
+    index per_row; // bytes for each row of a tile of FEW columns
+    // Nothing to prefetch. The address is one in the cache: others cost time even if not mapped.
+    static Ahead none(const void *cached) {
+        const char *at = static_cast<const char *>(cached);
+        return {at, at, 0};
+    }
     index step() const { return at < end ? per_row : 0; }
-    void advance(index rows) { at = end - at > rows * per_row ? at + rows * per_row : end; }
+    void advance(index rows, index tall) {
+        const index bytes = rows * tall / FEW * per_row;
+        at = end - at > bytes ? at + bytes : end;
+    }
 };
 
-// Products of `tall` columns with `wide` vectors over all rows of a chunk, added to the scatter.
+// Products of `tall` columns with `wide` vectors over all rows of a chunk. Only the first `height`
+// rows and `columns` columns of them are columns of the data.
 template <class T, int bytes, int tall, int wide>
 void tile(const T *left, index left_step, const T *right, index right_step, index rows,
-          const Ahead &ahead, const Scatter &into, index height, index columns) {
+          const Ahead &ahead, const Output &into, index height, index columns) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
-    // Few sums would wait for one another, so they are taken twice, over every other row.
+    // Additions to few sums would wait for each other, so even and odd rows have their own.
     constexpr int turns = tall * wide < ENOUGH_SUMS ? 2 : 1;
     V sums[turns][tall][wide] = {};
     const char *next = ahead.at;
-    const index step = ahead.step();
-    into.prefetch(tall, wide * lanes); // the sums are added there at the end
+    const index step = turns * tall / FEW * ahead.step();
+    into.prefetch(tall, wide * lanes); // needed at the end
     for (index r = 0; r < rows; r += turns, next += step) {
         __builtin_prefetch(next, 0, 2);
 #pragma GCC unroll 2
@@ -114,24 +126,25 @@ void tile(const T *left, index left_step, const T *right, index right_step, inde
         for (int i = 0; i < tall; ++i)
 #pragma GCC unroll 8
             for (int v = 0; v < wide; ++v)
-                add_doubles<T, bytes>(sums[0][i][v], into.out + i * into.p + v * lanes, into.fresh);
+                add_doubles<T, bytes>(sums[0][i][v], into.to + i * into.stride + v * lanes,
+                                      into.overwrite);
         return;
     }
     for (int i = 0; i < tall && i < height; ++i)
         for (int v = 0; v < wide; ++v) {
-            double *to = into.out + i * into.p + v * lanes;
+            double *to = into.to + i * into.stride + v * lanes;
             const index count = columns - v * lanes;
             if (count >= lanes)
-                add_doubles<T, bytes>(sums[0][i][v], to, into.fresh);
+                add_doubles<T, bytes>(sums[0][i][v], to, into.overwrite);
             else
                 for (index j = 0; j < count; ++j)
-                    to[j] = double(sums[0][i][v][j]) + (into.fresh ? 0.0 : to[j]);
+                    to[j] = double(sums[0][i][v][j]) + (into.overwrite ? 0.0 : to[j]);
         }
 }
 
 template <class T, int bytes, int tall>
 void tile_of(index vectors, const T *left, index left_step, const T *right, index right_step,
-             index rows, const Ahead &ahead, const Scatter &into, index height, index columns) {
+             index rows, const Ahead &ahead, const Output &into, index height, index columns) {
 #define PRINCOMP_TILE(wide)                                                                        \
     case wide:                                                                                     \
         if constexpr (tall * wide <= SUMS)                                                         \
@@ -146,23 +159,23 @@ void tile_of(index vectors, const T *left, index left_step, const T *right, inde
 #undef PRINCOMP_TILE
 }
 
-// Columns on the left whose packed rows stay in a core's second cache, while those on the right
-// pass by: a multiple of a panel's.
-template <class T, int bytes> index left_columns(index rows, index padded) {
+// Columns on the left, a multiple of a panel's, that stay in the cache while those on the right are
+// read once.
+template <class T, int bytes> index left_columns(index rows) {
     constexpr index width = panel_width<T, bytes>();
-    const index fit = LEFT_BYTES / (rows * index(sizeof(T))) / width * width;
-    return fit >= padded ? padded : fit > width ? fit : width;
+    return std::max(LEFT_BYTES / (rows * index(sizeof(T))) / width * width, width);
 }
 
-// Columns in whole vectors, and the few that would leave most of another one empty: these are
-// packed next to each other, to be broadcast one by one over the vectors of all others.
+// How columns are packed. Most are in whole vectors. The last ones, if they would fill at most half
+// of a vector, are packed next to each other, and broadcast one by one over the vectors of others.
 template <class T, int bytes> struct Columns {
     static constexpr index lanes = bytes / index(sizeof(T));
-    // Half of a vector is more than a panel of them; and of few vectors the last is no great loss.
+    // A split pays if half of a vector is at least one tile of FEW, and from SPLIT vectors on.
     static constexpr bool can_split = FEW <= lanes / 2;
     static constexpr index SPLIT = 3;
-    index count, main, padded; // of all; of those in vectors, without and with what fills them up
-    index rest, remaining;     // of the others, and the width of their panel
+    index count;        // all columns
+    index main, padded; // those in whole vectors, and their number with zeros in the last vector
+    index rest, remaining; // the others, and their number with zeros in the last tile of FEW
     explicit Columns(index p, bool split) : count(p) {
         const index over = p % lanes;
         rest = can_split && split && p >= SPLIT * lanes && over <= lanes / 2 ? over : 0;
@@ -170,30 +183,29 @@ template <class T, int bytes> struct Columns {
         padded = (main + lanes - 1) / lanes * lanes;
         remaining = (rest + FEW - 1) / FEW * FEW;
     }
-    // Numbers of so many packed rows, and those that are read past them.
+    // Numbers to allocate for packed rows, of which tiles read `past` after the rows.
     index packed(index rows) const { return rows * (padded + remaining) + past; }
-    static constexpr index past = lanes > MANY ? lanes : MANY;
+    static constexpr index past = std::max<index>(lanes, MANY);
 };
 
-// What to prefetch of the next chunk, `size` bytes at `next`, while a chunk is multiplied: spread
-// evenly over the first two thirds of its tiles. At a higher rate, tiles would wait for their own
-// lines behind those of the next chunk.
+// Prefetches `size` bytes of the next chunk while `rows` rows are multiplied, evenly over the first
+// two thirds of the tiles: at a higher rate, tiles would wait for their own lines.
 template <class T, int bytes>
 Ahead prefetch_evenly(const void *next, index size, index rows, const Columns<T, bytes> &columns) {
     constexpr index width = panel_width<T, bytes>();
-    index tiles = 0; // about as many
+    index tiles = 0; // of FEW columns, about as many
     for (index right = 0; right < columns.main; right += width)
         tiles += (std::min(right + width, columns.main) + columns.remaining + FEW - 1) / FEW;
     const index per_row = 3 * size / (2 * rows * tiles) + 1;
     const char *at = static_cast<const char *>(next);
-    return {at, at + size, std::min(per_row, LINE)};
+    return {at, at + size, std::min(per_row, LINE / 2)}; // tiles advance by twice that at most
 }
 
-// Products of the remaining columns with all, added to the scatter's last rows: what
-// belongs above the diagonal is below it.
+// Products of the remaining columns with all, added to the last rows of the scatter, below the
+// diagonal: `copy_remaining` moves them above it.
 template <class T, int bytes>
 void add_remaining(const T *packed, index rows, const Columns<T, bytes> &columns, Ahead &ahead,
-                const Scatter &scatter) {
+                   const Output &scatter) {
     constexpr index lanes = bytes / index(sizeof(T)), width = panel_width<T, bytes>();
     const index main = columns.main, step = columns.remaining;
     const T *few = packed + columns.padded * rows;
@@ -204,74 +216,71 @@ void add_remaining(const T *packed, index rows, const Columns<T, bytes> &columns
             tile_of<T, bytes, FEW>(right_step / lanes, few + i, step, packed + right * rows,
                                    right_step, rows, ahead, scatter.at(main + i, right), height,
                                    main - right);
-            ahead.advance(rows);
+            ahead.advance(rows, FEW);
         }
-        // A vector of them reaches into the next row: what it holds of that is not kept.
+        // A vector of them contains numbers of the next row, whose products are not stored.
         tile_of<T, bytes, FEW>(1, few + i, step, few, step, rows, ahead,
                                scatter.at(main + i, main), height, columns.rest);
     }
 }
 
-// Products of the columns [begin, end) of a packed chunk with those from there on of another, or of
-// the same, added to the upper triangle of the scatter (p, p). The first is the first of a panel.
+// packed[:, begin:end]ᵀ · other[:, begin:], on and above the diagonal, added to the output. `other`
+// may be `packed`; `begin` is the first column of a panel.
 template <class T, int bytes>
 void add_group(const T *packed, const T *other, index rows, const Columns<T, bytes> &columns,
-               index begin, index end, Ahead &ahead, const Scatter &scatter) {
+               index begin, index end, Ahead &ahead, const Output &output) {
     constexpr index lanes = bytes / index(sizeof(T)), width = panel_width<T, bytes>();
-    const index p = columns.main, padded = columns.padded;
+    const index main = columns.main, padded = columns.padded;
     for (index right = begin; right < padded; right += width) {
-        const index right_step = padded - right < width ? padded - right : width;
-        for (index i = begin; i < p && i < end && i < right + right_step;) {
+        const index right_step = std::min(padded - right, width);
+        for (index i = begin; i < main && i < end && i < right + right_step;) {
             const index left = i / width * width;
-            const index left_step = padded - left < width ? padded - left : width;
+            const index left_step = std::min(padded - left, width);
             // Vectors that lie wholly below the diagonal are left out.
             const index first = left == right ? (i - left) / lanes : 0;
             const index vectors = right_step / lanes - first, column = right + first * lanes;
             const T *a = packed + left * rows + (i - left);
             const T *b = other + right * rows + first * lanes;
-            const Scatter into = scatter.at(i, column);
+            const Output into = output.at(i, column);
+            // If their sums fit the registers, they are in one panel, both halves begin with the
+            // same vector on the diagonal, and there are more than FEW.
             const bool many = vectors * MANY <= SUMS && (i - left) + MANY <= left_step &&
-                              (left != right || (i - left + FEW) / lanes == first) && p - i > FEW;
-            if (many) {
+                              (left != right || (i - left + FEW) / lanes == first) &&
+                              main - i > FEW;
+            if (many)
                 tile_of<T, bytes, MANY>(vectors, a, left_step, b, right_step, rows, ahead, into,
-                                        p - i, p - column);
-                i += MANY;
-            } else {
+                                        main - i, main - column);
+            else
                 tile_of<T, bytes, FEW>(vectors, a, left_step, b, right_step, rows, ahead, into,
-                                       p - i, p - column);
-                i += FEW;
-            }
-            ahead.advance(rows);
+                                       main - i, main - column);
+            i += many ? MANY : FEW;
+            ahead.advance(rows, many ? MANY : FEW);
         }
     }
 }
 
-// The upper triangle of a packed chunk's products, added to the scatter (p, p); see
-// `add_remaining`.
+// The upper triangle of the products of a packed chunk, added to the scatter; see `add_remaining`.
 template <class T, int bytes>
 void add_products(const T *packed, index rows, const Columns<T, bytes> &columns, Ahead ahead,
-                  const Scatter &scatter) {
-    const index group = left_columns<T, bytes>(rows, columns.padded);
+                  const Output &scatter) {
+    const index group = left_columns<T, bytes>(rows);
     for (index begin = 0; begin < columns.main; begin += group)
         add_group<T, bytes>(packed, packed, rows, columns, begin, begin + group, ahead, scatter);
     add_remaining<T, bytes>(packed, rows, columns, ahead, scatter);
 }
 
-// One upper triangle, with what `add_remaining` left below it, added to another.
-template <class T, int bytes>
-void add_upper(const double *from, const Columns<T, bytes> &columns, double *to) {
-    const index p = columns.count;
+// One upper triangle (p, p), with the rows from `main` on that `add_remaining` wrote below it,
+// added to another.
+[[maybe_unused]] void add_upper(const double *from, index p, index main, double *to) {
     for (index i = 0; i < p; ++i)
-        for (index j = i < columns.main ? i : 0; j < (i < columns.main ? columns.main : p); ++j)
+        for (index j = i < main ? i : 0; j < (i < main ? main : p); ++j)
             to[i * p + j] += from[i * p + j];
 }
 
-// The last rows of the lower triangle that `add_remaining` left, as columns of the upper one.
-template <class T, int bytes>
-void copy_remaining(double *scatter, const Columns<T, bytes> &columns) {
-    const index p = columns.count;
-    for (index j = columns.main; j < p; ++j)
-        for (index i = 0; i < columns.main; ++i)
+// The rows from `main` on that `add_remaining` wrote below the diagonal, as columns above it.
+[[maybe_unused]] void copy_remaining(double *scatter, index p, index main) {
+    for (index j = main; j < p; ++j)
+        for (index i = 0; i < main; ++i)
             scatter[i * p + j] = scatter[j * p + i];
 }
 
@@ -311,7 +320,7 @@ inline void *aligned_alloc(std::size_t bytes) {
 inline void aligned_free(void *memory) { std::free(memory); }
 #endif
 
-// Memory that a thread keeps for its next block: fresh pages cost as much as the arithmetic.
+// Memory that a thread keeps for its next block: new pages cost as much time as the arithmetic.
 struct ThreadBuffer {
     void *memory = nullptr;
     std::size_t size = 0;

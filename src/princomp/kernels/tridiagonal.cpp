@@ -228,7 +228,7 @@ struct Reduction {
     void add_rest(index piece) const {
         const index first = panel + count, rest = n - first;
         const Columns<double, bytes> columns(rest, false);
-        Ahead no_prefetch = {nullptr, nullptr, 0};
+        Ahead no_prefetch = Ahead::none(left);
         static_assert(GROUP % panel_width<double, bytes>() == 0, "a group begins with a panel");
         add_group<double, bytes>(left, right, 2 * count, columns, piece * GROUP,
                                  (piece + 1) * GROUP, no_prefetch,

@@ -50,7 +50,7 @@ int add(const T *packed, index chunk_stride, index m, index rows, index p, index
     constexpr int bytes = PRINCOMP_LANES;
     static_assert(GROUP % panel_width<T, bytes>() == 0, "a group begins with a panel");
     const Columns<T, bytes> columns(p, false);
-    Ahead no_prefetch = {nullptr, nullptr, 0};
+    Ahead no_prefetch = Ahead::none(packed);
     for (index row = 0; row < m; row += rows, packed += chunk_stride) {
         const index count = m - row < rows ? m - row : rows;
         add_group<T, bytes>(packed, packed, count + count % 2, columns, begin, end, no_prefetch,

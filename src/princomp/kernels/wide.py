@@ -29,18 +29,19 @@ from princomp.linalg import (
     slices,
 )
 
-# Number of columns from which on this is quicker than one scatter per block. Relative times: 1.3 at
-# 500 columns, where a scatter stays in the cache; 1.05 at 768; 0.9 (float32) and 1.0 (float64) at
-# 1,000; 0.8 and 0.93 at 2,000.
+# Number of columns from which on adding in place is faster. Its time divided by that of one scatter
+# per block: 1.3 at 500 columns, where a scatter stays in the cache; 1.05 at 768; 0.9 (float32) and
+# 1.0 (float64) at 1,000; 0.8 and 0.93 at 2,000.
 MIN_COLUMNS = 1024
-# Bytes of a column of a packed chunk, by item size: 1,024 numbers of float64, or 512 of float32,
-# whose products are summed in float32 within a chunk.
-_CHUNK_BYTES = {8: 8 * SIZES["wide_chunk_rows"], 4: 4 * SIZES["wide_chunk_rows"] // 2}
+# Rows of a chunk, by item size. Float32 products are summed in float32 within a chunk, which is
+# therefore shorter.
+_CHUNK_ROWS = {8: SIZES["wide_chunk_rows"], 4: SIZES["wide_chunk_rows"] // 2}
 # Rows of the scatter that a thread works on at a time (a group), by item size: the matching columns
-# of a chunk stay in its L2 cache. Groups are smaller if there would be fewer than
-# _GROUPS_PER_THREAD per thread. Their sizes are multiples of _PANEL rows, so that each begins with
-# a panel of wide.cpp, whose width divides _PANEL.
-_GROUP, _PANEL, _GROUPS_PER_THREAD = {8: 144, 4: 240}, SIZES["wide_group_rows"], 3
+# of a chunk take 1.2 MB and 0.5 MB, about an L2 cache. Groups are smaller if there would be fewer
+# than _GROUPS_PER_THREAD per thread. Their sizes are multiples of _PANEL rows, so that each begins
+# with a panel of wide.cpp, whose width divides _PANEL.
+_GROUP, _GROUPS_PER_THREAD = {8: 144, 4: 240}, 3
+_PANEL = SIZES["wide_group_rows"]
 # Rows of the scatter that are mirrored at a time.
 _MIRRORED = 4 * SIZES["wide_mirrored_rows"]
 # Maximum numbers of a SIMD vector: columns are padded to whole vectors.
@@ -60,9 +61,9 @@ class Packed(NamedTuple):
     shift : ndarray of shape (p,)
         The row that was subtracted from each row, in the precision of the block.
     sums, squares : ndarray of shape (p,)
-        Column sums of the shifted rows, and of their squares.
+        Weighted column sums of the shifted rows, and of their squares.
     memory : ndarray
-        The packed numbers. The next block reuses this memory.
+        The packed numbers, until it is passed on as ``memory`` of the next block.
     shape : tuple of int
         Rows and columns.
     chunk : int
@@ -105,10 +106,10 @@ def packed(
     kernel = native.function(name)
     weights = native.as_kernel_weights(weights, m)
     size = dtype.itemsize
-    chunk_rows = _CHUNK_BYTES[size] // size
+    chunk_rows = _CHUNK_ROWS[size]
     parts = slices(m, chunk_rows)
     chunk = 0 if kernel is None else chunk_rows
-    numbers = len(parts) * _chunk_numbers(min(chunk_rows, m), p)
+    numbers = _packed_numbers(m, p, chunk_rows)
     if memory is None or memory.dtype != dtype or memory.size < numbers:
         memory = aligned((numbers,), dtype)
     else:
@@ -145,9 +146,14 @@ def _chunk_numbers(rows: int, columns: int) -> int:
     return (rows + rows % 2) * (-(-columns // _VECTOR) * _VECTOR) + _VECTOR
 
 
+def _packed_numbers(rows: int, columns: int, chunk_rows: int) -> int:
+    whole, rest = divmod(rows, chunk_rows)
+    return whole * _chunk_numbers(chunk_rows, columns) + _chunk_numbers(rest, columns)
+
+
 def packed_bytes(rows: int, columns: int) -> int:
     """Upper bound on the bytes of a packed block."""
-    return 8 * (rows + 1) * (columns + _VECTOR)
+    return 8 * _packed_numbers(rows, columns, _CHUNK_ROWS[4])
 
 
 @np.errstate(all="ignore")  # each thread has its own setting; overflow shows in the sums
@@ -182,17 +188,19 @@ def add(
         Its ``status`` must be ``native.DONE``.
     scatter : ndarray of shape (p, p)
         In C order. The entries below its diagonal are valid only after :func:`mirror`.
-    delta_weight : float
     delta : ndarray of shape (p,)
+        Difference between the means of the block and of the earlier rows.
+    delta_weight : float
+        Factor of its outer product.
     threads : int, optional
         All processors by default.
     """
     m, p = block.shape
-    fits = scatter.shape == (p, p) and scatter.flags.c_contiguous and delta.shape == (p,)
     if block.status != native.DONE:
         raise ValueError("a block whose sums are out of range cannot be added")
-    if not fits or scatter.dtype != np.float64:
-        raise ValueError(f"the block needs a C-ordered float64 scatter of {p} columns")
+    _check_scatter(scatter, p)
+    if delta.shape != (p,):
+        raise ValueError(f"delta has the shape {delta.shape}, but the block has {p} columns")
     size = block.memory.itemsize
     delta = np.ascontiguousarray(delta, dtype=np.float64)
     mean_offset = block.sums / block.rows
@@ -206,14 +214,12 @@ def add(
     def add_to_group(some: slice) -> None:
         begin = some.start
         if kernel is not None:
-            kernel(
-                *(block.memory, _chunk_numbers(block.chunk, p), m, block.chunk, p),
-                *(begin, some.stop),
-                *(mean_offset, block.sums, delta_weight, delta, scatter),
-            )
+            packed = (block.memory, _chunk_numbers(block.chunk, p), m, block.chunk, p)
+            means = (mean_offset, block.sums, delta_weight, delta)
+            kernel(*packed, begin, some.stop, *means, scatter)
             return
         rows, out = block.memory[: m * p].reshape(m, p), scatter[some, begin:]
-        for part in slices(m, _CHUNK_BYTES[size] // size):
+        for part in slices(m, _CHUNK_ROWS[size]):
             out += rows[part, some].T @ rows[part, begin:]
         out -= mean_offset[some, None] * block.sums[begin:]
         out += delta_weight * delta[some, None] * delta[begin:]
@@ -224,6 +230,7 @@ def add(
 def mirror(scatter: FloatArray, *, threads: int | None = None) -> None:
     """Copy the entries above the diagonal of a scatter (p, p) below it, in place."""
     p = len(scatter)
+    _check_scatter(scatter, p)
     kernel = native.function("wide_mirror")
 
     def mirror_rows(some: slice) -> None:
@@ -235,3 +242,9 @@ def mirror(scatter: FloatArray, *, threads: int | None = None) -> None:
         scatter[some.stop :, some] = scatter[some, some.stop :].T
 
     for_each(mirror_rows, slices(p, _MIRRORED), threads)
+
+
+def _check_scatter(scatter: FloatArray, p: int) -> None:
+    """Refuse what the kernels would read or write as something else."""
+    if scatter.shape != (p, p) or not scatter.flags.c_contiguous or scatter.dtype != np.float64:
+        raise ValueError(f"a C-ordered float64 scatter of {p} columns is needed")
