@@ -62,8 +62,8 @@ void find_shift(const In *x, index m, index p, index stride, const double *weigh
 }
 
 // Whether the mean lies further from the shift than the rows lie from the mean: m d² > S for the
-// offset d of some column and its scatter S about the mean. `scatter` has S + m d². With u the unit roundoff of the products, their error
-// is about u (S + m d²).
+// offset d of some column and its scatter S about the mean. `scatter` has S + m d². With u the unit
+// roundoff of the products, their error is about u (S + m d²).
 //
 // One more pass about the mean, which is known by then, leaves m d² <= S, up to rounding. The new
 // shift is the number a nearest to the mean that T can hold. If b is its neighbour on the other
@@ -182,8 +182,8 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
         low[i] = (base - (high - part)) + (offset - part);
         sums[i] = offset;
     }
-    // The scatter about the mean instead of the shift, and both triangles, some rows at a time while
-    // they are in the cache. `sums` has the offsets now.
+    // The scatter about the mean instead of the shift, and both triangles, some rows at a time
+    // while they are in the cache. `sums` has the offsets now.
     for (index top = 0; top < p; top += MIRRORED) {
         for (index i = top; i < p && i < top + MIRRORED; ++i) {
             const double scaled_offset = total * sums[i];
@@ -195,9 +195,9 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     return PRINCOMP_DONE;
 }
 
-// Length of a row, in vectors of the full width, from which on that width is faster than half of it.
-// Zen 4 computes with halves, and half-width vectors waste fewer lanes: they are faster up to p = 192
-// in float32. On Sapphire Rapids, which computes with whole vectors, these take 0.7 of the time from
+// Length of a row, in full-width vectors, from which on these are faster than half-width ones. Zen 4
+// computes with halves, and half-width vectors waste fewer lanes: they are faster up to p = 192 in
+// float32. On Sapphire Rapids, which computes with whole vectors, these take 0.7 of the time from
 // p = 64 on. Zen 5 was not measured.
 index widest_from() {
 #if defined(__x86_64__) && !defined(_WIN32) // Clang on Windows does not link __cpu_model
@@ -223,8 +223,8 @@ int moments_of(const In *x, index m, index p, index stride, const double *weight
 } // namespace PRINCOMP_ISA
 
 // m >= 1 rows x (m, p), `stride` numbers apart; weights (m,) or null; out: mean (p), its rounding
-// error (p), scatter (p, p). If a sum or square is not finite: the sums of the shifted rows in place
-// of the mean, and the squares on the diagonal of the scatter.
+// error (p), scatter (p, p). If a sum or square is not finite: the sums of the shifted rows in
+// place of the mean, and the squares on the diagonal of the scatter.
 #define PRINCOMP_MOMENTS(name, In, T)                                                              \
     PRINCOMP_EXPORT(name)(const In *x, std::ptrdiff_t m, std::ptrdiff_t p, std::ptrdiff_t stride,  \
                           const double *weights, double *out) {                                    \
