@@ -132,6 +132,14 @@ def test_rows_of_any_strides_without_the_memory_next_to_them(kind):
         check([given])
 
 
+@pytest.mark.parametrize("rows", [1, 512, 513, 1024, 1025, 2097])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_packed_block_takes_no_more_memory_than_planned(rows, dtype):
+    for columns in (1024, 1025):
+        packed = wide.packed(np.zeros((rows, columns), dtype))
+        assert packed.memory.nbytes <= wide.packed_bytes(rows, columns)
+
+
 def test_weights_and_scatters_of_other_shapes_are_refused(kind):
     rows = np.ones((5, 4))
     with pytest.raises(ValueError, match="weights"):

@@ -130,7 +130,7 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     find_shift<In, T>(x, m, p, stride, weighted ? weights : nullptr, total, sums, shift);
 
     const Packer<In, T, bytes, weighted> packer(x, m, stride, columns, shift, roots);
-    // Rows apart are not prefetched: most lines between would not be needed.
+    // Rows that lie far apart in memory are not prefetched: the range between them is not needed.
     const index row_bytes = stride >= p && stride < 2 * p ? stride * index(sizeof(In)) : 0;
     for (bool again = false;; again = true) {
         std::memset(sums, 0, sizeof(double) * p);

@@ -188,10 +188,10 @@ def add(
         Its ``status`` must be ``native.DONE``.
     scatter : ndarray of shape (p, p)
         In C order. The entries below its diagonal are valid only after :func:`mirror`.
+    delta_weight : float
+        Factor of the outer product of ``delta``.
     delta : ndarray of shape (p,)
         Difference between the means of the block and of the earlier rows.
-    delta_weight : float
-        Factor of its outer product.
     threads : int, optional
         All processors by default.
     """
@@ -214,9 +214,9 @@ def add(
     def add_to_group(some: slice) -> None:
         begin = some.start
         if kernel is not None:
-            packed = (block.memory, _chunk_numbers(block.chunk, p), m, block.chunk, p)
+            chunks = (block.memory, _chunk_numbers(block.chunk, p), m, block.chunk, p)
             means = (mean_offset, block.sums, delta_weight, delta)
-            kernel(*packed, begin, some.stop, *means, scatter)
+            kernel(*chunks, begin, some.stop, *means, scatter)
             return
         rows, out = block.memory[: m * p].reshape(m, p), scatter[some, begin:]
         for part in slices(m, _CHUNK_ROWS[size]):
@@ -245,6 +245,6 @@ def mirror(scatter: FloatArray, *, threads: int | None = None) -> None:
 
 
 def _check_scatter(scatter: FloatArray, p: int) -> None:
-    """Refuse what the kernels would read or write as something else."""
+    """Refuse arrays whose memory the kernels would misinterpret."""
     if scatter.shape != (p, p) or not scatter.flags.c_contiguous or scatter.dtype != np.float64:
         raise ValueError(f"a C-ordered float64 scatter of {p} columns is needed")
