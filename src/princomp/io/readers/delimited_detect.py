@@ -12,12 +12,12 @@ import csv
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from princomp.errors import MalformedFileError
-from princomp.io.readers.delimited_text import LINE_END, Dialect
+from princomp.io.readers.delimited_text import Dialect
 from princomp.io.readers.number_text import NumberFormat, plain_minus
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import malformed, reading
@@ -34,7 +34,8 @@ _GROUPS = re.compile(r"[+-]?[0-9]{1,3}([.,'’ \u00a0\u202f])[0-9]{3}(?:\1[0-9]{
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _ADDRESS = re.compile(rf"(?:{_OCTET}\.){{3}}{_OCTET}")
 _CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+# An integer, or a fraction whose mark cannot separate thousands: what most cells are.
+_CLEAR_NUMBER = re.compile(r"[+-]?(?:[0-9]+|[0-9]*([.,])(?![0-9]{3}\Z)[0-9]+(?:[eE][+-]?[0-9]+)?)")
 _FRACTION = re.compile(r"[+-]?[0-9]*([.,])[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DECIMAL_COMMA = re.compile(r'"?[+\-\u2212]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?"?')
 # A symbol such as % or €, or a word at the end, such as kg.
@@ -76,7 +77,8 @@ def detect_dialect(
     with reading(path, "delimited text"):
         text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
     # str.splitlines would also split at other characters, such as U+2028, which cells may contain.
-    lines = LINE_END.split(text.lstrip("\ufeff"))
+    text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.split("\n")
     if not complete and len(lines) > 1:
         lines.pop()  # a part of 1.234, such as 1.2, could decide about the marks in numbers
     skip = options.skip or 0
@@ -286,7 +288,8 @@ def _layout(lines: Sequence[str], sep: str) -> _Layout | None:
 
 
 def _is_number(cell: str) -> bool:
-    return any(kind.fullmatch(cell) for kind in (_INTEGER, _FRACTION, _GROUPS))
+    patterns = _CLEAR_NUMBER, _FRACTION, _GROUPS
+    return any(pattern.fullmatch(cell) for pattern in patterns)
 
 
 # ---- numbers --------------------------------------------------------------------------
@@ -374,7 +377,17 @@ def _detect_decimal(evidence: _Evidence, sep: str, path: Path) -> str:
 def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:
     """Sort the first cells of a text by what they say about the marks in numbers."""
     evidence = _Evidence({}, {}, {})
-    for line, column, cell in itertools.islice(_cells(lines, sep), _MAX_CELLS):
+    cells = (
+        (line, column, cell)
+        for line, record in _records(lines, sep)
+        for column, cell in enumerate(record)
+    )
+    for line, column, cell in itertools.islice(cells, _MAX_CELLS):
+        if match := _CLEAR_NUMBER.fullmatch(cell):
+            if match[1]:
+                evidence.decimal.setdefault(match[1], (line, cell))
+            continue
+        cell = plain_minus(_UNITS.sub("", cell.strip()).strip())
         located = line, cell
         if group := _ONE_GROUP.fullmatch(cell):
             evidence.unclear.setdefault(group[1], {}).setdefault(column, located)
@@ -395,10 +408,3 @@ def _gather_evidence(lines: Sequence[str], sep: str) -> _Evidence:
         elif match := _FRACTION.fullmatch(cell):
             evidence.decimal.setdefault(match[1], located)
     return evidence
-
-
-def _cells(lines: Sequence[str], sep: str) -> Iterator[tuple[int, int, str]]:
-    """Line number, column number and text of each cell, without units."""
-    for line, record in _records(lines, sep):
-        for column, cell in enumerate(record):
-            yield line, column, plain_minus(_UNITS.sub("", cell.strip()).strip())

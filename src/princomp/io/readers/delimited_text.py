@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 # Blanks to replace; the first alternative skips quoted text.
 _BLANKS = re.compile(r'"[^"]*"|[ \t]+')
 
-LINE_END = re.compile(r"\r\n?|\n")
 # A line with its end, or a last line without one.
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++\Z")
 
