@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from princomp import PCA, KernelPCA
+from princomp import PCA, KernelPCA, bootstrap, diagnostics
 from princomp.errors import (
     ColumnError,
     ConstantColumnError,
@@ -267,6 +267,24 @@ def test_invalid_weights_are_refused(table):
     )
     only = np.eye(60)[0]
     assert_refused(ShapeError, lambda: PCA().fit(table, sample_weight=only), "weights")
+
+
+def test_weights_with_the_index_of_the_rows_in_another_order_are_refused(table):
+    frame = pd.DataFrame(columns(table)).rename(index="r{}".format)
+    weights = pd.Series(np.arange(1.0, 61.0), frame.index)
+    model = PCA(2).fit(frame, sample_weight=weights)
+    for same in (weights, weights.reset_index(drop=True), weights.rename(index=str.upper)):
+        np.testing.assert_array_equal(PCA(2).fit(frame, sample_weight=same).mean_, model.mean_)
+    for action in (
+        PCA(2).fit,
+        PCA(2).partial_fit,
+        KernelPCA(2).fit,
+        partial(bootstrap, model, n=2),
+        partial(diagnostics.rows, model),
+    ):
+        act = partial(action, frame, sample_weight=weights[::-1])
+        place = {"parameter": "sample_weight"}
+        assert_refused(ParameterError, act, "another order", "[X.index]", place=place)
 
 
 @pytest.mark.parametrize("missing", ["error", "drop", "em"])

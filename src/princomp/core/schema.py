@@ -332,11 +332,37 @@ def attach_weights(
     The rows of an engine carry their weights, which can also be one of their columns. Weights of
     other tables are returned unchanged. So is an array of weights if the engine's rows are brought
     here in chunks (``by_chunks``): the caller then cuts it into chunks as well.
+
+    Raises
+    ------
+    ParameterError
+        If the weights are a series whose index is that of the table in another order.
     """
     rows = None if sample_weight is None else as_distributed(X)
+    if rows is None:
+        check_order_of_weights(X, sample_weight)
     if rows is None or (by_chunks and rows.has_chunks and not isinstance(sample_weight, str)):
         return X, sample_weight
     return rows.weighted(sample_weight), None
+
+
+def check_order_of_weights(X: Any, sample_weight: SampleWeight) -> None:
+    """Raise an error if a series of weights has the index of the frame ``X`` in another order.
+
+    Raises
+    ------
+    ParameterError
+    """
+    index, labels = (getattr(table, "index", None) for table in (X, sample_weight))
+    if not (hasattr(index, "equals") and hasattr(labels, "equals")) or index.equals(labels):
+        return
+    if labels.is_unique and len(labels) == len(index) and set(labels) == set(index):
+        raise ParameterError(
+            "the index of sample_weight is that of X in another order",
+            place=WEIGHTS,
+            hint="give sample_weight[X.index], or sample_weight.to_numpy() if only the index is "
+            "wrong",
+        )
 
 
 def open_scores(X: Any, open_table: Callable[[Any], Rows] = open_rows) -> Any:

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core import checked_weights, fitted_model, is_number, renamed_parameters
+from princomp.core import (
+    check_order_of_weights,
+    checked_weights,
+    fitted_model,
+    is_number,
+    renamed_parameters,
+)
 from princomp.diagnostics.arguments import check_repeatable, checked_level, not_a_pca
 from princomp.diagnostics.bootstrap_result import Bootstrap
 from princomp.diagnostics.resampling import bootstrap_rows
@@ -174,6 +180,7 @@ def _model_and_rows(
             hint="give all rows or a sample as a dense array: X.toarray(), or X.compute() for "
             "Dask; in a file, store the matrix dense",
         )
+    check_order_of_weights(X, sample_weight)
     weights = checked_weights(sample_weight, len(data))
     if np.isnan(data).any():
         if model.missing != "drop":
