@@ -353,7 +353,8 @@ def check_order_of_weights(X: Any, sample_weight: SampleWeight) -> None:
     ------
     ParameterError
     """
-    index, labels = (getattr(table, "index", None) for table in (X, sample_weight))
+    index: Any = getattr(X, "index", None)
+    labels: Any = getattr(sample_weight, "index", None)
     if not (hasattr(index, "equals") and hasattr(labels, "equals")) or index.equals(labels):
         return
     if labels.is_unique and len(labels) == len(index) and set(labels) == set(index):
