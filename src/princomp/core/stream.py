@@ -21,13 +21,7 @@ from princomp.core.request import Request
 from princomp.core.row_buffer import RowBuffer
 from princomp.core.schema import WEIGHT_TOLERANCE
 from princomp.engines import DistributedRows, drop_incomplete, first_counted_fault, fold
-from princomp.errors import (
-    NotAvailableError,
-    NotFiniteError,
-    ParameterError,
-    ShapeError,
-    counted,
-)
+from princomp.errors import NotAvailableError, ParameterError, ShapeError, counted
 from princomp.linalg import EPS, default_threads, one_blas_thread
 from princomp.summaries import (
     Extremes,
@@ -36,6 +30,7 @@ from princomp.summaries import (
     PairOf,
     Triangle,
     Weights,
+    column_overflow,
     is_sparse,
     slice_weights,
     stored_bytes,
@@ -362,12 +357,7 @@ class Stream:
             total = self.summary_and_dropped()[0].merge(part)
             fits = main_summary(total).column_scatter < _MAX_SCATTER
         if not fits.all():
-            column = int(np.argmin(fits))
-            raise NotFiniteError(
-                f"the squares of column {column} overflow float64",
-                place={"column": column},
-                hint="divide the column by a power of ten",
-            )
+            raise column_overflow(int(np.argmin(fits)))
 
     def _add_to(self, summary: Any, rows: Any, weights: Weights) -> tuple[Any, int]:
         """Add rows to a summary block by block; return it and how many rows were left out."""

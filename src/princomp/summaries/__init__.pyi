@@ -9,6 +9,7 @@ from .blocks import (
     check_mergeable as check_mergeable,
     check_weights as check_weights,
     checked_block as checked_block,
+    column_overflow as column_overflow,
     first_not_finite as first_not_finite,
     in_range as in_range,
     is_added_in_place as is_added_in_place,

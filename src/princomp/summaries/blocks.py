@@ -217,9 +217,13 @@ def squares_overflow(sums: FloatArray, squares: FloatArray) -> NotFiniteError:
     """The error for finite rows whose sums or sums of squares (p,) are not finite."""
     if not np.isfinite(sums).all():
         return sum_overflow()
-    column = int(np.argmax(~np.isfinite(squares)))
+    return column_overflow(int(np.argmax(~np.isfinite(squares))))
+
+
+def column_overflow(column: str | int) -> NotFiniteError:
+    """The error for a column, given by its name or number, whose sum of squares is not finite."""
     return NotFiniteError(
-        f"the squares of column {column} overflow float64",
+        f"the squares of column {column!r} overflow float64",
         place={"column": column},
         hint="divide the column by a power of ten",
     )

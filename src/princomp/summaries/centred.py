@@ -10,7 +10,7 @@ import numpy as np
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.kernels import CHUNK_ROWS
 from princomp.linalg import EPS, FloatArray
-from princomp.summaries.blocks import block_rows, check_mergeable, merged_mean
+from princomp.summaries.blocks import block_rows, check_mergeable, column_overflow, merged_mean
 from princomp.summaries.space import Space
 
 Names = tuple[str, ...] | None
@@ -307,12 +307,7 @@ def check_range(summary: Centred, names: Names = None, *, each: bool = False) ->
     squares = summary.column_scatter
     finite = np.isfinite(squares)
     if not finite.all():
-        column = column_name(names, np.argmin(finite))
-        raise NotFiniteError(
-            f"the squares of column {column!r} overflow float64",
-            place={"column": column},
-            hint="divide the column by a power of ten",
-        )
+        raise column_overflow(column_name(names, np.argmin(finite)))
     min_squares = max(summary.count, summary.rows) * np.finfo(np.float64).tiny
     if not each and squares.size and squares.item(0) >= min_squares:
         return  # the first column is of ordinary size, as usual
