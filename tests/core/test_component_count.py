@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from princomp import PCA
-from princomp.core.context import check_n_components, count_for_share
-from princomp.core.request import max_components
+from princomp.core.context import ComponentCount, check_n_components
+from princomp.core.request import Request, max_components
 from princomp.errors import ParameterError, ShapeError
 from princomp.solvers import Spectrum
 from princomp.summaries import Moments
@@ -15,6 +17,11 @@ from princomp.summaries import Moments
 
 def _summary(n, p):
     return Moments.of(np.random.default_rng(0).standard_normal((n, p)))
+
+
+def _count_of_share(share):
+    fit, summary = SimpleNamespace(request=Request(share)), _summary(10, 5)
+    return ComponentCount(fit, summary, summary, None)
 
 
 def test_none_keeps_all_components():
@@ -62,9 +69,9 @@ def test_counts_and_rules_that_a_solver_does_not_support_are_refused():
 
 def test_a_fraction_is_undecided_until_enough_variances_are_known():
     spectrum = Spectrum(np.array([4.0, 2.0]), np.eye(2, 5), 8.0, 1e-15)
-    assert count_for_share(0.4, spectrum, 5, complete=False) == 1
-    assert count_for_share(0.9, spectrum, 5, complete=False) is None
-    assert count_for_share(0.9, spectrum, 5, complete=True) == 2
+    assert _count_of_share(0.4)(spectrum, complete=False) == 1
+    assert _count_of_share(0.9)(spectrum, complete=False) is None
+    assert _count_of_share(0.9)(spectrum, complete=True) == 2
 
 
 @pytest.mark.parametrize("solver", ["lanczos", "krylov"])

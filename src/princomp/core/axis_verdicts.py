@@ -16,15 +16,6 @@ from scipy.special import gammaincinv
 from princomp.core.fitted import Fitted
 from princomp.linalg import FloatArray
 
-__all__ = [
-    "Verdict",
-    "component_ranges",
-    "unequal_columns",
-    "unequal_variances",
-    "verdict_lines",
-    "verdicts",
-]
-
 # Each kind of verdict, from the best to the worst, and what it says about an axis.
 _MEANINGS = {
     "solid": "another sample would give a similar axis",

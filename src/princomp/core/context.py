@@ -204,12 +204,15 @@ class ComponentCount:
         if self.exact is not None:
             return self.exact
         if self.share is not None:
-            return count_for_share(self.share, spectrum, self.max_components, complete=complete)
-        assert self._rule is not None
-        k = self._rule.count(spectrum, complete=complete)
-        if k is None or (not complete and k > spectrum.k):
-            return None
-        return min(k, self.max_components)
+            k = for_fraction(spectrum.rates, self.share)
+            if k is None and complete:
+                k = len(spectrum.variances)
+        else:
+            assert self._rule is not None
+            k = self._rule.count(spectrum, complete=complete)
+            if k is not None and not complete and k > spectrum.k:
+                return None
+        return None if k is None else min(k, self.max_components)
 
     def of_complete(self, spectrum: Spectrum) -> int:
         """Return the number for a spectrum with all variances."""
@@ -274,16 +277,6 @@ def _check_mle(summary: Any, solver: str, is_truncated: bool, dropped: int) -> N
             f"got {summary.rows:g} rows of {summary.p - dropped} columns",
             hint="ask for a fraction of the variance, or for another rule, such as 'parallel'",
         )
-
-
-def count_for_share(
-    share: float, spectrum: Spectrum, max_components: int, *, complete: bool = True
-) -> int | None:
-    """Return the number of components for a fraction, or None if more variances are needed."""
-    k = for_fraction(spectrum.rates, share)
-    if k is None:
-        k = len(spectrum.variances) if complete else None
-    return None if k is None else min(k, max_components)
 
 
 def prepared(summary: Any, scale: FloatArray | None, centred: bool) -> Any:

@@ -77,11 +77,10 @@ def fit_table(
         As :meth:`princomp.PCA.fit` does.
     """
     request = Request.of(parameters)
-    if sample_weight is not None:
-        X, sample_weight = attach_weights(X, sample_weight)
+    X, sample_weight = attach_weights(X, sample_weight)
     rows, schema = TableSchema.read(X, owner)
     data, columns, origin = rows
-    weights = None if sample_weight is None else checked_weights(sample_weight, data.shape[0])
+    weights = checked_weights(sample_weight, data.shape[0])
     run = None
     if progress is not None or checkpoint is not None:
         run = run_context_of(data, weights, request, columns, progress, checkpoint, command, origin)

@@ -26,8 +26,8 @@ from princomp.linalg import (
     FloatArray,
     cached_property,
     empty,
+    for_each,
     frozen,
-    map_in_order,
     one_blas_thread,
 )
 from princomp.rules import Decision
@@ -351,8 +351,7 @@ def _dense_scores(
         multiply(rows[start:stop], mean, mean_low, right, out[start:stop])
 
     with one_blas_thread():
-        for _ in map_in_order(fill, range(0, len(rows), step)):
-            pass
+        for_each(fill, range(0, len(rows), step))
     return out
 
 

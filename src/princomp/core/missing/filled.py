@@ -18,6 +18,7 @@ from princomp.errors import (
     NotFiniteError,
     ParameterError,
     ShapeError,
+    counted,
     row_words,
     warn,
 )
@@ -114,11 +115,10 @@ class Filled:
         if not self.cells:
             return f"missing={self.method!r}: no cell is missing"
         end = "" if self.converged else "; NOT CONVERGED"
-        cells = "1 cell" if self.cells == 1 else f"{self.cells:,} cells"
-        rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
         return (
-            f"missing={self.method!r}: {cells} ({self.share:.2%}) of {rows} filled in "
-            f"{self.iterations:,} iterations, last change {self.change:.0e}{end}"
+            f"missing={self.method!r}: {counted(self.cells, 'cell')} ({self.share:.2%}) of "
+            f"{counted(self.rows, 'row')} filled in {self.iterations:,} iterations, "
+            f"last change {self.change:.0e}{end}"
         )
 
 
@@ -289,16 +289,18 @@ def _refuse_extreme_values(
     """Refuse numbers whose squares, or sums of squares, leave the range of float64."""
     largest = float(np.abs(table, where=~missing, out=np.zeros_like(table)).max())
     if largest and not _SAFE_RANGE[0] <= largest <= _SAFE_RANGE[1]:
-        raise DataError(
-            f"missing={method!r} squares the values, and the largest is {largest:.0e}",
-            hint="multiply all columns by a power of ten: only the unit of the components changes",
+        why = f"squares the values, and the largest is {largest:.0e}"
+    elif weights is not None and largest * np.sqrt(weights.sum()) > _MAX_ROOTED:
+        why = (
+            f"sums weighted squares, which overflow: the largest value is {largest:.0e}, and the "
+            f"weights sum to {weights.sum():.0e}"
         )
-    if weights is not None and largest * np.sqrt(weights.sum()) > _MAX_ROOTED:
-        raise DataError(
-            f"missing={method!r} sums weighted squares, which overflow: the largest value is "
-            f"{largest:.0e}, and the weights sum to {weights.sum():.0e}",
-            hint="multiply all columns by a power of ten: only the unit of the components changes",
-        )
+    else:
+        return
+    raise DataError(
+        f"missing={method!r} {why}",
+        hint="multiply all columns by a power of ten: only the unit of the components changes",
+    )
 
 
 def memory_to_fill(n: int, p: int) -> int:
