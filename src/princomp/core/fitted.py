@@ -32,7 +32,7 @@ from princomp.linalg import (
 )
 from princomp.rules import Decision
 from princomp.solvers import Spectrum
-from princomp.summaries import Columns, Extremes, columns_to_centre, is_sparse
+from princomp.summaries import Columns, Extremes, as_kind, columns_to_centre, is_sparse
 
 # Numbers that a thread multiplies at a time, and numbers in all rows from which threads are used.
 _CHUNK_SIZE, _MIN_THREADED_SIZE = 2**20, 2**19
@@ -105,10 +105,7 @@ class Fitted:
     @property
     def columns(self) -> Columns:
         """The summary of the columns, without products of columns."""
-        kept = self.summary
-        return Columns(
-            kept.rows, kept.count, kept.mean, kept.mean_low, kept.column_scatter, kept.centred
-        )
+        return as_kind(Columns, self.summary)
 
     @cached_property
     def components(self) -> FloatArray:

@@ -53,6 +53,7 @@ from .threads import (
     limit_threads as limit_threads,
     map_in_order as map_in_order,
     one_blas_thread as one_blas_thread,
+    processors as processors,
     run_uninterrupted as run_uninterrupted,
     stored_fields as stored_fields,
 )

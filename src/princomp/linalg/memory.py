@@ -15,8 +15,8 @@ from princomp.linalg.control_groups import memory_left, named_number
 # the page cache and other processes.
 DEFAULT_SHARE = 0.6
 
-_DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_UNITS = {**_DECIMAL, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNITS |= {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 _SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*((?:[KMGTkmgt][Ii]?)?)[Bb]?\s*")
 
 

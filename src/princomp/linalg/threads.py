@@ -89,11 +89,14 @@ def default_threads() -> int:
     """
     if _this_thread.limit is not None:
         return _this_thread.limit
+    return min(len(processors()), OPENMP_THREADS, processor_quota())
+
+
+def processors() -> frozenset[int]:
+    """The numbers of the processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
-        processors = len(os.sched_getaffinity(0))
-    else:
-        processors = os.cpu_count() or 1
-    return min(processors, OPENMP_THREADS, processor_quota())
+        return frozenset(os.sched_getaffinity(0))
+    return frozenset(range(os.cpu_count() or 1))
 
 
 def openmp_threads(setting: str) -> int:

@@ -18,7 +18,12 @@ from .blocks import (
     slice_weights as slice_weights,
     stored_bytes as stored_bytes,
 )
-from .centred import Names as Names, check_range as check_range, column_name as column_name
+from .centred import (
+    Names as Names,
+    as_kind as as_kind,
+    check_range as check_range,
+    column_name as column_name,
+)
 from .centred_rows import (
     CentredRows as CentredRows,
     centre_rows as centre_rows,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from princomp.summaries.blocks import Block, Weights, is_added_in_place
 
 
-class Pair:
+class Pair(NamedTuple):
     """Two summaries of the same rows."""
 
-    __slots__ = ("first", "second")
-
-    def __init__(self, first: Any, second: Any) -> None:
-        self.first, self.second = first, second
+    first: Any
+    second: Any
 
     @property
     def rows(self) -> float:

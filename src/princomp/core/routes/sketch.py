@@ -54,12 +54,9 @@ class SketchRoute:
                 hint=f"set n_components={k} before the first row is added",
             )
         spectrum = solve_sketch(analysed, k)
-        largest_residual = 0.0
-        if spectrum.residuals is not None:
-            largest_residual = float(spectrum.residuals.max(initial=0.0))
-        why = (
-            f"estimated residual of the sketch: up to {largest_residual:.0e} of the first variance"
-        )
+        assert spectrum.residuals is not None
+        largest = float(spectrum.residuals.max(initial=0.0))
+        why = f"estimated residual of the sketch: up to {largest:.0e} of the first variance"
         return Solution(completed(spectrum, k), k, sketch, scale, (why,))
 
 

@@ -43,7 +43,6 @@ class TriangleRoute:
         wanted = count.of_complete if count.exact is None else count.exact
         if isinstance(analysed, DeviceTriangle):
             spectrum = solve_on_device(analysed, wanted, few=False, tol=request.tol)
-            assert spectrum is not None
         else:
             spectrum = dense.solve_triangle(analysed, wanted)
         k = count.of_complete(spectrum)

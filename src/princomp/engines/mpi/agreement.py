@@ -8,7 +8,6 @@ the same one.
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
 import platform
 from collections import defaultdict
@@ -22,7 +21,7 @@ import numpy as np
 from princomp.engines.mpi.communicators import Communicator
 from princomp.errors import ColumnError, ParameterError, PrincompError, ShapeError
 from princomp.io import Origin, Source
-from princomp.linalg import OPENMP_THREADS, memory_limit
+from princomp.linalg import OPENMP_THREADS, memory_limit, processors
 from princomp.summaries import Weights, stored_bytes
 
 T = TypeVar("T")
@@ -125,7 +124,7 @@ class RankRecord(NamedTuple):
             memory=memory_limit(own.memory),
             memory_was_set=own.memory is not None,
             host=platform.node(),
-            processors=_processors(),
+            processors=processors(),
         )
 
 
@@ -260,12 +259,6 @@ def _comparable(value: Any) -> Any:
     except (TypeError, ValueError):
         content = pickle.dumps(value)
     return f"{type(value).__name__} of digest {hashlib.sha256(content).hexdigest()[:8]}"
-
-
-def _processors() -> frozenset[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return frozenset(os.sched_getaffinity(0))
-    return frozenset(range(os.cpu_count() or 1))
 
 
 def _threads(record: RankRecord, neighbours: list[RankRecord]) -> int:
