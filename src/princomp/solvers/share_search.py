@@ -181,9 +181,8 @@ def _estimated_sum(values: FloatArray, residuals: FloatArray, max_pairs: float) 
     found.
     """
     converged = residuals <= _FOUND * values
-    found = min(
-        max(1, int(np.argmin(converged)) if not converged.all() else len(values)), int(max_pairs)
-    )
+    found = len(values) if converged.all() else max(1, int(np.argmin(converged)))
+    found = min(found, int(max_pairs))
     last, power = values[found - 1], 0.0
     if found >= _ENOUGH:
         half = found // 2

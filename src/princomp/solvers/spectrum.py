@@ -221,8 +221,7 @@ def completed(spectrum: Spectrum, k: int) -> Spectrum:
             bound = max(bound, left_out / spectrum.largest)
         rest = np.full(k - sound, bound)
         residuals = np.concatenate([residuals[:sound], rest])
-    total, error, squared = spectrum.total, spectrum.roundoff, spectrum.squared
-    return Spectrum(variances, axes, total, error, squared, residuals, spectrum.missed)
+    return replace(spectrum, variances=variances, axes=axes, residuals=residuals)
 
 
 def _with_units(axes: FloatArray, count: int) -> FloatArray:

@@ -34,11 +34,9 @@ _PANEL = 2**14
 
 def wide_block_rows(columns: int, *, sparse: bool = False) -> int:
     """Number of rows in a block of wide rows, for summaries that add p × l numbers per block."""
-    min_rows = (
-        max(MIN_ROWS_PER_SPARSE_BLOCK, min(columns // _COLUMNS_PER_ROW, _MOST_ROWS))
-        if sparse
-        else _FEWEST_ROWS
-    )
+    min_rows = _FEWEST_ROWS
+    if sparse:
+        min_rows = max(MIN_ROWS_PER_SPARSE_BLOCK, min(columns // _COLUMNS_PER_ROW, _MOST_ROWS))
     rows = max(NUMBERS_PER_WIDE_BLOCK // max(columns, 1), min_rows)
     return 1 << (rows.bit_length() - 1)
 

@@ -193,13 +193,11 @@ class AbstractDeviceRows(DistributedRows):
         step = space.rows_at_a_time(self.p)
         if at_once and isinstance(self, DeviceRows) and self.array.dtype == working_dtype:
             step = max(self.array.shape[0], 1)
+        parts = []
         with space.full_precision():
-            parts = [
-                function(
-                    block._replace(rows=space.xp.astype(block.rows, working_dtype, copy=False))
-                )
-                for block in self.blocks(step)
-            ]
+            for block in self.blocks(step):
+                rows = space.xp.astype(block.rows, working_dtype, copy=False)
+                parts.append(function(block._replace(rows=rows)))
         return parts[0] if len(parts) == 1 else space.xp.concat(parts, axis=0)
 
 

@@ -118,9 +118,8 @@ def _precision(X: Any, space: Space) -> np.dtype[Any]:
     if name in ("int64", "uint64"):
         # Not every library compares unsigned integers; from 2⁶³ on they turn negative here.
         signed = xp.astype(X, xp.int64, copy=False)
-        too_large = (signed > LARGEST_INTEGER) | (
-            signed < (-LARGEST_INTEGER if name == "int64" else 0)
-        )
+        smallest = -LARGEST_INTEGER if name == "int64" else 0
+        too_large = (signed > LARGEST_INTEGER) | (signed < smallest)
         if bool(xp.any(too_large)):
             row = int(xp.argmax(xp.astype(xp.any(too_large, axis=1), xp.int8)))
             column = int(xp.argmax(xp.astype(too_large[row, :], xp.int8)))
