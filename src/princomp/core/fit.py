@@ -83,7 +83,7 @@ def fit_table(
     weights = checked_weights(sample_weight, data.shape[0])
     run = None
     if progress is not None or checkpoint is not None:
-        run = run_context_of(data, weights, request, columns, progress, checkpoint, command, origin)
+        run = run_context_of(rows, weights, request, progress, checkpoint, command)
     try:
         return TableFit(fit_rows(data, weights, request, columns, run), schema, rows)
     except NotFiniteError as error:

@@ -22,14 +22,7 @@ from princomp.core.routes.base import Summary
 from princomp.errors import NotAvailableError
 from princomp.io import RowArray
 from princomp.kernels import project
-from princomp.linalg import (
-    FloatArray,
-    cached_property,
-    empty,
-    for_each,
-    frozen,
-    one_blas_thread,
-)
+from princomp.linalg import FloatArray, cached_property, empty, for_each, frozen, one_blas_thread
 from princomp.rules import Decision
 from princomp.solvers import Spectrum
 from princomp.summaries import Columns, Extremes, as_kind, columns_to_centre, is_sparse

@@ -14,32 +14,21 @@ from princomp import __version__
 from princomp.core.request import Request
 from princomp.engines import ProgressCallback, RunContext
 from princomp.errors import ParameterError
-from princomp.io import (
-    Checkpoint,
-    Mapped,
-    Origin,
-    PathLike,
-    RowData,
-    Source,
-    checksum,
-    stored_arrays,
-)
+from princomp.io import Checkpoint, Mapped, PathLike, RowData, Rows, Source, checksum, stored_arrays
 from princomp.linalg import memory_limit
-from princomp.summaries import Names, Weights
+from princomp.summaries import Weights
 
 # The address of an object in a repr, which differs from process to process.
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 
 
 def run_context_of(
-    data: RowData,
+    rows: Rows,
     weights: Weights,
     request: Request,
-    columns: Names,
     progress: ProgressCallback | None,
     checkpoint: PathLike | None,
-    command: dict[str, Any] | None = None,
-    origin: Origin | None = None,
+    command: dict[str, Any] | None,
 ) -> RunContext:
     """Progress and checkpoint of a fit.
 
@@ -50,6 +39,7 @@ def run_context_of(
     """
     if checkpoint is None:
         return RunContext(progress=progress)
+    data, columns, origin = rows
     run = {
         "princomp": __version__,
         "input": _describe_input(data, None if origin is None else origin.file),

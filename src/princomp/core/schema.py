@@ -237,11 +237,7 @@ class TableSchema:
         advice = "give the columns of the fit, in their order"
         if not place["missing"]:
             advice += ": X[model.feature_names_in_]"
-        return ColumnError(
-            message,
-            place=place,
-            hint="; ".join([*differences, advice]),
-        )
+        return ColumnError(message, place=place, hint="; ".join([*differences, advice]))
 
 
 def _is_empty(X: Any) -> bool:

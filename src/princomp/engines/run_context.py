@@ -134,10 +134,7 @@ class RunContext:
     """
 
     def __init__(
-        self,
-        *,
-        progress: ProgressCallback | None = None,
-        checkpoint: Checkpoint | None = None,
+        self, *, progress: ProgressCallback | None = None, checkpoint: Checkpoint | None = None
     ) -> None:
         self.checkpoint = checkpoint
         self.reporter = ProgressReporter(progress)

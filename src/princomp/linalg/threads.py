@@ -377,7 +377,5 @@ if hasattr(os, "register_at_fork"):
     # No thread sets the number of BLAS threads during a fork: OpenBLAS holds a lock meanwhile,
     # which the child would wait for forever.
     os.register_at_fork(
-        before=_blas_lock.acquire,
-        after_in_parent=_blas_lock.release,
-        after_in_child=_after_fork,
+        before=_blas_lock.acquire, after_in_parent=_blas_lock.release, after_in_child=_after_fork
     )

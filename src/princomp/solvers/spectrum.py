@@ -107,10 +107,7 @@ class Spectrum:
             raise _not_orthonormal(orthogonality)
         spectrum = object.__new__(cls)
         spectrum.__dict__.update(
-            variances=frozen(variances),
-            axes=frozen(axes),
-            total=total,
-            roundoff=roundoff,
+            variances=frozen(variances), axes=frozen(axes), total=total, roundoff=roundoff
         )
         return spectrum
 

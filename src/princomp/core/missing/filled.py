@@ -132,10 +132,7 @@ class FilledTable(NamedTuple):
 
 
 def fill_table(
-    data: RowData,
-    weights: Weights,
-    request: Request,
-    names: Names = None,
+    data: RowData, weights: Weights, request: Request, names: Names = None
 ) -> FilledTable:
     """Fill every missing cell, in a copy if there are any; rows without any cell are left out.
 

@@ -141,9 +141,7 @@ class CentredFit:
         return self.count(spectrum.times_power(2 * self._exponent), complete=complete)
 
     def solve_growing(
-        self,
-        solve_truncated: Callable[[int], Spectrum | None],
-        abandoned: Abandoned | None = None,
+        self, solve_truncated: Callable[[int], Spectrum | None], abandoned: Abandoned | None = None
     ) -> Solution | Abandoned:
         """Ask a truncated solver for more components until they are enough; return the result.
 

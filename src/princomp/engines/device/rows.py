@@ -11,13 +11,7 @@ import numpy as np
 
 from princomp.engines.device.spaces import is_device_array, space_of
 from princomp.engines.distributed import DistributedRows, PartialResult, SummaryKind
-from princomp.errors import (
-    NotAvailableError,
-    NotFiniteError,
-    PrincompError,
-    ShapeError,
-    scores_overflow,
-)
+from princomp.errors import NotAvailableError, PrincompError, ShapeError, scores_overflow
 from princomp.io import Chunk, checksum
 from princomp.linalg import as_floats
 from princomp.solvers import Images, ImagesOf
@@ -136,7 +130,7 @@ class AbstractDeviceRows(DistributedRows):
         return scores
 
     def _check_scores(
-        self, scores: Any, start: int, drop: bool, fault: Callable[[], NotFiniteError | None]
+        self, scores: Any, start: int, drop: bool, fault: Callable[[], PrincompError | None]
     ) -> None:
         """Raise an error if rows or their scores are not finite; NaN is dropped with ``drop``."""
         xp = self.space.xp

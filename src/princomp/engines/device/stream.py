@@ -36,15 +36,7 @@ from princomp.io import (
 )
 from princomp.linalg import DEFAULT_SHARE, byte_count, format_bytes, map_in_order, mark_unwritten
 from princomp.solvers import ImagesOf
-from princomp.summaries import (
-    Columns,
-    DeviceBlock,
-    PairOf,
-    SketchOf,
-    Space,
-    Triangle,
-    stored_bytes,
-)
+from princomp.summaries import Columns, DeviceBlock, PairOf, SketchOf, Space, Triangle, stored_bytes
 
 # Bytes on the device for each number of a block: two buffers that are copied into, the centred
 # rows, and their squares in float64.

@@ -305,9 +305,7 @@ def unpack_states(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Part
         yield number, pickle.loads(buffer)
 
 
-def _merge_neighbours(
-    width: int,
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _merge_neighbours(width: int) -> BatchFunction:
     """Return a function that merges ``width`` neighbours, two of them in memory."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
