@@ -79,14 +79,9 @@ class FitContext:
             If a file has changed since the fit began.
         """
         self.passes += 1
+        drop = self.request.drop
         folded = fold(
-            kind,
-            self.rows,
-            self.weights,
-            drop=self.request.drop,
-            precise=precise,
-            run=self.run,
-            step_name=step,
+            kind, self.rows, self.weights, drop=drop, precise=precise, run=self.run, step_name=step
         )
         if self._file_states:
             refuse_changed(self._file_states, self.rows.file_states())

@@ -96,11 +96,7 @@ def fit_table(
 
 
 def fit_rows(
-    data: RowData,
-    weights: Weights,
-    request: Request,
-    columns: Names = None,
-    run: RunContext | None = None,
+    data: RowData, weights: Weights, request: Request, columns: Names, run: RunContext | None
 ) -> Fitted:
     """Fit rows in memory, or rows that a source reads block by block.
 

@@ -164,15 +164,9 @@ def _from_all_components(fitted: Fitted, columns: Columns) -> Triangle:
     if scale is not None:
         factor, lost = factor * scale, lost * scale * scale
     factor[:, columns.column_scatter == 0.0] = 0.0
-    return Triangle(
-        rows,
-        columns.count,
-        columns.mean,
-        columns.mean_low,
-        np.asarray(factor, dtype=np.float64),
-        columns.centred,
-        lost=lost,
-    )
+    factor = np.asarray(factor, dtype=np.float64)
+    mean, mean_low = columns.mean, columns.mean_low
+    return Triangle(rows, columns.count, mean, mean_low, factor, columns.centred, lost=lost)
 
 
 def _about_mean(axes: FloatArray, singular_values: FloatArray, offset: FloatArray) -> FloatArray:

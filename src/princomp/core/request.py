@@ -292,14 +292,9 @@ class Request(NamedTuple):
         limit = self.memory
         if isinstance(data, Source) or (limit is None and max(n, p) * p > _LARGE_TABLE):
             limit = memory_limit(limit)
+        k = self.named_components
         problem = Problem(
-            n or 0,
-            p,
-            self.named_components,
-            dtype,
-            solver=self.solver,
-            by_range=self.by_range,
-            memory_limit=limit,
+            n or 0, p, k, dtype, solver=self.solver, by_range=self.by_range, memory_limit=limit
         )
         if not isinstance(data, Source):
             return problem._replace(stored=data.nnz if is_sparse(data) else None)

@@ -73,9 +73,7 @@ class ProgressReporter:
     """Counts the rows of a pass and calls back with its progress, at most ten times a second."""
 
     def __init__(self, callback: ProgressCallback | None) -> None:
-        if callback is not None and not callable(callback):
-            hint = "it is called with a princomp.Progress: progress=print shows it"
-            raise invalid_value("progress", callback, "a function", hint)
+        _check_callback(callback)
         self._callback, self._number = callback, 0
 
     def begin(
@@ -121,6 +119,12 @@ class ProgressReporter:
             done=done,
             unit=self._unit,
         )
+
+
+def _check_callback(callback: object) -> None:
+    if callback is not None and not callable(callback):
+        hint = "it is called with a princomp.Progress: progress=print shows it"
+        raise invalid_value("progress", callback, "a function", hint)
 
 
 class RunContext:

@@ -256,12 +256,8 @@ def lanczos_without_constants(
     vectors = np.zeros((p, k))
     vectors[varying, :found] = orthonormal(pairs.vectors.T).T
     vectors[np.flatnonzero(column_scatter == 0)[:more], np.arange(found, k)] = 1.0
-    return replace(
-        pairs,
-        values=np.pad(pairs.values, (0, more)),
-        vectors=vectors,
-        residuals=np.pad(pairs.residuals, (0, more)),
-    )
+    values, residuals = np.pad(pairs.values, (0, more)), np.pad(pairs.residuals, (0, more))
+    return replace(pairs, values=values, vectors=vectors, residuals=residuals)
 
 
 # ---- when to compute the residuals, and when to stop -------------------------------------
