@@ -306,9 +306,7 @@ class SolvedFold:
         cross = matrix[np.ix_(held_out, training)]
         self.scores = expansion.scores_from_kernel(cross)
         # Squared lengths of centred images, of the held-out rows and of the rows of the fit.
-        squared_norms = (
-            matrix[held_out, held_out] - 2 * (cross @ expansion.mean) + expansion.mean_square
-        )
+        squared_norms = self.fitted.squared_norms(cross, matrix[held_out, held_out])
         training_squared_norms = (
             matrix[training, training] - 2 * expansion.centre + expansion.mean_square
         )

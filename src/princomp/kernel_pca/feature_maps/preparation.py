@@ -164,14 +164,13 @@ def sized_nystrom_map(
         return map, 0.0 if math.isnan(share) else share
 
     # If the sample is smaller than requested, it has all distinct rows.
-    tolerance = parameters.approximation_tol
     bounds = min_count, min(max_count, n)
-    map, share = _double_until_enough(make_map, bounds, tolerance, _fits(rows, parameters))
+    map, share = _double_until_enough(make_map, bounds, rows, parameters)
     found = f"{map.m:,} landmarks leave out {share:.2g} of the variance"
     if math.isnan(share):
         found = f"{map.m:,} landmarks: the variance is too close to rounding to estimate the error"
     shortfall = f"{map.m:,} landmarks: {share:.2g} of the variance is missing"
-    return PreparedMap(map, rows, share, _notes(found, shortfall, share, tolerance))
+    return PreparedMap(map, rows, share, _notes(found, shortfall, share, parameters))
 
 
 def random_map(
@@ -196,7 +195,7 @@ def sized_random_map(
     As :func:`sized_nystrom_map`; the estimate is the relative error of the kernel matrix of up to
     1,000 rows (``kernel_error``). It falls as 1/√D: 0.1 is reached soon, 0.01 rarely.
     """
-    min_count, max_count = _count_bounds(rows, parameters)
+    bounds = _count_bounds(rows, parameters)
     seed, dtype = parameters.seed, rows.dtype
     sample, rows = sample_rows(rows, _HELD_OUT, seed=seed, drop=parameters.drop, weights=weights)
 
@@ -204,55 +203,46 @@ def sized_random_map(
         map = random_map(kernel, sample.shape[1], m, seed=seed, dtype=dtype)
         return map, kernel_error(map, sample)
 
-    tolerance = parameters.approximation_tol
-    bounds = min_count, max_count
-    map, error = _double_until_enough(make_map, bounds, tolerance, _fits(rows, parameters))
+    map, error = _double_until_enough(make_map, bounds, rows, parameters)
     found = f"{map.width:,} features: estimated relative error of the kernel matrix {error:.2g}"
     shortfall = f"{map.width:,} features: the error of the kernel matrix is {error:.2g}"
-    return PreparedMap(map, rows, error, _notes(found, shortfall, error, tolerance))
+    return PreparedMap(map, rows, error, _notes(found, shortfall, error, parameters))
 
 
 def _double_until_enough(
     make_map: Callable[[int], tuple[M, float]],
     bounds: tuple[int, int],
-    tolerance: float,
-    fits: Callable[[FeatureMap], bool],
+    rows: RowData,
+    parameters: KernelParameters,
 ) -> tuple[M, float]:
     """Make larger maps until the estimated error of one is within the tolerance, or not known.
 
     A larger map is not used if a PCA of its images would not fit in memory.
     """
+    pca = PCAParameters(parameters.n_components, memory_limit=parameters.limit)
     m, max_count = min(bounds), bounds[1]
     map, error = make_map(m)
-    while error > tolerance and m < max_count:
+    while error > parameters.approximation_tol and m < max_count:
         m = min(2 * m, max_count)
         larger_map, larger_error = make_map(m)
-        if not fits(larger_map):
+        try:
+            plan_table(mapped(rows, larger_map, allow_missing=True), pca)
+        except MemoryLimitError:
             break
+        except PrincompError:
+            pass  # the fit reports it
         map, error = larger_map, larger_error
     return map, error
 
 
-def _fits(rows: RowData, parameters: KernelParameters) -> Callable[[FeatureMap], bool]:
-    """Return a function that says whether a PCA of the images of a map fits in memory."""
-    pca = PCAParameters(parameters.n_components, memory_limit=parameters.limit)
-
-    def fits(map: FeatureMap) -> bool:
-        try:
-            plan_table(mapped(rows, map, allow_missing=True), pca)
-        except MemoryLimitError:
-            return False
-        except PrincompError:
-            pass  # the fit reports it
-        return True
-
-    return fits
-
-
-def _notes(found: str, shortfall: str, error: float, tolerance: float) -> tuple[str, ...]:
+def _notes(
+    found: str, shortfall: str, error: float, parameters: KernelParameters
+) -> tuple[str, ...]:
     """Return the note of a map, and a second one if its error exceeds the tolerance."""
-    warning = f"{shortfall}, more than the tolerance of {tolerance:g}"
-    return (found,) if not error > tolerance else (found, warning)
+    tolerance = parameters.approximation_tol
+    if error > tolerance:
+        return found, f"{shortfall}, more than the tolerance of {tolerance:g}"
+    return (found,)
 
 
 def _count_bounds(rows: RowData, parameters: KernelParameters) -> tuple[int, int]:
