@@ -411,14 +411,12 @@ class KernelPCA(
         "Variances of the components (k,) in the feature space, with n − 1.",
     )
     explained_variance_ratio_ = _Attribute(
-        lambda fit: frozen(fit.spectrum.rates[: fit.k]),
-        "Contribution rates (k,).",
+        lambda fit: frozen(fit.spectrum.rates[: fit.k]), "Contribution rates (k,)."
     )
     contribution_rate_ = explained_variance_ratio_
 
     accumulated_rate_ = _Attribute(
-        lambda fit: fit.spectrum.accumulated[: fit.k],
-        "Running sum of the contribution rates (k,).",
+        lambda fit: fit.spectrum.accumulated[: fit.k], "Running sum of the contribution rates (k,)."
     )
     total_variance_ = _Attribute(
         lambda fit: float(fit.spectrum.total),
@@ -484,8 +482,7 @@ class KernelPCA(
     _n_features_out = _Attribute(lambda fit: int(fit.k), "Columns of the scores.")
     n_samples_ = _Attribute(lambda fit: int(fit.n_samples), "Number of rows used.")
     n_dropped_ = _Attribute(
-        lambda fit: int(fit.dropped),
-        "Number of rows left out for missing values.",
+        lambda fit: int(fit.dropped), "Number of rows left out for missing values."
     )
     plan_ = _Attribute(lambda fit: fit.plan, "How the fit ran.")
     certificate_ = _Attribute(

@@ -144,11 +144,7 @@ def _verdicts(fitted: Fitted, bootstrap: Bootstrap | None) -> tuple[Verdict, ...
 
 
 def select_few(
-    k: int,
-    components: Components,
-    default: int,
-    most: int,
-    advice: str = "select fewer components",
+    k: int, components: Components, default: int, most: int, advice: str = "select fewer components"
 ) -> Selection:
     """Select at most ``most`` of k components; by default the first ``default``.
 

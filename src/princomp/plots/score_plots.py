@@ -26,12 +26,7 @@ from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
 from princomp.plots import marks, style
-from princomp.plots.drawn_model import (
-    DrawnModel,
-    accept_any_model,
-    select_few,
-    select_plane,
-)
+from princomp.plots.drawn_model import DrawnModel, accept_any_model, select_few, select_plane
 from princomp.plots.drawn_rows import (
     DrawnRows,
     Groups,

@@ -264,11 +264,7 @@ def loadings(
 
 
 def _draw_loadings(
-    ax: Axes,
-    model: PCA,
-    selected: Selection,
-    order: NDArray[np.intp],
-    bootstrap: Bootstrap | None,
+    ax: Axes, model: PCA, selected: Selection, order: NDArray[np.intp], bootstrap: Bootstrap | None
 ) -> None:
     """Draw a point for each variable and component, with components next to each other."""
     loadings, labels = model.loadings_, DrawnModel.of(model, bootstrap).axis_names(selected)

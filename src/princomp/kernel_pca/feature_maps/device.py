@@ -15,14 +15,7 @@ from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom
 from princomp.linalg import FloatArray
-from princomp.summaries import (
-    DeviceBlock,
-    Space,
-    counted_rows,
-    fault_in,
-    first_fault,
-    is_sparse,
-)
+from princomp.summaries import DeviceBlock, Space, counted_rows, fault_in, first_fault, is_sparse
 
 _KERNELS = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine")
 

@@ -22,13 +22,7 @@ from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.io import RowArray, RowData, Source, first_rows, not_finite_error, rows_of
 from princomp.kernel_pca.functions import KernelFunction, Sides
 from princomp.linalg import FloatArray, eigh, empty, slices
-from princomp.summaries import (
-    Weights,
-    block_rows,
-    checked_block,
-    first_not_finite,
-    is_sparse,
-)
+from princomp.summaries import Weights, block_rows, checked_block, first_not_finite, is_sparse
 
 RULES = ("uniform", "kmeans", "leverage")
 

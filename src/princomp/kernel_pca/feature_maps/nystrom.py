@@ -105,7 +105,7 @@ class Nystrom(FeatureMap):
             warn(
                 f"the kernel {kernel.name!r} between the landmarks is not positive semi-definite. "
                 "Its negative eigenvalues are left out, so variances and scores are not those of "
-                "an exact fit: use other parameters or another kernel",
+                "an exact fit: use other parameters or another kernel"
             )
         weights = np.ascontiguousarray(vectors[kept].T / np.sqrt(values[kept]))
         return cls(kernel, points.shape[1], dtype, points, weights)

@@ -337,7 +337,7 @@ class PrecomputedMatrix:
             warn(
                 f"the kernel matrix is not symmetric: K[i, j] and K[j, i] differ by up to "
                 f"{asymmetry:.1g} of the largest entry, so components are accurate only to about "
-                "that; pass (K + K.T) / 2, or use a symmetric kernel",
+                "that; pass (K + K.T) / 2, or use a symmetric kernel"
             )
         self.entry_error = max(float(np.finfo(self.dtype).eps), asymmetry)
         # Products are with K − offset, as in KernelMatrix, if most of K is a constant.

@@ -349,7 +349,7 @@ def checked_total(
     warn(
         "the kernel matrix is not positive semi-definite: the eigenvalues that were not computed "
         f"sum to {others:.3g} (the largest is {first:.3g}). explained_variance_ratio_ is "
-        "relative to the sum of the computed ones",
+        "relative to the sum of the computed ones"
     )
     return float(values.sum())
 
