@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from princomp.core import Certificate, certify
 from princomp.engines import DistributedRows
@@ -24,10 +23,10 @@ from princomp.kernel_pca.feature_space.solve import first_block_width, solve
 from princomp.kernel_pca.functions import KernelFunction, shift_of
 from princomp.kernel_pca.parameters import KernelParameters
 from princomp.kernel_pca.plan import KernelPlan
-from princomp.kernel_pca.rows import cross_matrix, in_memory
+from princomp.kernel_pca.rows import in_memory
 from princomp.linalg import FloatArray, cached_property
 from princomp.solvers import Spectrum
-from princomp.summaries import Weights, stored_bytes
+from princomp.summaries import Weights, is_sparse, stored_bytes
 
 # Scores of rows with a weight below this share of the mean are not computed from eigenvectors.
 _LIGHT_SHARE = 1e-4
@@ -148,8 +147,8 @@ class ExactFit:
         """Compute scores of rows (m, p), or of their kernel with the rows of the fit (m, n)."""
         expansion = self.expansion
         if expansion.points is None:
-            rows = cross_matrix(rows, len(expansion.mean))
-            return expansion.scores_from_kernel(rows).astype(rows.dtype)
+            values = rows.toarray() if is_sparse(rows) else rows
+            return expansion.scores_from_kernel(values).astype(rows.dtype)
         return expansion.scores(rows)
 
     def scores_on_engine(self, rows: DistributedRows, *, drop: bool) -> Any:
@@ -194,26 +193,21 @@ def solve_matrix(matrix: FloatArray, weights: Weights, parameters: KernelParamet
     # and a zero in each eigenvector.
     inner, spectrum = fitted.expansion, fitted.spectrum
     roots = np.ones((len(positive), 1)) if fitted.roots is None else fitted.roots
+
+    def of_all_rows(values: FloatArray) -> FloatArray:
+        out = np.zeros((n, *values.shape[1:]))
+        out[positive] = values
+        return out
+
     expansion = replace(
         inner,
-        weights=_scatter(n, positive, inner.weights),
-        mean=_scatter(n, positive, inner.mean),
-        centre=_scatter(n, positive, inner.centre),
+        weights=of_all_rows(inner.weights),
+        mean=of_all_rows(inner.mean),
+        centre=of_all_rows(inner.centre),
     )
-    return replace(
-        fitted,
-        expansion=expansion,
-        spectrum=replace(spectrum, axes=_scatter(n, positive, spectrum.axes.T).T),
-        roots=_scatter(n, positive, roots),
-        complete=False,
-    )
-
-
-def _scatter(n: int, indices: NDArray[np.intp], values: FloatArray) -> FloatArray:
-    """Return n values that are zero except at ``indices``."""
-    out = np.zeros((n, *values.shape[1:]))
-    out[indices] = values
-    return out
+    spectrum = replace(spectrum, axes=of_all_rows(spectrum.axes.T).T)
+    roots = of_all_rows(roots)
+    return replace(fitted, expansion=expansion, spectrum=spectrum, roots=roots, complete=False)
 
 
 def _exact_fit(matrix: CentredMatrix, parameters: KernelParameters) -> ExactFit:

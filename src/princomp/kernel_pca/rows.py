@@ -214,21 +214,6 @@ def square_matrix(table: Rows, weights: Weights = None) -> FloatArray:
     return matrix
 
 
-def cross_matrix(matrix: RowArray, n: int) -> FloatArray:
-    """Return the kernel of new rows with the n rows of a fit (m, n), dense.
-
-    Raises
-    ------
-    ShapeError
-    """
-    if matrix.shape[1] != n:
-        raise ShapeError(
-            f"the kernel matrix has {matrix.shape[1]} columns, and the fit has {n} rows",
-            hint="pass the kernel of each row with each row of the fit",
-        )
-    return matrix.toarray() if is_sparse(matrix) else matrix
-
-
 # ---- divisors ----------------------------------------------------------------------------
 
 

@@ -142,8 +142,6 @@ def test_seeds_and_sizes_distinguish_maps():
         (TensorSketch, KernelFunction("poly", gamma=1.0, degree=2.5), 10, "degree"),
         (TensorSketch, KernelFunction("poly", gamma=1.0, degree=0), 10, "degree"),
         (TensorSketch, KernelFunction("poly", gamma=1.0, coef0=-1.0), 10, "coef0"),
-        (TensorSketch, KernelFunction("poly", gamma=-1.0), 10, "gamma"),
-        (TensorSketch, POLY, 0, "n_landmarks"),
     ],
 )
 def test_unsupported_kernels_and_sizes_are_refused(kind, kernel, width, name):

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from princomp.errors import DataError, ShapeError, warn
+from princomp.errors import DataError, warn
 from princomp.io import RowArray, model_arrays
 from princomp.kernel_pca.feature_maps.feature_map import BLOCK_ROWS, FeatureMap
 from princomp.kernel_pca.feature_maps.landmarks import landmark_matrix
@@ -68,18 +68,12 @@ class Nystrom(FeatureMap):
 
         Raises
         ------
-        ShapeError
-            If there are no points.
         NotFiniteError
             If the kernel between two points is not finite, or so small that products in the
             precision of the images lose digits.
         DataError
             If no eigenvalue is positive.
         """
-        if 0 in points.shape:
-            raise ShapeError(
-                f"landmarks have shape {points.shape}", hint="pass at least one, with all columns"
-            )
         dtype = np.dtype(points.dtype if dtype is None else dtype)
         if kernel.shift_invariant and kernel.shift is None:
             kernel = kernel.with_shift(shift_of(points))

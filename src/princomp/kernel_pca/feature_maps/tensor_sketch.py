@@ -63,19 +63,15 @@ class TensorSketch(RandomMap):
         Raises
         ------
         ParameterError
-            For kernels other than "poly", a degree that is not a whole number of at least 1, a
-            negative coef0 or γ, or no coordinates.
+            For kernels other than "poly", a degree that is not a whole number of at least 1, or a
+            negative coef0.
         """
         if kernel.name not in POLYNOMIALS:
-            raise _invalid("kernel", kernel.name, "'poly'", "use approximation='nystrom'")
+            raise _unsupported("kernel", kernel.name, "'poly'")
         if kernel.degree != int(kernel.degree) or kernel.degree < 1:
-            expected = "a whole number of at least 1"
-            raise _invalid("degree", kernel.degree, expected, "use approximation='nystrom'")
-        for name, value in (("coef0", kernel.coef0), ("gamma", kernel.gamma)):
-            if value is None or not value >= 0:
-                raise _invalid(name, value, "at least 0", "use approximation='nystrom'")
-        if width < 1:
-            raise _invalid("n_landmarks", width, "at least 1", "use a whole number")
+            raise _unsupported("degree", kernel.degree, "a whole number of at least 1")
+        if not kernel.coef0 >= 0:
+            raise _unsupported("coef0", kernel.coef0, "at least 0")
         return width
 
     @property
@@ -108,9 +104,9 @@ class TensorSketch(RandomMap):
         out[...] = scipy.fft.irfft(product, n=self.count, axis=1, workers=1)
 
 
-def _invalid(name: str, value: object, expected: str, hint: str) -> ParameterError:
+def _unsupported(name: str, value: object, expected: str) -> ParameterError:
     return ParameterError(
         f"for a polynomial sketch {name} must be {expected}, got {value!r}",
         place={"parameter": name},
-        hint=hint,
+        hint="use approximation='nystrom'",
     )
