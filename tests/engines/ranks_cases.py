@@ -248,7 +248,8 @@ def mapped(comm, tables, kernel, count, seed):
     """Landmarks and the fit of mapped rows: rank 0 leads as if it held all rows."""
     from princomp.engines.mpi.agreement import RankInput
     from princomp.engines.mpi.rows import empty_input, spmd_fit
-    from princomp.kernel_pca.feature_maps import Nystrom, landmarks, mapped as through
+    from princomp.kernel_pca.feature_maps import Nystrom, mapped as through
+    from princomp.kernel_pca.feature_maps.landmarks import landmarks
 
     rows = tables[_rank_and_size(comm)[0]]
 

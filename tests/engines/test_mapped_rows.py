@@ -15,14 +15,9 @@ import pytest
 from princomp import PCA, KernelPCA
 from princomp.core import open_rows
 from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
-from princomp.kernel_pca.feature_maps import (
-    Fourier,
-    Nystrom,
-    TensorSketch,
-    landmarks,
-    mapped,
-    sized_nystrom_map,
-)
+from princomp.kernel_pca.feature_maps import Fourier, Nystrom, TensorSketch, mapped
+from princomp.kernel_pca.feature_maps.landmarks import landmarks
+from princomp.kernel_pca.feature_maps.preparation import sized_nystrom_map
 from princomp.kernel_pca.functions import KernelFunction
 from princomp.kernel_pca.parameters import KernelParameters
 

@@ -15,7 +15,8 @@ from princomp import PCA
 from princomp.errors import CheckpointError, NotFiniteError, ParameterError, ShapeError
 from princomp.io.readers.mapped import Mapped
 from princomp.io.readers.table_input import rows_of
-from princomp.kernel_pca.feature_maps import Fourier, Nystrom, landmarks
+from princomp.kernel_pca.feature_maps import Fourier, Nystrom
+from princomp.kernel_pca.feature_maps.landmarks import landmarks
 from princomp.kernel_pca.functions import KernelFunction
 
 RBF = KernelFunction("rbf", gamma=0.1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from princomp.core import open_rows
-from princomp.kernel_pca.feature_maps import landmarks
+from princomp.kernel_pca.feature_maps.landmarks import landmarks
 from princomp.kernel_pca.functions import KernelFunction
 
 LINEAR = KernelFunction("linear")

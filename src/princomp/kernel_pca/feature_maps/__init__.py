@@ -10,14 +10,6 @@ distributed, device              maps of rows on engines and devices
 from princomp.kernel_pca.feature_maps.distributed import mapped as mapped
 from princomp.kernel_pca.feature_maps.feature_map import FeatureMap as FeatureMap
 from princomp.kernel_pca.feature_maps.fourier import Fourier as Fourier
-from princomp.kernel_pca.feature_maps.landmarks import (
-    landmarks as landmarks,
-    sample_rows as sample_rows,
-)
 from princomp.kernel_pca.feature_maps.nystrom import Nystrom as Nystrom
-from princomp.kernel_pca.feature_maps.preparation import (
-    prepare_map as prepare_map,
-    sized_nystrom_map as sized_nystrom_map,
-    sized_random_map as sized_random_map,
-)
+from princomp.kernel_pca.feature_maps.preparation import prepare_map as prepare_map
 from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch as TensorSketch
