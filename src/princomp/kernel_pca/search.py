@@ -307,11 +307,9 @@ class SolvedFold:
         self.scores = expansion.scores_from_kernel(cross)
         # Squared lengths of centred images, of the held-out rows and of the rows of the fit.
         squared_norms = self.fitted.squared_norms(cross, matrix[held_out, held_out])
-        training_squared_norms = (
-            matrix[training, training] - 2 * expansion.centre + expansion.mean_square
-        )
         self.squared_norms = np.maximum(squared_norms, 0.0)
-        self.training_squared_norms = np.maximum(training_squared_norms, 0.0)
+        squared_norms = matrix[training, training] - 2 * expansion.centre + expansion.mean_square
+        self.training_squared_norms = np.maximum(squared_norms, 0.0)
         if group[0].function.name != "precomputed":
             function = group[0].function.with_shift(shared.shift)
             expansion = replace(expansion, function=function, points=shared.rows[training])

@@ -127,9 +127,8 @@ def tune(
     errors = fold_errors(rows, combinations, folds, by, progress)
     best = combinations[int(np.argmin(errors.mean(axis=1)))]
     # An iterator is exhausted, so use the rows that were read from it.
-    best_model = (
-        clone(model).set_params(**best.parameters).fit(all_rows if isinstance(X, Iterator) else X)
-    )
+    fit_rows = all_rows if isinstance(X, Iterator) else X
+    best_model = clone(model).set_params(**best.parameters).fit(fit_rows)
     parameters = tuple(candidate.parameters for candidate in combinations)
     return Tuned(parameters, errors, by, rows.shape[0], all_rows.shape[0], best_model)
 

@@ -92,15 +92,12 @@ def cos2(
     sum_heading = f"sum of\n{len(summed.names)} {kept_or_shown}"
     _draw_grid(ax, cells, names, [*_headings(model, selected, bootstrap), sum_heading])
     ax.axvline(len(selected.indices) - 0.5, color=style.background_colour(ax), lw=5)
-    style.add_note(
-        ax,
-        "cos²: share of the variable's variance that a component shows",
-        f"{len(order)} of {fitted.p:,} variables, those with the largest sums"
-        if len(order) < fitted.p
-        else "",
-        "–: constant column" if np.isnan(cells).any() else "",
-        below=8.0,
-    )
+    notes = ["cos²: share of the variable's variance that a component shows"]
+    if len(order) < fitted.p:
+        notes.append(f"{len(order)} of {fitted.p:,} variables, those with the largest sums")
+    if np.isnan(cells).any():
+        notes.append("–: constant column")
+    style.add_note(ax, *notes, below=8.0)
     return ax
 
 

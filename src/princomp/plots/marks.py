@@ -74,9 +74,8 @@ def draw_points(
 def draw_cloud(ax: Axes, xy: FloatArray, *, colour_bar: bool = True) -> str:
     """Draw points, or the density of many points; return a note."""
     if len(xy) <= MAX_POINTS:
-        draw_points(
-            ax, xy, style.BLUE, among=len(xy) if colour_bar else max(len(xy), _SMALL_AXES_POINTS)
-        )
+        among = len(xy) if colour_bar else max(len(xy), _SMALL_AXES_POINTS)
+        draw_points(ax, xy, style.BLUE, among=among)
         return ""
     image = draw_density(ax, xy, equal_scales=colour_bar)
     if colour_bar:
@@ -95,14 +94,12 @@ def draw_density(ax: Axes, xy: FloatArray, *, equal_scales: bool = True) -> Axes
     """Draw counts in cells on a logarithmic scale; ``equal_scales`` for axes with equal scales."""
     low, high = xy.min(axis=0), xy.max(axis=0)
     span = np.where(high > low, high - low, 1.0)
-    cells = np.clip(
-        _CELLS * (span / span.max() if equal_scales else np.array([1.0, 0.75])), 4, None
-    ).astype(int)
+    shares = span / span.max() if equal_scales else np.array([1.0, 0.75])
+    cells = np.clip(_CELLS * shares, 4, None).astype(int)
     # Not low + span, which rounding may put below the largest value: its row would be lost.
     top = np.where(high > low, high, low + span)
-    counts, *edges = np.histogram2d(
-        xy[:, 0], xy[:, 1], bins=cells, range=np.stack([low, top], axis=1)
-    )
+    ranges = np.stack([low, top], axis=1)
+    counts, *edges = np.histogram2d(xy[:, 0], xy[:, 1], bins=cells, range=ranges)
     image = ax.imshow(
         np.where(counts > 0, counts, np.nan).T,
         origin="lower",

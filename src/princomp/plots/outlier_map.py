@@ -179,12 +179,11 @@ def _robust_distances(
 
 def _draw_rows(ax: Axes, xy: FloatArray, beyond: NDArray[np.bool_]) -> str:
     """Draw rows as points, or many rows as a density; return a note about it."""
-    if len(xy) <= MAX_POINTS:
-        draw_points(ax, xy[~beyond], style.BLUE, among=len(xy), label="within the limits")
+    n = len(xy)
+    if n <= MAX_POINTS:
+        draw_points(ax, xy[~beyond], style.BLUE, among=n, label="within the limits")
         if beyond.any():
-            draw_points(
-                ax, xy[beyond], style.VERMILLION, "D", among=len(xy), label="beyond a limit"
-            )
+            draw_points(ax, xy[beyond], style.VERMILLION, "D", among=n, label="beyond a limit")
         return ""
     draw_density(ax, xy, equal_scales=False)
     return "density of rows on a logarithmic scale"

@@ -83,7 +83,8 @@ def circle(
     r, names = variable_measures(fitted, selected)["correlation"], variable_names(model)
     undefined = np.isnan(r).any(axis=1)
     order = np.argsort(-np.where(undefined, -1.0, (r**2).sum(axis=1)), kind="stable")
-    order = order[: min(top, int((~undefined).sum()))]
+    n_defined = int((~undefined).sum())
+    order = order[: min(top, n_defined)]
 
     ax = style.styled_axes(ax, dark, 6.8, 5.4)
     style.draw_zero_lines(ax)
@@ -93,16 +94,12 @@ def circle(
     ax.set(xlabel=labels[0], ylabel=labels[1], xlim=(-1.5, 1.5), ylim=(-1.15, 1.15))
     ax.set(aspect="equal", xticks=(-1, -0.5, 0, 0.5, 1), yticks=(-1, -0.5, 0, 0.5, 1))
     draw_arrows(ax, r[order], style.BLUE)
-    truncated = int((~undefined).sum()) > len(order)
-    style.add_note(
-        ax,
-        f"the {len(order)} of {len(names):,} variables best represented in the plane"
-        if truncated
-        else "",
-        f"no correlation: {style.join_names(names[undefined].tolist(), 3)}"
-        if undefined.any()
-        else "",
-    )
+    notes = []
+    if len(order) < n_defined:
+        notes.append(f"the {len(order)} of {len(names):,} variables best represented in the plane")
+    if undefined.any():
+        notes.append(f"no correlation: {style.join_names(names[undefined].tolist(), 3)}")
+    style.add_note(ax, *notes)
     style.lay_out(ax)
     place_labels(
         ax,
@@ -251,15 +248,13 @@ def loadings(
         ax.set_xlim(-1.05, 1.05)
     ax.set(xlabel="loading" + (" (correlation with the component)" if unit else " v√λ"))
     style.legend_above(ax)
-    style.add_note(
-        ax,
-        ""
-        if bootstrap is None
-        else f"whiskers: {100 * bootstrap.level:.10g}% intervals of {bootstrap.n:,} resamples",
-        f"the {len(order)} of {fitted.p:,} variables with the largest loadings"
-        if len(order) < fitted.p
-        else "",
-    )
+    notes = []
+    if bootstrap is not None:
+        level = f"{100 * bootstrap.level:.10g}%"
+        notes.append(f"whiskers: {level} intervals of {bootstrap.n:,} resamples")
+    if len(order) < fitted.p:
+        notes.append(f"the {len(order)} of {fitted.p:,} variables with the largest loadings")
+    style.add_note(ax, *notes)
     return ax
 
 

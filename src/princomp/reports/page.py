@@ -112,10 +112,8 @@ def _score_points(fitted: Fitted, rows: ReportedRows) -> dict[str, Any]:
 def _sample(rows: ReportedRows, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
     if len(candidates) <= MAX_POINTS:
         return candidates
-    order = rows.order[: len(candidates)]
-    others = np.random.default_rng(0).choice(
-        order[_N_EXTREME:], MAX_POINTS - _N_EXTREME, replace=False
-    )
+    order, rng = rows.order[: len(candidates)], np.random.default_rng(0)
+    others = rng.choice(order[_N_EXTREME:], MAX_POINTS - _N_EXTREME, replace=False)
     return np.sort(np.concatenate([order[:_N_EXTREME], others]))
 
 

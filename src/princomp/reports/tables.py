@@ -233,11 +233,9 @@ def row_table(fitted: Fitted, rows: ReportedRows) -> Table:
         _text_column("beyond", rows.exceeded[shown]),
     ]
     n = len(rows.scores)
-    which = (
-        f"The {len(shown):,} most extreme of {n:,} rows"
-        if len(shown) < n
-        else f"{'All ' * (n > 1)}{counted(n, 'row')}"
-    )
+    which = f"{'All ' * (n > 1)}{counted(n, 'row')}"
+    if len(shown) < n:
+        which = f"The {len(shown):,} most extreme of {n:,} rows"
     note = f"{which}, the most extreme first. {_components_note(fitted, names)}"
     return Table("rows", "Rows", tuple(columns), note.strip())
 

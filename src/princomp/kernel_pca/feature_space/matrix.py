@@ -259,9 +259,8 @@ class KernelMatrix:
             tile = self._cached_tiles.get((start, column))
             if tile is None:
                 stripe = self._sides[start : start + _STRIPE_ROWS] if stripe is None else stripe
-                tile = self.function.tile(
-                    stripe, self._sides[column : column + _TILE_COLUMNS], self.dtype
-                )
+                others = self._sides[column : column + _TILE_COLUMNS]
+                tile = self.function.tile(stripe, others, self.dtype)
                 if column == start and self.function.name == "rbf":
                     np.fill_diagonal(tile[:, : len(stripe)], 1.0)
                 tile -= self._offset

@@ -128,8 +128,7 @@ class _Rescaled:
 
 def _scaled(expansion: Expansion, divisors: FloatArray) -> Expansion:
     """Return an expansion of points that are already divided, with a kernel without divisors."""
-    shift = expansion.function.shift
-    function = replace(
-        expansion.function, shift=None if shift is None else shift / divisors, divisors=None
-    )
-    return replace(expansion, function=function, points=divide_columns(expansion.points, divisors))
+    function, points = expansion.function, divide_columns(expansion.points, divisors)
+    shift = None if function.shift is None else function.shift / divisors
+    function = replace(function, shift=shift, divisors=None)
+    return replace(expansion, function=function, points=points)
