@@ -85,9 +85,8 @@ def cos2(
     cells = np.column_stack([values[:, : len(selected.indices)], total])[order]
 
     names = [display_name(name) for name in variable_names(model)[order]]
-    ax = style.styled_axes(
-        ax, dark, _names_width(names) + 0.75 * cells.shape[1], 1.2 + 0.27 * len(order)
-    )
+    width = _names_width(names) + 0.75 * cells.shape[1]
+    ax = style.styled_axes(ax, dark, width, 1.2 + 0.27 * len(order))
     kept_or_shown = "kept" if components is None else "shown"
     sum_heading = f"sum of\n{len(summed.names)} {kept_or_shown}"
     _draw_grid(ax, cells, names, [*_headings(model, selected, bootstrap), sum_heading])
@@ -151,9 +150,8 @@ def metadata(
     shape = (-1, len(selected.indices))
     r, eta2, p = (table[name].reshape(shape) for name in ("r", "eta2", "p_adjusted"))
     names = table["column"].reshape(shape)[:, 0]
-    ax = style.styled_axes(
-        ax, dark, 0.5 + _names_width(names) + 0.85 * r.shape[1], 1.5 + 0.32 * len(r)
-    )
+    width = 0.5 + _names_width(names) + 0.85 * r.shape[1]
+    ax = style.styled_axes(ax, dark, width, 1.5 + 0.32 * len(r))
     kinds = np.where(~np.isnan(eta2).all(axis=1), " (η²)", "")
     kinds = np.where(~np.isnan(r).all(axis=1), " (r)", kinds)
     _draw_grid(
