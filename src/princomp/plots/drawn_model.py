@@ -122,17 +122,19 @@ def _verdicts(fitted: Fitted, bootstrap: Bootstrap | None) -> tuple[Verdict, ...
     """
     if bootstrap is None:
         return verdicts(fitted)
-    problem, unit = "", np.abs(fitted.loadings).max(initial=0.0)
+    place, hint = {"parameter": "bootstrap"}, "use bootstrap=princomp.bootstrap(model, X)"
     if not isinstance(bootstrap, Bootstrap):
-        kind = type(bootstrap).__name__
-        problem = f"bootstrap must be a result of princomp.bootstrap, got {kind}"
-    elif bootstrap.loadings.shape != fitted.loadings.shape or not np.allclose(
+        raise ParameterError(
+            f"bootstrap must be a result of princomp.bootstrap, got {type(bootstrap).__name__}",
+            place=place,
+            hint=hint,
+        )
+    unit = np.abs(fitted.loadings).max(initial=0.0)
+    if bootstrap.loadings.shape != fitted.loadings.shape or not np.allclose(
         bootstrap.loadings, fitted.loadings, rtol=1e-6, atol=1e-9 * unit
     ):
         problem = "the bootstrap is of another model: its loadings differ"
-    if problem:
-        hint = "use bootstrap=princomp.bootstrap(model, X)"
-        raise ParameterError(problem, place={"parameter": "bootstrap"}, hint=hint)
+        raise ParameterError(problem, place=place, hint=hint)
     return verdicts(fitted, bootstrap.angle_quantiles((0.95,))[0])
 
 
