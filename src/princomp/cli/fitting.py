@@ -232,9 +232,7 @@ def plan(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     print_result("plan", as_json, text, plan=fit_plan.to_dict(), notes=list(source.notes))
 
 
-def _parse_rules(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
-    if value is None:
-        return None
+def _parse_rules(value: str) -> list[str]:
     names = [name.strip() for name in value.split(",")]
     for name in names:
         if name not in RULES:
@@ -250,7 +248,7 @@ def _parse_rules(_: click.Context, __: click.Parameter, value: str | None) -> li
 @choose_options
 @click.option(
     "--rules",
-    callback=_parse_rules,
+    type=_parse_rules,
     metavar="A,B",
     help=f"Rules to apply: {', '.join(RULES)}. All by default.",
 )

@@ -48,15 +48,13 @@ _REFUSED_WITH_ROBUST = (
 )
 
 
-def _parse_number_or(
-    word: str, kind: type[int] | type[float]
-) -> Callable[..., int | float | str | None]:
-    """Return a callback that reads a number of at least 1 (int) or 0 (float), or a word."""
+def _number_or(word: str, kind: type[int] | type[float]) -> Callable[[str], int | float | str]:
+    """Return a type of options: a number of at least 1 (int) or 0 (float), or a word."""
     minimum = 1 if kind is int else 0
     valid = f"{'a whole' if kind is int else 'a'} number of at least {minimum}"
 
-    def parse(_: click.Context, __: click.Parameter, value: str | None) -> int | float | str | None:
-        if value is None or value == word:
+    def parse(value: str) -> int | float | str:
+        if value == word:
             return value
         try:
             number = kind(value)
@@ -79,7 +77,7 @@ kind_options = with_options(
     ),
     click.option(
         "--gamma",
-        callback=_parse_number_or("median", float),
+        type=_number_or("median", float),
         metavar="NUMBER|median",
         help="Gamma of the kernel; median is computed from distances of rows. 1/p by default.",
     ),
@@ -96,7 +94,7 @@ kind_options = with_options(
     ),
     click.option(
         "--landmarks",
-        callback=_parse_number_or("auto", int),
+        type=_number_or("auto", int),
         metavar="N|auto",
         help="Number of landmarks or features; as many as needed by default.",
     ),

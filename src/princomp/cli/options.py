@@ -48,11 +48,12 @@ Command: TypeAlias = Callable[..., Any]
 Option: TypeAlias = Callable[[Command], Command]
 
 
-def _parse_components(
-    _: click.Context, __: click.Parameter, value: str | None
-) -> int | float | str | None:
+# ---- texts that click's own types do not convert; used as the types of options ---------------
+
+
+def _parse_components(value: str) -> int | float | str:
     """Return the value of -k: a number, a fraction (0.8, "80%", "0,8") or the name of a rule."""
-    if value is None or value in RULES:
+    if value in RULES:
         return value
     number: int | float = -1
     with contextlib.suppress(ValueError):
@@ -68,10 +69,7 @@ def _parse_components(
     return number
 
 
-def _parse_names(_: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
-    if value is None:
-        return None
-    noun = "word" if param.name == "na" else "column name"
+def _parse_names(value: str, noun: str) -> list[str]:
     # Parse as CSV, so that a name with a comma in it can be quoted.
     try:
         names = [name.strip() for name in next(csv.reader([value], skipinitialspace=True), [])]
@@ -82,21 +80,27 @@ def _parse_names(_: click.Context, param: click.Parameter, value: str | None) ->
     return names
 
 
-def _check_name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not value.strip():
+def _check_name(value: str) -> str:
+    if not value.strip():
         raise click.BadParameter("the name of the column is empty")
     return value
 
 
-def _parse_memory(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    if value is not None:
-        from princomp.linalg import byte_count
+def _check_memory(value: str) -> str:
+    from princomp.linalg import byte_count
 
-        try:
-            byte_count(value)
-        except ParameterError as error:
-            raise click.BadParameter(f"{value!r} is not a memory size; {error.hint}") from None
+    try:
+        byte_count(value)
+    except ParameterError as error:
+        raise click.BadParameter(f"{value!r} is not a memory size; {error.hint}") from None
     return value
+
+
+def _parse_separator(value: str) -> str:
+    return {"tab": "\t", "\\t": "\t", "space": " "}.get(value, value)
+
+
+# ---- making options and commands --------------------------------------------------------------
 
 
 def with_options(*options: Option) -> Option:
@@ -137,14 +141,16 @@ def choice_option(flag: str, choices: Sequence[str], text: str, **settings: Any)
     return click.option(flag, type=kind, default=default, show_default=True, help=text, **settings)
 
 
-def names_option(flag: str, text: str) -> Option:
-    """Return an option whose value is column names, as in a line of CSV."""
-    return click.option(flag, callback=_parse_names, metavar="A,B", help=text)
+def names_option(flag: str, text: str, noun: str = "column name") -> Option:
+    """Return an option whose value is column names or other words, as in a line of CSV."""
+    return click.option(
+        flag, type=lambda value: _parse_names(value, noun), metavar="A,B", help=text
+    )
 
 
 def name_option(*flags: str, text: str) -> Option:
     """Return an option whose value is the name of one column."""
-    return click.option(*flags, callback=_check_name, metavar="COLUMN", help=text)
+    return click.option(*flags, type=_check_name, metavar="COLUMN", help=text)
 
 
 def format_option(files: str) -> Option:
@@ -197,19 +203,15 @@ table_output_options = with_options(
 )
 
 
-def _parse_separator(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    return {"tab": "\t", "\\t": "\t", "space": " "}.get(value or "", value)
-
-
 read_options = with_options(
     click.option("--no-id", is_flag=True, help="Use no column as names of the rows."),
     click.option(
-        "--sep", callback=_parse_separator, metavar="CHAR", help="Separator: , ; | tab space."
+        "--sep", type=_parse_separator, metavar="CHAR", help="Separator: , ; | tab space."
     ),
     click.option("--decimal", type=click.Choice([".", ","]), help="Decimal mark."),
     click.option("--thousands", metavar="CHAR", help="Separator of thousands."),
     click.option("--encoding", metavar="NAME", help="Encoding of the text, such as cp1252."),
-    names_option("--na", "More words for missing cells, besides empty, NA, NaN, null."),
+    names_option("--na", "More words for missing cells, besides empty, NA, NaN, null.", "word"),
     click.option(
         "--skip", type=click.IntRange(min=0), metavar="N", help="Skip N lines before the table."
     ),
@@ -270,7 +272,7 @@ _column_options = (
 )
 _memory_option = click.option(
     "--memory",
-    callback=_parse_memory,
+    type=_check_memory,
     metavar="SIZE",
     help="Memory that the fit may take, such as 2GB; 60% of the free memory by default.",
 )
@@ -282,7 +284,7 @@ def _fit_options(scale_option: Option) -> Option:
             "-k",
             "--components",
             "k",
-            callback=_parse_components,
+            type=_parse_components,
             metavar="K",
             help="Number of components: 3, a fraction of the variance (0.9 or 90%), or a rule such "
             "as parallel (see princomp choose). All by default.",

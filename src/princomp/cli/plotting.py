@@ -51,9 +51,7 @@ FIGURES: dict[str, tuple[str, tuple[str, ...]]] = {
 _EXTENSIONS = (".svg", ".png", ".pdf")
 
 
-def _parse_list(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
-    if value is None:
-        return None
+def _parse_list(value: str) -> list[str]:
     try:  # a name with a comma in it can be quoted, as in CSV
         items = next(csv.reader([value], skipinitialspace=True, strict=True)) or [value]
     except csv.Error:
@@ -61,12 +59,8 @@ def _parse_list(_: click.Context, __: click.Parameter, value: str | None) -> lis
     return [item.strip() for item in items]
 
 
-def _parse_label(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> int | list[str] | None:
-    if value is not None and value.isascii() and value.isdigit():
-        return int(value)
-    return _parse_list(ctx, param, value)
+def _parse_label(value: str) -> int | list[str]:
+    return int(value) if value.isascii() and value.isdigit() else _parse_list(value)
 
 
 def _check_extension(_: click.Context, __: click.Parameter, value: Path) -> Path:
@@ -89,7 +83,7 @@ def _check_extension(_: click.Context, __: click.Parameter, value: Path) -> Path
 )
 @click.option("--x", metavar="PC", help="Component of the horizontal axis: 1 (default), or PC1.")
 @click.option("--y", metavar="PC", help="Component of the vertical axis: 2 (default), or PC2.")
-@click.option("--components", callback=_parse_list, metavar="A,B", help="Components to draw.")
+@click.option("--components", type=_parse_list, metavar="A,B", help="Components to draw.")
 @name_option("--groups", text="Column of DATA with categories.")
 @click.option(
     "--ellipses",
@@ -99,7 +93,7 @@ def _check_extension(_: click.Context, __: click.Parameter, value: Path) -> Path
 @click.option("--level", type=LEVEL, help="Level of limits and ellipses, 0.95 by default.")
 @click.option(
     "--label",
-    callback=_parse_label,
+    type=_parse_label,
     metavar="N|A,B",
     help="Label the N farthest rows, or these rows.",
 )
