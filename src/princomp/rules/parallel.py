@@ -101,18 +101,14 @@ def _normal_variances(known: Known, rng: np.random.Generator) -> FloatArray:
     # weights sum to a fraction.
     deviations = np.sqrt(known.column_variances) * np.sqrt(known.divisor / degrees_of_freedom)
     if degrees_of_freedom < p:
-        rows = rng.standard_normal((degrees_of_freedom, p))
-        if known.standardised:
-            rows *= np.sqrt(known.divisor) / np.linalg.norm(rows, axis=0)
-            rows *= known.column_variances > 0
-        else:
-            rows *= deviations
-        return squared_singular_values(rows) / known.divisor
-    factor = np.tril(rng.standard_normal((p, p)), -1)
-    factor.flat[:: p + 1] = np.sqrt(rng.chisquare(float(degrees_of_freedom) - np.arange(p)))
-    if known.standardised:
-        factor *= (np.sqrt(known.divisor) / np.linalg.norm(factor, axis=1))[:, None]
-        factor *= (known.column_variances > 0)[:, None]
+        drawn = columns = rng.standard_normal((degrees_of_freedom, p))
     else:
-        factor *= deviations[:, None]
-    return squared_singular_values(factor) / known.divisor
+        drawn = np.tril(rng.standard_normal((p, p)), -1)
+        drawn.flat[:: p + 1] = np.sqrt(rng.chisquare(float(degrees_of_freedom) - np.arange(p)))
+        columns = drawn.T  # a view, with a column for each column of the table
+    if known.standardised:
+        columns *= np.sqrt(known.divisor) / np.linalg.norm(columns, axis=0)
+        columns *= known.column_variances > 0
+    else:
+        columns *= deviations
+    return squared_singular_values(drawn) / known.divisor

@@ -66,22 +66,22 @@ class Permutation:
         rows = np.ldexp(rows, -binary_exponent(rows))
         max_components = min(len(rows) - known.centred, known.columns)
         left, singular_values, right = np.linalg.svd(rows, full_matrices=False)
+        squares = singular_values**2
+        total, varying = float(np.sum(squares)), varying_columns(known)
         rng, p_values = known.generator(), []
         details = correlation_statistics(known) if known.standardised else {}
         for k in range(1, max_components):
-            tail = float(np.sum(singular_values[k - 1 :] ** 2))
-            if tail <= _ROUNDING * float(np.sum(singular_values**2)):
+            tail = float(np.sum(squares[k - 1 :]))
+            if tail <= _ROUNDING * total:
                 break
             removed = left[:, : k - 1], right[: k - 1]
             share = singular_values[k - 1] ** 2 / tail
-            p_value, psi_values = self._p_value(rows, removed, share, varying_columns(known), rng)
+            p_value, psi_values = self._p_value(rows, removed, share, varying, rng)
             known.tell(self.name, k, max_components)
             if k == 1 and details:
                 psi = details["psi"]
                 if known.sampled:  # of these rows, which are fewer
-                    squares = singular_values**2
-                    total = float(np.sum(squares))
-                    psi = _psi(float(np.sum(squares**2)), total, varying_columns(known))
+                    psi = _psi(float(np.sum(squares**2)), total, varying)
                 exceeding = np.sum(psi_values >= psi * (1 - 1e-12))
                 details["psi_p"] = (float(exceeding) + 1.0) / (len(psi_values) + 1.0)
             p_values.append(p_value)
@@ -90,8 +90,7 @@ class Permutation:
             rows = rows - singular_values[k - 1] * np.outer(left[:, k - 1], right[k - 1])
         known.tell(self.name, max_components, max_components)
         k = int(np.sum(np.array(p_values) <= self.level))
-        squares = singular_values**2
-        left_over = float(squares[k:].sum()) > _ROUNDING * float(squares.sum())
+        left_over = float(squares[k:].sum()) > _ROUNDING * total
         reason, values = self._reason(k, p_values, left_over), floats(p_values)
         return Decision(self.name, k, reason, "p-value", values, self.level, 1, details)
 
