@@ -120,18 +120,17 @@ class Bootstrap:
     def _intervals(self) -> dict[str, NDArray[Any]]:
         loadings, k, names = self._loadings(), len(self.variances), self._names
         quantities = np.array(["variance", "rate", "loading"], dtype=object)
+        parts = {
+            "component": (names, names, loadings["component"]),
+            "variable": (np.full(2 * k, None), loadings["variable"]),
+            "value": (self.variances, self.rates, loadings["loading"]),
+            "low": (self.variance_interval[0], self.rate_interval[0], loadings["low"]),
+            "high": (self.variance_interval[1], self.rate_interval[1], loadings["high"]),
+            "error": (self.variance_error, self.rate_error, loadings["error"]),
+        }
         return {
             "quantity": np.repeat(quantities, [k, k, len(loadings["loading"])]),
-            "component": np.concatenate([names, names, loadings["component"]]),
-            "variable": np.concatenate([np.full(2 * k, None), loadings["variable"]]),
-            "value": np.concatenate([self.variances, self.rates, loadings["loading"]]),
-            "low": np.concatenate(
-                [self.variance_interval[0], self.rate_interval[0], loadings["low"]]
-            ),
-            "high": np.concatenate(
-                [self.variance_interval[1], self.rate_interval[1], loadings["high"]]
-            ),
-            "error": np.concatenate([self.variance_error, self.rate_error, loadings["error"]]),
+            **{name: np.concatenate(arrays) for name, arrays in parts.items()},
         }
 
     def _components(self) -> dict[str, NDArray[Any]]:

@@ -403,8 +403,7 @@ def outliers(
 
     row, position, t2, q, t2_names, q_names = reader.collect(measure)
     if n_incomplete:
-        message = f"{n_incomplete:,} rows of X have missing values and are skipped"
-        warn(message)
+        warn(f"{n_incomplete:,} rows of X have missing values and are skipped")
     order = np.argsort(-np.fmax(t2 / t2_cutoff, q / q_cutoff), kind="stable")
     one_limit = np.where(t2 > t2_cutoff, "T2", "Q")
     beyond = np.where((t2 > t2_cutoff) & (q > q_cutoff), "T2, Q", one_limit)

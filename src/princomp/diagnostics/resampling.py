@@ -392,9 +392,7 @@ def _divisors(
     size, divisors_by_resample = float(table.size), []
     zeros = np.zeros(scatters.shape[1])
     for count, scatter in zip(counts, scatters, strict=True):
-        extremes = None
-        if table.scale == "range":
-            extremes = Extremes.of(next(drawn))
+        extremes = Extremes.of(next(drawn)) if table.scale == "range" else None
         columns = Columns(size, len(count), zeros, zeros, scatter)
         try:
             divisor = divisors(table.scale, columns, extremes, table.names, table.constant)
