@@ -95,7 +95,7 @@ def forget(self: P, X: Any, y: object = None, sample_weight: SampleWeight = None
         If more rows are removed than were added.
     """
     check_is_fitted(self)
-    if _shared_fit(self, self._request()) is not None:
+    if _shared_fit(self, Request.of(self)) is not None:
         raise NotAvailableError(
             "rows cannot be forgotten after finalize(comm=…), which combined the sums of all ranks",
             hint="call forget before finalize, on the rank that added the rows; finalize a copy to "
@@ -136,9 +136,9 @@ def merge(self: P, other: PCA) -> P:
     check_is_fitted(self)
     check_is_fitted(other)
     self._schema.check_same(other._schema)
-    request = self._request()
+    request = Request.of(self)
     stream = _all_rows(self, request)
-    stream.merge(_all_rows(other, other._request()))
+    stream.merge(_all_rows(other, Request.of(other)))
     self._fitted = LazyFit(stream, request, self._schema.names)
     return self
 
@@ -176,7 +176,7 @@ def finalize(self: P, *, comm: object = None) -> P:
     settings["earlier_fit"] = None if shared is None else repr(Stream.fit_identity(shared))
 
     def lead(total: Stream, agreement: engines.Agreement) -> tuple[TableSchema, Fitted]:
-        request = self._request()
+        request = Request.of(self)
         shared = _shared_fit(self, request)
         schema = TableSchema(agreement.p, agreement.columns, None, type(self).__name__)
         lazy_fit = LazyFit(total, request, agreement.columns, shared)
@@ -193,7 +193,7 @@ def _update_rows(
     model: PCA, X: Any, sample_weight: SampleWeight, update: Callable[..., None]
 ) -> None:
     """Add rows to the stream of a model, or remove them."""
-    request = model._request()
+    request = Request.of(model)
     first = "_fitted" not in model.__dict__
     if first:
         empty = TableSchema.of_empty(X, type(model).__name__)
@@ -216,15 +216,12 @@ def _update_rows(
         else:
             for rows in blocks_of(data):
                 stop = start + rows.shape[0]
-                try:
-                    update(stream, rows, slice_weights(weights, start, stop))
-                except NotFiniteError as error:
-                    if "row" in error.place:
-                        error.place["row"] += start  # counted in its block
-                    raise
+                update(stream, rows, slice_weights(weights, start, stop))
                 start = stop
             check_weights(weights, start)
     except NotFiniteError as error:
+        if "row" in error.place:
+            error.place["row"] += start  # counted in its block
         has_option = "missing" in model._get_param_names()
         hint = _FILL_HINT if has_option else _NO_OPTION_HINT
         raise not_finite_error(data, error, columns=columns, origin=origin, hint=hint) from None
@@ -265,7 +262,7 @@ def _shared_fit(model: PCA, request: Request) -> Fitted | None:
 
 def _own_sums(model: PCA) -> engines.RankInput:
     """The summary of the rows that only this rank has."""
-    request = model._request()
+    request = Request.of(model)
     if request.decay != 1.0:
         raise ParameterError(
             f"decay={request.decay:g} cannot be combined with comm: rows of different ranks "

@@ -18,6 +18,7 @@ from princomp.core import (
     FILL_METHODS,
     Certificate,
     Fitted,
+    Request,
     TableSchema,
     blocks_of,
     checked_components,
@@ -121,7 +122,7 @@ def from_covariance(
     # If the number of rows is not known, C may have full rank: p + 1 rows are the fewest for that.
     rows = float(p + 1 if count is None else count)
     moments = Moments.of_covariance(covariance, centre, rows)
-    fitted = fit_summary(moments, model._request(), n_samples=count, mean_known=mean is not None)
+    fitted = fit_summary(moments, Request.of(model), n_samples=count, mean_known=mean is not None)
     model._schema, model._fitted = schema, fitted
     return model
 
@@ -150,7 +151,7 @@ def from_summary(
             hint="give model.summary_, or Moments.of(X)",
         )
     model, summary = cls(**parameters), deepcopy(summary)
-    fitted = fit_summary(summary, model._request(), n_samples=summary.count)
+    fitted = fit_summary(summary, Request.of(model), n_samples=summary.count)
     model._schema, model._fitted = _make_schema(cls, summary.p, feature_names), fitted
     return model
 
@@ -289,7 +290,7 @@ def _refitted(model: P, **changes: Any) -> P:
     """Fit the same summary with other parameters."""
     fitted = model._result
     refitted = _copy_with(model, fitted, **changes)
-    summary, request = fitted.mergeable_summary(), refitted._request()
+    summary, request = fitted.mergeable_summary(), Request.of(refitted)
     if "n_components" not in changes and fitted.k != request.n_components:
         request = request.clipped(summary)  # as a stream with fewer rows than components was
     new_fit = fit_summary(

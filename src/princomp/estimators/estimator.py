@@ -296,7 +296,7 @@ class PCA(
         if comm is not None:
 
             def check() -> int | None:
-                return self._request().memory
+                return Request.of(self).memory
 
             rows = batches.fit_on_ranks(
                 self, X, sample_weight, comm, check, progress, checkpoint, rereads=rereads
@@ -401,9 +401,6 @@ class PCA(
 
     def _parameters(self) -> PCAParameters:
         return PCAParameters._make(_get_parameters(self))
-
-    def _request(self) -> Request:
-        return Request.of(self)
 
     @property
     def _result(self) -> Fitted:

@@ -101,7 +101,6 @@ class IncrementalPCA(PCA):
                     place={"parameter": name},
                     hint=f"PCA().fit(X, {name}=…)",
                 )
-        self._check_batch_size()
         model = copy(self)
         for name in ("_fitted", "_schema"):
             model.__dict__.pop(name, None)
