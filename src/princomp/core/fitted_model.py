@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -67,6 +67,9 @@ class FittedModel(ABC, Generic[R]):
 
     result: R
     schema: TableSchema
+
+    # What to do about cells that are not finite.
+    _cell_hint: ClassVar[str] = _FILL_HINT
 
     def __fitted_model__(self) -> Self:
         return self
@@ -168,7 +171,7 @@ class FittedModel(ABC, Generic[R]):
         error, columns = first_not_finite(refused), self.schema.names
         error.place["row"] += first
         table = data if isinstance(data, Source) else rows
-        raise not_finite_error(table, error, columns=columns, origin=origin, hint=_FILL_HINT)
+        raise not_finite_error(table, error, columns=columns, origin=origin, hint=self._cell_hint)
 
     def _check_overflow(self, scores: FloatArray, first: int) -> None:
         """Refuse scores that are not finite although the rows are."""

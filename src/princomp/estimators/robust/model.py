@@ -27,7 +27,7 @@ from princomp.io import (
     values,
 )
 from princomp.linalg import EPS, FloatArray, cached_property, frozen, int_or_none
-from princomp.summaries import Names, first_not_finite, is_sparse
+from princomp.summaries import Names, is_sparse
 
 _HINT = "remove such rows, or fill the cells before"
 _WHY_DENSE = (
@@ -163,6 +163,7 @@ class RobustModel(FittedModel[RobustFit]):
     """A fitted RobustPCA: its result, and the columns of its table."""
 
     missing: ClassVar[str] = "error"
+    _cell_hint: ClassVar[str] = _HINT
 
     def block_scores(self, rows: FloatArray) -> FloatArray:
         """Compute scores of dense rows in memory."""
@@ -176,19 +177,9 @@ class RobustModel(FittedModel[RobustFit]):
         check_dense(data)
         raise AssertionError
 
-    def check_finite(
-        self, rows: FloatArray, data: RowData, first: int, origin: Origin | None = None
-    ) -> None:
-        """Refuse rows that are not dense or not finite."""
-        check_dense(rows)
-        if not np.isfinite(rows).all():
-            found = first_not_finite(rows)
-            found.place["row"] += first
-            columns = self.schema.names
-            raise not_finite_error(data, found, columns=columns, origin=origin, hint=_HINT)
-
     def chunk_outlier_map(self, rows: FloatArray, data: RowData, first: int) -> OutlierMap:
         """Compute distances of some rows of ``data``."""
+        check_dense(rows)
         self.check_finite(rows, data, first)
         return self.result.outlier_map(rows)
 
