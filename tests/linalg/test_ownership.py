@@ -20,7 +20,7 @@ from princomp.core.stream import Stream
 from princomp.engines import local
 from princomp.engines.local import fold
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.numpy_file import NpySource
+from princomp.io.readers.numpy_file import open_npy
 from princomp.kernels import csr, entries_of
 from princomp.kernels.wide import MIN_COLUMNS
 from princomp.linalg import scratch
@@ -240,7 +240,7 @@ def test_a_block_being_added_is_not_overwritten_by_the_next(tmp_path, monkeypatc
 
     rows = np.random.default_rng(0).standard_normal((2 * 2048 + 100, MIN_COLUMNS), dtype=np.float32)
     np.save(tmp_path / "rows.npy", rows)
-    source = NpySource(tmp_path / "rows.npy", Selection())
+    source = open_npy(tmp_path / "rows.npy", Selection())
     expected = fold(Moments, rows).summary
     monkeypatch.setattr(local, "map_in_order", one_ahead)
     found = fold(Moments, source).summary

@@ -23,7 +23,7 @@ from princomp.errors import (
 )
 from princomp.io.readers import numpy_file
 from princomp.io.readers.columns import Origin, Selection, choose_columns
-from princomp.io.readers.numpy_file import NpySource
+from princomp.io.readers.numpy_file import open_npy
 from princomp.io.readers.source import FileState
 
 DTYPES = ["f2", "f4", ">f4", "f8", ">f8", "i1", "u2", "i4", ">i8", "i8", "u8", "?", "longdouble"]
@@ -40,7 +40,7 @@ def save(tmp_path):
 
 
 def opened(path, columns=None, exclude=()):
-    return NpySource(path, Selection(columns, exclude))
+    return open_npy(path, Selection(columns, exclude))
 
 
 def numbers(n=300, p=7, dtype="f8", order="C"):
@@ -338,7 +338,7 @@ def test_invalid_columns_are_refused(save):
         with pytest.raises(ColumnError):
             opened(path, columns, exclude)
     with pytest.raises(ParameterError, match="numbers only"):
-        NpySource(path, Selection(id_column="0"))
+        open_npy(path, Selection(id_column="0"))
     with pytest.raises(ShapeError):
         opened(path, None, ("0", "1", "2"))
     assert opened(path, ["0"]).unused == read_whole(path, columns=["0"]).unused

@@ -93,7 +93,7 @@ _FORMATS = {
     ".arrow": _ARROW,
     ".feather": _ARROW,
     ".ipc": _ARROW,
-    ".npy": Format("numpy_file.NpySource"),
+    ".npy": Format("numpy_file.open_npy"),
     ".npz": Format("sparse_files.open_npz", has_parts=True),
     ".mtx": Format("sparse_files.open_matrix_market", ("pyarrow.csv",)),
     ".mtx.gz": Format("sparse_files.open_matrix_market", ("pyarrow.csv",)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -13,17 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import ParameterError
-from princomp.io.readers.array_lookup import (
-    Member,
-    numbered_columns,
-    refuse_id_column,
-    refuse_not_table,
-)
+from princomp.io.readers.array_lookup import Member, refuse_id_column, refuse_not_table
 from princomp.io.readers.cells import refuse_long_integers
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.reader_errors import file_error, malformed, reading
-from princomp.io.readers.source import Chunk, FileState, Source, file_state
-from princomp.io.readers.stored_array import float_dtype, rounding_notes, to_floats
+from princomp.io.readers.source import Chunk
+from princomp.io.readers.stored_array import MemberSource, to_floats
 from princomp.linalg import empty
 
 NPY_MAGIC = b"\x93NUMPY"
@@ -42,16 +38,15 @@ def read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any
     return read(file)
 
 
-def _read_header(
-    file: BinaryIO, path: Path, selection: Selection
-) -> tuple[tuple[int, int], bool, np.dtype[Any]]:
-    """Shape, whether in Fortran order, and dtype of a matrix."""
+def _read_header(file: BinaryIO, path: Path, selection: Selection) -> tuple[Member, bool]:
+    """Shape and dtype of a matrix, and whether it is in Fortran order."""
     origin = Origin(str(path))
     refuse_id_column(selection, "an .npy file", origin)
     with reading(path, _KIND):
         shape, fortran, stored = read_npy_header(file)
-    refuse_not_table(Member("the array", shape, stored), origin)
-    return (shape[0], shape[1]), fortran, stored
+    member = Member("the array", shape, stored)
+    refuse_not_table(member, origin)
+    return member, fortran and shape[1] > 1
 
 
 def _refuse_second_array(path: Path, file: BinaryIO) -> None:
@@ -59,17 +54,12 @@ def _refuse_second_array(path: Path, file: BinaryIO) -> None:
     with reading(path, _KIND):
         following = file.read(len(NPY_MAGIC))
     if following == NPY_MAGIC:
-        problem = "holds several arrays, one after another"
         hint = "Save each in a file of its own; several files are read as one table."
-        raise malformed(path, problem, hint)
+        raise malformed(path, "holds several arrays, one after another", hint)
 
 
-class NpySource(Source):
-    """Rows of a matrix stored by ``numpy.save``.
-
-    Rows are read, not memory-mapped, because mapped pages would count as memory of the
-    process. The file is opened at the first ``read``, and closed with the source. Copies and
-    unpickled sources open the file again.
+def open_npy(path: Path, selection: Selection) -> NpySource:
+    """Open a matrix stored by ``numpy.save``.
 
     Raises
     ------
@@ -84,59 +74,75 @@ class NpySource(Source):
     ParameterError
         An id column is requested, but the file holds only numbers.
     """
+    with reading(path, _KIND), path.open("rb") as file:
+        # Refuse zip archives and pickles, which numpy.load would also accept.
+        if file.read(len(NPY_MAGIC)) != NPY_MAGIC:
+            raise malformed(path, "is not a NumPy array file", "Write it by numpy.save.")
+        file.seek(0)
+        member, fortran = _read_header(file, path, selection)
+        offset = file.tell()
+        available = os.fstat(file.fileno()).st_size - offset
+        n, width = member.shape
+        expected = n * width * member.dtype.itemsize
+        if 0 <= expected < available:
+            file.seek(offset + expected)
+            _refuse_second_array(path, file)
+    if min(n, width) < 0 or available < expected:
+        raise malformed(
+            path,
+            f"its header announces {n} × {width} numbers ({member.dtype}) in "
+            f"{expected} bytes, and {available} follow",
+            "It may be cut short or still being written: create or download it again.",
+        )
+    return NpySource.of(path, member, None, selection, offset=offset, fortran=fortran)
+
+
+@dataclass(kw_only=True, eq=False)
+class NpySource(MemberSource):
+    """Rows of a matrix in an .npy file.
+
+    Rows are read, not memory-mapped, because mapped pages would count as memory of the
+    process. The file is opened at the first ``read``, and closed with the source. Copies and
+    unpickled sources open the file again.
+
+    Parameters
+    ----------
+    offset : int
+        Number of bytes before the first number.
+    fortran : bool
+        Whether the matrix is stored column by column.
+    """
+
+    rows: int
+    kind: str = _KIND
+    offset: int
+    fortran: bool
 
     random_access = True
     reader_bytes = 0
-    rows: int
 
-    def __init__(self, path: Path, selection: Selection) -> None:
-        with reading(path, _KIND), path.open("rb") as file:
-            # Refuse zip archives and pickles, which numpy.load would also accept.
-            if file.read(len(NPY_MAGIC)) != NPY_MAGIC:
-                raise malformed(path, "is not a NumPy array file", "Write it by numpy.save.")
-            file.seek(0)
-            (n, width), fortran, stored = _read_header(file, path, selection)
-            self._offset = file.tell()
-            available = os.fstat(file.fileno()).st_size - self._offset
-            expected = n * width * stored.itemsize
-            if 0 <= expected < available:
-                file.seek(self._offset + expected)
-                _refuse_second_array(path, file)
-        if min(n, width) < 0 or available < expected:
-            raise malformed(
-                path,
-                f"its header announces {n} × {width} numbers ({stored}) in "
-                f"{expected} bytes, and {available} follow",
-                "It may be cut short or still being written: create or download it again.",
-            )
-        column_indices = numbered_columns(width, selection, Origin(str(path)))
-        indices = list(range(width)) if column_indices is None else column_indices.tolist()
-        super().__init__(
-            rows=n,
-            p=len(indices),
-            dtype=float_dtype(stored),
-            notes=rounding_notes(stored),
-            file=str(path),
-            # In C order, all columns are read, even those that are not used.
-            nbytes=n * (len(indices) if fortran else width) * stored.itemsize,
-        )
-        self.path = path
-        self._n, self._width, self._stored = n, width, stored
-        self._fortran = fortran and width > 1
-        self._indices = indices
-        span = range(indices[0], indices[-1] + 1)
+    def __post_init__(self) -> None:
+        width, used = self.member.shape[1], self.column_indices
+        self._indices = list(range(width)) if used is None else used.tolist()
+        # In C order, all columns are read, even those that are not used.
+        columns_read = self.p if self.fortran else width
+        self.nbytes = self.rows * columns_read * self.member.dtype.itemsize
+        span = range(self._indices[0], self._indices[-1] + 1)
         # Indexing with a slice gives a view, with a list of columns it makes another copy.
-        self._column_selector = slice(span.start, span.stop) if indices == list(span) else indices
+        is_span = self._indices == list(span)
+        self._column_selector = slice(span.start, span.stop) if is_span else self._indices
         self._reads_directly = (
-            not self._fortran and stored == self.dtype and indices == list(range(width))
+            not self.fortran
+            and self.member.dtype == self.dtype
+            and self._indices == list(range(width))
         )
         self._file: FileIO | None = None
         self._lock = threading.Lock()
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
-        step = max(1, (NUMBERS_PER_FORTRAN_CHUNK if self._fortran else NUMBERS_PER_CHUNK) // self.p)
-        for first in range(start, self._n, step):
+        step = max(1, (NUMBERS_PER_FORTRAN_CHUNK if self.fortran else NUMBERS_PER_CHUNK) // self.p)
+        for first in range(start, self.rows, step):
             yield self.read(first, first + step)
 
     def read(self, start: int, stop: int) -> Chunk:
@@ -153,15 +159,15 @@ class NpySource(Source):
 
     def load(self, start: int, stop: int, empty: Callable[..., NDArray[Any]]) -> NDArray[Any]:
         """The numbers of :meth:`read`, in an array made by ``empty``."""
-        stop = min(stop, self._n)
+        stop = min(stop, self.rows)
         block = empty((max(0, stop - start), self.p), self.dtype)
         if self._reads_directly:
-            self._fill(block, start * self._width)
+            self._fill(block, start * self.p)
             return block
-        if self._fortran:
+        if self.fortran:
             load, step = self._columns, NUMBERS_PER_FORTRAN_CHUNK // self.p
         else:
-            load, step = self._rows, NUMBERS_PER_CHUNK // self._width
+            load, step = self._rows, NUMBERS_PER_CHUNK // self.member.shape[1]
         step = max(1, step)
         for first in range(start, stop, step):
             last = min(first + step, stop)
@@ -177,21 +183,22 @@ class NpySource(Source):
 
     def _rows(self, first: int, last: int) -> NDArray[Any]:
         """Numbers in the dtype of the file, for a matrix stored row by row."""
-        numbers = empty((last - first, self._width), self._stored)
-        self._fill(numbers, first * self._width)
+        width = self.member.shape[1]
+        numbers = empty((last - first, width), self.member.dtype)
+        self._fill(numbers, first * width)
         return numbers[:, self._column_selector]
 
     def _columns(self, first: int, last: int) -> NDArray[Any]:
         """Numbers in the dtype of the file, for a matrix stored column by column."""
-        numbers = empty((self.p, last - first), self._stored)
+        numbers = empty((self.p, last - first), self.member.dtype)
         for column, j in zip(numbers, self._indices, strict=True):
-            self._fill(column, j * self._n + first)
+            self._fill(column, j * self.rows + first)
         return numbers.T
 
     def _fill(self, numbers: NDArray[Any], first: int) -> None:
         """Fill a contiguous array from the file, starting at its number ``first``."""
         remaining = numbers.reshape(-1).view(np.uint8).data
-        offset = self._offset + first * self._stored.itemsize
+        offset = self.offset + first * numbers.itemsize
         with reading(self.path, _KIND):
             file = self._open_file()
             while len(remaining):
@@ -227,46 +234,38 @@ class NpySource(Source):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
 
-    def current_states(self) -> tuple[FileState, ...]:
-        """Current state of the file."""
-        return file_state(self.path, _KIND)
+
+def open_piped_array(stream: BinaryIO, selection: Selection, path: Path) -> PipedArray:
+    """Open an array in C order in a pipe that is called ``path`` in messages."""
+    member, fortran = _read_header(stream, path, selection)
+    if fortran and member.shape[0] > 1:
+        problem = "the array is in Fortran order, its rows come last"
+        hint = "Save numpy.ascontiguousarray(x), or give the name of the file instead."
+        raise file_error(ParameterError, path, problem, hint)
+    return PipedArray.of(path, member, None, selection, stream=stream)
 
 
-class PipedArray(Source):
+@dataclass(kw_only=True, eq=False)
+class PipedArray(MemberSource):
     """Rows of an array in C order from a stream in the .npy format."""
 
-    def __init__(self, stream: BinaryIO, selection: Selection, path: Path) -> None:
-        shape, fortran, stored = _read_header(stream, path, selection)
-        if fortran and min(shape) > 1:
-            problem = "the array is in Fortran order, its rows come last"
-            hint = "Save numpy.ascontiguousarray(x), or give the name of the file instead."
-            raise file_error(ParameterError, path, problem, hint)
-        column_indices = numbered_columns(shape[1], selection, Origin(str(path)))
-        self.path, self._stream = path, stream
-        self._shape, self._stored, self._column_indices = shape, stored, column_indices
-        super().__init__(
-            rows=shape[0],
-            p=shape[1] if column_indices is None else len(column_indices),
-            dtype=float_dtype(stored),
-            notes=rounding_notes(stored),
-            file=str(path),
-        )
+    kind: str = _KIND
+    stream: BinaryIO
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on."""
-        n, p = self._shape
-        step = max(1, NUMBERS_PER_CHUNK // p)
+        n, width = self.member.shape
+        step = max(1, NUMBERS_PER_CHUNK // width)
         for first in range(0, n, step):
             with reading(self.path, _KIND):
-                block = empty((min(step, n - first), p), self._stored)
-                n_read = cast(BufferedReader, self._stream).readinto(block.view(np.uint8).data)
+                block = empty((min(step, n - first), width), self.member.dtype)
+                n_read = cast(BufferedReader, self.stream).readinto(block.view(np.uint8).data)
             if n_read < block.nbytes:
                 row = first + n_read * len(block) // block.nbytes
-                problem = f"ends after {row:,} of {n:,} rows"
                 hint = "It may be cut short: see whether the command before the pipe failed."
-                raise malformed(self.path, problem, hint, row=row)
+                raise malformed(self.path, f"ends after {row:,} of {n:,} rows", hint, row=row)
             skipped = max(0, start - first)
             if skipped < len(block):
                 origin = Origin(self.file, offset=first + skipped)
-                yield Chunk(to_floats(block[skipped:], self._column_indices, origin))
-        _refuse_second_array(self.path, self._stream)
+                yield Chunk(to_floats(block[skipped:], self.column_indices, origin))
+        _refuse_second_array(self.path, self.stream)

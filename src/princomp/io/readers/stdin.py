@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from princomp.errors import NoRowsError, ParameterError
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.numpy_file import NPY_MAGIC, PipedArray
+from princomp.io.readers.numpy_file import NPY_MAGIC, open_piped_array
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.reader_errors import file_error, import_optional, reading
 from princomp.io.readers.source import Chunk, Source
@@ -92,7 +92,7 @@ def open_stdin(
             problem = f"{kind} cannot be read from a pipe"
             raise file_error(ParameterError, _NAME, problem, hint)
     if first.startswith(NPY_MAGIC):
-        return _ReadOnce(PipedArray(rest, selection, _NAME), first, selection)
+        return _ReadOnce(open_piped_array(rest, selection, _NAME), first, selection)
     if first.startswith(_ARROW_STREAM):
         import_optional("pyarrow", _NAME)
         from princomp.io.readers.columnar_files import open_arrow_stream
