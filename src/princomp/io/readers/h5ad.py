@@ -7,7 +7,7 @@ memory. Files of all versions of anndata are read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,14 +79,9 @@ def open_h5ad(path: Path, selection: Selection, inside: str | None = None) -> So
         rows = None if id_column is None else _row_names(path, file, id_column, member)
         with reading(path, "AnnData"):
             node = file[member.name]
-            layout = _sparse_layout(node)
-        source: Source
-        if layout is None:
-            source = dataset_source(
-                path, node, member, names, selection, kind="AnnData", row_names=rows
-            )
-        else:
-            source = _sparse_source(path, node, layout, member, names, selection, rows)
+            is_sparse = _sparse_layout(node) is not None
+        make: Callable[..., Source] = _sparse_source if is_sparse else dataset_source
+        source = make(path, node, member, names, selection, kind="AnnData", row_names=rows)
         source.id_column = id_column
         source.notes = (*notes, *source.notes)
         return source
@@ -255,9 +250,8 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
         obs = file.get("obs")
         known = [] if obs is None or isinstance(obs, h5py.Dataset) else list(obs)
         if name not in known:
-            problem = f"obs has no column {name!r}"
             hint = f"{did_you_mean(name, known)}It has {listed(known) or 'none'}."
-            raise file_error(ColumnError, path, problem, hint, column=name)
+            raise file_error(ColumnError, path, f"obs has no column {name!r}", hint, column=name)
         node = obs[name]
 
         def cells_of(node: h5py.Dataset | h5py.Group) -> NDArray[np.object_]:
@@ -337,7 +331,7 @@ class _SparseRows(MemberSource):
         with reading(self.path, "AnnData"):
             data, indices = (part[ends[0] : ends[-1]] for part in parts[:2])
             shape = (len(ends) - 1, self.member.shape[1])
-            matrix = compressed_matrix("csr", data, indices, ends - ends[0], shape)
+            matrix = compressed_matrix("csr", (data, indices, ends - ends[0]), shape)
             if self.row_names is not None:
                 ids = self.row_names.read(file, first, first + len(ends) - 1)
         return Chunk(self.used_columns(matrix, first), ids)
@@ -351,15 +345,15 @@ class _SparseRows(MemberSource):
 def _sparse_source(
     path: Path,
     group: h5py.Group,
-    layout: str,
     member: Member,
     names: Sequence[str] | None,
     selection: Selection,
-    row_names: NamesLocation | None,
+    **more: Any,
 ) -> Source:
     """Make the source of a sparse matrix whose columns have the given names, if any."""
     n, p = member.shape
     with reading(path, "AnnData"):
+        layout = _sparse_layout(group)
         arrays = [group[name] for name in ("data", "indices", "indptr")]
         n_stored, n_indices, n_ends = (array.shape[0] for array in arrays)
         total = int(arrays[2][-1]) if n_ends else 0
@@ -371,15 +365,10 @@ def _sparse_source(
         integers = all(array.dtype.kind in "iu" for array in arrays[1:])
     n_lines = n if layout == "csr" else p
     if not integers or n_ends != n_lines + 1 or n_indices != n_stored or total != n_stored:
-        raise malformed(
-            path,
-            f"the sparse matrix {member.name} is damaged: indptr, indices and data do not fit "
-            "together",
-            "Create or download the file again.",
-        )
-    source = _SparseRows.of(
-        path, member, names, selection, nbytes=nbytes, cache=cache, row_names=row_names
-    )
+        what = f"the sparse matrix {member.name} is damaged"
+        problem = f"{what}: indptr, indices and data do not fit together"
+        raise malformed(path, problem, "Create or download the file again.")
+    source = _SparseRows.of(path, member, names, selection, nbytes=nbytes, cache=cache, **more)
     # The number in the chosen columns is unknown until all are read, so it is estimated.
     source.stored = n_stored if source.column_indices is None else round(n_stored * source.p / p)
     return source if layout == "csr" else _load_csc(source, arrays)
@@ -390,15 +379,12 @@ def _load_csc(source: _SparseRows, arrays: Sequence[h5py.Dataset]) -> TableSourc
     path, inside = source.path, source.member.name
     nbytes = sum(array.shape[0] * array.dtype.itemsize for array in arrays[:2])
     if nbytes > _MAX_CSC_BYTES:
-        problem = (
-            f"{inside} is stored by columns (CSC) and takes {nbytes / 1e9:.1f} GB, "
-            "so that it can neither be read row by row nor be held"
-        )
+        problem = f"{inside} is stored by columns (CSC) and takes {nbytes / 1e9:.1f} GB, "
+        problem += "so that it can neither be read row by row nor be held"
         hint = "Store it by rows: adata.X = scipy.sparse.csr_matrix(adata.X), then write it."
         raise file_error(ParameterError, path, problem, hint, parameter="inside")
     with reading(path, "AnnData"):
-        data, indices, ends = (array[...] for array in arrays)
-        n, p = source.member.shape
-        matrix = compressed_matrix("csc", data, indices, ends, (n, p))
+        parts = (array[...] for array in arrays)
+        matrix = compressed_matrix("csc", parts, source.member.shape)
         ids = None if source.row_names is None else source.row_names.read(arrays[0].file)
     return TableSource.of(source, Chunk(source.used_columns(matrix, 0), ids))

@@ -71,9 +71,8 @@ def open_file(path: Path, cache: int = 0) -> Iterator[h5py.File]:
         try:
             file = h5py.File(path, "r", rdcc_nbytes=cache)
         except BlockingIOError as error:
-            problem = "another program has it open to write"
             hint = "Close it there, or copy the file once nothing is written any more."
-            raise malformed(path, problem, hint) from error
+            raise malformed(path, "another program has it open to write", hint) from error
     with file:
         yield file
 

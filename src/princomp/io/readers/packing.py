@@ -95,9 +95,8 @@ def _numbers(name: str, attribute: Any) -> tuple[float, ...]:
             return struct.unpack("<d", base64.standard_b64decode(attribute))
         return tuple(np.asarray(attribute, np.float64).ravel().tolist())
     except (TypeError, ValueError, struct.error):
-        raise ValueError(
-            f"the attribute {name!r} is {attribute!r}, which is not a number"
-        ) from None
+        problem = f"the attribute {name!r} is {attribute!r}, which is not a number"
+        raise ValueError(problem) from None
 
 
 def _one_number(name: str, attribute: Any) -> float:

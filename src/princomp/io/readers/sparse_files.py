@@ -90,21 +90,20 @@ def open_npz(path: Path, selection: Selection, inside: str | None = None) -> Sou
             raise origin.error(ParameterError, problem, f"Give {path} alone.", parameter="inside")
         else:
             with reading(path, "a sparse matrix"):
-                shape = tuple(int(length) for length in _array(path, archive, "shape"))
+                shape = tuple(int(length) for length in _array(archive, "shape"))
             member = Member("the sparse matrix", shape, members["data"].dtype)
             refuse_not_table(member, origin)
         column_indices = numbered_columns(member.shape[1], selection, origin)
         if layout is None:
             with reading(path, "an .npz archive"):
-                array = _array(path, archive, member.name)
+                array = _array(archive, member.name)
             data = to_floats(array, column_indices, origin)
         else:
             with reading(path, "a sparse matrix"):
-                matrix = _assembled(
-                    layout, {name: _array(path, archive, name) for name in members}, member.shape
-                )
+                parts = {name: _array(archive, name) for name in members}
+                matrix = _assembled(layout, parts, member.shape)
             data = _rows(path, matrix, column_indices, origin)
-    return TableSource(data, notes=rounding_notes(member.dtype), file=str(path))
+    return TableSource(data, notes=rounding_notes(member.dtype), origin=origin)
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, Member]:
@@ -125,7 +124,7 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, Member]:
     return members
 
 
-def _array(path: Path, archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     """Read a whole array; call it inside ``reading``."""
     with archive.open(f"{name}.npy") as file:
         array = np.lib.format.read_array(cast(BinaryIO, file), allow_pickle=False)
@@ -139,7 +138,7 @@ def _layout(path: Path, archive: zipfile.ZipFile, members: dict[str, Member]) ->
     if not {"format", "shape", "data"} <= members.keys() or members["format"].shape != ():
         return None
     with reading(path, "an .npz archive"):
-        found = _array(path, archive, "format").item()
+        found = _array(archive, "format").item()
     text = found.decode("latin1") if isinstance(found, bytes) else str(found)
     return text if text in _SPARSE else None
 
@@ -147,17 +146,16 @@ def _layout(path: Path, archive: zipfile.ZipFile, members: dict[str, Member]) ->
 def _assembled(layout: str, parts: dict[str, NDArray[Any]], shape: tuple[int, ...]) -> Any:
     """Assemble a sparse matrix from its parts; call it inside ``reading``."""
     values = to_scipy_dtype(parts["data"])
-    size = (shape[0], shape[1])
     if layout in ("csr", "csc"):
-        return compressed_matrix(layout, values, parts["indices"], parts["indptr"], size)
+        return compressed_matrix(layout, (values, parts["indices"], parts["indptr"]), shape)
     if layout == "dia":
-        return sp.dia_array((values, parts["offsets"]), shape=size)
+        return sp.dia_array((values, parts["offsets"]), shape=shape)
     if layout == "coo":
         coordinates = parts["coords"] if "coords" in parts else (parts["row"], parts["col"])
-        return sp.coo_array((values, tuple(coordinates)), shape=size)
+        return sp.coo_array((values, tuple(coordinates)), shape=shape)
     if parts["indptr"][-1] != len(values):
         raise ValueError("the sparse matrix is damaged: it has values beyond its rows")
-    return sp.bsr_array((values, parts["indices"], parts["indptr"]), shape=size)
+    return sp.bsr_array((values, parts["indices"], parts["indptr"]), shape=shape)
 
 
 def _rows(path: Path, matrix: Any, column_indices: NDArray[np.intp] | None, origin: Origin) -> Any:
@@ -215,8 +213,7 @@ def open_matrix_market(path: Path, selection: Selection) -> Source:
         opened = opener(path, "rb")
     with opened as file:
         header = read_market_header(path, file)
-        member = Member("the matrix", header.shape, header.dtype)
-        refuse_not_table(member, origin)
+        refuse_not_table(Member("the matrix", header.shape, header.dtype), origin)
         column_indices = numbered_columns(header.shape[1], selection, origin)
         if header.entries is None:
             data = to_floats(read_array(path, file, header), column_indices, origin)
@@ -224,7 +221,7 @@ def open_matrix_market(path: Path, selection: Selection) -> Source:
             row, column, values = read_entries(path, file, header)
             matrix = sp.coo_array((values, (row, column)), shape=header.shape)
             data = _rows(path, matrix, column_indices, origin)
-    return TableSource(data, file=str(path))
+    return TableSource(data, origin=origin)
 
 
 class MarketHeader(NamedTuple):
@@ -271,9 +268,8 @@ def read_market_header(path: Path, file: BinaryIO) -> MarketHeader:
         raise malformed(path, "is no MatrixMarket matrix: its first line is not of that form")
     layout, number_kind, symmetry = words[2:]
     if number_kind == "complex":
-        problem = "holds complex numbers, not real numbers"
         hint = "Write the real and the imaginary parts as columns of their own."
-        raise file_error(NotNumericError, path, problem, hint)
+        raise file_error(NotNumericError, path, "holds complex numbers, not real numbers", hint)
     known = number_kind in _NUMBER_KINDS and symmetry in _SYMMETRIES
     if layout not in ("coordinate", "array") or not known or words[2:4] == ["array", "pattern"]:
         raise malformed(path, f"is a matrix of an unknown kind: {' '.join(words[2:])}")
@@ -301,20 +297,13 @@ def read_entries(
     kinds = ["int64", "int64"]
     if header.number_kind != "pattern":
         kinds.append(str(header.dtype))
-    parts = list(_lines(path, file, kinds, header.entries or 0))
-    indices = []
-    for k, length in enumerate(header.shape):
-        index = np.concatenate([np.empty(0, np.int64), *(part[k] for part in parts)]) - 1
+    n, p = header.shape
+    row, column, *written = _columns(path, file, kinds, header.entries or 0)
+    row, column = row - 1, column - 1
+    for index, length in ((row, n), (column, p)):
         if index.size and not 0 <= int(index.min()) <= int(index.max()) < length:
-            raise malformed(
-                path, f"an entry lies outside of its {' × '.join(map(str, header.shape))}"
-            )
-        indices.append(index)
-    row, column = indices
-    if header.number_kind == "pattern":
-        values = np.ones(len(row), header.dtype)
-    else:
-        values = np.concatenate([np.empty(0, header.dtype), *(part[2] for part in parts)])
+            raise malformed(path, f"an entry lies outside of its {n} × {p}")
+    values = written[0] if written else np.ones(len(row), header.dtype)
     if header.symmetry != "general":
         off_diagonal = row != column
         mirrored = _mirrored(path, values[off_diagonal], header)
@@ -328,8 +317,7 @@ def read_array(path: Path, file: BinaryIO, header: MarketHeader) -> NDArray[Any]
     n, p = header.shape
     k = 1 if header.symmetry == "skew-symmetric" else 0
     count = n * p if header.symmetry == "general" else n * (n + 1) // 2 - k * n
-    parts = [part[0] for part in _lines(path, file, [str(header.dtype)], count)]
-    values = np.concatenate([np.empty(0, header.dtype), *parts])
+    (values,) = _columns(path, file, [str(header.dtype)], count)
     if header.symmetry == "general":
         return values.reshape(p, n).T
     # The lower triangle in column order is the upper triangle of the transpose in row order.
@@ -348,10 +336,8 @@ def _mirrored(path: Path, values: NDArray[Any], header: MarketHeader) -> NDArray
     return -values
 
 
-def _lines(
-    path: Path, file: BinaryIO, kinds: list[str], count: int
-) -> Iterator[list[NDArray[Any]]]:
-    """Parse the remaining lines, which must be ``count``, into columns, piece by piece."""
+def _columns(path: Path, file: BinaryIO, kinds: list[str], count: int) -> list[NDArray[Any]]:
+    """Parse the remaining lines, which must be ``count``, into columns."""
     import pyarrow as pa
     import pyarrow.csv as csv
 
@@ -361,6 +347,8 @@ def _lines(
         "parse_options": csv.ParseOptions(delimiter=" ", quote_char=False),
         "convert_options": csv.ConvertOptions(column_types=types, null_values=[]),
     }
+    # Empty arrays, because there may be no lines.
+    parts = [[np.empty(0, kind) for kind in kinds]]
     n_read = 0
     for piece in _pieces(path, file):
         if piece.isspace() or not piece:
@@ -371,14 +359,14 @@ def _lines(
                 table = csv.read_csv(pa.BufferReader(piece), **options)
             except pa.ArrowInvalid:
                 table = csv.read_csv(pa.BufferReader(_normalized(piece)), **options)
-            columns = [column.to_numpy() for column in table.columns]
+            parts.append([column.to_numpy() for column in table.columns])
         n_read += table.num_rows
         if n_read > count:
             break
-        yield columns
     if n_read != count:
         how_many = "more" if n_read > count else f"{n_read:,}"
         raise malformed(path, f"its header announces {count:,} numbers, but there are {how_many}")
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def _pieces(path: Path, file: BinaryIO) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ HDF5 and Zarr store arrays in tiles, and ``StoredArray`` reads each tile once wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,14 +80,8 @@ def to_scipy_dtype(values: NDArray[Any]) -> NDArray[Any]:
     return values.astype(dtype, copy=False)
 
 
-def compressed_matrix(
-    layout: str,
-    values: NDArray[Any],
-    indices: NDArray[Any],
-    ends: NDArray[Any],
-    shape: tuple[int, int],
-) -> Any:
-    """Assemble a matrix in CSR or CSC format.
+def compressed_matrix(layout: str, parts: Iterable[NDArray[Any]], shape: tuple[int, ...]) -> Any:
+    """Assemble a matrix in CSR or CSC format from its ``data``, ``indices`` and ``indptr``.
 
     Raises
     ------
@@ -95,6 +89,7 @@ def compressed_matrix(
         The parts do not fit together. SciPy itself would not refuse indices outside the
         matrix. Call this function inside ``reading``, which converts the error.
     """
+    values, indices, ends = parts
     # Use indices of 4 bytes wherever they suffice: half the memory, and faster.
     dtype = np.int32 if max(*shape, len(values)) < 2**31 else np.int64
     length = shape[1] if layout == "csr" else shape[0]
