@@ -109,14 +109,7 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     check_parameter("ddof", ddof, _DDOF)
     (data, names, origin), _ = TableSchema.read(X)
     if not isinstance(data, DistributedRows):
-        origin = origin or Origin()
-        data = TableSource(
-            _in_memory(data),
-            columns=names,
-            file=origin.file,
-            line_of=origin.line_of,
-            label_of=origin.label_of,
-        )
+        data = TableSource(_in_memory(data), columns=names, origin=origin or Origin())
     n, p = data.shape
     # The eigenvalues of wide data are computed from products of rows, without a p × p matrix.
     # Rows on an engine are not multiplied with each other.

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from princomp.errors import ColumnError, InputNotFoundError, ParameterError, ShapeError
+from princomp.io.readers.columns import Origin
 from princomp.io.readers.files import expand_patterns, open_files
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.source import Chunk, FileState, RowPlace, Source, TableSource
@@ -50,9 +51,8 @@ def numbers(n, start=0, dtype=np.float64, p=3):
 def in_memory(data, columns=NAMES, file="h.npy", ids=None, notes=(), unused=()):
     id_column = None if ids is None else "id"
     ids = None if ids is None else np.array(ids, object)
-    return TableSource(
-        data, ids=ids, columns=columns, id_column=id_column, notes=notes, file=file, unused=unused
-    )
+    properties = {"columns": columns, "id_column": id_column, "notes": notes, "unused": unused}
+    return TableSource(data, ids=ids, origin=Origin(file), **properties)
 
 
 def rows(source, start=0):

@@ -50,14 +50,8 @@ def detect_file_dialect(
     """Detect how a file is written."""
     with reading(path, "delimited text"), open_decompressed(path, compression) as stream:
         head = stream.read(DETECT_BYTES)
-    return detect_dialect(
-        head,
-        path,
-        separator=delimiter,
-        compression=compression,
-        options=selection.options,
-        complete=len(head) < DETECT_BYTES,
-    )
+    complete = len(head) < DETECT_BYTES
+    return detect_dialect(head, path, delimiter, compression, selection.options, complete)
 
 
 def infer_table(
@@ -116,7 +110,7 @@ def infer_table(
         if table.column(name).null_count < len(table)
     }
     converted.number_format = dialect.number_format
-    converted.line_of = file.line_of
+    converted.origin = replace(converted.origin, line_of=file.line_of)
     parser = Parser(
         file, converted.columns or (), choice.id_column, table.column_names, booleans, units
     )
@@ -260,15 +254,13 @@ def _refuse_codes(reader: Reader, names: Sequence[str], rows: int) -> None:
         count = compute.sum(matches).as_py() or 0
         if count:
             row = compute.index(matches, True).as_py()
-            raise reader.dialect.origin.cell_error(
-                name,
-                row,
-                f"{cells[row].as_py().strip()!r} begins with 0, as codes do "
-                f"({count:,} such {'cell' if count == 1 else 'cells'} in the column)",
-                f"Codes such as postcodes are no quantities: exclude=[{name!r}] leaves "
-                f"the column out, id_column={name!r} names the rows by it. If it holds "
-                "quantities, name it among the columns=.",
-            )
+            noun = "cell" if count == 1 else "cells"
+            problem = f"{cells[row].as_py().strip()!r} begins with 0, as codes do "
+            problem += f"({count:,} such {noun} in the column)"
+            hint = f"Codes such as postcodes are no quantities: exclude=[{name!r}] leaves the "
+            hint += f"column out, id_column={name!r} names the rows by it. If it holds quantities, "
+            hint += "name it among the columns=."
+            raise reader.dialect.origin.cell_error(name, row, problem, hint)
 
 
 def _may_have_codes(dialect: Dialect) -> bool:

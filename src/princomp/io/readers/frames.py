@@ -96,20 +96,17 @@ def select_usable_columns(frame: Any, required: Collection[str]) -> Any:
         return frame  # reading it later raises the error
     others = (*NOT_NUMBERS, *_TEXT, nw.Boolean, nw.Object)
     required = set(required)
-    used = [
-        j
-        for j, (label, kind) in enumerate(eager.schema.items())
-        if label in required
-        or not (
-            (j == 0 and has_index_name(label))
-            or isinstance(kind, others)
-            # Types unknown to narwhals: Python objects such as Period, and sparse booleans.
-            or (
-                isinstance(kind, nw.Unknown)
-                and eager.get_column(label).to_numpy().dtype.kind in "Ob"
-            )
-        )
-    ]
+
+    def is_used(j: int, label: str, kind: Any) -> bool:
+        if label in required:
+            return True
+        if j == 0 and has_index_name(label):
+            return False
+        if isinstance(kind, nw.Unknown):  # Python objects such as Period, sparse booleans, …
+            return eager.get_column(label).to_numpy().dtype.kind not in "Ob"
+        return not isinstance(kind, others)
+
+    used = [j for j, (label, kind) in enumerate(eager.schema.items()) if is_used(j, label, kind)]
     # By number: narwhals does not select labels that are not text.
     return frame if len(used) == len(eager.schema) else eager[:, used].to_native()
 
@@ -243,12 +240,10 @@ def convert(
     return TableSource(
         data[:, : len(kept)],
         ids=ids,
-        line_of=origin.line_of,
-        label_of=origin.label_of,
+        origin=origin,
         columns=tuple(kept),
         id_column=choice.id_column,
         notes=left_out_notes(left_out_kinds),
-        file=origin.file,
         unused=choice.unused,
     )
 
@@ -313,9 +308,8 @@ def column_numbers(
         distinct = text_of(series.unique().to_list()) if may_leave_out else []
         if any(map(is_text, distinct)) and not any(map(looks_numeric, distinct)):
             return None
-        return convert_text_column(
-            name, text_of(_cells(series)), requested=requested, text=text, origin=origin
-        )
+        cells = text_of(_cells(series))
+        return convert_text_column(name, cells, requested=requested, text=text, origin=origin)
     if not isinstance(kind, NOT_NUMBERS):
         array = series.to_numpy()
         if array.dtype.kind == "b" and may_leave_out:

@@ -86,14 +86,8 @@ class Mapped(Source):
         is_empty = isinstance(rows, np.ndarray) and rows.shape[:1] == (0,)
         data, names, origin = (rows, None, None) if is_empty else rows_of(rows)
         origin = origin or Origin()
-        self.source = (
-            data
-            if isinstance(data, Source)
-            else TableSource(
-                data, file=origin.file, line_of=origin.line_of, label_of=origin.label_of
-            )
-        )
-        source = self.source
+        source = data if isinstance(data, Source) else TableSource(data, origin=origin)
+        self.source = source
         if data.shape[1] != map.p:
             problem = f"rows have {data.shape[1]} columns, and the map was made of {map.p}"
             hint = "give the columns that the map was made of, in their order"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -26,6 +26,8 @@ from princomp.io.readers.reader_errors import reading
 
 # Rows that are copied from columns to C order at once, so that they stay in the CPU cache.
 ROWS_PER_COPY = 4096
+
+_UNKNOWN_ORIGIN = Origin()
 
 # Rows (m, p) in memory, dense or CSR.
 RowArray: TypeAlias = NDArray[Any] | sp.csr_array
@@ -119,21 +121,19 @@ def refuse_changed(before: tuple[FileState, ...], now: tuple[FileState, ...]) ->
     """
     for old, new in zip(before, now, strict=True):
         if old != new:
-            raise InputChangedError(
-                f"{old.file} changed while it was read: {old.size:,} bytes (modified "
-                f"{_modified_time(old)}) before, {new.size:,} bytes (modified "
-                f"{_modified_time(new)}) now",
-                place={"file": old.file},
-                hint="wait until the file is complete, then run again",
-            )
+            problem = f"{old.file} changed while it was read: {_in_words(old)} before, "
+            problem += f"{_in_words(new)} now"
+            hint = "wait until the file is complete, then run again"
+            raise InputChangedError(problem, place={"file": old.file}, hint=hint)
 
 
-def _modified_time(state: FileState) -> str:
+def _in_words(state: FileState) -> str:
     seconds = state.modified_ns / 1e9
     try:
-        return datetime.fromtimestamp(seconds).isoformat(" ", "milliseconds")
+        modified = datetime.fromtimestamp(seconds).isoformat(" ", "milliseconds")
     except (OverflowError, OSError, ValueError):  # outside datetime's range
-        return f"second {seconds:,.3f} since 1970"
+        modified = f"second {seconds:,.3f} since 1970"
+    return f"{state.size:,} bytes (modified {modified})"
 
 
 def copy_columns(columns: Sequence[NDArray[Any]], block: NDArray[Any]) -> None:
@@ -296,8 +296,8 @@ class TableSource(Source):
         float32, float64 otherwise. A missing cell is NaN; infinite values are kept.
     ids : ndarray of object of shape (n,), optional
         Unchanged values of the id column (text stays text); None where missing.
-    line_of, label_of : callable, optional
-        As in :class:`Origin`; if there are ids, they are the labels.
+    origin : Origin
+        Where the rows come from; if there are ids, they are the labels.
     **properties
         Names and notes, as in :class:`Source`.
     """
@@ -310,28 +310,29 @@ class TableSource(Source):
         data: Any,
         *,
         ids: NDArray[np.object_] | None = None,
-        line_of: Callable[[int], int | None] | None = None,
-        label_of: Callable[[int], object] | None = None,
+        origin: Origin = _UNKNOWN_ORIGIN,
         **properties: Any,
     ) -> None:
-        nbytes = None if sp.issparse(data) else data.nbytes
         n, p = data.shape
         stored = getattr(data, "nnz", None)
-        super().__init__(rows=n, p=p, dtype=data.dtype, stored=stored, nbytes=nbytes, **properties)
-        self.data, self.ids, self.line_of = data, ids, line_of
-        self.label_of = label_of if ids is None else ids.__getitem__
+        nbytes = None if sp.issparse(data) else data.nbytes
+        known = {"rows": n, "p": p, "dtype": data.dtype, "file": origin.file}
+        super().__init__(stored=stored, nbytes=nbytes, **known, **properties)
+        self.data, self.ids = data, ids
+        self.origin = origin if ids is None else replace(origin, label_of=ids.__getitem__)
 
     @classmethod
     def of(cls, source: Source, rows: Chunk) -> TableSource:
         """All rows of a source, with its names and notes."""
-        kept = ("columns", "id_column", "notes", "file", "unused")
+        kept = ("columns", "id_column", "notes", "unused")
         properties = {name: getattr(source, name) for name in kept}
-        return cls(rows.data, ids=rows.ids, line_of=source.row_origin.line_of, **properties)
+        origin = Origin(source.file, source.row_origin.line_of)
+        return cls(rows.data, ids=rows.ids, origin=origin, **properties)
 
     @property
     def row_origin(self) -> Origin:
         """Where the rows come from."""
-        return Origin(self.file, self.line_of, self.label_of)
+        return self.origin
 
     def read(self, start: int, stop: int) -> Chunk:
         """Rows ``start`` to ``stop``."""

@@ -63,7 +63,7 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
     options = replace(selection.options, sep=";", encoding="utf-8")
     texts = _as_csv(rows, None)
     try:
-        dialect = detect_dialect(texts, path, separator=";", compression=None, options=options)
+        dialect = detect_dialect(texts, path, ";", None, options, complete=True)
         content = _as_csv(rows, dialect.number_format.decimal)
         clean = dialect.cleaned(io.BytesIO(content)).read()
         dialect = replace(dialect, text=clean, notes=(*notes, *dialect.notes))
@@ -75,7 +75,7 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
         raise
     # Keep the line of each row, not the text; the file itself has no lines.
     lines = [line for line, _, _ in replace(parser.dialect, text=clean).records()]
-    table.line_of = lambda row: lines[row]
+    table.origin = replace(table.origin, line_of=lambda row: lines[row])
     return table
 
 
@@ -91,9 +91,8 @@ def _sheet(path: Path, book: Any, requested: str | int | None) -> Any:
         requested = book.sheetnames[requested - 1]  # as users count them, with charts
     if requested in names:
         return book[requested]
-    problem = f"no sheet {requested!r}"
     hint = f"{did_you_mean(requested, names)}There are {', '.join(map(repr, names))}."
-    raise file_error(ParameterError, path, problem, hint, parameter="sheet")
+    raise file_error(ParameterError, path, f"no sheet {requested!r}", hint, parameter="sheet")
 
 
 def _formula_notes(path: Path, title: str, rows: list[list[str | float]]) -> list[WarningNote]:
