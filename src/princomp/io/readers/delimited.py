@@ -50,8 +50,14 @@ def detect_file_dialect(
     """Detect how a file is written."""
     with reading(path, "delimited text"), open_decompressed(path, compression) as stream:
         head = stream.read(DETECT_BYTES)
-    complete = len(head) < DETECT_BYTES
-    return detect_dialect(head, path, delimiter, compression, selection.options, complete)
+    return detect_dialect(
+        head,
+        path,
+        separator=delimiter,
+        compression=compression,
+        options=selection.options,
+        complete=len(head) < DETECT_BYTES,
+    )
 
 
 def infer_table(

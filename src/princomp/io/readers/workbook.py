@@ -63,7 +63,7 @@ def open_workbook(path: Path, selection: Selection) -> TableSource:
     options = replace(selection.options, sep=";", encoding="utf-8")
     texts = _as_csv(rows, None)
     try:
-        dialect = detect_dialect(texts, path, ";", None, options, complete=True)
+        dialect = detect_dialect(texts, path, separator=";", compression=None, options=options)
         content = _as_csv(rows, dialect.number_format.decimal)
         clean = dialect.cleaned(io.BytesIO(content)).read()
         dialect = replace(dialect, text=clean, notes=(*notes, *dialect.notes))
