@@ -216,12 +216,15 @@ def _update_rows(
         else:
             for rows in blocks_of(data):
                 stop = start + rows.shape[0]
-                update(stream, rows, slice_weights(weights, start, stop))
+                try:
+                    update(stream, rows, slice_weights(weights, start, stop))
+                except NotFiniteError as error:
+                    if "row" in error.place:
+                        error.place["row"] += start  # counted in its block
+                    raise
                 start = stop
             check_weights(weights, start)
     except NotFiniteError as error:
-        if "row" in error.place:
-            error.place["row"] += start  # counted in its block
         has_option = "missing" in model._get_param_names()
         hint = _FILL_HINT if has_option else _NO_OPTION_HINT
         raise not_finite_error(data, error, columns=columns, origin=origin, hint=hint) from None
