@@ -209,6 +209,7 @@ def test_components_without_variance_are_left_out_as_by_exact_fits(options, rng)
     [
         ({}, 2),
         ({"gamma": "median", "scale": "unit"}, 4),
+        ({"gamma": "median", "kernel": "cosine"}, 2),
         ({"landmarks": np.eye(4)}, 1),
         ({"approximation": "features", "n_landmarks": 40}, 1),
     ],

@@ -100,6 +100,8 @@ def test_invalid_groups_are_refused(arrests, unit):
     refused(ParameterError, draw(list(map(str, range(50)))), "50 groups")
     refused(ParameterError, draw(np.random.default_rng(0).random(50)), "too many different numbers")
     refused(ShapeError, draw({"a": ["x"] * 50, "b": ["y"] * 50}), "2 columns")
+    repeated = pd.DataFrame(arrests, columns=["a", "b", "b", "c"])
+    refused(ColumnError, lambda: plots.scores(unit, repeated, groups="b"), "not unique")
     ax = plots.scores(unit, arrests, groups=np.arange(50) % 3)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1", "2"]
     ax = plots.scores(unit, arrests, groups=["_a", "$b$"] * 25)

@@ -132,8 +132,7 @@ def _passes_before(rows: RowData, parameters: KernelParameters) -> int:
         return 0  # the first rows are kept, and not read again
     auto, given = parameters.n_landmarks == "auto", not isinstance(parameters.landmarks, str)
     sampled = auto if parameters.approximation == "features" else not given
-    median = isinstance(parameters.gamma, str) and not callable(parameters.kernel)
-    return isinstance(parameters.scale, str) + median + sampled
+    return isinstance(parameters.scale, str) + parameters.has_median_gamma + sampled
 
 
 # ---- rows that are added and removed -----------------------------------------------------

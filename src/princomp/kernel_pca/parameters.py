@@ -170,6 +170,11 @@ class KernelParameters(NamedTuple):
         return self.pre_image, self.n_neighbors, self.alpha
 
     @property
+    def has_median_gamma(self) -> bool:
+        """Whether γ is computed from distances of rows; kernels without γ ignore it."""
+        return isinstance(self.gamma, str) and self.kernel in GAMMA_KERNELS
+
+    @property
     def limit(self) -> int:
         """Bytes that a fit may use."""
         return memory_limit(self.memory_limit)
@@ -181,10 +186,10 @@ class KernelParameters(NamedTuple):
                 "callable", call=self.kernel, parameters=self.kernel_params, divisors=self.divisors
             )
         gamma = self.gamma
-        if gamma is None or (isinstance(gamma, str) and self.kernel not in GAMMA_KERNELS):
-            gamma = 1.0 / sample.shape[1]
-        elif isinstance(gamma, str):
+        if self.has_median_gamma:
             gamma = median_gamma(divide_columns(sample, self.divisors))
+        elif gamma is None or isinstance(gamma, str):
+            gamma = 1.0 / sample.shape[1]
         return KernelFunction(
             self.kernel, float(gamma), self.degree, self.coef0, divisors=self.divisors
         )

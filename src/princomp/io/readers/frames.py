@@ -157,7 +157,7 @@ def from_frame(
         There are no rows or no numeric columns.
     """
     origin = frame_origin(frame)
-    eager = _eager(frame)
+    eager = eager_frame(frame)
     labels: list[Any] = eager.columns
     names = [str(label) for label in labels]
     choice = choose_columns(names, Selection(columns, exclude, id_column), origin)
@@ -173,12 +173,12 @@ def from_frame(
 
 def frame_labels(frame: IntoDataFrame) -> list[Any]:
     """The labels of the columns of a frame."""
-    return list(_eager(frame).columns)
+    return list(eager_frame(frame).columns)
 
 
 def index_label(frame: IntoDataFrame) -> str | None:
     """Label of a first column of integers with a usual name of row labels; None without one."""
-    schema = _eager(frame).schema
+    schema = eager_frame(frame).schema
     first, kind = next(iter(schema.items()), (None, None))
     is_index = len(schema) > 1 and has_index_name(first) and kind is not None and kind.is_integer()
     return first if is_index else None
@@ -248,7 +248,8 @@ def convert(
     )
 
 
-def _eager(frame: Any) -> Frame:
+def eager_frame(frame: Any) -> Frame:
+    """Wrap a frame with narwhals; raise an error if it is lazy or a column name is repeated."""
     try:
         wrapped = nw.from_native(frame, pass_through=True)
     except DuplicateError as error:

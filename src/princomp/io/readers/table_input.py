@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +22,7 @@ from princomp.errors import (
 )
 from princomp.io.readers.cells import read_number
 from princomp.io.readers.files import ending_of, expand_patterns, open_files, split_inside
-from princomp.io.readers.frames import from_frame, is_frame
+from princomp.io.readers.frames import eager_frame, from_frame, is_frame
 from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.memory import Rows, in_memory, is_numeric_array
 from princomp.io.readers.number_text import PLAIN
@@ -224,14 +223,14 @@ def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
     Raises
     ------
     ColumnError
-        There is no such column.
+        There is no such column, or names of columns are repeated.
     ParameterError
         X has no named columns.
     """
     read = X if isinstance(X, TableInput) else TableInput(X)
     table = read.table
     if is_frame(table):
-        frame = nw.from_native(table, eager_only=True)
+        frame = eager_frame(table)
         if name not in frame.columns:
             known = [str(label) for label in frame.columns]
             problem = f"{parameter}={name!r} is not a column of the frame"
@@ -314,7 +313,7 @@ def without_column(X: Any, name: str) -> Any:
     """Return a frame without a column; return other inputs unchanged."""
     if not is_frame(X):
         return X
-    frame = nw.from_native(X, eager_only=True)
+    frame = eager_frame(X)
     return frame.drop(name).to_native() if name in frame.columns else X
 
 

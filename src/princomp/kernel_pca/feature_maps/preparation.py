@@ -70,8 +70,7 @@ def prepare_map(rows: RowData, parameters: KernelParameters, weights: Weights) -
     """
     sample, rule, count = rows, parameters.landmarks, parameters.n_landmarks
     given, seed, drop = not isinstance(rule, str), parameters.seed, parameters.drop
-    if isinstance(parameters.gamma, str) and not callable(parameters.kernel):
-        # For a median γ.
+    if parameters.has_median_gamma:
         sample, rows = sample_rows(rows, MEDIAN_ROWS, seed=seed, drop=drop, weights=weights)
     kernel = parameters.function(sample)
     if parameters.approximation == "features":
