@@ -212,13 +212,14 @@ def fit_summary(
     extremes: Extremes | None = None,
     columns: Names = None,
     dtype: np.dtype[Any] | type[np.floating[Any]] = np.float64,
+    mean_known: bool = True,
+    dropped: int = 0,
+    passes: int = 0,
+    bytes_read: int = 0,
     reason: str = "solved from a kept summary",
     notes: tuple[str, ...] = (),
-    **facts: Any,
 ) -> Fitted:
     """Fit a summary without reading rows. The plan gives ``reason``, then ``notes``.
-
-    ``facts`` are fields of the result that the summary does not know, such as ``bytes_read``.
 
     Raises
     ------
@@ -238,7 +239,14 @@ def fit_summary(
     fit.n, fit.summary, fit.extremes = n_samples, summary, extremes
     solver = {"Moments": "eigh", "Triangle": "svd", "Sketch": "nystrom"}[summary.kind]
     choice = RouteChoice(summary.kind.lower(), solver, reason)
-    return replace(_solve(fit, choice, notes, np.dtype(dtype)), problem=problem, **facts)
+    return replace(
+        _solve(fit, choice, notes, np.dtype(dtype)),
+        problem=problem,
+        passes=passes,
+        bytes_read=bytes_read,
+        dropped=dropped,
+        mean_known=mean_known,
+    )
 
 
 def fit_of_components(

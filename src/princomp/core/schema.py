@@ -357,8 +357,8 @@ def check_order_of_weights(X: Any, sample_weight: SampleWeight) -> None:
         raise ParameterError(
             "the index of sample_weight is that of X in another order",
             place=WEIGHTS,
-            hint="give sample_weight[X.index], or sample_weight.to_numpy() if only the index is "
-            "wrong",
+            hint="give sample_weight.loc[X.index], or sample_weight.to_numpy() if only the index "
+            "is wrong",
         )
 
 

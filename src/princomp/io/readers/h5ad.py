@@ -7,7 +7,7 @@ memory. Files of all versions of anndata are read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,9 +79,14 @@ def open_h5ad(path: Path, selection: Selection, inside: str | None = None) -> So
         rows = None if id_column is None else _row_names(path, file, id_column, member)
         with reading(path, "AnnData"):
             node = file[member.name]
-            is_sparse = _sparse_layout(node) is not None
-        make: Callable[..., Source] = _sparse_source if is_sparse else dataset_source
-        source = make(path, node, member, names, selection, kind="AnnData", row_names=rows)
+            layout = _sparse_layout(node)
+        source: Source
+        if layout is None:
+            source = dataset_source(
+                path, node, member, names, selection, kind="AnnData", row_names=rows
+            )
+        else:
+            source = _sparse_source(path, node, layout, member, names, selection, rows)
         source.id_column = id_column
         source.notes = (*notes, *source.notes)
         return source
@@ -345,15 +350,15 @@ class _SparseRows(MemberSource):
 def _sparse_source(
     path: Path,
     group: h5py.Group,
+    layout: str,
     member: Member,
     names: Sequence[str] | None,
     selection: Selection,
-    **more: Any,
+    row_names: NamesLocation | None,
 ) -> Source:
     """Make the source of a sparse matrix whose columns have the given names, if any."""
     n, p = member.shape
     with reading(path, "AnnData"):
-        layout = _sparse_layout(group)
         arrays = [group[name] for name in ("data", "indices", "indptr")]
         n_stored, n_indices, n_ends = (array.shape[0] for array in arrays)
         total = int(arrays[2][-1]) if n_ends else 0
@@ -368,7 +373,9 @@ def _sparse_source(
         what = f"the sparse matrix {member.name} is damaged"
         problem = f"{what}: indptr, indices and data do not fit together"
         raise malformed(path, problem, "Create or download the file again.")
-    source = _SparseRows.of(path, member, names, selection, nbytes=nbytes, cache=cache, **more)
+    source = _SparseRows.of(
+        path, member, names, selection, nbytes=nbytes, cache=cache, row_names=row_names
+    )
     # The number in the chosen columns is unknown until all are read, so it is estimated.
     source.stored = n_stored if source.column_indices is None else round(n_stored * source.p / p)
     return source if layout == "csr" else _load_csc(source, arrays)
