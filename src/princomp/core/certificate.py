@@ -18,7 +18,7 @@ from princomp.core.schema import WEIGHT_TOLERANCE, attach_weights, checked_weigh
 from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
 from princomp.io import not_finite_error
 from princomp.linalg import FloatArray, one_blas_thread
-from princomp.solvers import ImagesOf, Spectrum
+from princomp.solvers import Images, ImagesOf, Spectrum
 from princomp.summaries import Columns, Moments, SampleWeight, Sketch, safe_exponent
 
 if TYPE_CHECKING:
@@ -217,17 +217,7 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
     kind = ImagesOf(np.ascontiguousarray(axes.T), centring, divisor)
     fit = FitContext(request, request.problem(data), data, weights, names)
     try:
-        with one_blas_thread():
-            folded = fit.fold(kind, "check", precise=True).summary
-            if not np.isfinite(folded.image).all():
-                if not fit.problem.repeatable:
-                    raise NotFiniteError(
-                        "the rows contain NaN or infinity, or their products overflow, and they "
-                        "can be read only once",
-                        hint="give a function that makes a new iterator to see where: "
-                        "model.verify(lambda: batches())",
-                    )
-                fit.fold(Columns, "check")  # raises, with the place of the value
+        folded = _fold_images(fit, kind)
     except NotFiniteError as error:
         raise not_finite_error(data, error, columns=names, origin=origin) from None
     if not abs(folded.rows - summary.rows) <= WEIGHT_TOLERANCE * summary.rows:
@@ -246,3 +236,25 @@ def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) ->
         shares = fitted.variances / fitted.spectrum.largest
         residuals = np.linalg.norm(folded.image / size - axes.T * shares, axis=0)
     return replace(fitted.certificate, residuals=residuals, against_rows=True)
+
+
+def _fold_images(fit: FitContext, kind: ImagesOf) -> Images:
+    """Multiply the rows with the axes.
+
+    Raises
+    ------
+    NotFiniteError
+        For NaN, infinity or products that overflow; with the place if the rows can be read again.
+    """
+    with one_blas_thread():
+        images: Images = fit.fold(kind, "check", precise=True).summary
+        if not np.isfinite(images.image).all():
+            if not fit.problem.repeatable:
+                raise NotFiniteError(
+                    "the rows contain NaN or infinity, or their products overflow, and they "
+                    "can be read only once",
+                    hint="give a function that makes a new iterator to see where: "
+                    "model.verify(lambda: batches())",
+                )
+            fit.fold(Columns, "check")  # raises, with the place of the value
+    return images

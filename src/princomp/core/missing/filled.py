@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.core.missing.methods import fill_by_em, fill_by_nipals
+from princomp.core.missing.methods import Convergence, fill_by_em, fill_by_nipals
 from princomp.core.schema import check_total_weight
 from princomp.engines import DistributedRows
 from princomp.errors import (
@@ -157,7 +157,7 @@ def fill_table(
     DataError
         If a column has too few cells, or no row has any.
     """
-    method, k, centred = request.fill, request.n_components, request.center
+    method, k = request.fill, request.n_components
     assert method is not None
     assert isinstance(k, int)  # the request was checked
     nothing_filled = Filled(method, 0, 0.0, 0, 0, True, 0.0, 0.0)
@@ -180,23 +180,7 @@ def fill_table(
     if used_weights is not None:
         check_total_weight(float(used_weights.sum()), len(used_weights))
     table = data[used].astype(np.float64)
-    divisor_of = partial(_divisors, weights=used_weights, request=request, names=names)
-    k = min(k, *table.shape)  # rows of weight zero, or without known cells, are left out
-    _refuse_extreme_values(table, missing_used, used_weights, method)
-    known = _known_columns(table, missing_used, used_weights)
-    mean = np.asarray(known.mean) if centred else np.zeros(table.shape[1])
-    constant = _constant_columns(known, mean, scaled=isinstance(request.scale, str))
-    holes = missing_used & ~constant
-    np.copyto(table, known.mean, where=missing_used & constant)
-    with one_blas_thread():
-        if method == "nipals":
-            divisor = divisor_of(table, known=known)
-            convergence = fill_by_nipals(table, holes, used_weights, k, mean=mean, divisor=divisor)
-        else:
-            np.copyto(table, mean, where=holes)
-            convergence = fill_by_em(
-                table, holes, used_weights, k, divisor_of=divisor_of, centred=centred
-            )
+    convergence = _fill_cells(table, missing_used, used_weights, request, names)
     rows = int(np.count_nonzero(missing_used.any(axis=1)))
     filled = Filled(method, cells, cells / missing_used.size, rows, *convergence)
     if not convergence.converged:
@@ -210,6 +194,33 @@ def fill_table(
     out[used] = table.astype(data.dtype)
     out[np.isnan(out)] = 0.0  # rows of weight zero, which do not count
     return FilledTable(out, weights, filled, left_out)
+
+
+def _fill_cells(
+    table: FloatArray,
+    missing: NDArray[np.bool_],
+    weights: FloatArray | None,
+    request: Request,
+    names: Names,
+) -> Convergence:
+    """Fill the missing cells of a float64 table in place; every weight is positive."""
+    method, k = request.fill, request.n_components
+    assert method is not None
+    assert isinstance(k, int)
+    k = min(k, *table.shape)  # rows of weight zero, or without known cells, were left out
+    _refuse_extreme_values(table, missing, weights, method)
+    known = _known_columns(table, missing, weights)
+    mean = np.asarray(known.mean) if request.center else np.zeros(table.shape[1])
+    constant = _constant_columns(known, mean, scaled=isinstance(request.scale, str))
+    holes = missing & ~constant
+    np.copyto(table, known.mean, where=missing & constant)
+    divisor_of = partial(_divisors, weights=weights, request=request, names=names)
+    with one_blas_thread():
+        if method == "nipals":
+            divisor = divisor_of(table, known=known)
+            return fill_by_nipals(table, holes, weights, k, mean=mean, divisor=divisor)
+        np.copyto(table, mean, where=holes)
+        return fill_by_em(table, holes, weights, k, divisor_of=divisor_of, centred=request.center)
 
 
 def _missing_cells(rows: FloatArray, weights: FloatArray | None, names: Names) -> NDArray[np.bool_]:
