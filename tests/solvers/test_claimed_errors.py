@@ -290,18 +290,21 @@ def test_axes_beyond_the_rank_of_an_inexact_search_include_the_variance_not_foun
     assert (residuals <= 2 * claims).all()
 
 
-def equal_sparse_rows():
+def equal_sparse_rows(size=5):
     """Equal products, added one by one in float32, lose far more digits than a search shows."""
     rng, n, p, values = np.random.default_rng(0), 100_000, 2100, np.array([0.9, 1.7, 0.37, 2.3])
     equal, count, others = np.sort(rng.permutation(n)[: n // 2]), len(values), 2000
     rows = np.r_[np.repeat(equal, count), rng.integers(0, n, others)]
     columns = np.r_[np.tile(np.arange(count), n // 2), rng.integers(count, p, others)]
-    entries = np.r_[np.tile(values, n // 2), 5 * rng.standard_normal(others)]
+    entries = np.r_[np.tile(values, n // 2), size * rng.standard_normal(others)]
     return sp.csr_array((entries, (rows, columns)), shape=(n, p)).astype(np.float32)
 
 
-def test_equal_sparse_rows_in_float32_are_searched_to_the_tolerance():
-    X = equal_sparse_rows()
+@pytest.mark.parametrize("wide", [False, True])
+def test_equal_sparse_rows_in_float32_are_searched_to_the_tolerance(wide):
+    """A search of wide rows, which have equal columns here, has vectors with an entry per row."""
+    # A second variance below 1/1,000 of the first would be computed from scores.
+    X = equal_sparse_rows(20).T.tocsr() if wide else equal_sparse_rows()
     n = X.shape[0]
     model = PCA(2, svd_solver="lanczos", tol=1e-6).fit(X)
     X, axes, variances = X.astype(float), model.components_.T, model.explained_variance_

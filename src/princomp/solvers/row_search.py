@@ -132,16 +132,19 @@ def spectrum_of_pairs(
         return replace(spectrum, missed=pairs.missed), 2 + on_rows
     residuals = ritz.relative_residuals(pairs, unit)
     if on_rows:
+        row_residuals = pairs.residuals
+        if unit > exact:
+            # Measured with vectors of n entries, which are shorter than the axes.
+            errors = np.linalg.norm(rows.row_images(vectors) - vectors * values, axis=0)
+            row_residuals, passes = np.maximum(row_residuals, errors), 1
         values, axes = ritz.rayleigh_ritz_of_rows(rows, vectors, unit)
-        residuals, passes = ritz.bound_of_rows(pairs.residuals, values, unit), 1
+        residuals, passes = ritz.bound_of_rows(row_residuals, values, unit), passes + 1
     elif unit > exact:
         values, axes = ritz.rayleigh_ritz(rows, vectors)
-        passes = 1
+        residuals = np.maximum(residuals, ritz.residuals_of(rows, axes, values))
+        passes = 2
     else:
         axes = orthonormal(vectors.T)
-    if unit > exact:
-        residuals = np.maximum(residuals, ritz.residuals_of(rows, axes, values))
-        passes += 1
     total = float(columns.column_scatter.sum()) / (columns.rows - 1.0)
     error = roundoff_of_images(len(pairs.vectors), exact, rows.shape[on_rows])
     found = replace(pairs, values=values)
