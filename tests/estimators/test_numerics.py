@@ -288,6 +288,13 @@ def test_a_linearly_dependent_column_is_below_resolution(rng):
         np.testing.assert_allclose(model.explained_variance_[:9], truth(X)[0][:9], rtol=1e-12)
 
 
+@pytest.mark.parametrize("solver", EXACT)
+def test_variances_of_constant_rows_are_below_resolution(solver):
+    """The resolution is zero, too: nothing was rounded."""
+    model = PCA(2, svd_solver=solver).fit(np.ones((5, 3)))
+    assert model.certificate_.below_resolution.all()
+
+
 def test_six_rows_have_at_most_five_components_with_variance(rng):
     X = rng.standard_normal((6, 10_000)) + 3
     gram, full = (PCA(svd_solver=s).fit(X) for s in ("row_gram", "full"))
