@@ -12,7 +12,7 @@ from helpers import EPS, assert_orthonormal, truth, with_singular_values
 from princomp import PCA
 from princomp.core.problem import Problem
 from princomp.core.routes import krylov as route
-from princomp.core.routes.krylov import vectors_within_limit
+from princomp.core.routes.krylov import search_memory, vectors_within_limit
 from princomp.errors import (
     InputChangedError,
     MemoryLimitError,
@@ -153,6 +153,16 @@ def test_the_search_space_follows_the_limit_from_three_blocks_on():
     assert (sizes[0], sizes[-1]) == (3 * 18, 8 * 18)
     # Fewer columns than three blocks: all of them, and no more.
     assert max_krylov_vectors(10, 30, 0) == max_krylov_vectors(10, 30) == 30
+
+
+def test_the_memory_of_a_search_is_the_smallest_limit_that_does_not_narrow_it():
+    problem = Problem(1000, 20_000, 10, solver="krylov", in_memory=False)
+    needed = search_memory(problem)
+    sizes = [
+        max_krylov_vectors(10, 20_000, vectors_within_limit(problem._replace(memory_limit=limit)))
+        for limit in (needed - 1, needed)
+    ]
+    assert sizes[0] < sizes[1] == max_krylov_vectors(10, 20_000)
     assert block_width(10, 12) == 12
 
 
