@@ -23,8 +23,10 @@ def table(rng, dtype=np.float64):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_residuals_of_a_correct_fit_are_rounding(solver, scale, dtype, rng):
     X = table(rng, dtype)
-    found = PCA(5, svd_solver=solver, scale=scale).fit(X).verify(X)
+    model = PCA(5, svd_solver=solver, scale=scale).fit(X)
+    found = model.verify(X)
     assert found.against_rows
+    assert not model.certificate_.against_rows
     # The covariance route: p roundings; a search of float32 rows: 4 of its products.
     assert found.residuals.max() <= 30 * np.finfo(dtype).eps
 

@@ -50,6 +50,22 @@ def test_whitening_does_not_change_the_probabilistic_model(k, scale, table):
     np.testing.assert_allclose(plain.score_samples(table), density, rtol=1e-10)
 
 
+def test_the_density_of_rows_with_many_columns_is_computed_row_by_row(rng):
+    X = rng.standard_normal((4, 2**17 + 1))
+    model = PCA(2).fit(X)
+    p, variances, noise = X.shape[1], model.explained_variance_, model.noise_variance_
+    scores = model.transform(X)
+    distances = ((X - X.mean(axis=0)) ** 2).sum(axis=1) - (scores**2).sum(axis=1)
+    density = -0.5 * (
+        p * np.log(2 * np.pi)
+        + np.log(variances).sum()
+        + (p - 2) * np.log(noise)
+        + (scores**2 / variances).sum(axis=1)
+        + distances / noise
+    )
+    np.testing.assert_allclose(model.score_samples(X), density, rtol=1e-10)
+
+
 def test_isotropic_rows_have_a_finite_score():
     X = np.vstack([np.eye(4), -np.eye(4)])
     for k in (0, 1, 3, 4):

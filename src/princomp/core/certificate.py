@@ -95,7 +95,7 @@ class Certificate:
 
     def to_json(self) -> str:
         """The certificate as a JSON object."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        return json.dumps(self.to_dict())
 
     def __str__(self) -> str:
         known = self.residuals[~np.isnan(self.residuals)]
