@@ -196,6 +196,18 @@ def test_the_text_of_a_plan():
     assert " MB beyond the data" in text or " GB beyond the data" in text
 
 
+@pytest.mark.parametrize(
+    ("rows", "k", "reason"),
+    [
+        (1000, 3, "few components: a search is faster than n² = 1,000² products"),
+        (12_000, 1000, "many rows and columns: a search by products with the rows"),
+    ],
+)
+def test_the_plan_says_why_wide_rows_are_searched(rows, k, reason):
+    problem = Problem(rows, 20_000, k)
+    assert reason in str(Plan.of(problem, select_route(problem)))
+
+
 def test_a_route_of_a_newer_version_has_no_known_cost():
     """Model files name the route of their fit."""
     problem, choice = Problem(100, 3, 2), RouteChoice("moments", "quantum", "it is new")
