@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -277,6 +279,20 @@ def test_few_rows_keep_variances_above_their_rounding_errors(kind, rng):
     left = both.remove(part).column_scatter
     np.testing.assert_allclose(left, exact, rtol=0, atol=70 * EPS * both.column_scatter.max())
     assert left.all()
+
+
+def test_the_error_after_removing_rows_includes_that_of_their_mean(rng):
+    """Few rows are left, far from the others: the error of the mean has a hundred times the weight.
+
+    The removed rows have the unit roundoff of a coarse format, and their mean is off by as much.
+    """
+    X, unit = rng.standard_normal((1000, 3)), 1e-4
+    X[-10:] += 100
+    part = Moments.of(X[:-10])
+    part = replace(part, mean=part.mean + unit, unit=unit)
+    left, exact = Moments.of(X).remove(part), Moments.of(X[-10:])
+    error = np.linalg.norm(left.scatter - exact.scatter, 2)
+    assert 100 * unit * part.column_scatter.max() < error <= left.lost.max()
 
 
 def test_the_certificate_includes_columns_that_are_taken_for_constant():
