@@ -199,7 +199,7 @@ class Centred:
         errors += part.unit * np.sqrt(part.column_scatter / part.rows)
         size, length = float(np.linalg.norm(errors)), float(np.linalg.norm(delta))
         if size and length:
-            # w (δeᵀ + eδᵀ) is at most the diagonal matrix of w (t δ² + e²/t), for any t.
+            # Entry (i, j) of w (δeᵀ + eδᵀ) is at most √(lᵢ lⱼ) for l = w (t δ² + e²/t) and any t.
             lost -= delta_weight * (size / length * delta**2 + length / size * errors**2)
         for summary in (self, part):
             if summary.lost is not None:
