@@ -134,7 +134,8 @@ def spectrum_of_pairs(
     if on_rows:
         row_residuals = pairs.residuals
         if unit > exact:
-            # Measured with vectors of n entries, which are shorter than the axes.
+            # The recurrence does not show what float32 products lose: one in float64 does, with
+            # vectors that have an entry per row, which are shorter than the axes.
             errors = np.linalg.norm(rows.row_images(vectors) - vectors * values, axis=0)
             row_residuals, passes = np.maximum(row_residuals, errors), 1
         values, axes = ritz.rayleigh_ritz_of_rows(rows, vectors, unit)
