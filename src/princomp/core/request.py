@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 
-# For tables with fewer numbers, the free memory of the system is not checked.
+# For tables with fewer numbers, and scatters of as many, the free memory is not checked.
 _LARGE_TABLE = 2**23
 
 
@@ -260,9 +260,9 @@ class Request(NamedTuple):
         )
 
     def dropped_columns(self, summary: Any) -> NDArray[np.intp]:
-        """Indices of the constant columns that ``constant="drop"`` leaves out of the count.
+        """Indices of the constant columns that ``constant="drop"`` does not count as columns.
 
-        Without centring, a constant column is not zero and is counted.
+        Without centring or a scale by name, all columns count.
         """
         if self.constant != "drop" or not isinstance(self.scale, str) or not self.center:
             return np.empty(0, dtype=np.intp)

@@ -41,10 +41,10 @@ _SQUARED = 1e-3
 _LOST = 64.0
 # Most columns per sampled row, and fewest rows of the table per sampled row.
 _COLUMNS_PER_ROW, _MIN_STEP = 2, 10
-# Number of vectors that are multiplied with the sample. With 1,000 rows of 2,000 columns, the
-# forecast after four products of 16 vectors is 24 to 65 further products for noise, 1 to 3 if a few
-# directions dominate, and 2 to 15 if variances fall as 1/i² to 1/√i. The start saves one product
-# with all rows.
+# Smallest number of vectors that are multiplied with the sample. With 1,000 rows of 2,000 columns,
+# the forecast after four products of 16 vectors is 24 to 65 further products for noise, 1 to 3 if a
+# few directions dominate, and 2 to 15 if variances fall as 1/i² to 1/√i. The start saves one
+# product with all rows.
 _VECTORS = 64
 # Length of the random part of a start, relative to that of the vectors found in the sample.
 _RANDOM = 0.1
@@ -104,7 +104,7 @@ def search_rows(
     if not pairs.converged:
         return None, pairs.products
     if start is not None:
-        # Only a tenth of a warm start is random, so the bound is ten times larger.
+        # `missed` is for a random start, and only a tenth of this one is random.
         pairs = replace(pairs, missed=min(1.0, pairs.missed / _RANDOM))
     spectrum, extra = spectrum_of_pairs(rows, columns, pairs, tol=tol, on_rows=on_rows)
     passes = pairs.products + extra
@@ -134,8 +134,8 @@ def spectrum_of_pairs(
     if on_rows:
         row_residuals = pairs.residuals
         if unit > exact:
-            # The recurrence does not show what float32 products lose: one in float64 does, with
-            # vectors that have an entry per row, which are shorter than the axes.
+            # The recurrence does not show what float32 products lose; one product in float64 does.
+            # Vectors with an entry per row are shorter than the axes.
             errors = np.linalg.norm(rows.row_images(vectors) - vectors * values, axis=0)
             row_residuals, passes = np.maximum(row_residuals, errors), 1
         values, axes = ritz.rayleigh_ritz_of_rows(rows, vectors, unit)

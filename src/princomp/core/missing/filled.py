@@ -150,12 +150,14 @@ def fill_table(
     Raises
     ------
     ParameterError
-        For sparse rows with a missing cell, and rows on an engine.
+        For sparse rows with a missing cell, sparse rows in a file, and rows on an engine.
     MemoryLimitError
+    NotFiniteError
+        For an infinite value.
     ShapeError
         For k beyond min(n, p), or weights whose sum is at most 1.
     DataError
-        If a column has too few cells, or no row has any.
+        If a column has too few cells, no row has any, or squares of the values are out of range.
     """
     method, k = request.fill, request.n_components
     assert method is not None
@@ -256,7 +258,7 @@ def _missing_cells(rows: FloatArray, weights: FloatArray | None, names: Names) -
     used = slice(None) if weights is None else weights > 0
     n_known = np.count_nonzero(~missing[used], axis=0)
     too_few = np.flatnonzero(n_known < 2)
-    # The fit refuses a table of one row.
+    # Without missing cells there is nothing to estimate: a table of one row is refused by the fit.
     if too_few.size and missing[used].any():
         name = column_name(names, too_few[0])
         raise DataError(
@@ -269,7 +271,7 @@ def _missing_cells(rows: FloatArray, weights: FloatArray | None, names: Names) -
 
 
 def _constant_columns(known: Columns, mean: FloatArray, *, scaled: bool) -> NDArray[np.bool_]:
-    """Which columns components do not fill, (p,).
+    """Mark the columns (p,) that are filled with their mean, not from components.
 
     Rounding would make constant columns vary, and scaling would magnify it. Without centring and
     scaling, only columns of zeros are constant.
@@ -359,7 +361,7 @@ def _known_columns(table: FloatArray, missing: NDArray[np.bool_], weights: Weigh
     high = table.max(axis=0, where=~missing, initial=-np.inf)
     mean = np.where(low == high, low, mean)
     centred = np.where(missing, 0.0, table - mean)
-    # Σ w (x − mean)² over the known cells of a column, with the divisor of all rows.
+    # Σ w (x − mean)² over the known cells of a column, scaled to all rows.
     scatter = (
         (cell_weights * centred * centred).sum(axis=0)
         / np.maximum(total_weights - 1.0, 0.5)
