@@ -197,6 +197,9 @@ class PCAParameters(NamedTuple):
     component_names: str = "PC"
 
 
+_DEFAULTS = PCAParameters()._asdict()
+
+
 class Request(NamedTuple):
     """The validated parameters that affect a fit."""
 
@@ -225,11 +228,10 @@ class Request(NamedTuple):
             For an invalid value; the message lists the allowed ones.
         """
         # Checking the defaults, too, would take a twentieth of the time of a fit of a small table.
-        defaults = PCAParameters._field_defaults
         given = {
             name: constraint
             for name, constraint in _CONSTRAINTS.items()
-            if getattr(parameters, name) is not defaults[name]
+            if getattr(parameters, name) is not _DEFAULTS[name]
         }
         check_parameters(parameters, given)
         if parameters.random_state is not None:
