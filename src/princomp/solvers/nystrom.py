@@ -217,7 +217,8 @@ def _pseudo_inverse_root(sketch: Sketch, width: int, scale: float, shift: float)
     core = np.zeros((orthonormaliser.shape[1], orthonormaliser.shape[1]))
     for _, images, omega in _panels(sketch, scale):
         core += (omega[:, :width] @ orthonormaliser).T @ (images[:, :width] @ orthonormaliser)
-    roots, rotation = np.linalg.eigh((core + core.T) / 2 + shift * np.eye(len(core)))
+    core = (core + core.T) / 2
+    roots, rotation = np.linalg.eigh(core + shift * np.eye(len(core)))
     kept = roots > shift
     return orthonormaliser @ (rotation[:, kept] / np.sqrt(roots[kept]))
 

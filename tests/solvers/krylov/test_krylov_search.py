@@ -153,6 +153,7 @@ def test_the_search_space_follows_the_limit_from_three_blocks_on():
     assert (sizes[0], sizes[-1]) == (3 * 18, 8 * 18)
     # Fewer columns than three blocks: all of them, and no more.
     assert max_krylov_vectors(10, 30, 0) == max_krylov_vectors(10, 30) == 30
+    assert block_width(10, 12) == 12
 
 
 def test_the_memory_of_a_search_is_the_smallest_limit_that_does_not_narrow_it():
@@ -163,7 +164,6 @@ def test_the_memory_of_a_search_is_the_smallest_limit_that_does_not_narrow_it():
         for limit in (needed - 1, needed)
     ]
     assert sizes[0] < sizes[1] == max_krylov_vectors(10, 20_000)
-    assert block_width(10, 12) == 12
 
 
 def test_a_fraction_that_needs_too_much_memory_is_refused(small_blocks, rng):
