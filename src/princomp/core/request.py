@@ -244,21 +244,22 @@ class Request(NamedTuple):
                 place={"parameter": "n_components"},
                 hint="give a whole number, such as n_components=2; 0 fills cells with column means",
             )
+        limit, decay = parameters.memory_limit, parameters.decay
         return cls(
-            k,
-            parameters.scale,
-            bool(parameters.center),
-            parameters.svd_solver,
-            parameters.tol,
-            parameters.iterated_power,
-            parameters.n_oversamples,
-            parameters.power_iteration_normalizer,
-            parameters.random_state,
-            missing == "drop",
-            None if parameters.memory_limit is None else byte_count(parameters.memory_limit),
-            1.0 if parameters.decay is None else float(parameters.decay),
-            missing if missing in FILL_METHODS else None,
-            parameters.constant,
+            n_components=k,
+            scale=parameters.scale,
+            center=bool(parameters.center),
+            solver=parameters.svd_solver,
+            tol=parameters.tol,
+            iterated_power=parameters.iterated_power,
+            n_oversamples=parameters.n_oversamples,
+            power_iteration_normalizer=parameters.power_iteration_normalizer,
+            random_state=parameters.random_state,
+            drop=missing == "drop",
+            memory=None if limit is None else byte_count(limit),
+            decay=1.0 if decay is None else float(decay),
+            fill=missing if missing in FILL_METHODS else None,
+            constant=parameters.constant,
         )
 
     def dropped_columns(self, summary: Any) -> NDArray[np.intp]:

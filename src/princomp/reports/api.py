@@ -133,23 +133,45 @@ def report(
     texts, rows = Texts(lang), None
     if X is not None:
         diagnostics.check_repeatable(X, "report")
-        ids = list(ids) if isinstance(ids, Iterator) else ids
-        original = X
-        if isinstance(groups, str):
-            groups, X = diagnostics.take_named_columns(model, X, groups)
-        metadata, X = diagnostics.take_named_columns(model, X, metadata, "metadata", original)
-        # Not all figures take ids, so X must do without the column.
-        if isinstance(ids, str) and (frame := diagnostics.frame_of(X)) is not None:
-            X, ids = diagnostics.split_ids(model, frame, ids, None)
+        X, groups, metadata, ids = _separate_columns(model, X, groups, metadata, ids)
         rows = reported_rows(model, X, groups, metadata, ids, training, level, sample_weight)
     resamples, why_none = _bootstrap(model, X, rows, bootstrap, sample_weight)
-    options = (title, data, groups, metadata, ids, sample_weight)
-    request = Request(model, X, rows, *options, resamples, why_none, level, texts)
-    page = render_page(request)
+    page = render_page(
+        Request(
+            model,
+            X,
+            rows,
+            title=title,
+            data=data,
+            groups=groups,
+            metadata=metadata,
+            ids=ids,
+            sample_weight=sample_weight,
+            bootstrap=resamples,
+            why_no_bootstrap=why_none,
+            level=level,
+            texts=texts,
+        )
+    )
     if path is not None:
         with atomic_write(path, force=overwrite) as file:
             file.write(page.encode())
     return page
+
+
+def _separate_columns(
+    model: PCA, X: Any, groups: Any, metadata: Any, ids: Ids
+) -> tuple[Any, Any, Any, Ids]:
+    """Return the rows without columns that are named as groups, metadata or ids; then these."""
+    ids = list(ids) if isinstance(ids, Iterator) else ids
+    original = X
+    if isinstance(groups, str):
+        groups, X = diagnostics.take_named_columns(model, X, groups)
+    metadata, X = diagnostics.take_named_columns(model, X, metadata, "metadata", original)
+    # Not all figures take ids, so X must do without the column.
+    if isinstance(ids, str) and (frame := diagnostics.frame_of(X)) is not None:
+        X, ids = diagnostics.split_ids(model, frame, ids, None)
+    return X, groups, metadata, ids
 
 
 def _check_arguments(

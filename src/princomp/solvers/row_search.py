@@ -111,8 +111,8 @@ def search_rows(
     assert spectrum.residuals is not None
     if low_precision and spectrum.residuals.max() > _LOST * tolerance(rows, tol):
         # A tolerance below this unit asks for products in float64.
-        exact, more = search_rows(rows, columns, k, tol=unit / 2, rng=rng, abandon=abandon)
-        return exact, passes + more
+        repeated, more = search_rows(rows, columns, k, tol=unit / 2, rng=rng, abandon=abandon)
+        return repeated, passes + more
     return spectrum, passes
 
 
@@ -123,7 +123,7 @@ def spectrum_of_pairs(
 
     ``tol`` is the tolerance of the search; ``on_rows``: its vectors have one entry per row.
     """
-    exact, unit = float(np.finfo(rows.dtype).eps), _unit_of(rows, tol)
+    eps, unit = float(np.finfo(rows.dtype).eps), _unit_of(rows, tol)
     values, vectors, k, passes = pairs.values, pairs.vectors, len(pairs.values), 0
     if not values[-1] > _SQUARED * values[0]:
         # Compute small variances from the scores, without squaring the rows.
@@ -133,29 +133,29 @@ def spectrum_of_pairs(
     residuals = ritz.relative_residuals(pairs, unit)
     if on_rows:
         row_residuals = pairs.residuals
-        if unit > exact:
+        if unit > eps:
             # The recurrence does not show what float32 products lose; one product in float64 does.
             # Vectors with an entry per row are shorter than the axes.
             errors = np.linalg.norm(rows.row_images(vectors) - vectors * values, axis=0)
             row_residuals, passes = np.maximum(row_residuals, errors), 1
         values, axes = ritz.rayleigh_ritz_of_rows(rows, vectors, unit)
         residuals, passes = ritz.bound_of_rows(row_residuals, values, unit), passes + 1
-    elif unit > exact:
+    elif unit > eps:
         values, axes = ritz.rayleigh_ritz(rows, vectors)
         residuals = np.maximum(residuals, ritz.residuals_of(rows, axes, values))
         passes = 2
     else:
         axes = orthonormal(vectors.T)
     total = float(columns.column_scatter.sum()) / (columns.rows - 1.0)
-    error = roundoff_of_images(len(pairs.vectors), exact, rows.shape[on_rows])
+    error = roundoff_of_images(len(pairs.vectors), eps, rows.shape[on_rows])
     found = replace(pairs, values=values)
     return ritz.spectrum_of(found, columns, total, error, axes=axes, residuals=residuals), passes
 
 
 def _unit_of(rows: CentredRows, tol: float) -> float:
     """Unit roundoff of products in a search: that of the rows, or coarser if ``tol`` allows it."""
-    exact, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.lowest_dtype))
-    return coarse if exact < coarse <= tol else exact
+    fine, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.lowest_dtype))
+    return coarse if fine < coarse <= tol else fine
 
 
 def tolerance(rows: CentredRows, tol: float) -> float:

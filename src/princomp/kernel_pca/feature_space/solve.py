@@ -16,6 +16,7 @@ from princomp.kernel_pca.feature_space.matrix import CentredMatrix
 from princomp.linalg import EPS, FloatArray, format_bytes, one_blas_thread
 from princomp.solvers import (
     FEWEST_UNITS,
+    Pairs,
     Spectrum,
     eigenpairs,
     lanczos,
@@ -197,26 +198,13 @@ def _solve_lanczos(
         k = k if isinstance(n_components, int) else 0
         zeros = np.zeros(k)
         return spectrum_of(zeros, np.eye(k, n), zeros, matrix, matrix.sums.trace), products
-    # A power of two that scales the largest entry of K to about 1: squares stay within range.
-    exponent = -np.frexp(matrix.sums.max_abs)[1]
-    scale, n_random = float(np.ldexp(1.0, int(np.clip(exponent, -1000, 1000)))), start.shape[1]
-    first = _largest_eigenvalue_lower_bound(matrix, start, scale)
+    first = _largest_eigenvalue_lower_bound(matrix, start)
     min_residual = max(tol, FEWEST_UNITS * eigenvalue_rounding(matrix, first) / first)
+    n_random = start.shape[1]
     while True:
-        pairs = lanczos(
-            lambda vectors: matrix.apply(vectors) * scale,
-            n,
-            k,
-            tol=min_residual,
-            rng=rng,
-            start=start,
-            n_random=n_random,
-            # A start with known vectors is wider than a block.
-            max_vectors=max(search_space_size(n, k, memory // 2), k + 3 * start.shape[1]),
-            # A trace of zero or less bounds no eigenvalue: some are negative.
-            trace=matrix.sums.trace * scale or None,
-        )
-        pairs = replace(pairs, values=pairs.values / scale, residuals=pairs.residuals / scale)
+        # A start with known vectors is wider than a block.
+        room = max(search_space_size(n, k, memory // 2), k + 3 * start.shape[1])
+        pairs = _search(matrix, k, start, n_random, tol=min_residual, rng=rng, max_vectors=room)
         products += pairs.products
         trace = checked_total(pairs.values, matrix, matrix.sums.trace, n_components)
         # Estimates of a search never exceed the eigenvalues.
@@ -243,15 +231,47 @@ def _solve_lanczos(
     return spectrum, products
 
 
-def _largest_eigenvalue_lower_bound(
-    matrix: CentredMatrix, images: FloatArray, scale: float
-) -> float:
+def _search(
+    matrix: CentredMatrix,
+    k: int,
+    start: FloatArray,
+    n_random: int,
+    *,
+    tol: float,
+    rng: np.random.Generator,
+    max_vectors: int,
+) -> Pairs:
+    """Search for k pairs; the last ``n_random`` vectors of ``start`` are random."""
+    scale = _scale_of(matrix)
+    pairs = lanczos(
+        lambda vectors: matrix.apply(vectors) * scale,
+        matrix.n,
+        k,
+        tol=tol,
+        rng=rng,
+        start=start,
+        n_random=n_random,
+        max_vectors=max_vectors,
+        # A trace of zero or less bounds no eigenvalue: some are negative.
+        trace=matrix.sums.trace * scale or None,
+    )
+    return replace(pairs, values=pairs.values / scale, residuals=pairs.residuals / scale)
+
+
+def _scale_of(matrix: CentredMatrix) -> float:
+    """Power of two that scales the largest entry of K to about 1: squares stay within range."""
+    exponent = -np.frexp(matrix.sums.max_abs)[1]
+    return float(np.ldexp(1.0, int(np.clip(exponent, -1000, 1000))))
+
+
+def _largest_eigenvalue_lower_bound(matrix: CentredMatrix, images: FloatArray) -> float:
     """Compute a lower bound of the first eigenvalue from images of random vectors.
 
     λ₁ is at least Σλ²/Σλ, and Σλ² is the mean squared length of the images. If K is only
     rounding, the trace Σλ is not that of the products; √Σλ², which λ₁ never exceeds, then limits
     the result.
     """
+    scale = _scale_of(matrix)
     squares = float(((images * scale) ** 2).sum(axis=0).mean())
     trace = max(matrix.sums.trace * scale, _SMALLEST_DIVISOR)
     return max(min(squares / trace, np.sqrt(squares)) / scale, _SMALLEST_DIVISOR)
