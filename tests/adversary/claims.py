@@ -22,7 +22,7 @@ SUBNORMAL = np.finfo(np.float64).smallest_subnormal
 _QUANTUM = LONG(SUBNORMAL) / LONG(FACTOR)
 # Axes of components that are not reported as inseparable have four correct digits.
 _DIGITS = 1e-4
-# KernelPCA sets eigenvalues below this many units of rounding to zero.
+# KernelPCA sets eigenvalues below this many units of rounding to zero, and negative ones.
 _ZEROED = 40
 # Units of error of sums of equal numbers, as in docs/explain/numerics.md.
 _EQUAL_UNITS = 64
@@ -149,6 +149,7 @@ def check_variances(model, promise, truth):
     values = np.maximum(true[: len(answer)], answer)
     claims = _claims(promise, truth, values, answer)
     if not hasattr(model, "components_"):
+        true[: len(answer)][(answer == 0) & (true[: len(answer)] < 0)] = 0
         zero = _ZEROED / FACTOR * promise.roundoff * truth.variances[0]
         claims = np.where(answer == 0, np.maximum(claims, zero), claims)
     error = answer - true[: len(answer)]

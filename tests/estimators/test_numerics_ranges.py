@@ -305,6 +305,20 @@ def test_squares_that_all_underflow_are_refused(mean, size, form):
                 fit(form(X)).explained_variance_  # noqa: B018 - online models are solved here
 
 
+@pytest.mark.parametrize("solver", EXACT)
+@pytest.mark.parametrize("size", [1e-150, 1e-145])
+def test_columns_whose_squares_underflow_are_refused_among_small_ones(size, solver, rng):
+    """Their entries in the axes, 1e-12 of the largest, would be zero."""
+    row = size * np.array([1.0, 0.3, 1.0, 1e-12])
+    X = 1e-160 + np.outer([1.0, -1.0, 0.5, -0.5], row)
+    with pytest.raises(NotFiniteError, match=r"column 3 is too small[\s\S]*multiply"):
+        PCA(2, svd_solver=solver).fit(X)
+    with pytest.raises(NotFiniteError, match="column 3 is too small"):
+        _ = PCA(2).partial_fit(X[:1]).partial_fit(X[1:]).components_
+    model = PCA(1, svd_solver=solver).fit(np.ldexp(X, 500))
+    np.testing.assert_allclose(model.components_[0], row / np.linalg.norm(row), atol=64 * EPS)
+
+
 @pytest.mark.parametrize(
     "form",
     ["array", "large array", "sparse", pytest.param("tensor", marks=pytest.mark.engines)],

@@ -101,6 +101,20 @@ def test_a_matrix_with_negative_eigenvalues_beyond_the_components(solver, lowest
         model.set_params(n_components=0.9).fit((K + K.T) / 2)
 
 
+@pytest.mark.parametrize("solver", ["dense", "arpack"])
+def test_the_total_does_not_contain_negative_eigenvalues_that_are_set_to_zero(solver, rng):
+    n = 12
+    axes = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, n - 1))])[0][:, 1:]  # centred
+    values = np.array([3.0, 2.0, *[-1e-8] * (n - 3)])
+    values[-1] = -1e-3
+    K = (axes * values) @ axes.T
+    model = KernelPCA(5, kernel="precomputed", eigen_solver=solver)
+    with pytest.warns(UserWarning, match="not positive semi-definite"):
+        model.fit((K + K.T) / 2)
+    np.testing.assert_allclose(model.eigenvalues_, [3.0, 2.0, 0.0, 0.0, 0.0], rtol=1e-13)
+    assert abs(model.explained_variance_ratio_.sum() - 1.0) <= 4 * EPS
+
+
 @pytest.mark.parametrize("shape", [(120, 7), (30, 200), (900, 40)], ids=str)
 @pytest.mark.parametrize("mean", [0.0, 1e4])
 def test_linear_kernel_equals_pca(shape, mean, rng):

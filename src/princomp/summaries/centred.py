@@ -296,8 +296,8 @@ def check_range(summary: Centred, names: Names = None, *, each: bool = False) ->
 
     The squares of a column lose digits if they are subnormal on average. If they are zero, the
     column may be constant, or all of them have underflowed; where the mean is near zero, this is
-    not known. Unless ``each`` is true, such columns are accepted if at least one column is of
-    ordinary size.
+    not known. Unless ``each`` is true, such columns are accepted if the largest column is so much
+    larger that their entries in the axes are rounding.
 
     Raises
     ------
@@ -309,11 +309,13 @@ def check_range(summary: Centred, names: Names = None, *, each: bool = False) ->
     if not finite.all():
         raise column_overflow(column_name(names, np.argmin(finite)))
     min_squares = max(summary.count, summary.rows) * np.finfo(np.float64).tiny
-    if not each and squares.size and squares.item(0) >= min_squares:
-        return  # the first column is of ordinary size, as usual
+    # Deviations whose squares are lost are below eps times those with squares this large.
+    large = min_squares / np.finfo(np.float64).eps ** 2
+    if not each and squares.size and squares.item(0) >= large:
+        return  # as usual
     may_vary = (summary.mean != 0.0) & (np.abs(summary.mean) < _MIN_RESOLVED_MEAN)
     too_small = (squares < min_squares) & ((squares > 0.0) | may_vary)
-    if too_small.any() and (each or not (squares >= min_squares).any()):
+    if too_small.any() and (each or not (squares >= large).any()):
         column = column_name(names, np.flatnonzero(too_small)[0])
         raise NotFiniteError(
             f"the spread of column {column!r} is too small: squares of deviations below "

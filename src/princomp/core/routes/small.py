@@ -18,8 +18,9 @@ from princomp.summaries import Moments
 # For fewer numbers, the overhead of the general routes matters. Rows that need a general route
 # after all have been summed here in vain.
 MAX_SIZE = 2**17
-# A smaller total variance of so few columns may have lost digits to underflow.
-_MIN_TOTAL = MAX_SMALL_COLUMNS * float(np.finfo(np.float64).tiny)
+# With a smaller total variance of so few columns, squares that underflowed may matter: see
+# `check_range`.
+_MIN_TOTAL = MAX_SMALL_COLUMNS * float(np.finfo(np.float64).tiny) / EPS**2
 # Unit roundoff of the products.
 _UNIT_ROUNDOFF = {"f": float(np.finfo(np.float32).eps), "d": EPS}
 # Without a memory limit, the plans of all tables that are fitted here have the same route.

@@ -339,7 +339,7 @@ def checked_total(
     The sum is the trace, unless the computed eigenvalues ``values`` sum to more than the trace:
     then some of the others are negative. Such matrices are used on purpose, for example those of
     geodesic distances (Isomap). So if ``n_components`` is a number of components, the function only
-    warns, and returns the sum of ``values``.
+    warns, and returns the sum of ``values`` that are not rounding.
 
     Raises
     ------
@@ -371,7 +371,7 @@ def checked_total(
         f"sum to {others:.3g} (the largest is {first:.3g}). explained_variance_ratio_ is "
         "relative to the sum of the computed ones"
     )
-    return float(values.sum())
+    return float(zero_rounding(values, matrix).sum())
 
 
 def spectrum_of(
