@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from princomp import PCA, KernelPCA, RobustPCA, bootstrap, choose, read_table, report
+from princomp import PCA, KernelPCA, RobustPCA, bootstrap, choose, load, read_table, report
 from princomp.errors import ConstantColumnError, ParameterError
 
 pd = pytest.importorskip("pandas")
@@ -78,6 +78,34 @@ def test_missing_cells_of_other_columns_are_filled(frame):
     frame.iloc[3, 0] = np.nan
     model = PCA(2, scale="unit", constant="zero", missing="em").fit(frame)
     assert not model.components_[:, 3].any()
+
+
+def test_dropped_columns_count_neither_for_filled_cells_nor_for_the_noise(rng):
+    rows = rng.standard_normal((40, 3)) @ rng.standard_normal((3, 10))
+    rows += 0.8 * rng.standard_normal(rows.shape)
+    rows[rng.random(rows.shape) < 0.2] = np.nan
+    wide = np.c_[np.full((40, 25), 2.0), rows, np.full((40, 25), 3.0)]
+    wide[3, 7] = np.nan
+    expected = PCA(3, scale="unit", missing="em").fit(rows)
+    model = PCA(3, scale="unit", missing="em", constant="drop").fit(wide)
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-9)
+    filled, others = model.impute(wide), expected.impute(rows)
+    np.testing.assert_allclose(filled[:, 25:35], others, rtol=1e-9)
+    assert filled[3, 7] == 2.0
+    assert model.noise_variance_ == pytest.approx(expected.noise_variance_, rel=1e-9)
+    precision = model.get_precision()[25:35, 25:35]
+    np.testing.assert_allclose(precision, expected.get_precision(), rtol=1e-8)
+    complete = ~np.isnan(rows).any(axis=1)
+    densities = model.score_samples(wide[complete])
+    np.testing.assert_allclose(densities, expected.score_samples(rows[complete]), rtol=1e-8)
+
+
+def test_the_count_of_dropped_columns_is_saved(frame, tmp_path):
+    model = PCA(1, scale="unit", constant="drop").fit(frame)
+    model.save(tmp_path / "model.pca")
+    assert load(tmp_path / "model.pca").noise_variance_ == model.noise_variance_
+    without = PCA(1, scale="unit").fit(frame[["a", "b", "c"]])
+    assert model.noise_variance_ == pytest.approx(without.noise_variance_, rel=1e-12)
 
 
 def test_the_hint_names_the_parameter_where_there_is_one(frame):

@@ -169,6 +169,7 @@ def _solve(
         passes=fit.passes,
         extremes=fit.extremes,
         decision=outcome.decision,
+        uncounted=len(fit.request.dropped_columns(outcome.summary)),
     )
 
 

@@ -56,6 +56,8 @@ class Fitted:
         Record of the missing cells, if they were filled.
     decision : Decision, optional
         Decision of the rule that chose k, if one did.
+    uncounted : int
+        Number of constant columns that do not count as columns (``constant="drop"``).
     """
 
     summary: Summary
@@ -75,6 +77,7 @@ class Fitted:
     mean_known: bool = True
     filled: Filled | None = None
     decision: Decision | None = None
+    uncounted: int = 0
 
     # Methods in modules of their own. The last three are those of the probabilistic model (Tipping
     # & Bishop 1999).
@@ -89,6 +92,11 @@ class Fitted:
     def p(self) -> int:
         """Number of columns."""
         return self.summary.p
+
+    @property
+    def counted(self) -> int:
+        """Number of columns that count."""
+        return self.p - self.uncounted
 
     @cached_property
     def analysed(self) -> Summary:
@@ -141,11 +149,11 @@ class Fitted:
 
     @cached_property
     def noise_variance(self) -> float:
-        """Mean variance of the p − k components left out; zero beyond the rank."""
+        """Mean variance of the components left out; zero beyond the rank."""
         rank = self.analysed.rank_limit
-        if self.k >= min(self.p, rank):
+        if self.k >= min(self.counted, rank):
             return 0.0
-        return self.spectrum.left_out(self.k, rank) / (self.p - self.k)
+        return self.spectrum.left_out(self.k, rank) / (self.counted - self.k)
 
     @cached_property
     def mean(self) -> FloatArray:

@@ -102,8 +102,8 @@ def _log_density(fitted: Fitted, rows: FloatArray, unit: float) -> FloatArray:
     logs = float(np.sum(np.log(variances)))
     if noise:
         squares = squares + distance / noise
-        logs += (p - n_axes) * np.log(noise)
-        return -0.5 * (squares + logs + p * np.log(2 * np.pi))
+        logs += (fitted.counted - n_axes) * np.log(noise)
+        return -0.5 * (squares + logs + fitted.counted * np.log(2 * np.pi))
     density = -0.5 * (squares + logs + n_axes * np.log(2 * np.pi))
     if n_axes == p:
         return density

@@ -106,6 +106,7 @@ _FIELDS = {
     "bytes_read": Field(values.COUNT, "fitted.bytes_read"),
     "dropped": Field(values.COUNT, "fitted.dropped"),
     "mean_known": Field(values.FLAG, "fitted.mean_known"),
+    "uncounted": Field(values.COUNT, "fitted.uncounted", default=0),
     "filled": Field(values.optional(_FILLED), default=None),
     "decision": Field(values.optional(_DECISION), default=None),
 }

@@ -445,7 +445,8 @@ class PCA(
         lambda fit: fit.spectrum.total, "Sum of all p variances of the analysed columns."
     )
     noise_variance_ = FittedAttribute(
-        lambda fit: fit.noise_variance, "Mean variance of the components left out."
+        lambda fit: fit.noise_variance,
+        "Mean variance of the components left out; dropped columns do not count.",
     )
     n_components_ = FittedAttribute(lambda fit: fit.k, "Components kept.")
     decision_ = FittedAttribute(

@@ -59,7 +59,7 @@ class KernelPCA(
         "precomputed", or a function of two rows.
     gamma : float, "median" or None, default=None
         γ of the kernels that have it. None means 1/p; "median" means 1/(2 m²), where m is the
-        median distance between rows, or between a sample of 1,500 of them.
+        median distance between rows, or between a sample of 1,500 of them; weights are not used.
     degree, coef0 : float, default=3, 1
         For "poly"; "sigmoid" also uses coef0.
     kernel_params : dict, optional

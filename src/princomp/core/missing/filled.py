@@ -216,13 +216,23 @@ def _fill_cells(
     constant = _constant_columns(known, mean, scaled=isinstance(request.scale, str))
     holes = missing & ~constant
     np.copyto(table, known.mean, where=missing & constant)
+    if method == "nipals":
+        divisor = _divisors(table, weights, request, names, known)
+        with one_blas_thread():
+            return fill_by_nipals(table, holes, weights, k, mean=mean, divisor=divisor)
+    np.copyto(table, mean, where=holes)
+    rows: FloatArray = table
+    dropped = request.dropped_columns(known)
+    if dropped.size:  # they do not count in the estimate of the noise either
+        counted = np.delete(np.arange(table.shape[1]), dropped)
+        names = tuple(str(column_name(names, column)) for column in counted)
+        rows, holes, k = table[:, counted], holes[:, counted], min(k, len(counted))
     divisor_of = partial(_divisors, weights=weights, request=request, names=names)
     with one_blas_thread():
-        if method == "nipals":
-            divisor = divisor_of(table, known=known)
-            return fill_by_nipals(table, holes, weights, k, mean=mean, divisor=divisor)
-        np.copyto(table, mean, where=holes)
-        return fill_by_em(table, holes, weights, k, divisor_of=divisor_of, centred=request.center)
+        found = fill_by_em(rows, holes, weights, k, divisor_of=divisor_of, centred=request.center)
+    if dropped.size:
+        table[:, counted] = rows
+    return found
 
 
 def _missing_cells(rows: FloatArray, weights: FloatArray | None, names: Names) -> NDArray[np.bool_]:

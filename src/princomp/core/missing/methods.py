@@ -313,7 +313,7 @@ def fill_new_rows(rows: FloatArray, fitted: Fitted, method: str) -> FloatArray:
         spectrum, summary = fitted.spectrum, fitted.analysed
         left = spectrum.left_out(fitted.k, summary.rank_limit)
         factors = shrinkage(
-            spectrum.variances, left, fitted.k, summary.rows, fitted.p, centred=fitted.centred
+            spectrum.variances, left, fitted.k, summary.rows, fitted.counted, centred=fitted.centred
         )
     scale = np.ones(fitted.p) if fitted.scale is None else fitted.scale
     out = rows.copy()

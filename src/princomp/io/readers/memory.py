@@ -23,6 +23,7 @@ from princomp.errors import (
 from princomp.io.readers.cells import LARGEST_INTEGER, first_inexact_index, integer_text
 from princomp.io.readers.columns import Origin, RowPlace
 from princomp.io.readers.frames import as_frame, frame_origin, from_frame, is_frame
+from princomp.io.readers.packing import unpacked
 from princomp.io.readers.source import RowArray, Source, TableSource
 from princomp.linalg import unmasked
 from princomp.summaries import is_sparse
@@ -262,6 +263,7 @@ def in_memory(X: Any) -> Rows:
     if is_frame(X := as_frame(X)):
         return in_memory(from_frame(X))
     refuse_containers(X)
+    X = _unpacked(X)
     from sklearn.utils.validation import check_array  # a slow import
 
     if hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray):
@@ -279,6 +281,15 @@ def in_memory(X: Any) -> Rows:
     except ValueError as error:
         raise _shape_error(X) or _text_error(X) or error from None
     return as_rows(np.asarray(checked)), None, None
+
+
+def _unpacked(X: Any) -> Any:
+    """Return the values of an array whose attributes say that its numbers are packed."""
+    try:
+        return unpacked(X)
+    except ValueError as error:
+        hint = "give an array of its values instead, such as X[:]"
+        raise ParameterError(str(error), place={"parameter": "X"}, hint=hint) from None
 
 
 def refuse_containers(X: object) -> None:

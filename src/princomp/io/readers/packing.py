@@ -87,6 +87,19 @@ class Packing(NamedTuple):
         return values
 
 
+def unpacked(X: Any) -> Any:
+    """Return the values of an open HDF5 dataset or Zarr array whose numbers are packed.
+
+    Other arrays are returned as they are.
+    """
+    attributes, dtype = getattr(X, "attrs", None), getattr(X, "dtype", None)
+    if not isinstance(attributes, Mapping) or not isinstance(dtype, np.dtype):
+        return X
+    old = getattr(getattr(X, "metadata", None), "zarr_format", None) == 2
+    packing = Packing.of(attributes, dtype, X.fill_value if old else None)
+    return X if packing == Packing() else packing.unpack(np.asarray(X))
+
+
 def _numbers(name: str, attribute: Any) -> tuple[float, ...]:
     """The numbers of an attribute, or a ValueError."""
     try:

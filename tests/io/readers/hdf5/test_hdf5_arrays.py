@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hdf5_cases import opened, read_all, refused
 
+from princomp import PCA
 from princomp.errors import (
     ColumnError,
     InputNotFoundError,
@@ -308,6 +309,18 @@ def test_numbers_packed_by_netcdf_are_unpacked(tmp_path):
         with h5py.File(path, "a") as file:
             file["x"].attrs["scale_factor"] = factor
         assert problem in str(refused(MalformedFileError, open_hdf5, path))
+
+
+def test_packed_numbers_of_an_open_dataset_are_unpacked(tmp_path):
+    path = save(tmp_path / "t.h5", x=np.array([[100, -99, 3], [-1, 0, 7], [5, 8, 2]], "i2"))
+    with h5py.File(path, "a") as file:
+        file["x"].attrs["_FillValue"], file["x"].attrs["add_offset"] = np.int16(-99), 280.0
+        model = PCA(1, missing="drop").fit(file["x"])
+        np.testing.assert_array_equal(model.mean_, [282, 284, 284.5])
+        assert np.isnan(model.transform(file["x"])[0, 0])
+        file["x"].attrs["add_offset"] = "much"
+        with pytest.raises(ParameterError, match=r"'add_offset' is 'much'[\s\S]*X\[:\]"):
+            PCA(1).fit(file["x"])
 
 
 def test_unsigned_integers_may_be_stored_as_signed_ones(tmp_path):
