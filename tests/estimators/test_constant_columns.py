@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from princomp import PCA, KernelPCA, RobustPCA, bootstrap, choose, load, read_table, report
-from princomp.errors import ConstantColumnError, ParameterError
+from princomp.errors import ConstantColumnError, NotAvailableError, ParameterError
 
 pd = pytest.importorskip("pandas")
 
@@ -66,6 +66,19 @@ def test_without_centring_a_constant_column_counts(frame):
     assert model.n_components_ == 4
     assert model.components_[:, 3].any()
     assert "constant column is not divided: same" in str(model.plan_)
+
+
+def test_a_stream_whose_column_is_constant_so_far_can_be_shown(frame):
+    model = PCA(2, scale="unit").partial_fit(frame[:10])
+    assert not hasattr(model, "components_")
+    assert "PCA" in model._repr_html_()
+    dir(model)
+    with pytest.raises(NotAvailableError, match=r"10 rows so far[\s\S]*more rows[\s\S]*drop"):
+        _ = model.components_
+    frame["same"] = np.arange(40.0)
+    assert model.partial_fit(frame[10:]).components_.shape == (2, 4)
+    few = PCA("mle").partial_fit(frame[:3])
+    assert not hasattr(few, "components_")
 
 
 def test_bootstrap_allows_columns_constant_in_some_resamples(frame):

@@ -10,10 +10,11 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 import sklearn
+from sklearn import decomposition
 
 from command_line import ARRESTS
 from helpers import EPS, aligned, assert_orthonormal, assert_sign_rule
-from princomp import PCA, pca, plan, read_table, svd
+from princomp import PCA, choose, pca, plan, read_table, svd
 from princomp.errors import (
     ConstantColumnError,
     MemoryLimitError,
@@ -340,3 +341,24 @@ def test_plan_refuses_the_parameters_that_fit_refuses(arrests):
         plan(arrests, svd_solver="magic")
     with pytest.raises(ParameterError, match=r"n_components=1\.5"):
         plan(arrests, 1.5)
+
+
+def test_choose_says_what_to_give_instead(rng):
+    rows = rng.standard_normal((30, 4))
+    for call in (
+        lambda: choose(rows, svd_solver="sketch"),
+        lambda: choose(PCA(2, svd_solver="sketch").fit(rows)),
+    ):
+        with pytest.raises(ParameterError, match="rules do not apply to a sketch"):
+            call()
+    with pytest.raises(ParameterError, match=r"scikit-learn's PCA[\s\S]*PCA.from_sklearn\(model"):
+        choose(decomposition.PCA(2).fit(rows))
+    with pytest.raises(ParameterError, match=r"rules is a table[\s\S]*rows come first"):
+        choose(PCA(scale="unit"), rows)
+
+
+def test_arrays_with_named_fields_are_refused():
+    rows = np.zeros(3, dtype=[("a", "f8"), ("b", "f8")])
+    for X in (rows, rows.reshape(-1, 1)):
+        with pytest.raises(ShapeError, match=r"named fields[\s\S]*pandas.DataFrame\(X\)"):
+            PCA(1).fit(X)

@@ -8,11 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import decomposition
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
-from princomp import PCA, KernelPCA, plots, report
-from princomp.errors import ColumnError, NotAvailableError, ParameterError
+from princomp import PCA, KernelPCA, diagnostics, plots, report
+from princomp.errors import ColumnError, NotAvailableError, ParameterError, ShapeError
 
 
 def test_figures_take_a_pca_of_scikit_learn(arrests):
@@ -55,6 +58,56 @@ def test_a_pipeline_ignores_other_columns_of_a_frame(arrests):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "west" in report(steps, wide.assign(size=1.5), groups="region", metadata=["size"])
+
+
+@pytest.mark.parametrize("transform", ["default", "pandas"])
+@pytest.mark.parametrize("encoded", [False, True])
+def test_text_that_a_pipeline_drops_or_replaces_names_groups(arrests, transform, encoded):
+    names = ["Murder", "Assault", "Urban", "Rape"]
+    table = pd.DataFrame(arrests, columns=names).assign(region=["east", "west"] * 25)
+    columns = [(StandardScaler(), names)]
+    if encoded:
+        columns.append((OneHotEncoder(sparse_output=False), ["region"]))
+    steps = make_pipeline(make_column_transformer(*columns), PCA(2))
+    steps.set_output(transform=transform).fit(table)
+    ax = plots.scores(steps, table, groups="region")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["east", "west"]
+    drawn = np.concatenate([part.get_offsets() for part in ax.collections])
+    expected = np.asarray(steps.transform(table))
+    np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(expected, axis=0), atol=1e-9)
+
+
+def test_a_step_that_returns_a_frame_keeps_other_columns(arrests):
+    table = pd.DataFrame(arrests, columns=["Murder", "Assault", "Urban", "Rape"])
+    steps = make_pipeline(StandardScaler(), PCA(2)).set_output(transform="pandas").fit(table)
+    wide = table.assign(region=["east", "west"] * 25)
+    ax = plots.scores(steps, wide, groups="region")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["east", "west"]
+
+
+def test_the_part_of_a_search_or_a_pipeline_that_is_a_pca_is_named(arrests):
+    labels = np.arange(50) % 2
+    steps = make_pipeline(StandardScaler(), PCA(2), LogisticRegression())
+    search = GridSearchCV(steps, {"pca__n_components": [1, 2]}, cv=2).fit(arrests, labels)
+    part = r"give the steps up to its PCA, search\.best_estimator_\[:2\]"
+    with pytest.raises(ParameterError, match=part):
+        report(search, arrests)
+    with pytest.raises(ParameterError, match=r"pipeline\[:2\]"):
+        plots.scree(search.best_estimator_)
+    with pytest.raises(ParameterError, match=r"pipeline\[:2\]"):
+        diagnostics.variables(search.best_estimator_)
+    plots.scree(search.best_estimator_[:2])
+    with pytest.raises(ParameterError, match=r"give search\.best_estimator_"):
+        plots.scree(GridSearchCV(PCA(), {"n_components": [1, 2]}, cv=2).fit(arrests))
+    with pytest.raises(ParameterError, match=r"give its PCA, PCA\.from_sklearn\(pipeline\[-1\]\)"):
+        diagnostics.variables(make_pipeline(StandardScaler(), decomposition.PCA(2)).fit(arrests))
+
+
+@pytest.mark.parametrize("figure", ["biplot", "scores", "contributions"])
+def test_figures_of_a_model_without_components_are_refused(figure, arrests):
+    model = PCA(0).fit(arrests)
+    with pytest.raises(ShapeError, match=r"no components are selected[\s\S]*truncated"):
+        getattr(model.plot, figure)(*([] if figure == "contributions" else [arrests]))
 
 
 def test_a_column_with_the_name_of_an_output_of_a_pipeline_is_refused(arrests):

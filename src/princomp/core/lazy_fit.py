@@ -13,7 +13,7 @@ from princomp.core.problem import Problem
 from princomp.core.request import Request
 from princomp.core.schema import WEIGHT_TOLERANCE
 from princomp.core.stream import Stream, check_components
-from princomp.errors import NotAvailableError, ParameterError
+from princomp.errors import ConstantColumnError, NotAvailableError, ParameterError, ShapeError
 from princomp.linalg import cached_property
 from princomp.summaries import Names, Pair
 
@@ -84,7 +84,8 @@ class LazyFit:
         Raises
         ------
         NotAvailableError
-            As long as there are fewer than two rows.
+            As long as there are fewer than two rows, too few for the request, or a constant column
+            that cannot be divided. It is an AttributeError, so ``hasattr`` is false until then.
         """
         stream, request = self.all_rows, self._request
         total, dropped = stream.summary_and_dropped()
@@ -98,17 +99,24 @@ class LazyFit:
         n = stream.rows_seen - dropped
         dtype = np.dtype(np.float64) if stream.dtype is None else stream.dtype
         problem = Problem(n, summary.p, None, dtype.name, None, request.solver, request.by_range)
-        return fit_summary(
-            summary,
-            request.clipped(summary),
-            problem=problem._replace(in_memory=False, repeatable=False),
-            n_samples=n,
-            extremes=total.second if isinstance(total, Pair) else None,
-            columns=self._names,
-            dtype=dtype,
-            dropped=dropped,
-            passes=1,
-            bytes_read=stream.bytes_read,
-            reason=_REASON,
-            notes=stream.notes,
-        )
+        try:
+            return fit_summary(
+                summary,
+                request.clipped(summary),
+                problem=problem._replace(in_memory=False, repeatable=False),
+                n_samples=n,
+                extremes=total.second if isinstance(total, Pair) else None,
+                columns=self._names,
+                dtype=dtype,
+                dropped=dropped,
+                passes=1,
+                bytes_read=stream.bytes_read,
+                reason=_REASON,
+                notes=stream.notes,
+            )
+        except (ConstantColumnError, ShapeError) as error:
+            raise NotAvailableError(
+                f"the {n:,} rows so far cannot be solved: {error.message}",
+                place=error.place,
+                hint=f"give more rows to partial_fit first, or {error.hint}",
+            ) from error

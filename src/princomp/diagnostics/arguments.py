@@ -10,6 +10,7 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,6 +39,8 @@ T = TypeVar("T")
 Names = NDArray[Any]
 Components: TypeAlias = int | str | Iterable[int | str] | None
 
+_TEXT = (nw.String, nw.Categorical, nw.Enum)
+
 
 # ---- what is read from estimators -----------------------------------------------------
 
@@ -65,20 +68,19 @@ def fitted_of(model: object) -> Fitted:
                 place={"parameter": "model"},
                 hint="scree, scores and pairs can draw it; everything else needs a princomp.PCA",
             )
-        hint = (
-            "the model comes first: give what PCA(…).fit(X), princomp.load(path) or "
-            "PCA.from_covariance(C) returns"
-        )
+        hint = "the model comes first: give what PCA(…).fit(X), princomp.load(path) or "
+        hint += "PCA.from_covariance(C) returns"
         if isinstance(model, RobustPCA):
             hint = (
                 "plots.outliers draws it; for everything else, fit a PCA to the regular rows: "
                 "PCA(…).fit(X[~model.outliers_])"
             )
         elif isinstance(model, Pipeline):
-            hint = (
-                "give its PCA, pipeline[-1], and the rows that this step takes, "
-                "pipeline[:-1].transform(X)"
-            )
+            last = "pipeline[-1]"
+            if not isinstance(model[-1], PCA):
+                last = f"PCA.from_sklearn({last})"
+            hint = f"give its PCA, {last}, and the rows that this step takes, "
+            hint += "pipeline[:-1].transform(X)"
         raise not_a_pca(model, hint, "give PCA.from_sklearn(model)")
     return fitted_model(model).result
 
@@ -88,11 +90,31 @@ def not_a_pca(model: object, hint: str, sklearn_hint: str) -> ParameterError:
     from sklearn import decomposition
 
     is_sklearn = isinstance(model, decomposition.PCA | decomposition.IncrementalPCA)
+    hint = _hint_for_part(model) or hint
     return ParameterError(
         f"a fitted princomp.PCA is needed, got {class_words(model)}",
         place={"parameter": "model"},
         hint=sklearn_hint if is_sklearn else hint,
     )
+
+
+def _hint_for_part(model: Any) -> str:
+    """Say which part of a search, or of a pipeline that does not end in a PCA, can be given.
+
+    Empty for other models.
+    """
+    from sklearn import decomposition
+    from sklearn.pipeline import Pipeline
+
+    name, found = "pipeline", model
+    if hasattr(model, "best_estimator_"):
+        name, found = "search.best_estimator_", model.best_estimator_
+    kinds = (PCA, decomposition.PCA, decomposition.IncrementalPCA)
+    if isinstance(found, Pipeline) and not isinstance(found[-1], kinds):
+        for count, (_, step) in enumerate(found.steps, 1):
+            if isinstance(step, kinds):
+                return f"give the steps up to its PCA, {name}[:{count}]"
+    return "" if found is model else f"give {name}"
 
 
 def feature_names(model: object) -> list[str] | None:
@@ -133,7 +155,7 @@ def select_components(k: int, components: Components, first: int | None = None) 
     ParameterError
         For one that the model does not have, or that is given twice.
     """
-    if components is None:
+    if components is None or k == 0:
         numbers = list(range(1, min(k, first or k) + 1))
     else:
         single = isinstance(components, int | str) or not np.iterable(components)
@@ -265,6 +287,8 @@ def convert_model(model: Any, X: Any = None) -> tuple[Any, Any]:
     from sklearn.pipeline import Pipeline
 
     names = None
+    if hint := _hint_for_part(model):
+        raise not_a_pca(model, hint, hint)
     if isinstance(model, Pipeline):
         preprocessing, model = model[:-1], model[-1]
         if len(preprocessing.steps):
@@ -295,7 +319,11 @@ def _transform_rows(steps: Pipeline, X: Any, names: list[str] | None) -> Any:
     inputs = set(input_names)
     other_columns = [column for column in frame.columns if column not in inputs]
     rows = steps.transform(frame.drop(other_columns).to_native() if other_columns else X)
-    if names is None or not isinstance(rows, np.ndarray):
+    if (found := frame_of(rows)) is not None:
+        names, values = found.columns, [found.get_column(name).to_numpy() for name in found.columns]
+    elif names is not None and isinstance(rows, np.ndarray):
+        values = list(rows.T)
+    else:
         return rows
     if taken := [column for column in other_columns if str(column) in names]:
         raise ColumnError(
@@ -303,8 +331,12 @@ def _transform_rows(steps: Pipeline, X: Any, names: list[str] | None) -> Any:
             place={"parameter": "X", "column": taken[0]},
             hint="rename it, or leave it out",
         )
-    columns = {name: rows[:, j] for j, name in enumerate(names)}
-    columns |= {column: frame.get_column(column).to_numpy() for column in other_columns}
+    columns = dict(zip(names, values, strict=True))
+    # Text that the steps drop or replace can name groups or rows; numbers would look like columns
+    # of the fit.
+    text = [name for name, kind in frame.schema.items() if kind in _TEXT and name not in columns]
+    for column in dict.fromkeys((*other_columns, *text)):
+        columns[column] = frame.get_column(column).to_numpy()
     return table(columns, str(frame.implementation), getattr(X, "index", None))
 
 

@@ -30,6 +30,7 @@ from princomp.errors import (
     NotFiniteError,
     ParameterError,
     ShapeError,
+    class_words,
     warn,
 )
 from princomp.estimators.estimator import PCA
@@ -338,6 +339,13 @@ def choices_and_model(
             place={"parameter": "missing"},
             hint="use missing='drop', or give rows whose cells are filled",
         )
+    solver = X.svd_solver if isinstance(X, PCA) else parameters.get("svd_solver")
+    if solver == "sketch":
+        raise ParameterError(
+            "rules do not apply to a sketch, which needs the number of components",
+            place={"parameter": "svd_solver"},
+            hint="use choose(X) with svd_solver='auto'",
+        )
     check_parameter("random_state", random_state, whole_number(0))
     report = RunContext(progress=progress).report_draws if progress is not None else None
     several = Several(_checked_rules(rules), int(random_state), report)
@@ -346,10 +354,14 @@ def choices_and_model(
         # The summary of the model is solved again; this works for a stream, too.
         model: Any = X.truncated(several)
     elif isinstance(X, BaseEstimator):
+        from sklearn import decomposition  # needed only for this error
+
+        is_sklearn = isinstance(X, decomposition.PCA | decomposition.IncrementalPCA)
+        hint = "PCA.from_sklearn(model), " if is_sklearn else ""
         raise ParameterError(
-            f"choose() compares rules for PCA, got {type(X).__name__}",
+            f"choose() compares rules for princomp.PCA, got {class_words(X)}",
             place={"parameter": "X"},
-            hint="give rows, a fitted princomp.PCA or its summary",
+            hint=f"give {hint}rows, a fitted princomp.PCA or its summary",
         )
     elif isinstance(X, Moments | Triangle | Sketch | Columns):
         _refuse_parameters({}, sample_weight)
@@ -364,6 +376,13 @@ def choices_and_model(
 def _checked_rules(rules: str | Rule | Iterable[str | Rule] | None) -> tuple[Rule, ...]:
     if rules is None:
         return tuple(rule_of(name) for name in RULES)
+    if len(getattr(rules, "shape", ())) == 2:
+        raise ParameterError(
+            "rules is a table",
+            place={"parameter": "rules"},
+            hint="rows come first, then the rules, and parameters by name: "
+            "choose(X, ['kaiser', 'cv'], scale='unit')",
+        )
     is_collection = isinstance(rules, Iterable) and not isinstance(rules, str)
     rule_list: Any = rules if is_collection else [rules]
     chosen = tuple(rule_of(rule, "rules") for rule in rule_list)

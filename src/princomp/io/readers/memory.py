@@ -352,6 +352,9 @@ def _shape_error(X: Any) -> ShapeError | None:
             return None
         problem = f"row {i} has {counted(lengths[i], 'value')}, and row 0 has {lengths[0]:,}"
         return ShapeError(problem, place={"row": i}, hint="write nan for missing values")
+    if getattr(getattr(X, "dtype", None), "names", None):
+        problem = f"a {kind} with named fields is not a table"
+        return ShapeError(problem, hint="make a frame: pandas.DataFrame(X)")
     if len(shape) == 2:
         return None
     if isinstance(X, dict) or (isinstance(X, list) and X and isinstance(X[0], dict)):
