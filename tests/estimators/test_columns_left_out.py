@@ -12,7 +12,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.model_selection import cross_val_score
 
 from princomp import PCA, IncrementalPCA, KernelPCA, RobustPCA, read_table
-from princomp.errors import NoRowsError, ShapeError
+from princomp.errors import NoRowsError, NotFiniteError, ShapeError
 
 NAMES = ["Unnamed: 0", "index", "ID", "row_names"]
 
@@ -247,3 +247,18 @@ def test_a_frame_of_true_and_false_alone_has_a_hint(library):
     with pytest.raises(ShapeError) as caught:
         PCA(1).fit(library({"a": ["x", "y"]}))
     assert "true/false" not in caught.value.hint
+
+
+def test_the_hint_for_missing_cells_names_empty_columns(frame):
+    frame["e"] = np.nan
+    with pytest.raises(NotFiniteError) as caught:
+        PCA(2).fit(frame)
+    assert caught.value.hint == "leave out the empty column 'e'"
+    rows = frame.assign(f=np.nan).to_numpy()
+    rows[3, 1] = np.nan
+    with pytest.raises(NotFiniteError) as caught:
+        PCA(2).fit(rows)
+    assert caught.value.hint.startswith("leave out the empty columns 3, 4; for other missing cells")
+    with pytest.raises(NotFiniteError) as caught:
+        PCA(2).fit(frame[["a", "b", "c"]]).transform(frame[["a", "b", "c"]] * np.nan)
+    assert "empty column" not in caught.value.hint

@@ -21,7 +21,7 @@ from princomp.errors import (
     row_words,
 )
 from princomp.io.readers.cells import LARGEST_INTEGER, first_inexact_index, integer_text
-from princomp.io.readers.columns import Origin, RowPlace
+from princomp.io.readers.columns import Origin, RowPlace, listed
 from princomp.io.readers.frames import as_frame, frame_origin, from_frame, is_frame
 from princomp.io.readers.packing import unpacked
 from princomp.io.readers.source import RowArray, Source, TableSource
@@ -200,6 +200,8 @@ def not_finite_error(
     missing = int(np.isnan(values).sum())
     infinite = int(bad.sum()) - missing
     where, place = _describe_cell((origin or Origin()).place_of(row), columns, column)
+    if hint in (FILL_HINT, DROP_HINT) and missing and not sparse:  # only a fit can do without them
+        hint = _hint_for_missing(values, missing, columns, hint)
     if not missing or (error.value is not None and np.isinf(value)):
         hint = _CLIP_HINT
     elif infinite:
@@ -210,6 +212,19 @@ def not_finite_error(
         place=place,
         hint=hint,
     )
+
+
+def _hint_for_missing(
+    values: np.ndarray[Any, Any], missing: int, columns: tuple[str, ...] | None, hint: str
+) -> str:
+    """Return a hint for missing cells that first names the columns that have no value."""
+    empty = np.flatnonzero(np.isnan(values).all(axis=0))
+    if not empty.size:
+        return hint
+    names = listed(str(i if columns is None else repr(columns[i])) for i in empty)
+    first = f"leave out the empty {'column' if empty.size == 1 else 'columns'} {names}"
+    others = missing > empty.size * len(values)
+    return f"{first}; for other missing cells, {hint}" if others else first
 
 
 def is_numeric_array(X: Any) -> bool:
