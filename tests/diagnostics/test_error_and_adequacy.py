@@ -44,6 +44,16 @@ def test_the_error_of_new_rows_is_that_of_their_reconstructions(arrests, unit, r
         assert table["rmse"][q] == pytest.approx(np.sqrt((residuals**2).mean()), rel=1e-10)
 
 
+def test_the_error_of_rows_of_a_weighted_fit_warns_without_weights(arrests):
+    w = np.arange(50) % 3 + 1.0
+    model = PCA(2).fit(arrests, sample_weight=w)
+    with pytest.warns(UserWarning, match="none are given: the errors are those of rows of"):
+        reconstruction_error(model, arrests)
+    given = reconstruction_error(model, arrests, w, frame="listing")  # warnings are errors here
+    known = reconstruction_error(model, frame="listing")
+    np.testing.assert_allclose(given["squared_error"], known["squared_error"], rtol=1e-10)
+
+
 def test_all_components_have_no_error(arrests):
     model = PCA().fit(arrests)
     for X in (None, arrests):

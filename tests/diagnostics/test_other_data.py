@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 
-from princomp import PCA
+from princomp import PCA, plots
 from princomp.diagnostics import categories, metadata, rows, supplementary_columns
 from princomp.diagnostics.associations import benjamini_hochberg
 from princomp.errors import ColumnError, NotFiniteError, NotNumericError, ParameterError, ShapeError
@@ -36,15 +36,29 @@ def test_weights_are_frequencies(arrests, rng):
     x, g = rng.standard_normal(50), np.array(list("ab"))[np.arange(50) % 2]
     model = PCA(2).fit(arrests, sample_weight=w)
     again = np.repeat(np.arange(50), w)
+    ones = np.ones(len(again))
     data = {"x": x, "g": g}
     one = metadata(model, arrests, data, w, frame="listing")
-    other = metadata(model, arrests[again], {"x": x[again], "g": g[again]}, frame="listing")
+    repeated = {"x": x[again], "g": g[again]}
+    other = metadata(model, arrests[again], repeated, ones, frame="listing")
     for name in ("r", "eta2", "statistic", "p_value", "df2"):
         np.testing.assert_allclose(one[name], other[name], rtol=1e-9, err_msg=name)
     one = categories(model, arrests, g, w, frame="listing")
-    other = categories(model, arrests[again], g[again], frame="listing")
+    other = categories(model, arrests[again], g[again], ones, frame="listing")
     for name in ("barycentre", "v_test", "eta2"):
         np.testing.assert_allclose(one[name], other[name], rtol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("function", [supplementary_columns, categories, metadata, plots.metadata])
+def test_a_weighted_fit_warns_without_weights(arrests, function):
+    w = np.arange(50) % 3 + 1.0
+    model = PCA(2, scale="unit").fit(arrests, sample_weight=w)
+    data = {"g": ["a", "b"] * 25} if function is categories else {"x": np.arange(50)}
+    with pytest.warns(UserWarning, match="none are given: the results are .* weight 1. Give"):
+        function(model, arrests, data)
+    function(model, arrests, data, w)  # warnings are errors here
+    function(model, arrests, data, np.ones(50))
+    function(PCA(2).fit(arrests), arrests, data)
 
 
 def test_missing_values_are_left_out_pair_by_pair_and_counted(arrests, unit):

@@ -129,6 +129,18 @@ def test_the_diagonal_must_be_finite(entry):
         model.reconstruction_error(K, diagonal=diagonal)
 
 
+@pytest.mark.parametrize("kernel", ["chi2", "additive_chi2"])
+@pytest.mark.parametrize("parameter", ["pre_image", "fit_inverse_transform"])
+def test_kernels_of_nonnegative_rows_have_no_pre_images(kernel, parameter):
+    """The learned map would apply the kernel to scores, of which some are negative."""
+    value = "ridge" if parameter == "pre_image" else True
+    model = KernelPCA(2, kernel=kernel, **{parameter: value})
+    with pytest.raises(ParameterError, match=f"does not work for kernel '{kernel}'") as error:
+        model.fit(-np.abs(ROWS))  # not refused for its negative values
+    assert error.value.hint == f"leave {parameter} out"
+    assert error.value.place == {"parameter": parameter}
+
+
 def test_landmarks_of_different_lengths_are_refused():
     model = KernelPCA(1, approximation="nystrom", landmarks=[[1.0, 2.0], [3.0]])
     with pytest.raises(ShapeError, match="landmarks have rows of different lengths"):

@@ -183,6 +183,15 @@ def test_errors_are_those_of_a_plain_loop(kernel, more, pre_image):
     assert np.abs(found.fold_errors - expected).max() <= bound * np.abs(expected).max()
 
 
+@pytest.mark.parametrize("pre_image", [None, "ridge"])
+def test_kernels_without_pre_images_are_compared_by_reconstruction(pre_image):
+    model, grid = KernelPCA(1, kernel="rbf", pre_image=pre_image), {"kernel": ["rbf", "chi2"]}
+    with pytest.raises(ParameterError, match="and kernel 'chi2' has none") as caught:
+        tune(np.abs(ROWS), grid, model=model, cv=2)
+    assert "use by='reconstruction', without pre_image" in caught.value.hint
+    tune(np.abs(ROWS), grid, model=KernelPCA(1), cv=2, by="reconstruction")
+
+
 @pytest.mark.parametrize("k", [[0.5, 0.9], [2, 0.9], [None, 2], [3, 200]])
 def test_n_components_may_be_fractions_or_none(k):
     model = KernelPCA(kernel="rbf", gamma=0.05)

@@ -291,6 +291,17 @@ def test_a_report_of_a_weighted_fit_needs_the_weights(arrests, draw_only):
     assert "are not those of the fit" in texts[False]
 
 
+def test_metadata_of_a_weighted_fit_warn_in_a_report_without_weights(arrests, draw_only):
+    weights, data = np.arange(50) % 3 + 1, {"x": np.arange(50)}
+    model = PCA(2).fit(arrests, sample_weight=weights)
+    draw_only("metadata")
+    for training in (None, True):
+        with pytest.warns(UserWarning, match="the fit used weights, and none are given"):
+            report(model, arrests, metadata=data, training=training)
+    report(model, arrests, metadata=data, sample_weight=weights)  # warnings are errors here
+    report(model, arrests, metadata=data, training=False)
+
+
 def test_rows_that_nipals_filled_are_those_of_the_fit(arrests):
     X = arrests.copy()
     X[[3, 7, 20], [1, 0, 2]] = np.nan

@@ -32,7 +32,7 @@ from princomp.linalg import FloatArray
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-    from princomp.summaries import Columns, Moments, Sketch, Triangle
+    from princomp.summaries import Columns, Moments, SampleWeight, Sketch, Triangle
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -136,6 +136,25 @@ def lost_columns(summary: Moments | Triangle | Columns | Sketch) -> NDArray[np.b
 
 
 # ---- arguments ------------------------------------------------------------------------
+
+
+def warn_without_weights(
+    fitted: Fitted,
+    sample_weight: SampleWeight,
+    results: str,
+    advice: str = "Give sample_weight, with 1 for each row that was not fitted",
+) -> None:
+    """Warn if the fit used weights and none are given, so that every row counts once.
+
+    ``results`` depend on the weights, as a noun in the plural for the message; ``advice`` says
+    what to do.
+    """
+    n = fitted.n_samples
+    if sample_weight is None and n is not None and float(fitted.summary.rows) != n:
+        warn(
+            f"the fit used weights, and none are given: {results} are those of rows of weight 1. "
+            f"{advice}"
+        )
 
 
 class Selection(NamedTuple):
@@ -351,7 +370,8 @@ X : array, sparse array, frame, path or batches, of shape (n, p)
     Training rows or other rows, with the columns of the fit.""",
     "sample_weight": """\
 sample_weight : array of shape (n,), optional
-    Frequencies of the rows.""",
+    Frequencies of the rows. Without them, every row counts once, with a warning if the fit used
+    weights.""",
     "categorical": """\
 categorical : iterable of str, optional
     Columns of numbers to be used as categories.""",

@@ -63,7 +63,8 @@ def metadata(
         categorical. A pandas frame must have the index of X. Or the name of a column of X, or a
         list of names.
     sample_weight : array of shape (n,), optional
-        Frequencies of the rows; tests use their sum.
+        Frequencies of the rows; tests use their sum. Without them, every row counts once, with a
+        warning if the fit used weights.
     %(categorical)s
     %(components)s
     %(frame)s

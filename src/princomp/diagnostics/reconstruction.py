@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from princomp.core import Fitted, renamed_parameters
-from princomp.diagnostics.arguments import axes_of, fitted_of, shared_docs
+from princomp.diagnostics.arguments import axes_of, fitted_of, shared_docs, warn_without_weights
 from princomp.diagnostics.row_reader import RowReader
 from princomp.diagnostics.tables import checked_frame, table
 from princomp.errors import NotFiniteError, ParameterError
@@ -30,7 +30,8 @@ def reconstruction_error(
         Rows to reconstruct, read once. By default the training rows, whose error follows
         from the variances.
     sample_weight : array of shape (n,), optional
-        Frequencies of the rows of X.
+        Frequencies of the rows of X. Without them, every row counts once, with a warning if the
+        fit used weights.
     %(frame)s
 
     Returns
@@ -65,6 +66,7 @@ def reconstruction_error(
             )
         errors, kind = _training_errors(fitted), checked_frame(frame, model)
     else:
+        warn_without_weights(fitted, sample_weight, "the errors")
         reader = RowReader.open(model, X, sample_weight, frame=frame)
         errors, kind = _row_errors(reader), reader.frame
     contents = {

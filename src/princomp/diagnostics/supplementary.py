@@ -18,6 +18,7 @@ from princomp.diagnostics.arguments import (
     fitted_of,
     select_components,
     shared_docs,
+    warn_without_weights,
 )
 from princomp.diagnostics.metadata_columns import ExtraColumn, extra_columns, take_named_columns
 from princomp.diagnostics.row_reader import RowReader
@@ -71,6 +72,7 @@ def project_rows(
     columns, X = take_named_columns(model, X, columns, what)
     fitted = fitted_of(model)
     selected = select_components(fitted.k, components)
+    warn_without_weights(fitted, weights, "the results")
     reader = RowReader.open(model, X, weights, frame=frame)
     _, scores = reader.scores(selected.indices)
     w = np.ones(len(scores)) if reader.weights is None else reader.weights

@@ -18,10 +18,11 @@ from princomp.diagnostics.arguments import (
     select_components,
     shared_docs,
     variable_names,
+    warn_without_weights,
 )
 from princomp.diagnostics.row_reader import Block, RowReader
 from princomp.diagnostics.tables import checked_frame, is_long_form, pair_columns, table
-from princomp.errors import ParameterError, warn
+from princomp.errors import ParameterError
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
 from princomp.summaries import Moments, SampleWeight, Triangle
@@ -252,11 +253,9 @@ def rows(
             hint="leave out sample_weight, or supplementary=True",
         )
     n = None if supplementary else fitted.row_count("contributions of rows")
-    if n is not None and sample_weight is None and n != fitted.n_samples:
-        warn(
-            "the fit used weights, and none are given: contributions are those of rows of weight "
-            "1. Give sample_weight or, for rows that were not fitted, supplementary=True"
-        )
+    if n is not None:
+        advice = "Give sample_weight or, for rows that were not fitted, supplementary=True"
+        warn_without_weights(fitted, sample_weight, "contributions", advice)
     reader = RowReader.open(model, X, sample_weight, ids, frame)
     axes, variances = axes_of(fitted, selected.indices), fitted.variances[selected.indices]
     divisor = np.where(variances > fitted.spectrum.resolution, variances, np.nan)

@@ -105,7 +105,7 @@ class KernelPCA(
         How ``inverse_transform`` finds rows: "ridge" learns a map by ridge regression (Bakır,
         Weston & Schölkopf 2004), "fixed_point" is the iteration of Mika et al. (1999), and
         "distance" uses distances to neighbours (Kwok & Tsang 2004). For the linear kernel, all
-        of them are the exact inverse.
+        of them are the exact inverse. "chi2" and "additive_chi2" have none.
     n_neighbors : int, default=10
         Number of nearest points for ``pre_image="distance"`` and for the start of "fixed_point".
     missing : {"error", "drop", "em", "nipals"}, default="error"

@@ -130,7 +130,8 @@ class KernelParameters(NamedTuple):
             # A gamma that depends on the rows is positive.
             gamma = 1.0 if isinstance(model.gamma, str | None) else float(model.gamma)
             name = "callable" if callable(model.kernel) else model.kernel
-            check_method(pre_image, KernelFunction(name, gamma, model.degree))
+            chosen_by = "pre_image" if model.pre_image else "fit_inverse_transform"
+            check_method(pre_image, KernelFunction(name, gamma, model.degree), chosen_by)
         k, jobs, count = model.n_components, model.n_jobs, model.n_landmarks
         if k is not None:
             k = int(k) if is_number(k, Integral) else float(k)

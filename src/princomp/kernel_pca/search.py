@@ -30,7 +30,7 @@ from princomp.kernel_pca.functions import (
     shift_of,
 )
 from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
-from princomp.kernel_pca.pre_images.methods import pre_images
+from princomp.kernel_pca.pre_images.methods import WITHOUT_PRE_IMAGES, pre_images
 from princomp.linalg import FloatArray
 
 if TYPE_CHECKING:
@@ -89,6 +89,13 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
             uses_gamma = chosen.get("kernel", model.kernel) in GAMMA_KERNELS
             chosen["gamma"] = _gamma_value(gamma, median if uses_gamma else lambda: 1.0)
         trial = clone(model).set_params(**chosen)
+        kernel = trial.kernel
+        if by == "pre_image" and isinstance(kernel, str) and kernel in WITHOUT_PRE_IMAGES:
+            raise ParameterError(
+                f"by='pre_image' compares pre-images, and kernel {kernel!r} has none",
+                place={"parameter": "by"},
+                hint="use by='reconstruction', without pre_image, or other kernels, such as 'rbf'",
+            )
         if by == "pre_image" and trial.pre_image is None:
             trial.pre_image = "ridge" if trial.fit_inverse_transform else "fixed_point"
         if is_precomputed(trial) != is_precomputed(model):

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from princomp import plots
 from princomp.estimators import PCA
 from princomp.reports.request import Request
+from princomp.summaries import SampleWeight
 
 # Components with a figure of contributions, and components in the figure of pairs.
 _MAX_CONTRIBUTION_FIGURES, _MAX_PAIRED = 3, 4
@@ -40,8 +41,10 @@ def _small_scree(model: PCA, *, dark: bool, **options: Any) -> Axes:
     return plots.scree(model, ax=plots.new_axes(*_SCREE_SIZE, dark=dark), **options)
 
 
-def _metadata(model: PCA, X: object, *, metadata: object, **options: Any) -> Axes:
-    return plots.metadata(model, X, metadata, **options)
+def _metadata(
+    model: PCA, X: object, *, metadata: object, row_weights: SampleWeight, **options: Any
+) -> Axes:
+    return plots.metadata(model, X, metadata, row_weights, **options)
 
 
 # Figures whose layout was already computed, in order to place labels.
@@ -58,7 +61,7 @@ _FIGURES: dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
     "cos2": (plots.cos2, (), ("bootstrap",)),
     "loadings": (plots.loadings, (), ("bootstrap",)),
     "outliers": (plots.outliers, ("rows",), ("level", "training", "ids")),
-    "metadata": (_metadata, ("rows",), ("metadata", "sample_weight", "bootstrap")),
+    "metadata": (_metadata, ("rows",), ("metadata", "row_weights", "bootstrap")),
 }
 
 

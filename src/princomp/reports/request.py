@@ -114,6 +114,14 @@ class Request:
         return self.rows is not None and self.rows.training
 
     @property
+    def row_weights(self) -> SampleWeight:
+        """The weights given; 1 for each row where the caller says that the rows are not fitted."""
+        rows = self.rows
+        if self.sample_weight is None and rows is not None and rows.training_given:
+            return None if rows.training else np.ones(len(rows.scores))
+        return self.sample_weight
+
+    @property
     def max_components(self) -> int:
         """The number of components that can have variance, or of those kept if it is larger."""
         fitted = self.fitted

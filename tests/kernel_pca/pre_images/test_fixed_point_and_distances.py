@@ -259,6 +259,8 @@ def test_the_share_that_did_not_converge_is_reported():
         ("fixed_point", "laplacian", 3, "'ridge'"),
         ("fixed_point", "callable", 3, "'ridge'"),
         ("ridge", "precomputed", 3, "leave pre_image out"),
+        *((method, "chi2", 3, "leave pre_image out") for method in METHODS),
+        *((method, "additive_chi2", 3, "leave pre_image out") for method in METHODS),
     ],
 )
 def test_methods_unsupported_by_a_kernel_are_refused(method, kernel, degree, others):

@@ -18,6 +18,7 @@ _NOT_NUMBERS = {
     "c": "complex numbers",
     "O": "Python objects, text or lists",
 }
+_FLATTEN_HINT = "Reshape it to two: x.reshape(len(x), -1) makes a row of each x[i]."
 
 
 class Member(NamedTuple):
@@ -74,6 +75,8 @@ def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) ->
         hint = "Store a matrix whose rows are the observations."
         if any(member.name.endswith("indptr") for member in candidates):  # Zarr, 10x Genomics
             hint = "Sparse matrices are read from .h5ad, .npz and .mtx: write one of these."
+        elif any(len(member.shape) > 2 for member in candidates):
+            hint = _FLATTEN_HINT
         raise origin.error(ShapeError, problem, hint)
     refuse_not_table(tables[0], origin)
     return tables[0]
@@ -91,6 +94,8 @@ def refuse_not_table(member: Member, origin: Origin) -> None:
     if len(shape) != 2:
         problem = f"has {len(shape)} dimensions ({size}); a table has rows and columns"
         hint = "Reshape it to two: x.reshape(-1, 1) makes one column of a vector."
+        if len(shape) > 2:
+            hint = _FLATTEN_HINT
         raise origin.error(ShapeError, problem, hint)
     if not shape[0]:
         raise no_rows_error(origin.file, f" ({size})")

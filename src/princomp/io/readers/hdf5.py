@@ -1,8 +1,9 @@
-"""Tables from HDF5 files."""
+"""Tables from HDF5 files, among them those of netCDF-4."""
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -73,6 +74,13 @@ def open_file(path: Path, cache: int = 0) -> Iterator[h5py.File]:
         except BlockingIOError as error:
             hint = "Close it there, or copy the file once nothing is written any more."
             raise malformed(path, "another program has it open to write", hint) from error
+        except OSError as error:
+            with open(path, "rb") as start:
+                if start.read(3) != b"CDF":
+                    raise
+            hint = f"Convert it: nccopy -k nc4 {shlex.quote(str(path))} new.nc"
+            problem = "it is a netCDF file of the classic format, and only netCDF-4 is read"
+            raise malformed(path, problem, hint) from error
     with file:
         yield file
 
@@ -140,6 +148,22 @@ def _absent_part(path: Path, dataset: h5py.Dataset) -> str | None:
     return None
 
 
+def _packing_of(path: Path, dataset: h5py.Dataset) -> Packing:
+    """How the numbers of a dataset are packed.
+
+    The fill value of the netCDF library itself, 9.97e36 for floats, marks missing cells of numbers
+    of more than one byte, and need not be an attribute.
+    """
+    packing = Packing.of(dataset.attrs, dataset.dtype)
+    is_netcdf = "_NCProperties" in dataset.file.attrs or path.suffix.lower() in (".nc", ".nc4")
+    defined = dataset.id.get_create_plist().fill_value_defined()
+    if is_netcdf and defined == h5py.h5d.FILL_VALUE_USER_DEFINED and dataset.dtype.itemsize > 1:
+        fill = float(dataset.fillvalue)
+        if not np.isnan(fill) and fill not in packing.missing:
+            return packing._replace(missing=(*packing.missing, fill))
+    return packing
+
+
 def dataset_source(
     path: Path,
     dataset: h5py.Dataset,
@@ -158,7 +182,7 @@ def dataset_source(
         tile_rows, tile_columns = dataset.chunks or (1, member.shape[1])
         filters = dataset.id.get_create_plist().get_nfilters()
         nbytes = dataset.id.get_storage_size()
-        packing = Packing.of(dataset.attrs, dataset.dtype)
+        packing = _packing_of(path, dataset)
     # For a read that spans tiles side by side, HDF5 copies only a few bytes at a time.
     tiling = Tiling(tile_rows, tile_columns, whole_tiles=filters > 0, separate_columns=True)
     more |= {"tiling": tiling, "packing": packing, "nbytes": nbytes}

@@ -26,10 +26,16 @@ def _determines_distances(function: KernelFunction) -> bool:
     return (function.name == "rbf" or odd) and (function.gamma or 0.0) > 0
 
 
+# The learned map evaluates the kernel between scores, and some scores are always negative, because
+# their mean is zero.
+WITHOUT_PRE_IMAGES = ("chi2", "additive_chi2")
 # For each method, the kernels that it supports: in words, and as a condition on the kernel and its
 # parameters.
 METHODS: dict[str, tuple[str, Callable[[KernelFunction], bool]]] = {
-    "ridge": ("every kernel of rows", lambda function: function.name != "precomputed"),
+    "ridge": (
+        "every kernel of rows except 'chi2' and 'additive_chi2', which take no negative scores",
+        lambda function: function.name not in ("precomputed", *WITHOUT_PRE_IMAGES),
+    ),
     "fixed_point": (
         "'linear', 'rbf' and 'poly'",
         lambda function: function.name in ("rbf", *POLYNOMIALS),
@@ -41,8 +47,8 @@ METHODS: dict[str, tuple[str, Callable[[KernelFunction], bool]]] = {
 }
 
 
-def check_method(method: str, function: KernelFunction) -> None:
-    """Refuse a method that does not support this kernel.
+def check_method(method: str, function: KernelFunction, parameter: str = "pre_image") -> None:
+    """Refuse a method that does not support this kernel; ``parameter`` has chosen it.
 
     Raises
     ------
@@ -56,8 +62,8 @@ def check_method(method: str, function: KernelFunction) -> None:
     raise ParameterError(
         f"pre_image={method!r} does not work for kernel {function.name!r}{degree}: it works for "
         f"{METHODS[method][0]}",
-        place={"parameter": "pre_image"},
-        hint=f"use pre_image={' or '.join(others)}" if others else "leave pre_image out",
+        place={"parameter": parameter},
+        hint=f"use pre_image={' or '.join(others)}" if others else f"leave {parameter} out",
     )
 
 

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 import scipy.linalg
 
-from princomp.errors import DataError, MemoryLimitError
+from princomp.errors import DataError, MemoryLimitError, PrincompError
 from princomp.io import RowArray
 from princomp.kernel_pca.feature_space.expansion import map_tiles
 from princomp.kernel_pca.functions import KernelFunction
@@ -154,9 +154,10 @@ def _kernel_between(function: KernelFunction, scores: FloatArray) -> FloatArray:
         with one_blas_thread():
             for_each(fill, slices(n, _STRIPE_ROWS))
     except ValueError as error:
-        # For example chi2, which refuses negative numbers, or a function of the user.
+        # For example a function of the user that refuses negative numbers.
+        why = error.message if isinstance(error, PrincompError) else error
         raise DataError(
-            f"kernel {function.name!r} cannot be evaluated between scores: {error}",
+            f"kernel {function.name!r} cannot be evaluated between scores: {why}",
             place={"parameter": "pre_image"},
             hint="a learned pre-image needs a kernel of all numbers, such as 'rbf'",
         ) from error

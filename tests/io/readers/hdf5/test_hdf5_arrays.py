@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from hdf5_cases import opened, read_all, refused
+from scipy.io import netcdf_file
 
 from princomp import PCA
 from princomp.errors import (
@@ -202,6 +203,18 @@ def test_datasets_that_are_not_tables_are_refused(tmp_path, array, error, messag
         assert "x (" in str(refused(ShapeError, open_hdf5, path))
 
 
+def test_arrays_of_more_dimensions_may_become_a_row_for_each_block(tmp_path):
+    path, blocks = save(tmp_path / "t.h5", x=np.zeros((5, 2, 3))), tmp_path / "t.npy"
+    np.save(blocks, np.zeros((5, 2, 3)))
+    for name in (path, f"{path}::x", blocks):
+        with pytest.raises(ShapeError) as caught:
+            open_source(name)
+        assert "x.reshape(len(x), -1) makes a row of each x[i]" in caught.value.hint
+    with pytest.raises(ShapeError) as caught:
+        open_source(f"{save(tmp_path / 'v.h5', x=np.zeros(3))}::x")
+    assert "x.reshape(-1, 1) makes one column" in caught.value.hint
+
+
 def test_a_long_integer_is_named_with_its_row_in_the_file(tmp_path, small):
     x = np.zeros((100, 3), np.int64)
     x[77, 2] = 2**53 + 1
@@ -321,6 +334,47 @@ def test_packed_numbers_of_an_open_dataset_are_unpacked(tmp_path):
         file["x"].attrs["add_offset"] = "much"
         with pytest.raises(ParameterError, match=r"'add_offset' is 'much'[\s\S]*X\[:\]"):
             PCA(1).fit(file["x"])
+
+
+def save_netcdf(path, dtype, fill, cells):
+    """Write what the netCDF library writes: a dimension without numbers, and its fill value."""
+    with h5py.File(path, "w") as file:
+        file.attrs["_NCProperties"] = "version=2,netcdf=4.9.2,hdf5=1.14.0"
+        for name, length in zip("yx", np.shape(cells), strict=True):
+            scale = file.create_dataset(name, (length,), "f4")
+            scale.make_scale(f"This is a netCDF dimension but not a netCDF variable. {length:9}")
+        file.create_dataset("v", np.shape(cells), dtype, fillvalue=fill)[:] = cells
+    return path
+
+
+@pytest.mark.parametrize("ending", [".nc", ".nc4", ".NC", ".h5"])
+@pytest.mark.parametrize(("dtype", "fill"), [("f4", 9.969209968386869e36), ("i2", -32767)])
+def test_netcdf_files_are_read_and_their_fill_value_is_missing(tmp_path, ending, dtype, fill):
+    path = save_netcdf(tmp_path / f"t{ending}", dtype, fill, [[1, 2], [fill, 3], [0, 9]])
+    for name in (path, f"{path}::v"):
+        source = open_source(name)
+        np.testing.assert_array_equal(read_all(source), [[1, 2], [np.nan, 3], [0, 9]])
+        assert source.notes == (f"missing cells are stored as {fill!r}",)
+
+
+def test_a_fill_value_of_one_byte_or_of_another_program_is_a_number(tmp_path):
+    path = save_netcdf(tmp_path / "t.nc", "i1", -127, [[-127, 2], [3, 4]])
+    assert read_all(opened(path))[0, 0] == -127
+    path = save_netcdf(tmp_path / "t.h5", "f4", 7, [[7, 2], [3, 4]])
+    with h5py.File(path, "a") as file:
+        del file.attrs["_NCProperties"]
+    assert read_all(opened(path))[0, 0] == 7
+
+
+@pytest.mark.parametrize("ending", [".nc", ".nc4", ".h5"])
+def test_classic_netcdf_is_refused_with_a_command_that_converts_it(tmp_path, ending):
+    path = tmp_path / f"old one{ending}"
+    with netcdf_file(path, "w") as file:
+        file.createDimension("x", 3)
+        file.createVariable("v", "f4", ("x",))[:] = [1, 2, 3]
+    error = refused(MalformedFileError, open_hdf5, path)
+    assert "of the classic format, and only netCDF-4 is read" in str(error)
+    assert error.hint == f"Convert it: nccopy -k nc4 '{path}' new.nc"
 
 
 def test_unsigned_integers_may_be_stored_as_signed_ones(tmp_path):
