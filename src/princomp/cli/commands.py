@@ -90,6 +90,8 @@ def run(arguments: list[str] | None = None) -> int:
         with warnings.catch_warnings():
             # The file and line of the library's code mean nothing to users of commands.
             warnings.showwarning = lambda message, *_: print_notes([message])
+            # A note of ``open_for_model`` says it, and names the file.
+            warnings.filterwarnings("ignore", "X has feature names, but")
             cli.main(args=typed, prog_name="princomp", standalone_mode=False, obj=executed)
         with errors.writing_to_stream():
             sys.stdout.flush()

@@ -83,14 +83,22 @@ def open_for_model(
 ) -> tuple[io.Source, list[str]]:
     """Open files with the columns of a model, or with scores, matched by name; also return notes.
 
-    With ``allow_unnamed``, columns without names are accepted and matched by position. No note
-    says that the columns ``extra`` are ignored: the caller reads them.
+    With ``allow_unnamed``, columns without names are accepted and matched by position; a note says
+    so of columns with names, if those of the model have none. No note says that the columns
+    ``extra`` are ignored: the caller reads them.
     """
     fitted: Any = core.fitted_model(model)
     names = reports.component_names(fitted.k) if scores else reports.column_names(model)
     notes: list[str] = []
     if names is None:
         source = _open_files(files, None)
+        if fitted.schema.ignores_names(source.columns):
+            order = io.listed(source.columns or ())
+            notes.append(
+                f"{source.file} names its columns, but the model was fitted without names, so they "
+                f"are taken in their order: {order}. Fit a table with names to match columns by "
+                "name"
+            )
     elif "-" in files and _stdin_is_npy():
         source = _accept_unnamed(_open_files(files, None), allow_unnamed)
     else:
