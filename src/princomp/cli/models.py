@@ -36,6 +36,7 @@ from princomp.cli.output import (
     print_notes,
     print_result,
     print_summary,
+    require_stdout,
 )
 from princomp.cli.results import Table, check_outputs, write_rows, write_scores, write_tables
 
@@ -57,6 +58,7 @@ def show(model: Path, rows: str | None, as_json: bool, **_: Any) -> None:
     """Show the variances, plan and certificate of MODEL."""
     from princomp.rules import name_of
 
+    require_stdout()
     notes = [] if rows else notes_on_read_options("--verify")
     pca: Any = estimators.load_model(model)
     fitted: Any = core.fitted_model(pca)

@@ -9,8 +9,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from princomp import core, estimators, io, reports
-from princomp.cli.output import print_document, print_result, progress_bar
-from princomp.errors import OutputExistsError
+from princomp.cli.output import (
+    print_document,
+    print_result,
+    progress_bar,
+    require_stdout,
+    stdout_failure,
+)
+from princomp.errors import OutputError, OutputExistsError
 
 # Names of the columns, numbers, ids of the rows if any, and the name of the column of ids.
 Table: TypeAlias = tuple[list[str], Any, Any, str | None]
@@ -145,6 +151,8 @@ def write_rows(
     import numpy as np
 
     output, as_json = options["output"], options["as_json"]
+    if output is None or as_json:
+        require_stdout()
     contents: dict[str, Any] = {"columns": columns, "notes": notes}
     if as_json and output is None:
         blocks = list(_blocks(source, compute))
@@ -157,7 +165,12 @@ def write_rows(
         print_document(command, rows=len(data), **contents, data=rows.tolist(), ids=ids)
         return
     target, numbered = sys.stdout.buffer if output is None else output, command == "transform"
-    n = _write_blocks(target, source, compute, columns, options["force"], numbered=numbered)
+    try:
+        n = _write_blocks(target, source, compute, columns, options["force"], numbered=numbered)
+    except OutputError as error:
+        if output is None and isinstance(error.__cause__, OSError):
+            raise stdout_failure(error.__cause__) from error
+        raise
     contents["files"] = {"data": output}
     print_result(command, as_json, list_files=False, rows=n, **contents)
 
