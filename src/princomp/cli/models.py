@@ -113,7 +113,9 @@ def _load_mergeable(path: Path) -> Any:
 @click.option(
     "-m", "--model", "output", type=OUTPUT_PATH, required=True, help="Model file to write."
 )
-@click.option("--force", is_flag=True, help="Replace an existing output.")
+@click.option(
+    "--force", is_flag=True, help="Replace an existing output, which may be one of MODELs."
+)
 def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) -> None:
     """Merge MODELs into one model of all their rows.
 
@@ -132,7 +134,8 @@ def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
             )
         seen[file] = path
     # With --force, the result may replace one of the models.
-    check_outputs([output], () if force else models, force=force)
+    hint = "give the output another name, or replace this model by the merged one (--force)"
+    check_outputs([output], () if force else models, force=force, hint=hint)
     merged = _load_mergeable(models[0])
     for path in models[1:]:
         other = _load_mergeable(path)

@@ -32,8 +32,18 @@ def output_stem(files: Sequence[str]) -> str:
     return Path(name).name.partition(".")[0].strip("-_ ") or "table"
 
 
-def check_outputs(outputs: Iterable[Path], inputs: Iterable[str | Path], *, force: bool) -> None:
-    """Refuse outputs that are an input (even with --force) or cannot be written, before work."""
+def check_outputs(
+    outputs: Iterable[Path],
+    inputs: Iterable[str | Path],
+    *,
+    force: bool,
+    hint: str = "give the output another name",
+) -> None:
+    """Refuse outputs that are an input (even with --force) or cannot be written, before work.
+
+    ``merge --force`` may replace its inputs, so it gives none here. ``hint`` says what to do about
+    an output that is an input.
+    """
     outputs = [Path(os.path.expanduser(output)) for output in outputs]
     input_paths = [
         io.split_inside(path)[0]
@@ -48,7 +58,7 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[str | Path], *, forc
             raise OutputExistsError(
                 f"{output} is an input of this run and would be lost",
                 place={"file": str(output)},
-                hint="give the output another name",
+                hint=hint,
             )
     io.check_writable(outputs, force=force)
 
